@@ -68,7 +68,8 @@ def library() -> ctypes.CDLL:
     path = library_path()
     assert path is not None, "OPSCOPE names no tool with a C library beside it"
     # The engine is chosen when the first operator is prepared.
-    os.environ["OPSCOPE_ENGINE"] = engine()
+    if engine() != "auto":
+        os.environ["OPSCOPE_ENGINE"] = engine()
     if engine() == "onnxruntime":
         found = importlib.util.find_spec("onnxruntime")
         assert found is not None and found.origin is not None

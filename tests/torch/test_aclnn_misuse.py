@@ -201,3 +201,39 @@ def test_arguments_that_do_not_fit_are_named() -> None:
             aclnn.call(function, *arguments)
         assert refused.value.code == 161002, (function, refused.value)
         assert text in refused.value.report, (function, refused.value)
+
+
+def test_what_attention_does_not_compute_is_named() -> None:
+    x = torch.zeros(1, 2, 3, 4)
+    packed, mask = torch.zeros(5, 2, 4), torch.zeros(5, 5, dtype=torch.bool)
+    rest = (0, 0, 0, False, torch.zeros_like(packed), None)
+
+    def training(**changed: object) -> tuple[object, ...]:
+        given: dict[str, object] = {"drop": None, "mask": None, "keep": 1.0, "layout": "BNSD", "mode": 0} | changed
+        return (
+            *(x, x, x, None, given["drop"], None, given["mask"], None, 1.0, given["keep"]),
+            *(9, 9, 2, given["layout"], 0, given["mode"], None, None, None, torch.zeros_like(x)),
+        )
+
+    def fused(lengths: object, mask: object, mode: int, table: object = None) -> tuple[object, ...]:
+        absent = [None] * 7
+        front = (packed, [packed], [packed], None, mask, lengths, lengths)
+        return (*front, *absent, table, None, None, 2, 1.0, 9, 9, "TND", 2, mode, *rest)
+
+    table = torch.zeros(1, 1, dtype=torch.int32)
+    for function, arguments, text in [
+        ("aclnnFlashAttentionScore", training(keep=0.5), "dropout"),
+        ("aclnnFlashAttentionScore", training(layout="TND"), "not computed"),
+        ("aclnnFlashAttentionScore", training(mask=mask, mode=3), "expected 2048 by 2048"),
+        ("aclnnFlashAttentionScore", training(mask=mask, mode=7), "modes 0 to 6 are computed"),
+        ("aclnnFusedInferAttentionScore", fused([5, 3], None, 0), "in ascending order"),
+        ("aclnnFusedInferAttentionScore", fused([2, 6], None, 0), "samples end among 5 tokens"),
+        ("aclnnFusedInferAttentionScore", fused(None, None, 0), "samples end among 5 tokens"),
+        ("aclnnFusedInferAttentionScore", fused([5], mask, 1), "samples that lie one after the other"),
+        ("aclnnFusedInferAttentionScore", fused([5], mask, 5), "modes 0 to 4 are computed"),
+        ("aclnnFusedInferAttentionScore", fused([5], None, 0, table), "`blockSize` is 0"),
+    ]:
+        with pytest.raises(aclnn.AclnnError) as refused:
+            aclnn.call(function, *arguments)
+        assert refused.value.code == 161002, (function, refused.value)
+        assert text in refused.value.report, (function, refused.value)

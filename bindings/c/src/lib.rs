@@ -26,6 +26,7 @@ mod description;
 mod device_only;
 mod dump;
 mod execution;
+mod hi_media;
 mod kept;
 mod layout;
 mod life_cycle;

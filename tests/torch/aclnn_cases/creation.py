@@ -28,7 +28,13 @@ def with_end(draw: Draw, dtype: torch.dtype) -> list[object]:
 
 def linspace(draw: Draw, dtype: torch.dtype) -> list[object]:
     start, end, n = draw.number(), draw.number(), draw.int(0, 9)
-    return [start, end, n, Out(torch.linspace(start, end, n, dtype=dtype), 4, 4)]
+    if dtype.is_floating_point:
+        return [start, end, n, Out(torch.linspace(start, end, n, dtype=dtype), 4, 4)]
+    # Whole ends, a power of two apart: torch adds steps, so that others may end on either side of an
+    # integer.
+    start, n = draw.int(0, 20), draw.choice([1, 2, 3, 5, 9])
+    end = draw.int(0, 20)
+    return [start, end, n, Out(torch.linspace(start, end, n, dtype=torch.float64).to(dtype))]
 
 
 def eye(draw: Draw, dtype: torch.dtype) -> list[object]:
@@ -67,7 +73,7 @@ def cast(draw: Draw, dtype: torch.dtype) -> list[object]:
 CASES = [
     Case("aclnnArange", arange, [*ALL_FLOATS, *INTEGERS]),
     Case("aclnnRange", with_end, NUMBERS),
-    Case("aclnnLinspace", linspace, ALL_FLOATS),
+    Case("aclnnLinspace", linspace, NUMBERS),
     Case("aclnnEye", eye, ALL),
     Case("aclnnInplaceFillScalar", fill_scalar, ALL),
     Case("aclnnInplaceFillTensor", fill_tensor, ALL),

@@ -69,6 +69,18 @@ def error(
     return draw_one
 
 
+def squared_error_along_batch(draw: Draw, dtype: torch.dtype) -> list[object]:
+    """A reduction leaves the first axis out, unlike torch's, which leaves all of them out."""
+    shapes = draw.shapes_to_broadcast(2)
+    x, target = (draw.tensor(shape, dtype) for shape in shapes)
+    square = (x.double() - target.double()).square()
+    reduction = draw.int(0, 2) if square.dim() else 0
+    expected = [lambda: square, lambda: square.mean(0), lambda: square.sum(0)][reduction]().to(dtype)
+    if reduction and expected.dim() == 0 and draw.flag():
+        expected = expected.reshape(1)
+    return [x, target, reduction, Out(expected, 8, 16)]
+
+
 def error_backward(
     reference: Callable[..., torch.Tensor], beta: bool = False
 ) -> Callable[[Draw, torch.dtype], list[object]]:
@@ -166,7 +178,7 @@ CASES = [
     Case("aclnnLogSoftmaxBackward", softmax_backward(torch.log_softmax), ALL_FLOATS),
     Case("aclnnSoftmaxCrossEntropyWithLogits", softmax_cross_entropy),
     Case("aclnnMseLoss", error(F.mse_loss)),
-    Case("aclnnMseLossOut", error(F.mse_loss)),
+    Case("aclnnMseLossOut", squared_error_along_batch, n_draws=8),
     Case("aclnnMseLossBackward", error_backward(F.mse_loss)),
     Case("aclnnL1Loss", error(F.l1_loss)),
     Case("aclnnL1LossBackward", error_backward(F.l1_loss)),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
-from aclnn import FLOATS, Case, Draw, Out
+from aclnn import ALL_FLOATS, Case, Draw, Out
 
 SPATIAL = {2: (F.max_pool2d, F.avg_pool2d), 3: (F.max_pool3d, F.avg_pool3d)}
 
@@ -49,7 +49,7 @@ def maximum(n: int) -> Callable[[Draw, torch.dtype], list[object]]:
         kernel, stride, padding = windows(draw, n)
         dilation, is_up = one_or_each(draw, n, 1, 2) if n == 2 else [1] * n, draw.flag()
         sizes = [*each(kernel, n)], [*each(stride or kernel, n)], padding, [*each(dilation, n)]
-        out, places = SPATIAL[n][0](x.float().contiguous(), *sizes, ceil_mode=is_up, return_indices=True)
+        out, places = SPATIAL[n][0](x.double().contiguous(), *sizes, ceil_mode=is_up, return_indices=True)
         index = draw.choice([torch.int64, torch.int32])
         return [x, kernel, stride, padding, dilation, is_up, Out(out.to(dtype)), Out(places.to(index))]
 
@@ -67,7 +67,7 @@ def maximum_alone(draw: Draw, dtype: torch.dtype) -> list[object]:
     if is_up:
         full = [0] * 4
         pads = []
-    padded = F.pad(x.float(), [full[1], full[3], full[0], full[2]], value=-torch.inf)
+    padded = F.pad(x.double(), [full[1], full[3], full[0], full[2]], value=-torch.inf)
     out = F.max_pool2d(padded, each(kernel, 2), strides, ceil_mode=bool(is_up))
     return [x, kernel, stride, 0, pads, [], is_up, Out(out.to(dtype))]
 
@@ -94,9 +94,9 @@ def adaptive(n: int, maxima: bool) -> Callable[[Draw, torch.dtype], list[object]
         x = distinct(draw, shape, dtype) if maxima else draw.tensor(shape, dtype, special=0.02)
         if not maxima:
             pool = F.adaptive_avg_pool2d if n == 2 else F.adaptive_avg_pool3d
-            return [x, sizes, Out(pool(x.float().contiguous(), sizes).to(dtype), 4, 4)]
+            return [x, sizes, Out(pool(x.double().contiguous(), sizes).to(dtype), 4, 4)]
         pool = F.adaptive_max_pool2d if n == 2 else F.adaptive_max_pool3d
-        out, places = pool(x.float().contiguous(), sizes, return_indices=True)
+        out, places = pool(x.double().contiguous(), sizes, return_indices=True)
         return [x, sizes, Out(out.to(dtype)), Out(places)]
 
     return draw_one
@@ -111,16 +111,15 @@ def whole(reduce: Callable[..., torch.Tensor]) -> Callable[[Draw, torch.dtype], 
 
 
 CASES = [
-    Case("aclnnMaxPool", maximum_alone, n_draws=8),
-    Case("aclnnMaxPool2dWithIndices", maximum(2), n_draws=8),
-    Case("aclnnMaxPool3dWithArgmax", maximum(3)),
-    Case("aclnnAvgPool2d", average(2), n_draws=8),
-    Case("aclnnAvgPool3d", average(3)),
-    Case("aclnnAdaptiveAvgPool2d", adaptive(2, False)),
-    Case("aclnnAdaptiveAvgPool3d", adaptive(3, False)),
-    Case("aclnnAdaptiveMaxPool2d", adaptive(2, True)),
-    Case("aclnnAdaptiveMaxPool3d", adaptive(3, True)),
-    Case("aclnnGlobalAveragePool", whole(torch.mean)),
-    Case("aclnnGlobalMaxPool", whole(torch.amax)),
+    Case("aclnnMaxPool", maximum_alone, ALL_FLOATS, n_draws=8),
+    Case("aclnnMaxPool2dWithIndices", maximum(2), ALL_FLOATS, n_draws=8),
+    Case("aclnnMaxPool3dWithArgmax", maximum(3), ALL_FLOATS),
+    Case("aclnnAvgPool2d", average(2), ALL_FLOATS, n_draws=8),
+    Case("aclnnAvgPool3d", average(3), ALL_FLOATS),
+    Case("aclnnAdaptiveAvgPool2d", adaptive(2, False), ALL_FLOATS),
+    Case("aclnnAdaptiveAvgPool3d", adaptive(3, False), ALL_FLOATS),
+    Case("aclnnAdaptiveMaxPool2d", adaptive(2, True), ALL_FLOATS),
+    Case("aclnnAdaptiveMaxPool3d", adaptive(3, True), ALL_FLOATS),
+    Case("aclnnGlobalAveragePool", whole(torch.mean), ALL_FLOATS),
+    Case("aclnnGlobalMaxPool", whole(torch.amax), ALL_FLOATS),
 ]
-assert FLOATS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -62,17 +63,31 @@ def typed_sum(function: str, reference: Callable[..., torch.Tensor]) -> Case:
     return Case(function, draw, [dtype for dtype in ALL if reference is torch.sum or dtype.is_floating_point])
 
 
+def mean_over(x: torch.Tensor, axes: list[int], keeps: bool, dtype: torch.dtype) -> torch.Tensor:
+    """torch's mean, and of integers that of the vendor, which cuts it towards 0."""
+    if dtype.is_floating_point:
+        return torch.mean(x, all_or(axes, x), keeps, dtype=dtype)
+    chosen = all_or(axes, x)
+    n = math.prod(x.shape[axis] for axis in chosen)
+    return torch.div(torch.sum(x, chosen, keeps, dtype=torch.int64), n, rounding_mode="trunc").to(dtype)
+
+
 def mean(draw: Draw, dtype: torch.dtype) -> list[object]:
-    x = draw.tensor(draw.shape(), dtype)
+    x = draw.tensor(draw.shape(empty=0.06 if dtype.is_floating_point else 0), dtype, -40, 40)
     axes, keeps = axes_of(draw, x), draw.flag()
-    return [x, axes, keeps, dtype, Out(torch.mean(x, all_or(axes, x), keeps), 2, 4)]
+    wider = [dtype] if dtype.is_floating_point else [dtype, torch.int64, torch.float16]
+    named = draw.choice([*wider, torch.float32, torch.float64])
+    expected = mean_over(x, axes, keeps, named)
+    # The vendor's number for "no type" asks for the tensor's.
+    passed = draw.choice([named, -1]) if named == dtype else named
+    return [x, axes, keeps, passed, Out(expected, 2, 40)]
 
 
 def mean_v2(draw: Draw, dtype: torch.dtype) -> list[object]:
-    x = draw.tensor(draw.shape(), dtype)
+    x = draw.tensor(draw.shape(empty=0.06 if dtype.is_floating_point else 0), dtype, -40, 40)
     axes, keeps, noop = axes_of(draw, x), draw.flag(), draw.flag()
-    expected = x.clone() if noop and not axes else torch.mean(x, all_or(axes, x), keeps)
-    return [x, axes, keeps, noop, Out(expected, 2, 4)]
+    expected = x.clone() if noop and not axes else mean_over(x, axes, keeps, dtype)
+    return [x, axes, keeps, noop, Out(expected, 2, 40)]
 
 
 def all_elements(function: str, reference: Callable[[torch.Tensor], torch.Tensor]) -> Case:
@@ -192,8 +207,8 @@ def norm(draw: Draw, dtype: torch.dtype) -> list[object]:
 CASES = [
     typed_sum("aclnnReduceSum", torch.sum),
     typed_sum("aclnnReduceNansum", torch.nansum),
-    Case("aclnnMean", mean, ALL_FLOATS),
-    Case("aclnnMeanV2", mean_v2, ALL_FLOATS),
+    Case("aclnnMean", mean, NUMBERS),
+    Case("aclnnMeanV2", mean_v2, NUMBERS),
     over_axes("aclnnAmax", torch.amax, ALL, 0, special=0.03, empty=0),
     over_axes("aclnnAmin", torch.amin, ALL, 0, special=0.03, empty=0),
     Case("aclnnAminmax", both_extremes("axes"), NUMBERS),

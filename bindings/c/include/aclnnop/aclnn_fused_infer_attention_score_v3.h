@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* softmax(scaleValue * query @ key^T) @ value, without what attenMaskOptional masks, of the first actualSeqLengthsKvOptional tokens of key and value; sparse modes 0 to 3, neither quantised nor in blocks */
+/* as aclnnFusedInferAttentionScore; queryRopeOptional and keyRopeOptional lengthen query and key */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnFusedInferAttentionScoreV3GetWorkspaceSize(
         const aclTensor *query, const aclTensorList *key, const aclTensorList *value,
         const aclTensor *pseShiftOptional, const aclTensor *attenMaskOptional,

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* softmax(scaleValue * query @ key^T) @ value for one token of each sample, of the first actualSeqLengths tokens of key and value */
+/* softmax(scaleValue * query @ key^T) @ value for one token of each sample, of the first actualSeqLengths tokens of key and value; pseShift has no effect */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnIncreFlashAttentionGetWorkspaceSize(const aclTensor *query,
         const aclTensorList *key, const aclTensorList *value, const aclTensor *pseShift,
         const aclTensor *attenMask, const aclIntArray *actualSeqLengths, int64_t numHeads,

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* as aclnnIncreFlashAttention, neither quantised nor in blocks */
+/* as aclnnIncreFlashAttentionV3 */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnIncreFlashAttentionV4GetWorkspaceSize(const aclTensor *query,
         const aclTensorList *key, const aclTensorList *value, const aclTensor *pseShift,
         const aclTensor *attenMask, const aclIntArray *actualSeqLengths,

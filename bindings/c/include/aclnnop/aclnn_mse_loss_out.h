@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* (self - target)^2; reduction 1 gives their mean, 2 their sum */
+/* (self - target)^2; reduction 1 gives their mean over the first axis, 2 their sum over it */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnMseLossOutGetWorkspaceSize(const aclTensor *self,
         const aclTensor *target, int64_t reduction, aclTensor *out, uint64_t *workspaceSize,
         aclOpExecutor **executor);

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* softmax(scaleValue * query @ key^T) @ value, without what attenMask masks */
+/* softmax(scaleValue * query @ key^T) @ value, without what attenMask masks; pseShift has no effect */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnPromptFlashAttentionGetWorkspaceSize(const aclTensor *query,
         const aclTensor *key, const aclTensor *value, const aclTensor *pseShift,
         const aclTensor *attenMask, const aclIntArray *actualSeqLengths, int64_t numHeads,

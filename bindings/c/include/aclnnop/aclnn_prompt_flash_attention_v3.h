@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* as aclnnPromptFlashAttention, of the first actualSeqLengthsKv tokens of key and value; sparse modes 0 to 3, not quantised */
+/* as aclnnPromptFlashAttentionV2; pseShift is added to the scaled products */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnPromptFlashAttentionV3GetWorkspaceSize(const aclTensor *query,
         const aclTensor *key, const aclTensor *value, const aclTensor *pseShift,
         const aclTensor *attenMask, const aclIntArray *actualSeqLengths,

@@ -5,6 +5,7 @@
 #include "acl/acl_prof.h"
 #include "acl/acl_tdt.h"
 #include "acl/acl_tdt_queue.h"
+#include "acl/dvpp/hi_dvpp.h"
 #include "acl/ops/acl_dvpp.h"
 #include "acl/ops/acl_fv.h"
 #include "check.h"
@@ -63,6 +64,30 @@ static void configurations(void)
     MUST(acldvppDestroyRoiConfig(region));
 }
 
+static void second_interface(void)
+{
+    void *memory = NULL;
+    hi_vpc_pic_info from, to;
+    hi_vpc_make_border_info border;
+    hi_u32 task = 0;
+    memset(&from, 0, sizeof(from));
+    memset(&to, 0, sizeof(to));
+    memset(&border, 0, sizeof(border));
+    MUST(hi_mpi_sys_init());
+    MUST(hi_mpi_dvpp_malloc(0, &memory, 1024));
+    TRUE_OR_EXIT(memory != NULL);
+    MUST(hi_mpi_dvpp_free(memory));
+    /* A structure by value lies between other arguments, which none of them may disturb. */
+    TRUE_OR_EXIT(hi_mpi_vpc_copy_make_border(0, &from, &to, border, &task, -1) == ACL_ERROR_API_NOT_SUPPORT);
+    says("hi_mpi_vpc_copy_make_border is not supported");
+    TRUE_OR_EXIT(hi_mpi_vpc_resize(0, &from, &to, 0.5, 0.5, 0, &task, -1) == ACL_ERROR_API_NOT_SUPPORT);
+    says("OpenCV");
+    /* Descriptors are positive, and so is the code. */
+    TRUE_OR_EXIT(hi_mpi_venc_get_fd(0) == -1);
+    TRUE_OR_EXIT(hi_vdec_get_tmv_buf_size(HI_PT_H264, 64, 64) == 0);
+    MUST(hi_mpi_sys_exit());
+}
+
 int main(void)
 {
     uint32_t size = 0;
@@ -71,6 +96,7 @@ int main(void)
     MUST(aclrtSetDevice(0));
     pictures();
     configurations();
+    second_interface();
     TRUE_OR_EXIT(acldvppJpegPredictDecSize("", 0, PIXEL_FORMAT_RGB_888, &size) == ACL_ERROR_API_NOT_SUPPORT);
     says("OpenCV");
     TRUE_OR_EXIT(acldvppCreateHist() == NULL);

@@ -1,17 +1,16 @@
 //! Composing an operator: its arguments, and the graph that computes it.
 
-use std::borrow::Cow;
+mod arguments;
+mod checks;
 
 use opscope_engine::DeclaredDim;
 use opscope_engine::single_operator::{GraphNode, Operand, OperatorAttribute, OperatorGraph};
-use opscope_store::file_format::ascend_codes::dtype_from_graph_engine;
 use opscope_tensor::{DType, Layout, Shape, Tensor};
 
 use super::elements::{Numbers, convert, raw_dtype};
 use super::object::{ScalarNumber, ScalarValue};
-use super::parameter::{Argument, Parameter, ParameterKind, TensorArgument};
-use super::promotion::{Weight, can_cast, compute_type, is_float, is_number, result_type};
-use super::shape::broadcast;
+use super::parameter::{Argument, Parameter, TensorArgument};
+use super::promotion::{Weight, compute_type, is_float, is_number};
 use crate::status::{ACLNN_INNER, ACLNN_PARAM_INVALID, Status};
 
 /// The operator set of a graph, unless a node needs a later one.
@@ -155,171 +154,6 @@ impl<'a> OperatorCall<'a> {
 
     pub(crate) fn finish(self) -> ComposedGraph {
         self.composed
-    }
-
-    // ---- Arguments
-
-    /// Whether the operator has a parameter of this name.
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.position(name).is_some()
-    }
-
-    fn position(&self, name: &str) -> Option<usize> {
-        // The vendor's headers do not agree on the names of the first operand and of the result.
-        let others: &[&str] = match name {
-            "self" => &["selfRef", "input", "inputRef"],
-            "out" => &["result"],
-            _ => &[],
-        };
-        let mut names = std::iter::once(&name).chain(others);
-        let found = names.find_map(|&name| {
-            let mut parameters = self.parameters.iter();
-            parameters.position(|one| one.name() == name)
-        });
-        let is_out = name == "out";
-        let in_place = |one: &Parameter| one.kind == ParameterKind::Inplace;
-        found.or_else(|| is_out.then(|| self.parameters.iter().position(in_place))?)
-    }
-
-    fn argument(&self, name: &str) -> Composed<&'a Argument> {
-        let at = self.position(name);
-        at.and_then(|at| self.arguments.get(at))
-            .ok_or_else(|| Refusal::inner(format!("the operator has no parameter `{name}`")))
-    }
-
-    /// A tensor that has to be there.
-    pub(crate) fn tensor(&self, name: &str) -> Composed<&'a TensorArgument> {
-        match self.argument(name)? {
-            Argument::Tensor(tensor) => Ok(tensor),
-            other => Err(mismatch(name, other)),
-        }
-    }
-
-    /// A tensor or a scalar, whichever the parameter takes.
-    pub(crate) fn side(&self, name: &str) -> Composed<Side<'a>> {
-        match self.argument(name)? {
-            Argument::Tensor(tensor) => Ok(Side::Tensor(tensor)),
-            Argument::Scalar(scalar) => Ok(Side::Scalar(scalar)),
-            other => Err(mismatch(name, other)),
-        }
-    }
-
-    /// As [`OperatorCall::side`], of a parameter that may be absent.
-    pub(crate) fn optional_side(&self, name: &str) -> Composed<Option<Side<'a>>> {
-        match self.argument(name)? {
-            Argument::Absent => Ok(None),
-            _ => self.side(name).map(Some),
-        }
-    }
-
-    /// A tensor that may be absent.
-    pub(crate) fn optional_tensor(&self, name: &str) -> Composed<Option<&'a TensorArgument>> {
-        match self.argument(name)? {
-            Argument::Absent => Ok(None),
-            Argument::Tensor(tensor) => Ok(Some(tensor)),
-            other => Err(mismatch(name, other)),
-        }
-    }
-
-    /// The tensors of a list.
-    pub(crate) fn tensors(&self, name: &str) -> Composed<&'a [TensorArgument]> {
-        match self.argument(name)? {
-            Argument::Tensors(tensors) => Ok(tensors),
-            other => Err(mismatch(name, other)),
-        }
-    }
-
-    /// A scalar that has to be there.
-    pub(crate) fn scalar(&self, name: &str) -> Composed<&'a ScalarValue> {
-        match self.argument(name)? {
-            Argument::Scalar(scalar) => Ok(scalar),
-            other => Err(mismatch(name, other)),
-        }
-    }
-
-    /// A scalar that may be absent.
-    pub(crate) fn optional_scalar(&self, name: &str) -> Composed<Option<&'a ScalarValue>> {
-        match self.argument(name)? {
-            Argument::Absent => Ok(None),
-            Argument::Scalar(scalar) => Ok(Some(scalar)),
-            other => Err(mismatch(name, other)),
-        }
-    }
-
-    /// A whole number.
-    pub(crate) fn int(&self, name: &str) -> Composed<i64> {
-        match self.argument(name)? {
-            Argument::Int(number) => Ok(*number),
-            other => Err(mismatch(name, other)),
-        }
-    }
-
-    /// A number.
-    pub(crate) fn number(&self, name: &str) -> Composed<f64> {
-        match self.argument(name)? {
-            Argument::Number(number) => Ok(*number),
-            other => Err(mismatch(name, other)),
-        }
-    }
-
-    /// A boolean.
-    pub(crate) fn flag(&self, name: &str) -> Composed<bool> {
-        Ok(self.int(name)? != 0)
-    }
-
-    /// A list of whole numbers.
-    pub(crate) fn ints(&self, name: &str) -> Composed<&'a [i64]> {
-        match self.argument(name)? {
-            Argument::Ints(list) => Ok(list),
-            other => Err(mismatch(name, other)),
-        }
-    }
-
-    /// A list of whole numbers that may be absent.
-    pub(crate) fn optional_ints(&self, name: &str) -> Composed<Option<&'a [i64]>> {
-        match self.argument(name)? {
-            Argument::Absent => Ok(None),
-            Argument::Ints(list) => Ok(Some(list)),
-            other => Err(mismatch(name, other)),
-        }
-    }
-
-    /// The axes that a parameter names, which takes one or a list; none without the parameter, or
-    /// for null.
-    pub(crate) fn axis_numbers(&self, name: &str) -> Composed<Vec<i64>> {
-        if !self.has(name) {
-            return Ok(Vec::new());
-        }
-        match self.argument(name)? {
-            Argument::Absent => Ok(Vec::new()),
-            Argument::Int(axis) => Ok(vec![*axis]),
-            Argument::Ints(axes) => Ok(axes.clone()),
-            other => Err(mismatch(name, other)),
-        }
-    }
-
-    /// A list of booleans.
-    pub(crate) fn flags(&self, name: &str) -> Composed<&'a [bool]> {
-        match self.argument(name)? {
-            Argument::Flags(list) => Ok(list),
-            other => Err(mismatch(name, other)),
-        }
-    }
-
-    /// A type of elements.
-    pub(crate) fn dtype(&self, name: &str) -> Composed<DType> {
-        let number = self.int(name)?;
-        let dtype = i32::try_from(number).ok().and_then(dtype_from_graph_engine);
-        dtype.ok_or_else(|| Refusal::invalid(format!("`{name}` is {number}, which is no type")))
-    }
-
-    /// A text; the empty one for null.
-    pub(crate) fn text(&self, name: &str) -> Composed<Cow<'a, str>> {
-        match self.argument(name)? {
-            Argument::Absent => Ok(Cow::Borrowed("")),
-            Argument::Text(text) => Ok(Cow::Borrowed(text)),
-            other => Err(mismatch(name, other)),
-        }
     }
 
     // ---- Values of the graph
@@ -588,98 +422,6 @@ impl<'a> OperatorCall<'a> {
         let source = ResultSource::Fill(number);
         self.composed.results.push((out.place, source));
     }
-
-    // ---- Checks
-
-    /// Whether an output has the shape of the result.
-    pub(crate) fn expect_shape(&self, out: &TensorArgument, dims: &[usize]) -> Composed {
-        if out.dims() == dims {
-            return Ok(());
-        }
-        let name = self.name(out);
-        let found = out.dims();
-        Err(Refusal::invalid(format!(
-            "`{name}` has the shape {found:?}; expected {dims:?}"
-        )))
-    }
-
-    /// Whether an output can hold a result of type `dtype`.
-    pub(crate) fn expect_cast(&self, out: &TensorArgument, dtype: DType) -> Composed {
-        if can_cast(dtype, out.dtype) {
-            return Ok(());
-        }
-        Err(Refusal::invalid(format!(
-            "`{}` is {}, which cannot hold results of type {dtype}",
-            self.name(out),
-            out.dtype
-        )))
-    }
-
-    /// Whether a tensor's type is among those that `is_accepted` accepts; `expected` says which.
-    pub(crate) fn expect_dtype(
-        &self,
-        tensor: &TensorArgument,
-        is_accepted: fn(DType) -> bool,
-        expected: &str,
-    ) -> Composed {
-        if is_accepted(tensor.dtype) {
-            return Ok(());
-        }
-        let (name, dtype) = (self.name(tensor), tensor.dtype);
-        Err(Refusal::invalid(format!(
-            "`{name}` is {dtype}; expected {expected}"
-        )))
-    }
-
-    /// As [`OperatorCall::expect_dtype`], for floats.
-    pub(crate) fn expect_float(&self, tensor: &TensorArgument) -> Composed {
-        self.expect_dtype(tensor, is_float, "float16, bfloat16, float32 or float64")
-    }
-
-    /// The name of the parameter that a tensor was passed for.
-    pub(crate) fn name(&self, tensor: &TensorArgument) -> &'static str {
-        let parameter = self.parameters.get(tensor.place.0);
-        parameter.map_or("", Parameter::name)
-    }
-
-    /// The type of a result of these tensors and scalars, by PyTorch's rules.
-    pub(crate) fn promote(
-        &self,
-        tensors: &[&TensorArgument],
-        scalars: &[&ScalarValue],
-    ) -> Composed<DType> {
-        let tensors = tensors.iter().map(|&tensor| Side::Tensor(tensor));
-        let scalars = scalars.iter().map(|&scalar| Side::Scalar(scalar));
-        let sides: Vec<Side<'_>> = tensors.chain(scalars).collect();
-        self.promote_sides(&sides)
-    }
-
-    /// As [`OperatorCall::promote`].
-    pub(crate) fn promote_sides(&self, sides: &[Side<'_>]) -> Composed<DType> {
-        result_type(sides.iter().map(|side| (side.dtype(), side.weight()))).ok_or_else(|| {
-            let dtypes: Vec<String> = sides.iter().map(|side| side.dtype().to_string()).collect();
-            let dtypes = dtypes.join(" and ");
-            Refusal::invalid(format!(
-                "the operands are {dtypes}; expected booleans, integers or floats"
-            ))
-        })
-    }
-
-    /// The shape to which all sides are broadcast, which an output has to have.
-    pub(crate) fn broadcast(&self, sides: &[Side<'_>], out: &TensorArgument) -> Composed {
-        let mut dims: Vec<usize> = Vec::new();
-        for side in sides {
-            dims = broadcast(&dims, side.dims()).ok_or_else(|| {
-                let shapes: Vec<String> = sides
-                    .iter()
-                    .map(|side| format!("{:?}", side.dims()))
-                    .collect();
-                let shapes = shapes.join(" and ");
-                Refusal::invalid(format!("the shapes {shapes} do not broadcast"))
-            })?;
-        }
-        self.expect_shape(out, &dims)
-    }
 }
 
 /// How much the type of a tensor counts.
@@ -736,8 +478,4 @@ fn onnx_number(dtype: DType) -> i64 {
 
 fn no_number(dtype: DType) -> Refusal {
     Refusal::inner(format!("no number can be made of type {dtype}"))
-}
-
-fn mismatch(name: &str, found: &Argument) -> Refusal {
-    Refusal::inner(format!("parameter `{name}` is another one: {found:?}"))
 }

@@ -5,11 +5,16 @@ mod activation;
 mod activation_backward;
 mod adaptive_pooling;
 mod attention;
+mod attention_backward;
 mod attention_inference;
+mod attention_keys;
+mod attention_masks;
+mod attention_operands;
 mod batch_normalisation;
 mod comparison;
 mod compound;
 mod convolution;
+mod convolution_backward;
 mod creation;
 mod diagonals;
 mod elementwise;
@@ -26,6 +31,7 @@ mod moves;
 mod normalisation;
 mod padding;
 mod pooling;
+mod pooling_backward;
 mod reduction;
 mod resizing;
 mod rotary;
@@ -39,6 +45,7 @@ mod sorting;
 mod unary;
 mod uniqueness;
 mod vectors;
+mod windows;
 
 use super::row::OperatorFamily;
 
@@ -81,6 +88,9 @@ pub static FAMILIES: &[OperatorFamily] = &[
     attention_inference::FAMILY,
     rotary::FAMILY,
     activation_backward::FAMILY,
+    attention_backward::FAMILY,
+    convolution_backward::FAMILY,
+    pooling_backward::FAMILY,
 ];
 
 /// Calls the macro of that name once for each family, with the family's rows.
@@ -124,5 +134,8 @@ macro_rules! aclnn_operators {
         $crate::aclnn_attention_inference!($rows);
         $crate::aclnn_rotary!($rows);
         $crate::aclnn_activation_backward!($rows);
+        $crate::aclnn_attention_backward!($rows);
+        $crate::aclnn_convolution_backward!($rows);
+        $crate::aclnn_pooling_backward!($rows);
     };
 }

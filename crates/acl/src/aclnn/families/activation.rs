@@ -146,7 +146,6 @@ macro_rules! pointwise {
 }
 
 pointwise! {
-    leaky_relu = leaky_relu_of;
     elu = elu_of;
     selu = selu_of;
     celu = celu_of;
@@ -182,6 +181,12 @@ fn relu(call: &mut OperatorCall<'_>) -> Composed {
         let is_negative = call.node("Less", &[x, &zero], DType::Bool);
         Ok(call.node("Where", &[&is_negative, &zero, x], x.dtype))
     })
+}
+
+fn leaky_relu(call: &mut OperatorCall<'_>) -> Composed {
+    let (x, out) = (call.tensor("self")?, call.tensor("out")?);
+    call.expect_float(x)?;
+    typed_into(call, x, out, leaky_relu_of)
 }
 
 fn leaky_relu_of(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {

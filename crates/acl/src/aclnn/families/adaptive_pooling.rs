@@ -3,8 +3,8 @@
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::DType;
 
-use super::activation::{SMALL_FLOATS, is_small_float};
-use super::pooling::{Members, Pool, as_number, combined, expect_room, write_largest, write_means};
+use super::pooling::{Pool, as_number, expect_room, write_largest, write_means};
+use super::windows::{Members, combined};
 use crate::aclnn::call::{Composed, OperatorCall, Refusal};
 use crate::aclnn::object::ScalarNumber;
 use crate::aclnn::parameter::TensorArgument;
@@ -60,14 +60,18 @@ fn adaptive_average(call: &mut OperatorCall<'_>, n: usize) -> Composed {
         return Ok(());
     }
     let axes = shares(x, &sizes)?;
-    let counts: Vec<Vec<bool>> = axes.iter().map(|one| one.are_members.clone()).collect();
-    let counts: Vec<&[bool]> = counts.iter().map(Vec::as_slice).collect();
+    let counts = counts(&axes);
+    write_means(call, x, &axes, &counts, out)
+}
+
+/// How many elements each window has.
+pub(super) fn counts(axes: &[Members]) -> Vec<f32> {
+    let each: Vec<&[bool]> = axes.iter().map(|one| one.are_members.as_slice()).collect();
     let n_together: usize = axes.iter().map(|one| one.longest).product();
-    let members = combined(&counts, &axes, true, |a, b, _| a && b);
+    let members = combined(&each, axes, true, |a, b, _| a && b);
     let windows = members.chunks(n_together.max(1));
     let counts = windows.map(|window| window.iter().filter(|&&is_member| is_member).count());
-    let counts: Vec<f32> = counts.map(as_number).collect();
-    write_means(call, x, &axes, &counts, out)
+    counts.map(as_number).collect()
 }
 
 fn adaptive_maximum(call: &mut OperatorCall<'_>, n: usize) -> Composed {
@@ -118,7 +122,7 @@ fn adaptive_maximum_3d(call: &mut OperatorCall<'_>) -> Composed {
 
 fn global(call: &mut OperatorCall<'_>, op: &'static str) -> Composed {
     let (x, out) = (call.tensor("self")?, call.tensor("out")?);
-    call.expect_dtype(x, is_small_float, SMALL_FLOATS)?;
+    call.expect_float(x)?;
     if x.n_axes() < 3 || x.dims()[2..].contains(&0) {
         let text = format!(
             "`self` has the shape {:?}; expected axes behind channels",

@@ -2,9 +2,11 @@
 
 use opscope_tensor::DType;
 
-use super::attention::{
-    AxisOrder, Operands, attend, expect_broadcast, expect_result, flag_value, is_mask, read_mask,
-    sparse_masks, write_attended,
+use super::attention::{Attended, attend, expect_result, read_shift, write_attended};
+use super::attention_keys::{KeyStore, joined_widths};
+use super::attention_masks::{Sample, Samples, Sparsity, lengths_of_ends, packed};
+use super::attention_operands::{
+    AxisOrder, HeadsFirst, Operands, expect_same_types, heads_first, query_sizes, turned,
 };
 use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value};
 use crate::aclnn::object::ScalarNumber;
@@ -16,25 +18,36 @@ use crate::aclnn::row::operator_rows;
 macro_rules! aclnn_attention_inference {
     ($rows:ident) => {
         $rows! { "attention in inference";
-            aclnnPromptFlashAttention = PromptFlashAttention("aclnn_prompt_flash_attention.h", "softmax(scaleValue * query @ key^T) @ value, without what attenMask masks") by attention_in_inference
+            aclnnPromptFlashAttention = PromptFlashAttention("aclnn_prompt_flash_attention.h", "softmax(scaleValue * query @ key^T) @ value, without what attenMask masks; pseShift has no effect") by attention_in_inference
                 (query: Tensor, key: Tensor, value: Tensor, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, numHeads: Int, scaleValue: Double, preTokens: Int, nextTokens: Int, inputLayout: Text, numKeyValueHeads: Int, attentionOut: Out);
-            aclnnPromptFlashAttentionV3 = PromptFlashAttention("aclnn_prompt_flash_attention_v3.h", "as aclnnPromptFlashAttention, of the first actualSeqLengthsKv tokens of key and value; sparse modes 0 to 3, not quantised") by attention_in_inference
+            aclnnPromptFlashAttentionV2 = PromptFlashAttention("aclnn_prompt_flash_attention_v2.h", "as aclnnPromptFlashAttention, of the first actualSeqLengthsKv tokens of key and value; sparse modes 0 to 4, not quantised") by attention_in_inference
+                (query: Tensor, key: Tensor, value: Tensor, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, actualSeqLengthsKv: OptionalIntArray, deqScale1: OptionalTensor, quantScale1: OptionalTensor, deqScale2: OptionalTensor, quantScale2: OptionalTensor, quantOffset2: OptionalTensor, numHeads: Int, scaleValue: Double, preTokens: Int, nextTokens: Int, inputLayout: Text, numKeyValueHeads: Int, sparseMode: Int, attentionOut: Out);
+            aclnnPromptFlashAttentionV3 = PromptFlashAttention("aclnn_prompt_flash_attention_v3.h", "as aclnnPromptFlashAttentionV2; pseShift is added to the scaled products") by attention_in_inference
                 (query: Tensor, key: Tensor, value: Tensor, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, actualSeqLengthsKv: OptionalIntArray, deqScale1: OptionalTensor, quantScale1: OptionalTensor, deqScale2: OptionalTensor, quantScale2: OptionalTensor, quantOffset2: OptionalTensor, numHeads: Int, scaleValue: Double, preTokens: Int, nextTokens: Int, inputLayout: Text, numKeyValueHeads: Int, sparseMode: Int, innerPrecise: Int, attentionOut: Out);
-            aclnnIncreFlashAttention = IncreFlashAttention("aclnn_incre_flash_attention.h", "softmax(scaleValue * query @ key^T) @ value for one token of each sample, of the first actualSeqLengths tokens of key and value") by attention_of_token
+            aclnnIncreFlashAttention = IncreFlashAttention("aclnn_incre_flash_attention.h", "softmax(scaleValue * query @ key^T) @ value for one token of each sample, of the first actualSeqLengths tokens of key and value; pseShift has no effect") by attention_of_token
                 (query: Tensor, key: TensorList, value: TensorList, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, numHeads: Int, scaleValue: Double, inputLayout: Text, numKeyValueHeads: Int, attentionOut: Out);
-            aclnnIncreFlashAttentionV4 = IncreFlashAttention("aclnn_incre_flash_attention_v4.h", "as aclnnIncreFlashAttention, neither quantised nor in blocks") by attention_of_token
+            aclnnIncreFlashAttentionV2 = IncreFlashAttention("aclnn_incre_flash_attention_v2.h", "as aclnnIncreFlashAttention, not quantised") by attention_of_token
+                (query: Tensor, key: TensorList, value: TensorList, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, dequantScale1: OptionalTensor, quantScale1: OptionalTensor, dequantScale2: OptionalTensor, quantScale2: OptionalTensor, quantOffset2: OptionalTensor, numHeads: Int, scaleValue: Double, inputLayout: Text, numKeyValueHeads: Int, attentionOut: Out);
+            aclnnIncreFlashAttentionV3 = IncreFlashAttention("aclnn_incre_flash_attention_v3.h", "as aclnnIncreFlashAttentionV2; pseShift is added to the scaled products, and with blocktable key and value lie in blocks") by attention_of_token
+                (query: Tensor, key: TensorList, value: TensorList, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, dequantScale1: OptionalTensor, quantScale1: OptionalTensor, dequantScale2: OptionalTensor, quantScale2: OptionalTensor, quantOffset2: OptionalTensor, antiquantScale: OptionalTensor, antiquantOffset: OptionalTensor, blocktable: OptionalTensor, numHeads: Int, scaleValue: Double, inputLayout: Text, numKeyValueHeads: Int, blockSize: Int, innerPrecise: Int, attentionOut: Out);
+            aclnnIncreFlashAttentionV4 = IncreFlashAttention("aclnn_incre_flash_attention_v4.h", "as aclnnIncreFlashAttentionV3") by attention_of_token
                 (query: Tensor, key: TensorList, value: TensorList, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, dequantScale1: OptionalTensor, quantScale1: OptionalTensor, dequantScale2: OptionalTensor, quantScale2: OptionalTensor, quantOffset2: OptionalTensor, antiquantScale: OptionalTensor, antiquantOffset: OptionalTensor, blocktable: OptionalTensor, kvPaddingSize: OptionalTensor, numHeads: Int, scaleValue: Double, inputLayout: Text, numKeyValueHeads: Int, blockSize: Int, innerPrecise: Int, attentionOut: Out);
-            aclnnFusedInferAttentionScoreV3 = FusedInferAttentionScore("aclnn_fused_infer_attention_score_v3.h", "softmax(scaleValue * query @ key^T) @ value, without what attenMaskOptional masks, of the first actualSeqLengthsKvOptional tokens of key and value; sparse modes 0 to 3, neither quantised nor in blocks") by attention_in_inference
+            aclnnFusedInferAttentionScore = FusedInferAttentionScore("aclnn_fused_infer_attention_score.h", "softmax(scaleValue * query @ key^T + pseShift) @ value, without what attenMask masks, of the first actualSeqLengthsKv tokens of key and value, which may lie in blocks; sparse modes 0 to 4, not quantised") by attention_in_inference
+                (query: Tensor, key: TensorList, value: TensorList, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, actualSeqLengthsKv: OptionalIntArray, deqScale1: OptionalTensor, quantScale1: OptionalTensor, deqScale2: OptionalTensor, quantScale2: OptionalTensor, quantOffset2: OptionalTensor, antiquantScale: OptionalTensor, antiquantOffset: OptionalTensor, blockTable: OptionalTensor, queryPaddingSize: OptionalTensor, kvPaddingSize: OptionalTensor, numHeads: Int, scaleValue: Double, preTokens: Int, nextTokens: Int, inputLayout: Text, numKeyValueHeads: Int, sparseMode: Int, innerPrecise: Int, blockSize: Int, antiquantMode: Int, softmaxLseFlag: Flag, attentionOut: Out, softmaxLse: OptionalOut);
+            aclnnFusedInferAttentionScoreV2 = FusedInferAttentionScore("aclnn_fused_infer_attention_score_v2.h", "as aclnnFusedInferAttentionScore") by attention_in_inference
+                (query: Tensor, key: TensorList, value: TensorList, pseShiftOptional: OptionalTensor, attenMaskOptional: OptionalTensor, actualSeqLengthsOptional: OptionalIntArray, actualSeqLengthsKvOptional: OptionalIntArray, deqScale1Optional: OptionalTensor, quantScale1Optional: OptionalTensor, deqScale2Optional: OptionalTensor, quantScale2Optional: OptionalTensor, quantOffset2Optional: OptionalTensor, antiquantScaleOptional: OptionalTensor, antiquantOffsetOptional: OptionalTensor, blockTableOptional: OptionalTensor, queryPaddingSizeOptional: OptionalTensor, kvPaddingSizeOptional: OptionalTensor, keyAntiquantScaleOptional: OptionalTensor, keyAntiquantOffsetOptional: OptionalTensor, valueAntiquantScaleOptional: OptionalTensor, valueAntiquantOffsetOptional: OptionalTensor, keySharedPrefixOptional: OptionalTensor, valueSharedPrefixOptional: OptionalTensor, actualSharedPrefixLenOptional: OptionalIntArray, numHeads: Int, scaleValue: Double, preTokens: Int, nextTokens: Int, inputLayout: Text, numKeyValueHeads: Int, sparseMode: Int, innerPrecise: Int, blockSize: Int, antiquantMode: Int, softmaxLseFlag: Flag, keyAntiquantMode: Int, valueAntiquantMode: Int, attentionOut: Out, softmaxLse: OptionalOut);
+            aclnnFusedInferAttentionScoreV3 = FusedInferAttentionScore("aclnn_fused_infer_attention_score_v3.h", "as aclnnFusedInferAttentionScore; queryRopeOptional and keyRopeOptional lengthen query and key") by attention_in_inference
                 (query: Tensor, key: TensorList, value: TensorList, pseShiftOptional: OptionalTensor, attenMaskOptional: OptionalTensor, actualSeqLengthsOptional: OptionalIntArray, actualSeqLengthsKvOptional: OptionalIntArray, deqScale1Optional: OptionalTensor, quantScale1Optional: OptionalTensor, deqScale2Optional: OptionalTensor, quantScale2Optional: OptionalTensor, quantOffset2Optional: OptionalTensor, antiquantScaleOptional: OptionalTensor, antiquantOffsetOptional: OptionalTensor, blockTableOptional: OptionalTensor, queryPaddingSizeOptional: OptionalTensor, kvPaddingSizeOptional: OptionalTensor, keyAntiquantScaleOptional: OptionalTensor, keyAntiquantOffsetOptional: OptionalTensor, valueAntiquantScaleOptional: OptionalTensor, valueAntiquantOffsetOptional: OptionalTensor, keySharedPrefixOptional: OptionalTensor, valueSharedPrefixOptional: OptionalTensor, actualSharedPrefixLenOptional: OptionalIntArray, queryRopeOptional: OptionalTensor, keyRopeOptional: OptionalTensor, keyRopeAntiquantScaleOptional: OptionalTensor, numHeads: Int, scaleValue: Double, preTokens: Int, nextTokens: Int, inputLayout: Text, numKeyValueHeads: Int, sparseMode: Int, innerPrecise: Int, blockSize: Int, antiquantMode: Int, softmaxLseFlag: Flag, keyAntiquantMode: Int, valueAntiquantMode: Int, attentionOut: Out, softmaxLse: OptionalOut);
+            aclnnFusedInferAttentionScoreV4 = FusedInferAttentionScore("aclnn_fused_infer_attention_score_v4.h", "as aclnnFusedInferAttentionScoreV3") by attention_in_inference
+                (query: Tensor, key: TensorList, value: TensorList, pseShiftOptional: OptionalTensor, attenMaskOptional: OptionalTensor, actualSeqLengthsOptional: OptionalIntArray, actualSeqLengthsKvOptional: OptionalIntArray, deqScale1Optional: OptionalTensor, quantScale1Optional: OptionalTensor, deqScale2Optional: OptionalTensor, quantScale2Optional: OptionalTensor, quantOffset2Optional: OptionalTensor, antiquantScaleOptional: OptionalTensor, antiquantOffsetOptional: OptionalTensor, blockTableOptional: OptionalTensor, queryPaddingSizeOptional: OptionalTensor, kvPaddingSizeOptional: OptionalTensor, keyAntiquantScaleOptional: OptionalTensor, keyAntiquantOffsetOptional: OptionalTensor, valueAntiquantScaleOptional: OptionalTensor, valueAntiquantOffsetOptional: OptionalTensor, keySharedPrefixOptional: OptionalTensor, valueSharedPrefixOptional: OptionalTensor, actualSharedPrefixLenOptional: OptionalIntArray, queryRopeOptional: OptionalTensor, keyRopeOptional: OptionalTensor, keyRopeAntiquantScaleOptional: OptionalTensor, dequantScaleQueryOptional: OptionalTensor, learnableSinkOptional: OptionalTensor, numHeads: Int, scaleValue: Double, preTokens: Int, nextTokens: Int, inputLayout: Text, numKeyValueHeads: Int, sparseMode: Int, innerPrecise: Int, blockSize: Int, antiquantMode: Int, softmaxLseFlag: Flag, keyAntiquantMode: Int, valueAntiquantMode: Int, queryQuantMode: Int, attentionOut: Out, softmaxLse: OptionalOut);
         }
     };
 }
 aclnn_attention_inference!(operator_rows);
 
-/// Parameters of the functions for inference that have to be null: shifts, quantised types, blocks
-/// of keys, shared beginnings and rotations.
+/// Parameters of the functions for inference that have to be null: quantised types, padding in front,
+/// shared beginnings and sinks.
 const NOT_COMPUTED: &[&str] = &[
-    "pseShift",
     "deqScale1",
     "quantScale1",
     "deqScale2",
@@ -44,8 +57,6 @@ const NOT_COMPUTED: &[&str] = &[
     "dequantScale2",
     "antiquantScale",
     "antiquantOffset",
-    "blocktable",
-    "blockTable",
     "queryPaddingSize",
     "kvPaddingSize",
     "keyAntiquantScale",
@@ -54,29 +65,35 @@ const NOT_COMPUTED: &[&str] = &[
     "valueAntiquantOffset",
     "keySharedPrefix",
     "valueSharedPrefix",
-    "queryRope",
-    "keyRope",
     "keyRopeAntiquantScale",
+    "dequantScaleQuery",
+    "learnableSink",
 ];
+
+/// A tensor that a function has, under a name that ends in a word more in newer functions, and that
+/// a call gives.
+fn given<'a>(call: &OperatorCall<'a>, name: &str) -> Composed<Option<&'a TensorArgument>> {
+    let name = full_name(call, name);
+    if !call.has(&name) {
+        return Ok(None);
+    }
+    let tensor = call.optional_tensor(&name)?;
+    // The vendor takes empty tensors for absent ones.
+    Ok(tensor.filter(|tensor| !tensor.is_empty()))
+}
 
 fn expect_plain(call: &OperatorCall<'_>) -> Composed {
     for name in NOT_COMPUTED {
-        let name = full_name(call, name);
-        if call.has(&name) && call.optional_tensor(&name)?.is_some() {
+        if given(call, name)?.is_some() {
+            let name = full_name(call, name);
             return Err(Refusal::invalid(format!(
                 "`{name}` is given, which is not computed; expected a null pointer"
             )));
         }
     }
-    if call.has("softmaxLseFlag") && call.flag("softmaxLseFlag")? {
-        return Err(Refusal::invalid(
-            "`softmaxLse` is asked for, which is not computed",
-        ));
-    }
     Ok(())
 }
 
-/// The name of a parameter, which ends in a word more in newer functions.
 fn full_name(call: &OperatorCall<'_>, name: &str) -> String {
     let longer = format!("{name}Optional");
     if call.has(&longer) {
@@ -86,78 +103,298 @@ fn full_name(call: &OperatorCall<'_>, name: &str) -> String {
     }
 }
 
-/// A tensor, or the only one of a list.
-fn single<'a>(call: &OperatorCall<'a>, name: &str) -> Composed<&'a TensorArgument> {
-    if let Ok(tensor) = call.tensor(name) {
-        return Ok(tensor);
-    }
-    let [tensor] = call.tensors(name)? else {
-        return Err(Refusal::invalid(format!(
-            "`{name}` is a list of several tensors; lists of one are computed"
-        )));
-    };
-    Ok(tensor)
+/// An attention in inference, whose arguments were checked.
+struct Inference<'a> {
+    operands: Operands<'a>,
+    key: KeyStore<'a>,
+    value: KeyStore<'a>,
+    /// The part that lengthens each token of query and key.
+    rotated: Option<(&'a TensorArgument, KeyStore<'a>)>,
+    samples: Samples,
 }
 
-/// The operands of a function for inference, whose output was checked.
-fn inferred<'a>(call: &OperatorCall<'a>) -> Composed<Operands<'a>> {
-    expect_plain(call)?;
-    let operands = [
-        call.tensor("query")?,
-        single(call, "key")?,
-        single(call, "value")?,
-    ];
-    let known = [AxisOrder::Bsh, AxisOrder::Bsnd, AxisOrder::Bnsd];
-    let order = AxisOrder::new(call, &known)?;
-    let (heads, key_heads) = (call.int("numHeads")?, call.int("numKeyValueHeads")?);
-    let operands = Operands::new(call, operands, order, heads, Some(key_heads))?;
-    expect_result(call, &operands, call.tensor("attentionOut")?)?;
-    Ok(operands)
+impl<'a> Inference<'a> {
+    /// `[name of the lengths of queries, name of those of keys]`; functions for single tokens have
+    /// the second ones alone.
+    fn new(call: &OperatorCall<'a>, names: [Option<&str>; 2]) -> Composed<Inference<'a>> {
+        expect_plain(call)?;
+        let query = call.tensor("query")?;
+        // Packed samples are for the fused functions alone.
+        let mut known = vec![AxisOrder::Bsh, AxisOrder::Bsnd, AxisOrder::Bnsd];
+        if call.has("softmaxLseFlag") {
+            known.push(AxisOrder::Tnd);
+        }
+        let order = AxisOrder::new(call, &known)?;
+        let heads = call.int("numHeads")?;
+        let queries = query_sizes(query, order, heads).ok_or_else(|| {
+            let found = query.dims();
+            Refusal::invalid(format!("`query` has the shape {found:?} for {heads} heads"))
+        })?;
+        let key_heads = match call.int("numKeyValueHeads")? {
+            0 => queries.heads,
+            n => usize::try_from(n).unwrap_or(0),
+        };
+        let key = KeyStore::new(call, "key", order, &queries, key_heads)?;
+        let value = KeyStore::new(call, "value", order, &queries, key_heads)?;
+        expect_same_types(call, query, &key.tensors)?;
+        expect_same_types(call, query, &value.tensors)?;
+        let operands = Operands::of_sizes(query, order, [queries, key.sizes, value.sizes]);
+        let mut operands = operands.ok_or_else(|| {
+            let (a, b, c) = (query.dims(), key.dims(), value.dims());
+            Refusal::invalid(format!(
+                "query, key and value of the shapes {a:?}, {b:?} and {c:?} do not fit together \
+                 with {heads} and {key_heads} heads"
+            ))
+        })??;
+        if call.text("inputLayout")? == "BNSD_BSND" {
+            operands.result_order = AxisOrder::Bsnd;
+        }
+        expect_result(call, &operands, call.tensor("attentionOut")?)?;
+        let rotated = match (given(call, "queryRope")?, given(call, "keyRope")?) {
+            (None, None) => None,
+            (Some(a), Some(_)) => {
+                let store = KeyStore::new(call, "keyRope", order, &queries, key_heads)?;
+                expect_same_types(call, query, &[a])?;
+                expect_same_types(call, query, &store.tensors)?;
+                Some((a, store))
+            }
+            _ => {
+                let text = "only one of `queryRope` and `keyRope` is given";
+                return Err(Refusal::invalid(text));
+            }
+        };
+        let samples = samples(call, &operands, &key, names)?;
+        Ok(Inference {
+            operands,
+            key,
+            value,
+            rotated,
+            samples,
+        })
+    }
+
+    /// Query, key and value as the arguments have them.
+    fn read(&self, call: &mut OperatorCall<'_>) -> Composed<HeadsFirst> {
+        let operands = &self.operands;
+        let mut query = heads_first(call, operands.query, operands.order, &operands.queries)?;
+        let mut key = self.key.read(call, &self.samples)?;
+        let value = self.value.read(call, &self.samples)?;
+        if let Some((a, store)) = &self.rotated {
+            let misfit = || {
+                let text = format!("`queryRope` has the shape {:?}", a.dims());
+                Refusal::invalid(format!(
+                    "{text}, `keyRope` {:?}; which do not fit",
+                    store.dims()
+                ))
+            };
+            let heads = operands.queries.heads.cast_signed() as i64;
+            let sizes = query_sizes(a, operands.order, heads).ok_or_else(misfit)?;
+            let fits = sizes.width == store.sizes.width
+                && sizes.tokens == operands.queries.tokens
+                && sizes.batch == operands.queries.batch
+                && store.sizes.tokens == self.key.sizes.tokens
+                && store.sizes.heads == self.key.sizes.heads
+                && store.sizes.batch == self.key.sizes.batch;
+            if !fits {
+                return Err(misfit());
+            }
+            let more = heads_first(call, a, operands.order, &sizes)?;
+            query = joined_widths(call, &query, &more);
+            let more = store.read(call, &self.samples)?;
+            key = joined_widths(call, &key, &more);
+        }
+        // Memory behind the length of a sample holds anything, of which nothing may come through a
+        // weight of 0.
+        let value = match self.samples.unused_keys(call, self.value.sizes.tokens)? {
+            Some(unused) => {
+                let zero = call.constant(0.0, DType::F32)?;
+                call.node("Where", &[&unused, &zero, &value], DType::F32)
+            }
+            None => value,
+        };
+        Ok(HeadsFirst { query, key, value })
+    }
+
+    fn attend(&self, call: &mut OperatorCall<'_>, sparsity: &Sparsity<'_>) -> Composed<Attended> {
+        let scores = self.operands.score_dims();
+        let masks = sparsity.masks(call, &self.samples, &scores)?;
+        let shift = match given(call, "pseShift")? {
+            // Functions without `innerPrecise` have a shift for later use alone: the vendor's pass
+            // a null pointer on in its place.
+            Some(shift) if call.has("innerPrecise") => {
+                Some(read_shift(call, shift, &self.samples, &scores)?)
+            }
+            _ => None,
+        };
+        // Scores go by the whole width, the result by that of the values.
+        let mut sizes = self.operands.keys;
+        if let Some((_, store)) = &self.rotated {
+            sizes.width += store.sizes.width;
+        }
+        let operands = Operands {
+            keys: sizes,
+            ..self.operands
+        };
+        let values = self.read(call)?;
+        attend(call, &operands, values, shift.as_ref(), &masks)
+    }
+}
+
+/// As many lengths as samples: one for all, or one for each, of `most` at the most.
+fn lengths(
+    call: &OperatorCall<'_>,
+    name: Option<&str>,
+    n: usize,
+    most: &[usize],
+) -> Composed<Vec<usize>> {
+    let Some(name) = name.map(|name| full_name(call, name)) else {
+        return Ok(most.to_vec());
+    };
+    let list = call.optional_ints(&name)?.unwrap_or_default();
+    if list.is_empty() {
+        return Ok(most.to_vec());
+    }
+    let each: Vec<usize> = (0..n)
+        .filter_map(|at| usize::try_from(*list.get(if list.len() == 1 { 0 } else { at })?).ok())
+        .collect();
+    // More than there are samples are passed over, by the documents.
+    if each.len() == n && each.iter().zip(most).all(|(n, most)| n <= most) {
+        return Ok(each);
+    }
+    Err(Refusal::invalid(format!(
+        "`{name}` is {list:?}; expected 1 or {n} lengths, up to {most:?}"
+    )))
+}
+
+/// The samples that the lists of lengths describe.
+fn samples(
+    call: &OperatorCall<'_>,
+    operands: &Operands<'_>,
+    key: &KeyStore<'_>,
+    [query_name, key_name]: [Option<&str>; 2],
+) -> Composed<Samples> {
+    let (tokens, keys) = (operands.queries.tokens, operands.keys.tokens);
+    let key_name = key_name.filter(|name| call.has(&full_name(call, name)));
+    if key.table.is_some() {
+        let lengths = key_name.map(|name| call.optional_ints(&full_name(call, name)));
+        if lengths.transpose()?.flatten().is_none_or(<[i64]>::is_empty) {
+            let text = "key and value lie in blocks, without the lengths of samples";
+            return Err(Refusal::invalid(text));
+        }
+    }
+    if operands.order != AxisOrder::Tnd {
+        let n = operands.queries.batch;
+        // A single token is there in any case.
+        let query_name = query_name.filter(|_| tokens > 1);
+        let queries = lengths(call, query_name, n, &vec![tokens; n])?;
+        let keys = lengths(call, key_name, n, &key.lengths)?;
+        let pairs = queries.into_iter().zip(keys);
+        let list = pairs.map(|(queries, keys)| Sample::alone(queries, keys));
+        return Ok(Samples::Apart(list.collect()));
+    }
+    let names = ["actualSeqLengths", "actualSeqLengthsKv"].map(|name| full_name(call, name));
+    if key.table.is_none() {
+        return packed(call, [&names[0], &names[1]], [tokens, keys]);
+    }
+    // Lengths of keys that lie in blocks are those of the samples, not where they end.
+    let ends = call.optional_ints(&names[0])?.unwrap_or_default();
+    let queries = lengths_of_ends(&names[0], ends)?;
+    let n = key.lengths.len();
+    if queries.len() != n || queries.last().is_some_and(|(start, n)| start + n > tokens) {
+        return Err(Refusal::invalid(format!(
+            "`{}` is {ends:?}; expected where {n} samples end among {tokens} tokens",
+            names[0]
+        )));
+    }
+    let lengths = lengths(call, key_name, n, &key.lengths)?;
+    let room = keys / n.max(1);
+    let each = queries.into_iter().zip(lengths).enumerate();
+    let list = each.map(|(at, (queries, length))| Sample {
+        queries,
+        keys: (at * room, length),
+    });
+    Ok(Samples::Packed(list.collect()))
 }
 
 fn attention_in_inference(call: &mut OperatorCall<'_>) -> Composed {
     let out = call.tensor("attentionOut")?;
-    let operands = inferred(call)?;
-    let [_, _, tokens, keys] = operands.score_dims();
-    let name = full_name(call, "actualSeqLengths");
-    let lengths = call.optional_ints(&name)?.unwrap_or_default();
-    // What a device leaves in the rows behind a shorter length is not documented.
-    if lengths.iter().any(|&n| usize::try_from(n) != Ok(tokens)) {
-        return Err(Refusal::invalid(format!(
-            "`{name}` is {lengths:?}; shorter ones than {tokens} are not computed"
-        )));
+    let names = [Some("actualSeqLengths"), Some("actualSeqLengthsKv")];
+    let inference = Inference::new(call, names)?;
+    let operands = &inference.operands;
+    let mut sparsity = Sparsity::new(call, &full_name(call, "attenMask"), true)?;
+    let is_fused = call.has("softmaxLseFlag");
+    if is_fused && operands.queries.tokens == 1 && operands.order != AxisOrder::Tnd {
+        sparsity.expect_single_token()?;
     }
-    if call.has("softmaxLse")
-        && let Some(unused) = call.optional_tensor("softmaxLse")?
-    {
-        call.fill(unused, ScalarNumber::Int(0));
-    }
+    let sums = expect_sums(call, operands)?;
     if operands.is_empty() {
         call.fill(out, ScalarNumber::Int(0));
+        if let Some(sums) = sums {
+            call.fill(sums, ScalarNumber::Float(f64::INFINITY));
+        }
         return Ok(());
     }
-    let scores = operands.score_dims();
-    let mask = full_name(call, "attenMask");
-    let mut masks = sparse_masks(call, &mask, &scores)?;
-    let name = full_name(call, "actualSeqLengthsKv");
-    if call.has(&name) {
-        let lengths = call.optional_ints(&name)?.unwrap_or_default();
-        let is_shorter = lengths.iter().any(|&n| usize::try_from(n) != Ok(keys));
-        // The diagonal of that mode ends at the last key of each sample.
-        if is_shorter && call.int("sparseMode")? == 3 {
-            return Err(Refusal::invalid(format!(
-                "`{name}` is {lengths:?}; ones other than {keys} are not computed in mode 3"
-            )));
-        }
-        masks.extend(length_mask(call, &name, lengths, &scores)?);
+    let attended = inference.attend(call, &sparsity)?;
+    write_attended(call, operands, &attended.result, out)?;
+    if let Some(sums) = sums {
+        write_sums(call, operands, &attended, sums)?;
     }
-    let attended = attend(call, &operands, None, &masks)?;
-    write_attended(call, &operands, &attended.result, out)
+    Ok(())
+}
+
+/// The output of the logarithms of the sums, if they are asked for.
+fn expect_sums<'a>(
+    call: &mut OperatorCall<'a>,
+    operands: &Operands<'_>,
+) -> Composed<Option<&'a TensorArgument>> {
+    if !call.has("softmaxLse") {
+        return Ok(None);
+    }
+    let sums = call.optional_tensor("softmaxLse")?;
+    if !call.flag("softmaxLseFlag")? {
+        if let Some(unused) = sums {
+            call.fill(unused, ScalarNumber::Int(0));
+        }
+        return Ok(None);
+    }
+    let sums = sums.ok_or_else(|| {
+        Refusal::invalid("`softmaxLse` is a null pointer, but `softmaxLseFlag` is true")
+    })?;
+    let [batch, heads, queries, _] = operands.score_dims();
+    let dims = match operands.order {
+        AxisOrder::Tnd => vec![queries, heads, 1],
+        _ => vec![batch, heads, queries, 1],
+    };
+    call.expect_shape(sums, &dims)?;
+    call.expect_dtype(sums, |dtype| dtype == DType::F32, "float32")?;
+    Ok(Some(sums))
+}
+
+fn write_sums(
+    call: &mut OperatorCall<'_>,
+    operands: &Operands<'_>,
+    attended: &Attended,
+    out: &TensorArgument,
+) -> Composed {
+    let log = call.node("Log", &[&attended.sum], DType::F32);
+    let sums = call.node("Add", &[&log, &attended.maximum], DType::F32);
+    // Where nothing is seen the vendor's operators store infinity.
+    let lowest = call.constant(f64::NEG_INFINITY, DType::F32)?;
+    let highest = call.constant(f64::INFINITY, DType::F32)?;
+    let is_masked = call.node("Equal", &[&attended.maximum, &lowest], DType::Bool);
+    let mut sums = call.node("Where", &[&is_masked, &highest, &sums], DType::F32);
+    if operands.order == AxisOrder::Tnd {
+        sums = turned(call, &sums, [0, 2, 1, 3]);
+    }
+    let sums: Value = call.reshaped(&sums, out.dims())?;
+    call.write(out, &sums, DType::F32);
+    Ok(())
 }
 
 fn attention_of_token(call: &mut OperatorCall<'_>) -> Composed {
     let out = call.tensor("attentionOut")?;
-    let operands = inferred(call)?;
+    let inference = Inference::new(call, [None, Some("actualSeqLengths")])?;
+    let operands = &inference.operands;
     if operands.queries.tokens != 1 {
         let n = operands.queries.tokens;
         let text = format!("`query` has {n} tokens; expected 1");
@@ -167,61 +404,7 @@ fn attention_of_token(call: &mut OperatorCall<'_>) -> Composed {
         call.fill(out, ScalarNumber::Int(0));
         return Ok(());
     }
-    let scores = operands.score_dims();
-    let mut masks = Vec::new();
-    if let Some(mask) = call
-        .optional_tensor("attenMask")?
-        .filter(|mask| !mask.is_empty())
-    {
-        masks.push(token_mask(call, mask, &scores)?);
-    }
-    if let Some(lengths) = call.optional_ints("actualSeqLengths")? {
-        masks.extend(length_mask(call, "actualSeqLengths", lengths, &scores)?);
-    }
-    let attended = attend(call, &operands, None, &masks)?;
-    write_attended(call, &operands, &attended.result, out)
-}
-
-/// As [`read_mask`], with samples and keys if there are two axes.
-fn token_mask(
-    call: &mut OperatorCall<'_>,
-    mask: &TensorArgument,
-    scores: &[usize; 4],
-) -> Composed<Value> {
-    let &[batch, keys] = mask.dims() else {
-        return read_mask(call, mask, scores);
-    };
-    call.expect_dtype(mask, is_mask, "bool, uint8 or int8")?;
-    let dims = [batch, 1, 1, keys];
-    expect_broadcast(call, mask, &dims, scores)?;
-    let value = call.read(mask, DType::Bool)?;
-    call.reshaped(&value, &dims)
-}
-
-/// Leaves out the keys behind a length for each sample, or one for all.
-fn length_mask(
-    call: &mut OperatorCall<'_>,
-    name: &str,
-    lengths: &[i64],
-    scores: &[usize; 4],
-) -> Composed<Option<Value>> {
-    // Made here and given for each run, as lengths grow with every token: the graph stays.
-    let [batch, _, _, keys] = *scores;
-    if lengths.is_empty() {
-        return Ok(None);
-    }
-    let list: Vec<usize> = lengths
-        .iter()
-        .filter_map(|&n| usize::try_from(n).ok())
-        .collect();
-    let is_known = list.len() == lengths.len() && list.iter().all(|&n| n <= keys);
-    if !is_known || (list.len() != 1 && list.len() != batch) {
-        return Err(Refusal::invalid(format!(
-            "`{name}` is {lengths:?}; expected 1 or {batch} lengths of 0 to {keys}"
-        )));
-    }
-    let flags = list
-        .iter()
-        .flat_map(|&n| (0..keys).map(move |key| u8::from(key >= n)));
-    flag_value(call, flags.collect(), vec![list.len(), 1, 1, keys]).map(Some)
+    let sparsity = Sparsity::new(call, "attenMask", true)?;
+    let attended = inference.attend(call, &sparsity)?;
+    write_attended(call, operands, &attended.result, out)
 }

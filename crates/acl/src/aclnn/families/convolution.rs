@@ -55,15 +55,15 @@ fn ints(list: &[usize]) -> OperatorAttribute {
 }
 
 /// The steps of a convolution along its axes.
-struct Steps {
-    stride: Vec<usize>,
-    before: Vec<usize>,
-    after: Vec<usize>,
-    dilation: Vec<usize>,
+pub(super) struct Steps {
+    pub(super) stride: Vec<usize>,
+    pub(super) before: Vec<usize>,
+    pub(super) after: Vec<usize>,
+    pub(super) dilation: Vec<usize>,
     /// How much longer a transposed one's result is at the end of each axis.
-    more: Vec<usize>,
-    is_transposed: bool,
-    groups: usize,
+    pub(super) more: Vec<usize>,
+    pub(super) is_transposed: bool,
+    pub(super) groups: usize,
 }
 
 impl Steps {
@@ -104,8 +104,15 @@ impl Steps {
         Some(room / self.stride[axis] + 1)
     }
 
+    /// How far a transposed convolution reaches along an axis, padding included.
+    pub(super) fn extent_before_cut(&self, axis: usize, extent: usize, kernel: usize) -> usize {
+        let taps = self.dilation[axis].saturating_mul(kernel.saturating_sub(1));
+        let steps = self.stride[axis].saturating_mul(extent.saturating_sub(1));
+        taps.saturating_add(steps).saturating_add(1)
+    }
+
     /// The shape of the result, from those of the input and of the weight.
-    fn dims(&self, x: &[usize], weight: &[usize]) -> Composed<Vec<usize>> {
+    pub(super) fn dims(&self, x: &[usize], weight: &[usize]) -> Composed<Vec<usize>> {
         // The weight of a transposed convolution is that of the one whose gradient it is.
         let (channels, results) = if self.is_transposed {
             (weight[0], weight[1].saturating_mul(self.groups))
@@ -133,7 +140,7 @@ impl Steps {
 }
 
 /// The value of a convolution, whose shape was checked.
-fn convolved(
+pub(super) fn convolved(
     call: &mut OperatorCall<'_>,
     [x, weight]: [&Value; 2],
     bias: Option<&TensorArgument>,
@@ -173,12 +180,6 @@ fn expect_tensors(
     for tensor in [Some(x), Some(weight), bias].into_iter().flatten() {
         call.expect_dtype(tensor, is_small_float, SMALL_FLOATS)?;
     }
-    if x.n_axes() != weight.n_axes() {
-        let (a, b) = (x.n_axes(), weight.n_axes());
-        let name = call.name(x);
-        let text = format!("`{name}` has {a} axes and `weight` {b}; expected as many");
-        return Err(Refusal::invalid(text));
-    }
     call.promote(&[x, weight], &[])
 }
 
@@ -199,7 +200,7 @@ fn convolve(
 ) -> Composed {
     let weight = call.tensor("weight")?;
     let dtype = expect_tensors(call, x, weight, bias)?;
-    let dims = steps.dims(x.dims(), weight.dims())?;
+    let dims = expect_extents(call, x, weight, steps)?;
     call.expect_shape(out, &dims)?;
     call.expect_cast(out, dtype)?;
     expect_bias(call, bias, dims[1])?;
@@ -227,6 +228,13 @@ fn convolve(
 fn convolution(call: &mut OperatorCall<'_>) -> Composed {
     let (x, out) = (call.tensor("input")?, call.tensor("output")?);
     expect_mode(call)?;
+    let steps = described_steps(call, x)?;
+    let bias = call.optional_tensor("bias")?;
+    convolve(call, x, bias, out, &steps)
+}
+
+/// The steps that the arguments describe, for a tensor with samples and channels in front.
+pub(super) fn described_steps(call: &OperatorCall<'_>, x: &TensorArgument) -> Composed<Steps> {
     let n = x.n_axes().saturating_sub(2);
     if !(1..=3).contains(&n) {
         let text = format!("`input` has {} axes; expected 3 to 5", x.n_axes());
@@ -260,7 +268,7 @@ fn convolution(call: &mut OperatorCall<'_>) -> Composed {
             return Err(Refusal::invalid(text));
         }
     }
-    let steps = Steps {
+    Ok(Steps {
         stride,
         before,
         after,
@@ -268,9 +276,23 @@ fn convolution(call: &mut OperatorCall<'_>) -> Composed {
         more,
         is_transposed,
         groups,
-    };
-    let bias = call.optional_tensor("bias")?;
-    convolve(call, x, bias, out, &steps)
+    })
+}
+
+/// The shape of the result of a convolution, whose operands have as many axes.
+pub(super) fn expect_extents(
+    call: &OperatorCall<'_>,
+    x: &TensorArgument,
+    weight: &TensorArgument,
+    steps: &Steps,
+) -> Composed<Vec<usize>> {
+    if x.n_axes() != weight.n_axes() {
+        let (a, b) = (x.n_axes(), weight.n_axes());
+        let name = call.name(x);
+        let text = format!("`{name}` has {a} axes and `weight` {b}; expected as many");
+        return Err(Refusal::invalid(text));
+    }
+    steps.dims(x.dims(), weight.dims())
 }
 
 fn depthwise_convolution(call: &mut OperatorCall<'_>) -> Composed {
@@ -303,6 +325,21 @@ fn depthwise_convolution(call: &mut OperatorCall<'_>) -> Composed {
     convolve(call, x, bias, out, &steps)
 }
 
+/// The steps of a convolution along time, which has a padding and nothing else.
+pub(super) fn time_steps(call: &OperatorCall<'_>) -> Composed<Steps> {
+    let pad = usize::try_from(call.int("pad")?).ok().filter(|&n| n <= 255);
+    let pad = pad.ok_or_else(|| Refusal::invalid("`pad` is not 0 to 255"))?;
+    Ok(Steps {
+        stride: vec![1],
+        before: vec![pad],
+        after: vec![pad],
+        dilation: vec![1],
+        more: vec![0],
+        is_transposed: false,
+        groups: 1,
+    })
+}
+
 fn convolution_time_first(call: &mut OperatorCall<'_>) -> Composed {
     let (x, weight) = (call.tensor("self")?, call.tensor("weight")?);
     let (bias, out) = (call.tensor("bias")?, call.tensor("output")?);
@@ -312,17 +349,7 @@ fn convolution_time_first(call: &mut OperatorCall<'_>) -> Composed {
         let text = format!("`self` has {} axes; expected 3", x.n_axes());
         return Err(Refusal::invalid(text));
     };
-    let pad = usize::try_from(call.int("pad")?).ok().filter(|&n| n <= 255);
-    let pad = pad.ok_or_else(|| Refusal::invalid("`pad` is not 0 to 255"))?;
-    let steps = Steps {
-        stride: vec![1],
-        before: vec![pad],
-        after: vec![pad],
-        dilation: vec![1],
-        more: vec![0],
-        is_transposed: false,
-        groups: 1,
-    };
+    let steps = time_steps(call)?;
     let dims = steps.dims(&[samples, channels, time], &[results, inputs, taps])?;
     call.expect_shape(out, &[dims[2], samples, results])?;
     call.expect_cast(out, dtype)?;

@@ -137,7 +137,7 @@ fn places(call: &mut OperatorCall<'_>, n: usize, dtype: DType) -> Composed<Value
 fn linspace(call: &mut OperatorCall<'_>) -> Composed {
     let (start, end) = (call.scalar("start")?, call.scalar("end")?);
     let (steps, out) = (call.int("steps")?, call.tensor("out")?);
-    call.expect_dtype(out, is_float, "float16, bfloat16, float32 or float64")?;
+    call.expect_dtype(out, is_number, "booleans, integers or floats")?;
     let n = usize::try_from(steps)
         .map_err(|_| Refusal::invalid(format!("`steps` is {steps}; expected 0 or more")))?;
     call.expect_shape(out, &[n])?;
@@ -158,6 +158,7 @@ fn linspace(call: &mut OperatorCall<'_>) -> Composed {
     let part = call.node("Div", &[&places, &n_gaps], dtype);
     let distance = call.node("Mul", &[&part, &length], dtype);
     let result = call.node("Add", &[&first, &distance], dtype);
+    // Integers are cut towards 0, as PyTorch cuts them.
     call.write(out, &result, out.dtype);
     Ok(())
 }

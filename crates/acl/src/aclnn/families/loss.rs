@@ -17,7 +17,7 @@ macro_rules! aclnn_loss {
         $rows! { "losses";
             aclnnMseLoss = MseLoss("aclnn_mse_loss.h", "(self - target)^2; reduction 1 gives their mean, 2 their sum") by squared_error
                 (self_: Tensor, target: Tensor, reduction: Int, out: Out);
-            aclnnMseLossOut = MseLoss("aclnn_mse_loss_out.h", "(self - target)^2; reduction 1 gives their mean, 2 their sum") by squared_error
+            aclnnMseLossOut = MseLoss("aclnn_mse_loss_out.h", "(self - target)^2; reduction 1 gives their mean over the first axis, 2 their sum over it") by squared_error_along_batch
                 (self_: Tensor, target: Tensor, reduction: Int, out: Out);
             aclnnMseLossBackward = MseLossGrad("aclnn_mse_loss_backward.h", "2 * (self - target) * gradOutput, divided by their number for reduction 1") by squared_error_backward
                 (gradOutput: Tensor, self_: Tensor, target: Tensor, reduction: Int, out: Out);
@@ -182,6 +182,36 @@ fn error(call: &mut OperatorCall<'_>, function: LossFunction) -> Composed {
 
 fn squared_error(call: &mut OperatorCall<'_>) -> Composed {
     error(call, |call, d| Ok(call.node("Mul", &[d, d], d.dtype)))
+}
+
+/// As [`squared_error`], with a reduction over the first axis alone, which the vendor's function has
+/// and PyTorch's has not.
+fn squared_error_along_batch(call: &mut OperatorCall<'_>) -> Composed {
+    let reduction = reduction(call, 2)?;
+    let pair = Pair::new(call)?;
+    let (Some((&n, rest)), false) = (pair.dims.split_first(), reduction == Reduction::Kept) else {
+        return squared_error(call);
+    };
+    let out = call.tensor("out")?;
+    if !(rest.is_empty() && out.dims() == [1]) {
+        call.expect_shape(out, rest)?;
+    }
+    call.expect_cast(out, pair.dtype)?;
+    let is_mean = reduction == Reduction::Mean;
+    if pair.n_elements() == 0 {
+        let number = if is_mean { f64::NAN } else { 0.0 };
+        call.fill(out, ScalarNumber::Float(number));
+        return Ok(());
+    }
+    let difference = pair.difference(call)?;
+    let losses = call.node("Mul", &[&difference, &difference], DType::F32);
+    let losses = call.cast(&losses, DType::F64);
+    let mut result = sum_along(call, &losses, 0)?;
+    if is_mean {
+        let n = call.number_value(as_number(n), DType::F64)?;
+        result = call.node("Div", &[&result, &n], DType::F64);
+    }
+    write_shaped(call, out, &result, pair.dtype)
 }
 
 fn absolute_error(call: &mut OperatorCall<'_>) -> Composed {

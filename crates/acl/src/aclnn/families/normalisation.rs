@@ -339,7 +339,12 @@ fn rms_norm_backward(call: &mut OperatorCall<'_>) -> Composed {
     expect_small_floats(call, &[Some(grad), Some(x), Some(rstd), Some(gamma)])?;
     let first = last_axes(call, x, gamma.dims())?;
     call.expect_shape(grad, x.dims())?;
-    call.expect_shape(rstd, &batches_of(x.dims(), first))?;
+    // The document gives the axes in front alone, its sample fewer, and the forward operator
+    // appends ones: one for each batch is enough.
+    let batches = batches_of(x.dims(), first);
+    if rstd.n_elements() != batches.iter().product::<usize>() {
+        call.expect_shape(rstd, &batches)?;
+    }
     expect_result(call, out, x.dims())?;
     expect_result(call, gamma_out, gamma.dims())?;
     if x.is_empty() {
@@ -349,6 +354,7 @@ fn rms_norm_backward(call: &mut OperatorCall<'_>) -> Composed {
     }
     let value = call.read(x, WIDE)?;
     let rstd = call.read(rstd, WIDE)?;
+    let rstd = call.reshaped(&rstd, &batches)?;
     let slopes = Slopes {
         grad: call.read(grad, WIDE)?,
         normalised: call.node("Mul", &[&value, &rstd], WIDE),

@@ -3,10 +3,11 @@
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::{DType, Shape, Tensor};
 
-use super::activation::{SMALL_FLOATS, is_small_float};
+use super::windows::{Members, Windows, combined};
 use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value};
 use crate::aclnn::object::ScalarNumber;
 use crate::aclnn::parameter::TensorArgument;
+use crate::aclnn::promotion::compute_type;
 use crate::aclnn::row::operator_rows;
 
 /// Calls a macro with the rows of pooling.
@@ -31,82 +32,6 @@ aclnn_pooling!(operator_rows);
 
 /// The most extents of a kernel.
 const MOST_AXES: usize = 3;
-
-/// Where windows lie along an axis.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Windows {
-    extent: usize,
-    kernel: usize,
-    stride: usize,
-    /// At the beginning; at the end there is as much as the windows need.
-    before: usize,
-    after: usize,
-    dilation: usize,
-    n: usize,
-}
-
-impl Windows {
-    /// How many fit, the last one only if it begins before the padding behind.
-    fn count(&mut self, is_rounded_up: bool) -> Option<()> {
-        let reach = self
-            .dilation
-            .checked_mul(self.kernel.checked_sub(1)?)?
-            .checked_add(1)?;
-        let front = self.extent.checked_add(self.before)?;
-        let more = if is_rounded_up { self.stride - 1 } else { 0 };
-        let room = front
-            .checked_add(self.after)?
-            .checked_add(more)?
-            .checked_sub(reach)?;
-        self.n = room / self.stride + 1;
-        // Rounding up may leave a last window with padding alone, which would have no maximum.
-        if is_rounded_up && (self.n - 1).checked_mul(self.stride)? >= front {
-            self.n -= 1;
-        }
-        (self.n > 0).then_some(())
-    }
-
-    /// How many elements of a window count: those of the axis, or those of its padding as well.
-    fn members(&self, window: usize, with_padding: bool) -> usize {
-        let first = window * self.stride;
-        let last = first + self.kernel;
-        let (low, high) = if with_padding {
-            (0, self.extent + self.before + self.after)
-        } else {
-            (self.before, self.extent + self.before)
-        };
-        last.min(high).saturating_sub(first.max(low))
-    }
-
-    /// Where an element of the padded axis is without the padding. Those in front count as the
-    /// first one of their window, which is the place of a maximum if all are -inf.
-    fn place(&self, at: usize) -> usize {
-        // Steps of the dilation, as the elements of a window are that far apart.
-        let missing = self.before.saturating_sub(at).div_ceil(self.dilation) * self.dilation;
-        (at + missing)
-            .saturating_sub(self.before)
-            .min(self.extent - 1)
-    }
-
-    /// The elements of each window. Those in the padding are none.
-    fn axis_members(&self) -> Members {
-        let windows = (0..self.n).map(|window| window * self.stride);
-        let places =
-            windows.flat_map(|first| (0..self.kernel).map(move |tap| first + tap * self.dilation));
-        let places: Vec<usize> = places.collect();
-        let last = self.before + self.extent;
-        Members {
-            extent: self.extent,
-            n: self.n,
-            longest: self.kernel,
-            are_members: places
-                .iter()
-                .map(|at| (self.before..last).contains(at))
-                .collect(),
-            places: places.iter().map(|&at| self.place(at)).collect(),
-        }
-    }
-}
 
 /// Numbers for `n` axes: one for all, one for each, or none, for which `other` stands.
 pub(super) fn numbers(
@@ -152,7 +77,7 @@ impl<'a> Pool<'a> {
     /// The last `n` axes of `self`, behind one or two others.
     pub(super) fn tensor(call: &OperatorCall<'a>, n: usize) -> Composed<&'a TensorArgument> {
         let x = call.tensor("self")?;
-        call.expect_dtype(x, is_small_float, SMALL_FLOATS)?;
+        call.expect_float(x)?;
         if x.n_axes() != n + 1 && x.n_axes() != n + 2 {
             let text = format!(
                 "`self` has {} axes; expected {} or {}",
@@ -338,7 +263,7 @@ fn average_pool(call: &mut OperatorCall<'_>, n: usize) -> Composed {
     clippy::cast_precision_loss,
     reason = "numbers of elements are divided in floats"
 )]
-fn divisors(pool: &Pool<'_>, counts_padding: bool, divisor: i64) -> Vec<f32> {
+pub(super) fn divisors(pool: &Pool<'_>, counts_padding: bool, divisor: i64) -> Vec<f32> {
     let mut numbers = vec![1_usize];
     for axis in &pool.windows {
         let members = (0..axis.n).map(|window| axis.members(window, counts_padding));
@@ -366,7 +291,11 @@ pub(super) fn expect_room(extents: impl IntoIterator<Item = usize>) -> Composed 
 /// Several copies of an element may be there at once.
 const BYTES_OF_A_NUMBER: u64 = 32;
 
-fn floats(call: &mut OperatorCall<'_>, numbers: &[f32], dims: Vec<usize>) -> Composed<Value> {
+pub(super) fn floats(
+    call: &mut OperatorCall<'_>,
+    numbers: &[f32],
+    dims: Vec<usize>,
+) -> Composed<Value> {
     let bytes = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
     let shape = Shape::new(dims).ok();
     let tensor = shape.and_then(|shape| Tensor::from_vec(DType::F32, shape, bytes).ok());
@@ -374,88 +303,21 @@ fn floats(call: &mut OperatorCall<'_>, numbers: &[f32], dims: Vec<usize>) -> Com
     Ok(call.tensor_value(tensor))
 }
 
-/// The elements of the windows along an axis, as many for each window.
-pub(super) struct Members {
-    pub(super) extent: usize,
-    pub(super) n: usize,
-    /// How many each window has; shorter ones are filled up.
-    pub(super) longest: usize,
-    /// For each window where its elements are.
-    pub(super) places: Vec<usize>,
-    /// Whether these are elements of the window, or fill it up.
-    pub(super) are_members: Vec<bool>,
-}
-
-impl Members {
-    /// As many windows as asked for, which cover an axis and may overlap.
-    pub(super) fn shares(extent: usize, n: usize) -> Members {
-        let bounds = |window: usize| (window * extent / n, ((window + 1) * extent).div_ceil(n));
-        let bounds: Vec<(usize, usize)> = (0..n).map(bounds).collect();
-        let longest = bounds
-            .iter()
-            .map(|(first, end)| end - first)
-            .max()
-            .unwrap_or(0);
-        let each = bounds
-            .iter()
-            .flat_map(|&(first, end)| (first..first + longest).map(move |at| (at, end)));
-        Members {
-            extent,
-            n,
-            longest,
-            places: each.clone().map(|(at, end)| at.min(end - 1)).collect(),
-            are_members: each.map(|(at, end)| at < end).collect(),
-        }
-    }
-}
-
 /// The elements of windows, side by side in the last axis.
 struct Spread {
     /// With the shape of the result, and an axis of members.
     value: Value,
-    is_member: Value,
-    /// Where each member lies among the elements of the axes with windows.
-    places: Value,
+    membership: Membership,
     dims: Vec<usize>,
     /// How many members windows have, those that are filled up included.
     n_together: usize,
 }
 
-/// Numbers of some axes, combined: all pairs, with the first axis outermost.
-pub(super) fn combined<T: Copy>(
-    axes: &[&[T]],
-    shares: &[Members],
-    first: T,
-    combine: impl Fn(T, T, usize) -> T,
-) -> Vec<T> {
-    // Pairs of axes are combined one after the other, so that any number of axes goes.
-    // By windows first, then by members, as the values are.
-    let mut lists: Vec<Vec<T>> = vec![vec![first]];
-    for (numbers, share) in axes.iter().zip(shares) {
-        let windows = numbers.chunks(share.longest.max(1));
-        let windows: Vec<&[T]> = windows.collect();
-        let mut next = Vec::with_capacity(lists.len() * windows.len());
-        for list in &lists {
-            for window in &windows {
-                let pairs = list
-                    .iter()
-                    .flat_map(|&one| window.iter().map(move |&n| (one, n)));
-                next.push(
-                    pairs
-                        .map(|(one, n)| combine(one, n, share.extent))
-                        .collect(),
-                );
-            }
-        }
-        lists = next;
-    }
-    lists.concat()
-}
-
 fn spread(call: &mut OperatorCall<'_>, x: &TensorArgument, axes: &[Members]) -> Composed<Spread> {
     let n = axes.len();
     let first = x.n_axes() - n;
-    let mut value = call.read(x, DType::F32)?;
+    let compute = compute_type(x.dtype);
+    let mut value = call.read(x, compute)?;
     // Copies of the elements, side by side, on which every engine has sums and maxima that treat
     // NaN and places alike. Engines' own pools do not.
     // Each axis becomes two, of windows and of members.
@@ -464,7 +326,7 @@ fn spread(call: &mut OperatorCall<'_>, x: &TensorArgument, axes: &[Members]) -> 
         let places = call.reshaped(&places, &[share.n, share.longest])?;
         let axis = (first + 2 * i).cast_signed() as i64;
         let along = vec![("axis", OperatorAttribute::Int(axis))];
-        value = call.node_with("Gather", &[&value, &places], along, DType::F32);
+        value = call.node_with("Gather", &[&value, &places], along, compute);
     }
     let outer = 0..first;
     let windows = (0..n).map(|i| first + 2 * i);
@@ -472,20 +334,36 @@ fn spread(call: &mut OperatorCall<'_>, x: &TensorArgument, axes: &[Members]) -> 
     let order = outer.chain(windows).chain(members);
     let order = order.map(|axis| axis.cast_signed() as i64).collect();
     let order = vec![("perm", OperatorAttribute::Ints(order))];
-    value = call.node_with("Transpose", &[&value], order, DType::F32);
+    value = call.node_with("Transpose", &[&value], order, compute);
     let n_together: usize = axes.iter().map(|share| share.longest).product();
     let mut dims = x.dims()[..first].to_vec();
     dims.extend(axes.iter().map(|one| one.n));
     let mut whole = dims.clone();
     whole.push(n_together);
-    let whole = call.constant_dims(&whole)?;
-    value = call.node("Reshape", &[&value, &whole], DType::F32);
+    let value = call.reshaped(&value, &whole)?;
+    Ok(Spread {
+        value,
+        membership: membership(call, axes)?,
+        dims,
+        n_together,
+    })
+}
+
+/// Which elements windows have, with an axis for each axis of windows and one of members.
+pub(super) struct Membership {
+    /// Whether it is an element, or fills a window up.
+    pub(super) is_member: Value,
+    /// Where it lies among the elements of the axes with windows.
+    pub(super) places: Value,
+}
+
+pub(super) fn membership(call: &mut OperatorCall<'_>, axes: &[Members]) -> Composed<Membership> {
     let each: Vec<&[bool]> = axes.iter().map(|one| one.are_members.as_slice()).collect();
     let are_members = combined(&each, axes, true, |a, b, _| a && b);
     let each: Vec<&[usize]> = axes.iter().map(|one| one.places.as_slice()).collect();
     let places = combined(&each, axes, 0, |a, b, extent| a * extent + b);
     let mut shape: Vec<usize> = axes.iter().map(|one| one.n).collect();
-    shape.push(n_together);
+    shape.push(axes.iter().map(|one| one.longest).product());
     let whole = call.constant_dims(&shape)?;
     let flags: Vec<f32> = are_members
         .iter()
@@ -497,13 +375,7 @@ fn spread(call: &mut OperatorCall<'_>, x: &TensorArgument, axes: &[Members]) -> 
     let is_member = call.node("Greater", &[&flags, &half], DType::Bool);
     let places = call.constant_dims(&places)?;
     let places = call.node("Reshape", &[&places, &whole], DType::I64);
-    Ok(Spread {
-        value,
-        is_member,
-        places,
-        dims,
-        n_together,
-    })
+    Ok(Membership { is_member, places })
 }
 
 #[expect(
@@ -523,9 +395,10 @@ pub(super) fn write_means(
     out: &TensorArgument,
 ) -> Composed {
     let spread = spread(call, x, axes)?;
-    let zero = call.constant(0.0, DType::F32)?;
-    let members = [&spread.is_member, &spread.value, &zero];
-    let value = call.node("Where", &members, DType::F32);
+    let compute = spread.value.dtype;
+    let zero = call.constant(0.0, compute)?;
+    let members = [&spread.membership.is_member, &spread.value, &zero];
+    let value = call.node("Where", &members, compute);
     // Sums are taken in double precision, and rounded once.
     let value = call.cast(&value, DType::F64);
     let last = call.constant_ints(&[-1])?;
@@ -549,36 +422,34 @@ pub(super) fn write_largest(
     indices: Option<&TensorArgument>,
 ) -> Composed {
     let spread = spread(call, x, axes)?;
-    let lowest = call.constant(f64::NEG_INFINITY, DType::F32)?;
-    let (zero, one) = (
-        call.constant(0.0, DType::F32)?,
-        call.constant(1.0, DType::F32)?,
-    );
-    let members = [&spread.is_member, &spread.value, &lowest];
-    let value = call.node("Where", &members, DType::F32);
+    let compute = spread.value.dtype;
+    let lowest = call.constant(f64::NEG_INFINITY, compute)?;
+    let (zero, one) = (call.constant(0.0, compute)?, call.constant(1.0, compute)?);
+    let members = [&spread.membership.is_member, &spread.value, &lowest];
+    let value = call.node("Where", &members, compute);
     let last = ("axis", OperatorAttribute::Int(-1));
     let last_one = ("select_last_index", OperatorAttribute::Int(1));
     let is_nan = call.is_nan(&value);
     // Comparisons with NaN differ between engines, so that it is looked for apart.
-    let numbers = call.node("Where", &[&is_nan, &lowest, &value], DType::F32);
+    let numbers = call.node("Where", &[&is_nan, &lowest, &value], compute);
     let largest = call.node_with("ArgMax", &[&numbers], vec![last.clone()], DType::I64);
-    let marks = call.node("Where", &[&is_nan, &one, &zero], DType::F32);
+    let marks = call.node("Where", &[&is_nan, &one, &zero], compute);
     let marked = vec![last.clone(), last_one];
     let marked = call.node_with("ArgMax", &[&marks], marked, DType::I64);
     let along = vec![last.clone()];
-    let mark = call.node_with("GatherElements", &[&marks, &marked], along, DType::F32);
+    let mark = call.node_with("GatherElements", &[&marks, &marked], along, compute);
     let has_nan = call.node("Greater", &[&mark, &zero], DType::Bool);
     // PyTorch goes on after NaN and takes each later one, so that the last one's place stays.
     let chosen = call.node("Where", &[&has_nan, &marked, &largest], DType::I64);
     let along = vec![last.clone()];
-    let maxima = call.node_with("GatherElements", &[&value, &chosen], along, DType::F32);
+    let maxima = call.node_with("GatherElements", &[&value, &chosen], along, compute);
     let maxima = call.reshaped(&maxima, &spread.dims)?;
     call.write(out, &maxima, x.dtype);
     if let Some(indices) = indices {
         let mut whole = spread.dims.clone();
         whole.push(spread.n_together);
         let whole = call.constant_dims(&whole)?;
-        let places = call.node("Expand", &[&spread.places, &whole], DType::I64);
+        let places = call.node("Expand", &[&spread.membership.places, &whole], DType::I64);
         let along = vec![last];
         let places = call.node_with("GatherElements", &[&places, &chosen], along, DType::I64);
         let places = call.reshaped(&places, &spread.dims)?;

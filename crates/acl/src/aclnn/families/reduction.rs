@@ -8,7 +8,7 @@ use opscope_tensor::DType;
 use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value, as_float};
 use crate::aclnn::object::ScalarNumber;
 use crate::aclnn::parameter::TensorArgument;
-use crate::aclnn::promotion::{compute_type, is_float, is_number};
+use crate::aclnn::promotion::{can_cast, compute_type, is_float, is_number};
 use crate::aclnn::row::operator_rows;
 use crate::aclnn::shape::{axes, axis, reduced};
 
@@ -21,9 +21,9 @@ macro_rules! aclnn_reduction {
                 (self_: Tensor, dims: IntArray, keepDims: Flag, dtype: DataType, out: Out);
             aclnnReduceNansum = ReduceNansum("aclnn_reduce_nansum.h", "the sum over dim of what is not NaN") by sum_without_nan
                 (self_: Tensor, dim: IntArray, keepDim: Flag, dtype: DataType, out: Out);
-            aclnnMean = ReduceMean("aclnn_mean.h", "the mean over dim") by mean
+            aclnnMean = ReduceMean("aclnn_mean.h", "the mean over dim; of integers it is cut towards 0") by mean
                 (self_: Tensor, dim: IntArray, keepDim: Flag, dtype: DataType, out: Out);
-            aclnnMeanV2 = ReduceMean("aclnn_mean.h", "the mean over dim") by mean
+            aclnnMeanV2 = ReduceMean("aclnn_mean.h", "the mean over dim; of integers it is cut towards 0") by mean
                 (self_: Tensor, dim: IntArray, keepDim: Flag, noopWithEmptyAxes: Flag, out: Out);
             aclnnAmax = ReduceMax("aclnn_amax.h", "the largest element along dim; NaN if one is") by largest
                 (self_: Tensor, dim: IntArray, keepDim: Flag, out: Out);
@@ -227,9 +227,13 @@ fn wide_type(dtype: DType) -> DType {
     }
 }
 
+/// `ACL_DT_UNDEFINED`.
+const UNDEFINED_TYPE: i64 = -1;
+
 /// The type that `dtype` names, or that of the tensor.
 fn named_type(call: &OperatorCall<'_>, x: &TensorArgument) -> Composed<DType> {
-    if !call.has("dtype") {
+    // The vendor's number for "undefined" asks for the tensor's type.
+    if !call.has("dtype") || call.int("dtype")? == UNDEFINED_TYPE {
         return Ok(x.dtype);
     }
     let dtype = call.dtype("dtype")?;
@@ -270,15 +274,47 @@ fn sum_without_nan(call: &mut OperatorCall<'_>) -> Composed {
 fn mean(call: &mut OperatorCall<'_>) -> Composed {
     let reduction = Reduction::new(call)?;
     let dtype = named_type(call, reduction.x)?;
-    if !is_float(dtype) {
-        let text = format!("the mean has the type {dtype}; expected a float");
+    if dtype == DType::Bool {
+        let text = "the mean has the type bool; expected an integer or a float";
         return Err(Refusal::invalid(text));
+    }
+    if !is_float(dtype) {
+        return mean_of_integers(call, &reduction, dtype);
     }
     if reduction.is_of_nothing(call, "out", dtype, f64::NAN)? {
         return Ok(());
     }
     let value = reduction.read(call, dtype)?;
     let result = mean_of(call, &reduction, &value)?;
+    reduction.write(call, "out", &result, dtype)
+}
+
+/// A mean of whole numbers is one too, cut towards 0, as the vendor's is. PyTorch has none.
+fn mean_of_integers(
+    call: &mut OperatorCall<'_>,
+    reduction: &Reduction<'_>,
+    dtype: DType,
+) -> Composed {
+    // Floats would be cut before they are added, which no sum of theirs would show.
+    if !can_cast(reduction.x.dtype, dtype) {
+        let text = format!(
+            "`self` is {}, `dtype` {dtype}; expected a float",
+            reduction.x.dtype
+        );
+        return Err(Refusal::invalid(text));
+    }
+    refuse_nothing(reduction)?;
+    if reduction.dims.contains(&0) {
+        let out = reduction.out(call, "out", dtype)?;
+        call.fill(out, ScalarNumber::Int(0));
+        return Ok(());
+    }
+    let value = reduction.read(call, dtype)?;
+    let sum = reduction.reduce(call, "ReduceSum", &value)?;
+    let n = i64::try_from(reduction.n_elements()).unwrap_or(i64::MAX);
+    let n = call.constant_ints(&[n])?;
+    // Both engines divide integers as C does.
+    let result = call.node("Div", &[&sum, &n], DType::I64);
     reduction.write(call, "out", &result, dtype)
 }
 

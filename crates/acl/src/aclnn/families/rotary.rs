@@ -4,7 +4,7 @@ use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::{DType, Shape, Tensor};
 
 use super::activation::{SMALL_FLOATS, is_small_float};
-use super::attention::expect_broadcast;
+use super::attention_masks::expect_broadcast;
 use crate::aclnn::call::{Composed, OperatorCall, Refusal};
 use crate::aclnn::parameter::TensorArgument;
 use crate::aclnn::row::operator_rows;

@@ -1,0 +1,28 @@
+#ifndef OPSCOPE_ACLNN_PROMPT_FLASH_ATTENTION_V2_H
+#define OPSCOPE_ACLNN_PROMPT_FLASH_ATTENTION_V2_H
+
+/* Made from the table of operators, which crates/acl holds. */
+
+#include "../aclnn/aclnn_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* as aclnnPromptFlashAttention, of the first actualSeqLengthsKv tokens of key and value; sparse modes 0 to 4, not quantised */
+ACL_FUNC_VISIBILITY aclnnStatus aclnnPromptFlashAttentionV2GetWorkspaceSize(const aclTensor *query,
+        const aclTensor *key, const aclTensor *value, const aclTensor *pseShift,
+        const aclTensor *attenMask, const aclIntArray *actualSeqLengths,
+        const aclIntArray *actualSeqLengthsKv, const aclTensor *deqScale1,
+        const aclTensor *quantScale1, const aclTensor *deqScale2, const aclTensor *quantScale2,
+        const aclTensor *quantOffset2, int64_t numHeads, double scaleValue, int64_t preTokens,
+        int64_t nextTokens, const char *inputLayout, int64_t numKeyValueHeads, int64_t sparseMode,
+        aclTensor *attentionOut, uint64_t *workspaceSize, aclOpExecutor **executor);
+ACL_FUNC_VISIBILITY aclnnStatus aclnnPromptFlashAttentionV2(void *workspace, uint64_t workspaceSize,
+        aclOpExecutor *executor, aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

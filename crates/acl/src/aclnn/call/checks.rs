@@ -1,0 +1,101 @@
+//! Checks of a call's arguments, and the types and shapes that follow from them.
+
+use opscope_tensor::DType;
+
+use super::{Composed, OperatorCall, Refusal, Side};
+use crate::aclnn::object::ScalarValue;
+use crate::aclnn::parameter::{Parameter, TensorArgument};
+use crate::aclnn::promotion::{can_cast, is_float, result_type};
+use crate::aclnn::shape::broadcast;
+
+impl OperatorCall<'_> {
+    /// Whether an output has the shape of the result.
+    pub(crate) fn expect_shape(&self, out: &TensorArgument, dims: &[usize]) -> Composed {
+        if out.dims() == dims {
+            return Ok(());
+        }
+        let name = self.name(out);
+        let found = out.dims();
+        Err(Refusal::invalid(format!(
+            "`{name}` has the shape {found:?}; expected {dims:?}"
+        )))
+    }
+
+    /// Whether an output can hold a result of type `dtype`.
+    pub(crate) fn expect_cast(&self, out: &TensorArgument, dtype: DType) -> Composed {
+        if can_cast(dtype, out.dtype) {
+            return Ok(());
+        }
+        Err(Refusal::invalid(format!(
+            "`{}` is {}, which cannot hold results of type {dtype}",
+            self.name(out),
+            out.dtype
+        )))
+    }
+
+    /// Whether a tensor's type is among those that `is_accepted` accepts; `expected` says which.
+    pub(crate) fn expect_dtype(
+        &self,
+        tensor: &TensorArgument,
+        is_accepted: fn(DType) -> bool,
+        expected: &str,
+    ) -> Composed {
+        if is_accepted(tensor.dtype) {
+            return Ok(());
+        }
+        let (name, dtype) = (self.name(tensor), tensor.dtype);
+        Err(Refusal::invalid(format!(
+            "`{name}` is {dtype}; expected {expected}"
+        )))
+    }
+
+    /// As [`OperatorCall::expect_dtype`], for floats.
+    pub(crate) fn expect_float(&self, tensor: &TensorArgument) -> Composed {
+        self.expect_dtype(tensor, is_float, "float16, bfloat16, float32 or float64")
+    }
+
+    /// The name of the parameter that a tensor was passed for.
+    pub(crate) fn name(&self, tensor: &TensorArgument) -> &'static str {
+        let parameter = self.parameters.get(tensor.place.0);
+        parameter.map_or("", Parameter::name)
+    }
+
+    /// The type of a result of these tensors and scalars, by PyTorch's rules.
+    pub(crate) fn promote(
+        &self,
+        tensors: &[&TensorArgument],
+        scalars: &[&ScalarValue],
+    ) -> Composed<DType> {
+        let tensors = tensors.iter().map(|&tensor| Side::Tensor(tensor));
+        let scalars = scalars.iter().map(|&scalar| Side::Scalar(scalar));
+        let sides: Vec<Side<'_>> = tensors.chain(scalars).collect();
+        self.promote_sides(&sides)
+    }
+
+    /// As [`OperatorCall::promote`].
+    pub(crate) fn promote_sides(&self, sides: &[Side<'_>]) -> Composed<DType> {
+        result_type(sides.iter().map(|side| (side.dtype(), side.weight()))).ok_or_else(|| {
+            let dtypes: Vec<String> = sides.iter().map(|side| side.dtype().to_string()).collect();
+            let dtypes = dtypes.join(" and ");
+            Refusal::invalid(format!(
+                "the operands are {dtypes}; expected booleans, integers or floats"
+            ))
+        })
+    }
+
+    /// The shape to which all sides are broadcast, which an output has to have.
+    pub(crate) fn broadcast(&self, sides: &[Side<'_>], out: &TensorArgument) -> Composed {
+        let mut dims: Vec<usize> = Vec::new();
+        for side in sides {
+            dims = broadcast(&dims, side.dims()).ok_or_else(|| {
+                let shapes: Vec<String> = sides
+                    .iter()
+                    .map(|side| format!("{:?}", side.dims()))
+                    .collect();
+                let shapes = shapes.join(" and ");
+                Refusal::invalid(format!("the shapes {shapes} do not broadcast"))
+            })?;
+        }
+        self.expect_shape(out, &dims)
+    }
+}

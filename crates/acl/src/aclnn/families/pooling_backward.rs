@@ -1,0 +1,223 @@
+//! Gradients of pools: each window hands its own on to its elements.
+
+use opscope_engine::single_operator::OperatorAttribute;
+use opscope_tensor::DType;
+
+use super::adaptive_pooling::{counts, shares};
+use super::indexing::read_places;
+use super::movement::constant_of;
+use super::pooling::{Pool, divisors, floats, membership};
+use super::windows::Members;
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value};
+use crate::aclnn::object::ScalarNumber;
+use crate::aclnn::parameter::TensorArgument;
+use crate::aclnn::row::operator_rows;
+
+/// Calls a macro with the rows of gradients of pools.
+#[macro_export]
+macro_rules! aclnn_pooling_backward {
+    ($rows:ident) => {
+        $rows! { "gradients of pooling";
+            aclnnAvgPool2dBackward = AvgPoolV2Grad("aclnn_avgpool2d_backward.h", "the gradient of aclnnAvgPool2d") by average_2d
+                (gradOutput: Tensor, self_: Tensor, kernelSize: IntArray, stride: IntArray, padding: IntArray, ceilMode: Flag, countIncludePad: Flag, divisorOverride: Int, cubeMathType: Int8, gradInput: Out);
+            aclnnAvgPool3dBackward = AvgPool3DGrad("aclnn_avgpool3d_backward.h", "the gradient of aclnnAvgPool3d") by average_3d
+                (gradOutput: Tensor, self_: Tensor, kernelSize: IntArray, stride: IntArray, padding: IntArray, ceilMode: Flag, countIncludePad: Flag, divisorOverride: Int, output: Out);
+            aclnnMaxPool2dWithIndicesBackward = MaxPoolGradWithArgmaxV3("aclnn_max_pool2d_with_indices_backward.h", "the gradient of aclnnMaxPool2dWithIndices, which goes to the places of indices") by maximum_2d
+                (gradOutput: Tensor, self_: Tensor, indices: Tensor, kernelSize: IntArray, stride: IntArray, padding: IntArray, dilation: IntArray, ceilMode: Flag, gradInput: Out);
+            aclnnMaxPool3dWithArgmaxBackward = MaxPool3DGradWithArgmax("aclnn_max_pool3d_with_argmax_backward.h", "the gradient of aclnnMaxPool3dWithArgmax, which goes to the places of indices") by maximum_3d
+                (gradOutput: Tensor, self_: Tensor, indices: Tensor, kernelSize: IntArray, stride: IntArray, padding: IntArray, dilation: IntArray, ceilMode: Flag, gradInput: Out);
+            aclnnAdaptiveAvgPool2dBackward = AdaptiveAvgPool2dGrad("aclnn_adaptive_avg_pool2d_backward.h", "the gradient of aclnnAdaptiveAvgPool2d") by adaptive_average_2d
+                (gradOutput: Tensor, self_: Tensor, out: Out);
+            aclnnAdaptiveAvgPool3dBackward = AdaptiveAvgPool3dGrad("aclnn_adaptive_avg_pool3d_backward.h", "the gradient of aclnnAdaptiveAvgPool3d") by adaptive_average_3d
+                (gradOutput: Tensor, self_: Tensor, out: Out);
+            aclnnAdaptiveMaxPool2dBackward = AdaptiveMaxPool2dGrad("aclnn_adaptive_max_pool2d_backward.h", "the gradient of aclnnAdaptiveMaxPool2d, which goes to the places of indices") by adaptive_maximum_2d
+                (gradOutput: Tensor, self_: Tensor, indices: Tensor, gradInput: Out);
+            aclnnAdaptiveMaxPool3dBackward = AdaptiveMaxPool3dGrad("aclnn_adaptive_max_pool3d_backward.h", "the gradient of aclnnAdaptiveMaxPool3d, which goes to the places of indices") by adaptive_maximum_3d
+                (gradOutput: Tensor, self_: Tensor, indices: Tensor, gradInput: Out);
+        }
+    };
+}
+aclnn_pooling_backward!(operator_rows);
+
+/// The gradient of a pool's result, and where that of its operand goes.
+struct Gradient<'a> {
+    grad: &'a TensorArgument,
+    x: &'a TensorArgument,
+    out: &'a TensorArgument,
+    /// How many axes have windows.
+    n: usize,
+}
+
+impl<'a> Gradient<'a> {
+    fn new(call: &OperatorCall<'a>, n: usize) -> Composed<Gradient<'a>> {
+        let x = Pool::tensor(call, n)?;
+        let grad = call.tensor("gradOutput")?;
+        let names = ["gradInput", "output", "out"];
+        let name = names.into_iter().find(|name| call.has(name));
+        let out = call.tensor(name.unwrap_or("out"))?;
+        if grad.dtype != x.dtype {
+            let text = format!("`gradOutput` is {}, but `self` {}", grad.dtype, x.dtype);
+            return Err(Refusal::invalid(text));
+        }
+        call.expect_shape(out, x.dims())?;
+        call.expect_cast(out, x.dtype)?;
+        Ok(Gradient { grad, x, out, n })
+    }
+
+    /// The axes in front, and those with windows.
+    fn parts<'b>(&self, dims: &'b [usize]) -> (&'b [usize], &'b [usize]) {
+        dims.split_at(dims.len().saturating_sub(self.n))
+    }
+
+    /// Adds `values` to what is at their `places`, both of `count` for each axis in front.
+    fn scatter(
+        &self,
+        call: &mut OperatorCall<'_>,
+        [values, places]: [&Value; 2],
+        count: usize,
+    ) -> Composed {
+        let (front, plane) = self.parts(self.x.dims());
+        let (front, plane): (usize, usize) = (front.iter().product(), plane.iter().product());
+        let values = call.reshaped(values, &[front, count])?;
+        let places = call.reshaped(places, &[front, count])?;
+        // Sums are taken in double precision, and rounded once.
+        let start = constant_of(call, 0.0, DType::F64, &[front, plane])?;
+        let attributes = vec![
+            ("axis", OperatorAttribute::Int(1)),
+            ("reduction", OperatorAttribute::Text("add".to_owned())),
+        ];
+        let into = [&start, &places, &values];
+        let result = call.node_with("ScatterElements", &into, attributes, DType::F64);
+        let result = call.reshaped(&result, self.x.dims())?;
+        call.write(self.out, &result, self.x.dtype);
+        Ok(())
+    }
+
+    /// Hands the gradient of each window, divided by its number, on to all its elements.
+    fn share(&self, call: &mut OperatorCall<'_>, axes: &[Members], divisors: &[f32]) -> Composed {
+        let windows: Vec<usize> = axes.iter().map(|one| one.n).collect();
+        let n_together: usize = axes.iter().map(|one| one.longest).product();
+        let grad = call.read(self.grad, DType::F64)?;
+        let divisors = floats(call, divisors, windows.clone())?;
+        let divisors = call.cast(&divisors, DType::F64);
+        let part = call.node("Div", &[&grad, &divisors], DType::F64);
+        let (front, _) = self.parts(self.x.dims());
+        let mut dims = self.grad.dims().to_vec();
+        dims.push(1);
+        let part = call.reshaped(&part, &dims)?;
+        let membership = membership(call, axes)?;
+        let zero = call.constant(0.0, DType::F64)?;
+        // What only fills a window up adds nothing, wherever it is said to lie.
+        let chosen = [&membership.is_member, &part, &zero];
+        let values = call.node("Where", &chosen, DType::F64);
+        let mut whole = front.to_vec();
+        whole.extend(&windows);
+        whole.push(n_together);
+        let whole = call.constant_dims(&whole)?;
+        let places = call.node("Expand", &[&membership.places, &whole], DType::I64);
+        let count = windows.iter().product::<usize>() * n_together;
+        self.scatter(call, [&values, &places], count)
+    }
+
+    /// Hands the gradient of each window on to the place of its maximum.
+    fn choose(&self, call: &mut OperatorCall<'_>) -> Composed {
+        let indices = call.tensor("indices")?;
+        let is_index = |dtype| matches!(dtype, DType::I32 | DType::I64);
+        call.expect_dtype(indices, is_index, "int32 or int64")?;
+        call.expect_shape(indices, self.grad.dims())?;
+        if self.is_done(call) {
+            return Ok(());
+        }
+        let values = call.read(self.grad, DType::F64)?;
+        let places = read_places(call, indices)?;
+        let (_, windows) = self.parts(self.grad.dims());
+        self.scatter(call, [&values, &places], windows.iter().product())
+    }
+
+    /// Whether there is nothing to hand on.
+    fn is_done(&self, call: &mut OperatorCall<'_>) -> bool {
+        // Nothing comes from no windows, and engines refuse scatters of nothing.
+        let is_done = self.out.is_empty() || self.grad.is_empty();
+        if is_done {
+            call.fill(self.out, ScalarNumber::Int(0));
+        }
+        is_done
+    }
+}
+
+fn average(call: &mut OperatorCall<'_>, n: usize) -> Composed {
+    let gradient = Gradient::new(call, n)?;
+    let pool = Pool::usual(call, n)?;
+    let (counts_padding, divisor) = (call.flag("countIncludePad")?, call.int("divisorOverride")?);
+    call.expect_shape(gradient.grad, &pool.dims)?;
+    if gradient.is_done(call) {
+        return Ok(());
+    }
+    let axes = pool.members()?;
+    gradient.share(call, &axes, &divisors(&pool, counts_padding, divisor))
+}
+
+fn average_2d(call: &mut OperatorCall<'_>) -> Composed {
+    if !(0..=3).contains(&call.int("cubeMathType")?) {
+        return Err(Refusal::invalid("`cubeMathType` is not 0 to 3"));
+    }
+    average(call, 2)
+}
+
+fn average_3d(call: &mut OperatorCall<'_>) -> Composed {
+    average(call, 3)
+}
+
+fn maximum(call: &mut OperatorCall<'_>, n: usize) -> Composed {
+    let gradient = Gradient::new(call, n)?;
+    let pool = Pool::usual(call, n)?;
+    call.expect_shape(gradient.grad, &pool.dims)?;
+    gradient.choose(call)
+}
+
+fn maximum_2d(call: &mut OperatorCall<'_>) -> Composed {
+    maximum(call, 2)
+}
+
+fn maximum_3d(call: &mut OperatorCall<'_>) -> Composed {
+    maximum(call, 3)
+}
+
+/// Adaptive windows follow from the two shapes, which have the axes in front in common.
+fn adaptive<'a>(call: &OperatorCall<'a>, n: usize) -> Composed<Gradient<'a>> {
+    let gradient = Gradient::new(call, n)?;
+    let (grad, x) = (gradient.grad.dims(), gradient.x.dims());
+    if grad.len() != x.len() || gradient.parts(grad).0 != gradient.parts(x).0 {
+        let text = format!("`gradOutput` has the shape {grad:?}, `self` {x:?}");
+        return Err(Refusal::invalid(format!(
+            "{text}; expected the same axes in front"
+        )));
+    }
+    Ok(gradient)
+}
+
+fn adaptive_average(call: &mut OperatorCall<'_>, n: usize) -> Composed {
+    let gradient = adaptive(call, n)?;
+    if gradient.is_done(call) {
+        return Ok(());
+    }
+    let axes = shares(gradient.x, gradient.parts(gradient.grad.dims()).1)?;
+    let counts = counts(&axes);
+    gradient.share(call, &axes, &counts)
+}
+
+fn adaptive_average_2d(call: &mut OperatorCall<'_>) -> Composed {
+    adaptive_average(call, 2)
+}
+
+fn adaptive_average_3d(call: &mut OperatorCall<'_>) -> Composed {
+    adaptive_average(call, 3)
+}
+
+fn adaptive_maximum_2d(call: &mut OperatorCall<'_>) -> Composed {
+    adaptive(call, 2)?.choose(call)
+}
+
+fn adaptive_maximum_3d(call: &mut OperatorCall<'_>) -> Composed {
+    adaptive(call, 3)?.choose(call)
+}
