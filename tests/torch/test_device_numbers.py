@@ -56,7 +56,7 @@ def found(folder: Path) -> dict[str, dict[str, rows.Row]]:
 def core(folder: Path) -> dict[str, Any]:
     """The core's statistics."""
     with opscope.open(folder / "cases.safetensors") as dump:
-        return {record.tensor: record.statistics() for record in dump}
+        return {record.name: record.statistics() for record in dump}
 
 
 def is_near(found: float, expected: float, bound: float) -> bool:
