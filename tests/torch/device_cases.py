@@ -58,6 +58,13 @@ def _normal(n: int, seed: int, dtype: torch.dtype = torch.float32) -> torch.Tens
     return torch.randn(n, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(dtype)
 
 
+def _lossy(n_lines: int, n: int, large: float, small: float, dtype: torch.dtype) -> torch.Tensor:
+    """Four groups of lines of `n` elements, of which the first line is large, and the first of two in a word."""
+    lines = torch.full((4, n_lines, n), small, dtype=dtype)
+    lines[:, 0, :: n // 512] = large
+    return lines.view(-1)
+
+
 def _with(tensor: torch.Tensor, values: dict[int, float]) -> torch.Tensor:
     for position, value in values.items():
         tensor[position] = value
@@ -91,6 +98,10 @@ def cases() -> Iterator[tuple[str, torch.Tensor]]:
         yield f"narrow {name}", (torch.arange(30_000) % 7 * 0.25 + 100).to(dtype)
         yield f"cancelling {name}", torch.cat([_normal(9000, 9, dtype), -_normal(9000, 9, dtype)])
         yield f"scalar {name}", torch.tensor(-1.5, dtype=dtype)
+    # Every addition of a group of four lines loses as much as it can.
+    yield "lossy float32", _lossy(4, 512, 2.0**24, 1.0, torch.float32)
+    yield "lossy float16", _lossy(4, 1024, 2.0**15, 2.0**-9, torch.float16)
+    yield "lossy bfloat16", _lossy(4, 1024, 2.0**24, 1.0, torch.bfloat16)
     yield "tiny float32", _normal(9000, 10) * 1e-30
     yield "tiny bfloat16", (_normal(9000, 10) * 1e-30).to(torch.bfloat16)
     yield "huge float32", _normal(9000, 11) * 1e37

@@ -36,6 +36,11 @@ _DOUBLE_BOUND = 1e-11
 _STD_BOUND = 1e-5
 
 
+@pytest.fixture(autouse=True)
+def fresh_compiler() -> None:
+    """Nothing here is compiled by torch, and there are many tests."""
+
+
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder that the program fills."""
@@ -55,8 +60,7 @@ def found(folder: Path) -> dict[str, dict[str, rows.Row]]:
 @pytest.fixture(scope="session")
 def core(folder: Path) -> dict[str, Any]:
     """The core's statistics."""
-    with opscope.open(folder / "cases.safetensors") as dump:
-        return {record.name: record.statistics() for record in dump}
+    return {record.name: record.statistics() for record in opscope.open(folder / "cases.safetensors")}
 
 
 def is_near(found: float, expected: float, bound: float) -> bool:
