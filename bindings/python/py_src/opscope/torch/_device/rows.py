@@ -84,4 +84,4 @@ def decode(words: Sequence[int]) -> Row:
     floats = struct.unpack(f"={n_floats}d", struct.pack(f"={n_floats}q", *words[n_counts : n_counts + n_floats]))
     hashes = (word % 2**64 for word in words[N_WORDS - len(HASH) : N_WORDS])
     places = words[n_counts + n_floats : N_WORDS - len(HASH)]
-    return Row(*words[:n_counts], *floats, *places, *hashes, histogram=tuple(words[N_WORDS:]))
+    return Row._make([*words[:n_counts], *floats, *places, *hashes, tuple(words[N_WORDS:])])

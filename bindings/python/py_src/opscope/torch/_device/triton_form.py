@@ -47,6 +47,8 @@ _KINDS_BY_NAME = {
 # The types that the kernels take elements for, by their bytes.
 _ELEMENTS = {1: tl.uint8, 2: tl.uint16, 4: tl.uint32, 8: tl.uint64}
 _KINDS = {dtype: (_KINDS_BY_NAME[name].value, _ELEMENTS[dtype.itemsize]) for dtype, name in views.DTYPES.items()}
+# The number of axes, the sizes of the last three and the strides of the last four, in elements.
+_Axes = tuple[int, tuple[int, ...]]
 
 
 class _Launcher:
@@ -93,12 +95,13 @@ class TritonForm:
         for i, tensor in enumerate(tensors):
             n, item = tensor.numel(), tensor.element_size()
             kind, element = _KINDS[tensor.dtype]
-            axes = _ONE_AXIS
+            axes: _Axes | None = _ONE_AXIS
             if not tensor.is_contiguous():
                 axes = _axes(tensor)
                 if axes is None:
-                    tensor, axes = tensor.contiguous(), _ONE_AXIS
+                    tensor = tensor.contiguous()
                     copies.append(tensor)
+                    axes = _ONE_AXIS
             address = tensor.data_ptr()
             is_dense = axes is _ONE_AXIS and address % 16 == 0
             n_dims, numbers = axes
@@ -129,7 +132,8 @@ class TritonForm:
         for i, tensor in enumerate(tensors):
             axes = _ONE_AXIS if tensor.is_contiguous() else _axes(tensor)
             if axes is None:
-                tensor, axes = tensor.contiguous(), _ONE_AXIS
+                tensor = tensor.contiguous()
+                axes = _ONE_AXIS
             n_dims, numbers = axes
             kind, element = _KINDS[tensor.dtype]
             n_steps = -(-tensor.numel() // elements.LINE.value)
@@ -141,14 +145,11 @@ class TritonForm:
                 self._histogram(rows.get_device(), n_programs, (*to, *view), (kind, element, n_dims))
 
 
-_ONE_AXIS = (1, (1, 1, 1, 0, 0, 0, 1))
+_ONE_AXIS: _Axes = (1, (1, 1, 1, 0, 0, 0, 1))
 
 
-def _axes(tensor: torch.Tensor) -> tuple[int, tuple[int, ...]] | None:
-    """Returns the number of axes, the sizes of the last three and the strides of the last four.
-
-    `None` if a copy without gaps should be made first.
-    """
+def _axes(tensor: torch.Tensor) -> _Axes | None:
+    """Returns how the kernels follow a tensor, or `None` if a copy without gaps should be made first."""
     sizes, strides = views.joined_axes(tensor)
     if len(sizes) > views.N_DIMS_MAX or (tensor.numel() > _GATHERED_MAX and not views.repeats(tensor)):
         return None
