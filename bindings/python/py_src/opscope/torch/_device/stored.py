@@ -37,11 +37,13 @@ def store_row(row, part, up, none, down, n_bytes, HAS_HISTOGRAM: tl.constexpr):
     inf = tl.full((), float("inf"), tl.float64)
     nan = tl.full((), float("nan"), tl.float64)
     zero = tl.full((), 0.0, tl.float64)
+    # By its bits: some versions of Triton take the literal, and a sign before a zero, for zero.
+    minus_zero = tl.full((), -0x8000000000000000, tl.int64).to(tl.float64, bitcast=True)
     n_numbers = n - n_nan
     n_finite = n_numbers - n_pos_inf - n_neg_inf
     # Comparing does not tell zeros of different signs from each other; their counts do.
-    smallest = tl.where(smallest == 0.0, tl.where(n_neg_zero > 0, -zero, zero), smallest)
-    largest = tl.where(largest == 0.0, tl.where(n_zero > n_neg_zero, zero, -zero), largest)
+    smallest = tl.where(smallest == 0.0, tl.where(n_neg_zero > 0, minus_zero, zero), smallest)
+    largest = tl.where(largest == 0.0, tl.where(n_zero > n_neg_zero, zero, minus_zero), largest)
     smallest = tl.where(n_neg_inf > 0, -inf, tl.where(n_finite > 0, smallest, inf))
     largest = tl.where(n_pos_inf > 0, inf, tl.where(n_finite > 0, largest, -inf))
     total = tl.where(n_pos_inf > 0, tl.where(n_neg_inf > 0, nan, inf), tl.where(n_neg_inf > 0, -inf, total))

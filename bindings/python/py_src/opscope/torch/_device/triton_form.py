@@ -95,13 +95,11 @@ class TritonForm:
         for i, tensor in enumerate(tensors):
             n, item = tensor.numel(), tensor.element_size()
             kind, element = _KINDS[tensor.dtype]
-            axes: _Axes | None = _ONE_AXIS
-            if not tensor.is_contiguous():
-                axes = _axes(tensor)
-                if axes is None:
-                    tensor = tensor.contiguous()
-                    copies.append(tensor)
-                    axes = _ONE_AXIS
+            axes = _ONE_AXIS if tensor.is_contiguous() else _axes(tensor)
+            if axes is None:
+                tensor = tensor.contiguous()
+                copies.append(tensor)
+                axes = _ONE_AXIS
             address = tensor.data_ptr()
             is_dense = axes is _ONE_AXIS and address % 16 == 0
             n_dims, numbers = axes
