@@ -225,7 +225,7 @@ impl TensorMemo {
     pub fn note_row(&self, row: &DeviceRow) {
         // Numbers that are there already are of the same elements.
         let _ = self.stats.set(self.note_counts(Ok(row.weighed())));
-        let _ = self.places.set(row.places());
+        let _ = self.places.set(row.places);
     }
 
     /// Counts what a pass for statistics has counted, so that nobody has to look for it again.

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use opscope_capture::Pool;
 use pyo3::prelude::*;
 
+use super::device::{DeviceLink, ShownRecord};
 use super::executions::ExecutionLog;
 use super::fork::ForkGeneration;
 use super::memory::TensorLender;
@@ -22,6 +23,8 @@ pub(super) struct TorchSessionState {
     pub(super) executions: ExecutionLog,
     /// A function of Python's that knows tensors of other kinds than those in the CPU's memory.
     pub(super) forms: Option<Py<PyAny>>,
+    /// The way to values of devices.
+    pub(super) devices: Option<DeviceLink>,
     /// Whether the sink takes numbers only, at once, so that nothing outlives the operator.
     pub(super) is_reducing: bool,
     /// Whether the sink writes a tensor that several operators have several times, so that it pays
@@ -53,7 +56,7 @@ struct SessionNotes {
 
 impl TorchSessionState {
     pub(super) fn new(
-        (lender, forms): (TensorLender, Option<Py<PyAny>>),
+        (lender, forms, devices): (TensorLender, Option<Py<PyAny>>, Option<Py<PyAny>>),
         pool: Arc<Pool>,
         executions: ExecutionLog,
         (is_reducing, has_identities): (bool, bool),
@@ -66,6 +69,7 @@ impl TorchSessionState {
             released: Arc::default(),
             executions,
             forms,
+            devices: devices.map(DeviceLink::new),
             is_reducing,
             has_identities,
             queue_bytes_max,
@@ -98,6 +102,14 @@ impl TorchSessionState {
 
     pub(super) fn end(&self) {
         self.is_finished.store(true, Ordering::Relaxed);
+    }
+
+    /// Hands over an operator with its values, behind those before it.
+    pub(super) fn submit(&self, py: Python<'_>, record: ShownRecord) {
+        match &self.devices {
+            Some(link) => link.submit(py, self, record),
+            None => record.submit(py, self),
+        }
     }
 
     pub(super) fn note_unseen(&self, reason: &UnseenReason) {

@@ -96,26 +96,14 @@ pub struct StatisticsCells {
 impl From<&Stats> for StatisticsCells {
     fn from(stats: &Stats) -> StatisticsCells {
         let counts = stats.counts.to_array();
-        let c = &stats.counts;
-        // Of finite elements both are numbers, unless a device could not say them.
-        let is_std_known = !(stats.std.is_nan() && c.n_finite() > 0 && !has_infinity(c));
         StatisticsCells {
             counts: std::array::from_fn(|i| i64::try_from(counts[i + 1]).ok()),
             numbers: [
-                Some(stats.min),
-                Some(stats.max),
-                Some(stats.sum),
-                Some(stats.mean),
-                Some(stats.std).filter(|_| is_std_known),
-                Some(stats.l1),
-                Some(stats.l2).filter(|l2| !l2.is_nan()),
-            ],
+                stats.min, stats.max, stats.sum, stats.mean, stats.std, stats.l1, stats.l2,
+            ]
+            .map(Some),
         }
     }
-}
-
-fn has_infinity(counts: &ElementCounts) -> bool {
-    counts.n_pos_inf + counts.n_neg_inf > 0
 }
 
 impl SlotRow {
