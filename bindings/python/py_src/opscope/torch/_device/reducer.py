@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from typing import Any, Protocol
 
 import torch
 
+from . import torch_form, views
+from .rows import row_words
+from .views import reason_against
 
-class Reducer:
-    """Computes rows of numbers (`rows.py`) of tensors of one device.
-
-    Nothing here waits for the device or reads from it.
-    """
-
-    def __init__(self, device: torch.device, *, has_histogram: bool = False) -> None:
-        """Prepares for tensors of `device`."""
-        self.device = device
-        self.has_histogram = has_histogram
-
-    def reduce(self, tensors: Sequence[torch.Tensor], rows: torch.Tensor) -> None:
-        """Enqueues on the current stream what fills `rows[i]` with the numbers of `tensors[i]`.
-
-        `rows` is a contiguous `int64` tensor of the same device, of at least as many rows, each of
-        `rows.row_words(has_histogram=…)` words.
-
-        Raises:
-            ValueError: If `reason_against` has a reason against one of the tensors.
-        """
-        raise NotImplementedError
+__all__ = ["Reducer", "reason_against", "supports"]
 
 
 def supports(tensor: torch.Tensor) -> bool:
@@ -35,6 +20,84 @@ def supports(tensor: torch.Tensor) -> bool:
     return reason_against(tensor) is None
 
 
-def reason_against(tensor: torch.Tensor) -> str | None:
-    """Says why the numbers of `tensor` cannot be computed on its device, or `None` if they can."""
-    raise NotImplementedError
+class _Form(Protocol):
+    """A way to compute numbers."""
+
+    def reduce(self, tensors: Sequence[torch.Tensor], rows: torch.Tensor, *, has_histogram: bool) -> None: ...
+
+
+class _TorchForm:
+    """Plain operators of torch, for devices that Triton does not know."""
+
+    def reduce(self, tensors: Sequence[torch.Tensor], rows: torch.Tensor, *, has_histogram: bool) -> None:
+        for i, tensor in enumerate(tensors):
+            rows[i].copy_(torch_form.row(tensor, has_histogram=has_histogram))
+
+
+class Reducer:
+    """Computes rows of numbers (`rows.py`) of tensors of one device.
+
+    Nothing here waits for the device or reads from it, draws random numbers or leaves a trace in autograd. On CUDA a
+    tensor of up to 64 KiB takes one kernel together with seven others, a larger one takes two.
+    """
+
+    def __init__(self, device: torch.device, *, has_histogram: bool = False) -> None:
+        """Prepares for tensors of `device`; kernels are compiled when a dtype is first seen."""
+        self.device = device
+        self.has_histogram = has_histogram
+        self._n_words = row_words(has_histogram=has_histogram)
+        self._form: _Form = _form(device)
+
+    @torch._disable_dynamo
+    def reduce(self, tensors: Sequence[torch.Tensor], rows: torch.Tensor) -> None:
+        """Enqueues on the current stream what fills `rows[i]` with the numbers of `tensors[i]`.
+
+        `rows` is a contiguous `int64` tensor of the same device, of at least as many rows, each of
+        `rows.row_words(has_histogram=…)` words.
+
+        Raises:
+            ValueError: If `reason_against` has a reason against one of the tensors, if one is of another device, or if
+                `rows` has another form.
+            torch.OutOfMemoryError: If there is no room for partial results.
+        """
+        self._check(tensors, rows)
+        # Neither autograd nor a mode of a dump may see what runs here.
+        with torch._C._AutoDispatchBelowAutograd(), torch._C._DisableTorchDispatch():
+            try:
+                self._form.reduce(tensors, rows, has_histogram=self.has_histogram)
+            except (torch.OutOfMemoryError, torch.AcceleratorError):
+                raise
+            except Exception as error:
+                if isinstance(self._form, _TorchForm):
+                    raise
+                # Triton needs a C compiler, and may not know the device.
+                warnings.warn(
+                    f"opscope.torch: no kernel for the numbers of tensors could be made for {self.device} "
+                    f"({type(error).__name__}: {error}); torch's own operators compute them, which takes longer",
+                    stacklevel=2,
+                )
+                self._form = _TorchForm()
+                self._form.reduce(tensors, rows, has_histogram=self.has_histogram)
+
+    def _check(self, tensors: Sequence[torch.Tensor], rows: torch.Tensor) -> None:
+        if rows.dtype is not torch.int64 or rows.dim() != 2 or not rows.is_contiguous():
+            raise ValueError("rows: a contiguous tensor of two axes and dtype int64 is expected")
+        if rows.shape[0] < len(tensors) or rows.shape[1] != self._n_words:
+            wanted = f"{len(tensors)} rows of {self._n_words} words"
+            raise ValueError(f"rows: {wanted} are expected, got the shape {tuple(rows.shape)}")
+        for tensor in tensors:
+            if (reason := reason_against(tensor)) is not None:
+                raise ValueError(f"tensors: one has no numbers on its device: {reason}")
+            if tensor.device != rows.device:
+                raise ValueError(f"tensors: one is on {tensor.device}, and the rows are on {rows.device}")
+
+
+def _form(device: torch.device) -> Any:
+    """Triton where it is known to compile for the device, else torch's own operators."""
+    if device.type == "cuda" and torch.version.hip is None:
+        try:
+            from .triton_form import TritonForm
+        except ImportError:
+            return _TorchForm()
+        return TritonForm()
+    return _TorchForm()

@@ -1,0 +1,154 @@
+"""Which kernels compute the numbers of which tensors, and how they are launched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+
+from . import kernels, views
+
+_STRIPE_BYTES = 4 * kernels.LINE.value * kernels.STRIPE_LINES.value
+# What one program looks at alone: two stripes.
+SMALL_BYTES_MAX = 2 * _STRIPE_BYTES
+# Programs of one tensor: partial results are joined by a single one, so there must not be too many.
+N_PARTS_MAX = 2048
+# Tensors that one launch takes together.
+_GROUP = 8
+# Elements of a tensor with gaps that are gathered one by one; of more a copy without gaps is made first.
+_GATHERED_MAX = 1 << 18
+_N_WARPS = 4
+
+_KINDS = {
+    torch.float32: (kernels.F32, tl.uint32),
+    torch.float16: (kernels.F16, tl.uint16),
+    torch.bfloat16: (kernels.BF16, tl.uint16),
+    torch.float8_e4m3fn: (kernels.E4M3FN, tl.uint8),
+    torch.float8_e5m2: (kernels.E5M2, tl.uint8),
+    torch.float8_e4m3fnuz: (kernels.E4M3FNUZ, tl.uint8),
+    torch.float8_e5m2fnuz: (kernels.E5M2FNUZ, tl.uint8),
+    torch.float8_e8m0fnu: (kernels.E8M0, tl.uint8),
+    torch.int8: (kernels.I8, tl.uint8),
+    torch.uint8: (kernels.U8, tl.uint8),
+    torch.bool: (kernels.BOOL, tl.uint8),
+    torch.float64: (kernels.F64, tl.uint64),
+    torch.int16: (kernels.I16, tl.uint16),
+    torch.uint16: (kernels.U16, tl.uint16),
+    torch.int32: (kernels.I32, tl.uint32),
+    torch.uint32: (kernels.U32, tl.uint32),
+    torch.int64: (kernels.I64, tl.uint64),
+    torch.uint64: (kernels.U64, tl.uint64),
+}
+
+
+class _Launcher:
+    """Launches one kernel, past the look-ups that Triton does for each call."""
+
+    def __init__(self, kernel: Any) -> None:
+        self._kernel = kernel
+        # By device and compile-time arguments.
+        self._compiled: dict[Any, Any] = {}
+
+    def __call__(self, device: int, n_programs: int, numbers: tuple[int, ...], constants: tuple[Any, ...]) -> None:
+        compiled = self._compiled.get((device, constants))
+        if compiled is None:
+            # Contracting a product and a sum would make results depend on the compiler.
+            compiled = self._kernel[(n_programs,)](
+                *numbers, *constants, num_warps=_N_WARPS, enable_fp_fusion=False
+            )
+            # There is nothing to keep of the interpreter.
+            if compiled is not None:
+                self._compiled[device, constants] = compiled
+            return
+        compiled[n_programs, 1, 1](*numbers, *constants)
+
+
+class TritonForm:
+    """Kernels of Triton."""
+
+    def __init__(self) -> None:
+        self._small = _Launcher(kernels.reduce_small)
+        self._parts = _Launcher(kernels.reduce_parts)
+        self._join = _Launcher(kernels.join_parts)
+        self._histogram = _Launcher(kernels.add_histogram)
+
+    def reduce(self, tensors: Sequence[torch.Tensor], rows: torch.Tensor, *, has_histogram: bool) -> None:
+        if rows.is_cuda and torch.cuda.current_device() != rows.get_device():
+            with torch.cuda.device(rows.get_device()):
+                self._reduce(tensors, rows, has_histogram)
+        else:
+            self._reduce(tensors, rows, has_histogram)
+
+    def _reduce(self, tensors: Sequence[torch.Tensor], rows: torch.Tensor, has_histogram: bool) -> None:
+        device, to, n_words = rows.get_device(), rows.data_ptr(), rows.shape[1]
+        small: dict[Any, list[tuple[int, int, int]]] = {}
+        for i, tensor in enumerate(tensors):
+            n, item = tensor.numel(), tensor.element_size()
+            kind, element = _KINDS[tensor.dtype]
+            axes = _ONE_AXIS
+            if not tensor.is_contiguous():
+                axes = _axes(tensor)
+                if axes is None:
+                    # Torch's caching allocator keeps the memory for this stream until the kernels have run.
+                    tensor, axes = tensor.contiguous(), _ONE_AXIS
+            address = tensor.data_ptr()
+            is_dense = axes is _ONE_AXIS and address % 16 == 0
+            n_dims, numbers = axes
+            if n_dims == 1 and axes is _ONE_AXIS and n * item <= SMALL_BYTES_MAX:
+                constants = (kind, item, element, is_dense, has_histogram)
+                small.setdefault(constants, []).append((address, n, i * n_words))
+            else:
+                n_stripes = -(-n * item // _STRIPE_BYTES)
+                n_part_stripes = max(1, -(-n_stripes // N_PARTS_MAX))
+                n_parts = max(1, -(-n_stripes // n_part_stripes))
+                parts = torch.empty(n_parts * kernels.PARTIAL_WORDS.value, dtype=torch.int64, device=rows.device)
+                view = (parts.data_ptr(), address, n, n_part_stripes * kernels.STRIPE_LINES.value, *numbers)
+                self._parts(device, n_parts, view, (kind, item, element, n_dims, is_dense))
+                self._join(device, 1, (to, i * n_words, parts.data_ptr(), n_parts, n * item), (has_histogram,))
+        for constants, found in small.items():
+            for first in range(0, len(found), _GROUP):
+                self._launch_small(device, to, found[first : first + _GROUP], constants)
+        if has_histogram:
+            self._add_histograms(tensors, rows)
+
+    def _launch_small(self, device: int, to: int, group: list[tuple[int, int, int]], constants: Any) -> None:
+        n_programs = len(group)
+        group = group + [group[0]] * (_GROUP - n_programs)
+        addresses, sizes, places = zip(*group, strict=True)
+        self._small(device, n_programs, (to, *addresses, *sizes, *places), constants)
+
+    def _add_histograms(self, tensors: Sequence[torch.Tensor], rows: torch.Tensor) -> None:
+        for i, tensor in enumerate(tensors):
+            axes = _ONE_AXIS if tensor.is_contiguous() else _axes(tensor)
+            if axes is None:
+                tensor, axes = tensor.contiguous(), _ONE_AXIS
+            n_dims, numbers = axes
+            kind, element = _KINDS[tensor.dtype]
+            n_steps = -(-tensor.numel() // kernels.LINE.value)
+            n_program_steps = max(16, -(-n_steps // N_PARTS_MAX))
+            n_programs = -(-n_steps // n_program_steps)
+            if n_programs:
+                view = (tensor.data_ptr(), tensor.numel(), n_program_steps, *numbers)
+                to = (rows.data_ptr(), i * rows.shape[1])
+                self._histogram(rows.get_device(), n_programs, (*to, *view), (kind, element, n_dims))
+
+
+_ONE_AXIS = (1, (1, 1, 1, 0, 0, 0, 1))
+
+
+def _axes(tensor: torch.Tensor) -> tuple[int, tuple[int, ...]] | None:
+    """Returns the number of axes, the sizes of the last three and the strides of the last four.
+
+    `None` if a copy without gaps should be made first.
+    """
+    sizes, strides = views.joined_axes(tensor)
+    if len(sizes) > views.N_DIMS_MAX or (tensor.numel() > _GATHERED_MAX and not views.repeats(tensor)):
+        return None
+    if len(sizes) == 1 and strides[0] == 1:
+        return _ONE_AXIS
+    missing = views.N_DIMS_MAX - len(sizes)
+    sizes, strides = [1] * missing + sizes, [0] * missing + strides
+    return len(sizes) - missing, (*sizes[1:], *strides)
