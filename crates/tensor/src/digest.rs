@@ -1,8 +1,10 @@
-//! Digests of bytes: MD5 and SHA-1, which other tools' files hold, and XXH3, which is fast.
+//! Digests of bytes: MD5 and SHA-1, which other tools' files hold, XXH3, which is fast, and a hash
+//! that devices compute.
 //!
 //! None of them is meant to withstand an attack; they tell whether two tensors are equal.
 
 mod md5_lanes;
+mod stripe_hash;
 mod xxh3_pieces;
 
 use md5::Md5;
@@ -10,6 +12,7 @@ use sha1::{Digest, Sha1};
 use twox_hash::XxHash3_128;
 
 pub use md5_lanes::md5_many;
+pub use stripe_hash::stripe_hash;
 pub(crate) use xxh3_pieces::Xxh3Pieces;
 
 /// The MD5 digest. For several inputs, [`md5_many`] is several times as fast.

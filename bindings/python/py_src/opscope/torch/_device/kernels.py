@@ -40,6 +40,9 @@ E8M0 = tl.constexpr(17)
 # Multipliers of the two halves of the hash within a column, and the steps of the keys of its columns.
 _FACTOR_LOW = tl.constexpr(0x9E3779B1)
 _FACTOR_HIGH = tl.constexpr(0x85EBCA6B)
+# Those of the lines of a group.
+_LINES_LOW = tl.constexpr((0xC2B2AE35, 0x27D4EB2F, 0x165667B1, 0xD3A2646D))
+_LINES_HIGH = tl.constexpr((0xCC9E2D51, 0x1B873593, 0xE6546B65, 0x8F2B1A2D))
 _KEY_LOW = tl.constexpr(0x9E3779B97F4A7C15)
 _KEY_HIGH = tl.constexpr(0xD1342543DE82EF95)
 
@@ -47,6 +50,7 @@ _KEY_HIGH = tl.constexpr(0xD1342543DE82EF95)
 # for `std`, and the scale of the squares behind them.
 PARTIAL_WORDS = tl.constexpr(22)
 _NONE = tl.constexpr(0x7FFFFFFFFFFFFFFF)
+_NEVER = tl.constexpr(0x7FFFFFFF)
 
 # One compiled kernel serves all sizes and addresses.
 _VIEW_NUMBERS = ["address", "n", "n1", "n2", "n3", "s0", "s1", "s2", "s3"]
@@ -85,8 +89,8 @@ def _words(view, first, N_DIMS: tl.constexpr, ITEM: tl.constexpr, IS_DENSE: tl.c
     """A line of words from the word `first` on; what is behind the last element is zero."""
     column = tl.arange(0, LINE)
     if IS_DENSE:
-        words = tl.multiple_of(view[0] + first * 4, 16).to(tl.pointer_type(tl.uint32))
-        return tl.load(words + column)
+        words = view[0].to(tl.pointer_type(tl.uint32)) + first
+        return tl.load(tl.multiple_of(tl.max_contiguous(words + column, 4), 4 * 4))
     if ITEM == 8:
         at = first + column
         element = at // 2
@@ -212,18 +216,21 @@ def _survey(view, first_line, n_lines, KIND: tl.constexpr, ITEM: tl.constexpr, N
     smallest, largest = zero + float("inf"), zero - float("inf")
     none = tl.zeros((LINE,), tl.uint32)
     n_not_zero, n_sign, n_third, n_fourth = none, none, none, none
+    not_zero, sign, third, fourth = none, none, none, none
     hash_low, hash_high = tl.zeros((LINE,), tl.uint64), tl.zeros((LINE,), tl.uint64)
     for stripe_line in range(0, n_lines, STRIPE_LINES):
         column_low, column_high = tl.zeros((LINE,), tl.uint64), tl.zeros((LINE,), tl.uint64)
-        not_zero, sign, third, fourth = none, none, none, none
+        if ITEM == 1:
+            # A lane of eight bits holds the counts of one stripe.
+            not_zero, sign, third, fourth = none, none, none, none
         for group in range(0, STRIPE_LINES, _UNROLLED):
             total, magnitudes, squares = zero, zero, zero
+            group_low, group_high = tl.zeros((LINE,), tl.uint64), tl.zeros((LINE,), tl.uint64)
             for line in tl.static_range(_UNROLLED):
                 first = (first_line + stripe_line + group + line) * LINE
                 word = _words(view, first, N_DIMS, ITEM, IS_DENSE)
-                wide = word.to(tl.uint64)
-                column_low = column_low * _FACTOR_LOW + wide
-                column_high = column_high * _FACTOR_HIGH + wide
+                group_low += word.to(tl.uint64) * _LINES_LOW[line]
+                group_high += word.to(tl.uint64) * _LINES_HIGH[line]
                 for part in tl.static_range(PARTS):
                     bits = word >> (BITS * part)
                     if PARTS > 1:
@@ -257,16 +264,22 @@ def _survey(view, first_line, n_lines, KIND: tl.constexpr, ITEM: tl.constexpr, N
                     sign += signs
                     third += signs & (are_not_zero ^ ONE)
                     fourth += ((magnitude + (ONE << (BITS - 1)) - ONE * SMALLEST) >> (BITS - 1)) & ONE
+            column_low = column_low * _FACTOR_LOW + group_low
+            column_high = column_high * _FACTOR_HIGH + group_high
             sum_high, sum_low = _two_sum(sum_high, sum_low, total)
             l1_high, l1_low = _two_sum(l1_high, l1_low, magnitudes)
             squares_high, squares_low = _two_sum(squares_high, squares_low, squares)
-        n_not_zero += _lanes(not_zero, ITEM)
-        n_sign += _lanes(sign, ITEM)
-        n_third += _lanes(third, ITEM)
-        n_fourth += _lanes(fourth, ITEM)
+        if ITEM == 1:
+            n_not_zero += _lanes(not_zero, ITEM)
+            n_sign += _lanes(sign, ITEM)
+            n_third += _lanes(third, ITEM)
+            n_fourth += _lanes(fourth, ITEM)
         place = ((first_line + stripe_line) // STRIPE_LINES * LINE + column + 1).to(tl.uint64)
         hash_low += _mix(column_low + place * _KEY_LOW)
         hash_high += _mix(column_high + place * _KEY_HIGH)
+    if ITEM != 1:
+        n_not_zero, n_sign = _lanes(not_zero, ITEM), _lanes(sign, ITEM)
+        n_third, n_fourth = _lanes(third, ITEM), _lanes(fourth, ITEM)
     return (
         tl.sum(sum_high.to(tl.float64) + sum_low.to(tl.float64)),
         tl.sum(l1_high.to(tl.float64) + l1_low.to(tl.float64)),
@@ -404,19 +417,26 @@ def _has_sign(bits, KIND: tl.constexpr):
 
 
 @triton.jit
+def _first(step, begin):
+    """The position of the first element that was counted, from the first step in which each column had one."""
+    position = begin + step.to(tl.int64) * LINE + tl.arange(0, LINE)
+    return tl.min(tl.where(step == _NEVER, _NONE, position))
+
+
+@triton.jit
 def _look(view, begin, n_steps, KIND: tl.constexpr, N_DIMS: tl.constexpr, ELEMENT: tl.constexpr):
     """Sums by `float64`, extremes, counts and places of whatever elements there are."""
     column = tl.arange(0, LINE)
     zero = tl.zeros((LINE,), tl.float64)
     total, magnitudes, squares = zero, zero, zero
     smallest, largest = zero + float("inf"), zero - float("inf")
-    none = tl.zeros((LINE,), tl.int64)
+    none = tl.zeros((LINE,), tl.int32)
     n_zero, n_neg_zero, n_negative, n_subnormal, n_saturated = none, none, none, none, none
     n_nan, n_pos_inf, n_neg_inf = none, none, none
-    nowhere = none + _NONE
-    first_nan, first_pos_inf, first_neg_inf = nowhere, nowhere, nowhere
-    for step in range(n_steps):
-        element = begin + step * LINE + column
+    # Steps, of which there are fewer than 2^31: numbers of 64 bits would need twice as many registers.
+    nan_step, pos_inf_step, neg_inf_step = none + _NEVER, none + _NEVER, none + _NEVER
+    for step in range(n_steps.to(tl.int32)):
+        element = begin + step.to(tl.int64) * LINE + column
         value, bits, is_there = _elements(view, element, KIND, N_DIMS, ELEMENT)
         is_nan = is_there & (value != value)
         is_pos_inf = is_there & (value == float("inf"))
@@ -429,34 +449,34 @@ def _look(view, begin, n_steps, KIND: tl.constexpr, N_DIMS: tl.constexpr, ELEMEN
         smallest = tl.minimum(smallest, tl.where(is_finite, value, float("inf")))
         largest = tl.maximum(largest, tl.where(is_finite, value, float("-inf")))
         is_zero = is_finite & (value == 0.0)
-        n_zero += is_zero.to(tl.int64)
-        n_neg_zero += (is_zero & _has_sign(bits, KIND)).to(tl.int64)
-        n_negative += (is_there & (value < 0.0)).to(tl.int64)
-        n_subnormal += (is_finite & _is_subnormal(bits, KIND)).to(tl.int64)
-        n_saturated += (is_there & _is_saturated(bits, KIND)).to(tl.int64)
-        n_nan += is_nan.to(tl.int64)
-        n_pos_inf += is_pos_inf.to(tl.int64)
-        n_neg_inf += is_neg_inf.to(tl.int64)
-        first_nan = tl.minimum(first_nan, tl.where(is_nan, element, _NONE))
-        first_pos_inf = tl.minimum(first_pos_inf, tl.where(is_pos_inf, element, _NONE))
-        first_neg_inf = tl.minimum(first_neg_inf, tl.where(is_neg_inf, element, _NONE))
+        n_zero += is_zero.to(tl.int32)
+        n_neg_zero += (is_zero & _has_sign(bits, KIND)).to(tl.int32)
+        n_negative += (is_there & (value < 0.0)).to(tl.int32)
+        n_subnormal += (is_finite & _is_subnormal(bits, KIND)).to(tl.int32)
+        n_saturated += (is_there & _is_saturated(bits, KIND)).to(tl.int32)
+        n_nan += is_nan.to(tl.int32)
+        n_pos_inf += is_pos_inf.to(tl.int32)
+        n_neg_inf += is_neg_inf.to(tl.int32)
+        nan_step = tl.minimum(nan_step, tl.where(is_nan, step, _NEVER))
+        pos_inf_step = tl.minimum(pos_inf_step, tl.where(is_pos_inf, step, _NEVER))
+        neg_inf_step = tl.minimum(neg_inf_step, tl.where(is_neg_inf, step, _NEVER))
     return (
         tl.sum(total),
         tl.sum(magnitudes),
         tl.sum(squares),
         tl.min(smallest),
         tl.max(largest),
-        tl.sum(n_zero),
-        tl.sum(n_neg_zero),
-        tl.sum(n_negative),
-        tl.sum(n_subnormal),
-        tl.sum(n_saturated),
-        tl.sum(n_nan),
-        tl.sum(n_pos_inf),
-        tl.sum(n_neg_inf),
-        tl.min(first_nan),
-        tl.min(first_pos_inf),
-        tl.min(first_neg_inf),
+        tl.sum(n_zero.to(tl.int64)),
+        tl.sum(n_neg_zero.to(tl.int64)),
+        tl.sum(n_negative.to(tl.int64)),
+        tl.sum(n_subnormal.to(tl.int64)),
+        tl.sum(n_saturated.to(tl.int64)),
+        tl.sum(n_nan.to(tl.int64)),
+        tl.sum(n_pos_inf.to(tl.int64)),
+        tl.sum(n_neg_inf.to(tl.int64)),
+        _first(nan_step, begin),
+        _first(pos_inf_step, begin),
+        _first(neg_inf_step, begin),
     )
 
 

@@ -17,6 +17,7 @@ _STRIPE_BYTES = 4 * _LINE * _STRIPE_LINES
 _SEGMENT_STRIPES = 256
 
 _FACTORS = (0x9E3779B1, 0x85EBCA6B)
+_LINES = ((0xC2B2AE35, 0x27D4EB2F, 0x165667B1, 0xD3A2646D), (0xCC9E2D51, 0x1B873593, 0xE6546B65, 0x8F2B1A2D))
 _KEYS = (0x9E3779B97F4A7C15 - 2**64, 0xD1342543DE82EF95 - 2**64)
 _NOWHERE = 2**63 - 1
 
@@ -84,10 +85,13 @@ def _hash(flat: torch.Tensor, first_stripe: int) -> list[torch.Tensor]:
     words = padded.view(torch.int32).view(n_stripes, _STRIPE_LINES, _LINE)
     place = torch.arange(n_stripes * _LINE, device=flat.device).view(n_stripes, _LINE) + (first_stripe * _LINE + 1)
     halves = []
-    for factor, key in zip(_FACTORS, _KEYS, strict=True):
+    for factor, lines, key in zip(_FACTORS, _LINES, _KEYS, strict=True):
         column = torch.zeros_like(place)
         for line in range(_STRIPE_LINES):
-            column = column * factor + (words[:, line].to(torch.int64) & 0xFFFFFFFF)
+            position = line % len(lines)
+            if position == 0:
+                column = column * factor
+            column = column + (words[:, line].to(torch.int64) & 0xFFFFFFFF) * lines[position]
         halves.append(_mixed(column + place * key).sum())
     return halves
 
