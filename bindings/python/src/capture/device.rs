@@ -64,6 +64,13 @@ pub(super) struct ShownRecord {
     pub(super) outputs: Vec<(usize, Tensor)>,
 }
 
+/// What a device does with a value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum DeviceWork {
+    Numbers,
+    Copy,
+}
+
 /// How long to wait for a device.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Patience {
@@ -191,17 +198,17 @@ impl DeviceLink {
         object: &Bound<'_, PyAny>,
         memory: &TensorMemory,
         is_held: bool,
-    ) -> Result<Tensor, UnseenReason> {
+    ) -> Result<(Tensor, DeviceWork), UnseenReason> {
         let (dtype, shape) = memory.unpacked()?;
         let elements = Arc::<DeviceElements>::default();
         let n_elements = shape.n_elements();
         let tensor = Tensor::on_device(dtype, shape, elements.clone());
         let tensor = tensor.map_err(|_| UnseenReason::Shape)?;
         let ticket = self.ticket(shared, object, is_held)?;
-        let counter = if ticket > 0 {
-            &self.n_reduced
+        let (work, counter) = if ticket > 0 {
+            (DeviceWork::Numbers, &self.n_reduced)
         } else {
-            &self.n_copied
+            (DeviceWork::Copy, &self.n_copied)
         };
         counter.fetch_add(1, Ordering::Relaxed);
         self.is_used.store(true, Ordering::Relaxed);
@@ -213,7 +220,7 @@ impl DeviceLink {
         };
         // Python tells of a ticket only when it is asked, which this thread has not done since.
         lock(&self.tickets).insert(ticket.unsigned_abs(), waiting);
-        Ok(tensor)
+        Ok((tensor, work))
     }
 
     fn ticket(
@@ -224,7 +231,7 @@ impl DeviceLink {
     ) -> Result<i64, UnseenReason> {
         let py = object.py();
         loop {
-            let arguments = (object, shared.is_reducing, is_held);
+            let arguments = (object, shared.reduces_on_devices, is_held);
             let answer = (self.queue.bind(py)).call_method1(intern!(py, "take"), arguments);
             let answer = answer.map_err(|error| self.fault(py, shared, &error))?;
             if answer.is_none() {

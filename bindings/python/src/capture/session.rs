@@ -472,6 +472,8 @@ impl TorchSession {
                 ..
             })
         );
+        // Cells of the other forms depend on single elements, or on the order of a sum.
+        let reduces_on_devices = is_reducing && matches!(request.form, DumpForm::Native(_));
         let purpose = name_of(request.plan.purpose);
         let asked = AskedNames::new(&request.plan);
         let session = dump
@@ -487,7 +489,7 @@ impl TorchSession {
             lender,
             session.pool(),
             executions,
-            (is_reducing, !dump.is_acl()),
+            (is_reducing, reduces_on_devices, !dump.is_acl()),
             options.queue_bytes_max,
             asked,
         );

@@ -27,6 +27,8 @@ pub(super) struct TorchSessionState {
     pub(super) devices: Option<DeviceLink>,
     /// Whether the sink takes numbers only, at once, so that nothing outlives the operator.
     pub(super) is_reducing: bool,
+    /// Whether it makes do with numbers that a device can compute.
+    pub(super) reduces_on_devices: bool,
     /// Whether the sink writes a tensor that several operators have several times, so that it pays
     /// to tell it which ones are the same.
     pub(super) has_identities: bool,
@@ -59,7 +61,7 @@ impl TorchSessionState {
         (lender, forms, devices): (TensorLender, Option<Py<PyAny>>, Option<Py<PyAny>>),
         pool: Arc<Pool>,
         executions: ExecutionLog,
-        (is_reducing, has_identities): (bool, bool),
+        (is_reducing, reduces_on_devices, has_identities): (bool, bool, bool),
         queue_bytes_max: u64,
         asked: AskedNames,
     ) -> TorchSessionState {
@@ -71,6 +73,7 @@ impl TorchSessionState {
             forms,
             devices: devices.map(DeviceLink::new),
             is_reducing,
+            reduces_on_devices,
             has_identities,
             queue_bytes_max,
             n_graphs: AtomicU64::new(0),

@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use super::description::Stability;
+use super::device::DeviceWork;
 use super::memory::{LentTensor, TensorMemory};
 use super::reason::UnseenReason;
 use super::shared::TorchSessionState;
@@ -175,13 +176,14 @@ impl TorchSessionState {
         let memory = self.lender.look_on_device(object);
         let memory = memory.map_err(|_| UnseenReason::Device)?;
         let is_steady = stability != Stability::Operator;
-        let may_recall = is_steady && self.is_reducing && memory.strides.is_none();
+        let may_recall = is_steady && self.reduces_on_devices && memory.strides.is_none();
         let mut known = eye.known.iter().filter(|_| may_recall);
         if let Some(known) = known.find(|known| known.is_of(&memory)) {
             return Ok((known.awaited(&memory)?, Some(known.again())));
         }
         let is_held = stability == Stability::Held;
-        let tensor = link.request(self, object, &memory, is_held)?;
+        let (tensor, work) = link.request(self, object, &memory, is_held)?;
+        let may_recall = may_recall && work == DeviceWork::Numbers;
         let known = may_recall.then(|| KnownNumbers::new(&memory, &tensor));
         Ok((tensor, known))
     }

@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use super::inner::EagerState;
 use super::lock::lock;
 use super::values::{ElementPlace, Pin, TensorSighting, ValueContent};
+use crate::capture::device::DeviceWork;
 use crate::capture::memory::{LentTensor, TensorMemory};
 use crate::capture::reason::UnseenReason;
 use crate::capture::shown::ShownValue;
@@ -191,9 +192,10 @@ impl EagerState {
             None => Err(UnseenReason::Device),
         };
         match asked {
-            Ok(tensor) => {
+            Ok((tensor, work)) => {
                 let content = match tensor.device_elements() {
-                    Some(elements) if !shared.is_reducing => {
+                    // Elements would stay in memory for nothing.
+                    Some(elements) if work == DeviceWork::Copy => {
                         let memo = tensor.memo().clone();
                         ValueContent::DeviceCopy(Arc::downgrade(elements), memo)
                     }

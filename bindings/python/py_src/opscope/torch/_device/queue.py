@@ -30,6 +30,9 @@ N_SMALL_MAX = 64
 BYTES_MAX = 256 << 20
 """Most bytes of copies that are on their way, or with the writers, unless the dump says otherwise."""
 
+# Errors after which a device does nothing any more. Before torch 2.8 they had no type of their own.
+_DEVICE_ERRORS = (torch.AcceleratorError,) if hasattr(torch, "AcceleratorError") else ()
+
 # What has come: `rows`, `copy` or `lost`; tickets; the tensor of the host; what has its memory; whether memory is scarce.
 Completion = tuple[str, list[int], "torch.Tensor | None", "Lease | None", bool]
 
@@ -107,8 +110,11 @@ class DeviceQueue:
                 # The program needs the memory more than its dump.
                 self._release()
                 return "no memory on the device"
-            except RuntimeError as error:
+            except _DEVICE_ERRORS as error:
                 return self._lose(error)
+            except (RuntimeError, NotImplementedError):
+                # A form that some operator of torch does not know here.
+                return None
 
     def poll(self) -> list[Completion]:
         """What has come, without waiting."""
@@ -178,7 +184,7 @@ class DeviceQueue:
                 n = len(batch.tickets)
                 reducer.reduce([tensor], batch.rows[n : n + 1])
                 batch.tickets.append(ticket := self._next())
-        except torch.OutOfMemoryError:
+        except (torch.OutOfMemoryError, *_DEVICE_ERRORS):
             raise
         except Exception as error:  # noqa: BLE001
             # Numbers are computed on the host from now on.
