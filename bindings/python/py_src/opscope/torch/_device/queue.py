@@ -286,7 +286,7 @@ class DeviceQueue:
         try:
             # The program may write to it as soon as this returns; a copy on the device is there long before.
             is_in_place = is_held and tensor.is_contiguous()
-            source = tensor if is_in_place else tensor.clone(memory_format=torch.contiguous_format)
+            source = tensor if is_in_place else _copy_on_device(tensor)
         except torch.OutOfMemoryError:
             self._release()
             # The program's own stream does it then, and the program's next operator waits there.
@@ -357,6 +357,10 @@ class DeviceQueue:
 
 def _is_plain(tensor: torch.Tensor) -> bool:
     return tensor.layout is torch.strided and not tensor.is_quantized and not tensor.is_nested
+
+
+def _copy_on_device(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.clone(memory_format=torch.contiguous_format)
 
 
 def _undisturbed() -> ExitStack:
