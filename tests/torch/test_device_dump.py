@@ -53,7 +53,7 @@ def check_counts(report: dict) -> None:
 
 
 def keys(root: str) -> dict[tuple, Any]:
-    return {(one.step, one.task, one.name, one.side, one.slot): one for one in opscope.open(root)}
+    return {(one.step, one.task_id, one.name, one.side, one.slot): one for one in opscope.open(root)}
 
 
 def check_numbers(expected: dict, found: dict) -> int:
@@ -68,7 +68,9 @@ def check_numbers(expected: dict, found: dict) -> int:
         mine, known = one.statistics(), other.statistics()
         for name in vars(known):
             a, b = getattr(mine, name), getattr(known, name)
-            if name in SUMS:
+            if b is None:
+                assert a is None, (key, name)
+            elif name in SUMS:
                 # Of a mean near 0 only the magnitudes say how far a sum may be off.
                 scale = known.l1 / max(1, known.n_elements) if name in ("mean", "std") else known.l1
                 slack = 1e-6 * abs(scale) if math.isfinite(scale) else 0.0
@@ -132,16 +134,22 @@ def test_graphs(tmp_path, name: str, data: str, form: str) -> None:
     # Cells of this form are the CPU's to the last digit, as it computes them.
     assert reports[1]["n_reduced_on_device"] == 0
     check_counts(reports[1])
-    files = [sorted(p for p in Path(r["root"]).rglob("*") if p.is_file() and ".opscope" not in p.parts) for r in reports]
-    named = [[plain_name(p, r["root"]) for p in one] for one, r in zip(files, reports)]
-    assert named[0] == named[1]
+    files = [content_of(report["root"]) for report in reports]
+    assert [name for name, _ in files[0]] == [name for name, _ in files[1]]
     if data == "stats":
-        assert [p.read_bytes() for p in files[0]] == [p.read_bytes() for p in files[1]]
+        assert files[0] == files[1]
+
+
+def content_of(root: str) -> list[tuple[str, bytes]]:
+    """Files of a dump and what is in them, beside the descriptions."""
+    files = [path for path in Path(root).rglob("*") if path.is_file() and ".opscope" not in path.parts]
+    return sorted((plain_name(path, root), path.read_bytes()) for path in files)
 
 
 def plain_name(path: Path, root: str) -> str:
-    """A path without the time in its name."""
-    return ".".join(part for part in str(path.relative_to(root)).split(".") if not (part.isdigit() and len(part) > 12))
+    """A path without the number of its graph, and without the time in its name."""
+    parts = ("/".join(path.relative_to(root).parts[3:])).split(".")
+    return ".".join(part for part in parts if not (part.isdigit() and len(part) > 12))
 
 
 def in_place() -> None:
@@ -166,7 +174,7 @@ def odd_values() -> None:
     torch.ones(1).expand(5, 7) + 1
     torch.zeros(0, 3).exp()
     torch.tensor(3.0).sin()
-    torch.view_as_real(torch.randn(3, dtype=torch.complex64).conj()).neg()
+    torch.randn(3, dtype=torch.complex64).conj().imag.neg()
     torch.arange(300, dtype=torch.int64).reshape(3, 100).t() + (1 << 40)
     torch.sparse_coo_tensor(torch.tensor([[0, 2]]), torch.tensor([1.0, 2.0]), (4,)).coalesce()
 
@@ -445,8 +453,8 @@ def test_a_dump_of_the_cpu_loads_no_kernels(tmp_path, environment) -> None:
         with opscope.torch.eager(sys.argv[1], data="stats") as dump:
             torch.ones(3).exp()
         assert dump.finish()["n_written"] > 0
-        loaded = [name for name in sys.modules if name.startswith(("triton", "opscope.torch._device.reducer"))]
-        assert not [name for name in loaded if name not in before], loaded
+        loaded = [name for name in sys.modules if name.startswith("opscope.torch._device.")]
+        assert not [name for name in loaded if name.endswith(("reducer", "form", "kernels"))], loaded
     """
-    program = "import torch, sys; before = set(sys.modules)\n" + textwrap.dedent(program)
+    program = textwrap.dedent(program)
     subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True, env=environment, timeout=600)

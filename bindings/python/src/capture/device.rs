@@ -35,6 +35,8 @@ pub(super) struct DeviceLink {
     is_used: AtomicBool,
     tickets: Mutex<HashMap<u64, DeviceTicket>>,
     waiting: Mutex<VecDeque<WaitingWork>>,
+    /// Whether Ctrl-C came while the dump was at work.
+    is_interrupted: AtomicBool,
     /// Held by whoever moves records on, so that they keep their order.
     turn: Mutex<()>,
     /// Values of which a device has computed numbers, and those that were copied to the host.
@@ -176,6 +178,7 @@ impl DeviceLink {
             is_used: AtomicBool::new(false),
             tickets: Mutex::default(),
             waiting: Mutex::default(),
+            is_interrupted: AtomicBool::new(false),
             turn: Mutex::default(),
             n_reduced: AtomicU64::new(0),
             n_copied: AtomicU64::new(0),
@@ -251,16 +254,24 @@ impl DeviceLink {
         }
     }
 
-    /// Remembers what went wrong in Python, and lets the program hear Ctrl-C.
+    /// Lets the program hear a Ctrl-C that came while the dump was at work: it runs again now.
+    pub(super) fn pass_interrupt_on(&self, shared: &TorchSessionState) {
+        if !self.is_interrupted.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        Python::attach(|py| {
+            let thread = py.import("_thread");
+            if let Err(error) = thread.and_then(|thread| thread.call_method0("interrupt_main")) {
+                shared.note_fault(|| error.to_string());
+            }
+        });
+    }
+
+    /// Remembers what went wrong in Python.
     fn fault(&self, py: Python<'_>, shared: &TorchSessionState, error: &PyErr) -> UnseenReason {
         if error.is_instance_of::<PyKeyboardInterrupt>(py) {
-            // It was meant for the program, which gets it as soon as it runs again.
-            let again = py
-                .import("_thread")
-                .and_then(|thread| thread.call_method0("interrupt_main"));
-            if again.is_ok() {
-                return UnseenReason::Refused("interrupted".to_owned());
-            }
+            self.is_interrupted.store(true, Ordering::Relaxed);
+            return UnseenReason::Refused("interrupted".to_owned());
         }
         shared.note_fault(|| format!("values of a device: {error}"));
         UnseenReason::Refused("device queue failed".to_owned())
@@ -346,9 +357,11 @@ impl DeviceLink {
                 n > 0
             }
             Err(error) => {
+                if !error.is_instance_of::<PyKeyboardInterrupt>(py) {
+                    // What this failure has taken with it will never be told.
+                    self.lose_all();
+                }
                 self.fault(py, shared, &error);
-                // What this failure has taken with it will never be told.
-                self.lose_all();
                 false
             }
         };

@@ -202,6 +202,9 @@ impl RunningGraph {
             Ok(Err(error)) => self.shared.note_fault(|| error.to_string()),
             Err(_) => self.shared.note_fault(|| "a tap panicked".to_owned()),
         }
+        if let Some(link) = &self.shared.devices {
+            link.pass_interrupt_on(&self.shared);
+        }
     }
 
     /// Ends the step, behind records that wait for a device.

@@ -352,6 +352,7 @@ impl TorchSession {
         {
             // Records that wait have to be with the writers before these end.
             link.finish(py, &self.shared);
+            link.pass_interrupt_on(&self.shared);
         }
         let Some(session) = self.lock().take() else {
             return Ok(None);

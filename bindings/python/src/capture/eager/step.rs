@@ -227,7 +227,11 @@ impl EagerStep {
         if self.inner.shared.is_past() {
             return None;
         }
-        match catch_unwind(AssertUnwindSafe(|| work(self))) {
+        let result = catch_unwind(AssertUnwindSafe(|| work(self)));
+        if let Some(link) = &self.inner.shared.devices {
+            link.pass_interrupt_on(&self.inner.shared);
+        }
+        match result {
             Ok(Ok(value)) => return Some(value),
             Ok(Err(error)) => self.inner.shared.note_fault(|| error.to_string()),
             Err(_) => self.inner.shared.note_fault(|| "a tap panicked".to_owned()),

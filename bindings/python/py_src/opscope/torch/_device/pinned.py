@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 
 import torch
@@ -13,15 +14,10 @@ _BLOCK_BYTES_MIN = 4096
 class Lease:
     """A block of memory, which goes back when nobody has this object any more."""
 
-    __slots__ = ("block", "_returned")
+    __slots__ = ("block", "__weakref__")
 
-    def __init__(self, block: torch.Tensor, returned: list[torch.Tensor]) -> None:
+    def __init__(self, block: torch.Tensor) -> None:
         self.block = block
-        self._returned = returned
-
-    def __del__(self) -> None:
-        # Any thread may come here at any moment, so that no lock may be taken: adding to a list needs none.
-        self._returned.append(self.block)
 
 
 class PinnedPool:
@@ -31,7 +27,10 @@ class PinnedPool:
         self._bytes_max = bytes_max
         self._allocate = allocate
         self._free: dict[int, list[torch.Tensor]] = {}
-        self._returned: list[torch.Tensor] = []
+        # Blocks that are lent, each with the reference that tells when nobody has the lease any more. Any thread may let
+        # go of one at any moment, and Ctrl-C may come just then: so that is left to code of Python's own, without a lock.
+        self._lent: dict[int, tuple[weakref.ref[Lease], torch.Tensor]] = {}
+        self._returned: list[weakref.ref[Lease]] = []
         # Bytes of the blocks that are lent, and of those that are not.
         self._n_lent = 0
         self._n_free = 0
@@ -60,7 +59,10 @@ class PinnedPool:
                 self.release()
             block = self._allocate(size)
         self._n_lent += size
-        return Lease(block, self._returned)
+        lease = Lease(block)
+        ended = weakref.ref(lease, self._returned.append)
+        self._lent[id(ended)] = ended, block
+        return lease
 
     def release(self) -> None:
         """Lets go of the blocks that nobody has."""
@@ -69,7 +71,7 @@ class PinnedPool:
 
     def _take_back(self) -> None:
         while self._returned:
-            block = self._returned.pop()
+            _, block = self._lent.pop(id(self._returned.pop()))
             size = block.numel()
             self._n_lent -= size
             self._n_free += size

@@ -232,9 +232,7 @@ class DeviceQueue:
 
     @staticmethod
     def _new_rows(device: torch.device) -> torch.Tensor:
-        # Memory that inference mode makes could not be written to outside of it.
-        with torch.inference_mode(False):
-            return torch.empty(N_ROWS, N_WORDS, dtype=torch.int64, device=device)
+        return torch.empty(N_ROWS, N_WORDS, dtype=torch.int64, device=device)
 
     def _send_all(self) -> None:
         for batch in list(self._batches.values()):
@@ -299,7 +297,7 @@ class DeviceQueue:
 
     def _pinned(self, adapter: Adapter) -> PinnedPool:
         if self._pool is None:
-            self._pool = PinnedPool(self._bytes_max, _outside_inference(adapter))
+            self._pool = PinnedPool(self._bytes_max, adapter.host_memory)
         return self._pool
 
     def _next(self) -> int:
@@ -368,13 +366,7 @@ def _undisturbed() -> ExitStack:
     stack = ExitStack()
     stack.enter_context(torch._C._DisableTorchDispatch())
     stack.enter_context(torch._C._DisableAutocast())
+    # Memory that inference mode makes could not be written to outside of it.
+    stack.enter_context(torch.inference_mode(False))
     stack.enter_context(torch.no_grad())
     return stack
-
-
-def _outside_inference(adapter: Adapter) -> Any:
-    def allocate(n_bytes: int) -> torch.Tensor:
-        with torch.inference_mode(False):
-            return adapter.host_memory(n_bytes)
-
-    return allocate
