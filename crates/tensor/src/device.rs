@@ -17,7 +17,7 @@ pub struct DeviceElements {
     arrival: OnceLock<DeviceArrival>,
 }
 
-/// What has come of elements of a device.
+/// The host's part of elements of a device, once it is there.
 #[derive(Clone)]
 pub enum DeviceArrival {
     /// A copy of them: dense, row-major and little-endian.
@@ -35,7 +35,7 @@ impl DeviceElements {
         let _ = self.arrival.set(arrival);
     }
 
-    /// What has come; `None` while the device is at it.
+    /// Returns the host's part; `None` while the device is at it.
     pub fn arrival(&self) -> Option<&DeviceArrival> {
         self.arrival.get()
     }
@@ -159,7 +159,7 @@ mod tests {
         let tensor = tensor(values);
         let found = tensor.stats().unwrap();
         let place = |is_it: fn(&f32) -> bool| {
-            let found = values.iter().position(|v| is_it(v));
+            let found = values.iter().position(is_it);
             found.map_or(u64::MAX, |i| i as u64)
         };
         let numbers = [

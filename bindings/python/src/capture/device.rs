@@ -100,6 +100,24 @@ enum QueueAnswer {
     Ticket(i64),
     /// Why the value is not looked at.
     Refusal(String),
+    /// A ticket of numbers, with an object to get the elements by.
+    Kept(i64, Py<PyAny>),
+}
+
+/// A value on a device whose elements can still be had.
+struct KeptValue {
+    /// `None` only while it is dropped.
+    object: Option<Py<PyAny>>,
+    released: Arc<ReleaseQueue>,
+}
+
+impl Drop for KeptValue {
+    fn drop(&mut self) {
+        // This may be a writer's thread, which must not wait for the interpreter.
+        if let Some(object) = self.object.take() {
+            self.released.push(object);
+        }
+    }
 }
 
 impl ShownRecord {
@@ -115,6 +133,33 @@ impl ShownRecord {
 
     fn n_bytes(&self) -> usize {
         self.tensors().map(Tensor::n_bytes).sum()
+    }
+
+    /// Whether the numbers of a device say that no operator has overflowed: every result is of
+    /// floats, and finite.
+    fn is_clear(&self) -> bool {
+        let is_finite = |tensor: &Tensor| {
+            let elements = tensor.device_elements();
+            let arrival = elements.and_then(|elements| elements.arrival());
+            matches!(arrival, Some(DeviceArrival::Numbers))
+                && tensor.dtype().parts().0.is_float()
+                && !tensor.non_finite().any()
+        };
+        !self.outputs.is_empty() && self.outputs.iter().all(|(_, tensor)| is_finite(tensor))
+    }
+
+    /// Asks for the elements of values of which there are numbers alone. Whether any will come.
+    fn fetch(&mut self, py: Python<'_>, link: &DeviceLink, shared: &TorchSessionState) -> bool {
+        let mut has_asked = false;
+        for (_, tensor) in self.inputs.iter_mut().chain(&mut self.outputs) {
+            let elements = tensor.device_elements();
+            let arrival = elements.and_then(|elements| elements.arrival());
+            if let Some(DeviceArrival::Numbers) = arrival {
+                *tensor = link.fetch(py, shared, tensor);
+                has_asked |= tensor.is_awaited();
+            }
+        }
+        has_asked
     }
 
     /// Says that the operator failed; what it read is shown as far as it is there.
@@ -204,10 +249,18 @@ impl DeviceLink {
     ) -> Result<(Tensor, DeviceWork), UnseenReason> {
         let (dtype, shape) = memory.unpacked()?;
         let elements = Arc::<DeviceElements>::default();
-        let n_elements = shape.n_elements();
         let tensor = Tensor::on_device(dtype, shape, elements.clone());
         let tensor = tensor.map_err(|_| UnseenReason::Shape)?;
-        let ticket = self.ticket(shared, object, is_held)?;
+        let (ticket, kept) = self.ticket(shared, object, is_held)?;
+        if let Some(kept) = kept {
+            let released = shared.released.clone();
+            tensor.observed().keep(|_| {
+                Some(KeptValue {
+                    object: Some(kept),
+                    released,
+                })
+            });
+        }
         let (work, counter) = if ticket > 0 {
             (DeviceWork::Numbers, &self.n_reduced)
         } else {
@@ -215,15 +268,46 @@ impl DeviceLink {
         };
         counter.fetch_add(1, Ordering::Relaxed);
         self.is_used.store(true, Ordering::Relaxed);
+        self.expect(ticket, &tensor, elements);
+        Ok((tensor, work))
+    }
+
+    /// Remembers who has a ticket.
+    fn expect(&self, ticket: i64, tensor: &Tensor, elements: Arc<DeviceElements>) {
         let waiting = DeviceTicket {
             elements,
             memo: tensor.memo().clone(),
-            n_elements,
+            n_elements: tensor.shape().n_elements(),
             n_bytes: tensor.n_bytes(),
         };
         // Python tells of a ticket only when it is asked, which this thread has not done since.
         lock(&self.tickets).insert(ticket.unsigned_abs(), waiting);
-        Ok((tensor, work))
+    }
+
+    /// The elements of a value of which there are numbers, which come later; without those of one
+    /// that cannot be had any more.
+    fn fetch(&self, py: Python<'_>, shared: &TorchSessionState, tensor: &Tensor) -> Tensor {
+        let kept = tensor.observed().keep(|_| None::<KeptValue>);
+        let object = (*kept).as_ref().and_then(|kept| kept.object.as_ref());
+        let elements = Arc::<DeviceElements>::default();
+        let described = (tensor.dtype(), tensor.shape().clone());
+        let fetched = Tensor::on_device(described.0, described.1, elements.clone());
+        let fetched = fetched.map(|fetched| fetched.with_memo(tensor.memo().clone()));
+        let (Some(object), Ok(fetched)) = (object, fetched) else {
+            return tensor.clone();
+        };
+        let queue = self.queue.bind(py);
+        let question = || queue.call_method1(intern!(py, "fetch"), (object,));
+        // It is this thread's turn already.
+        let make_room = || self.receive(py, shared, Patience::Oldest);
+        match self.ask(py, shared, question, make_room) {
+            Ok((ticket, _)) => self.expect(ticket, &fetched, elements),
+            Err(reason) => {
+                shared.note_unseen(&reason);
+                elements.arrive(DeviceArrival::Lost);
+            }
+        }
+        fetched
     }
 
     fn ticket(
@@ -231,11 +315,30 @@ impl DeviceLink {
         shared: &TorchSessionState,
         object: &Bound<'_, PyAny>,
         is_held: bool,
-    ) -> Result<i64, UnseenReason> {
+    ) -> Result<(i64, Option<Py<PyAny>>), UnseenReason> {
         let py = object.py();
-        loop {
+        let queue = self.queue.bind(py);
+        let question = || {
+            if shared.is_sifting {
+                return queue.call_method1(intern!(py, "take_flag"), (object, is_held));
+            }
             let arguments = (object, shared.reduces_on_devices, is_held);
-            let answer = (self.queue.bind(py)).call_method1(intern!(py, "take"), arguments);
+            queue.call_method1(intern!(py, "take"), arguments)
+        };
+        let make_room = || self.advance(py, shared, Patience::Oldest);
+        self.ask(py, shared, question, make_room)
+    }
+
+    /// Asks for a value until there is room for it.
+    fn ask<'py>(
+        &self,
+        py: Python<'py>,
+        shared: &TorchSessionState,
+        question: impl Fn() -> PyResult<Bound<'py, PyAny>>,
+        make_room: impl Fn() -> bool,
+    ) -> Result<(i64, Option<Py<PyAny>>), UnseenReason> {
+        loop {
+            let answer = question();
             let answer = answer.map_err(|error| self.fault(py, shared, &error))?;
             if answer.is_none() {
                 return Err(UnseenReason::Device);
@@ -243,11 +346,12 @@ impl DeviceLink {
             match answer.extract::<QueueAnswer>() {
                 Ok(QueueAnswer::Ticket(0)) => {
                     // Each wait ends one copy, so the loop ends.
-                    if !self.advance(py, shared, Patience::Oldest) {
+                    if !make_room() {
                         return Err(UnseenReason::behind());
                     }
                 }
-                Ok(QueueAnswer::Ticket(ticket)) => return Ok(ticket),
+                Ok(QueueAnswer::Ticket(ticket)) => return Ok((ticket, None)),
+                Ok(QueueAnswer::Kept(ticket, kept)) => return Ok((ticket, Some(kept))),
                 Ok(QueueAnswer::Refusal(reason)) => return Err(UnseenReason::Refused(reason)),
                 Err(error) => return Err(self.fault(py, shared, &error)),
             }
@@ -341,6 +445,22 @@ impl DeviceLink {
                 turn.unwrap_or_else(PoisonError::into_inner)
             }
         };
+        let has_any = self.receive(py, shared, patience);
+        self.hand_over(py, shared);
+        if patience == Patience::All {
+            // Elements of operators that overflowed are asked for only then.
+            while !lock(&self.waiting).is_empty() && self.receive(py, shared, patience) {
+                self.hand_over(py, shared);
+            }
+            self.lose_all();
+            self.hand_over(py, shared);
+        }
+        drop(turn);
+        has_any
+    }
+
+    /// Takes what has come; whether anything has.
+    fn receive(&self, py: Python<'_>, shared: &TorchSessionState, patience: Patience) -> bool {
         let name = match patience {
             Patience::None => intern!(py, "poll"),
             Patience::Oldest => intern!(py, "wait"),
@@ -348,7 +468,7 @@ impl DeviceLink {
         };
         let found = self.queue.bind(py).call_method0(name);
         let found = found.and_then(|found| found.extract::<Vec<Completion<'_>>>());
-        let has_any = match found {
+        match found {
             Ok(completions) => {
                 let n = completions.len();
                 for completion in completions {
@@ -364,13 +484,7 @@ impl DeviceLink {
                 self.fault(py, shared, &error);
                 false
             }
-        };
-        if patience == Patience::All {
-            self.lose_all();
         }
-        self.hand_over(py, shared);
-        drop(turn);
-        has_any
     }
 
     /// Hands over the records at the front whose values are there.
@@ -385,6 +499,22 @@ impl DeviceLink {
             };
             let Some(work) = work else {
                 return;
+            };
+            let work = match work {
+                WaitingWork::Record(record) if shared.is_sifting && record.is_clear() => {
+                    // Nobody asks for the elements: it is over, and selected nothing.
+                    continue;
+                }
+                WaitingWork::Record(mut record) if shared.is_sifting => {
+                    let has_fetched = record.fetch(py, self, shared);
+                    let work = WaitingWork::Record(record);
+                    if has_fetched {
+                        lock(&self.waiting).push_front(work);
+                        continue;
+                    }
+                    work
+                }
+                work => work,
             };
             // One that fails must not keep those behind it.
             let done = catch_unwind(AssertUnwindSafe(|| work.carry_out(py, shared)));

@@ -490,7 +490,12 @@ impl TorchSession {
             lender,
             session.pool(),
             executions,
-            (is_reducing, reduces_on_devices, !dump.is_acl()),
+            (
+                is_reducing,
+                reduces_on_devices,
+                purpose == "overflow",
+                !dump.is_acl(),
+            ),
             options.queue_bytes_max,
             asked,
         );

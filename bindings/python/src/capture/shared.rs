@@ -29,6 +29,8 @@ pub(super) struct TorchSessionState {
     pub(super) is_reducing: bool,
     /// Whether it makes do with numbers that a device can compute.
     pub(super) reduces_on_devices: bool,
+    /// Whether only operators that overflow are wanted, which numbers of a device tell apart.
+    pub(super) is_sifting: bool,
     /// Whether the sink writes a tensor that several operators have several times, so that it pays
     /// to tell it which ones are the same.
     pub(super) has_identities: bool,
@@ -61,7 +63,7 @@ impl TorchSessionState {
         (lender, forms, devices): (TensorLender, Option<Py<PyAny>>, Option<Py<PyAny>>),
         pool: Arc<Pool>,
         executions: ExecutionLog,
-        (is_reducing, reduces_on_devices, has_identities): (bool, bool, bool),
+        (is_reducing, reduces_on_devices, is_sifting, has_identities): (bool, bool, bool, bool),
         queue_bytes_max: u64,
         asked: AskedNames,
     ) -> TorchSessionState {
@@ -74,6 +76,7 @@ impl TorchSessionState {
             devices: devices.map(DeviceLink::new),
             is_reducing,
             reduces_on_devices,
+            is_sifting,
             has_identities,
             queue_bytes_max,
             n_graphs: AtomicU64::new(0),

@@ -9,7 +9,7 @@ import torch
 
 
 class Adapter(Protocol):
-    """What has to be known of one kind of device. Nothing here waits but `wait`."""
+    """All that has to be known of one kind of device. Nothing here waits but `wait`."""
 
     def is_capturing(self) -> bool:
         """Whether operators of the current stream are recorded and do not run, as under a CUDA graph."""

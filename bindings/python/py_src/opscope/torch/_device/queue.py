@@ -8,6 +8,7 @@ a stream beside it. Nobody waits: the core asks now and then what has come.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import deque
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -66,6 +67,15 @@ class _Flight:
     rows: torch.Tensor | None = None
 
 
+class Kept:
+    """A tensor that nobody writes to any more."""
+
+    __slots__ = ("tensor", "__weakref__")
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.tensor = tensor
+
+
 class DeviceQueue:
     """Values of the devices of one dump."""
 
@@ -77,6 +87,10 @@ class DeviceQueue:
         self._last_ticket = 0
         self._adapters: dict[str, Adapter | None] = {}
         self._streams: dict[torch.device, Any] = {}
+        # Tensors that may be asked for again, by reference, and their bytes together.
+        self._kept: dict[int, tuple[weakref.ref[Kept], int]] = {}
+        self._kept_no_more: list[weakref.ref[Kept]] = []
+        self._n_kept_bytes = 0
         # By device; `None` where numbers are not to be computed.
         self._reducers: dict[torch.device, Any] = {}
         self._batches: dict[Any, _Batch] = {}
@@ -116,14 +130,40 @@ class DeviceQueue:
                 # A form that some operator of torch does not know here.
                 return None
 
+    def take_flag(self, tensor: torch.Tensor, is_held: bool) -> int | str | None | tuple[int, Kept]:
+        """As `take` for numbers, with an object to get the elements by later; a copy where there is no memory for that."""
+        with self._lock, _undisturbed():
+            while self._kept_no_more:
+                self._n_kept_bytes -= self._kept.pop(id(self._kept_no_more.pop()))[1]
+            is_full = self._n_kept_bytes + tensor.nbytes > self._bytes_max
+            if is_full:
+                # Looked at soon, flags let go of what they are of.
+                self._send_all()
+            ticket = self.take(tensor, not is_full, is_held)
+            if is_full or not isinstance(ticket, int) or ticket <= 0:
+                return ticket
+            try:
+                found = Kept(tensor.detach() if is_held else _copy_on_device(tensor))
+            except torch.OutOfMemoryError:
+                # Nobody will ask for the numbers.
+                return self.take(tensor, False, is_held)
+            ended = weakref.ref(found, self._kept_no_more.append)
+            self._kept[id(ended)] = ended, tensor.nbytes
+            self._n_kept_bytes += tensor.nbytes
+            return ticket, found
+
+    def fetch(self, kept: Kept) -> int | str | None:
+        """Asks for the elements of a tensor that was kept; the answer is that of `take`."""
+        return self.take(kept.tensor, False, True)
+
     def poll(self) -> list[Completion]:
-        """What has come, without waiting."""
+        """Gives what has come, without waiting."""
         with self._lock, _undisturbed():
             self._land(is_waiting=False)
             return self._take_landed()
 
     def wait(self) -> list[Completion]:
-        """What has come once the oldest value is there."""
+        """Waits for the oldest value, and gives what has come."""
         with self._lock, _undisturbed():
             if not self._flights:
                 self._send_all()
@@ -133,7 +173,7 @@ class DeviceQueue:
             return self._take_landed()
 
     def finish(self) -> list[Completion]:
-        """What has come once everything is there."""
+        """Waits for everything, and gives it."""
         with self._lock, _undisturbed():
             self._send_all()
             self._land(is_waiting=True)
@@ -160,7 +200,7 @@ class DeviceQueue:
         return self._adapters[kind]
 
     def _reducer(self, tensor: torch.Tensor) -> Any:
-        """What computes numbers of a tensor; `None` if nothing does."""
+        """The reducer for a tensor; `None` if there is none."""
         # The kernels take a while to load, and most programs have no device.
         from . import reducer
 
