@@ -466,3 +466,45 @@ def test_a_dump_of_the_cpu_loads_no_kernels(tmp_path, environment) -> None:
     """
     program = textwrap.dedent(program)
     subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True, env=environment, timeout=600)
+
+
+@pytest.mark.parametrize("room", [None, 4096])
+@pytest.mark.parametrize("name", ["float", "double", "integer", "none"])
+def test_overflow(tmp_path, name: str, room: int | None) -> None:
+    """Elements are copied of operators only whose numbers do not say that all is well."""
+
+    def work(x: Tensor, n: Tensor) -> tuple[Tensor, ...]:
+        found: list[Tensor] = [x]
+        for i in range(20):
+            found.append(found[-1] * 1.5 + i)
+        if name == "float":
+            found.append((found[-1] * 1e38).square())
+        elif name == "double":
+            found.append(found[-1].double().mul(1e300).square())
+        elif name == "integer":
+            found.append(n * 3)
+        return tuple(found[-2:])
+
+    args = (torch.ones(64), torch.arange(64, dtype=torch.int32))
+    reports = []
+    for place in ("cpu", "device"):
+        (tmp_path / place).mkdir()
+        text = json.dumps({"dump": {"dump_path": str(tmp_path / place), "dump_debug": "on"}})
+        config = {"device_bytes_max": room}
+        device = FakeDevice()
+        device.may_wait = room is not None
+        with installed(device) if place == "device" else contextlib.nullcontext():
+            dump = opscope.torch.backend(acl_json=text, **config)
+            with step(device), torch.no_grad():
+                torch.compile(work, backend=dump)(*args)
+            reports.append(dump.finish())
+        torch._dynamo.reset()
+    for key in ("n_operators_overflowed", "n_selected", "n_written", "n_operators_seen", "unseen"):
+        assert reports[0][key] == reports[1][key], key
+    check_counts(reports[1])
+    assert reports[1]["n_operators_overflowed"] == (name in ("float", "double"))
+    if name != "none":
+        names = [[p.name.rsplit(".", 3)[0] for p in sorted(Path(r["root"]).rglob("*.*.*.*"))] for r in reports]
+        assert names[0] == names[1]
+    if room is None:
+        assert reports[1]["n_copied_from_device"] <= 6 < reports[1]["n_reduced_on_device"]
