@@ -303,11 +303,14 @@ def _hash(view, first_line, n_lines, ITEM: tl.constexpr, N_DIMS: tl.constexpr, I
     for stripe_line in range(0, n_lines, STRIPE_LINES):
         column_low, column_high = tl.zeros((LINE,), tl.uint64), tl.zeros((LINE,), tl.uint64)
         for group in range(0, STRIPE_LINES, _UNROLLED):
+            group_low, group_high = tl.zeros((LINE,), tl.uint64), tl.zeros((LINE,), tl.uint64)
             for line in tl.static_range(_UNROLLED):
                 first = (first_line + stripe_line + group + line) * LINE
-                wide = _words(view, first, N_DIMS, ITEM, IS_DENSE).to(tl.uint64)
-                column_low = column_low * _FACTOR_LOW + wide
-                column_high = column_high * _FACTOR_HIGH + wide
+                word = _words(view, first, N_DIMS, ITEM, IS_DENSE).to(tl.uint64)
+                group_low += word * _LINES_LOW[line]
+                group_high += word * _LINES_HIGH[line]
+            column_low = column_low * _FACTOR_LOW + group_low
+            column_high = column_high * _FACTOR_HIGH + group_high
         place = ((first_line + stripe_line) // STRIPE_LINES * LINE + column + 1).to(tl.uint64)
         hash_low += _mix(column_low + place * _KEY_LOW)
         hash_high += _mix(column_high + place * _KEY_HIGH)
@@ -436,7 +439,7 @@ def _look(view, begin, n_steps, KIND: tl.constexpr, N_DIMS: tl.constexpr, ELEMEN
     # Steps, of which there are fewer than 2^31: numbers of 64 bits would need twice as many registers.
     nan_step, pos_inf_step, neg_inf_step = none + _NEVER, none + _NEVER, none + _NEVER
     for step in range(n_steps.to(tl.int32)):
-        element = begin + step.to(tl.int64) * LINE + column
+        element = begin + step * LINE + column
         value, bits, is_there = _elements(view, element, KIND, N_DIMS, ELEMENT)
         is_nan = is_there & (value != value)
         is_pos_inf = is_there & (value == float("inf"))
@@ -587,15 +590,23 @@ def _part(view, first_line, n_lines, KIND: tl.constexpr, ITEM: tl.constexpr, ELE
         if scale != 0.0:
             squares = _squares(view, begin, n_steps, 0.0, factor, KIND, N_DIMS, ELEMENT)
     deviation = squares - total * mean
-    if smallest >= largest:
+    if (smallest >= largest) | (n_finite == 0):
         deviation = tl.full((), 0.0, tl.float64)
+        if n_finite > 0:
+            # All are equal: parts that are joined must not differ by what sums have lost.
+            mean = smallest
+            total = smallest * n_finite.to(tl.float64)
     else:
         if not ((deviation >= squares * 0.125) & (scale == 0.0)):
             if is_ordinary:
                 if KIND < F64:
                     centre = mean.to(tl.float32)
                     away, deviation = _spread(view, first_line, n_lines, centre, KIND, ITEM, N_DIMS, False)
-                    deviation -= away * (away / tl.maximum(n_finite, 1).to(tl.float64))
+                    n_summed = tl.maximum(n_finite, 1).to(tl.float64)
+                    deviation -= away * (away / n_summed)
+                    # Distances have lost less than elements did, and parts are joined by their means.
+                    mean = centre.to(tl.float64) + away / n_summed
+                    total = centre.to(tl.float64) * n_summed + away
             else:
                 deviation = _squares(view, begin, n_steps, mean, 1.0, KIND, N_DIMS, ELEMENT)
     return (
