@@ -1,9 +1,10 @@
-//! `cargo xtask bench [capture] [cluster] [compare] [convert] [diff] [engines] [index] [mindspore] [scale] [stats] [torch] [view] [write]`:
+//! `cargo xtask bench [capture] [cluster] [compare] [convert] [diff] [engines] [gpu] [index] [mindspore] [scale] [stats] [torch] [view] [write]`:
 //! the benchmarks.
 
 mod cluster;
 mod compare;
 mod diff;
+mod gpu;
 mod index;
 mod mindspore;
 mod scale;
@@ -46,6 +47,10 @@ pub(crate) fn run(filters: &[String]) -> Result<()> {
     }
     if is_wanted("engines") {
         run_stage("engines", engines()?)?;
+    }
+    // Only where it is asked for: without a GPU it ends with a status of its own.
+    if filters.iter().any(|filter| filter == "gpu") {
+        gpu::run()?;
     }
     if is_wanted("index") {
         index::run()?;

@@ -47,7 +47,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   torch   the tests of the Python package with PyTorch only
   wheel   a wheel of the Python package, in target/wheels; options go to maturin
   bench   benchmarks; every one checks its answer. MINDSPORE_PYTHON names a Python with MindSpore,
-          whose dump one of them measures, TORCH_PYTHON one with PyTorch
+          whose dump one of them measures, TORCH_PYTHON one with PyTorch; `bench gpu` needs a GPU,
+          and ends with 4 without one
   install-c --prefix DIR
           builds the C library and copies it and its headers into DIR
 ";

@@ -20,6 +20,10 @@ def supports(tensor: torch.Tensor) -> bool:
     return reason_against(tensor) is None
 
 
+# What is wrong is not the form: another one would fail as well. Older versions of torch lack the second.
+_ERRORS_OF_DEVICE = (torch.cuda.OutOfMemoryError, getattr(torch, "AcceleratorError", torch.cuda.OutOfMemoryError))
+
+
 class _Form(Protocol):
     """A way to compute numbers."""
 
@@ -65,7 +69,7 @@ class Reducer:
         with torch._C._AutoDispatchBelowAutograd(), torch._C._DisableTorchDispatch():
             try:
                 self._form.reduce(tensors, rows, has_histogram=self.has_histogram)
-            except (torch.OutOfMemoryError, torch.AcceleratorError):
+            except _ERRORS_OF_DEVICE:
                 raise
             except Exception as error:
                 if isinstance(self._form, _TorchForm):

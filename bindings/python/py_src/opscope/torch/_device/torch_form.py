@@ -8,6 +8,7 @@ from __future__ import annotations
 import torch
 
 from .rows import N_BINS
+from .views import DTYPES
 
 # The words of a line, the lines of a stripe and the multipliers are those of `kernels.py`.
 _LINE = 512
@@ -22,16 +23,17 @@ _KEYS = (0x9E3779B97F4A7C15 - 2**64, 0xD1342543DE82EF95 - 2**64)
 _NOWHERE = 2**63 - 1
 
 # Bits of elements: the smallest normal number and the largest one, of floats.
-_FLOATS = {
-    torch.float64: (0x0010000000000000, 0x7FEFFFFFFFFFFFFF),
-    torch.float32: (0x00800000, 0x7F7FFFFF),
-    torch.float16: (0x0400, 0x7BFF),
-    torch.bfloat16: (0x0080, 0x7F7F),
-    torch.float8_e4m3fn: (0x08, 0x7E),
-    torch.float8_e5m2: (0x04, 0x7B),
-    torch.float8_e4m3fnuz: (0x08, 0x7F),
-    torch.float8_e5m2fnuz: (0x04, 0x7F),
+_FLOATS_BY_NAME = {
+    "float64": (0x0010000000000000, 0x7FEFFFFFFFFFFFFF),
+    "float32": (0x00800000, 0x7F7FFFFF),
+    "float16": (0x0400, 0x7BFF),
+    "bfloat16": (0x0080, 0x7F7F),
+    "float8_e4m3fn": (0x08, 0x7E),
+    "float8_e5m2": (0x04, 0x7B),
+    "float8_e4m3fnuz": (0x08, 0x7F),
+    "float8_e5m2fnuz": (0x04, 0x7F),
 }
+_FLOATS = {dtype: _FLOATS_BY_NAME[name] for dtype, name in DTYPES.items() if name in _FLOATS_BY_NAME}
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
@@ -58,10 +60,10 @@ def _gathered(tensor: torch.Tensor, first: int, n: int) -> torch.Tensor:
     """Copies `n` elements, in row-major order, from the `first`th on."""
     index = torch.arange(first, first + n, device=tensor.device)
     offset = torch.zeros_like(index)
-    for size, stride in zip(reversed(tensor.shape), reversed(tensor.stride()), strict=True):
+    for size, stride in zip(reversed(tensor.shape), reversed(tensor.stride())):
         offset += index % size * stride
         index //= size
-    extent = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True)) + 1
+    extent = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride())) + 1
     memory = tensor.as_strided((extent,), (1,)).view(_BITS[tensor.element_size()])
     return memory[offset].view(tensor.dtype)
 
@@ -85,7 +87,7 @@ def _hash(flat: torch.Tensor, first_stripe: int) -> list[torch.Tensor]:
     words = padded.view(torch.int32).view(n_stripes, _STRIPE_LINES, _LINE)
     place = torch.arange(n_stripes * _LINE, device=flat.device).view(n_stripes, _LINE) + (first_stripe * _LINE + 1)
     halves = []
-    for factor, lines, key in zip(_FACTORS, _LINES, _KEYS, strict=True):
+    for factor, lines, key in zip(_FACTORS, _LINES, _KEYS):
         column = torch.zeros_like(place)
         for line in range(_STRIPE_LINES):
             position = line % len(lines)
@@ -98,11 +100,11 @@ def _hash(flat: torch.Tensor, first_stripe: int) -> list[torch.Tensor]:
 
 def _exact(flat: torch.Tensor) -> torch.Tensor:
     """The values as `float64`."""
-    if flat.dtype is torch.float8_e8m0fnu:
+    if DTYPES[flat.dtype] == "float8_e8m0fnu":
         bits = flat.view(torch.uint8).to(torch.int64)
         value = ((bits + (1023 - 127)) << 52).view(torch.float64)
         return torch.where(bits == 0xFF, torch.nan, value)
-    if flat.dtype is torch.uint64:
+    if DTYPES[flat.dtype] == "uint64":
         # Torch converts as if the sign bit were one.
         bits = flat.view(torch.int64)
         # Half of it, with the bit that decides on rounding kept, and twice the result.
@@ -231,7 +233,7 @@ def _kinds_of_bits(flat: torch.Tensor, is_zero: torch.Tensor) -> tuple[torch.Ten
         return has_sign & is_zero, is_subnormal, (magnitude == largest) & ~is_nan_code
     if flat.dtype is torch.bool:
         return none, none, none
-    if flat.dtype is torch.float8_e8m0fnu:
+    if DTYPES[flat.dtype] == "float8_e8m0fnu":
         return none, none, (bits == 0) | (bits == 0xFE)
     if flat.dtype in (torch.int8, torch.int16, torch.int32, torch.int64):
         bounds = torch.iinfo(flat.dtype)

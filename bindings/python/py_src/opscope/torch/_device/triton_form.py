@@ -22,26 +22,29 @@ _GROUP = 8
 _GATHERED_MAX = 1 << 18
 _N_WARPS = 4
 
-_KINDS = {
-    torch.float32: (kernels.F32, tl.uint32),
-    torch.float16: (kernels.F16, tl.uint16),
-    torch.bfloat16: (kernels.BF16, tl.uint16),
-    torch.float8_e4m3fn: (kernels.E4M3FN, tl.uint8),
-    torch.float8_e5m2: (kernels.E5M2, tl.uint8),
-    torch.float8_e4m3fnuz: (kernels.E4M3FNUZ, tl.uint8),
-    torch.float8_e5m2fnuz: (kernels.E5M2FNUZ, tl.uint8),
-    torch.float8_e8m0fnu: (kernels.E8M0, tl.uint8),
-    torch.int8: (kernels.I8, tl.uint8),
-    torch.uint8: (kernels.U8, tl.uint8),
-    torch.bool: (kernels.BOOL, tl.uint8),
-    torch.float64: (kernels.F64, tl.uint64),
-    torch.int16: (kernels.I16, tl.uint16),
-    torch.uint16: (kernels.U16, tl.uint16),
-    torch.int32: (kernels.I32, tl.uint32),
-    torch.uint32: (kernels.U32, tl.uint32),
-    torch.int64: (kernels.I64, tl.uint64),
-    torch.uint64: (kernels.U64, tl.uint64),
+_KINDS_BY_NAME = {
+    "float32": kernels.F32,
+    "float16": kernels.F16,
+    "bfloat16": kernels.BF16,
+    "float8_e4m3fn": kernels.E4M3FN,
+    "float8_e5m2": kernels.E5M2,
+    "float8_e4m3fnuz": kernels.E4M3FNUZ,
+    "float8_e5m2fnuz": kernels.E5M2FNUZ,
+    "float8_e8m0fnu": kernels.E8M0,
+    "int8": kernels.I8,
+    "uint8": kernels.U8,
+    "bool": kernels.BOOL,
+    "float64": kernels.F64,
+    "int16": kernels.I16,
+    "uint16": kernels.U16,
+    "int32": kernels.I32,
+    "uint32": kernels.U32,
+    "int64": kernels.I64,
+    "uint64": kernels.U64,
 }
+# The types that the kernels take elements for, by their bytes.
+_ELEMENTS = {1: tl.uint8, 2: tl.uint16, 4: tl.uint32, 8: tl.uint64}
+_KINDS = {dtype: (_KINDS_BY_NAME[name], _ELEMENTS[dtype.itemsize]) for dtype, name in views.DTYPES.items()}
 
 
 class _Launcher:
@@ -117,7 +120,7 @@ class TritonForm:
     def _launch_small(self, device: int, to: int, group: list[tuple[int, int, int]], constants: Any) -> None:
         n_programs = len(group)
         group = group + [group[0]] * (_GROUP - n_programs)
-        addresses, sizes, places = zip(*group, strict=True)
+        addresses, sizes, places = zip(*group)
         self._small(device, n_programs, (to, *addresses, *sizes, *places), constants)
 
     def _add_histograms(self, tensors: Sequence[torch.Tensor], rows: torch.Tensor) -> None:

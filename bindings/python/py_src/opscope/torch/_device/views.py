@@ -7,29 +7,29 @@ import torch
 # Axes that the kernels follow by themselves, once neighbours that lie one behind the other are one.
 N_DIMS_MAX = 4
 
-DTYPES = frozenset(
-    {
-        torch.bool,
-        torch.int8,
-        torch.uint8,
-        torch.int16,
-        torch.uint16,
-        torch.int32,
-        torch.uint32,
-        torch.int64,
-        torch.uint64,
-        torch.float16,
-        torch.bfloat16,
-        torch.float32,
-        torch.float64,
-        torch.float8_e4m3fn,
-        torch.float8_e5m2,
-        torch.float8_e4m3fnuz,
-        torch.float8_e5m2fnuz,
-        torch.float8_e8m0fnu,
-    }
+_DTYPE_NAMES = (
+    "bool",
+    "int8",
+    "uint8",
+    "int16",
+    "uint16",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "float8_e4m3fn",
+    "float8_e5m2",
+    "float8_e4m3fnuz",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
 )
-_PLAIN_TYPES = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
+# Older versions of torch lack some.
+DTYPES = {getattr(torch, name): name for name in _DTYPE_NAMES if hasattr(torch, name)}
+_PLAIN_TYPES = (torch.Tensor, torch.nn.Parameter)
 
 
 def reason_against(tensor: torch.Tensor) -> str | None:
@@ -50,6 +50,9 @@ def reason_against(tensor: torch.Tensor) -> str | None:
     if kind == "mps":
         # Sums are of `float64`, which this device does not have.
         return "device mps"
+    if not tensor.is_contiguous() and repeats(tensor) and len(joined_axes(tensor)[0]) > N_DIMS_MAX:
+        # The kernels do not follow so many axes, and a copy may be far larger than what is there.
+        return "form expanded"
     return None
 
 
@@ -60,7 +63,7 @@ def joined_axes(tensor: torch.Tensor) -> tuple[list[int], list[int]]:
     """
     sizes: list[int] = []
     strides: list[int] = []
-    for size, stride in zip(tensor.shape, tensor.stride(), strict=True):
+    for size, stride in zip(tensor.shape, tensor.stride()):
         if size == 1:
             continue
         if sizes and strides[-1] == stride * size:
@@ -74,5 +77,5 @@ def joined_axes(tensor: torch.Tensor) -> tuple[list[int], list[int]]:
 
 def repeats(tensor: torch.Tensor) -> bool:
     """Whether elements share memory, as those of `expand` do: a copy may be far larger than what is there."""
-    extent = sum((size - 1) * abs(stride) for size, stride in zip(tensor.shape, tensor.stride(), strict=True)) + 1
+    extent = sum((size - 1) * abs(stride) for size, stride in zip(tensor.shape, tensor.stride())) + 1
     return tensor.numel() > extent
