@@ -4,8 +4,8 @@ First the kernel alone: tensors of 16 MiB to 1 GiB beside a copy on the device. 
 random weights: medians over rounds in which the plain step and each variant take turns. Each part checks its answers:
 rows against torch's own numbers, losses to the bit against those of plain steps, dumps for completeness.
 
-Ends with 4 if there is no GPU. `--tiny` measures nothing: it takes small models and, without a GPU, the CPU, to show that
-the program runs.
+Ends with 4 if there is no GPU. `--tiny` measures nothing: it takes small models and, without a GPU, the CPU, to show
+that the program runs.
 """
 
 from __future__ import annotations
@@ -131,13 +131,20 @@ def measure_kernel(device: Device, sizes: Sizes) -> None:
             copied = 2 * n_bytes / min(device.seconds(copy_all) for _ in range(3)) / 1e9
             read = n_bytes / min(device.seconds(reduce_all) for _ in range(3)) / 1e9
             name = str(dtype).removeprefix("torch.")
-            print(f"  {name:9}{mib:6} MiB  read {read:8.1f} GB/s  copy {copied:8.1f} GB/s  {read / copied:6.2f}", flush=True)
-    measure_launches(device, reducer)
+            print(
+                f"  {name:9}{mib:6} MiB  read {read:8.1f} GB/s  copy {copied:8.1f} GB/s  {read / copied:6.2f}",
+                flush=True,
+            )
+    measure_launches(device, reducer, sizes)
 
 
-def measure_launches(device: Device, reducer: Reducer) -> None:
+def measure_launches(device: Device, reducer: Reducer, sizes: Sizes) -> None:
     """Prints what a call costs the thread that runs the model."""
-    for n_tensors, n, name in ((1, 1000, "one small"), (8, 1000, "eight small"), (1, 1 << 22, "one large")):
+    for n_tensors, n, name in (
+        (1, 1000, "one small"),
+        (8, 1000, "eight small"),
+        (1, 1 << 16 if sizes.is_tiny else 1 << 22, "one large"),
+    ):
         tensors = [torch.randn(n, device=device.device) for _ in range(n_tensors)]
         rows = torch.zeros((n_tensors, device_rows.N_WORDS), dtype=torch.int64, device=device.device)
         reducer.reduce(tensors, rows)

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import torch
 
-from . import torch_form, views
+from . import torch_form
 from .rows import row_words
 from .views import reason_against
 

@@ -176,9 +176,7 @@ class _Part:
         scale = torch.where(self.squares > 0, self.scale, 0.0)
         scale = torch.maximum(scale, torch.where(after.squares > 0, after.scale, 0.0))
         scale = torch.where(scale > 0, scale, 1.0)
-        self.squares = (
-            self.squares * (self.scale / scale).square() + after.squares * (after.scale / scale).square()
-        )
+        self.squares = self.squares * (self.scale / scale).square() + after.squares * (after.scale / scale).square()
         self.scale = scale
         self.n_finite = self.n_finite + after.n_finite
         self.mean = self.sum / n_both

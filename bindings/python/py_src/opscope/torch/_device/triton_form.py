@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-import triton
 import triton.language as tl
 
-from . import kernels, views
+from . import elements, kernels, kinds, parts, views
 
-_STRIPE_BYTES = 4 * kernels.LINE.value * kernels.STRIPE_LINES.value
+_STRIPE_BYTES = 4 * elements.LINE.value * elements.STRIPE_LINES.value
 # What one program looks at alone: two stripes.
 SMALL_BYTES_MAX = 2 * _STRIPE_BYTES
 # Programs of one tensor: partial results are joined by a single one, so there must not be too many.
@@ -23,24 +22,24 @@ _GATHERED_MAX = 1 << 18
 _N_WARPS = 4
 
 _KINDS_BY_NAME = {
-    "float32": kernels.F32,
-    "float16": kernels.F16,
-    "bfloat16": kernels.BF16,
-    "float8_e4m3fn": kernels.E4M3FN,
-    "float8_e5m2": kernels.E5M2,
-    "float8_e4m3fnuz": kernels.E4M3FNUZ,
-    "float8_e5m2fnuz": kernels.E5M2FNUZ,
-    "float8_e8m0fnu": kernels.E8M0,
-    "int8": kernels.I8,
-    "uint8": kernels.U8,
-    "bool": kernels.BOOL,
-    "float64": kernels.F64,
-    "int16": kernels.I16,
-    "uint16": kernels.U16,
-    "int32": kernels.I32,
-    "uint32": kernels.U32,
-    "int64": kernels.I64,
-    "uint64": kernels.U64,
+    "float32": kinds.F32,
+    "float16": kinds.F16,
+    "bfloat16": kinds.BF16,
+    "float8_e4m3fn": kinds.E4M3FN,
+    "float8_e5m2": kinds.E5M2,
+    "float8_e4m3fnuz": kinds.E4M3FNUZ,
+    "float8_e5m2fnuz": kinds.E5M2FNUZ,
+    "float8_e8m0fnu": kinds.E8M0,
+    "int8": kinds.I8,
+    "uint8": kinds.U8,
+    "bool": kinds.BOOL,
+    "float64": kinds.F64,
+    "int16": kinds.I16,
+    "uint16": kinds.U16,
+    "int32": kinds.I32,
+    "uint32": kinds.U32,
+    "int64": kinds.I64,
+    "uint64": kinds.U64,
 }
 # The types that the kernels take elements for, by their bytes.
 _ELEMENTS = {1: tl.uint8, 2: tl.uint16, 4: tl.uint32, 8: tl.uint64}
@@ -59,9 +58,7 @@ class _Launcher:
         compiled = self._compiled.get((device, constants))
         if compiled is None:
             # Contracting a product and a sum would make results depend on the compiler.
-            compiled = self._kernel[(n_programs,)](
-                *numbers, *constants, num_warps=_N_WARPS, enable_fp_fusion=False
-            )
+            compiled = self._kernel[(n_programs,)](*numbers, *constants, num_warps=_N_WARPS, enable_fp_fusion=False)
             # There is nothing to keep of the interpreter.
             if compiled is not None:
                 self._compiled[device, constants] = compiled
@@ -107,10 +104,10 @@ class TritonForm:
                 n_stripes = -(-n * item // _STRIPE_BYTES)
                 n_part_stripes = max(1, -(-n_stripes // N_PARTS_MAX))
                 n_parts = max(1, -(-n_stripes // n_part_stripes))
-                parts = torch.empty(n_parts * kernels.PARTIAL_WORDS.value, dtype=torch.int64, device=rows.device)
-                view = (parts.data_ptr(), address, n, n_part_stripes * kernels.STRIPE_LINES.value, *numbers)
+                partial = torch.empty(n_parts * parts.PARTIAL_WORDS.value, dtype=torch.int64, device=rows.device)
+                view = (partial.data_ptr(), address, n, n_part_stripes * elements.STRIPE_LINES.value, *numbers)
                 self._parts(device, n_parts, view, (kind, item, element, n_dims, is_dense))
-                self._join(device, 1, (to, i * n_words, parts.data_ptr(), n_parts, n * item), (has_histogram,))
+                self._join(device, 1, (to, i * n_words, partial.data_ptr(), n_parts, n * item), (has_histogram,))
         for constants, found in small.items():
             for first in range(0, len(found), _GROUP):
                 self._launch_small(device, to, found[first : first + _GROUP], constants)
@@ -130,7 +127,7 @@ class TritonForm:
                 tensor, axes = tensor.contiguous(), _ONE_AXIS
             n_dims, numbers = axes
             kind, element = _KINDS[tensor.dtype]
-            n_steps = -(-tensor.numel() // kernels.LINE.value)
+            n_steps = -(-tensor.numel() // elements.LINE.value)
             n_program_steps = max(16, -(-n_steps // N_PARTS_MAX))
             n_programs = -(-n_steps // n_program_steps)
             if n_programs:
