@@ -1,4 +1,4 @@
-"""What dumps of `opscope.torch` cost on a GPU, beside the same training steps without one and beside other tools.
+"""The cost of dumps of `opscope.torch` on a GPU, beside the same training steps without one and beside other tools.
 
 First the kernel alone: tensors of 16 MiB to 1 GiB beside a copy on the device. Then training steps of three models with
 random weights: medians over rounds in which the plain step and each variant take turns. Each part checks its answers:
@@ -250,7 +250,7 @@ class RowsAlone(TorchDispatchMode):
 
 
 class NaiveHook(TorchDispatchMode):
-    """What one writes in five minutes: four numbers of every output, each waited for."""
+    """The hook that one writes in five minutes: four numbers of every output, each waited for."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))

@@ -38,7 +38,7 @@ _STD_BOUND = 1e-5
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the program writes."""
+    """The folder that the program fills."""
     folder = tmp_path_factory.mktemp("numbers")
     program = [sys.executable, "-W", "ignore", device_cases.__file__, str(folder)]
     subprocess.run(program, check=True, env={**os.environ, "TRITON_INTERPRET": "1"})
@@ -130,7 +130,7 @@ HASHES = {
 
 
 def reduced(tensors: list[torch.Tensor]) -> list[rows.Row]:
-    """What the reducer of the CPU computes."""
+    """Rows that the reducer of the CPU computes."""
     words = torch.full((len(tensors), rows.N_WORDS), 12_345_678, dtype=torch.int64)
     reducer.Reducer(torch.device("cpu")).reduce(tensors, words)
     return [rows.decode(row) for row in words.tolist()]

@@ -13,11 +13,11 @@ const GROUP_LINES: usize = 4;
 
 /// The numbers of one half of the hash.
 struct HashHalf {
-    /// What a column is multiplied by between two groups of lines.
+    /// The multiplier of a column between two groups of lines.
     factor: u64,
-    /// What words are multiplied by, by the place of their line in its group.
+    /// The multipliers of words, by the place of their line in its group.
     lines: [u64; GROUP_LINES],
-    /// What the place of a column is multiplied by, and the number of bytes.
+    /// The multiplier of the place of a column, and of the number of bytes.
     key: u64,
 }
 

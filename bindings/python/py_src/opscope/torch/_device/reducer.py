@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, Protocol
 
 import torch
 
+from ..._warning import warn
 from . import torch_form
 from .rows import row_words
 from .views import reason_against
@@ -75,10 +75,9 @@ class Reducer:
                 if isinstance(self._form, _TorchForm):
                     raise
                 # Triton needs a C compiler, and may not know the device.
-                warnings.warn(
+                warn(
                     f"opscope.torch: no kernel for the numbers of tensors could be made for {self.device} "
-                    f"({type(error).__name__}: {error}); torch's own operators compute them, which takes longer",
-                    stacklevel=2,
+                    f"({type(error).__name__}: {error}); torch's own operators compute them, which takes longer"
                 )
                 self._form = _TorchForm()
                 self._form.reduce(tensors, rows, has_histogram=self.has_histogram)

@@ -1,4 +1,4 @@
-"""What one row of results on a device means: the numbers of one tensor, as words of eight bytes.
+"""Rows of results on a device: the numbers of one tensor, as words of eight bytes.
 
 Rows are tensors of `int64`. Counts and places are integers; the other numbers are the bits of a `float64`; the hash is
 two unsigned numbers. `docs/statistics.md` has the definitions, and says how close sums are to those of the CPU.
