@@ -66,7 +66,7 @@ pub(super) struct ShownRecord {
     pub(super) outputs: Vec<(usize, Tensor)>,
 }
 
-/// What a device does with a value.
+/// A device's work on a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum DeviceWork {
     Numbers,
@@ -83,7 +83,7 @@ enum Patience {
     All,
 }
 
-/// What has come of tickets: `rows`, `copy` or `lost`; the tickets; the tensor that holds their
+/// An answer to tickets: `rows`, `copy` or `lost`; the tickets; the tensor that holds their
 /// numbers, or the elements; the object that has the memory; whether that is scarce.
 type Completion<'py> = (
     String,
