@@ -10,6 +10,7 @@ import random
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ import torch
 from eager_runs import train
 from fake_device import FakeDevice, WaitedError, installed, step
 from opscope.torch._device import queue, reducer
+from opscope.torch._device.pinned import PinnedPool
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
@@ -211,7 +213,10 @@ def test_functions(tmp_path, function: Callable[[], None], data: str) -> None:
     torch.manual_seed(2)
     expected = dumped(tmp_path / "cpu", function, data=data)
     torch.manual_seed(2)
-    assert CHECKS[data](expected, on_device(tmp_path / "device", function, data=data)) > 8
+    found = on_device(tmp_path / "device", function, data=data)
+    assert CHECKS[data](expected, found) > 8
+    assert found["first_non_finite"] == expected["first_non_finite"]
+    assert found["deliberate_infinities"] == expected["deliberate_infinities"]
 
 
 @pytest.mark.parametrize("data", CHECKS)
@@ -303,7 +308,7 @@ def test_bounded_memory(tmp_path) -> None:
 
 
 def test_recording_of_a_graph(tmp_path) -> None:
-    """What is recorded has not run, and must not be looked at."""
+    """Operators that are recorded have not run, and must not be looked at."""
     device = FakeDevice()
     device.records_graph = True
     found = on_device(tmp_path, in_place, device, data="stats")
@@ -367,7 +372,7 @@ def test_a_kernel_that_fails_for_small_tensors(tmp_path, monkeypatch) -> None:
 
 @pytest.mark.parametrize("data", CHECKS)
 def test_a_device_that_is_lost(tmp_path, data: str) -> None:
-    """What was there stays whole, what was on its way is counted, and the program's own error is the one it sees."""
+    """The rest stays whole, values on their way are counted, and the program's own error is the one it sees."""
     device = FakeDevice(lambda: 1 << 60)
     with installed(device):
         dump = opscope.torch.eager(tmp_path, data=data)
@@ -466,6 +471,62 @@ def test_a_dump_of_the_cpu_loads_no_kernels(tmp_path, environment) -> None:
     """
     program = textwrap.dedent(program)
     subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True, env=environment, timeout=600)
+
+
+def test_steps_without_a_dump(tmp_path) -> None:
+    """Nothing is asked of the device in steps that are not dumped."""
+    device = FakeDevice()
+    with installed(device):
+        dump = opscope.torch.eager(tmp_path, data="stats", steps=1)
+        n_copies = []
+        with step(device), dump:
+            for _ in range(3):
+                torch.ones(3).exp().sin()
+                dump.step()
+                n_copies.append(device.n_copies)
+        report = dump.finish()
+    check_counts(report)
+    assert n_copies == [0, 1, 1] and report["n_reduced_on_device"] == 3
+
+
+def test_threads(tmp_path) -> None:
+    """Compiled code in several threads at once."""
+    device = FakeDevice()
+    with installed(device), step(device):
+        dump = opscope.torch.backend(tmp_path, data="stats")
+        work = torch.compile(lambda x: (x * 2).exp().sum(0) + 1, backend=dump)
+        work(torch.ones(8, 8))
+        threads = [threading.Thread(target=lambda: [work(torch.ones(8, 8)) for _ in range(20)]) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    report = dump.finish()
+    check_counts(report)
+    assert report["n_steps"] == 81 and report["unseen"] == {}
+    found = [row for row in rows(report["root"]) if row["op_name"] == "exp" and row["side"] == "output"]
+    assert len(found) == 81 and {row["max"] for row in found} == {float(torch.ones(1).mul(2).exp())}
+
+
+def test_memory_that_is_lent() -> None:
+    """Blocks come back when nobody has the lease, and go to tensors that they fit."""
+    made: list[int] = []
+
+    def allocate(n_bytes: int) -> Tensor:
+        made.append(n_bytes)
+        return torch.empty(n_bytes, dtype=torch.uint8)
+
+    pool = PinnedPool(16384, allocate)
+    first, second = pool.lend(0), pool.lend(5000)
+    assert made == [4096, 8192] and pool.is_scarce
+    assert pool.has_room(4096) and not pool.has_room(4097)
+    del first
+    third = pool.lend(4096)
+    assert made == [4096, 8192] and third.block.numel() == 4096
+    del second, third
+    assert not pool.is_scarce and pool.has_room(16384)
+    pool.lend(16384)
+    assert made == [4096, 8192, 16384]
 
 
 @pytest.mark.parametrize("room", [None, 4096])
