@@ -215,8 +215,9 @@ def test_functions(tmp_path, function: Callable[[], None], data: str) -> None:
     torch.manual_seed(2)
     found = on_device(tmp_path / "device", function, data=data)
     assert CHECKS[data](expected, found) > 8
-    assert found["first_non_finite"] == expected["first_non_finite"]
-    assert found["deliberate_infinities"] == expected["deliberate_infinities"]
+    for name in ("first_non_finite", "deliberate_infinities"):
+        # As texts, for NaN is no other NaN's equal.
+        assert str(found[name]) == str(expected[name])
 
 
 @pytest.mark.parametrize("data", CHECKS)
