@@ -29,8 +29,9 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 SUMS = ("sum", "mean", "std", "l1", "l2")
-# Sums of these few elements differ in their last bits.
-SLACK = 1e-12
+# The bounds of `docs/statistics.md` for the dtypes here.
+SLACK = 1e-6
+STD_SLACK = 1e-5
 
 
 def dumped(path: Path, run: Callable[[], Any], **options: Any) -> dict:
@@ -75,7 +76,8 @@ def check_numbers(expected: dict, found: dict) -> int:
                 continue
             # Of a sum near 0 only the magnitudes say how far it may be off.
             scale = known["l1"] / (1 if name in ("sum", "l1", "l2") else known["n_elements"])
-            assert a == pytest.approx(b, rel=SLACK, abs=SLACK * scale), (*names, name)
+            slack = STD_SLACK if name == "std" else SLACK
+            assert a == pytest.approx(b, rel=slack, abs=slack * scale), (*names, name)
         # A device knows no digest; what it did not look at has one all the same.
         assert mine["digest"] in (None, known["digest"])
     assert found["n_reduced_on_device"] == 0 or any(row["digest"] is None for row in ours)
