@@ -36,6 +36,13 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 NO_GPU = 4
+# The first is what the package takes. Nobody knows yet which of them is best.
+KERNEL_OPTIONS: tuple[dict[str, int], ...] = (
+    {"num_warps": 4},
+    {"num_warps": 4, "maxnreg": 160},
+    {"num_warps": 4, "maxnreg": 128},
+    {"num_warps": 8},
+)
 _MIB = 1 << 20
 # More distinct bytes than any cache holds, so that each reading comes from memory.
 _ROTATED_BYTES = 1 << 30
@@ -105,6 +112,18 @@ def measure_kernel(device: Device, sizes: Sizes) -> None:
     """Prints how fast tensors are read, beside how fast they are copied."""
     print("kernel: bytes read a second; a copy reads and writes, and both count")
     reducer = Reducer(device.device)
+    for options in KERNEL_OPTIONS if device.is_gpu else ({},):
+        if device.is_gpu:
+            from opscope.torch._device.triton_form import TritonForm
+
+            reducer._form = TritonForm({"enable_fp_fusion": False, **options})
+            print(f"  compiled with {options}")
+        measure_kernel_speed(device, sizes, reducer)
+    measure_launches(device, Reducer(device.device), sizes)
+
+
+def measure_kernel_speed(device: Device, sizes: Sizes, reducer: Reducer) -> None:
+    """Prints a row for each dtype and size."""
     for dtype in (torch.float32, torch.float16, torch.bfloat16):
         for mib in sizes.kernel_mib:
             n = mib * _MIB // dtype.itemsize
@@ -135,7 +154,6 @@ def measure_kernel(device: Device, sizes: Sizes) -> None:
                 f"  {name:9}{mib:6} MiB  read {read:8.1f} GB/s  copy {copied:8.1f} GB/s  {read / copied:6.2f}",
                 flush=True,
             )
-    measure_launches(device, reducer, sizes)
 
 
 def measure_launches(device: Device, reducer: Reducer, sizes: Sizes) -> None:

@@ -227,3 +227,39 @@ def test_rows_do_not_depend_on_neighbours() -> None:
 def test_a_row_of_another_length_is_refused() -> None:
     with pytest.raises(ValueError, match="21 words, or 149; not 20"):
         rows.decode([0] * 20)
+
+
+@pytest.fixture(scope="session")
+def launched(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Launches of a program, on a device that is not there."""
+    cache = str(tmp_path_factory.mktemp("kernels"))
+    program = [sys.executable, "-W", "ignore", str(Path(device_cases.__file__).with_name("device_launches.py"))]
+    done = subprocess.run(program, check=True, capture_output=True, env={**os.environ, "TRITON_CACHE_DIR": cache})
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
+
+
+def test_small_tensors_share_a_launch_and_large_ones_take_two(launched: dict[str, Any]) -> None:
+    first, again = launched["launches"][:5], launched["launches"][5:]
+    assert [(kernel, n) for kernel, n, _ in first] == [
+        ("reduce_parts", 128),
+        ("join_parts", 1),
+        ("reduce_parts", 1),
+        ("join_parts", 1),
+        ("reduce_small", 4),
+    ]
+    parts, join, strided, _, small = (numbers for _, _, numbers in first)
+    assert parts[1:4] == ["large", 1 << 20, 16] and strided[1:3] == ["strided", 1200]
+    # The third row, of 128 partial results and 4 MiB.
+    assert (join[0], join[1], join[3], join[4]) == ("rows", 2 * rows.N_WORDS, 128, 4 << 20)
+    assert join[2] == parts[0]
+    addresses, sizes, places = small[1:9], small[9:17], small[17:25]
+    assert small[0] == "rows" and addresses[:2] == ["small", "one"] and sizes[:4] == [1000, 1, 72, 72]
+    assert places[:4] == [i * rows.N_WORDS for i in (0, 1, 4, 5)]
+    assert len(set(addresses[:4])) == 4
+    # Compiled kernels are taken the second time, with the same arguments but for memory that is taken anew.
+    assert [(kernel, n) for kernel, n, _ in again] == [(kernel, n) for kernel, n, _ in first]
+
+
+def test_compiled_kernels_keep_subnormal_numbers(launched: dict[str, Any]) -> None:
+    assert launched["flushes"] is False

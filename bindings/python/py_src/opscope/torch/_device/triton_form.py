@@ -19,7 +19,8 @@ N_PARTS_MAX = 2048
 _GROUP = 8
 # Elements of a tensor with gaps that are gathered one by one; of more a copy without gaps is made first.
 _GATHERED_MAX = 1 << 18
-_N_WARPS = 4
+# Contracting a product and a sum would make results depend on the compiler.
+OPTIONS = {"num_warps": 4, "enable_fp_fusion": False}
 
 _KINDS_BY_NAME = {
     "float32": kinds.F32,
@@ -43,22 +44,22 @@ _KINDS_BY_NAME = {
 }
 # The types that the kernels take elements for, by their bytes.
 _ELEMENTS = {1: tl.uint8, 2: tl.uint16, 4: tl.uint32, 8: tl.uint64}
-_KINDS = {dtype: (_KINDS_BY_NAME[name], _ELEMENTS[dtype.itemsize]) for dtype, name in views.DTYPES.items()}
+_KINDS = {dtype: (_KINDS_BY_NAME[name].value, _ELEMENTS[dtype.itemsize]) for dtype, name in views.DTYPES.items()}
 
 
 class _Launcher:
     """Launches one kernel, past the look-ups that Triton does for each call."""
 
-    def __init__(self, kernel: Any) -> None:
+    def __init__(self, kernel: Any, options: dict[str, Any]) -> None:
         self._kernel = kernel
+        self._options = options
         # By device and compile-time arguments.
         self._compiled: dict[Any, Any] = {}
 
     def __call__(self, device: int, n_programs: int, numbers: tuple[int, ...], constants: tuple[Any, ...]) -> None:
         compiled = self._compiled.get((device, constants))
         if compiled is None:
-            # Contracting a product and a sum would make results depend on the compiler.
-            compiled = self._kernel[(n_programs,)](*numbers, *constants, num_warps=_N_WARPS, enable_fp_fusion=False)
+            compiled = self._kernel[(n_programs,)](*numbers, *constants, **self._options)
             # There is nothing to keep of the interpreter.
             if compiled is not None:
                 self._compiled[device, constants] = compiled
@@ -67,13 +68,13 @@ class _Launcher:
 
 
 class TritonForm:
-    """Kernels of Triton."""
+    """Kernels of Triton, compiled with `options` of its compiler."""
 
-    def __init__(self) -> None:
-        self._small = _Launcher(kernels.reduce_small)
-        self._parts = _Launcher(kernels.reduce_parts)
-        self._join = _Launcher(kernels.join_parts)
-        self._histogram = _Launcher(kernels.add_histogram)
+    def __init__(self, options: dict[str, Any] = OPTIONS) -> None:
+        self._small = _Launcher(kernels.reduce_small, options)
+        self._parts = _Launcher(kernels.reduce_parts, options)
+        self._join = _Launcher(kernels.join_parts, options)
+        self._histogram = _Launcher(kernels.add_histogram, options)
 
     def reduce(self, tensors: Sequence[torch.Tensor], rows: torch.Tensor, *, has_histogram: bool) -> None:
         if rows.is_cuda and torch.cuda.current_device() != rows.get_device():
@@ -85,6 +86,8 @@ class TritonForm:
     def _reduce(self, tensors: Sequence[torch.Tensor], rows: torch.Tensor, has_histogram: bool) -> None:
         device, to, n_words = rows.get_device(), rows.data_ptr(), rows.shape[1]
         small: dict[Any, list[tuple[int, int, int]]] = {}
+        # Memory that is given back may be written to by what is enqueued next: copies stay until all kernels are.
+        copies: list[torch.Tensor] = []
         for i, tensor in enumerate(tensors):
             n, item = tensor.numel(), tensor.element_size()
             kind, element = _KINDS[tensor.dtype]
@@ -92,8 +95,8 @@ class TritonForm:
             if not tensor.is_contiguous():
                 axes = _axes(tensor)
                 if axes is None:
-                    # Torch's caching allocator keeps the memory for this stream until the kernels have run.
                     tensor, axes = tensor.contiguous(), _ONE_AXIS
+                    copies.append(tensor)
             address = tensor.data_ptr()
             is_dense = axes is _ONE_AXIS and address % 16 == 0
             n_dims, numbers = axes
