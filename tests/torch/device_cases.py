@@ -116,6 +116,25 @@ def cases() -> Iterator[tuple[str, torch.Tensor]]:
     )
 
 
+# Tensors that are reduced together as well: more than one launch takes, of several dtypes, two that are copied first.
+TOGETHER = (
+    *(f"bits of float32, {n}" for n in (0, 1, 2, 8_192, 8_193)),
+    "nan float32",
+    "normal float32",
+    "subnormal float32",
+    "saturated float32",
+    "infinities float32",
+    "both zeros float32",
+    "five axes float32",
+    "transposed float32",
+    "bits of int8, 3",
+    "five axes bfloat16",
+    "offset float32",
+    "rectified float32",
+    "scalar float32",
+)
+
+
 def _save(path: Path, found: dict[str, torch.Tensor]) -> None:
     header, parts, at = {}, [], 0
     for name, tensor in found.items():
@@ -145,6 +164,9 @@ def main(folder: Path) -> None:
         kernels.reduce([tensor], row, has_histogram=has_histogram)
         rows["triton"][name] = row[0].tolist()
         rows["torch"][name] = torch_form.row(tensor, has_histogram=has_histogram).tolist()
+    words = torch.zeros((len(TOGETHER), row_words(has_histogram=False)), dtype=torch.int64)
+    kernels.reduce([found[name] for name in TOGETHER], words, has_histogram=False)
+    rows["together"] = dict(zip(TOGETHER, words.tolist(), strict=True))
     _save(folder / "cases.safetensors", found)
     (folder / "cases.json").write_text(json.dumps(rows), encoding="utf-8")
 

@@ -17,7 +17,7 @@ import device_cases
 import opscope
 import pytest
 import torch
-from opscope.torch._device import reducer, rows
+from opscope.torch._device import reducer, rows, torch_form
 from torch.utils._python_dispatch import TorchDispatchMode
 
 CASES = dict(device_cases.cases())
@@ -49,7 +49,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def found(folder: Path) -> dict[str, dict[str, rows.Row]]:
     """The rows of each form."""
     words = json.loads((folder / "cases.json").read_text(encoding="utf-8"))
-    return {form: {name: rows.decode(row) for name, row in words[form].items()} for form in FORMS}
+    return {form: {name: rows.decode(row) for name, row in words[form].items()} for form in (*FORMS, "together")}
 
 
 @pytest.fixture(scope="session")
@@ -118,6 +118,13 @@ def test_histograms_count_by_sign_and_power_of_two(found: Any, name: str) -> Non
             expected[place + (rows.N_BINS if value < 0 else 0)] += 1
     for form in FORMS:
         assert list(found[form][name].histogram) == expected
+
+
+@pytest.mark.parametrize("name", device_cases.TOGETHER)
+def test_tensors_that_share_launches_keep_their_rows(found: Any, name: str) -> None:
+    alone = found["triton"][name]._replace(histogram=())
+    # As text, because NaN is there as well.
+    assert repr(found["together"][name]) == repr(alone)
 
 
 # The core's test of its own function has the same.
@@ -215,6 +222,23 @@ def test_nobody_notices() -> None:
     assert seen.n_operators == 0
     assert words[0, 0] == 100 and not words.requires_grad and x._version == version and x.grad is None
     assert torch.equal(torch.get_rng_state(), state)
+
+
+class Unasked(TorchDispatchMode):
+    """Refuses what waits for a device: reading a number, finding elements, copying between devices."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = func._schema.name
+        assert name not in ("aten::_local_scalar_dense", "aten::nonzero", "aten::lift_fresh"), name
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("dtype", device_cases.DTYPES, ids=str)
+def test_plain_operators_do_not_wait(dtype: torch.dtype) -> None:
+    x = torch.zeros(300, dtype=torch.uint8).view(torch.bool if dtype is torch.bool else torch.uint8)[:288].view(dtype)
+    with Unasked():
+        torch_form.row(x, has_histogram=True)
+        torch_form.row(x.view(-1, 4).t(), has_histogram=False)
 
 
 def test_rows_do_not_depend_on_neighbours() -> None:

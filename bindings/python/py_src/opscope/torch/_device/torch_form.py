@@ -73,6 +73,11 @@ def _shifted(word: torch.Tensor, n: int) -> torch.Tensor:
     return (word >> n) & ((1 << (64 - n)) - 1)
 
 
+def _signed(word: int) -> int:
+    """The number that the last 64 bits stand for."""
+    return (word + 2**63) % 2**64 - 2**63
+
+
 def _mixed(word: torch.Tensor) -> torch.Tensor:
     word = (word ^ _shifted(word, 30)) * (0xBF58476D1CE4E5B9 - 2**64)
     word = (word ^ _shifted(word, 27)) * (0x94D049BB133111EB - 2**64)
@@ -211,8 +216,9 @@ class _Part:
             ]
         )
         places = torch.where(self.places == _NOWHERE, -1, self.places)
-        keys = torch.tensor([key * n_bytes % 2**64 - 2**64 * (key * n_bytes % 2**64 >> 63) for key in _KEYS])
-        words = [self.counts, reals.view(torch.int64), places, _mixed(self.hash + keys.to(self.hash.device))]
+        # Added one by one: a tensor of both keys would have to be copied to the device.
+        halves = [half + _signed(key * n_bytes) for half, key in zip(self.hash, _KEYS)]
+        words = [self.counts, reals.view(torch.int64), places, _mixed(torch.stack(halves))]
         return torch.cat(words if self.histogram is None else [*words, self.histogram])
 
 

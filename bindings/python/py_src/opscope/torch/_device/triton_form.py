@@ -15,6 +15,8 @@ _STRIPE_BYTES = 4 * elements.LINE.value * elements.STRIPE_LINES.value
 SMALL_BYTES_MAX = 2 * _STRIPE_BYTES
 # Programs of one tensor: partial results are joined by a single one, so there must not be too many.
 N_PARTS_MAX = 2048
+# Stripes of one program: elements of 16 bits are counted in as many.
+_PART_STRIPES_MAX = (2**16 - 1) // elements.STRIPE_LINES.value
 # Tensors that one launch takes together.
 _GROUP = 8
 # Elements of a tensor with gaps that are gathered one by one; of more a copy without gaps is made first.
@@ -105,7 +107,7 @@ class TritonForm:
                 small.setdefault(constants, []).append((address, n, i * n_words))
             else:
                 n_stripes = -(-n * item // _STRIPE_BYTES)
-                n_part_stripes = max(1, -(-n_stripes // N_PARTS_MAX))
+                n_part_stripes = min(max(1, -(-n_stripes // N_PARTS_MAX)), _PART_STRIPES_MAX)
                 n_parts = max(1, -(-n_stripes // n_part_stripes))
                 partial = torch.empty(n_parts * parts.PARTIAL_WORDS.value, dtype=torch.int64, device=rows.device)
                 view = (partial.data_ptr(), address, n, n_part_stripes * elements.STRIPE_LINES.value, *numbers)
