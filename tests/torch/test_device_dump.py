@@ -124,6 +124,9 @@ def test_training(tmp_path, name: str, data: str) -> None:
     assert CHECKS[data](*reports) > 300
     counted = "n_reduced_on_device" if data == "stats" else "n_copied_from_device"
     assert 0 < reports[1][counted] and reports[0][counted] == 0
+    command = [os.environ["OPSCOPE"], "compare", reports[1]["root"], reports[0]["root"]]
+    compared = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    assert compared.returncode == 0, compared.stdout
 
 
 @pytest.mark.parametrize("form", ["native", "acl"])
