@@ -27,8 +27,8 @@ class PinnedPool:
         self._bytes_max = bytes_max
         self._allocate = allocate
         self._free: dict[int, list[torch.Tensor]] = {}
-        # Blocks that are lent, each with the reference that tells when nobody has the lease any more. Any thread may let
-        # go of one at any moment, and Ctrl-C may come just then: so that is left to code of Python's own, without a lock.
+        # Blocks that are lent, each with the reference that tells when nobody has the lease any more. Any thread may
+        # let go of one at any moment, and Ctrl-C may come just then: so Python's own code notes it, without a lock.
         self._lent: dict[int, tuple[weakref.ref[Lease], torch.Tensor]] = {}
         self._returned: list[weakref.ref[Lease]] = []
         # Bytes of the blocks that are lent, and of those that are not.

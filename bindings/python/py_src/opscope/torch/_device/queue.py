@@ -34,7 +34,7 @@ BYTES_MAX = 256 << 20
 # Errors after which a device does nothing any more. Before torch 2.8 they had no type of their own.
 _DEVICE_ERRORS = (torch.AcceleratorError,) if hasattr(torch, "AcceleratorError") else ()
 
-# What has come: `rows`, `copy` or `lost`; tickets; the tensor of the host; what has its memory; whether memory is scarce.
+# What has come: `rows`, `copy` or `lost`; tickets; the tensor of the host; what has its memory; whether that is scarce.
 Completion = tuple[str, list[int], "torch.Tensor | None", "Lease | None", bool]
 
 
@@ -131,7 +131,7 @@ class DeviceQueue:
                 return None
 
     def take_flag(self, tensor: torch.Tensor, is_held: bool) -> int | str | None | tuple[int, Kept]:
-        """As `take` for numbers, with an object to get the elements by later; a copy where there is no memory for that."""
+        """As `take` for numbers, with an object to get the elements by later; a copy where there is no room for it."""
         with self._lock, _undisturbed():
             while self._kept_no_more:
                 self._n_kept_bytes -= self._kept.pop(id(self._kept_no_more.pop()))[1]
@@ -296,7 +296,9 @@ class DeviceQueue:
         event = self._beside(adapter, batch.device, batch.stream, host, batch.rows[:n])
         self._flights.append(_Flight("rows", batch.tickets, host, lease, event, adapter, batch.rows))
 
-    def _beside(self, adapter: Adapter, device: torch.device, stream: Any, host: torch.Tensor, source: torch.Tensor) -> Any:
+    def _beside(
+        self, adapter: Adapter, device: torch.device, stream: Any, host: torch.Tensor, source: torch.Tensor
+    ) -> Any:
         """Copies to the host beside the program, what its stream has made so far; gives an event behind that."""
         if device not in self._streams:
             self._streams[device] = adapter.new_stream(device)
