@@ -13,6 +13,7 @@ from pathlib import Path
 
 import dumps
 import models
+import opscope
 import opscope.torch
 import pytest
 import torch
@@ -322,6 +323,40 @@ def test_another_device(tmp_path, library) -> None:
     assert [(t.shape, t.payload) for t in content.inputs] == plain(x, y)
     assert [(t.shape, t.payload) for t in content.outputs] == plain(x @ y)
     assert [(t.shape, t.payload) for t in graph[0]["t"].data().outputs] == plain(x.t())
+
+
+EAGER_PROGRAM = """
+    for number, data in enumerate(("tensor", "stats")):
+        with opscope.torch.eager(sys.argv[2 + number], data=data) as dump:
+            result = function(*there)
+        assert torch.equal(result.cpu(), function(x, y))
+        print(json.dumps(dump.finish()))
+    torch.save([x, y], sys.argv[4])
+"""
+
+
+def test_another_device_in_eager_mode(tmp_path, library) -> None:
+    """Torch copies what is on a device without streams, and values are recognised there as well."""
+    whole, stats, inputs = tmp_path / "whole", tmp_path / "stats", tmp_path / "inputs.pt"
+    head = textwrap.dedent(DEVICE_PROGRAM.partition("    graph_module")[0])
+    program = head + textwrap.dedent(EAGER_PROGRAM)
+    command = [sys.executable, "-c", program, library, whole, stats, inputs]
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    first, second = (json.loads(line) for line in done.stdout.splitlines())
+    x, y = torch.load(inputs)
+    for report in (first, second):
+        assert report["unseen"] == {} and report["first_fault"] is None
+        assert report["n_copied_from_device"] > 0 and report["n_reduced_on_device"] == 0
+    found = {(one.name, one.side, one.slot): one for one in opscope.open(first["root"])}
+    assert found["mm", "output", 0].numpy().tobytes() == (x @ y).numpy().tobytes()
+    assert found["relu", "input", 0].numpy().tobytes() == (x @ y).numpy().tobytes()
+    assert found["t", "output", 0].numpy().tobytes() == x.t().contiguous().numpy().tobytes()
+    numbers = {(one.name, one.side, one.slot): one.statistics() for one in opscope.open(second["root"])}
+    assert numbers["mm", "output", 0].max == float((x @ y).max())
+    (path,) = Path(first["root"]).rglob("eager_0.json")
+    relu = next(one for one in json.loads(path.read_text())["operators"] if one["op_name"] == "relu")
+    assert relu["inputs"] == ["mm"]
 
 
 def test_no_warning_comes_of_a_dump_of_odd_tensors(tmp_path) -> None:

@@ -22,6 +22,7 @@ COMMON: dict[str, set[str]] = {
     "path": PATH, "steps": NUMBERS, "layers": NAMES, "mode": set(), "data": set(), "enabled": BOOL,
     "quant_dumpable": BOOL, "ranks": NUMBERS, "device": COUNT, "rank": COUNT_OR_NONE,
     "queue_bytes_max": COUNT_OR_NONE, "n_writers": COUNT_OR_NONE,
+    "device_bytes_max": COUNT_OR_NONE, "when_behind": set(),
 }  # fmt: skip
 # The kinds of values that an option may have, whatever becomes of them.
 ACCEPTED: dict[str, dict[str, set[str]]] = {

@@ -10,6 +10,7 @@
 mod background_worker;
 mod bodies;
 mod description;
+mod device;
 mod eager;
 mod element_type;
 mod executions;

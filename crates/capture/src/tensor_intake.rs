@@ -86,7 +86,8 @@ impl TensorIntake {
 
     /// The same, however large the tensor is.
     pub(crate) fn summarize_at_once(&self, tensor: Tensor) -> Tensor {
-        if tensor.has_elements() && self.is_enough(tensor.observed()) {
+        // Elements that are on a device, or gone, cannot be looked at here.
+        if tensor.host_bytes().is_ok() && self.is_enough(tensor.observed()) {
             tensor.without_elements()
         } else {
             tensor

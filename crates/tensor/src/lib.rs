@@ -11,6 +11,8 @@
 //! | [`Layout`] | what the axes mean (`NCHW`, `ND`, `FRACTAL_NZ`, …) |
 //! | [`Tensor`] | dtype, shape, layout and shared elements; cloning copies no data |
 //! | [`TensorElements`] | where the elements are |
+//! | [`DeviceElements`] | elements on a device, and what the host gets of them |
+//! | [`DeviceRow`] | statistics that a device has computed |
 //! | [`TensorIdentity`] | which of an engine's tensors one is |
 //! | [`TensorView`] | a tensor in the host's memory, borrowed |
 //! | [`convert::dtype::decode`] | the same values in a dtype that numpy can hold |
@@ -32,6 +34,7 @@
 
 pub mod convert;
 mod cpu;
+mod device;
 pub mod difference;
 pub mod digest;
 pub mod distribution;
@@ -51,6 +54,7 @@ mod strided;
 mod tensor;
 pub mod text;
 
+pub use device::{DeviceArrival, DeviceElements, DeviceRow};
 pub use dtype::{DType, ElementKind, NumpyType, ParseDTypeError};
 pub use identity::TensorIdentity;
 pub use layout::{Layout, ParseLayoutError};

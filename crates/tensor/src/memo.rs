@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use crate::digest::xxh3_128;
 use crate::stats::sequential::{SequentialStats, sequential_stats};
 use crate::{
-    DType, HostAccessError, NonFinite, NonFinitePlaces, Stats, StatsAndWeight, StatsError, Tensor,
-    TensorView, digest_and_non_finite, digest_and_stats, non_finite, non_finite_places,
-    weighed_stats,
+    DType, DeviceRow, HostAccessError, NonFinite, NonFinitePlaces, Stats, StatsAndWeight,
+    StatsError, Tensor, TensorView, digest_and_non_finite, digest_and_stats, non_finite,
+    non_finite_places, weighed_stats,
 };
 
 /// Numbers that were computed from a tensor, shared by its clones.
@@ -220,6 +220,14 @@ impl Tensor {
 }
 
 impl TensorMemo {
+    /// Takes over what a device has computed from the elements. It has no digest and no sums in the
+    /// order of the elements, so these stay unknown.
+    pub fn note_row(&self, row: &DeviceRow) {
+        // Numbers that are there already are of the same elements.
+        let _ = self.stats.set(self.note_counts(Ok(row.weighed())));
+        let _ = self.places.set(row.places);
+    }
+
     /// Counts what a pass for statistics has counted, so that nobody has to look for it again.
     fn note_counts(
         &self,

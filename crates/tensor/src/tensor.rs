@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::memo::TensorMemo;
 use crate::text::{self, TextError};
-use crate::{DType, Layout, Shape, ShapeError, TensorIdentity};
+use crate::{DType, DeviceElements, Layout, Shape, ShapeError, TensorIdentity};
 
 /// Bytes that somebody owns and others may look at from any thread.
 ///
@@ -20,6 +20,8 @@ pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 pub enum TensorElements {
     /// In the host's memory: dense, row-major and little-endian.
     Host(SharedBytes),
+    /// In the memory of a device. The host gets a copy of them, or numbers, later.
+    Device(Arc<DeviceElements>),
     /// Nowhere any more. Numbers that the tensor's [`TensorMemo`] holds are still known.
     Dropped,
 }
@@ -151,6 +153,23 @@ impl Tensor {
         })
     }
 
+    /// The place of elements on a device is all that is known of them, so nothing is checked.
+    pub(crate) fn with_device_elements(
+        (dtype, shape): (DType, Shape),
+        n_bytes: usize,
+        elements: Arc<DeviceElements>,
+    ) -> Tensor {
+        Tensor {
+            dtype,
+            shape,
+            layout: Layout::Nd,
+            n_bytes,
+            elements: TensorElements::Device(elements),
+            identity: None,
+            memo: Arc::default(),
+        }
+    }
+
     /// The same tensor, which remembers in `memo` what is computed from it.
     ///
     /// `memo` has to belong to a tensor of the same dtype, shape and elements.
@@ -197,7 +216,7 @@ impl Tensor {
     /// Whether the elements are anywhere.
     pub fn has_elements(&self) -> bool {
         match self.elements {
-            TensorElements::Host(_) => true,
+            TensorElements::Host(_) | TensorElements::Device(_) => true,
             TensorElements::Dropped => false,
         }
     }
@@ -209,7 +228,15 @@ impl Tensor {
     pub fn host_bytes(&self) -> Result<&[u8], HostAccessError> {
         match &self.elements {
             TensorElements::Host(bytes) => Ok((**bytes).as_ref()),
-            TensorElements::Dropped => Err(HostAccessError),
+            TensorElements::Device(_) | TensorElements::Dropped => Err(HostAccessError),
+        }
+    }
+
+    /// Returns the elements, if they are on a device.
+    pub fn device_elements(&self) -> Option<&Arc<DeviceElements>> {
+        match &self.elements {
+            TensorElements::Device(elements) => Some(elements),
+            TensorElements::Host(_) | TensorElements::Dropped => None,
         }
     }
 

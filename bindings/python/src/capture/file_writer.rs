@@ -11,7 +11,7 @@ use opscope_tensor::dense_copy;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-use super::memory::{LentTensor, TensorLender};
+use super::memory::TensorLender;
 use super::reason::UnseenReason;
 use crate::os_error;
 
@@ -68,12 +68,7 @@ impl FileWriter {
             Ok(found) => found,
             Err(reason) => return Ok(Some(reason.name().into_owned())),
         };
-        let LentTensor {
-            dtype,
-            ref shape,
-            ref strides,
-            ..
-        } = lent;
+        let (dtype, shape, strides) = (lent.dtype, &lent.shape, &lent.strides);
         let bytes = lent.bytes();
         let unknown = || UnseenReason::ElementType(true_dtype.name().to_owned());
         let write = || -> Result<Result<(), StoreError>, UnseenReason> {

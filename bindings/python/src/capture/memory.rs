@@ -11,6 +11,7 @@
 )]
 
 use std::ffi::{CStr, c_int, c_void};
+use std::ops::Deref;
 use std::ptr;
 use std::sync::Arc;
 
@@ -81,6 +82,15 @@ pub(super) struct TensorLender {
     plain: Vec<Py<PyType>>,
     borrow: Option<Borrow>,
     bytes: ByteTypes,
+    /// Whether the CPU's memory stands for a device's, as in tests without a device.
+    is_host_claimed: bool,
+}
+
+/// Whose memory a tensor is expected in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum MemoryOwner {
+    Host,
+    Device,
 }
 
 /// Torch's dtypes of whole bytes.
@@ -102,6 +112,11 @@ impl ByteTypes {
 /// A plain tensor in the CPU's memory.
 pub(super) struct LentTensor<'a, 'py> {
     object: &'a Bound<'py, PyAny>,
+    memory: TensorMemory,
+}
+
+/// Where a plain tensor lies, in the CPU's memory or in a device's.
+pub(super) struct TensorMemory {
     /// Of the first element.
     pub(super) address: usize,
     /// From the first element to the end of the last one.
@@ -126,7 +141,16 @@ impl TensorLender {
             plain: plain.iter().map(|plain| plain.clone().unbind()).collect(),
             borrow,
             bytes: ByteTypes::new(py)?,
+            is_host_claimed: false,
         })
+    }
+
+    /// The same, which takes tensors of the CPU for those of a device if `is_claimed` says so.
+    pub(super) fn with_host_claimed(self, is_claimed: bool) -> TensorLender {
+        TensorLender {
+            is_host_claimed: is_claimed,
+            ..self
+        }
     }
 
     /// Whether tensors are described by torch's C functions.
@@ -145,24 +169,56 @@ impl TensorLender {
         &self,
         object: &'a Bound<'py, PyAny>,
     ) -> Result<LentTensor<'a, 'py>, UnseenReason> {
+        if self.is_host_claimed && self.knows(object) {
+            return Err(UnseenReason::Device);
+        }
+        self.look_on_host(object)
+    }
+
+    /// The same of a tensor that is ours, such as a copy of another one.
+    pub(super) fn look_on_host<'a, 'py>(
+        &self,
+        object: &'a Bound<'py, PyAny>,
+    ) -> Result<LentTensor<'a, 'py>, UnseenReason> {
+        let memory = self.describe(object, MemoryOwner::Host)?;
+        Ok(LentTensor { object, memory })
+    }
+
+    /// Where a tensor of a device lies, whose memory cannot be read here.
+    pub(super) fn look_on_device(
+        &self,
+        object: &Bound<'_, PyAny>,
+    ) -> Result<TensorMemory, UnseenReason> {
+        let owner = if self.is_host_claimed {
+            MemoryOwner::Host
+        } else {
+            MemoryOwner::Device
+        };
+        self.describe(object, owner)
+    }
+
+    fn describe(
+        &self,
+        object: &Bound<'_, PyAny>,
+        owner: MemoryOwner,
+    ) -> Result<TensorMemory, UnseenReason> {
         if !self.knows(object) {
             return Err(UnseenReason::of_type(&object.get_type()));
         }
         match self.borrow {
-            Some(borrow) => look_in_table(borrow, &self.bytes, object),
-            None => look_at_attributes(object),
+            Some(borrow) => describe_by_table(borrow, &self.bytes, object, owner),
+            None => describe_by_attributes(object, owner),
         }
     }
 }
 
-impl<'a, 'py> LentTensor<'a, 'py> {
+impl TensorMemory {
     fn new(
-        object: &'a Bound<'py, PyAny>,
         address: usize,
         dtype: ElementType,
         dims: &[i64],
         strides: Option<&[i64]>,
-    ) -> Result<LentTensor<'a, 'py>, UnseenReason> {
+    ) -> Result<TensorMemory, UnseenReason> {
         let dims: Option<Vec<usize>> = dims.iter().map(|&dim| dim.try_into().ok()).collect();
         let shape = dims.and_then(|dims| Shape::new(dims).ok());
         let shape = shape.ok_or(UnseenReason::Shape)?;
@@ -183,8 +239,7 @@ impl<'a, 'py> LentTensor<'a, 'py> {
         if n_bytes > 0 && address == 0 {
             return Err(UnseenReason::NoMemory);
         }
-        Ok(LentTensor {
-            object,
+        Ok(TensorMemory {
             address,
             n_bytes,
             dtype: dtype.stored,
@@ -192,20 +247,6 @@ impl<'a, 'py> LentTensor<'a, 'py> {
             shape,
             strides,
         })
-    }
-
-    /// The memory from the first element to the end of the last one.
-    pub(super) fn bytes(&self) -> &[u8] {
-        // SAFETY: torch has just said that elements of this dtype, shape and strides begin at the
-        // address, and `object` keeps the tensor, and with it its memory, for as long as `self`
-        // lives.
-        unsafe { bytes_at(self.address, self.n_bytes) }
-    }
-
-    /// A tensor of these elements, which `bytes` has side by side.
-    pub(super) fn tensor(&self, bytes: SharedBytes) -> Result<Tensor, UnseenReason> {
-        let (dtype, shape) = self.unpacked()?;
-        Tensor::new(dtype, shape, bytes).map_err(|_| UnseenReason::Shape)
     }
 
     /// Whether elements lie side by side in another order than row-major, each of them once.
@@ -243,6 +284,22 @@ impl<'a, 'py> LentTensor<'a, 'py> {
             None => (self.dtype, self.shape.clone()),
         })
     }
+}
+
+impl<'py> LentTensor<'_, 'py> {
+    /// The memory from the first element to the end of the last one.
+    pub(super) fn bytes(&self) -> &[u8] {
+        // SAFETY: torch has just said that elements of this dtype, shape and strides begin at the
+        // address, and `object` keeps the tensor, and with it its memory, for as long as `self`
+        // lives.
+        unsafe { bytes_at(self.address, self.n_bytes) }
+    }
+
+    /// A tensor of these elements, which `bytes` has side by side.
+    pub(super) fn tensor(&self, bytes: SharedBytes) -> Result<Tensor, UnseenReason> {
+        let (dtype, shape) = self.unpacked()?;
+        Tensor::new(dtype, shape, bytes).map_err(|_| UnseenReason::Shape)
+    }
 
     /// The same memory for longer than this call, which keeps the tensor from being freed. It must
     /// not be written to meanwhile: the caller knows that nobody does.
@@ -253,6 +310,44 @@ impl<'a, 'py> LentTensor<'a, 'py> {
             n_bytes: self.n_bytes,
             released: released.clone(),
         }
+    }
+
+    /// The same, with an object of Python's that is let go together with the tensor.
+    pub(super) fn hold_with(
+        &self,
+        lease: &Bound<'py, PyAny>,
+        released: &Arc<ReleaseQueue>,
+    ) -> HeldMemory {
+        let object = (self.object.clone(), lease.clone()).into_pyobject(self.object.py());
+        HeldMemory {
+            // Making a pair fails only without memory, and then the tensor alone has to do.
+            object: Some(
+                object
+                    .map_or_else(|_| self.object.clone(), Bound::into_any)
+                    .unbind(),
+            ),
+            address: self.address,
+            n_bytes: self.n_bytes,
+            released: released.clone(),
+        }
+    }
+
+    /// The interpreter that lends it.
+    pub(super) fn py(&self) -> Python<'py> {
+        self.object.py()
+    }
+
+    /// Where it lies, without the right to look.
+    pub(super) fn into_memory(self) -> TensorMemory {
+        self.memory
+    }
+}
+
+impl Deref for LentTensor<'_, '_> {
+    type Target = TensorMemory;
+
+    fn deref(&self) -> &TensorMemory {
+        &self.memory
     }
 }
 
@@ -341,11 +436,12 @@ fn find_borrow(tensor: &Bound<'_, PyType>) -> PyResult<Option<Borrow>> {
     Ok(None)
 }
 
-fn look_in_table<'a, 'py>(
+fn describe_by_table(
     borrow: Borrow,
     bytes: &ByteTypes,
-    object: &'a Bound<'py, PyAny>,
-) -> Result<LentTensor<'a, 'py>, UnseenReason> {
+    object: &Bound<'_, PyAny>,
+    owner: MemoryOwner,
+) -> Result<TensorMemory, UnseenReason> {
     let mut found = DlTensor {
         data: ptr::null_mut(),
         device: DlDevice { kind: 0, index: 0 },
@@ -367,7 +463,7 @@ fn look_in_table<'a, 'py>(
         drop(PyErr::take(object.py()));
         return Err(UnseenReason::of_refused(object));
     }
-    if !CPU.contains(&found.device.kind) {
+    if CPU.contains(&found.device.kind) != (owner == MemoryOwner::Host) {
         return Err(UnseenReason::Device);
     }
     let DlDataType { code, bits, lanes } = found.dtype;
@@ -395,7 +491,7 @@ fn look_in_table<'a, 'py>(
         0 => 0,
         address => address.checked_add(offset).ok_or(UnseenReason::Shape)?,
     };
-    LentTensor::new(object, address, dtype, dims, strides)
+    TensorMemory::new(address, dtype, dims, strides)
 }
 
 /// # Safety
@@ -405,9 +501,10 @@ unsafe fn list<'a>(first: *const i64, n: usize) -> Option<&'a [i64]> {
     (!first.is_null()).then(|| unsafe { std::slice::from_raw_parts(first, n) })
 }
 
-fn look_at_attributes<'a, 'py>(
-    object: &'a Bound<'py, PyAny>,
-) -> Result<LentTensor<'a, 'py>, UnseenReason> {
+fn describe_by_attributes(
+    object: &Bound<'_, PyAny>,
+    owner: MemoryOwner,
+) -> Result<TensorMemory, UnseenReason> {
     let text = |name: &str| -> PyResult<String> { object.getattr(name)?.str()?.extract() };
     let refused = |_| UnseenReason::of_refused(object);
     if text("layout").map_err(refused)? != "torch.strided" {
@@ -417,7 +514,7 @@ fn look_at_attributes<'a, 'py>(
     if device == "meta" {
         return Err(UnseenReason::NoMemory);
     }
-    if device.split(':').next() != Some("cpu") {
+    if (device.split(':').next() == Some("cpu")) != (owner == MemoryOwner::Host) {
         return Err(UnseenReason::Device);
     }
     let dtype = text("dtype").map_err(refused)?;
@@ -426,13 +523,7 @@ fn look_at_attributes<'a, 'py>(
     let dims = numbers(object.getattr("shape")).map_err(refused)?;
     let strides = numbers(object.call_method0("stride")).map_err(refused)?;
     let address = object.call_method0("data_ptr").and_then(|at| at.extract());
-    LentTensor::new(
-        object,
-        address.map_err(refused)?,
-        dtype,
-        &dims,
-        Some(&strides),
-    )
+    TensorMemory::new(address.map_err(refused)?, dtype, &dims, Some(&strides))
 }
 
 /// The shape of what is packed in pairs.

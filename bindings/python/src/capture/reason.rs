@@ -34,6 +34,8 @@ pub(super) enum UnseenReason {
     Undescribed,
     /// The reason that the description of the graph gives, in its words.
     Known(String),
+    /// The dump does not look at a value that it could look at; why.
+    Refused(String),
 }
 
 impl UnseenReason {
@@ -45,6 +47,16 @@ impl UnseenReason {
     /// For the result of a collective before it is there.
     pub(super) fn unfinished() -> UnseenReason {
         UnseenReason::Known("collective not finished".to_owned())
+    }
+
+    /// For a value of a device that failed.
+    pub(super) fn lost() -> UnseenReason {
+        UnseenReason::Refused("lost with its device".to_owned())
+    }
+
+    /// For a value of a device while there is no memory to copy it to.
+    pub(super) fn behind() -> UnseenReason {
+        UnseenReason::Refused("no room for copies from a device".to_owned())
     }
 
     /// For an object of a type that is no plain tensor.
@@ -100,7 +112,7 @@ impl UnseenReason {
             UnseenReason::Expanded => "expanded too far".into(),
             UnseenReason::Missing => "missing result".into(),
             UnseenReason::Undescribed => "result not described".into(),
-            UnseenReason::Known(text) => text.clone().into(),
+            UnseenReason::Known(text) | UnseenReason::Refused(text) => text.clone().into(),
         }
     }
 }

@@ -27,9 +27,15 @@ pub(super) fn counters<'py>(
     let (unseen, first_fault) = shared.notes();
     report.set_item("unseen", unseen)?;
     report.set_item("first_fault", first_fault)?;
+    let devices = shared.devices.as_ref();
+    let counts = devices.map(|link| [&link.n_reduced, &link.n_copied]);
+    let [n_reduced, n_copied] =
+        counts.map_or([0, 0], |counts| counts.map(|n| n.load(Ordering::Relaxed)));
+    let n_copied_at_once = shared.n_copied_from_device.load(Ordering::Relaxed);
+    report.set_item("n_reduced_on_device", n_reduced)?;
+    report.set_item("n_copied_from_device", n_copied_at_once + n_copied)?;
     for (name, n) in [
         ("n_graphs", &shared.n_graphs),
-        ("n_copied_from_device", &shared.n_copied_from_device),
         ("n_runs_failed", &shared.n_runs_failed),
     ] {
         report.set_item(name, n.load(Ordering::Relaxed))?;

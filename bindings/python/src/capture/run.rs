@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use opscope_capture::{Probe, Tap};
+use opscope_capture::Tap;
 use opscope_store::record::Operator;
 use opscope_tensor::Tensor;
 use pyo3::prelude::*;
@@ -12,12 +12,13 @@ use pyo3::types::{PyList, PyTuple};
 
 use super::bodies::BodyCalls;
 use super::description::Stability;
+use super::device::ShownRecord;
 use super::executions::ExecutionPhase;
 use super::parts::GraphParts;
 use super::reason::UnseenReason;
 use super::shared::{TorchSessionState, tidy};
 use super::shown::{RecordSlots, ShownValue};
-use super::take::{KnownNumbers, NumberTaker, detached};
+use super::take::{KnownNumbers, NumberTaker};
 use super::taps::Home;
 
 /// One execution of a graph, which is shown what operators produce. Nothing here raises: the model
@@ -38,6 +39,7 @@ pub(super) struct RunningGraph {
     running: Option<usize>,
     /// Its place in the list of executions.
     position: Option<usize>,
+    is_closed: bool,
 }
 
 impl RunningGraph {
@@ -61,6 +63,7 @@ impl RunningGraph {
             known,
             running: None,
             position,
+            is_closed: false,
         }
     }
 }
@@ -133,9 +136,7 @@ impl RunningGraph {
     /// Says that the execution went well.
     fn end(&mut self, py: Python<'_>) {
         self.guard(|run| {
-            if let Some(tap) = &run.tap {
-                py.detach(|| tap.end_step());
-            }
+            run.end_step(py);
             Ok(())
         });
         self.close(ExecutionPhase::Finished);
@@ -201,19 +202,44 @@ impl RunningGraph {
             Ok(Err(error)) => self.shared.note_fault(|| error.to_string()),
             Err(_) => self.shared.note_fault(|| "a tap panicked".to_owned()),
         }
+        if let Some(link) = &self.shared.devices {
+            link.pass_interrupt_on(&self.shared);
+        }
+    }
+
+    /// Ends the step, behind records that wait for a device.
+    fn end_step(&mut self, py: Python<'_>) {
+        let Some(link) = &self.shared.devices else {
+            if let Some(tap) = &self.tap {
+                py.detach(|| tap.end_step());
+            }
+            return;
+        };
+        self.tap = self
+            .tap
+            .take()
+            .and_then(|tap| link.end_step(tap, &self.home));
+        if let Some(tap) = &self.tap {
+            py.detach(|| tap.end_step());
+        }
+        link.flush(py, &self.shared);
     }
 
     fn close(&mut self, state: ExecutionPhase) {
         self.values.fill_with(|| None);
-        // `Drop` comes here after `end` and `fail` as well; the missing tap says that all is done.
-        let Some(tap) = self.tap.take() else {
+        let tap = self.tap.take();
+        // `Drop` comes here after `end` and `fail` as well.
+        if std::mem::replace(&mut self.is_closed, true) {
             return;
-        };
+        }
         // The pool of taps and the list of executions may stay locked for ever in a fork.
         if self.shared.is_past() {
             return;
         }
-        self.home.put_back(tap);
+        // A tap that waits behind records of a device goes back with them.
+        if let Some(tap) = tap {
+            self.home.put_back(tap);
+        }
         let executions = &self.shared.executions;
         if executions.end(self.position, state)
             && let Err(error) = executions.write()
@@ -301,7 +327,15 @@ impl RunningGraph {
                 let known = reads.iter().filter_map(|&read| self.known[read].as_ref());
                 let known: Vec<&KnownNumbers> = known.collect();
                 let (tap, known) = (self.tap.as_ref(), known.as_slice());
-                (self.shared).show_knowing(part.stability, object, &NumberTaker { tap, known })
+                (self.shared).show_knowing(
+                    part.stability,
+                    object,
+                    &NumberTaker {
+                        tap,
+                        known,
+                        may_wait: true,
+                    },
+                )
             }
         };
         // In a loop the value is seen again, and what was known of the last iteration must not stay
@@ -346,41 +380,46 @@ impl RunningGraph {
         }
     }
 
-    /// Opens the probe of an operator and shows it the inputs, which are known before it runs.
-    /// Returns it with the places of tensors in its record.
-    fn probe(&self, operator: usize) -> Option<(Probe, Option<RecordSlots>)> {
+    /// Opens the probe of an operator, with its inputs, which are known before it runs. Returns it
+    /// with the places of tensors in its record.
+    fn probe(&self, operator: usize) -> Option<(ShownRecord, Option<RecordSlots>)> {
         let part = self.parts.operators.get(operator)?;
         let tap = self.tap.as_ref()?;
         let named = self.calls.named(&self.parts, operator);
         let named = named.as_ref().unwrap_or(&part.operator);
         let slots = self.slots(operator, named);
-        let mut probe = match &slots {
+        let probe = match &slots {
             Some(slots) => tap.open_as(&slots.operator, |kept| slots.kept(kept)),
             None => tap.open(named),
         }?;
+        let mut inputs = Vec::new();
         for &(position, value) in &part.inputs {
             let first = slots
                 .as_ref()
                 .map_or(position, |slots| slots.input(position));
             for (nth, tensor) in self.tensors(value).enumerate() {
-                probe.input(first + nth, tensor.clone());
+                inputs.push((first + nth, tensor.clone()));
             }
         }
-        Some((probe, slots))
+        let record = ShownRecord {
+            probe,
+            inputs,
+            outputs: Vec::new(),
+        };
+        Some((record, slots))
     }
 
     fn tell_failure(&self, operator: usize, reason: &str) {
-        if let Some((probe, _)) = self.probe(operator) {
-            probe.fail(reason);
+        if let Some((record, _)) = self.probe(operator) {
+            record.fail(reason);
         }
     }
 
     fn submit(&self, py: Python<'_>, operator: usize) {
         let part = &self.parts.operators[operator];
-        let Some((mut probe, slots)) = self.probe(operator) else {
+        let Some((mut record, slots)) = self.probe(operator) else {
             return;
         };
-        let mut n_bytes = 0;
         for (position, value) in part.outputs.iter().enumerate() {
             let Some(value) = *value else {
                 continue;
@@ -389,17 +428,10 @@ impl RunningGraph {
                 .as_ref()
                 .map_or(position, |slots| slots.output(position));
             for (nth, tensor) in self.tensors(value).enumerate() {
-                n_bytes += tensor.n_bytes();
-                probe.output(first + nth, tensor.clone());
+                record.outputs.push((first + nth, tensor.clone()));
             }
         }
-        // A full queue may let this thread wait.
-        let n_bytes = if self.shared.is_reducing {
-            n_bytes
-        } else {
-            usize::MAX
-        };
-        detached(py, n_bytes, || Probe::submit(probe));
+        self.shared.submit(py, record);
     }
 
     fn tensors(&self, value: usize) -> impl Iterator<Item = &Tensor> {

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use opscope_capture::{SessionOptions, SessionSummary};
+use opscope_capture::{SessionOptions, SessionSummary, WhenBehind};
 use opscope_config::dialect::acl::AclContent;
 use opscope_dump::{DumpForm, DumpOptions, DumpRequest, NativeContent, NativeOptions, OpenDump};
 use opscope_store::StoreError;
@@ -33,6 +33,15 @@ use crate::os_error;
 
 /// The CPU.
 const DEVICE: u32 = 0;
+
+/// The session's knowledge of torch.
+struct TorchFacts<'a, 'py> {
+    plain_types: Vec<Bound<'py, PyType>>,
+    version: &'a str,
+    forms: Option<Py<PyAny>>,
+    devices: Option<Py<PyAny>>,
+    is_host_claimed: bool,
+}
 
 /// A plan at work, and the directory that it fills.
 #[pyclass(name = "Session", frozen, module = "opscope._native.capture")]
@@ -65,11 +74,12 @@ impl TorchSession {
     /// `torch_version` is for the record of the run. With `has_graph_inputs` a selected operator's
     /// graph inputs have records of their own. `forms` is called with a tensor that is not in the
     /// CPU's memory in rows, and why; it gives pairs of tensors that stand for it, a reason, or
-    /// `None`.
+    /// `None`. `devices` is the queue of values of devices, for which tensors of the CPU count as
+    /// well if the host is claimed. `when_behind` is `wait` or `drop`.
     #[new]
     #[pyo3(signature = (dump_path, times, plain_types, torch_version, *, data="tensor", form="acl", rank=0,
                         mode="all", steps=None, has_graph_inputs=false, purpose="values", queue_bytes_max=None,
-                        n_writers=None, forms=None))]
+                        n_writers=None, forms=None, devices=None, is_host_claimed=false, when_behind="wait"))]
     #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
     fn new(
         py: Python<'_>,
@@ -87,11 +97,20 @@ impl TorchSession {
         queue_bytes_max: Option<u64>,
         n_writers: Option<usize>,
         forms: Option<Py<PyAny>>,
+        devices: Option<Py<PyAny>>,
+        is_host_claimed: bool,
+        when_behind: &str,
     ) -> PyResult<TorchSession> {
         let form = form_of(form, dump_path, (data, purpose), rank)?;
         let request = request_of_options(form, purpose, mode, steps, has_graph_inputs)?;
-        let how = options(queue_bytes_max, n_writers);
-        let torch = (plain_types.as_slice(), torch_version, forms);
+        let how = options(queue_bytes_max, n_writers, when_behind)?;
+        let torch = TorchFacts {
+            plain_types,
+            version: torch_version,
+            forms,
+            devices,
+            is_host_claimed,
+        };
         TorchSession::start(py, request, Some(times), torch, how)
     }
 
@@ -100,7 +119,7 @@ impl TorchSession {
     #[staticmethod]
     #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
     #[pyo3(signature = (text, below, times, plain_types, torch_version, *, queue_bytes_max=None, n_writers=None,
-                        forms=None))]
+                        forms=None, devices=None, is_host_claimed=false, when_behind="wait"))]
     fn of_acl_json(
         py: Python<'_>,
         text: &str,
@@ -111,6 +130,9 @@ impl TorchSession {
         queue_bytes_max: Option<u64>,
         n_writers: Option<usize>,
         forms: Option<Py<PyAny>>,
+        devices: Option<Py<PyAny>>,
+        is_host_claimed: bool,
+        when_behind: &str,
     ) -> PyResult<TorchSession> {
         let Some(mut request) = request_of_acl_json(text)? else {
             return Err(PyValueError::new_err("the acl.json asks for no dump"));
@@ -120,8 +142,14 @@ impl TorchSession {
             // for all.
             places.iter_mut().for_each(|place| place.push(&below));
         }
-        let how = options(queue_bytes_max, n_writers);
-        let torch = (plain_types.as_slice(), torch_version, forms);
+        let how = options(queue_bytes_max, n_writers, when_behind)?;
+        let torch = TorchFacts {
+            plain_types,
+            version: torch_version,
+            forms,
+            devices,
+            is_host_claimed,
+        };
         TorchSession::start(py, request, Some(times), torch, how)
     }
 
@@ -130,7 +158,8 @@ impl TorchSession {
     #[staticmethod]
     #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
     #[pyo3(signature = (text, target, rank, device, time, plain_types, torch_version, *, queue_bytes_max=None,
-                        n_writers=None, forms=None))]
+                        n_writers=None, forms=None, devices=None, is_host_claimed=false,
+                        when_behind="wait"))]
     fn of_mindspore_json(
         py: Python<'_>,
         text: &str,
@@ -143,13 +172,22 @@ impl TorchSession {
         queue_bytes_max: Option<u64>,
         n_writers: Option<usize>,
         forms: Option<Py<PyAny>>,
+        devices: Option<Py<PyAny>>,
+        is_host_claimed: bool,
+        when_behind: &str,
     ) -> PyResult<TorchSession> {
         let place = DumpOwner::new(target, rank, device)?;
         let Some(request) = mindspore_request(text, place, time)? else {
             return Err(PyValueError::new_err("the configuration asks for no dump"));
         };
-        let how = options(queue_bytes_max, n_writers);
-        let torch = (plain_types.as_slice(), torch_version, forms);
+        let how = options(queue_bytes_max, n_writers, when_behind)?;
+        let torch = TorchFacts {
+            plain_types,
+            version: torch_version,
+            forms,
+            devices,
+            is_host_claimed,
+        };
         let mut session = TorchSession::start(py, request, None, torch, how)?;
         // The tree is that of this device, whatever device torch runs the graphs on.
         session.device = Some(device);
@@ -309,6 +347,13 @@ impl TorchSession {
         }
         // From here on no execution begins: nobody would write what it is shown.
         self.shared.end();
+        if let Some(link) = &self.shared.devices
+            && self.lock().is_some()
+        {
+            // Records that wait have to be with the writers before these end.
+            link.finish(py, &self.shared);
+            link.pass_interrupt_on(&self.shared);
+        }
         let Some(session) = self.lock().take() else {
             return Ok(None);
         };
@@ -374,10 +419,12 @@ impl TorchSession {
         py: Python<'_>,
         request: DumpRequest,
         times: Option<Vec<String>>,
-        (plain_types, torch_version, forms): (&[Bound<'_, PyType>], &str, Option<Py<PyAny>>),
+        torch: TorchFacts<'_, '_>,
         options: SessionOptions,
     ) -> PyResult<TorchSession> {
-        let lender = TensorLender::new(py, plain_types)?;
+        let lender = TensorLender::new(py, &torch.plain_types)?;
+        let lender = lender.with_host_claimed(torch.is_host_claimed);
+        let (forms, devices, version) = (torch.forms, torch.devices, torch.version);
         let options = SessionOptions {
             n_writers: request.n_writers(options.n_writers),
             ..options
@@ -389,13 +436,13 @@ impl TorchSession {
             };
             let dump = request.open(&dump_options);
             let dump = dump.map_err(|error| os_error::of_store(&error))?;
-            let record = run_record::record(torch_version, options.n_writers);
-            TorchSession::open((lender, forms), request, dump, record, options)
+            let record = run_record::record(version, options.n_writers);
+            TorchSession::open((lender, forms, devices), request, dump, record, options)
         })
     }
 
     fn open(
-        lender: (TensorLender, Option<Py<PyAny>>),
+        lender: (TensorLender, Option<Py<PyAny>>, Option<Py<PyAny>>),
         request: DumpRequest,
         dump: OpenDump,
         record: RunRecord,
@@ -426,6 +473,8 @@ impl TorchSession {
                 ..
             })
         );
+        // Cells of the other forms depend on single elements, or on the order of a sum.
+        let reduces_on_devices = is_reducing && matches!(request.form, DumpForm::Native(_));
         let purpose = name_of(request.plan.purpose);
         let asked = AskedNames::new(&request.plan);
         let session = dump
@@ -441,7 +490,12 @@ impl TorchSession {
             lender,
             session.pool(),
             executions,
-            (is_reducing, !dump.is_acl()),
+            (
+                is_reducing,
+                reduces_on_devices,
+                purpose == "overflow",
+                !dump.is_acl(),
+            ),
             options.queue_bytes_max,
             asked,
         );
@@ -495,11 +549,25 @@ fn model_id(name: String, load: u32, device: u32) -> ModelId {
     }
 }
 
-fn options(queue_bytes_max: Option<u64>, n_writers: Option<usize>) -> SessionOptions {
+/// # Errors
+/// `ValueError` for a word that is none of those allowed.
+fn options(
+    queue_bytes_max: Option<u64>,
+    n_writers: Option<usize>,
+    when_behind: &str,
+) -> PyResult<SessionOptions> {
     let usual = SessionOptions::default();
-    SessionOptions {
+    Ok(SessionOptions {
         queue_bytes_max: queue_bytes_max.unwrap_or(usual.queue_bytes_max),
         n_writers: n_writers.unwrap_or(usual.n_writers).max(1),
+        when_behind: match when_behind {
+            "wait" => WhenBehind::Wait,
+            "drop" => WhenBehind::Drop,
+            _ => {
+                let text = format!("when_behind `{when_behind}` is neither `wait` nor `drop`");
+                return Err(PyValueError::new_err(text));
+            }
+        },
         ..usual
-    }
+    })
 }

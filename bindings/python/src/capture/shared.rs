@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use opscope_capture::Pool;
 use pyo3::prelude::*;
 
+use super::device::{DeviceLink, ShownRecord};
 use super::executions::ExecutionLog;
 use super::fork::ForkGeneration;
 use super::memory::TensorLender;
@@ -22,8 +23,14 @@ pub(super) struct TorchSessionState {
     pub(super) executions: ExecutionLog,
     /// A function of Python's that knows tensors of other kinds than those in the CPU's memory.
     pub(super) forms: Option<Py<PyAny>>,
+    /// The way to values of devices.
+    pub(super) devices: Option<DeviceLink>,
     /// Whether the sink takes numbers only, at once, so that nothing outlives the operator.
     pub(super) is_reducing: bool,
+    /// Whether it makes do with numbers that a device can compute.
+    pub(super) reduces_on_devices: bool,
+    /// Whether only operators that overflow are wanted, which numbers of a device tell apart.
+    pub(super) is_sifting: bool,
     /// Whether the sink writes a tensor that several operators have several times, so that it pays
     /// to tell it which ones are the same.
     pub(super) has_identities: bool,
@@ -53,10 +60,10 @@ struct SessionNotes {
 
 impl TorchSessionState {
     pub(super) fn new(
-        (lender, forms): (TensorLender, Option<Py<PyAny>>),
+        (lender, forms, devices): (TensorLender, Option<Py<PyAny>>, Option<Py<PyAny>>),
         pool: Arc<Pool>,
         executions: ExecutionLog,
-        (is_reducing, has_identities): (bool, bool),
+        (is_reducing, reduces_on_devices, is_sifting, has_identities): (bool, bool, bool, bool),
         queue_bytes_max: u64,
         asked: AskedNames,
     ) -> TorchSessionState {
@@ -66,7 +73,10 @@ impl TorchSessionState {
             released: Arc::default(),
             executions,
             forms,
+            devices: devices.map(DeviceLink::new),
             is_reducing,
+            reduces_on_devices,
+            is_sifting,
             has_identities,
             queue_bytes_max,
             n_graphs: AtomicU64::new(0),
@@ -98,6 +108,14 @@ impl TorchSessionState {
 
     pub(super) fn end(&self) {
         self.is_finished.store(true, Ordering::Relaxed);
+    }
+
+    /// Hands over an operator with its values, behind those before it.
+    pub(super) fn submit(&self, py: Python<'_>, record: ShownRecord) {
+        match &self.devices {
+            Some(link) => link.submit(py, self, record),
+            None => record.submit(py, self),
+        }
     }
 
     pub(super) fn note_unseen(&self, reason: &UnseenReason) {

@@ -5,14 +5,15 @@ use std::sync::atomic::Ordering;
 
 use opscope_capture::Tap;
 use opscope_tensor::{
-    DType, Layout, SharedBytes, Tensor, TensorIdentity, TensorMemo, TensorObserver, TensorView,
-    dense_copy,
+    DType, DeviceElements, Layout, SharedBytes, Tensor, TensorIdentity, TensorMemo, TensorObserver,
+    TensorView, dense_copy,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use super::description::Stability;
-use super::memory::LentTensor;
+use super::device::DeviceWork;
+use super::memory::{LentTensor, TensorMemory};
 use super::reason::UnseenReason;
 use super::shared::TorchSessionState;
 use super::shown::ShownValue;
@@ -37,6 +38,8 @@ pub(super) struct KnownNumbers {
     place: (usize, usize),
     dtype: DType,
     memo: Arc<TensorMemo>,
+    /// The elements, where a device is to compute the numbers.
+    elements: Option<Arc<DeviceElements>>,
     /// Whether the elements were looked at in row-major order. Numbers of elements in another order
     /// are only kept where the order makes no difference.
     is_row_major: bool,
@@ -47,6 +50,8 @@ pub(super) struct NumberTaker<'a> {
     pub(super) tap: Option<&'a Tap>,
     /// Of the values that the operator has read.
     pub(super) known: &'a [&'a KnownNumbers],
+    /// Whether what a device holds may come later.
+    pub(super) may_wait: bool,
 }
 
 /// Tensors that stand for another one: what each of them is, the tensor, and whether nobody else
@@ -54,7 +59,7 @@ pub(super) struct NumberTaker<'a> {
 type Parts<'py> = Vec<(String, Bound<'py, PyAny>, bool)>;
 
 impl TorchSessionState {
-    /// Returns the tensors that a value is made of.
+    /// Returns the tensors that a value is made of, at once, wherever they are.
     ///
     /// # Errors
     /// The reason why nothing can be shown.
@@ -64,7 +69,12 @@ impl TorchSessionState {
         object: &Bound<'_, PyAny>,
         tap: Option<&Tap>,
     ) -> Result<ShownValue, UnseenReason> {
-        let (shown, _) = self.show_knowing(stability, object, &NumberTaker { tap, known: &[] })?;
+        let eye = NumberTaker {
+            tap,
+            known: &[],
+            may_wait: false,
+        };
+        let (shown, _) = self.show_knowing(stability, object, &eye)?;
         Ok(shown)
     }
 
@@ -77,6 +87,7 @@ impl TorchSessionState {
     ) -> Result<(ShownValue, Option<KnownNumbers>), UnseenReason> {
         match self.take(stability, object, eye) {
             Ok((tensor, known)) => Ok((ShownValue::Whole(tensor), known)),
+            Err(reason @ UnseenReason::Refused(_)) => Err(reason),
             Err(reason) => Ok((self.show_parts(object, reason, eye.tap)?, None)),
         }
     }
@@ -114,7 +125,14 @@ impl TorchSessionState {
             } else {
                 Stability::Operator
             };
-            let (tensor, _) = self.take(stability, &part, &NumberTaker { tap, known: &[] })?;
+            // Parts are in the host's memory, whatever the tensor is in.
+            let lent = self.lender.look_on_host(&part)?;
+            let eye = NumberTaker {
+                tap,
+                known: &[],
+                may_wait: false,
+            };
+            let (tensor, _) = self.take_lent(stability, &lent, &eye)?;
             shown.push((name, tensor));
         }
         if is_copied {
@@ -138,8 +156,45 @@ impl TorchSessionState {
         object: &Bound<'_, PyAny>,
         eye: &NumberTaker<'_>,
     ) -> Result<(Tensor, Option<KnownNumbers>), UnseenReason> {
-        let py = object.py();
-        let lent = self.lender.look(object)?;
+        match self.lender.look(object) {
+            Ok(lent) => self.take_lent(stability, &lent, eye),
+            Err(UnseenReason::Device) => self.take_from_device(stability, object, eye),
+            Err(reason) => Err(reason),
+        }
+    }
+
+    /// Has a device compute numbers, or copy the elements; what comes of it is there later.
+    fn take_from_device(
+        &self,
+        stability: Stability,
+        object: &Bound<'_, PyAny>,
+        eye: &NumberTaker<'_>,
+    ) -> Result<(Tensor, Option<KnownNumbers>), UnseenReason> {
+        let Some(link) = self.devices.as_ref().filter(|_| eye.may_wait) else {
+            return Err(UnseenReason::Device);
+        };
+        let memory = self.lender.look_on_device(object);
+        let memory = memory.map_err(|_| UnseenReason::Device)?;
+        let is_steady = stability != Stability::Operator;
+        let may_recall = is_steady && self.reduces_on_devices && memory.strides.is_none();
+        let mut known = eye.known.iter().filter(|_| may_recall);
+        if let Some(known) = known.find(|known| known.is_of(&memory)) {
+            return Ok((known.awaited(&memory)?, Some(known.again())));
+        }
+        let is_held = stability == Stability::Held;
+        let (tensor, work) = link.request(self, object, &memory, is_held)?;
+        let may_recall = may_recall && work == DeviceWork::Numbers;
+        let known = may_recall.then(|| KnownNumbers::new(&memory, &tensor));
+        Ok((tensor, known))
+    }
+
+    fn take_lent(
+        &self,
+        stability: Stability,
+        lent: &LentTensor<'_, '_>,
+        eye: &NumberTaker<'_>,
+    ) -> Result<(Tensor, Option<KnownNumbers>), UnseenReason> {
+        let py = lent.py();
         let mut memo = None;
         if self.is_reducing && (lent.strides.is_none() || lent.is_permuted()) {
             // Numbers are taken here and now: the memory is in a cache, torch gets it back at once,
@@ -148,14 +203,14 @@ impl TorchSessionState {
             let found = eye
                 .known
                 .iter()
-                .find(|known| is_steady && known.is_of(&lent));
+                .find(|known| is_steady && known.is_of(lent));
             if let Some(known) = found {
-                return Ok((known.tensor(&lent)?, Some(known.again())));
+                return Ok((known.tensor(lent)?, Some(known.again())));
             }
-            match eye.tap.map(|tap| numbers(py, &lent, tap)).transpose()? {
+            match eye.tap.map(|tap| numbers(py, lent, tap)).transpose()? {
                 // Of elements in another order it could not be said which one is not finite.
                 Some((numbers, true)) if lent.strides.is_none() || !numbers.non_finite().any() => {
-                    let known = is_steady.then(|| KnownNumbers::new(&lent, &numbers));
+                    let known = is_steady.then(|| KnownNumbers::new(lent, &numbers));
                     return Ok((numbers, known));
                 }
                 // Numbers of elements in another order do not hold in row-major order.
@@ -164,7 +219,7 @@ impl TorchSessionState {
             }
         }
         let (bytes, identity) = match &lent.strides {
-            Some(strides) => self.shared_bytes(self.gather(py, &lent, strides)?),
+            Some(strides) => self.shared_bytes(self.gather(py, lent, strides)?),
             // A reference serves as well as a copy here, because nobody writes to the memory.
             None if stability == Stability::Held => self.shared_bytes(lent.hold(&self.released)),
             None => {
@@ -249,8 +304,9 @@ fn numbers(
 }
 
 impl KnownNumbers {
-    fn new(lent: &LentTensor<'_, '_>, numbers: &Tensor) -> KnownNumbers {
+    fn new(lent: &TensorMemory, numbers: &Tensor) -> KnownNumbers {
         KnownNumbers {
+            elements: numbers.device_elements().cloned(),
             place: lent.place(),
             dtype: numbers.dtype(),
             memo: numbers.memo().clone(),
@@ -261,6 +317,7 @@ impl KnownNumbers {
     fn again(&self) -> KnownNumbers {
         KnownNumbers {
             memo: self.memo.clone(),
+            elements: self.elements.clone(),
             ..*self
         }
     }
@@ -268,10 +325,18 @@ impl KnownNumbers {
     /// Whether it holds for these elements: an operator has read them at this place, so they have
     /// been there since, and nobody writes to them. What was found in row-major order need not hold
     /// in another one: averages are taken element after element.
-    fn is_of(&self, lent: &LentTensor<'_, '_>) -> bool {
+    fn is_of(&self, lent: &TensorMemory) -> bool {
         let dtype = lent.unpacked().map(|(dtype, _)| dtype);
         let is_same_order = lent.strides.is_none() || !self.is_row_major;
         is_same_order && self.place == lent.place() && dtype.is_ok_and(|dtype| dtype == self.dtype)
+    }
+
+    /// The tensor in `memory` of a device, which has computed its numbers already, or is at it.
+    fn awaited(&self, memory: &TensorMemory) -> Result<Tensor, UnseenReason> {
+        let (dtype, shape) = memory.unpacked()?;
+        let elements = self.elements.clone().ok_or(UnseenReason::Device)?;
+        let tensor = Tensor::on_device(dtype, shape, elements).map_err(|_| UnseenReason::Shape)?;
+        Ok(tensor.with_memo(self.memo.clone()))
     }
 
     fn tensor(&self, lent: &LentTensor<'_, '_>) -> Result<Tensor, UnseenReason> {

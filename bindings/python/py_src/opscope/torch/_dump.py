@@ -16,6 +16,8 @@ from .._native.capture import Eager, Graph, Session, Watch
 from .._warning import warn as warn_outside
 from .._world import rank_name, world
 from . import _fork, _forms, _names, _ranks
+from ._device.adapter import is_host_claimed
+from ._device.queue import DeviceQueue
 from ._findings import Findings
 from ._graph import Described
 from ._plan import Config, acl_json_text, mindspore_text, purpose
@@ -176,6 +178,9 @@ class Dump:
         plan = self.plan
         how = {"queue_bytes_max": self.config.queue_bytes_max, "n_writers": self.config.n_writers}
         how["forms"] = _forms.parts
+        how["devices"] = DeviceQueue(self.config.device_bytes_max, self.config.when_behind)
+        how["is_host_claimed"] = is_host_claimed()
+        how["when_behind"] = self.config.when_behind
         of, times = world(), _ranks.times(self.path, self.accepted_at)
         plain_types = [torch.Tensor, torch.nn.Parameter]
         if (text := acl_json_text(plan)) is not None:

@@ -384,7 +384,7 @@ def eager(
     belong to no model; an `acl.json` says which itself. `trace=False` does without modules and lines of source.
     """
     of_plan, of_config = ({field.name for field in fields(kind)} for kind in (DumpPlan, Config))
-    of_config &= {"queue_bytes_max", "n_writers"}
+    of_config &= {"queue_bytes_max", "n_writers", "device_bytes_max", "when_behind"}
     if unknown := sorted(set(options) - of_plan - of_config):
         known = sorted({"path", "steps", "layers", "layout", "trace", "hooks"} | of_plan | of_config)
         raise ValueError(f"there is no option `{unknown[0]}`; there are {', '.join(known)}")

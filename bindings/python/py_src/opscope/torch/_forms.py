@@ -9,6 +9,8 @@ from typing import Union
 
 import torch
 
+from ._device.adapter import is_capturing
+
 # The tensors that make up a tensor: for each part its name, the part, and whether nobody else has its memory. The name
 # of a tensor that stands for the whole is empty.
 Parts = list[tuple[str, torch.Tensor, bool]]
@@ -54,6 +56,9 @@ def parts(tensor: torch.Tensor, reason: str) -> Answer:
 
 def _copied(tensor: torch.Tensor) -> Answer:
     """Waits for the operator: torch copies on the stream that it runs on."""
+    if is_capturing(tensor.device.type):
+        # A copy would end the recording with an error.
+        return "recorded for a CUDA graph"
     # Torch resolves these while it copies, on some devices.
     host = tensor.detach().to("cpu").resolve_conj().resolve_neg()
     if is_plain(host):

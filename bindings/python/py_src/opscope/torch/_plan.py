@@ -19,6 +19,7 @@ MODES = ("input", "output", "all")
 DATA = ("tensor", "stats", "table")
 FORMS = ("native", "acl")
 STAGES = ("original", "optimized")
+WHEN_BEHIND = ("wait", "drop")
 EXCEPTION = ("brief", "norm", "detail")
 
 
@@ -30,6 +31,10 @@ class Config:
     queue_bytes_max: int | None = None
     # Number of threads that write; `None` leaves it to the core.
     n_writers: int | None = None
+    # Most bytes of the host's memory for copies from devices; `None` is 256 MiB.
+    device_bytes_max: int | None = None
+    # Whether the program waits (`wait`) while these limits are reached, or loses tensors (`drop`), which are counted.
+    when_behind: str = "wait"
     # Name of a graph's directory, inside the one named after the graph: the graph's number, or 1 for all.
     model_id: str = "graph"
     # Most bytes of values that are watched at once; the oldest ones are given up beyond.
@@ -170,6 +175,8 @@ def check_config(config: Config) -> None:
     """Raises what is wrong with how a plan is to be carried out."""
     _options.whole("queue_bytes_max", config.queue_bytes_max, 1, is_optional=True)
     _options.whole("n_writers", config.n_writers, 1, is_optional=True)
+    _options.whole("device_bytes_max", config.device_bytes_max, 1, is_optional=True)
+    _options.word("when_behind", config.when_behind, WHEN_BEHIND)
     _options.whole("watch_bytes_max", config.watch_bytes_max, 1)
     _options.boolean("keep_inference_input_mutations", config.keep_inference_input_mutations)
     _options.mapping("decompositions", config.decompositions)

@@ -11,8 +11,10 @@ use pyo3::prelude::*;
 use super::inner::EagerState;
 use super::lock::lock;
 use super::values::{ElementPlace, Pin, TensorSighting, ValueContent};
-use crate::capture::memory::LentTensor;
+use crate::capture::device::DeviceWork;
+use crate::capture::memory::{LentTensor, TensorMemory};
 use crate::capture::reason::UnseenReason;
+use crate::capture::shown::ShownValue;
 use crate::capture::take::detached;
 
 /// The subclass of tensors that are spread over processes, and where it keeps this process's part.
@@ -37,21 +39,26 @@ impl EagerState {
         object: &Bound<'py, PyAny>,
     ) -> Result<ReadableTensor<'py>, UnseenReason> {
         let lent = match self.shared.lender.look(object) {
-            Ok(lent) => lent,
+            Ok(lent) => lent.into_memory(),
+            // It can be recognised wherever it is.
+            Err(UnseenReason::Device) => {
+                let found = self.shared.lender.look_on_device(object);
+                found.map_err(|_| UnseenReason::Device)?
+            }
             Err(UnseenReason::Type(name)) if name == SPREAD.0 => {
                 let part = object
                     .getattr(SPREAD.1)
                     .map_err(|_| UnseenReason::Type(name))?;
                 let part = awaited(&part)?.unwrap_or(part);
                 // A part that is not plain itself ends here; the call below would go down for ever.
-                self.shared.lender.look(&part)?;
+                self.describe(&part)?;
                 let mut looked = self.look(&part)?;
                 looked.placement = self.placements.find(object);
                 return Ok(looked);
             }
             Err(reason) => match awaited(object)? {
                 Some(result) => {
-                    self.shared.lender.look(&result)?;
+                    self.describe(&result)?;
                     return self.look(&result);
                 }
                 None => return Err(reason),
@@ -63,7 +70,7 @@ impl EagerState {
         }
         // In doubt torch resolves it, which gives the same tensor if there is nothing to resolve.
         let is_lazy = is_lazy(object, lent.dtype).unwrap_or(true);
-        let LentTensor {
+        let TensorMemory {
             address,
             dtype,
             shape,
@@ -83,6 +90,16 @@ impl EagerState {
             placement: None,
             is_lazy,
         })
+    }
+
+    /// Whether a tensor is a plain one, or why nothing is known of it.
+    fn describe(&self, object: &Bound<'_, PyAny>) -> Result<(), UnseenReason> {
+        let lender = &self.shared.lender;
+        match lender.look(object) {
+            Ok(_) => Ok(()),
+            Err(UnseenReason::Device) => lender.look_on_device(object).map(|_| ()),
+            Err(reason) => Err(reason),
+        }
     }
 
     /// Keeps the address of torch's object for a tensor's memory, unless that is done.
@@ -115,7 +132,11 @@ impl EagerState {
         subject: &Bound<'_, PyAny>,
     ) -> Result<(Tensor, ValueContent), UnseenReason> {
         let py = subject.py();
-        let lent = self.shared.lender.look(subject)?;
+        let lent = match self.shared.lender.look(subject) {
+            Ok(lent) => lent,
+            Err(UnseenReason::Device) => return self.read_device(tap, subject),
+            Err(reason) => return Err(reason),
+        };
         let dense = match &lent.strides {
             Some(strides) => Some(self.gather(py, &lent, strides)?),
             None => None,
@@ -149,9 +170,53 @@ impl EagerState {
         };
         // Only writers keep the copy: what is remembered must not add to what the queue may hold.
         let weak = Arc::downgrade(&bytes);
-        let tensor = Tensor::new(lent.dtype, lent.shape, bytes).map_err(|_| UnseenReason::Shape)?;
+        let tensor =
+            Tensor::new(lent.dtype, lent.shape.clone(), bytes).map_err(|_| UnseenReason::Shape)?;
         let content = ValueContent::Copy(weak, tensor.memo().clone());
         Ok((tensor, content))
+    }
+
+    /// Numbers or elements of a tensor of a device, which come later where torch does not have to
+    /// copy it itself.
+    fn read_device(
+        &self,
+        tap: &Tap,
+        subject: &Bound<'_, PyAny>,
+    ) -> Result<(Tensor, ValueContent), UnseenReason> {
+        let shared = &self.shared;
+        let memory = shared.lender.look_on_device(subject);
+        let memory = memory.map_err(|_| UnseenReason::Device)?;
+        let asked = match &shared.devices {
+            // A program may write to its tensors at any time.
+            Some(link) => link.request(shared, subject, &memory, false),
+            None => Err(UnseenReason::Device),
+        };
+        match asked {
+            Ok((tensor, work)) => {
+                let content = match tensor.device_elements() {
+                    // Elements would stay in memory for nothing.
+                    Some(elements) if work == DeviceWork::Copy => {
+                        let memo = tensor.memo().clone();
+                        ValueContent::DeviceCopy(Arc::downgrade(elements), memo)
+                    }
+                    _ => ValueContent::Numbers(tensor.clone()),
+                };
+                Ok((tensor, content))
+            }
+            Err(UnseenReason::Device) => {
+                match shared.show_parts(subject, UnseenReason::Device, Some(tap))? {
+                    ShownValue::Whole(tensor) if tensor.has_elements() => {
+                        Ok((tensor, ValueContent::None))
+                    }
+                    ShownValue::Whole(tensor) => {
+                        let content = ValueContent::Numbers(tensor.clone());
+                        Ok((tensor, content))
+                    }
+                    ShownValue::Parts(_) => Err(UnseenReason::Device),
+                }
+            }
+            Err(reason) => Err(reason),
+        }
     }
 
     /// The elements side by side.
@@ -185,9 +250,19 @@ impl EagerState {
                 let tensor = Tensor::new(place.dtype, place.shape.clone(), bytes).ok()?;
                 Some(tensor.with_memo(memo.clone()))
             }
+            ValueContent::DeviceCopy(elements, memo) => {
+                let (dtype, shape) = (place.dtype, place.shape.clone());
+                let tensor = Tensor::on_device(dtype, shape, elements.upgrade()?).ok()?;
+                Some(tensor.with_memo(memo.clone()))
+            }
             ValueContent::Numbers(tensor) if *tensor.shape() == place.shape => Some(tensor.clone()),
             // These are the same elements with other extents: the numbers hold, the shape does not.
             ValueContent::Numbers(tensor) => {
+                if let Some(elements) = tensor.device_elements() {
+                    let (dtype, shape) = (place.dtype, place.shape.clone());
+                    let other = Tensor::on_device(dtype, shape, elements.clone()).ok()?;
+                    return Some(other.with_memo(tensor.memo().clone()));
+                }
                 let lent = self.shared.lender.look(&looked.subject).ok()?;
                 let view = TensorView {
                     dtype: lent.dtype,

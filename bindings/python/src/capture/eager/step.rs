@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use opscope_capture::{Probe, Tap};
+use opscope_capture::Tap;
 use opscope_tensor::Tensor;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -21,12 +21,12 @@ use super::look::ReadableTensor;
 use super::names::NameCounter;
 use super::noted::{CallOutput, EagerStepNotes, described};
 use super::values::{Pin, TensorName, ValueContent};
+use crate::capture::device::ShownRecord;
 use crate::capture::parallel::collective;
 use crate::capture::reason::UnseenReason;
 use crate::capture::session::TorchSession;
 use crate::capture::shared::tidy;
 use crate::capture::shown::ShownValue;
-use crate::capture::take::detached;
 
 /// Results in lists in lists are not gone into further.
 const N_LEVELS_MAX: usize = 16;
@@ -200,6 +200,9 @@ impl EagerStep {
                     step.tap.fail_step(error);
                 }
             }
+            if let Some(link) = &step.inner.shared.devices {
+                link.flush(py, &step.inner.shared);
+            }
             let noted = std::mem::take(&mut *lock(&step.noted));
             if step.tap.is_active() && !noted.operators.is_empty() {
                 let number = step.number;
@@ -224,7 +227,11 @@ impl EagerStep {
         if self.inner.shared.is_past() {
             return None;
         }
-        match catch_unwind(AssertUnwindSafe(|| work(self))) {
+        let result = catch_unwind(AssertUnwindSafe(|| work(self)));
+        if let Some(link) = &self.inner.shared.devices {
+            link.pass_interrupt_on(&self.inner.shared);
+        }
+        match result {
             Ok(Ok(value)) => return Some(value),
             Ok(Err(error)) => self.inner.shared.note_fault(|| error.to_string()),
             Err(_) => self.inner.shared.note_fault(|| "a tap panicked".to_owned()),
@@ -637,27 +644,21 @@ impl EagerStep {
         let Some(kept) = self.inner.chooser.kept(&operator) else {
             return;
         };
-        let Some(mut probe) = self.tap.open_kept(&operator, &kept) else {
+        let Some(probe) = self.tap.open_kept(&operator, &kept) else {
             return;
         };
-        let mut n_bytes = 0;
-        for (position, input) in inputs.into_iter().enumerate() {
-            if let Some(tensor) = input.tensor {
-                n_bytes += tensor.n_bytes();
-                probe.input(position, tensor);
-            }
-        }
-        for (position, output) in outputs.into_iter().enumerate() {
-            if let Some(tensor) = output.tensor {
-                n_bytes += tensor.n_bytes();
-                probe.output(position, tensor);
-            }
-        }
-        // Numbers wait for nothing. A full queue may let this thread wait.
-        if self.inner.shared.is_reducing {
-            n_bytes = 0;
-        }
-        detached(py, n_bytes, || Probe::submit(probe));
+        let inputs = inputs.into_iter().enumerate();
+        let outputs = outputs.into_iter().enumerate();
+        let record = ShownRecord {
+            probe,
+            inputs: inputs
+                .filter_map(|(i, one)| Some((i, one.tensor?)))
+                .collect(),
+            outputs: outputs
+                .filter_map(|(i, one)| Some((i, one.tensor?)))
+                .collect(),
+        };
+        self.inner.shared.submit(py, record);
     }
 
     fn fail(&self, begun: PendingOperator, reason: &str) {
@@ -673,13 +674,16 @@ impl EagerStep {
         let Some(kept) = kept.filter(|_| is_selected) else {
             return;
         };
-        if let Some(mut probe) = self.tap.open_kept(&operator, &kept) {
-            for (position, input) in inputs.into_iter().enumerate() {
-                if let Some(tensor) = input.tensor {
-                    probe.input(position, tensor);
-                }
-            }
-            probe.fail(reason);
+        if let Some(probe) = self.tap.open_kept(&operator, &kept) {
+            let inputs = inputs.into_iter().enumerate();
+            let record = ShownRecord {
+                probe,
+                inputs: inputs
+                    .filter_map(|(i, one)| Some((i, one.tensor?)))
+                    .collect(),
+                outputs: Vec::new(),
+            };
+            record.fail(reason);
         }
     }
 }

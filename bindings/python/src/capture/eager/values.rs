@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use opscope_tensor::{DType, Shape, Tensor, TensorMemo};
+use opscope_tensor::{DType, DeviceElements, Shape, Tensor, TensorMemo};
 use pyo3::prelude::*;
 
 use crate::capture::reason::UnseenReason;
@@ -56,6 +56,8 @@ pub(super) enum ValueContent {
     Numbers(Tensor),
     /// A copy, as long as a writer has it.
     Copy(Weak<dyn AsRef<[u8]> + Send + Sync>, Arc<TensorMemo>),
+    /// A copy that a device makes, as long as a record waits for it.
+    DeviceCopy(Weak<DeviceElements>, Arc<TensorMemo>),
 }
 
 /// Keeps the address of torch's object; `None` if that is done already.

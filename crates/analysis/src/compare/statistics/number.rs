@@ -21,6 +21,14 @@ impl RoundedNumber {
         }
     }
 
+    /// The same number, known to within `tolerance` only.
+    pub(super) fn within(self, tolerance: f64) -> RoundedNumber {
+        RoundedNumber {
+            tolerance: self.tolerance.max(tolerance),
+            ..self
+        }
+    }
+
     /// A printed number; a whole one of which no digit was cut is exact if it is a count or an
     /// integer.
     pub(super) fn printed(text: &str, is_integer: bool) -> Option<RoundedNumber> {

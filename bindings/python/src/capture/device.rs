@@ -1,0 +1,622 @@
+//! Values on devices, and records that wait for what comes of them.
+//!
+//! Python's queue has a device compute numbers, or copy elements, beside the program. Each value
+//! has a ticket until then, and a record with such a value waits here, behind those before it.
+//! Nobody waits for a device but the end of a session, and a program whose dump has used up its
+//! memory.
+
+use std::collections::{HashMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+
+use opscope_capture::{Pool, Probe, Tap};
+use opscope_tensor::{DeviceArrival, DeviceElements, DeviceRow, SharedBytes, Tensor, TensorMemo};
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
+
+use super::memory::{TensorLender, TensorMemory};
+use super::reason::UnseenReason;
+use super::release::ReleaseQueue;
+use super::shared::TorchSessionState;
+use super::take::detached;
+use super::taps::Home;
+
+/// Records that may wait; the program waits for the oldest beyond.
+const N_WAITING_MAX: usize = 1 << 16;
+
+/// A session's way to devices.
+pub(super) struct DeviceLink {
+    /// Python's queue.
+    queue: Py<PyAny>,
+    /// Whether it was asked for anything so far.
+    is_used: AtomicBool,
+    tickets: Mutex<HashMap<u64, DeviceTicket>>,
+    waiting: Mutex<VecDeque<WaitingWork>>,
+    /// Whether Ctrl-C came while the dump was at work.
+    is_interrupted: AtomicBool,
+    /// Held by whoever moves records on, so that they keep their order.
+    turn: Mutex<()>,
+    /// Values of which a device has computed numbers, and those that were copied to the host.
+    pub(super) n_reduced: AtomicU64,
+    pub(super) n_copied: AtomicU64,
+}
+
+/// A value that a device is at.
+struct DeviceTicket {
+    elements: Arc<DeviceElements>,
+    memo: Arc<TensorMemo>,
+    n_elements: usize,
+    n_bytes: usize,
+}
+
+/// Work that waits for values of devices.
+enum WaitingWork {
+    Record(ShownRecord),
+    /// The end of a step whose records wait.
+    StepEnd(Tap, Home),
+}
+
+/// An operator that was shown, and its values.
+pub(super) struct ShownRecord {
+    pub(super) probe: Probe,
+    pub(super) inputs: Vec<(usize, Tensor)>,
+    pub(super) outputs: Vec<(usize, Tensor)>,
+}
+
+/// A device's work on a value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum DeviceWork {
+    Numbers,
+    Copy,
+}
+
+/// How long to wait for a device.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Patience {
+    None,
+    /// Until the oldest value is there.
+    Oldest,
+    /// Until all are.
+    All,
+}
+
+/// An answer to tickets: `rows`, `copy` or `lost`; the tickets; the tensor that holds their
+/// numbers, or the elements; the object that has the memory; whether that is scarce.
+type Completion<'py> = (
+    String,
+    Vec<u64>,
+    Option<Bound<'py, PyAny>>,
+    Option<Bound<'py, PyAny>>,
+    bool,
+);
+
+/// Python's answer to a request for a value.
+#[derive(FromPyObject)]
+enum QueueAnswer {
+    /// A ticket: of numbers above 0, of a copy below. 0 says that there is no room now.
+    Ticket(i64),
+    /// Why the value is not looked at.
+    Refusal(String),
+    /// A ticket of numbers, with an object to get the elements by.
+    Kept(i64, Py<PyAny>),
+}
+
+/// A value on a device whose elements can still be had.
+struct KeptValue {
+    /// `None` only while it is dropped.
+    object: Option<Py<PyAny>>,
+    released: Arc<ReleaseQueue>,
+}
+
+impl Drop for KeptValue {
+    fn drop(&mut self) {
+        // This may be a writer's thread, which must not wait for the interpreter.
+        if let Some(object) = self.object.take() {
+            self.released.push(object);
+        }
+    }
+}
+
+impl ShownRecord {
+    fn tensors(&self) -> impl Iterator<Item = &Tensor> {
+        let slots = self.inputs.iter().chain(&self.outputs);
+        slots.map(|(_, tensor)| tensor)
+    }
+
+    fn has_device_values(&self) -> bool {
+        self.tensors()
+            .any(|tensor| tensor.device_elements().is_some())
+    }
+
+    fn n_bytes(&self) -> usize {
+        self.tensors().map(Tensor::n_bytes).sum()
+    }
+
+    /// Whether the numbers of a device say that no operator has overflowed: every result is of
+    /// floats, and finite.
+    fn is_clear(&self) -> bool {
+        let is_finite = |tensor: &Tensor| {
+            let elements = tensor.device_elements();
+            let arrival = elements.and_then(|elements| elements.arrival());
+            matches!(arrival, Some(DeviceArrival::Numbers))
+                && tensor.dtype().parts().0.is_float()
+                && !tensor.non_finite().any()
+        };
+        !self.outputs.is_empty() && self.outputs.iter().all(|(_, tensor)| is_finite(tensor))
+    }
+
+    /// Asks for the elements of values of which there are numbers alone. Whether any will come.
+    fn fetch(&mut self, py: Python<'_>, link: &DeviceLink, shared: &TorchSessionState) -> bool {
+        let mut has_asked = false;
+        for (_, tensor) in self.inputs.iter_mut().chain(&mut self.outputs) {
+            let elements = tensor.device_elements();
+            let arrival = elements.and_then(|elements| elements.arrival());
+            if let Some(DeviceArrival::Numbers) = arrival {
+                *tensor = link.fetch(py, shared, tensor);
+                has_asked |= tensor.is_awaited();
+            }
+        }
+        has_asked
+    }
+
+    /// Says that the operator failed; what it read is shown as far as it is there.
+    pub(super) fn fail(mut self, reason: &str) {
+        for (position, tensor) in self.inputs {
+            if let Ok(tensor) = tensor.arrived() {
+                self.probe.input(position, tensor);
+            }
+        }
+        self.probe.fail(reason);
+    }
+
+    /// Shows what there is, and hands the record over.
+    pub(super) fn submit(mut self, py: Python<'_>, shared: &TorchSessionState) {
+        // Numbers wait for nothing. A full queue may let this thread wait.
+        let n_bytes = if shared.is_reducing {
+            self.n_bytes()
+        } else {
+            usize::MAX
+        };
+        for (position, tensor) in self.inputs {
+            match tensor.arrived() {
+                Ok(tensor) => self.probe.input(position, tensor),
+                Err(_) => shared.note_unseen(&UnseenReason::lost()),
+            }
+        }
+        for (position, tensor) in self.outputs {
+            match tensor.arrived() {
+                Ok(tensor) => self.probe.output(position, tensor),
+                Err(_) => shared.note_unseen(&UnseenReason::lost()),
+            }
+        }
+        let probe = self.probe;
+        detached(py, n_bytes, || Probe::submit(probe));
+    }
+}
+
+impl WaitingWork {
+    fn is_awaited(&self) -> bool {
+        match self {
+            WaitingWork::Record(record) => record.tensors().any(Tensor::is_awaited),
+            WaitingWork::StepEnd(..) => false,
+        }
+    }
+
+    fn carry_out(self, py: Python<'_>, shared: &TorchSessionState) {
+        match self {
+            WaitingWork::Record(record) => record.submit(py, shared),
+            WaitingWork::StepEnd(tap, home) => {
+                py.detach(|| tap.end_step());
+                home.put_back(tap);
+            }
+        }
+    }
+}
+
+impl DeviceLink {
+    pub(super) fn new(queue: Py<PyAny>) -> DeviceLink {
+        DeviceLink {
+            queue,
+            is_used: AtomicBool::new(false),
+            tickets: Mutex::default(),
+            waiting: Mutex::default(),
+            is_interrupted: AtomicBool::new(false),
+            turn: Mutex::default(),
+            n_reduced: AtomicU64::new(0),
+            n_copied: AtomicU64::new(0),
+        }
+    }
+
+    fn is_used(&self) -> bool {
+        self.is_used.load(Ordering::Relaxed)
+    }
+
+    /// Has a device compute numbers of a tensor, or copy it. `is_held` says that nobody writes to it
+    /// as long as anybody has it.
+    ///
+    /// # Errors
+    /// [`UnseenReason::Device`] for a tensor that torch has to copy itself; another reason if the
+    /// tensor is not to be looked at.
+    pub(super) fn request(
+        &self,
+        shared: &TorchSessionState,
+        object: &Bound<'_, PyAny>,
+        memory: &TensorMemory,
+        is_held: bool,
+    ) -> Result<(Tensor, DeviceWork), UnseenReason> {
+        let (dtype, shape) = memory.unpacked()?;
+        let elements = Arc::<DeviceElements>::default();
+        let tensor = Tensor::on_device(dtype, shape, elements.clone());
+        let tensor = tensor.map_err(|_| UnseenReason::Shape)?;
+        let (ticket, kept) = self.ticket(shared, object, is_held)?;
+        if let Some(kept) = kept {
+            let released = shared.released.clone();
+            tensor.observed().keep(|_| {
+                Some(KeptValue {
+                    object: Some(kept),
+                    released,
+                })
+            });
+        }
+        let (work, counter) = if ticket > 0 {
+            (DeviceWork::Numbers, &self.n_reduced)
+        } else {
+            (DeviceWork::Copy, &self.n_copied)
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+        self.is_used.store(true, Ordering::Relaxed);
+        self.expect(ticket, &tensor, elements);
+        Ok((tensor, work))
+    }
+
+    /// Remembers who has a ticket.
+    fn expect(&self, ticket: i64, tensor: &Tensor, elements: Arc<DeviceElements>) {
+        let waiting = DeviceTicket {
+            elements,
+            memo: tensor.memo().clone(),
+            n_elements: tensor.shape().n_elements(),
+            n_bytes: tensor.n_bytes(),
+        };
+        // Python tells of a ticket only when it is asked, which this thread has not done since.
+        lock(&self.tickets).insert(ticket.unsigned_abs(), waiting);
+    }
+
+    /// The elements of a value of which there are numbers, which come later; without those of one
+    /// that cannot be had any more.
+    fn fetch(&self, py: Python<'_>, shared: &TorchSessionState, tensor: &Tensor) -> Tensor {
+        let kept = tensor.observed().keep(|_| None::<KeptValue>);
+        let object = (*kept).as_ref().and_then(|kept| kept.object.as_ref());
+        let elements = Arc::<DeviceElements>::default();
+        let described = (tensor.dtype(), tensor.shape().clone());
+        let fetched = Tensor::on_device(described.0, described.1, elements.clone());
+        let fetched = fetched.map(|fetched| fetched.with_memo(tensor.memo().clone()));
+        let (Some(object), Ok(fetched)) = (object, fetched) else {
+            return tensor.clone();
+        };
+        let queue = self.queue.bind(py);
+        let question = || queue.call_method1(intern!(py, "fetch"), (object,));
+        // It is this thread's turn already.
+        let make_room = || self.receive(py, shared, Patience::Oldest);
+        match self.ask(py, shared, question, make_room) {
+            Ok((ticket, _)) => self.expect(ticket, &fetched, elements),
+            Err(reason) => {
+                shared.note_unseen(&reason);
+                elements.arrive(DeviceArrival::Lost);
+            }
+        }
+        fetched
+    }
+
+    fn ticket(
+        &self,
+        shared: &TorchSessionState,
+        object: &Bound<'_, PyAny>,
+        is_held: bool,
+    ) -> Result<(i64, Option<Py<PyAny>>), UnseenReason> {
+        let py = object.py();
+        let queue = self.queue.bind(py);
+        let question = || {
+            if shared.is_sifting {
+                return queue.call_method1(intern!(py, "take_flag"), (object, is_held));
+            }
+            let arguments = (object, shared.reduces_on_devices, is_held);
+            queue.call_method1(intern!(py, "take"), arguments)
+        };
+        let make_room = || self.advance(py, shared, Patience::Oldest);
+        self.ask(py, shared, question, make_room)
+    }
+
+    /// Asks for a value until there is room for it.
+    fn ask<'py>(
+        &self,
+        py: Python<'py>,
+        shared: &TorchSessionState,
+        question: impl Fn() -> PyResult<Bound<'py, PyAny>>,
+        make_room: impl Fn() -> bool,
+    ) -> Result<(i64, Option<Py<PyAny>>), UnseenReason> {
+        loop {
+            let answer = question();
+            let answer = answer.map_err(|error| self.fault(py, shared, &error))?;
+            if answer.is_none() {
+                return Err(UnseenReason::Device);
+            }
+            match answer.extract::<QueueAnswer>() {
+                Ok(QueueAnswer::Ticket(0)) => {
+                    // Each wait ends one copy, so the loop ends.
+                    if !make_room() {
+                        return Err(UnseenReason::behind());
+                    }
+                }
+                Ok(QueueAnswer::Ticket(ticket)) => return Ok((ticket, None)),
+                Ok(QueueAnswer::Kept(ticket, kept)) => return Ok((ticket, Some(kept))),
+                Ok(QueueAnswer::Refusal(reason)) => return Err(UnseenReason::Refused(reason)),
+                Err(error) => return Err(self.fault(py, shared, &error)),
+            }
+        }
+    }
+
+    /// Lets the program hear a Ctrl-C that came while the dump was at work: it runs again now.
+    pub(super) fn pass_interrupt_on(&self, shared: &TorchSessionState) {
+        if !self.is_interrupted.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        Python::attach(|py| {
+            let thread = py.import("_thread");
+            if let Err(error) = thread.and_then(|thread| thread.call_method0("interrupt_main")) {
+                shared.note_fault(|| error.to_string());
+            }
+        });
+    }
+
+    /// Remembers what went wrong in Python.
+    fn fault(&self, py: Python<'_>, shared: &TorchSessionState, error: &PyErr) -> UnseenReason {
+        if error.is_instance_of::<PyKeyboardInterrupt>(py) {
+            self.is_interrupted.store(true, Ordering::Relaxed);
+            return UnseenReason::Refused("interrupted".to_owned());
+        }
+        shared.note_fault(|| format!("values of a device: {error}"));
+        UnseenReason::Refused("device queue failed".to_owned())
+    }
+
+    /// Hands a record over, once its values and the records before it are there.
+    pub(super) fn submit(&self, py: Python<'_>, shared: &TorchSessionState, record: ShownRecord) {
+        let is_behind_others = self.is_used() && !lock(&self.waiting).is_empty();
+        if !is_behind_others && !record.has_device_values() {
+            return record.submit(py, shared);
+        }
+        let n_waiting = {
+            let mut waiting = lock(&self.waiting);
+            waiting.push_back(WaitingWork::Record(record));
+            waiting.len()
+        };
+        let patience = if n_waiting > N_WAITING_MAX {
+            Patience::Oldest
+        } else {
+            Patience::None
+        };
+        self.advance(py, shared, patience);
+    }
+
+    /// Ends a step behind its records; gives the tap back if nothing waits.
+    pub(super) fn end_step(&self, tap: Tap, home: &Home) -> Option<Tap> {
+        let mut waiting = lock(&self.waiting);
+        if waiting.is_empty() {
+            return Some(tap);
+        }
+        waiting.push_back(WaitingWork::StepEnd(tap, home.clone()));
+        None
+    }
+
+    /// Lets the device send what it has computed in a step.
+    pub(super) fn flush(&self, py: Python<'_>, shared: &TorchSessionState) {
+        if !self.is_used() {
+            return;
+        }
+        if let Err(error) = self.queue.bind(py).call_method0(intern!(py, "flush")) {
+            self.fault(py, shared, &error);
+        }
+        self.advance(py, shared, Patience::None);
+    }
+
+    /// Waits for everything, and lets go of the device.
+    pub(super) fn finish(&self, py: Python<'_>, shared: &TorchSessionState) {
+        if self.is_used() {
+            self.advance(py, shared, Patience::All);
+        }
+        if let Err(error) = self.queue.bind(py).call_method0(intern!(py, "close")) {
+            self.fault(py, shared, &error);
+        }
+    }
+
+    /// Takes what has come, and hands over the records that were waiting for it. Whether anything
+    /// has come, or may come soon.
+    fn advance(&self, py: Python<'_>, shared: &TorchSessionState, patience: Patience) -> bool {
+        let turn = match self.turn.try_lock() {
+            Ok(turn) => turn,
+            Err(TryLockError::Poisoned(turn)) => turn.into_inner(),
+            // Whoever is at it hands over this record as well, or the next call does.
+            Err(TryLockError::WouldBlock) if patience == Patience::None => return true,
+            Err(TryLockError::WouldBlock) => {
+                // The other one may need the interpreter.
+                let turn = self.turn.lock_py_attached(py);
+                turn.unwrap_or_else(PoisonError::into_inner)
+            }
+        };
+        let has_any = self.receive(py, shared, patience);
+        self.hand_over(py, shared);
+        if patience == Patience::All {
+            // Elements of operators that overflowed are asked for only then.
+            while !lock(&self.waiting).is_empty() && self.receive(py, shared, patience) {
+                self.hand_over(py, shared);
+            }
+            self.lose_all();
+            self.hand_over(py, shared);
+        }
+        drop(turn);
+        has_any
+    }
+
+    /// Takes what has come; whether anything has.
+    fn receive(&self, py: Python<'_>, shared: &TorchSessionState, patience: Patience) -> bool {
+        let name = match patience {
+            Patience::None => intern!(py, "poll"),
+            Patience::Oldest => intern!(py, "wait"),
+            Patience::All => intern!(py, "finish"),
+        };
+        let found = self.queue.bind(py).call_method0(name);
+        let found = found.and_then(|found| found.extract::<Vec<Completion<'_>>>());
+        match found {
+            Ok(completions) => {
+                let n = completions.len();
+                for completion in completions {
+                    self.complete(shared, &completion);
+                }
+                n > 0
+            }
+            Err(error) => {
+                if !error.is_instance_of::<PyKeyboardInterrupt>(py) {
+                    // What this failure has taken with it will never be told.
+                    self.lose_all();
+                }
+                self.fault(py, shared, &error);
+                false
+            }
+        }
+    }
+
+    /// Hands over the records at the front whose values are there.
+    fn hand_over(&self, py: Python<'_>, shared: &TorchSessionState) {
+        loop {
+            let work = {
+                let mut waiting = lock(&self.waiting);
+                match waiting.front() {
+                    Some(work) if !work.is_awaited() => waiting.pop_front(),
+                    _ => None,
+                }
+            };
+            let Some(work) = work else {
+                return;
+            };
+            let work = match work {
+                WaitingWork::Record(record) if shared.is_sifting && record.is_clear() => {
+                    // Nobody asks for the elements: it is over, and selected nothing.
+                    continue;
+                }
+                WaitingWork::Record(mut record) if shared.is_sifting => {
+                    let has_fetched = record.fetch(py, self, shared);
+                    let work = WaitingWork::Record(record);
+                    if has_fetched {
+                        lock(&self.waiting).push_front(work);
+                        continue;
+                    }
+                    work
+                }
+                work => work,
+            };
+            // One that fails must not keep those behind it.
+            let done = catch_unwind(AssertUnwindSafe(|| work.carry_out(py, shared)));
+            if done.is_err() {
+                shared.note_fault(|| "a record that waited panicked".to_owned());
+            }
+        }
+    }
+
+    fn complete(&self, shared: &TorchSessionState, completion: &Completion<'_>) {
+        let (kind, tickets, tensor, lease, is_scarce) = completion;
+        let known: Vec<Option<DeviceTicket>> = {
+            let mut all = lock(&self.tickets);
+            tickets.iter().map(|ticket| all.remove(ticket)).collect()
+        };
+        let known = known.into_iter();
+        match (kind.as_str(), tensor) {
+            ("rows", Some(tensor)) => complete_rows(&shared.lender, known, tensor),
+            ("copy", Some(tensor)) => {
+                for ticket in known.flatten() {
+                    let held = Copied {
+                        tensor,
+                        lease: lease.as_ref(),
+                        is_scarce: *is_scarce,
+                    };
+                    let bytes = held.bytes(&shared.lender, &shared.pool, &shared.released);
+                    ticket.elements.arrive(match bytes {
+                        Some(bytes) if (*bytes).as_ref().len() == ticket.n_bytes => {
+                            DeviceArrival::Elements(bytes)
+                        }
+                        _ => DeviceArrival::Lost,
+                    });
+                }
+            }
+            _ => known
+                .flatten()
+                .for_each(|ticket| ticket.elements.arrive(DeviceArrival::Lost)),
+        }
+    }
+
+    fn lose_all(&self) {
+        for (_, ticket) in lock(&self.tickets).drain() {
+            ticket.elements.arrive(DeviceArrival::Lost);
+        }
+    }
+}
+
+/// Fills memos with the rows in a tensor of the host's, one for each ticket.
+fn complete_rows(
+    lender: &TensorLender,
+    tickets: impl Iterator<Item = Option<DeviceTicket>>,
+    tensor: &Bound<'_, PyAny>,
+) {
+    let lent = lender.look_on_host(tensor).ok();
+    let bytes = lent.as_ref().map_or([].as_slice(), |lent| lent.bytes());
+    let (words, _) = bytes.as_chunks::<8>();
+    let mut rows = words.chunks_exact(DeviceRow::N_WORDS);
+    for ticket in tickets {
+        let row = rows.next();
+        let Some(ticket) = ticket else {
+            continue;
+        };
+        let words: Option<[u64; DeviceRow::N_WORDS]> =
+            row.map(|row| std::array::from_fn(|i| u64::from_ne_bytes(row[i])));
+        let row = words.map(|words| DeviceRow::from_words(&words));
+        match row.filter(|row| row.is_of(ticket.n_elements)) {
+            Some(row) => {
+                ticket.memo.note_row(&row);
+                ticket.elements.arrive(DeviceArrival::Numbers);
+            }
+            None => ticket.elements.arrive(DeviceArrival::Lost),
+        }
+    }
+}
+
+/// A copy in the host's memory, most often such that a device writes to without help.
+struct Copied<'a, 'py> {
+    tensor: &'a Bound<'py, PyAny>,
+    lease: Option<&'a Bound<'py, PyAny>>,
+    is_scarce: bool,
+}
+
+impl Copied<'_, '_> {
+    /// The memory itself, or a copy of it where it is needed for the next values.
+    fn bytes(
+        &self,
+        lender: &TensorLender,
+        pool: &Arc<Pool>,
+        released: &Arc<ReleaseQueue>,
+    ) -> Option<SharedBytes> {
+        let lent = lender.look_on_host(self.tensor).ok()?;
+        if lent.strides.is_some() {
+            return None;
+        }
+        match self.lease {
+            Some(lease) if !self.is_scarce => Some(Arc::new(lent.hold_with(lease, released))),
+            _ => Some(Arc::new(pool.copy(lent.bytes()).ok()?)),
+        }
+    }
+}
+
+/// Values behind these locks stay whole whatever panics.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
