@@ -82,6 +82,7 @@ impl GoldenExecution<'_> {
         match self {
             GoldenExecution::OfDump(run) => run.slot(side, index),
             GoldenExecution::Shown(slots) => {
+                // Few operators have so many slots that a table would pay.
                 let mut slots = slots.iter();
                 slots.find(|slot| slot.side == side && slot.index == index)
             }

@@ -64,6 +64,7 @@ impl RunningGolden {
                 return found.clone();
             }
             let has_ended = shown.is_over || shown.ended_steps.contains(&record.step);
+            // Branches that are not taken, and operators of the target alone, have no partner.
             if has_ended || !is_expected {
                 return None;
             }
@@ -107,6 +108,7 @@ impl Sink for RunningGolden {
         let elements = self.held.hold_all(record)?;
         let tensors = describe_slots(record, elements);
         let slots = tensors.iter().cloned().map(ExecutionSlot::of_held);
+        // Before the record is pushed, as the target may be waiting for it.
         self.show(record, slots.collect());
         Ok(self.held.push(record, tensors))
     }

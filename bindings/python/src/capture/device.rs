@@ -4,6 +4,9 @@
 //! has a ticket until then, and a record with such a value waits here, behind those before it.
 //! Nobody waits for a device but the end of a session, and a program whose dump has used up its
 //! memory.
+//!
+//! This file, `shared` and `take` import each other: a session has a link, which notes in the
+//! session what it could not get, and whoever looks at a value asks the link first.
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -274,6 +277,7 @@ impl DeviceLink {
 
     /// Remembers who has a ticket.
     fn expect(&self, ticket: i64, tensor: &Tensor, elements: Arc<DeviceElements>) {
+        // The memo is shared with whoever has the tensor: filling it here tells them all.
         let waiting = DeviceTicket {
             elements,
             memo: tensor.memo().clone(),
@@ -340,6 +344,7 @@ impl DeviceLink {
         loop {
             let answer = question();
             let answer = answer.map_err(|error| self.fault(py, shared, &error))?;
+            // Python has no way to this device but a copy that it waits for.
             if answer.is_none() {
                 return Err(UnseenReason::Device);
             }

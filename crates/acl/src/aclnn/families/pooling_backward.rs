@@ -52,6 +52,7 @@ impl<'a> Gradient<'a> {
     fn new(call: &OperatorCall<'a>, n: usize) -> Composed<Gradient<'a>> {
         let x = Pool::tensor(call, n)?;
         let grad = call.tensor("gradOutput")?;
+        // The vendor's declarations call the result by any of three names.
         let names = ["gradInput", "output", "out"];
         let name = names.into_iter().find(|name| call.has(name));
         let out = call.tensor(name.unwrap_or("out"))?;
@@ -103,6 +104,7 @@ impl<'a> Gradient<'a> {
         let part = call.node("Div", &[&grad, &divisors], DType::F64);
         let (front, _) = self.parts(self.x.dims());
         let mut dims = self.grad.dims().to_vec();
+        // One more axis, along which the share is handed to each element of its window.
         dims.push(1);
         let part = call.reshaped(&part, &dims)?;
         let membership = membership(call, axes)?;
@@ -128,6 +130,7 @@ impl<'a> Gradient<'a> {
         if self.is_done(call) {
             return Ok(());
         }
+        // Places count within one plane, as the operator that found the maxima gives them.
         let values = call.read(self.grad, DType::F64)?;
         let places = read_places(call, indices)?;
         let (_, windows) = self.parts(self.grad.dims());
@@ -158,6 +161,7 @@ fn average(call: &mut OperatorCall<'_>, n: usize) -> Composed {
 }
 
 fn average_2d(call: &mut OperatorCall<'_>) -> Composed {
+    // All modes of precision are computed in full, which each of them allows.
     if !(0..=3).contains(&call.int("cubeMathType")?) {
         return Err(Refusal::invalid("`cubeMathType` is not 0 to 3"));
     }

@@ -191,6 +191,7 @@ pub(super) fn share_most(a: &ExecutionSlot, b: &ExecutionSlot) -> bool {
 fn n_in_common(a: &[f64], b: &[f64]) -> usize {
     let [a, b] = [a, b].map(|elements| {
         let mut patterns: Vec<u64> = elements.iter().map(|element| element.to_bits()).collect();
+        // By their bits, so that NaN has a place among them too.
         patterns.sort_unstable();
         patterns
     });

@@ -10,7 +10,7 @@ use opscope_store::record::SlotSide;
 use super::folding::share_most;
 use super::readers::GoldenReaders;
 use super::region::{LearnedRegions, RegionCulprit};
-use super::values::{SideValues, ValueIndex, is_one_of};
+use super::values::{IDLE_TYPES, SideValues, ValueIndex, is_one_of};
 use super::{ComparedValues, name_of};
 use crate::compare::attribution::kinds::is_additive;
 use crate::compare::matching::{MatchedDumps, RunPair, SlotRef, is_same_type, is_view};
@@ -45,8 +45,6 @@ impl PartingPair {
 
 /// Most pairs of weights that are looked at for a change of a part.
 const N_WEIGHT_PAIRS_MAX: usize = 256;
-/// Types of operators that hand their input on.
-pub(super) const IDLE_TYPES: [&str; 3] = ["Identity", "aten_alias_default", "aten_clone_default"];
 /// Types of operators that round their input to steps of its own, or bring it into another layout.
 const FORMATTING_TYPES: [&str; 4] = [
     "QuantizeLinear",

@@ -10,8 +10,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::f64::consts::SQRT_2;
 
 use super::ComparedValues;
-use super::parting::IDLE_TYPES;
-use super::values::{ValueIndex, is_one_of};
+use super::values::{IDLE_TYPES, ValueIndex, is_one_of};
 use crate::compare::matching::{ValueAnchor, is_view};
 use crate::compare::side::ComparedDump;
 

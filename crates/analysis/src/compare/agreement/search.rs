@@ -61,6 +61,7 @@ pub(super) fn find_equals(
 ) -> EqualValues {
     let mut of_length: HashMap<u64, Vec<ValueIndex>> = HashMap::new();
     for (i, value) in sides[1].values.iter().enumerate() {
+        // A value keeps its length under every change of extents and layout that is followed.
         let n = value.stats.counts.n_elements;
         of_length.entry(n).or_default().push(ValueIndex(i));
     }

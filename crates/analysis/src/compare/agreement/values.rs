@@ -29,6 +29,9 @@ const CAST_TYPES: [&str; 4] = [
     "prims_convert_element_type_default",
 ];
 
+/// Types of operators that hand their input on.
+pub(super) const IDLE_TYPES: [&str; 3] = ["Identity", "aten_alias_default", "aten_clone_default"];
+
 /// Types of operators that repeat the elements of an input.
 const REPEATING_TYPES: [&str; 4] = [
     "Expand",

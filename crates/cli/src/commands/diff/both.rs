@@ -229,6 +229,7 @@ impl<'a> BothSides<'a> {
         inputs: &SideInputs,
     ) -> Result<ComparedSides, CommandFailure> {
         let message = "running both sides";
+        // Both sides share the room, as the memory is one.
         let [held, golden_held] = [0, 1].map(|_| Arc::new(HeldDump::new(room.clone())));
         let running = Arc::new(RunningGolden::new(golden_held.clone(), &*golden.model));
         let options = WatchOptions {
@@ -245,6 +246,7 @@ impl<'a> BothSides<'a> {
         let start = Instant::now();
         let (of_target, of_golden) = progress::with_spinner(message, || {
             std::thread::scope(|scope| {
+                // Only the target waits, so that the golden side needs nothing of this thread.
                 let of_golden = scope.spawn(|| {
                     let _end = running.end();
                     runs.run(golden, Side::Golden, running.clone(), inputs)
