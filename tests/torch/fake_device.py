@@ -87,6 +87,7 @@ class FakeDevice:
         return self.current
 
     def new_stream(self, device: torch.device) -> Stream:
+        self._refuse_while_recording()
         self.sides.append(Stream(f"side {len(self.sides)}", self))
         return self.sides[-1]
 
@@ -97,6 +98,7 @@ class FakeDevice:
         stream.add(event.complete)
 
     def has_passed(self, event: Event) -> bool:
+        self._refuse_while_recording()
         if self.fault is not None:
             raise self.fault
         n = self._asked[event] = self._asked.get(event, 0) + 1
@@ -105,12 +107,18 @@ class FakeDevice:
         return event.is_complete
 
     def wait(self, event: Event) -> None:
+        self._refuse_while_recording()
         if self.fault is not None:
             raise self.fault
         if self.is_in_step and not self.may_wait:
             raise WaitedError("the dump waits for the device inside of a step")
         self.n_waits += 1
         event.complete()
+
+    def _refuse_while_recording(self) -> None:
+        """CUDA ends the recording of a graph where a program calls these meanwhile."""
+        if self.records_graph:
+            raise WaitedError("the dump asks the device for something while a graph is recorded")
 
     @contextlib.contextmanager
     def on(self, stream: Stream) -> Iterator[None]:
@@ -121,6 +129,7 @@ class FakeDevice:
             self.current = before
 
     def host_memory(self, n_bytes: int) -> torch.Tensor:
+        self._refuse_while_recording()
         # Whoever reads it before the copy has run finds no zeros.
         return torch.full((n_bytes,), POISON, dtype=torch.uint8)
 

@@ -321,6 +321,26 @@ def test_recording_of_a_graph(tmp_path) -> None:
     assert set(found["unseen"]) == {"recorded for a CUDA graph"} and found["n_written"] == 0
 
 
+@pytest.mark.parametrize("data", ["stats", "tensor"])
+def test_recording_between_other_operators(tmp_path, data) -> None:
+    """Values that are on their way when a recording begins come behind it."""
+    device = FakeDevice()
+    x = torch.linspace(-1, 1, 50000)
+    with installed(device), opscope.torch.eager(tmp_path, data=data) as dump:
+        with step(device):
+            y = x * 2
+            device.records_graph = True
+            for _ in range(5):
+                y = y + 1
+            device.records_graph = False
+            y = y * 3
+    found = dump.finish()
+    check_counts(found)
+    assert set(found["unseen"]) == {"recorded for a CUDA graph"}
+    # Of both products the result, and what the first one reads.
+    assert found["n_written"] >= 3
+
+
 def test_out_of_memory(tmp_path, monkeypatch) -> None:
     """A device without memory for a copy of its own copies in the program's place; without rows nothing is seen."""
 

@@ -159,12 +159,16 @@ class DeviceQueue:
     def poll(self) -> list[Completion]:
         """Gives what has come, without waiting."""
         with self._lock, _undisturbed():
+            if self._is_recording:
+                return []
             self._land(is_waiting=False)
             return self._take_landed()
 
     def wait(self) -> list[Completion]:
         """Waits for the oldest value, and gives what has come."""
         with self._lock, _undisturbed():
+            if self._is_recording:
+                return []
             if not self._flights:
                 self._send_all()
             if self._flights:
@@ -182,7 +186,13 @@ class DeviceQueue:
     def flush(self) -> None:
         """Sends what is computed so far, as at the end of a step."""
         with self._lock, _undisturbed():
-            self._send_all()
+            if not self._is_recording:
+                self._send_all()
+
+    @property
+    def _is_recording(self) -> bool:
+        """Whether the program records a graph: to ask for an event, or to wait for one, would end that with an error."""
+        return any(adapter is not None and adapter.is_capturing() for adapter in self._adapters.values())
 
     def close(self) -> None:
         """Lets go of all memory."""
