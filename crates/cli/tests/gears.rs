@@ -83,7 +83,7 @@ fn mistakes() {
     let relu =
         r#"{"op": "Relu", "inputs": [{"name": "x", "type": "float", "shape": [-1, 2, -1, -1]}]}"#;
     let model = one_operator(dir.path(), "relu.onnx", relu);
-    let nothing = "`--batch`, `--size` or `--dims` writes it";
+    let nothing = "`--batch`, `--size`, `--dims` or `--insert-op-conf` writes it";
     let wrong = [
         (
             "--batch 1,2",
