@@ -539,7 +539,7 @@ typedef struct {
     hi_u32 width_stride;
     hi_u32 height_stride;
     hi_u32 img_buf_size;
-    union {
+    __extension__ union {
         hi_jpeg_raw_format pixel_format;
         hi_png_color_format png_pixel_format;
     };

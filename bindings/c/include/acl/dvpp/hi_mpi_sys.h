@@ -28,7 +28,7 @@ typedef enum {
     HI_DVPP_EPOLL_CTL_BUTT,
 } hi_dvpp_epoll_ctl_op;
 
-typedef enum {
+__extension__ typedef enum {
     HI_DVPP_EPOLL_IN = 1u,
     HI_DVPP_EPOLL_OUT = 1u << 1u,
     HI_DVPP_EPOLL_ET = (hi_u32)1u << 31u,

@@ -72,7 +72,7 @@ typedef struct {
 
 typedef struct {
     hi_payload_type type;
-    union {
+    __extension__ union {
         hi_vdec_video_supplement_info video_supplement_info;
     };
 } hi_vdec_supplement_info;
@@ -117,7 +117,7 @@ typedef struct {
     hi_u32 stream_buf_size;
     hi_u32 frame_buf_size;
     hi_u32 frame_buf_cnt;
-    union {
+    __extension__ union {
         hi_vdec_video_attr video_attr;
     };
 } hi_vdec_chn_attr;
@@ -151,7 +151,7 @@ typedef struct {
 typedef struct {
     hi_payload_type type;
     hi_u32 display_frame_num;
-    union {
+    __extension__ union {
         hi_vdec_video_param video_param;
         hi_vdec_pic_param pic_param;
     };
@@ -186,7 +186,7 @@ typedef struct {
 
 typedef struct {
     hi_payload_type type;
-    union {
+    __extension__ union {
         hi_h264_protocol_param h264_param;
         hi_h265_protocol_param h265_param;
     };

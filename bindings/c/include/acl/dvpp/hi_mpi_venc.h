@@ -103,7 +103,7 @@ typedef struct {
 } hi_venc_pack_info;
 
 typedef struct {
-    union {
+    __extension__ union {
         hi_u64 phys_addr;
         hi_u64 input_addr;
     };
@@ -201,13 +201,13 @@ typedef struct {
     hi_venc_pack ATTRIBUTE *pack;
     hi_u32 ATTRIBUTE pack_cnt;
     hi_u32 seq;
-    union {
+    __extension__ union {
         hi_venc_h264_stream_info h264_info;
         hi_venc_jpeg_stream_info jpeg_info;
         hi_venc_h265_stream_info h265_info;
         hi_venc_prores_stream_info prores_info;
     };
-    union {
+    __extension__ union {
         hi_venc_h264_adv_stream_info h264_adv_info;
         hi_venc_h265_adv_stream_info h265_adv_info;
     };
@@ -309,7 +309,7 @@ typedef struct {
     hi_bool is_by_frame;
     hi_u32 pic_width;
     hi_u32 pic_height;
-    union {
+    __extension__ union {
         hi_venc_h264_attr h264_attr;
         hi_venc_h265_attr h265_attr;
         hi_venc_jpeg_attr jpeg_attr;
@@ -442,7 +442,7 @@ typedef hi_venc_h264_cvbr hi_venc_h265_cvbr;
 
 typedef struct {
     hi_venc_rc_mode rc_mode;
-    union {
+    __extension__ union {
         hi_venc_h264_cbr h264_cbr;
         hi_venc_h264_vbr h264_vbr;
         hi_venc_h264_avbr h264_avbr;
@@ -503,7 +503,7 @@ typedef struct {
 
 typedef struct {
     hi_venc_gop_mode gop_mode;
-    union {
+    __extension__ union {
         hi_venc_gop_normal_p normal_p;
         hi_venc_gop_dual_p dual_p;
         hi_venc_gop_smart_p smart_p;
@@ -565,7 +565,7 @@ typedef struct {
 
 typedef struct {
     hi_venc_mod_type mod_type;
-    union {
+    __extension__ union {
         hi_venc_venc_mod_param venc_mod_param;
         hi_venc_h264_mod_param h264_mod_param;
         hi_venc_h265_mod_param h265_mod_param;
@@ -797,7 +797,7 @@ typedef struct {
     hi_u32 row_qp_delta;
     hi_s32 first_frame_start_qp;
     hi_venc_scene_chg_detect scene_chg_detect;
-    union {
+    __extension__ union {
         hi_venc_h264_cbr_param h264_cbr_param;
         hi_venc_h264_vbr_param h264_vbr_param;
         hi_venc_h264_avbr_param h264_avbr_param;

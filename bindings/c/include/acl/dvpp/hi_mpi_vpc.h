@@ -256,7 +256,7 @@ typedef struct {
 typedef struct {
     hi_vpc_pic_info *dest_pic;
     hi_u32 count;
-    hi_vpc_pic_info *source_pic[];
+    __extension__ hi_vpc_pic_info *source_pic[];
 } hi_roundview_stitching_pic_param;
 
 typedef struct {
@@ -311,7 +311,7 @@ typedef struct {
 
 typedef struct {
     hi_cover_type type;
-    union {
+    __extension__ union {
         hi_rect rect;
         hi_quad_cover quad;
     };
