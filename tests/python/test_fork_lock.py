@@ -61,6 +61,37 @@ def test_a_lock_is_free_in_a_fork() -> None:
     assert run_snippet(HELD) == [7, 7, False, 7, True]
 
 
+REENTRANT = """
+import os, signal, threading
+from opscope._fork_lock import ForkLock
+
+lock, is_held, is_over = ForkLock(is_reentrant=True), threading.Event(), threading.Event()
+
+def hold():
+    with lock, lock:
+        is_held.set()
+        is_over.wait()
+
+thread = threading.Thread(target=hold)
+thread.start()
+is_held.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    with lock, lock:
+        os._exit(7)
+result = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), lock.acquire(blocking=False)]
+is_over.set()
+thread.join()
+with lock, lock:
+    result.append(lock.acquire(blocking=False))
+"""
+
+
+def test_a_lock_that_its_thread_may_take_again_is_free_in_a_fork() -> None:
+    assert run_snippet(REENTRANT) == [7, False, True]
+
+
 def test_there_are_no_other_locks() -> None:
     sources = [path for path in PACKAGE.rglob("*.py") if path.name != "_fork_lock.py"]
     assert len(sources) > 50

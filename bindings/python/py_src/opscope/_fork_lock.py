@@ -8,14 +8,16 @@ from __future__ import annotations
 import os
 import threading
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 
 class ForkLock:
-    """A `threading.Lock` of which every fork has its own."""
+    """A `threading.Lock` of which every fork has its own; a `threading.RLock` if it `is_reentrant`."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
+    def __init__(self, *, is_reentrant: bool = False) -> None:
+        self._make: Callable[[], Any] = threading.RLock if is_reentrant else threading.Lock
+        self._lock = self._make()
         # The lock that is held now. A fork that begins inside of `with` lets go of its parent's.
         self._held = self._lock
         _locks.add(self)
@@ -44,7 +46,7 @@ _locks: weakref.WeakSet[ForkLock] = weakref.WeakSet()
 
 def _in_child() -> None:
     for lock in list(_locks):
-        lock._lock = threading.Lock()
+        lock._lock = lock._make()
 
 
 os.register_at_fork(after_in_child=_in_child)

@@ -7,7 +7,6 @@ a stream beside it. Nobody waits: the core asks now and then what has come.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections import deque
 from contextlib import ExitStack
@@ -17,6 +16,7 @@ from typing import Any
 import torch
 
 from ... import _visible
+from ..._fork_lock import ForkLock
 from .adapter import Adapter, adapter_of
 from .pinned import Lease, PinnedPool
 from .rows import N_WORDS
@@ -83,7 +83,7 @@ class DeviceQueue:
         self._bytes_max = BYTES_MAX if bytes_max is None else bytes_max
         self._drops = when_behind == "drop"
         # Several threads run operators; a handler of a signal may come here inside of any of them.
-        self._lock = threading.RLock()
+        self._lock = ForkLock(is_reentrant=True)
         self._last_ticket = 0
         self._adapters: dict[str, Adapter | None] = {}
         self._streams: dict[torch.device, Any] = {}
