@@ -33,7 +33,8 @@ print("computed")
 @pytest.mark.skipif(aclnn.library_path() is None, reason="the C library was not built")
 @pytest.mark.parametrize("has_library", [False, True])
 def test_float64_goes_to_the_engine_that_has_it(has_library: bool) -> None:
-    environment = os.environ | {"OPSCOPE_ACLNN_ENGINE": "auto"}
+    here = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"OPSCOPE_ACLNN_ENGINE": "auto", "PYTHONPATH": here}
     for name in ("OPSCOPE_ENGINE", "OPSCOPE_ENGINE_LIB", "ORT_DYLIB_PATH"):
         environment.pop(name, None)
     if has_library:

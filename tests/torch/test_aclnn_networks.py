@@ -141,13 +141,13 @@ REFUSED: list[tuple[str, list[object], int, str]] = [
         "aclnnPromptFlashAttention",
         [HEADS, HEADS, HEADS, None, None, None, 3, 1.0, 1, 1, "BNSD", 0, torch.zeros_like(HEADS)],
         INVALID,
-        "do not fit together with 3 heads",
+        "`query` has the shape [1, 2, 3, 4] for 3 heads",
     ),
     (
         "aclnnPromptFlashAttention",
-        [HEADS, HEADS, HEADS, None, None, [2], 2, 1.0, 1, 1, "BNSD", 0, torch.zeros_like(HEADS)],
+        [HEADS, HEADS, HEADS, None, None, [4], 2, 1.0, 1, 1, "BNSD", 0, torch.zeros_like(HEADS)],
         INVALID,
-        "shorter ones than 3 are not computed",
+        "`actualSeqLengths` is [4]",
     ),
     (
         "aclnnPromptFlashAttention",
