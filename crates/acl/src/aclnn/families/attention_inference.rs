@@ -261,8 +261,13 @@ fn lengths(
     if each.len() == n && each.iter().zip(most).all(|(n, most)| n <= most) {
         return Ok(each);
     }
+    let expected = if n == 1 {
+        "1 length".to_owned()
+    } else {
+        format!("1 or {n} lengths")
+    };
     Err(Refusal::invalid(format!(
-        "`{name}` is {list:?}; expected 1 or {n} lengths, up to {most:?}"
+        "`{name}` is {list:?}; expected {expected}, up to {most:?}"
     )))
 }
 
