@@ -127,14 +127,17 @@ def _wait_for_files(out: Path, process: subprocess.Popen[str]) -> None:
 
 
 def test_ctrl_c_ends_other_commands_at_once(model: Path, tmp_path: Path) -> None:
-    assert run("dump", model, "--seed", "0", "--steps", "200", "--out", tmp_path).returncode == 0
+    assert run("dump", model, "--seed", "0", "--out", tmp_path).returncode == 0
+    # Each file that is passed over is listed, which makes more than a pipe holds.
+    for i in range(1500):
+        (tmp_path / f"note {i}").write_text("no dump", encoding="utf-8")
     # A shell lets what it starts in the background ignore the signal.
     heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     arguments = command("show", tmp_path, "--json")
     process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=heed)
     assert process.stdout is not None and process.stderr is not None
     try:
-        # It has begun to write, and waits: a pipe holds less than what there is to say.
+        # It has begun to write, and waits.
         assert os.read(process.stdout.fileno(), 1) == b"{"
         process.send_signal(signal.SIGINT)
         assert (process.wait(SECONDS_MAX), process.stderr.read()) == (-signal.SIGINT, b"")
