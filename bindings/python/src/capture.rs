@@ -7,6 +7,7 @@
 //! graph goes through [`eager`]. A [`file_writer::FileWriter`] stands apart: it writes single
 //! files.
 
+mod arrival;
 mod background_worker;
 mod bodies;
 mod description;

@@ -13,14 +13,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-use opscope_capture::{Pool, Probe, Tap};
-use opscope_tensor::{DeviceArrival, DeviceElements, DeviceRow, SharedBytes, Tensor, TensorMemo};
+use opscope_capture::{Probe, Tap};
+use opscope_tensor::{DeviceArrival, DeviceElements, Tensor};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
-use super::memory::{TensorLender, TensorMemory};
+use super::arrival::{CopiedElements, DeviceTicket, complete_rows};
+use super::memory::TensorMemory;
 use super::reason::UnseenReason;
 use super::release::ReleaseQueue;
 use super::shared::TorchSessionState;
@@ -45,14 +46,6 @@ pub(super) struct DeviceLink {
     /// Values of which a device has computed numbers, and those that were copied to the host.
     pub(super) n_reduced: AtomicU64,
     pub(super) n_copied: AtomicU64,
-}
-
-/// A value that a device is at.
-struct DeviceTicket {
-    elements: Arc<DeviceElements>,
-    memo: Arc<TensorMemo>,
-    n_elements: usize,
-    n_bytes: usize,
 }
 
 /// Work that waits for values of devices.
@@ -540,7 +533,7 @@ impl DeviceLink {
             ("rows", Some(tensor)) => complete_rows(&shared.lender, known, tensor),
             ("copy", Some(tensor)) => {
                 for ticket in known.flatten() {
-                    let held = Copied {
+                    let held = CopiedElements {
                         tensor,
                         lease: lease.as_ref(),
                         is_scarce: *is_scarce,
@@ -563,60 +556,6 @@ impl DeviceLink {
     fn lose_all(&self) {
         for (_, ticket) in lock(&self.tickets).drain() {
             ticket.elements.arrive(DeviceArrival::Lost);
-        }
-    }
-}
-
-/// Fills memos with the rows in a tensor of the host's, one for each ticket.
-fn complete_rows(
-    lender: &TensorLender,
-    tickets: impl Iterator<Item = Option<DeviceTicket>>,
-    tensor: &Bound<'_, PyAny>,
-) {
-    let lent = lender.look_on_host(tensor).ok();
-    let bytes = lent.as_ref().map_or([].as_slice(), |lent| lent.bytes());
-    let (words, _) = bytes.as_chunks::<8>();
-    let mut rows = words.chunks_exact(DeviceRow::N_WORDS);
-    for ticket in tickets {
-        let row = rows.next();
-        let Some(ticket) = ticket else {
-            continue;
-        };
-        let words: Option<[u64; DeviceRow::N_WORDS]> =
-            row.map(|row| std::array::from_fn(|i| u64::from_ne_bytes(row[i])));
-        let row = words.map(|words| DeviceRow::from_words(&words));
-        match row.filter(|row| row.is_of(ticket.n_elements)) {
-            Some(row) => {
-                ticket.memo.note_row(&row);
-                ticket.elements.arrive(DeviceArrival::Numbers);
-            }
-            None => ticket.elements.arrive(DeviceArrival::Lost),
-        }
-    }
-}
-
-/// A copy in the host's memory, most often such that a device writes to without help.
-struct Copied<'a, 'py> {
-    tensor: &'a Bound<'py, PyAny>,
-    lease: Option<&'a Bound<'py, PyAny>>,
-    is_scarce: bool,
-}
-
-impl Copied<'_, '_> {
-    /// The memory itself, or a copy of it where it is needed for the next values.
-    fn bytes(
-        &self,
-        lender: &TensorLender,
-        pool: &Arc<Pool>,
-        released: &Arc<ReleaseQueue>,
-    ) -> Option<SharedBytes> {
-        let lent = lender.look_on_host(self.tensor).ok()?;
-        if lent.strides.is_some() {
-            return None;
-        }
-        match self.lease {
-            Some(lease) if !self.is_scarce => Some(Arc::new(lent.hold_with(lease, released))),
-            _ => Some(Arc::new(pool.copy(lent.bytes()).ok()?)),
         }
     }
 }
