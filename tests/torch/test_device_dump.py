@@ -128,6 +128,31 @@ def test_training(tmp_path, name: str, data: str) -> None:
     assert compared.returncode == 0, compared.stdout
 
 
+@pytest.mark.parametrize("data", CHECKS)
+def test_a_planted_fault_is_named(tmp_path, data) -> None:
+    """A wrong weight on the device is told from what follows of it, by elements and by numbers alone."""
+    torch.manual_seed(3)
+    layers = [torch.nn.Linear(64, 64) for _ in range(4)]
+    model, x = torch.nn.Sequential(*(part for one in layers for part in (one, torch.nn.Tanh()))), torch.randn(32, 64)
+    with torch.no_grad():
+        with opscope.torch.eager(tmp_path / "cpu", data=data) as golden:
+            model(x)
+        layers[2].weight[5] *= 3
+        device = FakeDevice()
+        with installed(device), step(device), opscope.torch.eager(tmp_path / "device", data=data) as target:
+            model(x)
+        report = target.finish()
+    result = tmp_path / "result.json"
+    command = ["compare", report["root"], golden.finish()["root"], "--json", str(result), "--quiet"]
+    done = subprocess.run([os.environ["OPSCOPE"], *command], capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 1, done.stderr
+    document = json.loads(result.read_text())
+    first = document["summary"]["first_failure"]
+    # The weight goes through a view before it is multiplied.
+    named = document["operators"][first["operator"]]["target"][-1]["op_name"]
+    assert named in ("t_2", "addmm_2"), (named, first)
+
+
 @pytest.mark.parametrize("form", ["native", "acl"])
 @pytest.mark.parametrize("data", CHECKS)
 @pytest.mark.parametrize("name", models.CASES)
