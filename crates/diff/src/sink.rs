@@ -189,14 +189,10 @@ impl ComparingSink {
     ) -> Result<HeldElements, SinkError> {
         // A golden dump on disk holds nothing that could be shared.
         let shared = golden.filter(|(_, found)| found.is_identical);
-        let shared = shared.and_then(|(golden, _)| golden.held().cloned());
-        let elements = match (held.known(tensor), shared) {
-            (Some(known), _) => known,
-            (None, Some(shared)) => {
-                held.remember(tensor, shared.clone());
-                shared
-            }
-            (None, None) => held.hold(tensor)?,
+        let shared = shared.and_then(|(golden, _)| golden.held());
+        let elements = match shared {
+            Some(shared) => held.hold_shared(tensor, shared),
+            None => held.hold(tensor)?,
         };
         if let Some((golden, found)) = golden {
             self.measured

@@ -3,6 +3,7 @@
 mod room;
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -31,8 +32,12 @@ pub struct HeldDump {
 #[derive(Default)]
 struct HeldState {
     records: Vec<HeldRecord>,
-    known: HashMap<TensorKey, HeldElements>,
+    places: HashMap<TensorKey, Arc<Mutex<HeldPlace>>>,
 }
+
+/// The elements of a tensor once they are held. Whoever holds them has the lock meanwhile: an
+/// operator's output and the next one's input often reach two writers at once.
+type HeldPlace = Option<HeldElements>;
 
 /// A record whose elements are held elsewhere than in the engine.
 struct HeldRecord {
@@ -71,26 +76,36 @@ impl HeldDump {
         }
     }
 
-    /// The elements of a tensor that was held before, if it was.
-    pub fn known(&self, tensor: &Tensor) -> Option<HeldElements> {
-        let key = TensorKey(tensor.memo().clone());
-        self.lock().known.get(&key).cloned()
-    }
-
-    /// Holds the elements of a tensor: in memory while there is room, else in a file.
+    /// Holds the elements of a tensor, unless they are held: in memory while there is room, else in
+    /// a file.
     ///
     /// # Errors
     /// [`SinkError`] if they are not in the host's memory, or cannot be written.
     pub fn hold(&self, tensor: &Tensor) -> Result<HeldElements, SinkError> {
-        let held = self.room.hold(tensor)?;
-        self.remember(tensor, held.clone());
-        Ok(held)
+        self.hold_by(tensor, || self.room.hold(tensor))
     }
 
-    /// Remembers that a tensor has the same elements as others that are held.
-    pub fn remember(&self, tensor: &Tensor, held: HeldElements) {
+    /// Holds elements that another dump holds as those of a tensor, unless that one's are held.
+    pub fn hold_shared(&self, tensor: &Tensor, shared: &HeldElements) -> HeldElements {
+        let Ok(held) = self.hold_by(tensor, || Ok::<_, Infallible>(shared.clone()));
+        held
+    }
+
+    fn hold_by<E>(
+        &self,
+        tensor: &Tensor,
+        hold: impl FnOnce() -> Result<HeldElements, E>,
+    ) -> Result<HeldElements, E> {
         let key = TensorKey(tensor.memo().clone());
-        self.lock().known.insert(key, held);
+        let place = self.lock().places.entry(key).or_default().clone();
+        // A place is changed by one assignment, whatever panics before it.
+        let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(held) = &*place {
+            return Ok(held.clone());
+        }
+        let held = hold()?;
+        *place = Some(held.clone());
+        Ok(held)
     }
 
     /// Holds the tensors of a record that are not held yet, and gives the elements of its slots in
@@ -100,11 +115,7 @@ impl HeldDump {
     /// As [`HeldDump::hold`].
     pub fn hold_all(&self, record: &Record) -> Result<Vec<HeldElements>, SinkError> {
         let slots = record.slots();
-        let elements = slots.map(|(_, _, tensor)| match self.known(tensor) {
-            Some(held) => Ok(held),
-            None => self.hold(tensor),
-        });
-        elements.collect()
+        slots.map(|(_, _, tensor)| self.hold(tensor)).collect()
     }
 
     /// Adds a record whose slots are `tensors`, made by [`describe_slots`].

