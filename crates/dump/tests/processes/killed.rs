@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{Read, Seek};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use opscope_store::atomic_file::PermissionModes;
 use opscope_store::run_file::{RunEnd, clean_acl, clean_mindspore, find};
@@ -15,8 +15,26 @@ use crate::work::{FORMS, Form, N_HEAD_BYTES, is_done_here, look, start_reporting
 const NAME: &str = "killed::what_a_killed_process_leaves_is_whole_and_the_rest_is_removed";
 /// In the vendors' forms, and in the native one.
 const N_KILLS: [u32; 2] = [50, 100];
-/// Beginning and a few dozen files take less.
-const LIFE_MICROSECONDS_MAX: u64 = 40_000;
+/// Beginning and a few dozen files take less, on a machine that has nothing else to do.
+const LIFE_MAX_AT_LEAST: Duration = Duration::from_millis(40);
+
+/// How long a process takes to report its first file.
+fn time_to_first_file(form: Form) -> Duration {
+    let dir = tempfile::tempdir().unwrap();
+    let reports = tempfile::tempfile().unwrap();
+    let stderr = reports.try_clone().unwrap().into();
+    let begin = Instant::now();
+    let time = format!("{:014}", 1);
+    let mut child = start_reporting(NAME, form, dir.path(), &time, 1_000_000, stderr);
+    // It reports for as long as it lives, and the test's own limit is the machine's.
+    while reports.metadata().unwrap().len() == 0 {
+        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    begin.elapsed()
+}
 
 #[test]
 fn what_a_killed_process_leaves_is_whole_and_the_rest_is_removed() {
@@ -26,6 +44,7 @@ fn what_a_killed_process_leaves_is_whole_and_the_rest_is_removed() {
     for form in FORMS {
         let dir = tempfile::tempdir().unwrap();
         let moments = RandomState::new();
+        let life_max = LIFE_MAX_AT_LEAST.max(4 * time_to_first_file(form));
         let mut n_cut_off = 0;
         let mut reports = tempfile::tempfile().unwrap();
         let n_kills = N_KILLS[usize::from(matches!(form, Form::Native))];
@@ -38,8 +57,8 @@ fn what_a_killed_process_leaves_is_whole_and_the_rest_is_removed() {
             let time = format!("{:014}", i + 1);
             let stderr = reports.try_clone().unwrap().into();
             let mut child = start_reporting(NAME, form, &dir, &time, 1_000_000, stderr);
-            let life = moments.hash_one(i) % LIFE_MICROSECONDS_MAX;
-            std::thread::sleep(Duration::from_micros(life));
+            let part = moments.hash_one(i) as f64 / u64::MAX as f64;
+            std::thread::sleep(life_max.mul_f64(part));
             child.kill().unwrap();
             child.wait().unwrap();
         }
