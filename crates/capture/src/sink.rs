@@ -37,6 +37,12 @@ pub trait Sink: Send + Sync {
         true
     }
 
+    /// Whether numbers that a device has computed of a tensor may stand for its elements. They are
+    /// in the memo of a tensor without elements then, and sums in them are within bounds.
+    fn takes_device_numbers(&self) -> bool {
+        false
+    }
+
     /// Keeps `record`, whose operator overflowed, and how.
     ///
     /// # Errors

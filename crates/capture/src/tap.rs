@@ -361,6 +361,11 @@ impl Tap {
         !self.selected.has_views && self.context.intake.tensors.is_enough_permuted(tensor)
     }
 
+    /// Whether numbers that a device has computed of a value may stand for its elements.
+    pub fn takes_device_numbers(&self) -> bool {
+        !self.selected.has_views && self.context.intake.tensors.takes_device_numbers()
+    }
+
     /// Counts an operator that is about to run; `Some` if the plan has any use for it.
     pub fn open(&self, operator: &Arc<Operator>) -> Option<Probe> {
         self.open_as(operator, Arc::clone)

@@ -125,6 +125,11 @@ impl TensorIntake {
         .unwrap_or(false)
     }
 
+    /// Whether numbers that a device has computed are all that is wanted of its tensors.
+    pub(crate) fn takes_device_numbers(&self) -> bool {
+        self.summarizes_early && self.sink.takes_device_numbers()
+    }
+
     /// Takes a tensor in borrowed memory: without its elements if the sink needs numbers only, else
     /// as a copy.
     pub(crate) fn take(&self, view: TensorView<'_>) -> Result<Tensor, BorrowError> {

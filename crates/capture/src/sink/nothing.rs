@@ -14,6 +14,10 @@ impl Sink for NoSink {
         Ok(WrittenFiles::default())
     }
 
+    fn takes_device_numbers(&self) -> bool {
+        true
+    }
+
     fn summarizer(&self) -> Option<&dyn TensorSummarizer> {
         Some(self)
     }

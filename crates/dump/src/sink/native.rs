@@ -294,6 +294,11 @@ impl Sink for NativeSink {
         first_error.map_or(Ok(written), Err)
     }
 
+    /// Rows of elements have a digest, which needs them.
+    fn takes_device_numbers(&self) -> bool {
+        !self.content.has_elements()
+    }
+
     fn summarizer(&self) -> Option<&dyn TensorSummarizer> {
         self.content.has_statistics().then_some(self)
     }

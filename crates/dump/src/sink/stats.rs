@@ -101,6 +101,10 @@ impl Sink for StatsSink {
         Ok(WrittenFiles::default())
     }
 
+    fn takes_device_numbers(&self) -> bool {
+        true
+    }
+
     fn summarizer(&self) -> Option<&dyn TensorSummarizer> {
         Some(self)
     }
