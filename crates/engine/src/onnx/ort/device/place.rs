@@ -1,0 +1,32 @@
+//! Where values of a device are, and where its results go.
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use opscope_tensor::{DType, DeviceRow, Shape};
+
+/// Values that may wait together for their numbers.
+pub(super) const N_ROWS_MAX: usize = 4096;
+
+/// The words of a row as a device stores them.
+pub(super) type RowWords = [u64; DeviceRow::N_WORDS];
+
+/// A stream of the engine's: what is put on it runs in that order. Zero is the default stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct DeviceStream(pub(in super::super) usize);
+
+impl DeviceStream {
+    /// The stream at this address.
+    pub(in super::super) fn at(address: Option<NonNull<c_void>>) -> DeviceStream {
+        DeviceStream(address.map_or(0, |address| address.as_ptr().expose_provenance()))
+    }
+}
+
+/// A dense tensor in a device's memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in super::super) struct DeviceMemory {
+    pub(in super::super) address: u64,
+    pub(in super::super) dtype: DType,
+    pub(in super::super) shape: Shape,
+    pub(in super::super) n_bytes: usize,
+}
