@@ -7,6 +7,7 @@
 //! are none are computed, but neither listed in the signature nor returned.
 
 mod by_reference;
+mod device;
 mod domain;
 mod error;
 mod executed;
@@ -42,6 +43,7 @@ use opscope_tensor::Tensor;
 pub(crate) use self::error::is_lack;
 pub(crate) use self::native::disable_telemetry;
 
+use self::device::{CudaDevice, DeviceOpener};
 use self::error::NAME;
 use self::executed::ExecutedGraph;
 use self::library::OrtLibrary;
@@ -68,6 +70,7 @@ const OTHER_ENGINE: &str = "tract";
 #[derive(Clone)]
 pub struct OnnxRuntime {
     library: Arc<OrtLibrary>,
+    open_device: DeviceOpener,
 }
 
 struct OrtModel {
@@ -137,7 +140,10 @@ impl OnnxRuntime {
     /// [`EngineError::Library`] if there is no such file, it is no such library, or too old.
     pub fn load(path: &Path) -> Result<OnnxRuntime, EngineError> {
         let library = OrtLibrary::load(path)?;
-        Ok(OnnxRuntime { library })
+        Ok(OnnxRuntime {
+            library,
+            open_device: |options| provider::cuda_device(&options.providers).map(CudaDevice::open),
+        })
     }
 }
 
@@ -181,14 +187,17 @@ impl Engine for OnnxRuntime {
             GraphKind::Original => given,
             GraphKind::Executed => given.executed(&self.library, options)?,
         };
-        Ok(Box::new(OrtModel::new(&self.library, given, options)?))
+        Ok(Box::new(OrtModel::new(self, given, options)?))
     }
 }
 
 impl OrtModel {
     /// Prepares a model.
     fn new(
-        library: &Arc<OrtLibrary>,
+        OnnxRuntime {
+            library,
+            open_device,
+        }: &OnnxRuntime,
         given: LoadedFile<'_>,
         options: &LoadOptions,
     ) -> Result<OrtModel, EngineError> {
@@ -226,10 +235,11 @@ impl OrtModel {
             .collect();
         // The session with taps is made of the same form of the model, so that both compute the
         // same to the last bit.
-        let mut prepared = PreparedModel::new(model, &origin, &operators);
+        let mut prepared = PreparedModel::new(model, &origin, &operators).with_device(*open_device);
         // A session takes as long as many runs. One that cannot be made with taps is made without,
         // as that tells what is wrong with the model itself.
         let tapped = options.is_watched.then(|| {
+            prepared.open_device(options);
             let wanted = TapRequests::every(&operators);
             TappedSession::new(library, options, &mut prepared, wanted).ok()
         });
@@ -360,6 +370,7 @@ impl OrtModel {
                 self.plain = None;
             }
             let (library, options) = (&self.library, &self.options);
+            self.prepared.open_device(options);
             let tapped = TappedSession::new(library, options, &mut self.prepared, wanted);
             self.tapped = Some(tapped.map_err(|text| fail(self.prepared.with_own_names(&text)))?);
         }
@@ -507,15 +518,28 @@ impl LoadedModel for OrtModel {
     }
 
     fn take_warnings(&mut self) -> Vec<String> {
-        let n_inversions = self.tapped.as_ref().map_or(0, TappedSession::n_inversions);
-        if n_inversions == 0 || std::mem::replace(&mut self.is_order_told, true) {
-            return Vec::new();
+        let mut warnings = Vec::new();
+        if let Some(reason) = self.prepared.take_device_refusal() {
+            warnings.push(format!(
+                "{NAME} copies every value that is shown from the device to the host, as nothing can be computed or \
+                 copied there: {reason}"
+            ));
         }
-        vec![format!(
-            "{NAME} {} runs operators in another order than versions that are known; values are right, but more of \
-             them are in memory at once ({n_inversions} operators were shown late)",
-            self.library.version
-        )]
+        let Some(tapped) = &self.tapped else {
+            return warnings;
+        };
+        if let Some(fault) = tapped.take_device_fault() {
+            warnings.push(format!("values of the device were lost: {fault}"));
+        }
+        let n_inversions = tapped.n_inversions();
+        if n_inversions > 0 && !std::mem::replace(&mut self.is_order_told, true) {
+            warnings.push(format!(
+                "{NAME} {} runs operators in another order than versions that are known; values are right, but more of \
+                 them are in memory at once ({n_inversions} operators were shown late)",
+                self.library.version
+            ));
+        }
+        warnings
     }
 
     fn run(&mut self, inputs: &[Tensor], tap: Option<&Tap>) -> Result<Vec<Tensor>, EngineError> {

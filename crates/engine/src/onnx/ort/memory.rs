@@ -17,6 +17,7 @@ use opscope_tensor::{DType, Layout, Shape, Tensor, TensorView, text};
 use ort::operator::ComputeContext;
 use ort::{AsPointer, sys};
 
+use super::device::{DeviceMemory, DeviceStream};
 use super::loan::MemoryLender;
 use super::value;
 
@@ -139,6 +140,36 @@ impl<'a> KernelInputs<'a> {
         })
     }
 
+    /// An input in memory of a kind that `owns` says is a device's; `None` if it is something else.
+    pub(super) fn on_device(
+        &self,
+        index: usize,
+        owns: impl FnOnce(i32) -> bool,
+    ) -> Option<DeviceMemory> {
+        let value = self.value(index)?;
+        let (code, shape) = self.description(value)?;
+        let dtype = value::dtype_of_code(code).filter(|dtype| *dtype != DType::String)?;
+        self.memory_kind(value).filter(|kind| owns(*kind))?;
+        let n_bytes = shape.n_bytes(dtype).ok()?;
+        // The library may give no address for a tensor without elements.
+        let address = match n_bytes {
+            0 => 0,
+            _ => self.data(value)?.as_ptr().expose_provenance() as u64,
+        };
+        Some(DeviceMemory {
+            address,
+            dtype,
+            shape,
+            n_bytes,
+        })
+    }
+
+    /// The stream that the operators of the kernel's provider run on; the default one for the
+    /// CPU's.
+    pub(super) fn stream(&self) -> Option<DeviceStream> {
+        self.context.stream().ok().map(DeviceStream::at)
+    }
+
     /// Copies the first input, a dense tensor on the CPU, to the first output, and lets `work` change
     /// the copy. `None` if the library refuses or the input is something else; then nothing was
     /// changed.
@@ -228,17 +259,23 @@ impl<'a> KernelInputs<'a> {
     }
 
     fn is_on_cpu(&self, value: NonNull<sys::OrtValue>) -> bool {
+        let cpu = sys::OrtMemoryInfoDeviceType::OrtMemoryInfoDeviceType_CPU as i32;
+        self.memory_kind(value) == Some(cpu)
+    }
+
+    /// The library's number for the kind of memory that a tensor is in.
+    fn memory_kind(&self, value: NonNull<sys::OrtValue>) -> Option<i32> {
         let mut info: *const sys::OrtMemoryInfo = ptr::null();
         // SAFETY: the value is a tensor of this call; the description belongs to it.
         let status = unsafe { (self.api.GetTensorMemoryInfo)(value.as_ptr(), &raw mut info) };
         if !self.is_ok(status) || info.is_null() {
-            return false;
+            return None;
         }
         let mut device: i32 = -1;
         // SAFETY: the description lives as long as the value. The device is written as a plain
         // number, because a newer library may have more of them.
         unsafe { (self.api.MemoryInfoGetDeviceType)(info, (&raw mut device).cast()) };
-        device == sys::OrtMemoryInfoDeviceType::OrtMemoryInfoDeviceType_CPU as i32
+        Some(device)
     }
 
     fn bytes(&self, value: NonNull<sys::OrtValue>, n_bytes: usize) -> Option<&'a [u8]> {
@@ -246,16 +283,19 @@ impl<'a> KernelInputs<'a> {
         if n_bytes == 0 {
             return Some(&[]);
         }
-        let mut data: *mut c_void = ptr::null_mut();
-        // SAFETY: the value is a tensor of this call. Nothing is written through the address.
-        let status = unsafe { (self.api.GetTensorMutableData)(value.as_ptr(), &raw mut data) };
-        if !self.is_ok(status) || data.is_null() {
-            return None;
-        }
+        let data = self.data(value)?;
         // SAFETY: a dense tensor of this type and shape has that many bytes. They are on the CPU,
         // and stay as they are until the kernel returns, which is not before this borrow of its
         // context ends.
-        Some(unsafe { std::slice::from_raw_parts(data.cast::<u8>(), n_bytes) })
+        Some(unsafe { std::slice::from_raw_parts(data.cast::<u8>().as_ptr(), n_bytes) })
+    }
+
+    /// Where the elements of a tensor are.
+    fn data(&self, value: NonNull<sys::OrtValue>) -> Option<NonNull<c_void>> {
+        let mut data: *mut c_void = ptr::null_mut();
+        // SAFETY: the value is a tensor of this call. Nothing is written through the address.
+        let status = unsafe { (self.api.GetTensorMutableData)(value.as_ptr(), &raw mut data) };
+        NonNull::new(data).filter(|_| self.is_ok(status))
     }
 
     /// A tensor of `n` texts in our form.

@@ -9,10 +9,12 @@ use opscope_store::record::Operator;
 use super::super::proto::{self, ModelBytes};
 use super::super::schema::{GraphProto, ModelProto};
 use super::by_reference::{self, ModelHome};
+use super::device::{CudaDevice, DeviceOpener};
 use super::kind::OnnxValueKinds;
 use super::rewrite::{self, ModelFacts, TappedModel};
 use super::site::TapRequests;
 use super::weights::ModelWeights;
+use crate::LoadOptions;
 
 /// How the library begins the names of nodes that are inside a function; the function's name
 /// follows.
@@ -34,6 +36,12 @@ pub(super) struct PreparedModel {
     kinds: OnnxValueKinds,
     tasks: HashMap<String, u32>,
     refused: HashSet<String>,
+    /// Taken when taps are first wanted.
+    device_opener: Option<DeviceOpener>,
+    /// The device that taps are on, if they are on one.
+    device: Option<Arc<CudaDevice>>,
+    /// Why they are not on it although the session is.
+    device_refusal: Option<String>,
 }
 
 /// Where a model comes from.
@@ -92,6 +100,9 @@ impl PreparedModel {
             kinds,
             tasks,
             refused: HashSet::new(),
+            device_opener: None,
+            device: None,
+            device_refusal: None,
             model: proto,
         }
     }
@@ -158,6 +169,41 @@ impl PreparedModel {
         self.refused.insert(name.to_owned())
     }
 
+    /// The device that taps are on, if they are on one.
+    pub(super) fn device(&self) -> Option<&Arc<CudaDevice>> {
+        self.device.as_ref()
+    }
+
+    /// With a way to open a device for taps.
+    pub(super) fn with_device(mut self, opener: DeviceOpener) -> PreparedModel {
+        self.device_opener = Some(opener);
+        self
+    }
+
+    /// Has taps on the device of sessions with these options from now on, if there is one. It is
+    /// opened once.
+    pub(super) fn open_device(&mut self, options: &LoadOptions) {
+        match self.device_opener.take().and_then(|open| open(options)) {
+            Some(Ok(device)) => self.device = Some(Arc::new(device)),
+            Some(Err(reason)) => self.device_refusal = Some(reason),
+            None => {}
+        }
+    }
+
+    /// Has taps on the CPU from now on, for this reason; whether they were on a device.
+    pub(super) fn leave_device(&mut self, reason: &str) -> bool {
+        let has_left = self.device.take().is_some();
+        if has_left {
+            self.device_refusal = Some(reason.to_owned());
+        }
+        has_left
+    }
+
+    /// Takes the reason why taps are not on the device that the session is on.
+    pub(super) fn take_device_refusal(&mut self) -> Option<String> {
+        self.device_refusal.take()
+    }
+
     fn known(&self) -> ModelFacts<'_> {
         ModelFacts {
             model: &self.model,
@@ -166,6 +212,7 @@ impl PreparedModel {
             weights: &self.weights,
             kinds: &self.kinds,
             refused: &self.refused,
+            has_device: self.device.is_some(),
         }
     }
 }

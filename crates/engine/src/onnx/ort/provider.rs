@@ -10,7 +10,7 @@ use super::{error, native};
 /// The ending of the library's names of providers.
 const SUFFIX: &str = "ExecutionProvider";
 const CPU: &str = "CPUExecutionProvider";
-const CUDA: &str = "CUDAExecutionProvider";
+pub(super) const CUDA: &str = "CUDAExecutionProvider";
 /// Providers that go by another name where they are asked for, up to 1.21.
 const SHORT_NAMES: &[(&str, &str)] = &[
     ("AzureExecutionProvider", "AZURE"),
@@ -57,6 +57,13 @@ pub(super) fn append(
         };
     }
     Ok(builder)
+}
+
+/// The number of the CUDA device that these names put operators on, if it is the preferred place.
+pub(super) fn cuda_device(names: &[String]) -> Option<i32> {
+    let available = error::quietly(native::available_providers).ok()?;
+    let (provider, device) = parse(names.first()?, &available).ok()?;
+    (provider == CUDA).then_some(device.unwrap_or(0))
 }
 
 /// The library's name of a provider, and the number of a device.

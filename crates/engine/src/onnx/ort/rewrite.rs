@@ -23,7 +23,7 @@ use std::sync::Arc;
 use opscope_store::record::Operator;
 
 pub(super) use self::names::{name_nodes, with_own_names};
-pub(super) use self::own_node::{DOMAIN, SITE, START, TAP, TICK};
+pub(super) use self::own_node::{DEVICE_TAP, DOMAIN, SITE, START, TAP, TICK};
 use self::own_node::{PREFIX, VERSION, own_node};
 pub(super) use self::rounding::{FloatOutputs, rounding_operator, with_rounding};
 use self::scope::{NameBinding, ScopeStack};
@@ -51,6 +51,8 @@ pub(super) struct ModelFacts<'a> {
     pub(super) kinds: &'a OnnxValueKinds,
     /// Values that the engine has refused to show.
     pub(super) refused: &'a HashSet<String>,
+    /// Whether taps are on a device, as far as they can be.
+    pub(super) has_device: bool,
 }
 
 /// A model with taps in it.
@@ -322,7 +324,12 @@ impl GraphRewriter<'_> {
         }
         self.scopes.note_site(number);
         self.sites.push(site);
-        let mut tap = own_node(TAP, &tap_name(number), inputs, Vec::new());
+        // Numbers of iterations are read on the CPU, and inputs of failures are kept there.
+        let is_on_device = self.known.has_device
+            && self.place == TapPlace::Behind
+            && iterations.counters.is_empty();
+        let op_type = if is_on_device { DEVICE_TAP } else { TAP };
+        let mut tap = own_node(op_type, &tap_name(number), inputs, Vec::new());
         // A kernel learns from its node only what the node's attributes say.
         tap.attribute.push(AttributeProto {
             name: SITE.to_owned(),

@@ -9,6 +9,7 @@ use opscope_tensor::Tensor;
 use ort::operator::ComputeContext;
 
 use super::super::layout::layout_of;
+use super::device::{CudaDevice, DeviceSide, WaitingRecord};
 use super::loan::{MemoryLender, lending};
 use super::memory::{KernelInputs, KernelTensor, LendingDesk};
 use super::rewrite::TappedModel;
@@ -20,6 +21,8 @@ pub(super) struct TapState {
     sites: Vec<TapSite>,
     values: Vec<SharedValue>,
     has_devices: bool,
+    /// The device that taps are on, if they are on one.
+    device: Option<DeviceSide>,
     duty: TapDuty,
     /// The operators that taps were called for, if that is what they note.
     survey: Mutex<ResultSurvey>,
@@ -81,11 +84,17 @@ pub(super) struct FailedInputs {
 
 impl TapState {
     /// For a model with taps that have this duty.
-    pub(super) fn new(tapped: TappedModel, has_devices: bool, duty: TapDuty) -> TapState {
+    pub(super) fn new(
+        tapped: TappedModel,
+        has_devices: bool,
+        device: Option<&Arc<CudaDevice>>,
+        duty: TapDuty,
+    ) -> TapState {
         TapState {
             sites: tapped.sites,
             values: tapped.values,
             has_devices,
+            device: device.cloned().map(DeviceSide::new),
             duty,
             survey: Mutex::default(),
             desk: LendingDesk::default(),
@@ -114,6 +123,9 @@ impl TapState {
             Some(tap) => self.desk.lend(tap, work),
             None => work(),
         };
+        if let Some(device) = &self.device {
+            device.settle();
+        }
         let run = std::mem::take(&mut *self.run());
         (result, run.halt, run.kept)
     }
@@ -122,6 +134,21 @@ impl TapState {
     /// kept for longer than they need to be.
     pub(super) fn n_inversions(&self) -> usize {
         self.n_inversions.load(Ordering::Relaxed)
+    }
+
+    /// Whether taps are on a device.
+    pub(super) fn has_device(&self) -> bool {
+        self.device.is_some()
+    }
+
+    /// The provider that taps on the device belong to; none for the CPU's.
+    pub(super) fn provider(&self) -> Option<&'static str> {
+        self.device.as_ref()?.provider()
+    }
+
+    /// Takes the first thing that went wrong on the device.
+    pub(super) fn take_device_fault(&self) -> Option<String> {
+        self.device.as_ref()?.take_fault()
     }
 
     fn run(&self) -> MutexGuard<'_, TapRun> {
@@ -178,6 +205,9 @@ impl TapState {
 
     fn show(&self, tap: &Tap, number: usize, site: &TapSite, inputs: &KernelInputs<'_>) {
         let counters = counters(site, inputs);
+        if let Some(device) = &self.device {
+            device.make_room(site.wires.len(), inputs.stream());
+        }
         // One lock for the whole tap. The library runs one operator at a time, so nobody waits for
         // it.
         let mut run = self.run();
@@ -193,7 +223,7 @@ impl TapState {
         } else {
             tap.open(&in_iteration(&site.operator, &counters))
         };
-        let Some(mut probe) = probe else {
+        let Some(probe) = probe else {
             // Values that this tap would have shown last are let go of all the same.
             return run.release(site);
         };
@@ -205,17 +235,21 @@ impl TapState {
                 counters: &counters,
                 lender,
             };
-            self.show_values(&mut probe, &call, &mut run);
+            let mut record = WaitingRecord::new(probe);
+            self.show_values(&mut record, &call, &mut run);
             run.release(site);
             // Handing over may wait.
             drop(run);
-            probe.submit();
+            match &self.device {
+                Some(device) => device.submit(record),
+                None => record.submit(),
+            }
         });
     }
 
     /// Shows values in the order of their positions. What cannot be taken stays away; the probe
     /// counts it.
-    fn show_values(&self, probe: &mut Probe, call: &TapCall<'_, '_>, run: &mut TapRun) {
+    fn show_values(&self, record: &mut WaitingRecord, call: &TapCall<'_, '_>, run: &mut TapRun) {
         let site = call.site;
         let layout = |is_output, position, tensor: &Tensor| {
             let n_axes = tensor.shape().n_axes();
@@ -227,19 +261,20 @@ impl TapState {
                 TapInput::Given(given) => run.given(given),
                 TapInput::Wire(wire) => {
                     let place = (false, *position);
-                    self.take(probe, call, (*wire, place), run, &mut taken)
+                    self.take(&record.probe, call, (*wire, place), run, &mut taken)
                 }
             };
             if let Some(tensor) = tensor {
                 let layout = layout(false, *position, &tensor);
-                probe.input(*position, tensor.with_layout(layout));
+                record.inputs.push((*position, tensor.with_layout(layout)));
             }
         }
         for (position, wire) in &site.outputs {
             let place = (true, *position);
-            if let Some(tensor) = self.take(probe, call, (*wire, place), run, &mut taken) {
+            let tensor = self.take(&record.probe, call, (*wire, place), run, &mut taken);
+            if let Some(tensor) = tensor {
                 let layout = layout(true, *position, &tensor);
-                probe.output(*position, tensor.with_layout(layout));
+                record.outputs.push((*position, tensor.with_layout(layout)));
             }
         }
     }
@@ -267,13 +302,27 @@ impl TapState {
             taken[wire] = Some(tensor.clone());
             return Some(tensor);
         }
-        let seen = call.inputs.tensor(call.site.n_counters + wire)?;
+        let input = call.site.n_counters + wire;
+        if let Some(device) = &self.device
+            && let Some(memory) = call.inputs.on_device(input, |kind| device.owns(kind))
+        {
+            let takes_numbers = call.tap.takes_device_numbers();
+            let tensor = device.take(call.inputs.stream()?, &memory, takes_numbers)?;
+            if is_shared {
+                run.remember(number, &tensor, made_in);
+            }
+            taken[wire] = Some(tensor.clone());
+            return Some(tensor);
+        }
+        let seen = call.inputs.tensor(input)?;
         let op_type = &call.site.operator.op_type;
         let layout = layout_of(op_type, is_output, position, seen.n_axes());
         // The session decides from this whether a copy would take more memory than it allows.
         let n_bytes_held =
             run.n_bytes_taken + taken.iter().flatten().map(n_element_bytes).sum::<usize>();
-        let is_to_be_lent = probe.is_to_be_lent(seen.n_bytes(), n_bytes_held);
+        // A record that waits for a device holds what it shows for longer than this tap runs.
+        let is_to_be_lent =
+            self.device.is_none() && probe.is_to_be_lent(seen.n_bytes(), n_bytes_held);
         let lent = is_to_be_lent.then(|| seen.lent(call.lender)).flatten();
         let is_lent = lent.is_some();
         let tensor = match lent {

@@ -10,34 +10,61 @@ use ort::value::TensorElementType;
 
 use super::error;
 use super::memory::KernelInputs;
-use super::rewrite::{DOMAIN, SITE, START, TAP, TICK, TURN_SHAPE};
+use super::rewrite::{DEVICE_TAP, DOMAIN, SITE, START, TAP, TICK, TURN_SHAPE};
 use super::shared::TapState;
 use crate::guard;
 
 /// The operators of our domain.
 pub(super) fn domain(shared: &Arc<TapState>) -> Result<OperatorDomain, String> {
     error::quietly(|| {
-        OperatorDomain::new(DOMAIN)?
-            .add(TapOperator(shared.clone()))?
+        let mut domain = OperatorDomain::new(DOMAIN)?
+            .add(TapOperator::new(shared, TAP))?
             .add(StartOperator(Arc::default()))?
-            .add(TickOperator)
+            .add(TickOperator)?;
+        if shared.has_device() {
+            domain = domain.add(TapOperator::new(shared, DEVICE_TAP))?;
+        }
+        Ok(domain)
     })
 }
 
-/// `Tap`: shows what it reads.
-struct TapOperator(Arc<TapState>);
+/// `Tap` and `DeviceTap`: show what they read.
+struct TapOperator {
+    shared: Arc<TapState>,
+    name: &'static str,
+}
+
+impl TapOperator {
+    fn new(shared: &Arc<TapState>, name: &'static str) -> TapOperator {
+        TapOperator {
+            shared: shared.clone(),
+            name,
+        }
+    }
+
+    fn is_on_device(&self) -> bool {
+        self.name == DEVICE_TAP
+    }
+}
 
 /// One node of it.
 struct TapKernel {
     shared: Arc<TapState>,
     site: usize,
+    is_on_device: bool,
 }
 
 impl Operator for TapOperator {
     type Kernel<'attr> = TapKernel;
 
     fn name(&self) -> &str {
-        TAP
+        self.name
+    }
+
+    fn execution_provider_type(&self) -> Option<&str> {
+        self.is_on_device()
+            .then(|| self.shared.provider())
+            .flatten()
     }
 
     fn inputs(&self) -> impl IntoIterator<Item = OperatorInput> {
@@ -54,8 +81,9 @@ impl Operator for TapOperator {
         let site: Option<i64> = attributes.get(SITE);
         let site = site.and_then(|site| usize::try_from(site).ok());
         Ok(TapKernel {
-            shared: self.0.clone(),
+            shared: self.shared.clone(),
             site: site.ok_or_else(|| ort::Error::new("a tap has no number"))?,
+            is_on_device: self.is_on_device(),
         })
     }
 }
@@ -63,10 +91,11 @@ impl Operator for TapOperator {
 impl Kernel for TapKernel {
     fn compute(&mut self, context: &ComputeContext) -> ort::Result<()> {
         self.shared.compute(self.site, context)?;
-        if self.shared.ends_turn(self.site) {
-            give(context, TURN_SHAPE, 0)
-        } else {
-            Ok(())
+        match (self.shared.ends_turn(self.site), self.is_on_device) {
+            (true, false) => give(context, TURN_SHAPE, 0),
+            // Nobody reads the number, and its memory may be the device's.
+            (true, true) => context.output(0, TURN_SHAPE).map(drop),
+            (false, _) => Ok(()),
         }
     }
 }

@@ -3,6 +3,7 @@
 
 mod build;
 mod control_flow;
+mod device;
 mod executed;
 mod files;
 mod kinds;

@@ -78,7 +78,8 @@ impl TappedSession {
                     let names = refused_values(&text, || prepared.tapped(&wanted));
                     let n_new = names.iter().filter(|name| prepared.refuse(name)).count();
                     // Then leaving values out does not help, and the text is about something else.
-                    if n_new == 0 {
+                    // Taps on the CPU may do, and if they do not, tell what is wrong.
+                    if n_new == 0 && !prepared.leave_device(&text) {
                         return Err(text);
                     }
                 }
@@ -121,6 +122,11 @@ impl TappedSession {
         result.map(|_| survey)
     }
 
+    /// Takes the first thing that went wrong on the device.
+    pub(super) fn take_device_fault(&self) -> Option<String> {
+        self.shared.take_device_fault()
+    }
+
     /// How often a tap ran out of order.
     pub(super) fn n_inversions(&self) -> usize {
         self.shared.n_inversions()
@@ -159,7 +165,9 @@ fn create(
 ) -> Result<(LoadedSession, Arc<TapState>), String> {
     let bytes = by_reference::encode(&tapped.model)?;
     let has_devices = !options.providers.is_empty();
-    let shared = Arc::new(TapState::new(tapped, has_devices, duty));
+    // What goes before a failed operator is kept on the CPU.
+    let device = prepared.device().filter(|_| duty != TapDuty::KeepInputs);
+    let shared = Arc::new(TapState::new(tapped, has_devices, device, duty));
     let domain = tap_operator::domain(&shared)?;
     let builder = session::builder(library, options)?;
     let builder = error::quietly(|| {
@@ -192,10 +200,13 @@ fn refused_value(text: &str) -> Option<&str> {
     let (_, rest) = text.split_once("of input parameter (")?;
     let (name, rest) = rest.split_once(") of operator (")?;
     let (operator, _) = rest.split_once(')')?;
-    (operator == rewrite::TAP).then_some(name)
+    [rewrite::TAP, rewrite::DEVICE_TAP]
+        .contains(&operator)
+        .then_some(name)
 }
 
-/// The node of a tap for whose types the library finds no kernel.
+/// The node of a tap for whose types the library finds no kernel. Taps on a device are not meant:
+/// others may take the types.
 fn tap_without_kernel(text: &str) -> Option<&str> {
     let (_, rest) = text.split_once("Could not find an implementation for ")?;
     let rest = rest.strip_prefix(rewrite::TAP)?.strip_prefix('(')?;

@@ -6,6 +6,8 @@ use super::super::super::schema::NodeProto;
 pub(in super::super) const DOMAIN: &str = "opscope";
 /// The operator that shows what it reads.
 pub(in super::super) const TAP: &str = "Tap";
+/// The same with values in a device's memory.
+pub(in super::super) const DEVICE_TAP: &str = "DeviceTap";
 /// The operator that produces a number that it has not produced before.
 pub(in super::super) const START: &str = "Start";
 /// The operator that counts its runs from 0, anew for each number that it reads.
