@@ -230,8 +230,8 @@ def test_statistics_are_those_of_the_floats(opscope: Binary, forms: Forms) -> No
     assert (whole["dtype"], codes["dtype"]) == ("float32", "int8")
     # Weights are quantised symmetrically, so that one of them has the largest code.
     codes, whole = codes["stats"], whole["stats"]
-    assert max(abs(codes["min"]), codes["max"]) == 127
-    assert 0 < max(abs(whole["min"]), whole["max"]) < 127
+    assert max(abs(codes["min"]), codes["max"]) == 64
+    assert 0 < max(abs(whole["min"]), whole["max"]) < 64
 
 
 def test_operators_of_onnx_runtime(tmp_path: Path) -> None:
