@@ -129,7 +129,8 @@ CASES = [
     *activation("FastGelu", rounded(lambda x: x * torch.sigmoid(1.702 * x))),
     *activation("Silu", rounded(F.silu)),
     *activation("Swish", swish, lambda draw: [draw.number() if draw.flag() else None], tolerance=8),
-    *activation("Mish", rounded(F.mish), in_place=True),
+    # Where there is no AVX-512, tract's hyperbolic tangent is four units off near one.
+    *activation("Mish", rounded(F.mish), tolerance=8, in_place=True),
     *activation("Sigmoid", torch.sigmoid, dtypes=ALL_FLOATS, scale=0, special=0.1, in_place=True),
     *activation("LogSigmoid", rounded(F.logsigmoid)),
     *activation(
