@@ -294,7 +294,7 @@ impl Sink for NativeSink {
         first_error.map_or(Ok(written), Err)
     }
 
-    /// Rows of elements have a digest, which needs them.
+    /// Elements that are written have to be there.
     fn takes_device_numbers(&self) -> bool {
         !self.content.has_elements()
     }

@@ -521,8 +521,7 @@ impl LoadedModel for OrtModel {
         let mut warnings = Vec::new();
         if let Some(reason) = self.prepared.take_device_refusal() {
             warnings.push(format!(
-                "{NAME} copies every value that is shown from the device to the host, as nothing can be computed or \
-                 copied there: {reason}"
+                "taps cannot be on the device, so that {NAME} copies every value that is shown to the host: {reason}"
             ));
         }
         let Some(tapped) = &self.tapped else {

@@ -21,8 +21,9 @@ pub(super) use self::place::{DeviceMemory, DeviceStream};
 use self::place::{N_ROWS_MAX, RowWords};
 use crate::LoadOptions;
 
-/// Bytes of copies that may be under way together. Records that wait for them hold them too.
-const COPIED_BYTES_MAX: usize = 256 << 20;
+/// Bytes of copies that records may wait with.
+const WAITING_BYTES_MAX: usize = 256 << 20;
+
 /// Opens the device that sessions with these options run on, if they run on one that taps can be
 /// on.
 pub(super) type DeviceOpener = fn(&LoadOptions) -> Option<Result<CudaDevice, String>>;
@@ -39,7 +40,8 @@ struct DeviceQueue {
     stream: Option<DeviceStream>,
     tickets: Vec<DeviceTicket>,
     n_rows: usize,
-    n_bytes_copied: usize,
+    /// Bytes of copies, those from the CPU's memory among them.
+    n_bytes_waiting: usize,
     records: Vec<WaitingRecord>,
     /// The first thing that went wrong.
     fault: Option<String>,
@@ -132,6 +134,10 @@ impl DeviceSide {
         let elements = Arc::<DeviceElements>::default();
         let n_elements = shape.n_elements();
         let tensor = Tensor::on_device(dtype, shape, elements.clone()).ok()?;
+        if self.lock().stream.is_some_and(|other| other != stream) {
+            // Results of both would go to the same places, in any order.
+            self.settle();
+        }
         let mut queue = self.lock();
         let started = if takes_numbers && self.device.can_reduce(memory) {
             let row = queue.n_rows;
@@ -143,7 +149,7 @@ impl DeviceSide {
         } else {
             let started = self.device.copy(stream, memory);
             started.map(|bytes| {
-                queue.n_bytes_copied += memory.n_bytes;
+                queue.n_bytes_waiting += memory.n_bytes;
                 DeviceWork::Copy(bytes)
             })
         };
@@ -177,16 +183,19 @@ impl DeviceSide {
         }
     }
 
-    /// Waits for what is under way if there is no room for the values of another operator, or that
-    /// one is on another stream.
-    pub(super) fn make_room(&self, n_values: usize, stream: Option<DeviceStream>) {
+    /// Notes a copy of a value that was in the CPU's memory: its record may have to wait.
+    pub(super) fn note_copy(&self, n_bytes: usize) {
+        self.lock().n_bytes_waiting += n_bytes;
+    }
+
+    /// Waits for what is under way if there is no room for the values of another operator.
+    pub(super) fn make_room(&self, n_values: usize) {
         let queue = self.lock();
         let is_full = queue.n_rows + n_values > N_ROWS_MAX
-            || queue.n_bytes_copied >= COPIED_BYTES_MAX
+            || queue.n_bytes_waiting >= WAITING_BYTES_MAX
             || queue.records.len() >= N_ROWS_MAX;
-        let is_other = queue.stream.is_some() && queue.stream != stream;
         drop(queue);
-        if is_full || is_other {
+        if is_full {
             self.settle();
         }
     }
@@ -199,16 +208,13 @@ impl DeviceSide {
             None => Ok(Vec::new()),
         };
         let tickets = std::mem::take(&mut queue.tickets);
-        (queue.n_rows, queue.n_bytes_copied) = (0, 0);
-        let rows = rows.unwrap_or_else(|reason| {
-            queue.fault.get_or_insert(reason);
-            tickets
-                .iter()
-                .for_each(|ticket| ticket.elements.arrive(DeviceArrival::Lost));
-            Vec::new()
-        });
-        for ticket in tickets {
-            ticket.arrive(&rows);
+        (queue.n_rows, queue.n_bytes_waiting) = (0, 0);
+        match rows {
+            Ok(rows) => tickets.into_iter().for_each(|ticket| ticket.arrive(&rows)),
+            Err(reason) => {
+                queue.fault.get_or_insert(reason);
+                tickets.into_iter().for_each(DeviceTicket::lose);
+            }
         }
         let records = std::mem::take(&mut queue.records);
         drop(queue);
@@ -234,7 +240,7 @@ impl Drop for DeviceSide {
 }
 
 impl DeviceTicket {
-    /// Tells whoever has the tensor what has come of it. What was lost stays lost.
+    /// Tells whoever has the tensor what has come of it.
     fn arrive(self, rows: &[RowWords]) {
         let arrival = match self.work {
             DeviceWork::Copy(bytes) => DeviceArrival::Elements(bytes),
@@ -250,5 +256,14 @@ impl DeviceTicket {
             }
         };
         self.elements.arrive(arrival);
+    }
+
+    /// Tells whoever has the tensor that nothing will come.
+    fn lose(self) {
+        self.elements.arrive(DeviceArrival::Lost);
+        if let DeviceWork::Copy(bytes) = self.work {
+            // Nobody knows whether the device still writes to it.
+            std::mem::forget(bytes);
+        }
     }
 }

@@ -206,7 +206,7 @@ impl TapState {
     fn show(&self, tap: &Tap, number: usize, site: &TapSite, inputs: &KernelInputs<'_>) {
         let counters = counters(site, inputs);
         if let Some(device) = &self.device {
-            device.make_room(site.wires.len(), inputs.stream());
+            device.make_room(site.wires.len());
         }
         // One lock for the whole tap. The library runs one operator at a time, so nobody waits for
         // it.
@@ -329,6 +329,9 @@ impl TapState {
             Some(tensor) => call.tap.look(tensor.with_layout(layout)),
             None => call.tap.take(seen.view(layout)).ok()?,
         };
+        if let Some(device) = &self.device {
+            device.note_copy(n_element_bytes(&tensor));
+        }
         // What is lent has to come back before this tap ends.
         if is_shared && !(is_lent && tensor.has_elements()) {
             run.remember(number, &tensor, made_in);

@@ -158,7 +158,7 @@ impl CudaDevice {
         tensor: &DeviceMemory,
     ) -> Result<SharedBytes, String> {
         let n_bytes = tensor.n_bytes;
-        // Into other memory the device copies with the host's help, which only takes longer.
+        // A copy to memory that is not pinned is done when the driver returns from the call.
         let (address, bytes): (*mut c_void, SharedBytes) = match self.pinned.take(n_bytes) {
             Some(buffer) => (buffer.address(), Arc::new(buffer)),
             None => {
@@ -173,7 +173,11 @@ impl CudaDevice {
         };
         self.context
             .copy_to_host(stream, address, (tensor.address, n_bytes))?;
-        self.progress.note(stream)?;
+        if let Err(reason) = self.progress.note(stream) {
+            // The copy is under way, and nobody can wait for it.
+            std::mem::forget(bytes);
+            return Err(reason);
+        }
         Ok(bytes)
     }
 
@@ -181,7 +185,7 @@ impl CudaDevice {
     /// have given up its stream by then.
     ///
     /// # Errors
-    /// A text, if the device has failed. Then it writes nowhere any more.
+    /// A text, if the device has failed. Whether it still writes to what was asked for is unknown.
     pub(super) fn wait(&self, n_rows: usize) -> Result<Vec<RowWords>, String> {
         let mut rows: Vec<RowWords> = vec![[0; DeviceRow::N_WORDS]; n_rows.min(N_ROWS_MAX)];
         let n_bytes = rows.len() * ROW_BYTES;
@@ -189,6 +193,7 @@ impl CudaDevice {
         let copied = match n_bytes {
             0 => Ok(()),
             _ => {
+                // Not pinned, so that the rows are there, or nobody writes to them, whatever comes.
                 let to = rows.as_mut_ptr().cast();
                 self.context
                     .copy_to_host(stream, to, (self.rows.address, n_bytes))

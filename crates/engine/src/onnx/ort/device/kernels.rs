@@ -14,8 +14,6 @@ use opscope_tensor::DType;
 /// knows.
 static KERNELS: &[u8] = include_bytes!("kernels.ptx.zlib");
 const HEADING: &str = "// kernel ";
-/// The text is about 2 MB; a damaged file must not take the memory.
-const TEXT_BYTES_MAX: u64 = 16 << 20;
 
 /// The name of the kernel that joins partial results to a row.
 pub(super) const JOIN: &str = "join_parts";
@@ -41,8 +39,7 @@ pub(super) const PART_WORDS: usize = 22;
 /// The kernels' texts by name; those for a type are called as it is.
 pub(super) fn texts() -> Result<HashMap<String, String>, String> {
     let mut all = String::new();
-    let decoder = ZlibDecoder::new(KERNELS).take(TEXT_BYTES_MAX);
-    std::io::BufReader::new(decoder)
+    ZlibDecoder::new(KERNELS)
         .read_to_string(&mut all)
         .map_err(|error| format!("the kernels cannot be unpacked: {error}"))?;
     let parts = all.split(HEADING).skip(1);

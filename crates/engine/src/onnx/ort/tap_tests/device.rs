@@ -5,6 +5,7 @@ use opscope_capture::{Sink, SinkError, TensorSummarizer, WrittenFiles};
 use opscope_tensor::{Stats, TensorObserver};
 
 use super::super::device::fake::{self, FakeDevice};
+use super::super::device::{DeviceMemory, DeviceSide, DeviceStream};
 use super::build::*;
 use super::*;
 
@@ -304,4 +305,42 @@ fn types_that_a_device_cannot_have_are_still_shown() {
     let texts = opscope_tensor::text::iter(same.host_view().unwrap()).unwrap();
     assert_eq!(texts.collect::<Vec<_>>(), [b"1.5".as_slice(), b"-2"]);
     assert_eq!(found.counters.n_dropped, 0);
+}
+
+/// A value in the memory of the device, which is the CPU's.
+fn on_device(values: &[u8]) -> DeviceMemory {
+    DeviceMemory {
+        address: values.as_ptr().expose_provenance() as u64,
+        dtype: DType::U8,
+        shape: Shape::new([values.len()]).unwrap(),
+        n_bytes: values.len(),
+    }
+}
+
+#[test]
+fn a_device_waits_for_copies_that_take_much_memory_and_for_other_streams() {
+    let device = DeviceSide::new(Arc::new(fake::open(FakeDevice::Unpinned).unwrap()));
+    let values = vec![7; 64 << 20];
+    let begin = fake::n_waits();
+    let mut copies = Vec::new();
+    for n_waits in [0, 0, 0, 0, 1] {
+        device.make_room(1);
+        assert_eq!(fake::n_waits() - begin, n_waits);
+        let copy = device.take(DeviceStream(1), &on_device(&values), false);
+        copies.push(copy.unwrap());
+    }
+    assert!(copies[..4].iter().all(|copy| !copy.is_awaited()));
+    assert!(copies[4].is_awaited());
+    let other = device.take(DeviceStream(2), &on_device(&values[..4]), true);
+    assert_eq!(fake::n_waits() - begin, 2);
+    assert!(!copies[4].is_awaited());
+    // A copy of the CPU's own counts as well.
+    device.note_copy(256 << 20);
+    device.make_room(1);
+    assert_eq!(fake::n_waits() - begin, 3);
+    let first = copies.swap_remove(0).arrived().unwrap();
+    assert_eq!(first.host_bytes().unwrap(), values);
+    let other = other.unwrap().arrived().unwrap();
+    assert!(other.host_bytes().is_err());
+    assert_eq!(other.stats().unwrap().sum, 28.0);
 }
