@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import logging
 import os
 import random
 import subprocess
@@ -20,89 +19,13 @@ import opscope
 import opscope.torch
 import pytest
 import torch
+from device_dumps import CHECKS, check_counts, check_elements, check_numbers, dumped, in_place, on_device, rows
 from eager_runs import train
 from fake_device import FakeDevice, WaitedError, installed, step
-from opscope.torch._device import queue, reducer
+from opscope.torch._device import queue
 from opscope.torch._device.pinned import PinnedPool
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
-
-SUMS = ("sum", "mean", "std", "l1", "l2")
-# The bounds of `docs/statistics.md` for the dtypes here.
-SLACK = 1e-6
-STD_SLACK = 1e-5
-
-
-def dumped(path: Path, run: Callable[[], Any], **options: Any) -> dict:
-    with opscope.torch.eager(path, **options) as dump:
-        run()
-    return dump.finish()
-
-
-def on_device(path: Path, run: Callable[[], Any], device: FakeDevice | None = None, **options: Any) -> dict:
-    """The same with the CPU as a device, in which nothing waits before the end."""
-    device = device or FakeDevice()
-    with installed(device):
-        with step(device), opscope.torch.eager(path, **options) as dump:
-            run()
-        report = dump.finish()
-    assert report["n_reduced_on_device"] + report["n_copied_from_device"] > 0 or device.records_graph
-    return report
-
-
-def check_counts(report: dict) -> None:
-    found = report["n_written"] + report["n_refused"] + report["n_dropped"] + report["n_failed"]
-    assert report["n_selected"] == found
-    assert report["first_fault"] is None and report["first_error"] is None
-
-
-def keys(root: str) -> dict[tuple, Any]:
-    return {(one.step, one.task_id, one.name, one.side, one.slot): one for one in opscope.open(root)}
-
-
-def check_numbers(expected: dict, found: dict) -> int:
-    """Expects the same records with the same counts and extremes, and sums that are near; gives the number of rows."""
-    check_counts(found)
-    assert found["n_written"] == expected["n_written"] and found["unseen"] == expected["unseen"]
-    ours, theirs = rows(found["root"]), rows(expected["root"])
-    assert len(ours) == len(theirs)
-    for mine, known in zip(ours, theirs):
-        names = (mine["op_name"], mine["side"], mine["slot"], mine["dtype"])
-        for name in known.keys() - {"run", "time_us", "digest", "graph", "model", "load"}:
-            a, b = mine[name], known[name]
-            if name not in SUMS or a == b:
-                assert a == b, (*names, name)
-                continue
-            # Of a sum near 0 only the magnitudes say how far it may be off.
-            scale = known["l1"] / (1 if name in ("sum", "l1", "l2") else known["n_elements"])
-            slack = STD_SLACK if name == "std" else SLACK
-            assert a == pytest.approx(b, rel=slack, abs=slack * scale), (*names, name)
-        # A device knows no digest; what it did not look at has one all the same.
-        assert mine["digest"] in (None, known["digest"])
-    assert found["n_reduced_on_device"] == 0 or any(row["digest"] is None for row in ours)
-    return len(ours)
-
-
-def rows(root: str) -> list[dict]:
-    """All tensors of a dump with all their numbers, in order."""
-    question = "select * from tensors order by load, step, position, side, slot"
-    command = [os.environ["OPSCOPE"], "sql", question, root, "--format", "jsonl"]
-    text = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600).stdout
-    return [json.loads(line) for line in text.splitlines()]
-
-
-def check_elements(expected: dict, found: dict) -> int:
-    check_counts(found)
-    assert found["n_written"] == expected["n_written"] and found["unseen"] == expected["unseen"]
-    ours, theirs = keys(found["root"]), keys(expected["root"])
-    assert ours.keys() == theirs.keys()
-    for key, one in ours.items():
-        assert one.dtype == theirs[key].dtype, key
-        assert one.numpy().tobytes() == theirs[key].numpy().tobytes(), key
-    return len(ours)
-
-
-CHECKS = {"stats": check_numbers, "tensor": check_elements}
 
 
 @pytest.mark.parametrize("data", CHECKS)
@@ -112,11 +35,9 @@ def test_training(tmp_path, name: str, data: str) -> None:
     plain = train(name, contextlib.nullcontext())
     reports = []
     for place in ("cpu", "device"):
-        dump = opscope.torch.eager(tmp_path / place, data=data)
         device = FakeDevice()
         with installed(device) if place == "device" else contextlib.nullcontext():
-            if place == "device":
-                dump = opscope.torch.eager(tmp_path / place, data=data)
+            dump = opscope.torch.eager(tmp_path / place, data=data)
             with step(device):
                 assert train(name, dump) == plain
             reports.append(dump.finish())
@@ -189,18 +110,6 @@ def plain_name(path: Path, root: str) -> str:
     """A path without the number of its graph, and without the time in its name."""
     parts = ("/".join(path.relative_to(root).parts[3:])).split(".")
     return ".".join(part for part in parts if not (part.isdigit() and len(part) > 12))
-
-
-def in_place() -> None:
-    x = torch.linspace(-2, 2, 24).reshape(4, 6)
-    y = x * 2
-    y.add_(1)
-    y.t_().mul_(3)
-    z = y.relu()
-    z[1:] = float("nan")
-    z.zero_()
-    torch.add(x, x, out=x)
-    y.sigmoid_()
 
 
 def odd_values() -> None:
@@ -364,106 +273,6 @@ def test_recording_between_other_operators(tmp_path, data) -> None:
     assert set(found["unseen"]) == {"recorded for a CUDA graph"}
     # Of both products the result, and what the first one reads.
     assert found["n_written"] >= 3
-
-
-def test_out_of_memory(tmp_path, monkeypatch) -> None:
-    """A device without memory for a copy of its own copies in the program's place; without rows nothing is seen."""
-
-    def no_memory(*_: Any) -> Tensor:
-        raise torch.OutOfMemoryError("no memory")
-
-    expected = dumped(tmp_path / "cpu", in_place, data="tensor")
-    with monkeypatch.context() as patched:
-        patched.setattr(queue, "_copy_on_device", no_memory)
-        check_elements(expected, on_device(tmp_path / "copies", in_place, data="tensor"))
-    monkeypatch.setattr(queue.DeviceQueue, "_new_rows", no_memory)
-    device = FakeDevice()
-    with installed(device), step(device), opscope.torch.eager(tmp_path / "rows", data="stats") as dump:
-        in_place()
-    found = dump.finish()
-    check_counts(found)
-    assert set(found["unseen"]) == {"no memory on the device"}
-
-
-def test_a_kernel_that_fails(tmp_path, monkeypatch, caplog) -> None:
-    """The host computes the numbers then, the last ones included, and the program is told once."""
-    expected = dumped(tmp_path / "cpu", in_place, data="stats")
-    reduce, calls = reducer.Reducer.reduce, []
-
-    def failing(self: Any, tensors: Any, rows: Any) -> None:
-        calls.append(len(tensors))
-        if len(calls) > 3:
-            raise ValueError("no such kernel")
-        reduce(self, tensors, rows)
-
-    monkeypatch.setattr(reducer.Reducer, "reduce", failing)
-    with caplog.at_level(logging.WARNING, "opscope.torch"):
-        found = on_device(tmp_path / "device", in_place, data="stats")
-    check_numbers(expected, found)
-    assert found["n_reduced_on_device"] == 3 and found["n_copied_from_device"] > 5
-    assert sum("kernel" in one.getMessage() for one in caplog.records) == 1
-
-
-def test_a_kernel_that_fails_for_small_tensors(tmp_path, monkeypatch) -> None:
-    case = models.CASES["mlp"]
-
-    def failing(self: Any, tensors: Any, rows: Any) -> None:
-        raise ValueError("no such kernel")
-
-    monkeypatch.setattr(reducer.Reducer, "reduce", failing)
-    expected = opscope.torch.backend(tmp_path / "cpu", data="stats")
-    models.run(case, expected, is_training=False)
-    device = FakeDevice()
-    with installed(device), step(device):
-        found = opscope.torch.backend(tmp_path / "device", data="stats")
-        models.run(case, found, is_training=False)
-    check_numbers(expected.finish(), found.finish())
-
-
-@pytest.mark.parametrize("data", CHECKS)
-def test_a_device_that_is_lost(tmp_path, data: str) -> None:
-    """The rest stays whole, values on their way are counted, and the program's own error is the one it sees."""
-    device = FakeDevice(lambda: 1 << 60)
-    with installed(device):
-        dump = opscope.torch.eager(tmp_path, data=data)
-        with pytest.raises(ZeroDivisionError), step(device), dump:
-            x = torch.ones(4).exp()
-            device.fault = RuntimeError("the device is gone")
-            x.sin().cos()
-            raise ZeroDivisionError
-        report = dump.finish()
-    check_counts(report)
-    assert set(report["unseen"]) == {"lost with its device"} and report["n_dropped"] > 0
-    list(opscope.open(report["root"])) if report["root"] and report["n_written"] else None
-
-
-def test_ctrl_c_inside_of_the_dump(tmp_path, monkeypatch) -> None:
-    """The program hears it, and the dump is whole."""
-    device = FakeDevice()
-    asked = []
-
-    def interrupted(stream: Any) -> Any:
-        asked.append(stream)
-        if len(asked) == 5:
-            raise KeyboardInterrupt
-        return FakeDevice.record(device, stream)
-
-    monkeypatch.setattr(device, "record", interrupted)
-
-    def run() -> None:
-        x = torch.ones(8)
-        for _ in range(100):
-            x = x + 1
-
-    with installed(device):
-        dump = opscope.torch.eager(tmp_path, data="tensor")
-        with pytest.raises(KeyboardInterrupt), dump:
-            run()
-        report = dump.finish()
-    check_counts(report)
-    assert report["unseen"] == {"interrupted": 1} and report["n_written"] > 2
-    found = [one for one in opscope.open(report["root"]) if one.side == "output" and one.name == "add"]
-    assert [set(one.numpy()) for one in found] == [{2.0}]
 
 
 @pytest.mark.parametrize("data", CHECKS)
