@@ -137,12 +137,23 @@ def test_a_network_agrees_with_what_is_compiled_of_it(name: str, backend: str) -
     check_sound(opscope.torch.diff(model, compiled, inputs), share_min)
 
 
+def _has_lstm_in(dtype: torch.dtype) -> bool:
+    """oneDNN computes it in short dtypes only where the CPU has instructions for them."""
+    try:
+        with torch.no_grad(), torch.autocast("cpu", dtype):
+            nn.LSTM(6, 8)(torch.zeros(2, 1, 6))
+    except RuntimeError as error:
+        assert "could not create a primitive" in str(error)
+        return False
+    return True
+
+
 @pytest.mark.parametrize("name", NETWORKS)
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_autocast_accuses_nobody(name: str, dtype: torch.dtype) -> None:
-    if (name, dtype) == ("lstm", torch.float16):
-        pytest.skip("torch has no LSTM in float16 on every CPU")
     model, inputs = network(name)
+    if name == "lstm" and not _has_lstm_in(dtype):
+        pytest.skip(f"torch has no LSTM in {dtype} on this CPU")
     for how in ({"target_autocast": dtype}, {"golden_autocast": dtype}):
         found = opscope.torch.diff(model, model, inputs, **how)
         assert accused(found) == set(), found.verdict

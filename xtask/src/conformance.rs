@@ -8,6 +8,7 @@
 use anyhow::Result;
 
 use crate::command::{cargo, root, run};
+use crate::pytest::{self, AtOnce};
 use crate::{E2E_REQUIREMENTS, built, python};
 
 /// Where generated cases are kept from one run to the next.
@@ -45,15 +46,7 @@ fn run_suite(stage: &str, options: &[&str]) -> Result<()> {
         "--locked",
     ];
     run("binary", cargo(&build))?;
-    let mut tests = python::with_packages(E2E_REQUIREMENTS)?;
-    tests.args([
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "tests/conformance",
-    ]);
+    let tests = pytest::in_folder(E2E_REQUIREMENTS, "tests/conformance", AtOnce::One)?;
     run("the judge of the node cases", tests)?;
     let mut suite = python::with_packages(E2E_REQUIREMENTS)?;
     suite.args(["-B", "tests/conformance/main.py", "--binary"]);

@@ -9,6 +9,7 @@ mod install_c;
 mod package;
 mod page;
 mod prose;
+mod pytest;
 mod python;
 mod rings;
 mod source_text;
@@ -22,6 +23,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 
 use crate::command::{cargo, run};
+use crate::pytest::AtOnce;
 
 /// The features that the default build lacks. Everything is built with them here, so that nothing
 /// is built twice.
@@ -151,8 +153,7 @@ fn check() -> Result<()> {
 /// Runs the models of the tests in the built binary and in ONNX Runtime and compares every value.
 fn end_to_end() -> Result<()> {
     build_binary()?;
-    let mut pytest = python::with_packages(E2E_REQUIREMENTS)?;
-    pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/e2e"]);
+    let mut pytest = pytest::in_folder(E2E_REQUIREMENTS, "tests/e2e", AtOnce::AllProcessors)?;
     pytest.env("OPSCOPE", built("debug", "opscope")?);
     run("comparison with ONNX Runtime", pytest)
 }

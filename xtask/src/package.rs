@@ -7,6 +7,7 @@ use std::{env, fs};
 use anyhow::{Context, Result};
 
 use crate::command::{cargo, root, run};
+use crate::pytest::{self, AtOnce};
 use crate::{E2E_REQUIREMENTS, built, python};
 
 /// Where Python finds the package before it is installed.
@@ -28,31 +29,41 @@ pub(crate) const RAY_REQUIREMENTS: &str = "tests/ray/requirements.txt";
 /// Runs the tests of the package that need no framework.
 pub(crate) fn test() -> Result<()> {
     place_module("debug")?;
-    pytest("Python package", E2E_REQUIREMENTS, "tests/python")
+    test_folder(
+        "Python package",
+        E2E_REQUIREMENTS,
+        "tests/python",
+        AtOnce::AllProcessors,
+    )
 }
 
 /// Runs the tests of the package with PyTorch.
 pub(crate) fn test_torch() -> Result<()> {
     place_module("debug")?;
-    pytest(
+    test_folder(
         "Python package with PyTorch",
         TORCH_REQUIREMENTS,
         "tests/torch",
+        AtOnce::AllProcessors,
     )
 }
 
 /// Runs the tests of work that processes and the nodes of a Ray cluster share.
 pub(crate) fn test_ray() -> Result<()> {
     place_module("debug")?;
-    pytest("shared work, and Ray", RAY_REQUIREMENTS, "tests/ray")
+    test_folder(
+        "shared work, and Ray",
+        RAY_REQUIREMENTS,
+        "tests/ray",
+        AtOnce::One,
+    )
 }
 
 /// Runs the tests of a folder in Python with the package's source and the packages of a
 /// requirements file.
-fn pytest(name: &str, requirements: &str, tests: &str) -> Result<()> {
-    let mut pytest = python::with_packages(requirements)?;
+fn test_folder(name: &str, requirements: &str, folder: &str, at_once: AtOnce) -> Result<()> {
+    let mut pytest = pytest::in_folder(requirements, folder, at_once)?;
     put_first_on_path(&mut pytest, root().join(SOURCE))?;
-    pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", tests]);
     // What the command line makes of the dumps is tested too.
     pytest.env("OPSCOPE", built("debug", "opscope")?);
     run(name, pytest)

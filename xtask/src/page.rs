@@ -9,6 +9,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::command::{root, run};
+use crate::pytest::{self, AtOnce};
 use crate::{E2E_REQUIREMENTS, built, python};
 
 /// The sources, and the files that a build of them makes.
@@ -104,8 +105,7 @@ pub(crate) fn test_in_browser() -> Result<()> {
         );
         return Ok(());
     };
-    let mut pytest = python::with_packages(REQUIREMENTS)?;
-    pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/page"]);
+    let mut pytest = pytest::in_folder(REQUIREMENTS, "tests/page", AtOnce::One)?;
     pytest.env("OPSCOPE", built("debug", "opscope")?);
     pytest.env(BROWSER, browser);
     // Of ONNX Runtime's graphs the tests need the library alone, and no package.
