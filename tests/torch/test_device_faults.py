@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 from typing import Any
 
 import models
@@ -87,8 +88,11 @@ def test_a_device_that_is_lost(tmp_path, data: str) -> None:
     list(opscope.open(report["root"])) if report["root"] and report["n_written"] else None
 
 
-def test_ctrl_c_inside_of_the_dump(tmp_path, monkeypatch) -> None:
+def test_ctrl_c_inside_of_the_dump(tmp_path, monkeypatch, request) -> None:
     """The program hears it, and the dump is whole."""
+    # A shell lets programs that it starts in the background ignore Ctrl-C.
+    heard = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, heard))
     device = FakeDevice()
     asked = []
 
