@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import textwrap
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -150,6 +153,22 @@ def test_the_name_in_the_registry(tmp_path) -> None:
     (report,) = opscope.torch.finish()
     (graph,) = dumps.graphs(report["root"])
     assert set(graph[0]) == {"sin"}
+
+
+def test_the_compiler_is_loaded_when_it_is_needed(tmp_path) -> None:
+    """It takes seconds, and the names are known all the same."""
+    program = """
+        import sys, torch, opscope.torch, opscope.torchair
+        assert "torch._dynamo" not in sys.modules, "importing the package loads the compiler"
+        compiled = torch.compile(torch.sin, backend="opscope", options={"path": sys.argv[1], "data": "stats"})
+        compiled(torch.ones(3))
+        (report,) = opscope.torch.finish()
+        assert report["n_operators_written"] == 1, report
+        assert {"opscope", "npugraph_ex"} <= set(torch._dynamo.list_backends())
+    """
+    command = [sys.executable, "-c", textwrap.dedent(program), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def next_graph() -> str:

@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
-from functorch.compile import default_partition
-from torch._dynamo.backends.common import aot_autograd
 from torch.fx import GraphModule
 
 from .. import _options, _visible
@@ -82,6 +80,10 @@ class Backend:
 
     def __call__(self, gm: GraphModule, example_inputs: Any, **kwargs: Any) -> Callable[..., Any]:
         """Compiles one graph of `torch.compile`."""
+        # Here and not above: torch's compiler takes seconds to load, and eager programs need none of it.
+        from functorch.compile import default_partition
+        from torch._dynamo.backends.common import aot_autograd
+
         if options := kwargs.pop("options", None):
             raise ValueError(f"a backend object has its options already, `torch.compile` gives it {options}")
         exposure, origins = _storage.Exposure(), _origins.Origins(gm)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from importlib.metadata import EntryPoint
 from typing import Any
 
-from torch._dynamo.backends import registry
-
+from .. import _backend_names
 from ..torchair import npugraph_ex
 from ..torchair.configs import npugraphex_config
 from . import _backend
@@ -14,15 +12,11 @@ from . import _backend
 NAME = "opscope"
 # Options that are not ours.
 OPTIONS = npugraphex_config.OPTIONS
-_ENTRY = EntryPoint(NAME, f"{__name__}:by_name", "torch_dynamo_backends")
 
 
 def register() -> None:
-    """Lets torch know the name where the package is not installed; an installed one brings the same entry itself.
-
-    Torch has a function to register a backend, but none to register one that is looked up only when it is asked for.
-    """
-    registry._BACKENDS.setdefault(NAME, _ENTRY)
+    """Lets torch know the name where the package is not installed; an installed one brings the same entry itself."""
+    _backend_names.add(NAME, f"{__name__}:by_name")
     npugraph_ex.register()
 
 

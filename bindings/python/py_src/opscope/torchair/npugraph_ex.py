@@ -6,11 +6,11 @@ share one dump. The name is known once torch and this package are imported, in t
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Mapping
 from typing import Any
 
+from opscope import _backend_names
 from opscope._fork_lock import ForkLock
 from opscope.torchair._backend import NpuBackend, get_compiler, get_npu_backend
 from opscope.torchair.configs.compiler_config import CompilerConfig
@@ -56,14 +56,5 @@ def backend_of(options: Mapping[str, Any]) -> NpuBackend:
 
 def register() -> None:
     """Lets torch know the name, if nobody else has it. Without torch there is nobody to tell."""
-    if "torch" not in sys.modules:
-        return
-    try:
-        registry: Any = importlib.import_module("torch._dynamo.backends.registry")
-    except ImportError:
-        return
-    # Here and not above: it takes its time, and a program without torch needs none of it.
-    from importlib.metadata import EntryPoint
-
-    entry = EntryPoint(NAME, f"{__name__}:compile_graph", "torch_dynamo_backends")
-    registry._BACKENDS.setdefault(NAME, entry)
+    if "torch" in sys.modules:
+        _backend_names.add(NAME, f"{__name__}:compile_graph")
