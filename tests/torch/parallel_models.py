@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import launch
 import torch
 from torch import Tensor, nn
 
@@ -252,13 +253,12 @@ def run(
     }
     (folder / "options.json").write_text(json.dumps(options), encoding="utf-8")
     n_processes = math.prod((mesh or {}).values())
-    command = [sys.executable, "-W", "ignore"]
     if mesh:
-        command += ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={n_processes}"]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [*command, __file__, str(folder), "--as-told"], env=environment, capture_output=True, text=True, timeout=600
-    )
+        done = launch.launch(n_processes, __file__, folder, "--as-told", timeout=600)
+    else:
+        command = [sys.executable, "-W", "ignore", __file__, str(folder), "--as-told"]
+        environment = os.environ | {"OMP_NUM_THREADS": "1"}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
     if done.returncode != 0:
         raise RuntimeError(done.stderr[-8000:])
     return folder / "dump"

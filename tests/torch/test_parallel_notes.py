@@ -14,7 +14,7 @@ import parallel_models
 import pytest
 import torch
 from parallel_models import Fault, rank_roots
-from test_ranks import torchrun
+from test_ranks import run_ranks
 
 N = 4
 RANKS = range(N)
@@ -151,7 +151,7 @@ def messages(rank: int, ring: dict[str, tuple]) -> dict[str, tuple]:
 
 
 def test_every_collective(tmp_path: Path) -> None:
-    torchrun(tmp_path, COLLECTIVES, N)
+    run_ranks(tmp_path, COLLECTIVES, N)
     for rank, root in rank_roots(tmp_path / "dump").items():
         wanted = expected(rank)
         record = json.loads((root / ".opscope" / "run.json").read_text(encoding="utf-8"))
@@ -184,7 +184,7 @@ DATA_PARALLEL = """
 
 
 def test_a_reducer_that_waits_in_cpp(tmp_path: Path) -> None:
-    torchrun(tmp_path, DATA_PARALLEL, 2)
+    run_ranks(tmp_path, DATA_PARALLEL, 2)
     values = []
     for rank, root in rank_roots(tmp_path / "dump").items():
         found = shared(root, "allreduce_")
@@ -238,7 +238,7 @@ COMPILED = """
 
 
 def test_compiled_collectives(tmp_path: Path) -> None:
-    torchrun(tmp_path, COMPILED, N)
+    run_ranks(tmp_path, COMPILED, N)
     everyone = [own(one) for one in RANKS]
     wide = [own(one, 16) for one in RANKS]
     for rank, root in rank_roots(tmp_path / "dump").items():
@@ -308,7 +308,7 @@ TENSORS = """
 
 
 def test_parts_of_distributed_tensors(tmp_path: Path) -> None:
-    torchrun(tmp_path, TENSORS, N)
+    run_ranks(tmp_path, TENSORS, N)
     whole = np.arange(35, dtype=np.float32).reshape(5, 7)
     for rank, root in rank_roots(tmp_path / "dump").items():
         records = list(opscope.open(root))

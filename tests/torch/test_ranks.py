@@ -1,4 +1,4 @@
-"""Processes that run together under `torchrun`, with gloo on one machine."""
+"""Processes that run together, under `torchrun` and by themselves, with gloo on one machine."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import textwrap
 from pathlib import Path
 
 import dumps
+import launch
 import models
 import opscope.torch
 import pytest
@@ -27,14 +28,28 @@ rank = dist.get_rank()
 """
 
 
-def torchrun(tmp_path: Path, code: str, n: int = 2) -> None:
-    """Runs a program in `n` processes; it has the folder as its only argument."""
+def _program(tmp_path: Path, code: str) -> str:
     program = tmp_path / "program.py"
     program.write_text(HEAD + textwrap.dedent(code) + "\ndist.destroy_process_group()\n", encoding="utf-8")
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={n}"]
+    return str(program)
+
+
+def run_ranks(tmp_path: Path, code: str, n: int = 2) -> None:
+    """Runs a program in `n` processes; it has the folder as its only argument."""
+    done = launch.launch(n, _program(tmp_path, code), tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def torchrun(tmp_path: Path, code: str) -> None:
+    """Runs a program in two processes as users start them."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [*command, str(program), str(tmp_path)], env=environment, capture_output=True, text=True, timeout=300
+        [*command, _program(tmp_path, code), str(tmp_path)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
 
@@ -103,7 +118,7 @@ def test_data_parallel_training(tmp_path) -> None:
 @pytest.mark.parametrize(("option", "chosen"), [("[1]", {1}), ("'0|5-7'", {0})])
 def test_chosen_ranks_only(tmp_path, option: str, chosen: set[int]) -> None:
     """The others take no part in finding the time, and nobody waits for them."""
-    torchrun(tmp_path, TRAINING.replace("OPTION", option))
+    run_ranks(tmp_path, TRAINING.replace("OPTION", option))
     assert set(roots(tmp_path)) == chosen
     written = {rank: json.loads((tmp_path / f"written{rank}.json").read_text()) for rank in (0, 1)}
     assert {rank for rank, n in written.items() if n} == chosen
@@ -111,7 +126,7 @@ def test_chosen_ranks_only(tmp_path, option: str, chosen: set[int]) -> None:
 
 def test_collectives(tmp_path) -> None:
     """They are looked at when they are done."""
-    torchrun(
+    run_ranks(
         tmp_path,
         """
         backend = opscope.torch.backend(sys.argv[1] + "/dump", form="acl")
@@ -133,7 +148,7 @@ def test_collectives(tmp_path) -> None:
 
 
 def test_dumps_one_after_the_other_have_a_common_time_each(tmp_path) -> None:
-    torchrun(
+    run_ranks(
         tmp_path,
         """
         import time
@@ -151,7 +166,7 @@ def test_dumps_one_after_the_other_have_a_common_time_each(tmp_path) -> None:
 
 
 def test_a_rank_that_dumps_alone_does_not_wait(tmp_path) -> None:
-    torchrun(
+    run_ranks(
         tmp_path,
         """
         import time
