@@ -83,17 +83,32 @@ def test_every_operator_is_there_and_nothing_else_changes(tmp_path, name: str, i
     assert sum(len(graph.runs[1]) for graph in graphs if len(graph.runs) > 1) > 50
 
 
-@ALL
+@pytest.mark.parametrize("name", ("mobilenet_v3_small", "gpt2"))
 @TRAINING
-def test_statistics_change_nothing_either(tmp_path, name: str, is_training: bool) -> None:
+def test_without_a_dump_graphs_are_those_of_aot_eager(name: str, is_training: bool) -> None:
     trainer = Trainer(ARCHITECTURES[name], is_training)
-    undumped = trainer.run(opscope.torch.backend(enabled=False, form="acl"))
-    assert_same(undumped, trainer.run("aot_eager"))
-    backend = opscope.torch.backend(tmp_path / "dump", data="stats", form="acl")
+    backend = opscope.torch.backend(enabled=False, form="acl")
+    assert_same(trainer.run("aot_eager"), trainer.run(backend))
+
+
+def check_statistics(trainer: Trainer, path: Path) -> None:
+    """Runs a network with and without a dump of statistics: the results are the same."""
+    undumped = trainer.run("aot_eager")
+    backend = opscope.torch.backend(path, data="stats", form="acl")
     assert_same(undumped, trainer.run(backend))
     report = backend.finish()
     assert report["first_error"] is None and report["first_fault"] is None and report["n_operators_written"] > 0
-    shutil.rmtree(tmp_path / "dump")
+    shutil.rmtree(path)
+
+
+@ALL
+def test_statistics_change_nothing_either(tmp_path, name: str) -> None:
+    check_statistics(Trainer(ARCHITECTURES[name], True), tmp_path / "dump")
+
+
+@pytest.mark.parametrize("name", ("mobilenet_v3_small", "gpt2"))
+def test_statistics_change_nothing_in_inference(tmp_path, name: str) -> None:
+    check_statistics(Trainer(ARCHITECTURES[name], False), tmp_path / "dump")
 
 
 def _small(name: str, **options: object) -> Trainer:
