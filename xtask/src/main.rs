@@ -18,11 +18,13 @@ mod tidy;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
 use crate::command::{cargo, run};
+use crate::package::{RAY_REQUIREMENTS, TORCH_REQUIREMENTS};
 use crate::pytest::AtOnce;
 
 /// The features that the default build lacks. Everything is built with them here, so that nothing
@@ -94,6 +96,13 @@ fn main() -> ExitCode {
 
 fn test() -> Result<()> {
     check()?;
+    // Downloading these takes minutes, in which the compiler has work.
+    let packages = thread::spawn(|| {
+        let later = [RAY_REQUIREMENTS, TORCH_REQUIREMENTS];
+        later
+            .iter()
+            .try_for_each(|one| python::with_packages(one).map(drop))
+    });
     let mut tests = cargo(&["test", "--workspace", "--features", EXTRAS, "--locked"]);
     // User converters of the drop-in are Python scripts that need numpy.
     python::provide(&mut tests, E2E_REQUIREMENTS)?;
@@ -129,6 +138,8 @@ fn test() -> Result<()> {
     page::test_in_browser()?;
     conformance::run_sample()?;
     package::test()?;
+    // What could not be installed is tried again, and told then.
+    let _ = packages.join();
     package::test_ray()?;
     package::test_torch()
 }

@@ -21,7 +21,7 @@ const SMOKE_TEST: &str = "import opscope.acl as acl; \
     print('opscope', __import__('opscope').__version__, 'from', acl.__file__)";
 
 /// Requirements of the tests with PyTorch: it alone takes gigabytes.
-const TORCH_REQUIREMENTS: &str = "tests/torch/requirements.txt";
+pub(crate) const TORCH_REQUIREMENTS: &str = "tests/torch/requirements.txt";
 
 /// Requirements of the tests with a Ray cluster.
 pub(crate) const RAY_REQUIREMENTS: &str = "tests/ray/requirements.txt";
