@@ -116,7 +116,7 @@ pub(crate) fn test_in_browser() -> Result<()> {
 
 /// A browser of this machine, or one that Debian's packages give to whoever may install them.
 fn find_browser() -> Option<PathBuf> {
-    if let Some(named) = env::var_os(BROWSER) {
+    if let Some(named) = env::var_os(BROWSER).filter(|named| !named.is_empty()) {
         return Some(named.into());
     }
     let found = || BROWSERS.iter().find_map(|name| find_program(name));
