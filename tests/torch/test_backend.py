@@ -148,7 +148,8 @@ def test_statistics(tmp_path) -> None:
 
 
 def test_the_name_in_the_registry(tmp_path) -> None:
-    compiled = torch.compile(torch.sin, backend="opscope", options={"path": str(tmp_path), "data": "stats", "form": "acl"})
+    options = {"path": str(tmp_path), "data": "stats", "form": "acl"}
+    compiled = torch.compile(torch.sin, backend="opscope", options=options)
     compiled(torch.ones(3))
     (report,) = opscope.torch.finish()
     (graph,) = dumps.graphs(report["root"])
