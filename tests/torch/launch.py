@@ -27,6 +27,7 @@ _MODULES = (
     "torch.distributed.tensor.parallel",
 )
 _HOST = "127.0.0.1"
+_PORT_DIGITS = 5
 
 
 def launch(n: int, program: str | Path, *arguments: object, timeout: float = 300) -> subprocess.CompletedProcess[str]:
@@ -84,28 +85,28 @@ def main() -> None:
     n, program, *arguments = sys.argv[1:]
     for module in _MODULES:
         importlib.import_module(module)
-    children, pipes = set(), []
+    source, sink = os.pipe()
+    children = set()
     for rank in range(int(n)):
-        source, sink = os.pipe()
         child = os.fork()
         if child == 0:
             os.close(sink)
-            _be_rank(rank, int(n), int(os.read(source, 16)), program, arguments)
+            # Of a launcher that failed there is nothing to read, and this ends as well.
+            port = int(os.read(source, _PORT_DIGITS))
+            os.close(source)
+            _be_rank(rank, int(n), port, program, arguments)
             return
-        os.close(source)
         children.add(child)
-        pipes.append(sink)
-    _serve(children, pipes)
+    _serve(children, sink)
 
 
-def _serve(children: set[int], pipes: list[int]) -> NoReturn:
+def _serve(children: set[int], sink: int) -> NoReturn:
     # It has threads, so nothing is forked after it.
     from torch.distributed import TCPStore
 
     store = TCPStore(_HOST, 0, is_master=True, wait_for_workers=False, timeout=timedelta(seconds=60))
-    for pipe in pipes:
-        os.write(pipe, str(store.port).encode())
-        os.close(pipe)
+    os.write(sink, f"{store.port:0{_PORT_DIGITS}}".encode() * len(children))
+    os.close(sink)
     sys.exit(_wait_for(children))
 
 

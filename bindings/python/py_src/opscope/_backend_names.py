@@ -1,6 +1,6 @@
 """Names among the backends of `torch.compile`, which torch hears of when it loads its compiler.
 
-Loading that takes seconds, and a program that compiles nothing never does.
+Loading that takes seconds, which a program that only imports this package need not wait for.
 """
 
 from __future__ import annotations
@@ -24,15 +24,17 @@ def add(name: str, target: str) -> None:
     """
     _entries[name] = EntryPoint(name, target, "torch_dynamo_backends")
     registry = sys.modules.get(_REGISTRY)
-    if hasattr(registry, "_BACKENDS"):
+    if registry is not None:
         _tell(registry)
     elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
 
 
 def _tell(registry: ModuleType) -> None:
+    # A torch that keeps its backends elsewhere says that it does not know the name, when it is asked for.
+    backends = getattr(registry, "_BACKENDS", {})
     for name, entry in _entries.items():
-        registry._BACKENDS.setdefault(name, entry)
+        backends.setdefault(name, entry)
 
 
 class _Finder:

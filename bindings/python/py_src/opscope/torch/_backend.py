@@ -80,7 +80,7 @@ class Backend:
 
     def __call__(self, gm: GraphModule, example_inputs: Any, **kwargs: Any) -> Callable[..., Any]:
         """Compiles one graph of `torch.compile`."""
-        # Here and not above: torch's compiler takes seconds to load, and eager programs need none of it.
+        # Here and not above: torch's compiler takes seconds to load, also where nothing is compiled.
         from functorch.compile import default_partition
         from torch._dynamo.backends.common import aot_autograd
 
