@@ -114,15 +114,13 @@ fn engines() -> Result<Command> {
     Ok(engines)
 }
 
-/// Builds the binary that is measured, without the engine of SQL and the clients of
-/// object storage, which take longer than the rest.
+/// Builds the binary that is measured, without the clients of object storage, which take longer
+/// than the rest.
 fn build_binary() -> Result<()> {
     let build = [
         "build",
         "--release",
         "--workspace",
-        "--exclude",
-        "opscope-sql",
         "--exclude",
         "opscope-remote",
         "--bin",

@@ -29,7 +29,7 @@ use crate::pytest::AtOnce;
 
 /// The features that the default build lacks. Everything is built with them here, so that nothing
 /// is built twice.
-const EXTRAS: &str = "opscope/sql,opscope/remote";
+const EXTRAS: &str = "opscope/remote";
 /// Packages that tests need.
 const E2E_REQUIREMENTS: &str = "tests/e2e/requirements.txt";
 

@@ -81,7 +81,7 @@ pub(crate) fn place_module(profile: &str) -> Result<PathBuf> {
         "--bin",
         "opscope",
         "--features",
-        "opscope-python/extension-module,opscope/sql,opscope/remote",
+        "opscope-python/extension-module,opscope/remote",
         "--locked",
     ];
     if profile == "release" {
@@ -124,7 +124,7 @@ pub(crate) fn wheel(options: &[String]) -> Result<()> {
     maturin.args(["--manifest-path", "bindings/python/Cargo.toml"]);
     if options.is_empty() {
         // Who installs a wheel need not wait for what takes long to build.
-        maturin.args(["--release", "--features", "extension-module,sql,remote"]);
+        maturin.args(["--release", "--features", "extension-module,remote"]);
     }
     maturin.args(options);
     run("wheel", maturin)?;

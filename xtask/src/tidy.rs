@@ -24,7 +24,6 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("opscope-capture", &["tensor", "store", "overflow"]),
     ("opscope-analysis", &["tensor", "store"]),
     ("opscope-msaccucmp", &["tensor", "store", "analysis"]),
-    ("opscope-sql", &["store", "analysis"]),
     ("opscope-view", &["tensor", "store", "analysis"]),
     ("opscope-config", &["tensor", "store", "capture"]),
     ("opscope-engine", &["tensor", "store", "capture"]),

@@ -26,8 +26,6 @@ pub(super) fn run() -> Result<()> {
         "--workspace",
         "--bin",
         "opscope",
-        "--features",
-        "opscope/sql",
         "--locked",
     ];
     run_stage("binary", cargo(&build))?;

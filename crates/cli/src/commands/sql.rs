@@ -1,8 +1,5 @@
 //! `opscope sql`.
 
-#[cfg(feature = "sql")]
-mod ask;
-
 use std::path::PathBuf;
 
 use clap::ValueEnum;
@@ -71,16 +68,9 @@ enum AnswerFormat {
     Parquet,
 }
 
-#[cfg(feature = "sql")]
-pub(crate) fn run(arguments: &SqlArguments) -> Result<(), CommandFailure> {
-    ask::run(arguments)
-}
-
-#[cfg(not(feature = "sql"))]
 pub(crate) fn run(_arguments: &SqlArguments) -> Result<(), CommandFailure> {
-    let message =
-        "this build has no SQL: `cargo build --release --features sql` makes one that has";
-    let hint = "the same question by DuckDB: `pip install duckdb-cli`, `opscope index DUMP --out TABLES`, then \
+    let message = "DuckDB answers questions in SQL";
+    let hint = "`pip install duckdb-cli`, `opscope index DUMP --out TABLES`, then \
                 `duckdb -init TABLES/views.sql -c QUERY`";
     Err(CommandFailure::message(crate::exit::USAGE, message).with_hint(hint))
 }
