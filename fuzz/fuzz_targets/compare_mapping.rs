@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use opscope_analysis::compare::matching::{MappingForm, Mapping};
+use opscope_analysis::compare::matching::{Mapping, MappingForm};
 
 fuzz_target!(|text: &str| {
     for form in [MappingForm::Json, MappingForm::Yaml] {

@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use opscope_config::dialect::acl;
-use opscope_config::{ControlRequests, ControlConfig, ConfigEnvironment, Severity};
+use opscope_config::{ConfigEnvironment, ControlConfig, ControlRequests, Severity};
 
 fuzz_target!(|text: &str| {
     let env = ConfigEnvironment {

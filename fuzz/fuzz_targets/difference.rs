@@ -37,11 +37,27 @@ fuzz_target!(|bytes: &[u8]| {
     assert!(found.n_equal <= found.n && found.n_finite <= found.n);
     assert_eq!(found.histogram.iter().sum::<u64>(), found.n_finite);
     assert!(found.mean_abs <= found.max_abs && found.rmse <= found.max_abs);
-    assert!(found.cosine.is_none_or(|cosine| (-1.0..=1.0).contains(&cosine)));
+    assert!(
+        found
+            .cosine
+            .is_none_or(|cosine| (-1.0..=1.0).contains(&cosine))
+    );
     assert!(found.kl.is_none_or(|kl| kl >= 0.0));
     assert_eq!(found.p99_ulp.is_some(), found.max_ulp.is_some());
     assert_eq!(
-        (found.n_equal, found.max_abs, found.rmse, found.cosine, found.max_ulp),
-        (turned.n_equal, turned.max_abs, turned.rmse, turned.cosine, turned.max_ulp)
+        (
+            found.n_equal,
+            found.max_abs,
+            found.rmse,
+            found.cosine,
+            found.max_ulp
+        ),
+        (
+            turned.n_equal,
+            turned.max_abs,
+            turned.rmse,
+            turned.cosine,
+            turned.max_ulp
+        )
     );
 });

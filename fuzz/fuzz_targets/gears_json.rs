@@ -19,6 +19,9 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let text = gears_json::encode(&gears);
     if text.len() <= gears_json::FILE_BYTES_MAX {
-        assert_eq!(gears_json::parse(text.as_bytes()).expect("it was written"), gears);
+        assert_eq!(
+            gears_json::parse(text.as_bytes()).expect("it was written"),
+            gears
+        );
     }
 });

@@ -23,7 +23,13 @@ fuzz_target!(|text: &str| {
         values: vec![],
         outputs: vec![],
     };
-    let gears = Gears::new(GearKind::Fixed, vec![input("a"), input("b")], vec![], vec![gear]).expect("they are right");
+    let gears = Gears::new(
+        GearKind::Fixed,
+        vec![input("a"), input("b")],
+        vec![],
+        vec![gear],
+    )
+    .expect("they are right");
     let Ok(gears) = gears.with_aipp(ops) else {
         return;
     };
@@ -32,5 +38,8 @@ fuzz_target!(|text: &str| {
         assert!(op.max_src_image_size > 0 || op.output_size((6, 4)) == (6, 4));
     }
     let text = gears_json::encode(&gears);
-    assert_eq!(gears_json::parse(text.as_bytes()).expect("it was written"), gears);
+    assert_eq!(
+        gears_json::parse(text.as_bytes()).expect("it was written"),
+        gears
+    );
 });

@@ -8,7 +8,11 @@ use opscope_store::record::AttributeKind;
 use opscope_store::record::graph::Literal;
 
 fuzz_target!(|text: &str| {
-    for r#type in [AttributeKind::Python, AttributeKind::Text, AttributeKind::Other] {
+    for r#type in [
+        AttributeKind::Python,
+        AttributeKind::Text,
+        AttributeKind::Other,
+    ] {
         Literal::from_text(text, r#type).plain_text();
     }
     if let Ok(graph) = ms_graph_ir::decode(text) {

@@ -7,6 +7,11 @@ use opscope_store::file_format::stats_csv;
 
 fuzz_target!(|text: &str| {
     if let Ok(table) = stats_csv::parse(text) {
-        assert!(table.rows.iter().all(|row| row.len() == table.columns.len()));
+        assert!(
+            table
+                .rows
+                .iter()
+                .all(|row| row.len() == table.columns.len())
+        );
     }
 });

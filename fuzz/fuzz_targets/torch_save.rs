@@ -18,6 +18,9 @@ fuzz_target!(|bytes: &[u8]| {
         if let Some(place) = tensor.place() {
             assert_eq!(bytes[place].len(), tensor.n_bytes());
         }
-        assert_eq!(tensor.read(bytes).map(|read| read.len()), Ok(tensor.n_bytes()));
+        assert_eq!(
+            tensor.read(bytes).map(|read| read.len()),
+            Ok(tensor.n_bytes())
+        );
     }
 });

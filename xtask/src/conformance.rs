@@ -7,9 +7,9 @@
 
 use anyhow::Result;
 
-use crate::command::{cargo, root, run};
+use crate::command::{root, run};
 use crate::pytest::{self, AtOnce};
-use crate::{E2E_REQUIREMENTS, built, python};
+use crate::{E2E_REQUIREMENTS, build_binary, built, python};
 
 /// Where generated cases are kept from one run to the next.
 const CASES: &str = "target/conformance";
@@ -36,16 +36,7 @@ pub(crate) fn run_sample() -> Result<()> {
 }
 
 fn run_suite(stage: &str, options: &[&str]) -> Result<()> {
-    let build = [
-        "build",
-        "--workspace",
-        "--features",
-        crate::EXTRAS,
-        "--bin",
-        "opscope",
-        "--locked",
-    ];
-    run("binary", cargo(&build))?;
+    build_binary()?;
     let tests = pytest::in_folder(E2E_REQUIREMENTS, "tests/conformance", AtOnce::One)?;
     run("the judge of the node cases", tests)?;
     let mut suite = python::with_packages(E2E_REQUIREMENTS)?;

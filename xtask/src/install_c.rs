@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use crate::command::{self, cargo, root};
+use crate::target_dir;
 
 const LIBRARY: &str = "libascendcl.so";
 /// Other libraries that programs name: their functions are in ours.
@@ -34,16 +35,16 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if option != "--prefix" {
         bail!("`{option}` is no option of install-c; expected `--prefix DIR`");
     }
-    let build = cargo(&["build", "--release", "--package", "opscope-c", "--locked"]);
+    // With the command, so that dependencies have the features that it was built with.
+    let mut build = cargo(&["build", "--release", "--locked"]);
+    build.args(["--package", "opscope", "--package", "opscope-c"]);
     command::run("C library", build)?;
     install(&built()?, Path::new(prefix))
 }
 
 /// Where cargo puts what it builds for release.
 fn built() -> Result<PathBuf> {
-    let target = std::env::var_os("CARGO_TARGET_DIR");
-    let target = target.map_or_else(|| "target".into(), PathBuf::from);
-    let dir = root().join(target).join("release");
+    let dir = target_dir().join("release");
     if !dir.join(LIBRARY).is_file() {
         bail!("`{}` has no {LIBRARY}", dir.display());
     }

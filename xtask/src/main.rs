@@ -13,6 +13,7 @@ mod pytest;
 mod python;
 mod rings;
 mod source_text;
+mod stages;
 mod style;
 mod tidy;
 
@@ -21,23 +22,24 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
 use crate::command::{cargo, run};
 use crate::package::{RAY_REQUIREMENTS, TORCH_REQUIREMENTS};
 use crate::pytest::AtOnce;
+use crate::stages::Stages;
 
-/// The features that the default build lacks. Everything is built with them here, so that nothing
-/// is built twice.
-const EXTRAS: &str = "opscope/remote";
 /// Packages that tests need.
 const E2E_REQUIREMENTS: &str = "tests/e2e/requirements.txt";
 
 const USAGE: &str = "usage: cargo xtask COMMAND
 
-  test    everything: formatting, lints, invariants, tests, documentation, fuzz targets, and the
-          comparison with ONNX Runtime, and the Python package, with Ray and PyTorch as well
-          (installs what they need into target/python)
+  test [--quick] [--exhaustive]
+          formatting, lints, invariants, tests, documentation, fuzz targets, the comparison with
+          ONNX Runtime, and the Python package, also with Ray and PyTorch (installs what they need
+          into target/python). A failed stage stops no other; the end names it. Of large families
+          of cases a sample runs, drawn by the commit. --quick: no documentation, browser, Ray or
+          PyTorch. --exhaustive: every case, also for `e2e`, `python`, `ray`, `torch`, `browser`
   check   formatting, lints and invariants only
   tidy    invariants only: dependencies, places, names, comments, rings of imports
   e2e     the comparison with ONNX Runtime only
@@ -61,7 +63,7 @@ fn main() -> ExitCode {
     let command = std::env::args().nth(1).unwrap_or_default();
     let start = Instant::now();
     let result = match command.as_str() {
-        "test" => test(),
+        "test" => test(&std::env::args().skip(2).collect::<Vec<_>>()),
         "check" => check(),
         "tidy" => tidy::check(),
         "e2e" => end_to_end(),
@@ -94,16 +96,55 @@ fn main() -> ExitCode {
     }
 }
 
-fn test() -> Result<()> {
-    check()?;
+/// Which tests `cargo xtask test` runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lane {
+    /// All of them.
+    Full,
+    /// Those without PyTorch, Ray or a browser.
+    Quick,
+}
+
+fn test(options: &[String]) -> Result<()> {
+    let mut lane = Lane::Full;
+    for option in options {
+        match option.as_str() {
+            "--quick" => lane = Lane::Quick,
+            pytest::EXHAUSTIVE => {}
+            _ => bail!("`{option}` is no option of `test`; expected --quick or --exhaustive"),
+        }
+    }
+    let mut stages = Stages::default();
+    check_in(&mut stages);
     // Downloading these takes minutes, in which the compiler has work.
-    let packages = thread::spawn(|| {
-        let later = [RAY_REQUIREMENTS, TORCH_REQUIREMENTS];
-        later
-            .iter()
-            .try_for_each(|one| python::with_packages(one).map(drop))
-    });
-    let mut tests = cargo(&["test", "--workspace", "--features", EXTRAS, "--locked"]);
+    let packages = (lane == Lane::Full).then(|| thread::spawn(install_large_packages));
+    stages.run("Rust tests", test_rust);
+    if lane == Lane::Full {
+        stages.run("documentation", document);
+        stages.run("page", page::check);
+    }
+    stages.run("end to end", end_to_end);
+    stages.run("Python package", package::test);
+    if lane == Lane::Full {
+        stages.run("browser", page::test_in_browser);
+        stages.run("node cases of ONNX", conformance::run_sample);
+        // A failed installation is repeated, and reported, by the stage that needs it.
+        let _ = packages.map(thread::JoinHandle::join);
+        stages.run("Ray", package::test_ray);
+        stages.run("PyTorch", package::test_torch);
+    }
+    stages.finish()
+}
+
+fn install_large_packages() -> Result<()> {
+    for requirements in [RAY_REQUIREMENTS, TORCH_REQUIREMENTS] {
+        python::with_packages(requirements)?;
+    }
+    Ok(())
+}
+
+fn test_rust() -> Result<()> {
+    let mut tests = cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]);
     // User converters of the drop-in are Python scripts that need numpy.
     python::provide(&mut tests, E2E_REQUIREMENTS)?;
     // Tests of ONNX Runtime skip themselves without its library; the others mean the embedded
@@ -111,54 +152,37 @@ fn test() -> Result<()> {
     let library = python::onnxruntime_library(E2E_REQUIREMENTS)?;
     tests.env("OPSCOPE_ENGINE_LIB", library);
     tests.env("OPSCOPE_ENGINE", "tract");
-    run("tests", tests)?;
-    let mut doc = cargo(&[
-        "doc",
-        "--workspace",
-        "--features",
-        EXTRAS,
-        "--no-deps",
-        "--locked",
-        "--document-private-items",
-    ]);
+    run("tests", tests)
+}
+
+fn document() -> Result<()> {
+    let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--locked"]);
+    doc.arg("--document-private-items");
     doc.env(
         "RUSTDOCFLAGS",
         "-D warnings -A rustdoc::private-intra-doc-links",
     );
-    run("documentation", doc)?;
-    let mut fuzz = cargo(&["check", "--manifest-path", "fuzz/Cargo.toml", "--locked"]);
-    // Checking links nothing, so the fuzzer's own C++ code need not be compiled for it.
-    fuzz.env(
-        "CUSTOM_LIBFUZZER_PATH",
-        command::root().join("target/libfuzzer.a"),
-    );
-    run("fuzz targets", fuzz)?;
-    page::check()?;
-    end_to_end()?;
-    page::test_in_browser()?;
-    conformance::run_sample()?;
-    package::test()?;
-    // What could not be installed is tried again, and told then.
-    let _ = packages.join();
-    package::test_ray()?;
-    package::test_torch()
+    run("documentation", doc)
 }
 
 fn check() -> Result<()> {
-    run("formatting", cargo(&["fmt", "--all", "--", "--check"]))?;
-    tidy::check().context("invariants")?;
-    let clippy = [
-        "clippy",
-        "--workspace",
-        "--features",
-        EXTRAS,
-        "--all-targets",
-        "--locked",
-        "--",
-        "-D",
-        "warnings",
-    ];
-    run("lints", cargo(&clippy))
+    let mut stages = Stages::default();
+    check_in(&mut stages);
+    stages.finish()
+}
+
+fn check_in(stages: &mut Stages) {
+    stages.run("formatting", || {
+        run("formatting", cargo(&["fmt", "--all", "--", "--check"]))
+    });
+    stages.run("invariants", tidy::check);
+    stages.run("lints", || {
+        let mut clippy = cargo(&["clippy", "--workspace", "--all-targets", "--locked"]);
+        clippy.args(["--", "-D", "warnings"]);
+        // Fuzz targets are checked and not linked, so the fuzzer's C++ code need not be compiled.
+        clippy.env("CUSTOM_LIBFUZZER_PATH", target_dir().join("libfuzzer.a"));
+        run("lints", clippy)
+    });
 }
 
 /// Runs the models of the tests in the built binary and in ONNX Runtime and compares every value.
@@ -178,25 +202,21 @@ fn page_in_browser() -> Result<()> {
 fn build_binary() -> Result<()> {
     run(
         "binary",
-        cargo(&[
-            "build",
-            "--workspace",
-            "--features",
-            EXTRAS,
-            "--bin",
-            "opscope",
-            "--locked",
-        ]),
+        cargo(&["build", "--workspace", "--bin", "opscope", "--locked"]),
     )
 }
 
 /// A file that was built with a profile.
 fn built(profile: &str, name: &str) -> Result<PathBuf> {
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
-    let path = command::root().join(target).join(profile).join(name);
+    let path = target_dir().join(profile).join(name);
     if !path.is_file() {
         bail!("`{}` was not built", path.display());
     }
     Ok(path)
+}
+
+/// Where cargo puts what it builds.
+fn target_dir() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR");
+    command::root().join(target.map_or_else(|| "target".into(), PathBuf::from))
 }

@@ -7,6 +7,8 @@ use anyhow::Result;
 
 use crate::python;
 
+/// Runs every case of families of which otherwise a sample runs.
+pub(crate) const EXHAUSTIVE: &str = "--exhaustive";
 /// Seconds after which a test counts as hung. The longest takes four minutes.
 const HUNG_AFTER: u32 = 900;
 /// Most tests at once. A process with torch takes up to 2 GiB.
@@ -40,6 +42,9 @@ pub(crate) fn in_folder(requirements: &str, folder: &str, at_once: AtOnce) -> Re
         pytest.args(["-n", &n_processes, "--dist", "loadfile"]);
         // Threads of torch would be as many for each process as there are processors.
         pytest.env("OMP_NUM_THREADS", "1");
+    }
+    if std::env::args().any(|argument| argument == EXHAUSTIVE) {
+        pytest.arg(EXHAUSTIVE);
     }
     pytest.arg(folder);
     Ok(pytest)
