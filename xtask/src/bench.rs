@@ -114,15 +114,12 @@ fn engines() -> Result<Command> {
     Ok(engines)
 }
 
-/// Builds the binary that is measured, without the clients of object storage, which take longer
-/// than the rest.
+/// Builds the binary that is measured.
 fn build_binary() -> Result<()> {
     let build = [
         "build",
         "--release",
         "--workspace",
-        "--exclude",
-        "opscope-remote",
         "--bin",
         "opscope",
         "--locked",

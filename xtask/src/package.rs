@@ -80,8 +80,6 @@ pub(crate) fn place_module(profile: &str) -> Result<PathBuf> {
         "--lib",
         "--bin",
         "opscope",
-        "--features",
-        "opscope-python/extension-module,opscope/remote",
         "--locked",
     ];
     if profile == "release" {
@@ -123,8 +121,7 @@ pub(crate) fn wheel(options: &[String]) -> Result<()> {
     maturin.args(["-m", "maturin", "build", "--out", WHEELS]);
     maturin.args(["--manifest-path", "bindings/python/Cargo.toml"]);
     if options.is_empty() {
-        // Who installs a wheel need not wait for what takes long to build.
-        maturin.args(["--release", "--features", "extension-module,remote"]);
+        maturin.arg("--release");
     }
     maturin.args(options);
     run("wheel", maturin)?;

@@ -1,21 +1,11 @@
-//! Dumps with URLs, in builds that have the feature `remote`.
+//! Dumps with URLs.
 
 use std::ffi::OsString;
 use std::path::Path;
 
 use opscope_store::remote::{is_remote, without_secrets};
 
-/// Lets commands read dumps in object storage and behind HTTP, if this build can.
-pub fn enable() {
-    #[cfg(feature = "remote")]
-    opscope_remote::enable();
-}
-
-/// Removes what commands have put on the disk for such dumps.
-pub fn clean() {
-    #[cfg(feature = "remote")]
-    opscope_remote::clean();
-}
+pub use opscope_remote::{clean, enable};
 
 /// Arguments as they may be shown and written down: passwords in URLs are kept apart from them.
 pub(crate) fn without_passwords(arguments: Vec<OsString>) -> Vec<OsString> {

@@ -1,9 +1,10 @@
 //! Signals whose default would end the command without a word.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR2, SIGXFSZ};
 use signal_hook::flag;
@@ -23,25 +24,37 @@ pub(crate) fn take_over() {
     }
 }
 
+/// Signals that ask a process to end.
+const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+
 /// Removes what a command has put on the disk for URLs when a signal ends it. For commands that do
 /// not end themselves on a signal.
 pub(crate) fn clean_before_the_end() {
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // Where the system refuses, the next command that reads a URL removes what is left.
-        let Ok((mut come, notify)) = UnixStream::pair() else {
-            continue;
-        };
-        if pipe::register(signal, notify).is_err() {
-            continue;
-        }
-        // A handler itself may not remove files: it may have interrupted anything.
-        std::thread::spawn(move || {
-            if come.read_exact(&mut [0]).is_ok() {
-                remote::clean();
-                let _ = emulate_default_handler(signal);
+    // Where the system refuses, the next command that reads a URL removes what is left.
+    let _ = on_ending_signal(|signal| {
+        remote::clean();
+        let _ = emulate_default_handler(signal);
+    });
+}
+
+/// Calls `action` for each signal that asks the process to end, on a thread that may take locks and
+/// remove files: a signal handler may do neither.
+///
+/// # Errors
+/// Where the system refuses: signals whose handler could not be set keep their default.
+pub(crate) fn on_ending_signal(action: impl Fn(i32) + Send + Sync + 'static) -> io::Result<()> {
+    let action = Arc::new(action);
+    for signal in ENDING {
+        let (mut arrivals, notify) = UnixStream::pair()?;
+        pipe::register(signal, notify)?;
+        let action = action.clone();
+        thread::Builder::new().spawn(move || {
+            while arrivals.read_exact(&mut [0]).is_ok() {
+                action(signal);
             }
-        });
+        })?;
     }
+    Ok(())
 }
 
 /// Notes SIGUSR2 where no run keeps steps, until it is dropped, and then says what became of it.

@@ -13,6 +13,7 @@ use object_store::http::HttpBuilder;
 use opscope_store::remote::{ServerLogin, login_of};
 use percent_encoding::percent_decode_str;
 
+use crate::http_client::Connector;
 use crate::location::{Location, Service};
 use crate::settings::{NamedStore, options, retry, wrong};
 use crate::{credentials, lock};
@@ -82,6 +83,7 @@ fn http(place: &str) -> io::Result<NamedStore> {
     }
     let builder = HttpBuilder::new()
         .with_url(place)
+        .with_http_connector(Connector)
         .with_client_options(options)
         .with_retry(retry());
     let store = builder.build().map_err(|error| wrong(place, &error))?;

@@ -16,6 +16,7 @@ use url::Url;
 
 use crate::aws_files::AwsProfile;
 use crate::failure::masked;
+use crate::http_client::Connector;
 use crate::settings::{NamedStore, options, retry, wrong};
 
 /// The variable that allows for asking the metadata service.
@@ -106,6 +107,7 @@ pub(crate) fn s3(bucket: &str) -> io::Result<NamedStore> {
         builder = builder.with_endpoint(endpoint);
     }
     let builder = builder
+        .with_http_connector(Connector)
         .with_client_options(options(allows_http))
         .with_retry(retry());
     let store = builder.build().map_err(|error| wrong(bucket, &error))?;
@@ -137,6 +139,7 @@ pub(crate) fn gcs(bucket: &str) -> io::Result<NamedStore> {
     let endpoint = builder.get_config_value(&GoogleConfigKey::BaseUrl);
     let allows_http = allows_http(endpoint.as_deref())?;
     let builder = builder
+        .with_http_connector(Connector)
         .with_client_options(options(allows_http))
         .with_retry(retry());
     let store = builder.build().map_err(|error| wrong(bucket, &error))?;
@@ -182,6 +185,7 @@ pub(crate) fn azure(container: &str) -> io::Result<NamedStore> {
     let endpoint = builder.get_config_value(&AzureConfigKey::Endpoint);
     let allows_http = allows_http(endpoint.as_deref())? || is_true("AZURE_STORAGE_USE_EMULATOR");
     let builder = builder
+        .with_http_connector(Connector)
         .with_client_options(options(allows_http))
         .with_retry(retry());
     let store = builder.build().map_err(|error| wrong(container, &error))?;

@@ -6,6 +6,7 @@ use std::io;
 use object_store::Error as ObjectError;
 use rustix::io::Errno;
 
+use crate::http_client;
 use crate::location::{Location, Service};
 
 /// Longest text of a server that is repeated.
@@ -54,13 +55,7 @@ pub(crate) fn not_found() -> io::Error {
 
 /// Whether an answer broke off, so that the same request may bring the rest.
 pub(crate) fn is_broken_off(error: &ObjectError) -> bool {
-    let text = chain(error);
-    let signs = [
-        "error reading a body",
-        "request or response body",
-        "error decoding response",
-    ];
-    signs.iter().any(|sign| text.contains(sign))
+    http_client::is_broken_off(&chain(error))
 }
 
 /// An error with its causes, each once.

@@ -4,7 +4,8 @@
 //! | --- | --- |
 //! | `location` | a URL, taken apart |
 //! | `client` | a connection to a bucket or a server |
-//! | `settings` | time-outs and retries |
+//! | `http_client` | requests and answers: time-outs, certificates, redirects |
+//! | `settings` | retries |
 //! | `credentials` | where credentials come from |
 //! | `aws_files` | AWS's files of credentials and settings |
 //! | `listing` | the objects below a URL |
@@ -26,6 +27,7 @@ mod client;
 mod content;
 mod credentials;
 mod failure;
+mod http_client;
 mod listing;
 mod location;
 mod object;

@@ -1,4 +1,4 @@
-//! Settings that all clients have: time-outs and retries.
+//! Settings that all clients have.
 
 use std::io;
 use std::sync::Arc;
@@ -7,11 +7,8 @@ use std::time::Duration;
 use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 
 use crate::failure;
+use crate::http_client::REQUEST_TIMEOUT;
 
-/// How long a server may take to accept a connection.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long one request may take, with all that it brings.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(120);
 /// Requests that failed by the server's or the network's fault are made again this often, unless
 /// `OPSCOPE_REMOTE_RETRIES` says otherwise.
 const N_RETRIES_MAX: usize = 12;
@@ -28,10 +25,7 @@ pub(crate) fn wrong(place: &str, error: &object_store::Error) -> io::Error {
 }
 
 pub(crate) fn options(allows_http: bool) -> ClientOptions {
-    ClientOptions::new()
-        .with_allow_http(allows_http)
-        .with_connect_timeout(CONNECT_TIMEOUT)
-        .with_timeout(REQUEST_TIMEOUT)
+    ClientOptions::new().with_allow_http(allows_http)
 }
 
 pub(crate) fn retry() -> RetryConfig {

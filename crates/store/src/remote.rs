@@ -87,8 +87,7 @@ pub fn is_remote(path: &Path) -> bool {
 fn provided() -> io::Result<&'static dyn RemoteFiles> {
     let files = PROVIDED.get().map(|files| &**files);
     files.ok_or_else(|| {
-        let reason =
-            "this build reads no object storage: it was built without the feature `remote`";
+        let reason = "URLs are read by the command line and by Python alone";
         io::Error::new(io::ErrorKind::Unsupported, reason)
     })
 }

@@ -20,6 +20,15 @@ pub fn md5(bytes: &[u8]) -> [u8; 16] {
     Md5::digest(bytes).into()
 }
 
+/// The UUID of version 3 (RFC 9562) for a name in the name space of DNS.
+pub fn uuid_v3_dns(name: &[u8]) -> [u8; 16] {
+    const NAME_SPACE: [u8; 16] = 0x6ba7_b810_9dad_11d1_80b4_00c0_4fd4_30c8_u128.to_be_bytes();
+    let mut uuid = md5(&[&NAME_SPACE, name].concat());
+    uuid[6] = uuid[6] & 0x0f | 0x30;
+    uuid[8] = uuid[8] & 0x3f | 0x80;
+    uuid
+}
+
 /// The SHA-1 digest, with the CPU's own instructions where it has them.
 pub fn sha1(bytes: &[u8]) -> [u8; 20] {
     Sha1::digest(bytes).into()
@@ -50,6 +59,18 @@ pub fn hex(digest: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn uuids_equal_pythons_uuid3() {
+        // uuid.uuid3(uuid.NAMESPACE_DNS, …).hex
+        let cases = [
+            ("python.org", "6fa459eaee8a3ca4894edb77e160355e"),
+            ("", "c87ee6744ddc3efea74edfe25da5d7b3"),
+        ];
+        for (name, digits) in cases {
+            assert_eq!(hex(&uuid_v3_dns(name.as_bytes())), digits);
+        }
+    }
 
     #[test]
     fn known_answers() {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Query, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 use serde_json::json;
@@ -248,11 +248,7 @@ fn token() -> io::Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-async fn respond(
-    State(shared): State<Arc<Shared>>,
-    Query(query): Query<HashMap<String, String>>,
-    request: Request,
-) -> Response {
+async fn respond(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     if let Err((status, text)) = check(&shared, request.method(), request.headers()) {
         return failure(status, text);
     }
@@ -280,6 +276,10 @@ async fn respond(
         return reply(StatusCode::OK, "text/event-stream", news(&shared.runs));
     }
     let question = question.to_owned();
+    let query = request.uri().query().unwrap_or_default();
+    let query: HashMap<_, _> = form_urlencoded::parse(query.as_bytes())
+        .into_owned()
+        .collect();
     let work = move || {
         let runs = shared.runs.current();
         let answer = || answer(&runs, &question, &query);

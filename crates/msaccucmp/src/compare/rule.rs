@@ -6,7 +6,7 @@ mod merge;
 
 use std::collections::HashMap;
 
-use uuid::Uuid;
+use opscope_tensor::digest::uuid_v3_dns;
 
 use super::file_name::is_number;
 use super::stop::CompareStop;
@@ -40,7 +40,7 @@ pub(super) struct ModelRules {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum GroupKey {
     Name(String),
-    Hash(Uuid),
+    Hash([u8; 16]),
 }
 
 /// One operator of the device.
@@ -106,7 +106,7 @@ impl ModelRules {
                 // Two lists that join to one text share a group, as in the reference, which hashes
                 // the text.
                 let joined = several.concat();
-                GroupKey::Hash(Uuid::new_v3(&Uuid::NAMESPACE_DNS, joined.as_bytes()))
+                GroupKey::Hash(uuid_v3_dns(joined.as_bytes()))
             }
         };
         self.set_group(name, key.clone());

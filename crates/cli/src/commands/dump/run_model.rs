@@ -20,7 +20,7 @@ use crate::console::tell;
 use crate::engine::EngineInUse;
 use crate::exit::{CommandFailure, FOUND, INTERRUPTED, PARTIAL};
 use crate::inputs::InputSource;
-use crate::progress;
+use crate::{progress, signals};
 
 /// Most runs without the dump that the time is compared with.
 const N_BASELINE_RUNS_MAX: u32 = 3;
@@ -347,9 +347,8 @@ fn stopped_runs() -> MutexGuard<'static, Vec<Arc<AtomicBool>>> {
 fn handle_signals() {
     static HANDLER: Once = Once::new();
     HANDLER.call_once(|| {
-        // Without a handler the first signal ends the process. The handler runs on a thread of its
-        // own, which may take a lock.
-        let _ = ctrlc::set_handler(|| {
+        // Without a handler the first signal ends the process.
+        let _ = signals::on_ending_signal(|_| {
             let runs = stopped_runs();
             IS_SIGNALLED.store(true, Ordering::Relaxed);
             let mut n_running = 0;
