@@ -20,6 +20,8 @@ from engines import ENGINES, Engine
 from numpy.typing import NDArray
 from reference import Operator
 
+pytest_plugins = ["sampling"]
+
 RESNET_SIZE = 64
 
 

@@ -10,3 +10,4 @@ from pathlib import Path
 os.environ["OPSCOPE_ENGINE"] = "tract"
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
+pytest_plugins = ["sampling"]

@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
+pytest_plugins = ["sampling"]
+
 GENERATOR = Path(__file__).parents[1] / "ranks" / "generate.py"
 N_RANKS, N_STEPS = 4, 2
 # Processes of tests stay on this machine, and tell nobody of it.

@@ -15,6 +15,7 @@ import torch
 # Models of ONNX run in the embedded engine, whatever this environment has.
 os.environ["OPSCOPE_ENGINE"] = "tract"
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
+pytest_plugins = ["sampling"]
 
 
 @pytest.fixture(autouse=True)
