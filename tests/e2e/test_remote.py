@@ -15,13 +15,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import isolation
 import numpy as np
 import object_servers
 import onnx
 import pytest
-from binary import Binary
+from binary import TIMEOUT_SECONDS, Binary
 from object_servers import Proxy
 from onnx import TensorProto, helper
+from waiting import wait_for
 
 KEYS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "not-a-secret-9c1f"}
 N_WIDE = 1024
@@ -203,7 +205,8 @@ def test_what_never_answers_is_an_error(tool: Binary, proxy: Proxy) -> None:
     assert done.returncode == 3 and "503" in done.stderr and "bucket `runs`" in done.stderr
     # One for the dump, one for the names beside a file.
     assert len(proxy.requests) == 2 * (1 + 4)
-    assert 0.5 < time.monotonic() - start < 60
+    # They are apart. A machine that is busy takes longer.
+    assert time.monotonic() - start > 0.5
 
 
 @pytest.mark.parametrize("change", ["size", "content", "removed"])
@@ -257,20 +260,20 @@ def test_what_is_missing_is_named(tool: Binary, proxy: Proxy) -> None:
         assert f"`{url}`" in done.stderr
 
 
-def test_no_credentials_are_told_at_once(tool: Binary) -> None:
-    start = time.monotonic()
+def test_no_credentials_are_told_and_nobody_is_asked(tool: Binary, tmp_path: Path) -> None:
     for url, variable in (
         ("s3://runs/native", "AWS_ACCESS_KEY_ID"),
         ("gs://runs/native", "GOOGLE_APPLICATION_CREDENTIALS"),
         ("az://runs/native", "AZURE_STORAGE_SAS_TOKEN"),
     ):
         env = object_servers.environment(AZURE_STORAGE_ACCOUNT="account")
-        done = ask(tool, env, "show", url)
+        folder = tmp_path / variable
+        folder.mkdir()
+        done = isolation.run(tool.command("show", url), folder, env)
+        assert not done.has_asked_network
         assert done.returncode == 3, done.stderr
         assert "no credentials for `runs`" in done.stderr and variable in done.stderr
         assert "OPSCOPE_INSTANCE_METADATA=1" in done.stderr
-    # Nobody was asked.
-    assert time.monotonic() - start < 10
 
 
 @pytest.mark.parametrize("endpoint", ["127.0.0.1:9000", "ftp://host", "http://"])
@@ -354,14 +357,12 @@ def test_nothing_stays_on_the_disk(tool: Binary, proxy: Proxy, tmp_path: Path) -
     process = subprocess.Popen(
         tool.command("show", "s3://runs/native/run"), env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    deadline = time.monotonic() + 30
-    while not list(tmp_path.iterdir()) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    # It tries again and again, and is amid its work.
+    wait_for(lambda: any(request.status == 503 for request in proxy.requests), "a request that fails")
     (private,) = tmp_path.iterdir()
     assert private.stat().st_mode & 0o777 == 0o700
-    time.sleep(0.3)
     process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=10) in (-signal.SIGINT, 130)
+    assert process.wait(timeout=TIMEOUT_SECONDS) in (-signal.SIGINT, 130)
     assert not list(tmp_path.iterdir())
     process.stdout.close()
     process.stderr.close()

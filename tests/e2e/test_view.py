@@ -22,7 +22,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import numpy as np
 import onnx
 import pytest
-from binary import Binary
+from binary import TIMEOUT_SECONDS, Binary
 from onnx import TensorProto, helper, numpy_helper
 
 HOSTILE = "<script>alert(1)</script>\u202e\x1b[31m"
@@ -40,7 +40,7 @@ class Page:
         self.token = parts.path.split("/")[1]
 
     def get(self, path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=60)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=TIMEOUT_SECONDS)
         connection.request("GET", path, headers=headers)
         answer = connection.getresponse()
         content = answer.read()
@@ -69,7 +69,7 @@ def served(tool: Binary, *arguments: object) -> Iterator[Page]:
             yield Page(process, address)
         finally:
             process.send_signal(signal.SIGINT)
-            assert process.wait(timeout=30) == 0
+            assert process.wait(timeout=TIMEOUT_SECONDS) == 0
             assert process.stderr.read() == ""
 
 
@@ -299,7 +299,7 @@ def test_nobody_else_is_answered(both: Page) -> None:
     assert both.get(question, Origin=f"http://{both.host}:{both.port}")[0] == 200
     for path in ("../../../../etc/passwd", quote("../page.js", safe=""), "..%2f..%2fCargo.toml", "page.js%00"):
         assert both.get(f"/{both.token}/assets/{path}")[0] == 404, path
-    connection = http.client.HTTPConnection(both.host, both.port, timeout=60)
+    connection = http.client.HTTPConnection(both.host, both.port, timeout=TIMEOUT_SECONDS)
     connection.request("POST", question, body="{}")
     assert connection.getresponse().status == 405
     connection.close()
@@ -353,7 +353,8 @@ def test_what_cannot_be_shown_is_an_error(tool: Binary, tmp_path: Path) -> None:
         ([tmp_path], 3, "has no tensors"),
         ([tmp_path, tmp_path], 3, ""),
     ]:
-        done = subprocess.run(tool.command("view", *arguments, "--no-open"), capture_output=True, text=True, timeout=60)
+        command = tool.command("view", *arguments, "--no-open")
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
         assert done.returncode == code, done.stderr
         assert words in done.stderr
         assert not done.stdout

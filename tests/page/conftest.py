@@ -13,13 +13,16 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "e2e"))
 from binary import Binary
 
+pytest_plugins = ["sampling"]
+
 # What an interaction may take on a machine that builds something else meanwhile.
-TIMEOUT_MS = 20_000
+TIMEOUT_MS = 120_000
+expect.set_options(timeout=TIMEOUT_MS)
 
 
 @pytest.fixture(scope="session")
@@ -67,7 +70,7 @@ def view(tool: Binary) -> Iterator[Callable[..., Viewer]]:
     yield start
     for viewer in viewers:
         viewer.process.send_signal(signal.SIGINT)
-        assert viewer.process.wait(timeout=30) == 0
+        assert viewer.process.wait(timeout=TIMEOUT_MS / 1000) == 0
         assert viewer.process.stderr and viewer.process.stderr.read() == ""
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 import pytest
 from binary import Binary
+from conftest import TIMEOUT_MS
 from onnx import TensorProto, helper
 from playwright.sync_api import Browser, expect
 
@@ -51,11 +52,12 @@ def test_operators_appear_while_the_model_runs(browser: Browser, run: subprocess
     assert run.stdout and run.stderr
     # Not the page that must end without errors: its server goes before it.
     page = browser.new_page(locale="en-US")
+    page.set_default_timeout(TIMEOUT_MS)
     page.goto(run.stdout.readline().strip())
     expect(page.get_by_role("gridcell").first).to_be_visible()
     # Before the run is over there are rows, and later more of them.
     expect(page.get_by_text("The model runs: operators appear as they are written.")).to_be_visible()
-    expect(page.get_by_role("grid")).to_have_attribute("aria-rowcount", str(24 * N_STEPS + 1), timeout=120_000)
+    expect(page.get_by_role("grid")).to_have_attribute("aria-rowcount", str(24 * N_STEPS + 1))
     expect(page.get_by_text("The model runs")).to_have_count(0)
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     # A selection that was made stays through the news.
@@ -63,7 +65,7 @@ def test_operators_appear_while_the_model_runs(browser: Browser, run: subprocess
     expect(page).to_have_url(re.compile(r"op=\d+"))
     # Ctrl-C ends the page, with the code of the run.
     run.send_signal(signal.SIGINT)
-    assert run.wait(timeout=30) == 0
+    assert run.wait(timeout=TIMEOUT_MS / 1000) == 0
     assert "operators dumped" in run.stdout.read()
     expect(page.get_by_text("This page has lost opscope. What is loaded stays.")).to_be_visible()
     expect(page.get_by_role("gridcell").first).to_be_visible()
@@ -75,10 +77,11 @@ def test_operators_appear_while_the_model_runs(browser: Browser, run: subprocess
 def test_an_interrupted_run_ends_with_its_page(browser: Browser, run: subprocess.Popen[str]) -> None:
     assert run.stdout
     page = browser.new_page(locale="en-US")
+    page.set_default_timeout(TIMEOUT_MS)
     page.goto(run.stdout.readline().strip())
     expect(page.get_by_role("gridcell").first).to_be_visible()
     run.send_signal(signal.SIGINT)
-    assert run.wait(timeout=60) == 130
+    assert run.wait(timeout=TIMEOUT_MS / 1000) == 130
     page.close()
 
 

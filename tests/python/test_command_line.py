@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import opscope
 import pytest
 from onnx_models import write_linear
 from programs import ROOT
+from waiting import wait_for
 
 SECONDS_MAX = 120
 COMMANDS = (
@@ -107,7 +107,7 @@ def test_ctrl_c_ends_a_dump_in_order(model: Path, tmp_path: Path) -> None:
     arguments = command("dump", model, "--seed", "0", "--steps", "100000000", *place, "--no-baseline")
     process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        _wait_for_files(out, process)
+        wait_for(lambda: any(out.rglob("Relu.*")), "a dump", process)
         process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate(timeout=SECONDS_MAX)
     finally:
@@ -117,13 +117,6 @@ def test_ctrl_c_ends_a_dump_in_order(model: Path, tmp_path: Path) -> None:
     assert "Traceback" not in stderr and "KeyboardInterrupt" not in stderr
     assert "operators dumped" in stdout
     assert opscope.open(out).problems == []
-
-
-def _wait_for_files(out: Path, process: subprocess.Popen[str]) -> None:
-    end = time.monotonic() + SECONDS_MAX
-    while not any(out.rglob("Relu.*")):
-        assert process.poll() is None and time.monotonic() < end, "nothing is dumped"
-        time.sleep(0.05)
 
 
 def test_ctrl_c_ends_other_commands_at_once(model: Path, tmp_path: Path) -> None:

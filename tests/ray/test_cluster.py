@@ -9,8 +9,7 @@ import os
 import re
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import opscope
@@ -19,6 +18,7 @@ import pytest
 from conftest import TIMEOUT_SECONDS, Tool, generated
 from ray.cluster_utils import Cluster
 from test_shards import tables_in
+from waiting import wait_for
 
 N_NODES = 4
 LOOPBACK = "127.0.0.1"
@@ -104,10 +104,10 @@ def test_lost_workers_and_a_lost_node(
     parts = tmp_path / "parts"
     options = (*on, "--parts", parts, "--read-limit", SLOW, "--json", tmp_path / "result.json")
     with started(package, "compare", *large, *options) as driver:
-        wait_for(lambda: parts.is_dir() and len(parts_in(parts)) >= 2)
+        wait_for(lambda: len(parts_in(parts)) >= 2, "two parts", driver)
         for worker in workers(cluster)[:2]:
             os.kill(worker, signal.SIGKILL)
-        wait_for(lambda: len(parts_in(parts)) >= 6 and bool(workers_of(lost)))
+        wait_for(lambda: len(parts_in(parts)) >= 6 and workers_of(lost), "six parts and work on the node", driver)
         cluster.remove_node(lost, allow_graceful=False)
         out, said = driver.communicate(timeout=TIMEOUT_SECONDS)
     assert driver.returncode == expected.code == 1, said.decode()
@@ -128,14 +128,14 @@ def test_an_interrupted_call_leaves_its_parts(
 ) -> None:
     parts = tmp_path / "parts"
     with started(package, "compare", *large, *on, "--parts", parts, "--read-limit", SLOW) as driver:
-        wait_for(lambda: parts.is_dir() and len(parts_in(parts)) >= 3)
+        wait_for(lambda: len(parts_in(parts)) >= 3, "three parts", driver)
         driver.send_signal(signal.SIGINT)
         out, said = driver.communicate(timeout=TIMEOUT_SECONDS)
     assert driver.returncode == 130 and out == b"", said.decode()
     n_left = len(parts_in(parts))
     assert 3 <= n_left < 24
     # Its tasks have ended, too.
-    wait_for(lambda: not workers(cluster))
+    wait_for(lambda: not workers(cluster), "the end of all tasks")
     assert len(parts_in(parts)) <= n_left + N_NODES
     done = package.run("compare", *large, *on, "--parts", parts)
     assert done.code == 1
@@ -201,10 +201,3 @@ def workers_of(node: object) -> list[int]:
         if parent == raylet.process.pid and title.startswith(b"ray::run_unit"):
             found.append(int(folder.name))
     return found
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + TIMEOUT_SECONDS / 2
-    while not condition():
-        assert time.monotonic() < end, "it never came to that"
-        time.sleep(0.05)

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import opscope.torch
@@ -15,6 +14,7 @@ import pytest
 import torch
 from probed_network import ProbedNetwork, image
 from test_diff_faults import exported
+from waiting import wait_for
 
 SECONDS_MAX = 120
 FOLDER = Path(__file__).parent
@@ -185,10 +185,7 @@ def test_an_interrupted_command_leaves_nothing(place: Path, number: int) -> None
     # Under `nohup` the tests ignore a signal, and so would the child.
     heard = {"preexec_fn": lambda: signal.signal(number, signal.SIG_DFL)}
     child = subprocess.Popen(command("nets:waiting", "nets:alone"), stderr=subprocess.PIPE, text=True, **heard)
-    deadline = time.monotonic() + SECONDS_MAX
-    while not (place / "waits").exists():
-        assert child.poll() is None and time.monotonic() < deadline
-        os.sched_yield()
+    wait_for((place / "waits").exists, "a model that waits", child)
     child.send_signal(number)
     _, told = child.communicate(timeout=SECONDS_MAX)
     assert (child.returncode, "Traceback" in told) == (130, False)

@@ -6,7 +6,6 @@ import gc
 import os
 import shutil
 import threading
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import opscope.torch
 import pytest
 import torch
 from torch import nn
+from waiting import wait_for
 
 N_STEPS = 200
 N_WARM = 40
@@ -74,13 +74,22 @@ def train(model: nn.Module, shape: tuple[int, ...], backend: Any, root: Path) ->
 
 def wait(backend: Any) -> None:
     """Until everything is written."""
-    end = time.monotonic() + 120
-    while (counters := backend.counters())["n_operators_written"] < counters["n_operators_seen"]:
-        assert time.monotonic() < end, counters
-        time.sleep(0.01)
+
+
+    def is_written() -> bool:
+        counters = backend.counters()
+        return counters["n_operators_written"] == counters["n_operators_seen"]
+
+    wait_for(is_written, "the last record")
     # A record counts as written a little before its tensors are let go.
-    time.sleep(0.2)
-    backend.counters()
+    counts = [held().n_tensors]
+
+    def is_settled() -> bool:
+        backend.counters()
+        counts.append(held().n_tensors)
+        return len(counts) > 4 and len(set(counts[-4:])) == 1
+
+    wait_for(is_settled, "an end of letting go")
 
 
 @pytest.mark.parametrize(
