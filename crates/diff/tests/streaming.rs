@@ -1,8 +1,7 @@
 //! A target that is compared while it runs, with models made of closures.
 
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 use opscope_analysis::compare::run::{ComparisonRequest, OpenedDumps, run_opened};
 use opscope_analysis::compare::side::ComparedDump;
@@ -146,15 +145,18 @@ fn run_beside(
 
 #[test]
 fn runs_at_the_same_time_give_what_runs_one_after_the_other_give() {
-    // The golden side is slow, so that its target has to wait for it.
-    let slow = |factor: f32| {
-        move || {
-            std::thread::sleep(Duration::from_millis(20));
-            factor
-        }
+    // The golden side begins each step behind its target, which has to wait for it.
+    let (begun, has_begun) = mpsc::channel();
+    let first = move || {
+        begun.send(()).unwrap();
+        2.0
+    };
+    let second = move || {
+        has_begun.recv().unwrap();
+        2.0
     };
     let room = Arc::new(HeldRoom::new(u64::MAX));
-    let pair = (model(|| 2.0).in_place(), model(slow(2.0)));
+    let pair = (model(first).in_place(), model(second));
     let (sink, [target, golden]) = run_beside(&room, pair, &[0, 1, 2]);
     // What is the same on both sides is held once.
     assert_eq!(room.n_bytes(), [3 * 4 * 4 * N as u64, 0]);

@@ -66,8 +66,7 @@ fn run_host_functions(runtime: &Arc<DeviceRuntime>, stream: Handle) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-    use std::time::Duration;
+    use std::sync::{Mutex, mpsc};
 
     use super::*;
     use crate::engine_of_environment;
@@ -79,15 +78,20 @@ mod tests {
         process.set_device(0).unwrap();
         let stream = process.create_stream().unwrap();
         let seen = Arc::new(Mutex::new(Vec::new()));
+        // The first one ends when the others are submitted.
+        let (all_submitted, wait) = mpsc::channel();
+        let mut wait = Some(wait);
         for i in 0..8 {
-            let seen = seen.clone();
+            let (seen, wait) = (seen.clone(), wait.take());
             let work = Box::new(move || {
-                // The first one takes long enough for the others to be submitted meanwhile.
-                thread::sleep(Duration::from_millis(if i == 0 { 20 } else { 0 }));
+                if let Some(wait) = wait {
+                    wait.recv().unwrap();
+                }
                 seen.lock().unwrap().push(i);
             });
             assert_eq!(process.launch_host_function(work, stream), Ok(()));
         }
+        all_submitted.send(()).unwrap();
         assert_eq!(process.check_stream(stream), Ok(()));
         assert_eq!(*seen.lock().unwrap(), [0, 1, 2, 3, 4, 5, 6, 7]);
         assert_eq!(process.synchronize_stream(stream), Ok(()));
