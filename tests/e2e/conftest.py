@@ -96,7 +96,11 @@ def operators_of(generated: Path) -> Callable[[Case, bool], list[Operator]]:
     return lookup
 
 
-@pytest.fixture(scope="module", params=RUNS, ids=str)
+def sampled(run: Run) -> object:
+    return pytest.param(run, id=str(run), marks=pytest.mark.sampled(0.35))
+
+
+@pytest.fixture(scope="module", params=map(sampled, RUNS))
 def dumped(
     request: pytest.FixtureRequest,
     generated: Path,

@@ -2,7 +2,8 @@
 
 `@pytest.mark.sampled(0.1)` marks the cases of a test function, or of every function of a module, as a family of
 generated ones, of which a tenth runs by default. With `each="dtype"` at least one case of each value of that parameter
-runs. A case is in the sample by a hash of its name and the seed, so that every process draws the same.
+runs. A case is in the sample by a hash of its file, its parameters and the seed: every process draws the same, and so
+do functions of a file with the same cases, which share what takes long to make.
 
 The seed is `OPSCOPE_TEST_SEED`, else the commit, or the version outside of git.
 """
@@ -113,7 +114,7 @@ def families(items: list[pytest.Item]) -> Iterator[list[pytest.Item]]:
     by_function: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         if is_sampled(item):
-            by_function[name_of(item).split("[", 1)[0]].append(item)
+            by_function[item.nodeid.split("[", 1)[0]].append(item)
     yield from by_function.values()
 
 
@@ -132,13 +133,9 @@ def case_group(item: pytest.Item, parameter: str) -> int:
 
 
 def name_of(item: pytest.Item) -> str:
-    """The case's name, whatever directory pytest was started in."""
-    names = [node.name for node in item.listchain() if isinstance(node, (pytest.Class, pytest.Function))]
-    try:
-        path = item.path.relative_to(ROOT)
-    except ValueError:
-        path = Path(item.path.name)
-    return "::".join([path.as_posix(), *names])
+    """The file and the parameters, whatever directory pytest was started in."""
+    path = item.path.relative_to(ROOT) if item.path.is_relative_to(ROOT) else Path(item.path.name)
+    return f"{path.as_posix()}[{item.name.partition('[')[2]}"
 
 
 def line() -> str:

@@ -92,6 +92,7 @@ MINDSPORE_SETTINGS = {
 FORMS = ["cpu", "gpu", "ascend-o0", "ascend-o2:arrays", "ge:files", "gpu:statistics", "acl-statistics", "few-tensors"]
 
 
+@pytest.mark.sampled(0.35, each="is_target")
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("is_target", [True, False], ids=["target", "golden"])
 def test_the_same_in_another_form(opscope: Binary, sound: Path, tmp_path: Path, form: str, is_target: bool) -> None:
@@ -102,6 +103,7 @@ def test_the_same_in_another_form(opscope: Binary, sound: Path, tmp_path: Path, 
     assert found.guessed == {}
 
 
+@pytest.mark.sampled(0.4)
 @pytest.mark.parametrize("form", FORMS)
 def test_a_fault_in_another_form(opscope: Binary, sound: Path, tmp_path: Path, form: str) -> None:
     other = in_form(opscope, tmp_path / "other", form, FAULTY)

@@ -75,6 +75,7 @@ def test_the_same_model_twice(opscope: Binary, sound: Callable, tmp_path: Path, 
         assert n_compared == n_slots > 20
 
 
+@pytest.mark.sampled(0.4, each="name")
 @pytest.mark.parametrize(
     ("name", "weight", "reader", "slot"),
     [
@@ -120,6 +121,7 @@ WRONG_OPERATORS = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(0.4, each="name")
 @pytest.mark.parametrize(("name", "wrong", "plant"), WRONG_OPERATORS, ids=[f"{n}-{w}" for n, w, _ in WRONG_OPERATORS])
 def test_an_operator_that_computes_something_else(
     sound: Callable, against: Callable, name: str, wrong: str, plant: Callable

@@ -129,6 +129,7 @@ FAULTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(0.4, each="engine")
 @pytest.mark.parametrize(("wrong", "plant"), FAULTS, ids=[wrong for wrong, _ in FAULTS])
 def test_a_fault_is_named_in_another_form(against: Callable[..., Found], wrong: str, plant: Callable) -> None:
     found = against(plant(Graph(is_fused=False).model()))

@@ -92,6 +92,7 @@ def beside(opscope: Binary, folder: Path, twin: ModelProto, x: NDArray, recorded
     return compare(opscope, *(sides if is_onnx_target else sides[::-1]))
 
 
+@pytest.mark.sampled(0.4)
 @pytest.mark.parametrize("changed", [None, *LAYERS])
 def test_a_network_and_its_twin(opscope: Binary, tmp_path: Path, changed: str | None, is_onnx_target: bool) -> None:
     x = recorded("Conv2D.Default_conv1*.input.0.*")

@@ -52,6 +52,7 @@ def test_tract_says_who_can(case: Case, opscope: Binary, generated: Path, tmp_pa
     assert not list(tmp_path.glob("dump/*"))
 
 
+@pytest.mark.sampled(0.35)
 @pytest.mark.parametrize("case", [case for case in CASES if TRACT in case.engines], ids=str)
 def test_engines_agree(case: Case, generated: Path, tmp_path: Path) -> None:
     inputs = input_options(case.load_inputs(generated), tmp_path / "inputs")
@@ -76,6 +77,7 @@ FAULTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(0.5, each="engine")
 @pytest.mark.parametrize("engine", ENGINES, indirect=True, ids=str)
 @pytest.mark.parametrize(("stem", "wrong", "plant"), FAULTS, ids=[stem for stem, *_ in FAULTS])
 def test_a_fault_in_one_engine(

@@ -26,6 +26,7 @@ def other(array: NDArray) -> NDArray:
     return (turned * array.dtype.type(0.5)).astype(array.dtype) if array.dtype.kind == "f" else turned
 
 
+@pytest.mark.sampled(0.35, each="engine")
 @pytest.mark.parametrize(("engine", "case"), parameters(RUNS), indirect=["engine"])
 def test_executions_do_not_depend_on_each_other(case: Case, opscope: Binary, generated: Path, tmp_path: Path) -> None:
     sets, results = tmp_path / "sets", tmp_path / "results"

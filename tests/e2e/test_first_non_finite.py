@@ -101,6 +101,7 @@ def inputs(folder: Path, bad_step: int | None) -> Path:
     return folder
 
 
+@pytest.mark.sampled(0.35, each="way")
 @pytest.mark.parametrize("kind", ["all", "output", "stats"])
 @pytest.mark.parametrize("way", WAYS)
 def test_a_nan_is_told_and_a_mask_is_not(opscope: Binary, tmp_path: Path, way: Callable[[], Nodes], kind: str) -> None:

@@ -135,6 +135,7 @@ def test_mindspores_own_loop_repeats_a_name() -> None:
 LOOPS = [engine for engine in ENGINES if engine.shows_loops]
 
 
+@pytest.mark.sampled(0.4, each="build")
 @pytest.mark.parametrize("target", ["cpu", "gpu", "ascend-o0", "ascend-o2", "ge"])
 @pytest.mark.parametrize("build", [loop, scan])
 @pytest.mark.parametrize("engine", LOOPS, ids=str)

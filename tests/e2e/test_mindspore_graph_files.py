@@ -49,6 +49,7 @@ def compare(tool: Binary, text: Path) -> dict[str, Any]:
     return of_text
 
 
+@pytest.mark.sampled(0.35)
 @pytest.mark.parametrize("text", GRAPHS, ids=lambda path: f"{path.parents[3].name}-{path.stem[-1]}")
 def test_recorded_files_agree(tool: Binary, text: Path) -> None:
     compare(tool, text)

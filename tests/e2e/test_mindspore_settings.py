@@ -183,6 +183,7 @@ def dump(tool: Binary, folder: Path, target: str, setting: Setting, value: Any) 
     return contents(root), found.stderr
 
 
+@pytest.mark.sampled(0.35)
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
 def test_settings_change_the_dump(tool: Binary, folder: Path, setting: Setting) -> None:
     model(folder / "net.onnx")

@@ -142,6 +142,7 @@ def test_every_run_of_mindspore_has_a_case() -> None:
     assert names == {case.name for case in CASES}
 
 
+@pytest.mark.sampled(0.4)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_trees_keep_one_grammar(opscope: Binary, folder: Path, case: Case) -> None:
     tree = dump(opscope, case, folder)
@@ -318,6 +319,7 @@ def test_kernels_of_whole_graphs(opscope: Binary, folder: Path, target: str) -> 
     }
 
 
+@pytest.mark.sampled(0.4, each="target")
 @pytest.mark.parametrize("file_format", ["npy", "bin"])
 @pytest.mark.parametrize("target", ["cpu", "gpu", "ascend-o0", "ascend-o1", "ascend-o2", "ge"])
 def test_constants_of_every_target(opscope: Binary, folder: Path, target: str, file_format: str) -> None:

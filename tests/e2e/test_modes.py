@@ -24,6 +24,7 @@ def configure(folder: Path, **dump: object) -> Path:
 ORDINARY = [run for run in RUNS if run.case.stem not in ("constants", "nan")]
 
 
+@pytest.mark.sampled(0.35, each="engine")
 @pytest.mark.parametrize(("engine", "case"), parameters(ORDINARY), indirect=["engine"])
 def test_ordinary_models_do_not_overflow(case: Case, opscope: Binary, generated: Path, tmp_path: Path) -> None:
     config = configure(tmp_path, dump_debug="on")

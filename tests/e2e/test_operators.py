@@ -1,6 +1,6 @@
 """Every operator that tract runs, with values at the edges of their types, against ONNX Runtime.
 
-`OPSCOPE_OPERATOR_SAMPLES` is the number of samples for each operator; `OPSCOPE_OPERATOR_SEED` makes other ones.
+A run takes a share of `OPSCOPE_OPERATOR_SAMPLES` for each operator; `OPSCOPE_OPERATOR_SEED` makes other ones.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sampling
 from cases import ROOT
 from conftest import binary
 from engines import TRACT
@@ -23,7 +24,8 @@ from operators.reasons import REASONS, Found, difference
 from operators.recipe import RECIPES
 from operators.sample import Sample
 
-N_SAMPLES = int(os.environ.get("OPSCOPE_OPERATOR_SAMPLES", "8"))
+N_SAMPLES = int(os.environ.get("OPSCOPE_OPERATOR_SAMPLES", "40"))
+SHARE = 0.1
 SEED = int(os.environ.get("OPSCOPE_OPERATOR_SEED", "0"))
 # So many operators share a process where their opset is the same.
 N_TOGETHER = 8
@@ -33,7 +35,7 @@ GROUPS = [sorted(RECIPES)[i : i + N_TOGETHER] for i in range(0, len(RECIPES), N_
 def samples(op_type: str) -> list[tuple[Sample, Expected]]:
     """Those that somebody can compute."""
     made = []
-    for number in range(N_SAMPLES):
+    for number in sampling.sample(range(N_SAMPLES), SHARE, lambda number: f"{op_type} {number}"):
         rng = np.random.default_rng([SEED, number, zlib.crc32(op_type.encode())])
         sample = RECIPES[op_type](Draw(rng, op_type))
         wanted = expected(sample)

@@ -135,6 +135,7 @@ MADE = [
 ]
 
 
+@pytest.mark.sampled(0.4)
 @pytest.mark.parametrize("case", MADE, ids=str)
 def test_maker_and_spread_of_nan(tool: Binary, case: RunCase, tmp_path: Path) -> None:
     fault = case.fault
@@ -155,6 +156,7 @@ def test_maker_and_spread_of_nan(tool: Binary, case: RunCase, tmp_path: Path) ->
             assert one["from"] in through["group"]
 
 
+@pytest.mark.sampled(0.4, each="content")
 @pytest.mark.parametrize("content", ["both", "statistics"])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_sum_that_overflows(tool: Binary, dtype: str, content: str, tmp_path: Path) -> None:
@@ -207,6 +209,7 @@ WRONG_RESULTS = [
 ]
 
 
+@pytest.mark.sampled(0.4)
 @pytest.mark.parametrize("case", WRONG_RESULTS, ids=str)
 def test_wrong_result_of_a_collective(tool: Binary, case: RunCase, tmp_path: Path) -> None:
     (finding,) = findings(tool, case, tmp_path)
@@ -232,6 +235,7 @@ ORDERS = [
 ]
 
 
+@pytest.mark.sampled(0.4)
 @pytest.mark.parametrize("case", ORDERS, ids=str)
 def test_parts_in_a_wrong_order(tool: Binary, case: RunCase, tmp_path: Path) -> None:
     (finding,) = findings(tool, case, tmp_path)
@@ -253,6 +257,7 @@ REPLICAS = [
 ]
 
 
+@pytest.mark.sampled(0.4)
 @pytest.mark.parametrize("case", REPLICAS, ids=str)
 def test_replica_that_drifts(tool: Binary, case: RunCase, tmp_path: Path) -> None:
     (finding,) = findings(tool, case, tmp_path)
@@ -276,6 +281,7 @@ CHANGES = [
 ]
 
 
+@pytest.mark.sampled(0.4)
 @pytest.mark.parametrize("case", CHANGES, ids=str)
 def test_tensor_that_changes_before_it_is_read(tool: Binary, case: RunCase, tmp_path: Path) -> None:
     (finding,) = findings(tool, case, tmp_path)
@@ -293,6 +299,7 @@ DESYNCS = [
 ]
 
 
+@pytest.mark.sampled(0.4)
 @pytest.mark.parametrize("case", DESYNCS, ids=str)
 def test_ranks_that_go_on_to_different_collectives(tool: Binary, case: RunCase, tmp_path: Path) -> None:
     (finding,) = findings(tool, case, tmp_path)
@@ -334,6 +341,7 @@ def clean_cases() -> Iterator[RunCase]:
     yield RunCase(None, Mesh(pp=4, dp=4), has_notes=False, n_steps=2)
 
 
+@pytest.mark.sampled(0.3)
 @pytest.mark.parametrize("case", list(clean_cases()), ids=str)
 def test_nobody_is_accused_in_a_clean_run(tool: Binary, case: RunCase, tmp_path: Path) -> None:
     run = case.write(tmp_path / "run")

@@ -19,6 +19,7 @@ Lookup = Callable[..., list[Operator]]
 Arrays = dict[str, NDArray]
 
 
+@pytest.mark.sampled(0.35)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_every_slot_has_a_value(case: Case, generated: Path, operators_of: Lookup) -> None:
     operators = operators_of(case)
@@ -96,6 +97,7 @@ def test_iterations(stem: str, evaluate: Callable[..., Arrays], generated: Path,
     assert {name for name in outputs if name.rstrip(".0123456789") in types} == set(expected)
 
 
+@pytest.mark.sampled(0.35)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_first_non_finite_values(case: Case, operators_of: Lookup) -> None:
     first = reference.first_non_finite(operators_of(case))

@@ -27,10 +27,14 @@ def test_kinds(kind, number): pass
 @pytest.mark.parametrize("number", range(2))
 def test_few(number): pass
 
+@pytest.mark.sampled(0.2)
+@pytest.mark.parametrize("number", range(40))
+def test_numbers_as_well(number): pass
+
 @pytest.mark.parametrize("number", range(3))
 def test_written_by_hand(number): pass
 """
-SIZES = {"test_numbers": 40, "test_kinds": 15, "test_few": 2, "test_written_by_hand": 3}
+SIZES = {"test_numbers": 40, "test_kinds": 15, "test_few": 2, "test_numbers_as_well": 40, "test_written_by_hand": 3}
 
 
 @pytest.fixture(scope="module")
@@ -62,13 +66,20 @@ def test_a_seed_gives_one_sample(folder: Path) -> None:
     cases = collected(folder, "one")
     assert collected(folder, "one") == cases
     assert collected(folder, "two") != cases
-    assert sizes(cases) == {"test_numbers": 4, "test_kinds": 3, "test_few": 1, "test_written_by_hand": 3}
+    expected = {"test_numbers": 4, "test_kinds": 3, "test_few": 1, "test_numbers_as_well": 8, "test_written_by_hand": 3}
+    assert sizes(cases) == expected
     assert {case.partition("[")[2][0] for case in cases if case.startswith("test_kinds")} == {"a", "b", "c"}
+    # What cases of one function make, those of the other can use.
+    numbers, more = (
+        {case.partition("[")[2] for case in cases if case.startswith(f"{name}[")}
+        for name in ("test_numbers", "test_numbers_as_well")
+    )
+    assert numbers < more
 
 
 def test_processes_that_share_the_work_draw_the_same(folder: Path) -> None:
     output = pytest_output(folder, "one", "-n", "2", "--dist", "loadfile")
-    assert "11 passed" in output and f"{sampling.SEED}=one" in output
+    assert "19 passed" in output and f"{sampling.SEED}=one" in output
 
 
 def test_an_exhaustive_run_has_all_cases(folder: Path) -> None:
@@ -77,7 +88,7 @@ def test_an_exhaustive_run_has_all_cases(folder: Path) -> None:
 
 def test_cases_that_are_asked_for_run(folder: Path) -> None:
     for number in (10, 20, 30):
-        assert len(collected(folder, "one", "-k", f"test_numbers and {number}")) == 1
+        assert len(collected(folder, "one", "-k", f"test_numbers and {number} and not well")) == 1
 
 
 def test_seeds_come_to_all_cases(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -164,6 +164,7 @@ def near(found: float, expected: float, engine: Engine) -> bool:
     return found == expected or abs(found - expected) <= relative * abs(expected) + absolute
 
 
+@pytest.mark.sampled(0.35, each="dtype")
 @pytest.mark.parametrize("dtype", FORMATS)
 @pytest.mark.parametrize(("name", "engine"), RUNS, ids=lambda value: str(value))
 def test_distances_are_those_of_a_model_that_rounds(name: str, engine: Engine, dtype: str, tmp_path: Path) -> None:
@@ -185,6 +186,7 @@ def test_distances_are_those_of_a_model_that_rounds(name: str, engine: Engine, d
     assert together > 0
 
 
+@pytest.mark.sampled(0.3, each="share")
 @pytest.mark.parametrize("share", [1.0, 0.5, 0.1])
 @pytest.mark.parametrize("dtype", ["bfloat16", "int8"])
 @pytest.mark.parametrize(("name", "engine"), RUNS, ids=lambda value: str(value))

@@ -419,6 +419,7 @@ def dumps_of(rule: Rule, parts: list[NDArray]) -> tuple[RankDump, RankDump, dict
     return target, golden, {"target": side, **({"golden": rule.golden} if rule.golden else {})}
 
 
+@pytest.mark.sampled(0.35)
 @pytest.mark.parametrize("name", RULES)
 def test_rules_of_a_mapping(tool: Binary, tmp_path: Path, name: str) -> None:
     rule = RULES[name]
@@ -431,6 +432,7 @@ def test_rules_of_a_mapping(tool: Binary, tmp_path: Path, name: str) -> None:
     assert slot["target"]["shape"] == list(rule.whole.shape)
 
 
+@pytest.mark.sampled(0.35)
 @pytest.mark.parametrize("name", RULES)
 def test_a_fault_behind_a_rule(tool: Binary, tmp_path: Path, name: str) -> None:
     rule = RULES[name]

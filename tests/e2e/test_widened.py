@@ -251,6 +251,7 @@ def in_float32(model: ModelProto) -> ModelProto:
     return wide
 
 
+@pytest.mark.sampled(0.5, each="engine")
 @pytest.mark.parametrize("make", CASES, ids=lambda make: make.__name__)
 def test_the_golden_side_runs_what_onnx_widens(opscope: Binary, tmp_path: Path, make: Callable[[], Case]) -> None:
     case = make()

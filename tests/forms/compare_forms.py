@@ -4,7 +4,8 @@
 
 Needs the packages of `requirements.txt` and the `opscope` package. Networks of `networks.py` are dumped in the forms of
 `forms.py`; `planted.py` plants faults into the exported files. The tables of `docs/compare.md` are what this prints. It
-ends with 1 if a sound pair fails, or if fewer culprits or causes are named than `docs/compare.md` promises.
+ends with 1 if a sound pair fails, or if fewer culprits or causes are named than `docs/compare.md` promises. `--sample`
+takes a share of the pairs, as `tests/e2e/sampling.py` draws it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import random
+import math
 import sys
 import warnings
 from collections import Counter
@@ -20,15 +21,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
 import networks
 import onnx
+import sampling
 from forms import EXPORTED, FORMS, ONNX_FORMS, QUANTISED, STATISTICS, Dumper
 from planted import Fault, Planter
 
 SEED = 7
 N_THREADS = 2
 NAMED_MIN, CAUSES_MIN, NAMED_BY_STATISTICS_MIN = 0.95, 0.9, 0.8
-# A sample is small, and some of its pairs depend on the CPU: engines choose layouts by its vectors.
+# A sample is small, and some of its pairs depend on the CPU: engines choose layouts by its vectors. Where chance may do
+# more, three standard deviations count.
 SAMPLE_SLACK = 0.15
 
 
@@ -71,7 +75,8 @@ def main() -> None:
     parser.add_argument("--only", default="")
     chosen = parser.parse_args()
     names = [name for name in chosen.only.split(",") if name] or [*networks.NETWORKS, *QUANTISED]
-    trial = Trial(Dumper(chosen.binary, chosen.folder), names, chosen.sample)
+    share = 1.0 if sampling.is_exhaustive() else chosen.sample
+    trial = Trial(Dumper(chosen.binary, chosen.folder), names, share)
     is_good = trial.compare_sound()
     is_good &= trial.compare_faults()
     sys.exit(int(not is_good))
@@ -80,9 +85,8 @@ def main() -> None:
 class Trial:
     """All pairs of some networks."""
 
-    def __init__(self, dumper: Dumper, names: list[str], sample: float) -> None:
-        self.dumper, self.names, self.sample = dumper, names, sample
-        self.random = random.Random(SEED)
+    def __init__(self, dumper: Dumper, names: list[str], share: float) -> None:
+        self.dumper, self.names, self.share = dumper, names, share
         for name in names:
             dumper.dump_forms(name)
 
@@ -97,18 +101,13 @@ class Trial:
         first = summary.get("first_failure") or summary.get("first_divergence") or {}
         return Verdict(summary["level"], compared.stdout.split("\n", 1)[0], first.get("cause", ""))
 
-    def drawn(self, pairs: list) -> list:
-        """The share of the pairs that was asked for, at least one."""
-        n = max(1, round(len(pairs) * self.sample))
-        return self.random.sample(pairs, n) if n < len(pairs) else pairs
-
     def compare_sound(self) -> bool:
         """Every two forms of each network, in both directions."""
         pairs = []
         for name in self.names:
             forms = [form for form in FORMS if self.dumper.dump_of(name, form).exists()]
             pairs += [(name, target, golden) for target, golden in itertools.permutations(forms, 2)]
-        pairs = self.drawn(pairs)
+        pairs = sampling.sample(pairs, self.share)
         dump_of = self.dumper.dump_of
         with ThreadPoolExecutor(N_THREADS) as pool:
             verdicts = pool.map(lambda pair: self.compare(dump_of(*pair[:2]), dump_of(pair[0], pair[2])), pairs)
@@ -127,8 +126,8 @@ class Trial:
                 continue
             others = [other for other in FORMS if other not in (form, "eager")]
             others = [other for other in others if self.dumper.dump_of(name, other).exists()]
-            faults = self.drawn(list(Planter(onnx.load(file), f"{SEED} {name} {form}").faults()))
-            for k, fault in enumerate(faults):
+            faults = enumerate(Planter(onnx.load(file), f"{SEED} {name} {form}").faults())
+            for k, fault in sampling.sample(faults, self.share, lambda fault: f"{name} {form} {fault[0]}"):  # noqa: B023
                 changed = file.with_name(f"{form}_fault_{k}.onnx")
                 dump = changed.with_suffix("")
                 onnx.save(fault.model, changed)
@@ -159,8 +158,11 @@ class Trial:
                 for pair, verdict in zip(pairs, verdicts)
                 if (pair.golden in STATISTICS) == is_statistics
             ]
-            slack = SAMPLE_SLACK if self.sample < 1 else 0
             named_min = NAMED_BY_STATISTICS_MIN if is_statistics else NAMED_MIN
+            slack = 0.0
+            if self.share < 1 and found:
+                chance = 3 * math.sqrt(named_min * (1 - named_min) / len(found))
+                slack = max(SAMPLE_SLACK, chance)
             is_good &= report(title, found, named_min - slack, CAUSES_MIN - slack)
         return is_good
 

@@ -78,7 +78,11 @@ def golden(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return generated(tmp_path_factory.mktemp("golden") / "golden")
 
 
-@pytest.fixture(scope="session", params=[None, "nan", "drift", "fuse", "flip"], ids=str)
+def sampled(fault: str | None) -> object:
+    return pytest.param(fault, id=str(fault), marks=pytest.mark.sampled(0.4))
+
+
+@pytest.fixture(scope="session", params=map(sampled, [None, "nan", "drift", "fuse", "flip"]))
 def target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that is sound, and some with a fault: of values, of replicas, of operators."""
     options = ["--fault", request.param] if request.param else []

@@ -18,6 +18,7 @@ CASES = all_cases()
 OTHER_DRAWS = os.environ.get("OPSCOPE_ACLNN_DRAWS", "")
 
 
+@pytest.mark.sampled(0.1)
 @pytest.mark.parametrize("case", CASES, ids=[case.function for case in CASES])
 def test_results_are_those_of_torch(case: aclnn.Case) -> None:
     for dtype in case.dtypes:

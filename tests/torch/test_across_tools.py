@@ -131,6 +131,7 @@ def test_sound_dumps_of_msprobe_agree(
     check_sound(opscope_binary, dumped(level, "sound"), dumped(tool, "sound"), n_min)
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.parametrize(("target", "golden"), PAIRS)
 def test_sound_dumps_of_opscope_agree(opscope_binary: Binary, dumped: Dumps, target: str, golden: str) -> None:
     check_sound(opscope_binary, dumped(target, "sound"), dumped(golden, "sound"), 100)
@@ -148,6 +149,7 @@ def test_what_a_tool_does_not_record_is_told(opscope_binary: Binary, dumped: Dum
     assert ("target", name, "input.1", "missing_slot") in found.skips
 
 
+@pytest.mark.sampled(0.25, each="level")
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("tool", OTHERS)
 @pytest.mark.parametrize("level", ["calls", "both", "statistics"])
@@ -157,12 +159,14 @@ def test_a_fault_is_named_beside_msprobe(
     check_fault(opscope_binary, dumped(tool, fault), dumped(level, "sound"), fault)
 
 
+@pytest.mark.sampled(0.35, each="tool")
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("tool", OTHERS)
 def test_a_fault_that_msprobe_recorded_is_named(opscope_binary: Binary, dumped: Dumps, tool: str, fault: str) -> None:
     check_fault(opscope_binary, dumped("both", fault), dumped(tool, "sound"), fault)
 
 
+@pytest.mark.sampled(0.35, each="tool")
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("tool", OTHERS)
 def test_modules_name_what_they_show(opscope_binary: Binary, dumped: Dumps, tool: str, fault: str) -> None:
@@ -181,6 +185,7 @@ def test_modules_name_what_they_show(opscope_binary: Binary, dumped: Dumps, tool
     assert found.first[2] == "unknown" and found.suspects
 
 
+@pytest.mark.sampled(0.25)
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize(("target", "golden"), PAIRS)
 def test_a_fault_is_named_without_msprobe(

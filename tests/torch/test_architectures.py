@@ -74,6 +74,7 @@ def assert_complete(run: dict, written: dict[str, dumps.Record]) -> None:
             assert len(data.inputs) <= len(shapes.inputs), name
 
 
+@pytest.mark.sampled(0.3, each="is_training")
 @ALL
 @TRAINING
 def test_every_operator_is_there_and_nothing_else_changes(tmp_path, name: str, is_training: bool) -> None:
@@ -101,6 +102,7 @@ def check_statistics(trainer: Trainer, path: Path) -> None:
     shutil.rmtree(path)
 
 
+@pytest.mark.sampled(0.3)
 @ALL
 def test_statistics_change_nothing_either(tmp_path, name: str) -> None:
     check_statistics(Trainer(ARCHITECTURES[name], True), tmp_path / "dump")

@@ -74,6 +74,7 @@ def test_a_planted_fault_is_named(tmp_path, data) -> None:
     assert named in ("t_2", "addmm_2"), (named, first)
 
 
+@pytest.mark.sampled(0.35, each="data")
 @pytest.mark.parametrize("form", ["native", "acl"])
 @pytest.mark.parametrize("data", CHECKS)
 @pytest.mark.parametrize("name", models.CASES)
@@ -158,6 +159,7 @@ def test_functions(tmp_path, function: Callable[[], None], data: str) -> None:
         assert str(found[name]) == str(expected[name])
 
 
+@pytest.mark.sampled(0.35, each="data")
 @pytest.mark.parametrize("data", CHECKS)
 @pytest.mark.parametrize("seed", range(6))
 def test_orders_of_completion(tmp_path, data: str, seed: int) -> None:

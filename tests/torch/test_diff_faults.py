@@ -73,6 +73,7 @@ def exported(model: nn.Module, inputs: Any, path: Path, *, is_traced: bool) -> P
     return path
 
 
+@pytest.mark.sampled(0.3)
 @pytest.mark.parametrize("name", FAULTS)
 def test_the_operator_at_fault_is_named(name: str, tmp_path: Path) -> None:
     fault = FAULTS[name]
@@ -94,6 +95,7 @@ def test_the_operator_at_fault_is_named(name: str, tmp_path: Path) -> None:
     assert opscope.torch.diff(faulty, model, inputs).verdict == found.verdict
 
 
+@pytest.mark.sampled(0.5)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_network_agrees_with_itself(name: str) -> None:
     model, inputs = network(name)
@@ -102,6 +104,7 @@ def test_a_network_agrees_with_itself(name: str) -> None:
     check_sound(opscope.torch.diff(model.train(), model, inputs), 1)
 
 
+@pytest.mark.sampled(0.35, each="is_traced")
 @pytest.mark.parametrize("name", NETWORKS)
 @pytest.mark.parametrize("is_traced", [False, True], ids=["dynamo", "traced"])
 def test_a_network_agrees_with_its_exported_file(name: str, is_traced: bool, tmp_path: Path) -> None:
@@ -115,6 +118,7 @@ def test_a_network_agrees_with_its_exported_file(name: str, is_traced: bool, tmp
     check_sound(opscope.torch.diff(path, model, inputs), share_min)
 
 
+@pytest.mark.sampled(0.35)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_network_agrees_with_its_exported_program(name: str) -> None:
     model, inputs = network(name)
@@ -126,6 +130,7 @@ def test_a_network_agrees_with_its_exported_program(name: str) -> None:
     check_sound(opscope.torch.diff(model, program, inputs), 0.7)
 
 
+@pytest.mark.sampled(0.35, each="backend")
 @pytest.mark.parametrize("name", sorted(NETWORKS.keys() - NOT_COMPILED))
 @pytest.mark.parametrize("backend", ["aot_eager", "eager"])
 def test_a_network_agrees_with_what_is_compiled_of_it(name: str, backend: str) -> None:
@@ -147,6 +152,7 @@ def _has_lstm_in(dtype: torch.dtype) -> bool:
     return True
 
 
+@pytest.mark.sampled(0.35, each="dtype")
 @pytest.mark.parametrize("name", NETWORKS)
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_autocast_accuses_nobody(name: str, dtype: torch.dtype) -> None:

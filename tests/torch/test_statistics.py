@@ -74,6 +74,7 @@ VIEWS = {
 }
 
 
+@pytest.mark.sampled(0.2, each="name")
 @pytest.mark.parametrize("name", VIEWS)
 @pytest.mark.parametrize("extents", [(16, 16), (16, 256)], ids=str)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

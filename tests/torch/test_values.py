@@ -48,6 +48,7 @@ DTYPES = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(0.3)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_dtypes(tmp_path, dtype: torch.dtype) -> None:
     x = torch.arange(1, 7).to(torch.float32).reshape(2, 3).to(dtype)
@@ -81,6 +82,7 @@ STRIDED = {
 }
 
 
+@pytest.mark.sampled(0.3, each="data")
 @pytest.mark.parametrize("name", STRIDED)
 @pytest.mark.parametrize("data", ["tensor", "stats"])
 def test_layouts(tmp_path, name: str, data: str) -> None:
@@ -96,6 +98,7 @@ COMPLEX = {
 }
 
 
+@pytest.mark.sampled(0.5, each="data")
 @pytest.mark.parametrize("name", COMPLEX)
 @pytest.mark.parametrize("data", ["tensor", "stats"])
 def test_views_that_stand_for_other_elements(tmp_path, name: str, data: str) -> None:
