@@ -33,7 +33,8 @@ export function listen(): void {
   const source = new EventSource(`${base}api/news`);
   source.onmessage = (event: MessageEvent<string>) => {
     const news = JSON.parse(event.data) as News;
-    const is_newer = latest !== null && news.generation !== latest.generation;
+    // Answers may be older than the first news, unless the dump was never replaced.
+    const is_newer = news.generation !== (latest?.generation ?? 0);
     latest = news;
     if (is_newer) forgetAnswers();
     for (const watcher of watchers) watcher();

@@ -39,6 +39,17 @@ describe("rows of a dump that grows", () => {
     expect(waiting).toEqual([]);
   });
 
+  it("are shown though newer ones are on their way", async () => {
+    const source = new RowSource("", "order");
+    source.renew();
+    waiting.splice(0)[0].resolve(answerOf(4));
+    await settle();
+    expect(source.total).toBe(4);
+    // The newest ones are asked for all the same.
+    source.row(0);
+    expect(waiting.splice(0).length).toBeGreaterThan(0);
+  });
+
   it("stay until newer ones are here", async () => {
     const source = new RowSource("", "order");
     waiting.splice(0)[0].resolve(answerOf(5));

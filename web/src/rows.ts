@@ -81,12 +81,13 @@ export class RowSource {
 
   private async loadPage(page: number): Promise<void> {
     const { version } = this;
-    const is_here = () => this.pages.get(page)?.version === version;
+    const is_here = () => (this.pages.get(page)?.version ?? -1) >= version;
     if (is_here()) return;
     try {
       const answer = await ask<Operators>(this.path(page * PAGE_ROWS, PAGE_ROWS));
-      // The dump may have grown meanwhile, and a newer answer be on its way.
-      if (version !== this.version || is_here()) return;
+      // A newer answer may have come first. One that is on its way is not waited for: while a dump
+      // grows quickly there always is one.
+      if (is_here()) return;
       this.matching = answer.matching;
       this.total = answer.total;
       this.error = answer.error;

@@ -12,14 +12,16 @@ use opscope_store::StoreError;
 
 use crate::answers::elements::chain;
 use crate::shown::{PageState, ShownRuns};
+use crate::unfinished::{BETWEEN_NEWS, UnfinishedSurvey};
 use crate::viewed::{ViewedDump, ViewedRuns};
 
-/// Least time from one look at the dump to the next.
+/// Least time from one look at the dump to the next, once there is an operator to show; at most so
+/// long before.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
 /// The next look is put off by so many times what the last one took, so that the run keeps most of
 /// the processor.
 const SHARE_OF_LOOKS: u32 = 8;
-/// Whether the run is over is looked at so often.
+/// Whether the run is over is checked so often.
 const BETWEEN_CHECKS: Duration = Duration::from_millis(50);
 
 /// A dump that a run is still writing.
@@ -54,7 +56,7 @@ impl LiveDump {
 
     /// Shows what comes until the run is over.
     pub fn follow(&mut self, page: &ShownRuns, is_over: &AtomicBool) {
-        let mut pause = BETWEEN_LOOKS;
+        let mut pause = Duration::ZERO;
         let mut last_look = Instant::now();
         while !is_over.load(Ordering::Acquire) {
             // Short pauses, so that the end of the run is not waited for.
@@ -65,10 +67,8 @@ impl LiveDump {
             let start = Instant::now();
             // The directory may not be there yet, and files come and go under the reader's hands.
             // What is damaged for good is told at the end.
-            if self.look(false).unwrap_or(false) {
-                page.show(self.runs(), PageState::Running);
-            }
-            pause = BETWEEN_LOOKS.max(start.elapsed() * SHARE_OF_LOOKS);
+            let _ = self.look(page, false);
+            pause = pause_after(start.elapsed(), self.last.n_operators());
             last_look = Instant::now();
         }
     }
@@ -76,7 +76,7 @@ impl LiveDump {
     /// Shows the whole dump of a run that is over; `failure` is why it did not go to its end.
     pub fn finish(mut self, page: &ShownRuns, failure: Option<String>) {
         // Lists of findings may have come behind the last tensor.
-        let unreadable = self.look(true).err();
+        let unreadable = self.look(page, true).err();
         // A dump of findings makes no directory where there are none.
         let unreadable = unreadable.filter(|_| self.path.exists());
         let reason = failure.or(unreadable.map(|error| chain(&error)));
@@ -84,28 +84,43 @@ impl LiveDump {
         page.show(self.runs(), state);
     }
 
-    /// Reads the dump as it is now; whether it is another than at the last look, or is to be shown
-    /// in any case.
-    fn look(&mut self, is_last: bool) -> Result<bool, StoreError> {
+    /// Reads the dump as it is now, and shows it if it differs from what is shown. The last look
+    /// reads it in any case, and leaves showing it to the caller.
+    fn look(&mut self, page: &ShownRuns, is_last: bool) -> Result<(), StoreError> {
         let dump = ViewedDump::open(&self.path, self.n_threads)?;
         let before = &self.last.target.dump;
         if !is_last && outline(&dump.dump) == outline(before) {
-            return Ok(false);
+            return Ok(());
         }
         let survey = self.last.survey().cloned().unwrap_or_default();
         // Reading what is being written may fail once, and is to be tried again.
-        let mut progress = if survey.problems.is_empty() {
+        let progress = if survey.problems.is_empty() {
             SurveyProgress::continued(&dump.dump, before, &survey)
         } else {
             SurveyProgress::new(&dump.dump)
         };
-        while !progress.is_done() {
-            progress.advance(&dump.dump, self.n_threads);
+        let runs = ViewedRuns::surveyed(Arc::new(dump), survey, &self.program);
+        let mut survey = UnfinishedSurvey::new(runs, progress, self.n_threads);
+        // Large elements take long to read: operators are shown before their numbers.
+        while !survey.advance(BETWEEN_NEWS) {
+            page.show(survey.runs(), PageState::Running);
         }
-        let dump = Arc::new(dump);
-        let runs = ViewedRuns::surveyed(dump, progress.into_survey(), &self.program);
-        self.last = Arc::new(runs);
-        Ok(true)
+        self.last = survey.runs();
+        if !is_last {
+            page.show(self.runs(), PageState::Running);
+        }
+        Ok(())
+    }
+}
+
+/// The time from a look, which took `time`, to the next. While the page is empty, the first
+/// operators are not kept waiting by looks that took long.
+fn pause_after(time: Duration, n_operators: usize) -> Duration {
+    let pause = time * SHARE_OF_LOOKS;
+    if n_operators == 0 {
+        pause.min(BETWEEN_LOOKS)
+    } else {
+        pause.max(BETWEEN_LOOKS)
     }
 }
 
@@ -115,4 +130,63 @@ fn outline(dump: &ComparedDump) -> impl PartialEq + '_ {
     let ends = [dump.runs.first(), dump.runs.last()];
     let ends = ends.map(|run: Option<&OperatorExecution>| Some((&run?.place, &run?.op_name)));
     (dump.n_slots(), dump.problems.len(), ends)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use opscope_store::file_format::npy::encode_header;
+    use opscope_tensor::{DType, Shape};
+    use tokio::runtime;
+    use tokio::time::timeout;
+
+    use super::*;
+
+    /// An array file that appears as a whole.
+    fn write_operator(root: &Path, name: &str) {
+        let mut bytes = encode_header(DType::U8, &Shape::new([2]).unwrap()).unwrap();
+        bytes.extend([1, 2]);
+        fs::create_dir_all(root).unwrap();
+        let hidden = root.join(format!(".{name}"));
+        fs::write(&hidden, bytes).unwrap();
+        fs::rename(hidden, root.join(format!("{name}.output.0.npy"))).unwrap();
+    }
+
+    #[test]
+    fn an_operator_is_announced_without_a_further_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("dump");
+        let mut live = LiveDump::new(&root, 1, "test");
+        let page = ShownRuns::new(live.runs(), PageState::Running);
+        let is_over = AtomicBool::new(false);
+        let waiting = runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap();
+        let n_shown: Vec<_> = thread::scope(|scope| {
+            scope.spawn(|| live.follow(&page, &is_over));
+            let mut news = page.news();
+            news.mark_unchanged();
+            let n_shown = (1..=3).map(|n| {
+                write_operator(&root, &format!("relu_{n}"));
+                let announced = async { timeout(Duration::from_secs(60), news.changed()).await };
+                let announced = waiting.block_on(announced).is_ok_and(|news| news.is_ok());
+                announced.then(|| page.current().n_operators())
+            });
+            let n_shown = n_shown.collect();
+            is_over.store(true, Ordering::Release);
+            n_shown
+        });
+        assert_eq!(n_shown, [Some(1), Some(2), Some(3)]);
+    }
+
+    #[test]
+    fn long_looks_delay_no_first_operator() {
+        let long = Duration::from_secs(3);
+        assert_eq!(pause_after(long, 0), BETWEEN_LOOKS);
+        assert_eq!(pause_after(long, 1), long * SHARE_OF_LOOKS);
+        assert_eq!(pause_after(Duration::ZERO, 0), Duration::ZERO);
+        assert_eq!(pause_after(Duration::ZERO, 1), BETWEEN_LOOKS);
+    }
 }

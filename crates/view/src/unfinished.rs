@@ -20,7 +20,7 @@ pub struct UnfinishedSurvey {
 /// How long a page waits for the survey before it is shown with a part of it.
 const FIRST_LOOK: Duration = Duration::from_millis(400);
 /// Time from news to news.
-const BETWEEN_NEWS: Duration = Duration::from_millis(700);
+pub(crate) const BETWEEN_NEWS: Duration = Duration::from_millis(700);
 /// A survey that took longer is kept for the next time.
 const WORTH_KEEPING: Duration = Duration::from_millis(500);
 
@@ -47,17 +47,27 @@ impl UnfinishedSurvey {
         if is_kept {
             return Ok((Arc::new(runs), None));
         }
-        let mut unfinished = UnfinishedSurvey {
-            progress: SurveyProgress::new(&runs.target.dump),
-            runs,
-            n_threads,
-            start: Instant::now(),
-        };
+        let progress = SurveyProgress::new(&runs.target.dump);
+        let mut unfinished = UnfinishedSurvey::new(runs, progress, n_threads);
         // Most dumps are surveyed at once.
         let is_done = unfinished.advance(FIRST_LOOK);
         // As far as it is, also where that is nothing yet.
         let runs = unfinished.runs();
         Ok((runs, (!is_done).then_some(unfinished)))
+    }
+
+    /// A survey of the target of `runs`, as far as `progress` is.
+    pub(crate) fn new(
+        runs: ViewedRuns,
+        progress: SurveyProgress,
+        n_threads: usize,
+    ) -> UnfinishedSurvey {
+        UnfinishedSurvey {
+            runs,
+            progress,
+            n_threads,
+            start: Instant::now(),
+        }
     }
 
     /// How far it is.
@@ -85,7 +95,7 @@ impl UnfinishedSurvey {
     }
 
     /// Goes on for some time; whether it is done.
-    fn advance(&mut self, time: Duration) -> bool {
+    pub(crate) fn advance(&mut self, time: Duration) -> bool {
         let start = Instant::now();
         while !self.progress.is_done() && start.elapsed() < time {
             self.progress
@@ -95,7 +105,7 @@ impl UnfinishedSurvey {
     }
 
     /// The dump with what is known so far.
-    fn runs(&self) -> Arc<ViewedRuns> {
+    pub(crate) fn runs(&self) -> Arc<ViewedRuns> {
         let (target, survey) = (self.runs.target.clone(), self.progress.survey().clone());
         Arc::new(ViewedRuns::surveyed(target, survey, &self.runs.program))
     }

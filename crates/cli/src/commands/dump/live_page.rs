@@ -67,22 +67,23 @@ impl LivePage {
     /// Shows the whole dump until Ctrl-C, unless that has ended the run already.
     pub(super) fn finish(self, result: &Result<(), CommandFailure>) -> Result<(), CommandFailure> {
         self.is_over.store(true, Ordering::Release);
+        let failure = result.as_ref().err();
+        // A user who interrupts the run wants the prompt back. The follower only reads, which may
+        // take long of a large dump: it ends with the process.
+        if failure.is_some_and(|failure| failure.code == INTERRUPTED) {
+            return self.page.stop().map_err(view::failure);
+        }
         let live = match self.follower.join() {
             Ok(live) => live,
             Err(panic) => std::panic::resume_unwind(panic),
         };
-        // Whoever has interrupted the run wants the prompt back, and no page.
-        let failure = result.as_ref().err();
-        let is_interrupted = failure.is_some_and(|failure| failure.code == INTERRUPTED);
-        if !is_interrupted {
-            let text = failure.and_then(|failure| failure.error.as_ref());
-            live.finish(self.page.shown(), text.map(|error| chain(error.as_ref())));
-            tell!("the page is shown until Ctrl-C");
-            stop_on_signal(Arc::default());
-            // One that came when the run was just over is meant for the page.
-            while !is_signalled() {
-                thread::sleep(BETWEEN_CHECKS);
-            }
+        let text = failure.and_then(|failure| failure.error.as_ref());
+        live.finish(self.page.shown(), text.map(|error| chain(error.as_ref())));
+        tell!("the page is shown until Ctrl-C");
+        stop_on_signal(Arc::default());
+        // A signal that came when the run was just over is meant for the page.
+        while !is_signalled() {
+            thread::sleep(BETWEEN_CHECKS);
         }
         self.page.stop().map_err(view::failure)
     }
