@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use support::{digits, json, model, opscope, text};
+use support::{digits, json, model, opscope, text, wait_for};
 
 fn dump_digits(out: &Path, more: &[&str]) -> serde_json::Value {
     let mut command = opscope();
@@ -248,7 +248,7 @@ fn an_interrupted_run_says_so_and_keeps_what_it_had() {
             "--out",
         ])
         .arg(&out);
-    let child = command
+    let mut child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -259,9 +259,9 @@ fn an_interrupted_run_says_so_and_keeps_what_it_had() {
             .flatten()
             .any(|e| e.path().join("0/char_lm/1/1").is_dir())
     };
-    while !fs::read_dir(&out).is_ok_and(step) {
-        std::thread::yield_now();
-    }
+    wait_for(&mut child, "the first step", || {
+        fs::read_dir(&out).is_ok_and(step)
+    });
     let killed = Command::new("kill")
         .args(["-INT", &child.id().to_string()])
         .status()

@@ -6,12 +6,8 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
-use support::{digits, opscope, text};
-
-/// A run that has not come to a step by then hangs.
-const WAIT_MAX: Duration = Duration::from_secs(60);
+use support::{digits, opscope, text, wait_for};
 
 #[test]
 fn inputs_larger_than_memory() {
@@ -117,18 +113,14 @@ fn steps_without_end() {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    wait_for(&mut child, &dir.path().join("saved/1"));
+    wait_for_second_step(&mut child, dir.path());
     signal(&child, "INT");
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }
 
-fn wait_for(child: &mut Child, path: &Path) {
-    let start = Instant::now();
-    while !path.exists() {
-        let is_over = start.elapsed() > WAIT_MAX || child.try_wait().unwrap().is_some();
-        assert!(!is_over, "the run does not come to its second step");
-        std::thread::yield_now();
-    }
+fn wait_for_second_step(child: &mut Child, dir: &Path) {
+    let saved = dir.join("saved/1");
+    wait_for(child, "the second step", || saved.exists());
 }
 
 fn signal(child: &Child, name: &str) {
@@ -216,7 +208,7 @@ fn a_signal_without_steps_to_keep() {
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
-        wait_for(&mut child, &dir.path().join("saved/1"));
+        wait_for_second_step(&mut child, dir.path());
         signal(&child, "USR2");
         signal(&child, "INT");
         let mut errors = String::new();

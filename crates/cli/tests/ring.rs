@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
-use support::{digits, json, opscope, text};
+use support::{digits, json, opscope, text, wait_for};
 
 /// A file for each step of the digits example: one image, all of whose pixels are `values[step]`.
 fn write_inputs(dir: &Path, values: &[f32]) -> PathBuf {
@@ -238,19 +238,19 @@ fn start(dir: &Path, more: &[&str], step: u64) -> Child {
         "--steps",
         "100000000",
     ]);
-    let child = command
+    let mut child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    wait_for(dir, step);
+    wait_for_step(&mut child, dir, step);
     child
 }
 
-fn wait_for(dir: &Path, step: u64) {
-    while steps(dir).last().is_none_or(|last| *last < step) {
-        std::thread::yield_now();
-    }
+fn wait_for_step(child: &mut Child, dir: &Path, step: u64) {
+    wait_for(child, &format!("step {step}"), || {
+        steps(dir).last().is_some_and(|last| *last >= step)
+    });
 }
 
 fn signal(child: &Child, name: &str) {
@@ -264,10 +264,10 @@ fn a_signal_keeps_the_steps_that_are_there() {
     let dir = tempfile::tempdir().unwrap();
     let mut more = vec!["--keep-last", "2", "--keep-only-triggered"];
     more.extend(["--trigger", "signal"]);
-    let child = start(dir.path(), &more, 3);
+    let mut child = start(dir.path(), &more, 3);
     signal(&child, "USR2");
     let last = *steps(dir.path()).last().unwrap();
-    wait_for(dir.path(), last + 20);
+    wait_for_step(&mut child, dir.path(), last + 20);
     signal(&child, "INT");
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));

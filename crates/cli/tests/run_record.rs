@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
-use support::{digits, json as json_of, opscope, text};
+use support::{digits, json as json_of, opscope, text, wait_for};
 
 fn dump() -> Command {
     let mut command = opscope();
@@ -126,11 +126,9 @@ fn a_run_that_is_killed_is_told_and_cleaned_up_after() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let has_tensors = || !opscope_store::dump::list(&out).entries.is_empty();
-        while !has_tensors() {
-            assert!(child.try_wait().unwrap().is_none());
-            std::thread::yield_now();
-        }
+        wait_for(&mut child, "a tensor", || {
+            !opscope_store::dump::list(&out).entries.is_empty()
+        });
         child.kill().unwrap();
         child.wait().unwrap();
         let shown = json_of(opscope().args(["show", "--json"]).arg(&out));

@@ -1,7 +1,7 @@
 //! A target that is compared while it runs, with models made of closures.
 
-use std::sync::{Arc, mpsc};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, mpsc};
 
 use opscope_analysis::compare::run::{ComparisonRequest, OpenedDumps, run_opened};
 use opscope_analysis::compare::side::ComparedDump;

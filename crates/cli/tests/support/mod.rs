@@ -2,7 +2,11 @@
 #![allow(dead_code, reason = "not every test binary uses everything")]
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+/// A run that has not come to something by then hangs.
+const WAIT_MAX: Duration = Duration::from_secs(120);
 
 /// The binary under test. Its engine is the embedded one, whatever the machine has.
 pub(crate) fn opscope() -> Command {
@@ -35,6 +39,16 @@ pub(crate) fn text(command: &mut Command) -> (i32, String, String) {
         text(output.stdout),
         text(output.stderr),
     )
+}
+
+/// Waits until a running process has brought something about.
+pub(crate) fn wait_for(child: &mut Child, expected: &str, condition: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended: {expected}");
+        assert!(start.elapsed() < WAIT_MAX, "it hangs: {expected}");
+        std::thread::yield_now();
+    }
 }
 
 /// The JSON that a successful command prints.
