@@ -25,7 +25,13 @@ EVERY = 7
 def check(trainer: Trainer, path: Path, *, every: int = EVERY, step: int = 1, **options: object) -> list[Graph]:
     """Runs a network with taps and without: the results are the same, and the records of `step` complete."""
     observer = Observer(every)
-    observed = trainer.run(observer)
+    check_elements(trainer, observer, trainer.run(observer), path, step, **options)
+    return observer.graphs
+
+
+def check_elements(
+    trainer: Trainer, observer: Observer, observed: Outcome, path: Path, step: int = 1, **options: object
+) -> None:
     backend = opscope.torch.backend(path, steps=step, **options, form="acl")
     tapped = trainer.run(backend)
     report = backend.finish()
@@ -41,7 +47,14 @@ def check(trainer: Trainer, path: Path, *, every: int = EVERY, step: int = 1, **
         assert list(written) == [step]
         assert_complete(graph.runs[step], written[step])
     shutil.rmtree(path)
-    return observer.graphs
+
+
+def check_statistics(trainer: Trainer, observed: Outcome, path: Path) -> None:
+    backend = opscope.torch.backend(path, data="stats", form="acl")
+    assert_same(trainer.run(backend), observed)
+    report = backend.finish()
+    assert report["first_error"] is None and report["first_fault"] is None and report["n_operators_written"] > 0
+    shutil.rmtree(path)
 
 
 def assert_same(one: Outcome, other: Outcome) -> None:
@@ -78,10 +91,15 @@ def assert_complete(run: dict, written: dict[str, dumps.Record]) -> None:
 @ALL
 @TRAINING
 def test_every_operator_is_there_and_nothing_else_changes(tmp_path, name: str, is_training: bool) -> None:
+    """With elements and with statistics, beside one run of the network without either."""
     trainer = Trainer(ARCHITECTURES[name], is_training)
-    graphs = check(trainer, tmp_path / "dump")
+    observer = Observer(EVERY)
+    observed = trainer.run(observer)
+    check_elements(trainer, observer, observed, tmp_path / "dump")
+    graphs = observer.graphs
     assert {graph.phase for graph in graphs} == ({"forward", "backward"} if is_training else {"inference"})
     assert sum(len(graph.runs[1]) for graph in graphs if len(graph.runs) > 1) > 50
+    check_statistics(trainer, observed, tmp_path / "statistics")
 
 
 @pytest.mark.parametrize("name", ("mobilenet_v3_small", "gpt2"))
@@ -90,27 +108,6 @@ def test_without_a_dump_graphs_are_those_of_aot_eager(name: str, is_training: bo
     trainer = Trainer(ARCHITECTURES[name], is_training)
     backend = opscope.torch.backend(enabled=False, form="acl")
     assert_same(trainer.run("aot_eager"), trainer.run(backend))
-
-
-def check_statistics(trainer: Trainer, path: Path) -> None:
-    """Runs a network with and without a dump of statistics: the results are the same."""
-    undumped = trainer.run("aot_eager")
-    backend = opscope.torch.backend(path, data="stats", form="acl")
-    assert_same(undumped, trainer.run(backend))
-    report = backend.finish()
-    assert report["first_error"] is None and report["first_fault"] is None and report["n_operators_written"] > 0
-    shutil.rmtree(path)
-
-
-@pytest.mark.sampled(0.3)
-@ALL
-def test_statistics_change_nothing_either(tmp_path, name: str) -> None:
-    check_statistics(Trainer(ARCHITECTURES[name], True), tmp_path / "dump")
-
-
-@pytest.mark.parametrize("name", ("mobilenet_v3_small", "gpt2"))
-def test_statistics_change_nothing_in_inference(tmp_path, name: str) -> None:
-    check_statistics(Trainer(ARCHITECTURES[name], False), tmp_path / "dump")
 
 
 def _small(name: str, **options: object) -> Trainer:
