@@ -32,7 +32,7 @@ use crate::error_chain::chain;
 use crate::job;
 
 pub use compared::{COMPARE_TABLE, ComparePart, has_comparisons};
-pub use ranges::{PartRange, PartRanges};
+pub use ranges::{PartRange, PartRanges, RangeComparison, RangeCondition};
 pub use run_names::run_names;
 pub use tensor_rows::{PartOfRows, TensorRows};
 pub use views::{FUNCTIONS, NamedQuery, VIEWS, write_views};

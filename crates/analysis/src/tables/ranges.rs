@@ -43,6 +43,32 @@ pub struct PartRange {
     pub columns: BTreeMap<String, (Option<(i64, i64)>, u64)>,
 }
 
+/// A condition on a column of integers that all rows of an answer meet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RangeCondition {
+    /// The column.
+    pub column: String,
+    /// How its cells compare with the value.
+    pub comparison: RangeComparison,
+    /// The value.
+    pub value: i64,
+}
+
+/// How a cell compares with a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RangeComparison {
+    /// It is the value.
+    Equal,
+    /// It is less.
+    Less,
+    /// It is less, or the value.
+    AtMost,
+    /// It is more.
+    Greater,
+    /// It is more, or the value.
+    AtLeast,
+}
+
 impl PartRanges {
     /// Reads the ranges of a dump's parts; none if they are missing or damaged.
     pub fn read(index: &Path, table: &str, label: &str) -> PartRanges {
@@ -67,6 +93,13 @@ impl PartRanges {
     /// The range of a part whose file has this name; `None` if it is not known.
     pub fn part(&self, file_name: &str) -> Option<&PartRange> {
         self.parts.get(file_name)
+    }
+
+    /// The range of the part in `path`; `None` if it is not known, or the file has changed since.
+    pub fn current_part(&self, path: &Path) -> Option<&PartRange> {
+        let part = self.part(path.file_name()?.to_str()?)?;
+        let stamp = stamp(&fs::metadata(path).ok()?)?;
+        ((part.n_bytes, part.modified_ns) == stamp).then_some(part)
     }
 
     /// Brings the ranges of the parts in `index/table/label` up to date.
@@ -122,6 +155,30 @@ impl PartRanges {
 }
 
 impl PartRange {
+    /// Whether a row of the part may meet a condition, as far as the range tells.
+    pub fn may_meet(&self, condition: &RangeCondition) -> bool {
+        let value = condition.value;
+        match self.columns.get(&condition.column) {
+            None => true,
+            // An empty cell compares with nothing.
+            Some((None, _)) => false,
+            Some(&(Some((least, most)), _)) => match condition.comparison {
+                RangeComparison::Equal => (least..=most).contains(&value),
+                RangeComparison::Less => least < value,
+                RangeComparison::AtMost => least <= value,
+                RangeComparison::Greater => most > value,
+                RangeComparison::AtLeast => most >= value,
+            },
+        }
+    }
+
+    /// Whether the part may have an empty cell in a column.
+    pub fn may_be_empty(&self, column: &str) -> bool {
+        self.columns
+            .get(column)
+            .is_none_or(|&(_, n_empty)| n_empty > 0)
+    }
+
     fn of_file(path: &Path, (n_bytes, modified_ns): (u64, u64)) -> Option<PartRange> {
         let table = SlotTable::open(path).ok()?;
         let columns = table.integer_ranges().into_iter();
@@ -175,7 +232,57 @@ fn stamp(metadata: &Metadata) -> Option<(u64, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{PartRange, PartRanges};
+    use super::{PartRange, PartRanges, RangeComparison, RangeCondition};
+
+    #[test]
+    fn only_parts_whose_range_excludes_a_condition_are_left_out() {
+        let part = PartRange {
+            n_bytes: 1,
+            modified_ns: 1,
+            n_rows: 4,
+            columns: [
+                ("step".to_owned(), (Some((2, 5)), 1)),
+                ("rank".to_owned(), (None, 4)),
+            ]
+            .into(),
+        };
+        let may_meet = |column: &str, comparison, value| {
+            part.may_meet(&RangeCondition {
+                column: column.to_owned(),
+                comparison,
+                value,
+            })
+        };
+        // The values below, at and above each bound.
+        let cases = [
+            (
+                RangeComparison::Equal,
+                [false, true, true, true, true, false],
+            ),
+            (
+                RangeComparison::Less,
+                [false, false, true, true, true, true],
+            ),
+            (
+                RangeComparison::AtMost,
+                [false, true, true, true, true, true],
+            ),
+            (
+                RangeComparison::Greater,
+                [true, true, true, true, false, false],
+            ),
+            (
+                RangeComparison::AtLeast,
+                [true, true, true, true, true, false],
+            ),
+        ];
+        for (comparison, expected) in cases {
+            let may = [1, 2, 3, 4, 5, 6].map(|value| may_meet("step", comparison, value));
+            assert_eq!(may, expected, "{comparison:?}");
+            assert!(!may_meet("rank", comparison, 0), "{comparison:?}");
+            assert!(may_meet("op_name", comparison, 0), "{comparison:?}");
+        }
+    }
 
     #[test]
     fn ranges_survive_their_file_and_damage_says_nothing() {

@@ -1,7 +1,6 @@
 //! Questions that are often asked, as views and functions over the tables.
 //!
-//! The texts mean the same to DuckDB, which reads `views.sql`, and to DataFusion behind
-//! `opscope sql`.
+//! DuckDB reads them in `views.sql`, and from `opscope sql`.
 
 use std::path::Path;
 
@@ -24,6 +23,15 @@ pub struct NamedQuery {
     pub query: &'static str,
 }
 
+impl NamedQuery {
+    /// The body of a function whose arguments are `first_run` and `second_run`.
+    pub fn on_runs(&self) -> String {
+        self.query
+            .replace("$1", "first_run")
+            .replace("$2", "second_run")
+    }
+}
+
 /// Views over the tables, which have the names of their directories, and over those before them.
 pub const VIEWS: &[NamedQuery] = &[
     NamedQuery {
@@ -39,8 +47,8 @@ qualify row_number() over (partition by run, rank order by step, position, slot)
         query: "select * from events where event = 'made_non_finite'
 qualify row_number() over (partition by run, rank order by step, position, output) = 1",
     },
-    // Engines take many columns for a join by a hash only if all of them treat NULL alike. The
-    // parentheses are for parsers to which `and` binds closer.
+    // Many columns are a join by a hash only if all of them treat NULL alike. The parentheses are for
+    // parsers to which `and` binds closer.
     NamedQuery {
         name: "ordered_pairs",
         meaning: "Tensors of two runs that go by the same names, either run first.",
@@ -154,13 +162,9 @@ pub fn write_views(out: &Path, creator: &Creator) -> Result<(), StoreError> {
     {
         text += &format!("\n-- {meaning}\ncreate or replace view {name} as\n{query};\n");
     }
-    for NamedQuery {
-        name,
-        meaning,
-        query,
-    } in FUNCTIONS
-    {
-        let query = query.replace("$1", "first_run").replace("$2", "second_run");
+    for function in FUNCTIONS {
+        let NamedQuery { name, meaning, .. } = function;
+        let query = function.on_runs();
         text += &format!(
             "\n-- {meaning}\ncreate or replace macro {name}(first_run, second_run) as table\n{query};\n"
         );
