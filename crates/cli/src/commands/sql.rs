@@ -1,5 +1,10 @@
 //! `opscope sql`.
 
+mod parts;
+mod question;
+mod script;
+mod tables;
+
 use std::path::PathBuf;
 
 use clap::ValueEnum;
