@@ -79,7 +79,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
                 CliCommand::View(_) | CliCommand::Diff(_) | CliCommand::Dump(_)
             );
             if has_urls && !ends_itself {
-                signals::clean_before_the_end();
+                signals::clean_before_the_end(remote::clean);
             }
             match cluster_of(&cli.command) {
                 Some(_) => ended(cluster::hand_over(&arguments[1..])),

@@ -10,7 +10,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR2, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::low_level::{emulate_default_handler, pipe};
 
-use crate::{progress, remote};
+use crate::progress;
 
 /// Takes them over for the rest of the process: a file beyond the size limit is an error of the
 /// write that meets it, and SIGUSR2 is for the steps of a run, whether or not there are any to
@@ -27,12 +27,12 @@ pub(crate) fn take_over() {
 /// Signals that ask a process to end.
 const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
-/// Removes what a command has put on the disk for URLs when a signal ends it. For commands that do
-/// not end themselves on a signal.
-pub(crate) fn clean_before_the_end() {
-    // Where the system refuses, the next command that reads a URL removes what is left.
-    let _ = on_ending_signal(|signal| {
-        remote::clean();
+/// Cleans up when a signal ends the command. For commands that do not end themselves on a signal.
+pub(crate) fn clean_before_the_end(clean: impl Fn() + Send + Sync + 'static) {
+    // Where the system refuses, temporary files stay, and the next command that reads a URL removes
+    // those of URLs.
+    let _ = on_ending_signal(move |signal| {
+        clean();
         let _ = emulate_default_handler(signal);
     });
 }

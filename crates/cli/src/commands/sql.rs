@@ -1,5 +1,6 @@
 //! `opscope sql`.
 
+mod duckdb;
 mod parts;
 mod question;
 mod script;
