@@ -23,6 +23,8 @@ use crate::commands::{
 use crate::console::tell;
 use crate::exit::CommandFailure;
 
+pub use crate::commands::sql::look_for_duckdb;
+
 /// Dumps, converts and shows what every operator of a neural network reads and writes.
 ///
 /// Exit codes: 0 fine, 1 overflow or difference found, 2 wrong usage or configuration, 3 a file is
@@ -76,7 +78,10 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
             // These end themselves, and what is on the disk goes then.
             let ends_itself = matches!(
                 cli.command,
-                CliCommand::View(_) | CliCommand::Diff(_) | CliCommand::Dump(_)
+                CliCommand::View(_)
+                    | CliCommand::Diff(_)
+                    | CliCommand::Dump(_)
+                    | CliCommand::Sql(_)
             );
             if has_urls && !ends_itself {
                 signals::clean_before_the_end(remote::clean);

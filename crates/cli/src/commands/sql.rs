@@ -1,19 +1,39 @@
 //! `opscope sql`.
 
+mod answer;
 mod duckdb;
 mod parts;
 mod question;
 mod script;
 mod tables;
 
-use std::path::PathBuf;
+use std::fs::Permissions;
+use std::io::{BufWriter, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use anyhow::anyhow;
 use clap::ValueEnum;
+use opscope_analysis::default_jobs;
+use opscope_store::atomic_file::Creator;
+use tempfile::TempDir;
 
+use self::answer::AnswerColumns;
+use self::duckdb::{DuckDb, Stage};
+use self::parts::QuestionParts;
+use self::question::Question;
+use self::script::Limits;
+use self::tables::PreparedTables;
 use crate::arguments::{self, ModeArguments};
-use crate::exit::CommandFailure;
+use crate::commands::index;
+use crate::console::{self, tell};
+use crate::exit::{CommandFailure, PARTIAL, USAGE, check_path};
+use crate::{format, remote, signals};
 
-/// Ask dumps in SQL
+pub use self::duckdb::look_for_duckdb;
+
+/// Ask dumps in SQL, by DuckDB
 ///
 /// The tables are those of `opscope index`: tensors, operators, edges and events. Of dumps, tables
 /// are made, or brought up to date, in `.opscope/index` of each; directories of tables are taken as
@@ -53,10 +73,12 @@ pub(crate) struct SqlArguments {
     /// Number of threads [default: one for each processor]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
-    /// Memory for sorting, grouping and joining. Sorting and grouping go on in temporary files
-    /// beyond it
+    /// Memory of DuckDB, which goes on in temporary files of at most 16 times that
     #[arg(long, value_name = "SIZE", value_parser = arguments::size, default_value = "4GiB")]
     memory: u64,
+    /// Most seconds that the answer may take; 0 for no limit
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    timeout: u64,
     #[command(flatten)]
     modes: ModeArguments,
 }
@@ -74,9 +96,157 @@ enum AnswerFormat {
     Parquet,
 }
 
-pub(crate) fn run(_arguments: &SqlArguments) -> Result<(), CommandFailure> {
-    let message = "DuckDB answers questions in SQL";
-    let hint = "`pip install duckdb-cli`, `opscope index DUMP --out TABLES`, then \
-                `duckdb -init TABLES/views.sql -c QUERY`";
-    Err(CommandFailure::message(crate::exit::USAGE, message).with_hint(hint))
+pub(crate) fn run(arguments: &SqlArguments) -> Result<(), CommandFailure> {
+    let answer_format = answer_format(arguments)?;
+    for dump in &arguments.dumps {
+        check_path(dump)?;
+    }
+    if arguments.compare {
+        index::check_compared(&arguments.dumps)?;
+    }
+    let n_threads = arguments.jobs.unwrap_or_else(default_jobs).max(1);
+    let place = private_dir().map_err(|error| {
+        let error = anyhow!(error).context("no place for temporary files");
+        CommandFailure::new(PARTIAL, error)
+    })?;
+    let Some(mut duckdb) = DuckDb::start()? else {
+        let tables = PreparedTables::new(arguments, n_threads, place.path())?;
+        return Err(without_duckdb(&tables, place.path()));
+    };
+    let (stop, path) = (duckdb.stop(), place.path().to_owned());
+    signals::clean_before_the_end(move || {
+        stop.stop_by_signal();
+        // What cannot be removed is in the directory for temporary files.
+        let _ = std::fs::remove_dir_all(&path);
+        remote::clean();
+    });
+    // Before the tables are made, which may take long.
+    let question = match duckdb.tree(&arguments.query)? {
+        Some(tree) => Question::from_tree(&tree)?,
+        None => Question::unknown(),
+    };
+    let tables = PreparedTables::new(arguments, n_threads, place.path())?;
+    let parts = QuestionParts::new(&tables, &question, n_threads)?;
+    let limits = Limits {
+        n_threads,
+        n_bytes: arguments.memory,
+        spill: &place.path().join("spill"),
+    };
+    for statement in script::set_up(&parts, &question, &limits)? {
+        duckdb.send(&statement);
+    }
+    if arguments.timeout > 0 {
+        duckdb.limit(Duration::from_secs(arguments.timeout));
+    }
+    answer(arguments, answer_format, duckdb, &parts)?;
+    if tables.n_errors > 0 {
+        return Err(CommandFailure::silent(PARTIAL));
+    }
+    Ok(())
+}
+
+/// Answers the question of a DuckDB that has its tables.
+fn answer(
+    arguments: &SqlArguments,
+    answer_format: AnswerFormat,
+    mut duckdb: DuckDb,
+    parts: &QuestionParts,
+) -> Result<(), CommandFailure> {
+    let ready = script::copied("select 1 as ready", "format json");
+    duckdb.send(&ready);
+    duckdb.json(Stage::Tables)?;
+    duckdb.send(&AnswerColumns::statement(&arguments.query));
+    let columns = AnswerColumns::from_json(&duckdb.json(Stage::Question)?);
+    let mut n_unmeasured = 0;
+    if !parts.unmeasured.is_empty() {
+        duckdb.send(&script::count_unmeasured(&parts.unmeasured)?);
+        n_unmeasured = duckdb.json(Stage::Tables)?["n"].as_u64().unwrap_or(0);
+    }
+    // A file has all rows.
+    let n_rows_max = arguments.out.is_none().then_some(arguments.rows);
+    duckdb.send(&columns.answer_statement(&arguments.query, answer_format, n_rows_max));
+    if let Some(out) = &arguments.out {
+        let mut outcome = Ok(());
+        let written = Creator::new(arguments.modes.modes()).replace_with(out, |file| {
+            let mut file = BufWriter::new(file);
+            columns.write(duckdb.answer(), answer_format, None, &mut file)?;
+            outcome = duckdb.finish();
+            // A part of an answer must not stand where a whole one is expected.
+            match &outcome {
+                Ok(()) => Ok(()),
+                Err(_) => Err(std::io::Error::other("the answer is not whole")),
+            }
+        });
+        outcome?;
+        written?;
+    } else if answer_format == AnswerFormat::Table {
+        // Nothing is shown of a table that breaks off.
+        let mut table = Vec::new();
+        columns.write(duckdb.answer(), answer_format, n_rows_max, &mut table)?;
+        duckdb.finish()?;
+        console::out().write_all(&table)?;
+    } else {
+        let out: &mut dyn Write = if answer_format == AnswerFormat::Jsonl {
+            &mut console::json_out()
+        } else {
+            &mut console::out()
+        };
+        columns.write(duckdb.answer(), answer_format, n_rows_max, out)?;
+        duckdb.finish()?;
+    }
+    // An answer without a NaN must not look like one about tensors without a NaN.
+    if n_unmeasured > 0 {
+        let tensors = format::count(n_unmeasured, "tensor");
+        tell!("opscope: warning: {tensors} without statistics: `--stats` computes them");
+    }
+    Ok(())
+}
+
+/// Where the tables are, and what is missing to ask them here.
+fn without_duckdb(tables: &PreparedTables, place: &Path) -> CommandFailure {
+    let lasting = tables.sources.iter().map(|source| &source.index);
+    let mut indexes: Vec<String> = lasting
+        .filter(|index| !index.starts_with(place))
+        .map(|index| format!("`{}`", index.display()))
+        .collect();
+    indexes.dedup();
+    let message = "DuckDB answers questions in SQL, and there is no program `duckdb` here";
+    let mut hint = duckdb::install_hint();
+    if !indexes.is_empty() {
+        hint = format!("{hint}; the tables are in {}", indexes.join(", "));
+    }
+    CommandFailure::message(USAGE, message).with_hint(hint)
+}
+
+/// The form that was asked for, or goes with the file's name.
+fn answer_format(arguments: &SqlArguments) -> Result<AnswerFormat, CommandFailure> {
+    let extension = arguments.out.as_deref().and_then(Path::extension);
+    let by_name = match extension.and_then(|extension| extension.to_str()) {
+        Some("csv") => Some(AnswerFormat::Csv),
+        Some("jsonl" | "ndjson") => Some(AnswerFormat::Jsonl),
+        Some("parquet") => Some(AnswerFormat::Parquet),
+        _ => None,
+    };
+    match (arguments.format.or(by_name), &arguments.out) {
+        (Some(AnswerFormat::Parquet), None) => Err(CommandFailure::message(
+            USAGE,
+            "`--out` is needed: Parquet is nothing for a terminal",
+        )),
+        (None, Some(out)) => Err(CommandFailure::message(
+            USAGE,
+            format!(
+                "the name `{}` tells no form of the answer: give `--format`, or a name that ends in \
+                 .csv, .jsonl or .parquet",
+                out.display()
+            ),
+        )),
+        (format, _) => Ok(format.unwrap_or(AnswerFormat::Table)),
+    }
+}
+
+/// A temporary directory that nobody else can list.
+fn private_dir() -> std::io::Result<TempDir> {
+    tempfile::Builder::new()
+        .permissions(Permissions::from_mode(0o700))
+        .tempdir()
 }
