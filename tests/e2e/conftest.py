@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -11,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import duckdb_cli
 import dump_tree
 import pytest
 import reference
@@ -23,6 +25,9 @@ from reference import Operator
 pytest_plugins = ["sampling"]
 
 RESNET_SIZE = 64
+
+# `opscope sql` finds DuckDB's program there.
+os.environ["PATH"] = os.pathsep.join([str(Path(duckdb_cli.__file__).parent), os.environ["PATH"]])
 
 
 @dataclass(frozen=True)
