@@ -1,9 +1,9 @@
 """What an index of a run of many ranks costs, and what it takes to ask it: `index_scale.py OPSCOPE DUMPS`.
 
 DUMPS has two native dumps of statistics, `sound` and `faulty`, that `many_ranks` of opscope-store's benchmarks made.
-`opscope index` makes tables of both. Three questions go to `opscope sql` and to DuckDB in turn, each in a process of
-its own, with two threads and 4 GiB; every answer is known from how the dumps were made. Shown are the shortest of three
-runs beside the limit, and the peak memory.
+`opscope index` makes tables of both. Three questions go to `opscope sql` and to DuckDB with `views.sql` in turn, each
+in a process of its own, with two threads and 4 GiB; every answer is known from how the dumps were made. Shown are the
+shortest of three runs beside the limit, and the peak memory of a process.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+
+import duckdb_cli
 
 GIB = 1 << 30
 N_ROUNDS = 3
@@ -90,6 +92,7 @@ def check_first_changed(rows: list[dict], n_ranks: int, n_steps: int, n_operator
 
 
 def main(opscope: Path, dumps: Path) -> None:
+    os.environ["PATH"] = os.pathsep.join([str(Path(duckdb_cli.__file__).parent), os.environ["PATH"]])
     shape = shape_of(dumps)
     n_rows = shape[0] * shape[1] * shape[2] * N_SLOTS
     tables = dumps / "tables"
@@ -111,7 +114,7 @@ def main(opscope: Path, dumps: Path) -> None:
     views = (faulty / "views.sql").read_text().replace(str(faulty), str(both))
     (both / "views.sql").write_text(views)
     questions = [
-        ("first NaN over all ranks", FIRST_NAN, faulty, check_first_nan, 0.2),
+        ("first NaN over all ranks", FIRST_NAN, faulty, check_first_nan, 0.5),
         ("group by type, three aggregates", BY_TYPE, faulty, check_by_type, 2.0),
         ("first difference of two runs by rank", FIRST_CHANGED, both, check_first_changed, 15.0),
     ]
