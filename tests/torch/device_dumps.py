@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -74,7 +74,7 @@ def check_numbers(expected: dict, found: dict) -> int:
 def rows(root: str) -> list[dict]:
     """All tensors of a dump with all their numbers, in order."""
     question = "select * from tensors order by load, step, position, side, slot"
-    command = [os.environ["OPSCOPE"], "sql", question, root, "--format", "jsonl"]
+    command = [sys.executable, "-m", "opscope", "sql", question, root, "--format", "jsonl"]
     text = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600).stdout
     return [json.loads(line) for line in text.splitlines()]
 

@@ -24,6 +24,7 @@ mod capture;
 mod command_line;
 mod config;
 mod dims;
+mod duckdb;
 mod engine;
 mod mdl;
 mod media;
@@ -67,6 +68,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // The hook of this module's own Rust runtime, which nobody else in the process shares.
     opscope_engine::silence_caught_panics();
     opscope_engine::choice::look_in_package(engine::package);
+    opscope_cli::look_for_duckdb(duckdb::command);
     // Nothing is connected before a URL is opened.
     opscope_cli::remote::enable();
     let imported = py.import("sys")?.getattr("modules")?;

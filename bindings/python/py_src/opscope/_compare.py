@@ -93,7 +93,7 @@ class Comparison:
         return {**first, "operator": self._document["operators"][first["operator"]]}
 
     def to_arrow(self) -> ArrowTable:
-        """The table `compare` of an index, for pandas, polars, DuckDB, DataFusion or pyarrow.
+        """The table `compare` of an index, for pandas, polars, DuckDB or pyarrow.
 
         A row for each slot that was compared, in the order of execution; then one for everything that was not compared, with
         the level `skip`.

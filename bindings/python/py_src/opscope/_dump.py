@@ -90,7 +90,7 @@ class Dump(Sequence[Record]):
         return [record for record in self._records() if search.fits(record)]
 
     def to_arrow(self, *, stats: bool = False, run: str | None = None) -> ArrowTable:
-        """The tensors as a table with the columns of `opscope index`, for pandas, polars, DuckDB, DataFusion or pyarrow.
+        """The tensors as a table with the columns of `opscope index`, for pandas, polars, DuckDB or pyarrow.
 
         With `stats` the statistics and digests of tensors that the dump left without are computed, as the rows are read.
         `run` is what the column `run` says; without it, it is the name of the dump's directory.
