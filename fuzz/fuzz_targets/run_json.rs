@@ -7,10 +7,10 @@ use opscope_store::file_format::run_json;
 use opscope_store::temporary::TemporaryName;
 
 fuzz_target!(|bytes: &[u8]| {
-    if let Ok(name) = std::str::from_utf8(bytes) {
-        if let Some(parsed) = TemporaryName::parse(name) {
-            assert_eq!(parsed.to_string(), name);
-        }
+    if let Ok(name) = std::str::from_utf8(bytes)
+        && let Some(parsed) = TemporaryName::parse(name)
+    {
+        assert_eq!(parsed.to_string(), name);
     }
     let Ok(record) = run_json::parse(bytes) else {
         return;
