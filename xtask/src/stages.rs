@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 /// Ticks of the processor in a second, as Linux counts them for programs.
 const TICKS_PER_SECOND: u64 = 100;
 
-/// What ran, in order.
+/// Finished stages, in order.
 #[derive(Default)]
 pub(crate) struct Stages {
     finished: Vec<Stage>,

@@ -103,6 +103,8 @@ const TERMINAL_FILES: &[&str] = &[
 /// The same of the Python package, where programs of users log, warn and print through it.
 const TERMINAL_MODULES: &[&str] = &[
     "_diff_command.py",
+    // Its standard error is a file, which the command line reads and escapes.
+    "_duckdb.py",
     "_visible.py",
     "_warning.py",
     "acl/_log.py",

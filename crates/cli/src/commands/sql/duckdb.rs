@@ -59,7 +59,7 @@ pub fn look_for_duckdb(find: PythonCommand) {
     let _ = PYTHON.set(find);
 }
 
-/// What DuckDB is doing, which tells whose an error is.
+/// DuckDB's current work, which decides how an error is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// Taking the question apart.
@@ -95,7 +95,7 @@ impl DuckDb {
     /// Starts DuckDB; `None` if there is none.
     ///
     /// # Errors
-    /// What keeps it from starting.
+    /// The reason why it does not start.
     pub(super) fn start() -> Result<Option<DuckDb>, CommandFailure> {
         let errors = tempfile::tempfile()?;
         let mut command = match PYTHON.get().and_then(|find| find()) {
@@ -197,7 +197,7 @@ impl DuckDb {
     /// The next line of JSON.
     ///
     /// # Errors
-    /// What DuckDB says instead.
+    /// DuckDB's own message.
     pub(super) fn json(&mut self, stage: Stage) -> Result<Value, CommandFailure> {
         let line = self.line(stage)?;
         serde_json::from_slice(&line).map_err(|error| {
@@ -223,7 +223,7 @@ impl DuckDb {
     /// Waits for the end.
     ///
     /// # Errors
-    /// What DuckDB says of statements that failed.
+    /// DuckDB's messages about statements that failed.
     pub(super) fn finish(mut self) -> Result<(), CommandFailure> {
         self.input = None;
         let status = locked(&self.child).wait();

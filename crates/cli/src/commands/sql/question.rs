@@ -61,7 +61,7 @@ pub(super) struct Question {
     names: Option<HashSet<String>>,
     /// The tables and views that it needs.
     relations: HashSet<&'static str>,
-    /// What all rows of `tensors` meet that it asks for.
+    /// Conditions that every requested row of `tensors` meets.
     conditions: Vec<RangeCondition>,
 }
 
@@ -112,7 +112,7 @@ impl Question {
         self.relations.contains(relation)
     }
 
-    /// What all rows of `tensors` meet that it asks for.
+    /// Conditions that every requested row of `tensors` meets.
     pub(super) fn conditions(&self) -> &[RangeCondition] {
         &self.conditions
     }
@@ -222,7 +222,7 @@ fn add_texts(tree: &Value, names: &mut HashSet<String>) {
     }
 }
 
-/// What all rows of `tensors` meet, if the question reads that table in one place alone.
+/// Conditions that every row of `tensors` meets, if the question reads that table in one place alone.
 fn conditions(tree: &Value) -> Vec<RangeCondition> {
     let mut sources = Vec::new();
     let mut selects = Vec::new();

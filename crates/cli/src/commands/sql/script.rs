@@ -16,7 +16,7 @@ const OUTPUT: &str = "/dev/fd/1";
 /// How much larger than the memory temporary files may be.
 const SPILL_FACTOR: u64 = 16;
 
-/// What DuckDB may use.
+/// Limits of DuckDB.
 pub(super) struct Limits<'a> {
     /// Threads.
     pub(super) n_threads: usize,
