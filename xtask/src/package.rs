@@ -104,8 +104,10 @@ pub(crate) fn place_module(profile: &str) -> Result<PathBuf> {
 pub(crate) fn put_first_on_path(python: &mut Command, folder: PathBuf) -> Result<()> {
     let set = python.get_envs().find(|(name, _)| *name == "PYTHONPATH");
     let old = set.and_then(|(_, value)| value.map(ToOwned::to_owned));
-    let folders = env::split_paths(&old.unwrap_or_default()).collect::<Vec<_>>();
-    let folders = std::iter::once(folder).chain(folders);
+    let old = old.unwrap_or_default();
+    // An empty entry would be the directory that a test works in.
+    let old_folders = env::split_paths(&old).filter(|folder| !folder.as_os_str().is_empty());
+    let folders = std::iter::once(folder).chain(old_folders);
     python.env("PYTHONPATH", env::join_paths(folders)?);
     Ok(())
 }
