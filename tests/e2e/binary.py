@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     # Tests elsewhere run the tool where no engine is installed.
     from engines import Engine
 
-TIMEOUT_SECONDS = 120
+TIMEOUT_SECONDS = 600
 
 
 @dataclass(frozen=True)

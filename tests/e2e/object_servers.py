@@ -71,7 +71,7 @@ class ProxyHandler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
-        connection = http.client.HTTPConnection(*self.proxy.target, timeout=120)
+        connection = http.client.HTTPConnection(*self.proxy.target, timeout=600)
         headers = {name: value for name, value in self.headers.items() if name.lower() not in HOP_HEADERS}
         connection.request(self.command, self.path, body, headers)
         answer = connection.getresponse()
@@ -242,7 +242,7 @@ def s3_server() -> Iterator[tuple[str, int]]:
 
 def put(address: tuple[str, int], path: str, content: bytes) -> None:
     """Stores an object, or makes a bucket if the path has one part; moto checks no signature."""
-    connection = http.client.HTTPConnection(*address, timeout=120)
+    connection = http.client.HTTPConnection(*address, timeout=600)
     credential = "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request"
     # Google's client asks without a signature.
     headers = {"Authorization": credential, "x-amz-acl": "public-read"}

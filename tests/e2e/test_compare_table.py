@@ -58,7 +58,7 @@ def is_same(cell: str, value: Any) -> bool:
 def test_rows_are_those_of_the_report(tool: Binary, dumps: list[Path], tables: Path, tmp_path: Path) -> None:
     command = tool.command("compare", *dumps, "--csv", tmp_path / "r.csv", "--parquet", tmp_path / "r.parquet")
     # The steps that the sound run lacks are not compared, and something differs.
-    assert subprocess.run(command, capture_output=True, timeout=120).returncode == 1
+    assert subprocess.run(command, capture_output=True, timeout=600).returncode == 1
     with open(tmp_path / "r.csv", newline="") as file:
         report = list(csv.DictReader(file))
     part = tables / "compare" / "faulty" / "sound.parquet"
@@ -152,6 +152,6 @@ def test_runs_of_one_name_are_told_apart(tool: Binary, dumps: list[Path], tmp_pa
 @pytest.mark.parametrize("command", [("index", "--out", "tables"), ("sql", "select 1")])
 def test_other_numbers_of_dumps_are_refused(command: tuple[str, ...], tool: Binary, dumps: list[Path], tmp_path: Path) -> None:
     for asked in (dumps[:1], [*dumps, dumps[0]]):
-        done = subprocess.run(tool.command(*command, *asked, "--compare"), cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(tool.command(*command, *asked, "--compare"), cwd=tmp_path, capture_output=True, text=True, timeout=600)
         assert done.returncode == 2
         assert "`--compare` takes two dumps" in done.stderr

@@ -150,5 +150,5 @@ def test_an_archive_given_as_one_input_points_to_the_right_option(opscope: Binar
         (("--inputs", tmp_path / "q.npy"), "--input NAME=FILE"),
     ):
         command = opscope.command("dump", file, "--stats", *given)
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
         assert done.returncode == 2 and hint in done.stderr, done.stderr

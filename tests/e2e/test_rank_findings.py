@@ -81,7 +81,7 @@ class RunCase:
 
 def found(tool: Binary, command: str, run: Path, *options: object, code: int = FOUND) -> dict[str, Any]:
     arguments = tool.command(command, run, "--json", *options)
-    done = subprocess.run(arguments, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=600)
     assert done.returncode == code, f"exit code {done.returncode}\n{done.stdout[:4000]}\n{done.stderr}"
     return json.loads(done.stdout)
 

@@ -83,7 +83,7 @@ def settings(proxy: Proxy, **more: str) -> dict[str, str]:
 
 
 def ask(tool: Binary, env: dict[str, str], *args: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(tool.command(*args), env=env, capture_output=True, text=True, timeout=120)
+    return subprocess.run(tool.command(*args), env=env, capture_output=True, text=True, timeout=600)
 
 
 def answer(tool: Binary, env: dict[str, str], *args: object, code: int = 0) -> str:
@@ -401,5 +401,5 @@ def test_a_build_without_the_feature_says_so(tool: Binary) -> None:
     plain = os.environ.get("OPSCOPE_WITHOUT_REMOTE")
     if not plain or not shutil.which(plain):
         pytest.skip("OPSCOPE_WITHOUT_REMOTE names no build without the feature `remote`")
-    done = subprocess.run([plain, "show", "s3://runs/run"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([plain, "show", "s3://runs/run"], capture_output=True, text=True, timeout=600)
     assert done.returncode == 3 and "built without the feature `remote`" in done.stderr

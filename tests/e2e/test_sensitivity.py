@@ -346,7 +346,7 @@ def test_an_interrupted_study_leaves_no_file(tmp_path: Path) -> None:
     while process.poll() is None and time.monotonic() < deadline:
         process.send_signal(signal.SIGINT)
         try:
-            process.wait(timeout=5)
+            process.wait(timeout=60)
         except subprocess.TimeoutExpired:
             continue
     stdout, stderr = process.communicate(timeout=TIMEOUT_SECONDS)

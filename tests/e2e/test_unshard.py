@@ -54,7 +54,7 @@ def compare(
     if mapping:
         (folder / "mapping.json").write_text(json.dumps({"ranks": mapping}))
         arguments += ["--mapping", str(folder / "mapping.json")]
-    run = subprocess.run([*arguments, *options], capture_output=True, text=True, check=False, timeout=120)
+    run = subprocess.run([*arguments, *options], capture_output=True, text=True, check=False, timeout=600)
     text = run.stdout + run.stderr
     path = folder / "result.json"
     return Outcome(run.returncode, json.loads(path.read_text()) if path.exists() else {}, text)

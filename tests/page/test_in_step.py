@@ -193,7 +193,7 @@ def test_a_pair_made_by_hand_is_saved_and_compared(
 def check_comparison(tool: Binary, command: list[str], folder: Path) -> None:
     """The comparison takes the file, and pairs by it."""
     done = subprocess.run(
-        [str(tool.path), *command, "--json", "-"], cwd=folder, capture_output=True, text=True, timeout=120
+        [str(tool.path), *command, "--json", "-"], cwd=folder, capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 1, done.stderr
     operators = json.loads(done.stdout)["operators"]
@@ -215,7 +215,7 @@ def test_unpairing_says_that_there_is_no_partner(
     mapping = tmp_path / "mapping.json"
     download.value.save_as(mapping)
     done = subprocess.run(
-        tool.command("compare", *dumps, "--mapping", mapping, "--json", "-"), capture_output=True, text=True, timeout=120
+        tool.command("compare", *dumps, "--mapping", mapping, "--json", "-"), capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 1, done.stderr
     found = json.loads(done.stdout)

@@ -17,7 +17,7 @@ from onnx_models import write_linear
 from programs import ROOT
 from waiting import wait_for
 
-SECONDS_MAX = 120
+SECONDS_MAX = 600
 COMMANDS = (
     "dump op config convert compare diff show view index sql overflow nan ranks replay sensitivity msaccucmp".split()
 )

@@ -13,7 +13,7 @@ import opscope
 import pytest
 
 FOLDER = Path(opscope.__file__).parent
-SECONDS_MAX = 60
+SECONDS_MAX = 600
 
 
 def python(code: str, *arguments: object) -> str:

@@ -105,7 +105,7 @@ first[0].numpy()
         env={**os.environ, "TMPDIR": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr
     assert not list(tmp_path.iterdir())

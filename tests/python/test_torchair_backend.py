@@ -23,7 +23,7 @@ SOURCE = Path(opscope.__file__).resolve().parents[1]
 def python(code: str) -> Any:
     """Runs code in a fresh Python and returns the JSON that it prints."""
     command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(SOURCE)!r})\n{code}"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
     return json.loads(done.stdout)
 
 

@@ -21,7 +21,7 @@ N_RANKS, N_STEPS = 4, 2
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 # Without this Ray takes the loopback address for another of this machine's, where nobody listens.
 os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
-TIMEOUT_SECONDS = 120
+TIMEOUT_SECONDS = 600
 
 
 @dataclass(frozen=True)

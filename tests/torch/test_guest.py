@@ -178,7 +178,7 @@ def test_operators_of_other_threads_are_counted(tmp_path: Path, caplog: pytest.L
             torch.ones(2).sin()
 
     def call_module() -> None:
-        begun.wait(60)
+        begun.wait(600)
         torch.nn.ReLU()(torch.ones(2))
         done.set()
 
@@ -190,7 +190,7 @@ def test_operators_of_other_threads_are_counted(tmp_path: Path, caplog: pytest.L
         later.start()
         later.join()
         begun.set()
-        assert done.wait(60)
+        assert done.wait(600)
         earlier.join()
         report = dump.finish()
     # Ten of the thread that began later; of the other one those of its module.

@@ -64,7 +64,7 @@ def train(model: nn.Module, shape: tuple[int, ...], backend: Any, root: Path) ->
         optimizer.step()
         if step in (N_WARM, N_STEPS - 1):
             wait(backend)
-            found.append(held())
+            found.append(settled(backend))
         if step % 20 == 19:
             wait(backend)
             for folder in root.glob("*/*/0/graph_*/*/*"):
@@ -75,21 +75,24 @@ def train(model: nn.Module, shape: tuple[int, ...], backend: Any, root: Path) ->
 def wait(backend: Any) -> None:
     """Until everything is written."""
 
-
     def is_written() -> bool:
         counters = backend.counters()
         return counters["n_operators_written"] == counters["n_operators_seen"]
 
     wait_for(is_written, "the last record")
-    # A record counts as written a little before its tensors are let go.
-    counts = [held().n_tensors]
+
+
+def settled(backend: Any) -> Held:
+    """A record counts as written a little before its tensors are let go: what is held when no more of them go."""
+    seen: list[Held] = []
 
     def is_settled() -> bool:
         backend.counters()
-        counts.append(held().n_tensors)
-        return len(counts) > 4 and len(set(counts[-4:])) == 1
+        seen.append(held())
+        return len(seen) > 2 and len({one.n_tensors for one in seen[-3:]}) == 1
 
     wait_for(is_settled, "an end of letting go")
+    return seen[-1]
 
 
 @pytest.mark.parametrize(

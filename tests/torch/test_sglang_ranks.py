@@ -24,7 +24,7 @@ def save(folder: Path, rank: int, index: int, name: str, value: torch.Tensor, di
 def compare(folder: Path) -> tuple[int, dict[str, Any], str]:
     command = [os.environ["OPSCOPE"], "compare", folder / "target", folder / "golden"]
     done = subprocess.run(
-        [*command, "--json", folder / "result.json"], capture_output=True, text=True, check=False, timeout=120
+        [*command, "--json", folder / "result.json"], capture_output=True, text=True, check=False, timeout=600
     )
     return done.returncode, json.loads((folder / "result.json").read_text()), done.stdout + done.stderr
 

@@ -70,11 +70,11 @@ def served(path: Path) -> Iterator[str]:
         yield address.rsplit("/", 1)[0]
     finally:
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=600) == 0
 
 
 def ask(base: str, question: str) -> Any:
-    with urlopen(f"{base}/api/{question}", timeout=60) as answer:
+    with urlopen(f"{base}/api/{question}", timeout=600) as answer:
         return json.load(answer)
 
 

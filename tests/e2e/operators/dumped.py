@@ -18,7 +18,7 @@ from .sample import Sample, model_of
 
 # The sample's own elements, others, and its own again.
 N_STEPS = 3
-TIMEOUT_SECONDS = 120
+TIMEOUT_SECONDS = 600
 # Refused before anything ran, or failed while it ran; both name a reason.
 SPOKEN_ENDS = (2, 3, 4)
 
