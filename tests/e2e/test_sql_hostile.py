@@ -167,7 +167,7 @@ def test_deep_questions_end(tool: Binary, tables: Path) -> None:
         ("select * from (" * 300 + "select 1" + ")" * 300, (0, 2, 3)),
         ("select " + "abs(" * 900 + "1" + ")" * 900, (0, 2, 3)),
     ):
-        done = run(tool, query, tables)
+        done = run(tool, query, tables, "--timeout", 60)
         assert done.returncode in codes, done.stderr
         assert "panicked" not in done.stderr
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 
-def main() -> int:
+def main() -> None:
     # Modules of the package beside this file have names of others, as `torch`.
     del sys.path[0]
     import duckdb
@@ -19,10 +19,8 @@ def main() -> int:
         try:
             connection.execute(statement.decode())
         except duckdb.Error as error:
-            print(error, file=sys.stderr)
-            return 1
-    return 0
+            sys.exit(str(error))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

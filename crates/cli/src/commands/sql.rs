@@ -4,6 +4,7 @@ mod answer;
 mod duckdb;
 mod parts;
 mod question;
+mod quoting;
 mod script;
 mod tables;
 
@@ -120,11 +121,14 @@ pub(crate) fn run(arguments: &SqlArguments) -> Result<(), CommandFailure> {
         let _ = std::fs::remove_dir_all(&path);
         remote::clean();
     });
-    // Before the tables are made, which may take long.
+    let time = (arguments.timeout > 0).then(|| Duration::from_secs(arguments.timeout));
+    // Before the tables are made, which may take longer than the answer.
+    duckdb.limit(time);
     let question = match duckdb.tree(&arguments.query)? {
         Some(tree) => Question::from_tree(&tree)?,
         None => Question::unknown(),
     };
+    duckdb.limit(None);
     let tables = PreparedTables::new(arguments, n_threads, place.path())?;
     let parts = QuestionParts::new(&tables, &question, n_threads)?;
     let limits = Limits {
@@ -135,9 +139,7 @@ pub(crate) fn run(arguments: &SqlArguments) -> Result<(), CommandFailure> {
     for statement in script::set_up(&parts, &question, &limits)? {
         duckdb.send(&statement);
     }
-    if arguments.timeout > 0 {
-        duckdb.limit(Duration::from_secs(arguments.timeout));
-    }
+    duckdb.limit(time);
     answer(arguments, answer_format, duckdb, &parts)?;
     if tables.n_errors > 0 {
         return Err(CommandFailure::silent(PARTIAL));

@@ -5,7 +5,8 @@ use std::io::{self, BufRead, Write};
 use serde_json::Value;
 
 use super::AnswerFormat;
-use super::script::{copied, identifier, query};
+use super::quoting::identifier;
+use super::script::{copied, query};
 use crate::console::line;
 use crate::format;
 

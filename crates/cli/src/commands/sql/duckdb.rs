@@ -19,7 +19,8 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use super::script::{self, literal};
+use super::quoting::literal;
+use super::script;
 use crate::exit::{CommandFailure, INTERRUPTED, UNREADABLE, USAGE};
 
 /// The program.
@@ -59,7 +60,7 @@ pub fn look_for_duckdb(find: PythonCommand) {
     let _ = PYTHON.set(find);
 }
 
-/// DuckDB's current work, which decides how an error is reported.
+/// The work that DuckDB does, which decides the exit code of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// Taking the question apart.
@@ -181,8 +182,12 @@ impl DuckDb {
         }
     }
 
-    /// Ends DuckDB if it takes longer from now on.
-    pub(super) fn limit(&mut self, time: Duration) {
+    /// Ends DuckDB if it takes longer from now on; `None` is no limit any more.
+    pub(super) fn limit(&mut self, time: Option<Duration>) {
+        self.watch = None;
+        let Some(time) = time else {
+            return;
+        };
         let (watch, watched) = mpsc::channel();
         let (stop, is_late) = (self.stop(), self.is_late.clone());
         self.watch = Some(watch);
@@ -197,7 +202,7 @@ impl DuckDb {
     /// The next line of JSON.
     ///
     /// # Errors
-    /// DuckDB's own message.
+    /// The error that DuckDB reports instead.
     pub(super) fn json(&mut self, stage: Stage) -> Result<Value, CommandFailure> {
         let line = self.line(stage)?;
         serde_json::from_slice(&line).map_err(|error| {
@@ -223,7 +228,7 @@ impl DuckDb {
     /// Waits for the end.
     ///
     /// # Errors
-    /// DuckDB's messages about statements that failed.
+    /// The error of a statement that failed.
     pub(super) fn finish(mut self) -> Result<(), CommandFailure> {
         self.input = None;
         let status = locked(&self.child).wait();

@@ -10,7 +10,7 @@ use opscope_analysis::tables::{COMPARE_TABLE, PartRanges, TABLES, has_comparison
 use opscope_store::slot_table::SlotTable;
 
 use super::question::Question;
-use super::script::literal;
+use super::quoting::literal;
 use super::tables::{PreparedTables, TableSource};
 use crate::exit::{CommandFailure, UNREADABLE};
 

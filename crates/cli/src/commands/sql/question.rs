@@ -61,7 +61,7 @@ pub(super) struct Question {
     names: Option<HashSet<String>>,
     /// The tables and views that it needs.
     relations: HashSet<&'static str>,
-    /// Conditions that every requested row of `tensors` meets.
+    /// Conditions that every row of `tensors` in its answer meets.
     conditions: Vec<RangeCondition>,
 }
 
@@ -112,7 +112,7 @@ impl Question {
         self.relations.contains(relation)
     }
 
-    /// Conditions that every requested row of `tensors` meets.
+    /// Conditions that every row of `tensors` in its answer meets.
     pub(super) fn conditions(&self) -> &[RangeCondition] {
         &self.conditions
     }

@@ -9,6 +9,7 @@ use opscope_analysis::tables::{COMPARE_TABLE, FUNCTIONS, TABLES, VIEWS};
 
 use super::parts::{QuestionParts, SourceParts};
 use super::question::Question;
+use super::quoting::{escaped, literal};
 use crate::exit::{CommandFailure, UNREADABLE};
 
 /// Standard output, the only place that statements can write to.
@@ -16,7 +17,7 @@ const OUTPUT: &str = "/dev/fd/1";
 /// How much larger than the memory temporary files may be.
 const SPILL_FACTOR: u64 = 16;
 
-/// Limits of DuckDB.
+/// Bounds of DuckDB.
 pub(super) struct Limits<'a> {
     /// Threads.
     pub(super) n_threads: usize,
@@ -24,27 +25,6 @@ pub(super) struct Limits<'a> {
     pub(super) n_bytes: u64,
     /// Where temporary files go.
     pub(super) spill: &'a Path,
-}
-
-/// A text of any characters, on one line.
-pub(super) fn literal(text: &str) -> String {
-    let mut quoted = "e'".to_owned();
-    for character in text.chars() {
-        match character {
-            '\\' => quoted += "\\\\",
-            '\'' => quoted += "''",
-            '\n' => quoted += "\\n",
-            '\r' => quoted += "\\r",
-            _ => quoted.push(character),
-        }
-    }
-    quoted.push('\'');
-    quoted
-}
-
-/// A name in quotes.
-pub(super) fn identifier(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// The rows of a question.
@@ -166,29 +146,4 @@ fn text(path: &Path) -> Result<&str, CommandFailure> {
         let message = format!("`{}` is no UTF-8, which DuckDB needs", path.display());
         CommandFailure::message(UNREADABLE, message)
     })
-}
-
-/// A path in which no character stands for others.
-fn escaped(path: &str) -> String {
-    let mut pattern = String::with_capacity(path.len());
-    for character in path.chars() {
-        if "*?[".contains(character) {
-            pattern.extend(['[', character, ']']);
-        } else {
-            pattern.push(character);
-        }
-    }
-    pattern
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{escaped, literal};
-
-    #[test]
-    fn texts_stay_one_line_and_cannot_end() {
-        assert_eq!(literal("it's"), "e'it''s'");
-        assert_eq!(literal("a\\'\n.shell\r"), "e'a\\\\''\\n.shell\\r'");
-        assert_eq!(escaped("a [1]*?"), "a [[]1][*][?]");
-    }
 }
