@@ -24,8 +24,8 @@ from operators.reasons import REASONS, Found, difference
 from operators.recipe import RECIPES
 from operators.sample import Sample
 
-N_SAMPLES = int(os.environ.get("OPSCOPE_OPERATOR_SAMPLES", "40"))
-SHARE = 0.1
+N_SAMPLES = int(os.environ.get("OPSCOPE_OPERATOR_SAMPLES", "8"))
+SHARE = 0.5
 SEED = int(os.environ.get("OPSCOPE_OPERATOR_SEED", "0"))
 # So many operators share a process where their opset is the same.
 N_TOGETHER = 8
