@@ -395,11 +395,3 @@ def test_azure_s_urls(tool: Binary, dumps: Path) -> None:
             for root in (f"{dumps}/native", "az://runs")
         ]
         assert found[0] == found[1] and found[0]
-
-
-def test_a_build_without_the_feature_says_so(tool: Binary) -> None:
-    plain = os.environ.get("OPSCOPE_WITHOUT_REMOTE")
-    if not plain or not shutil.which(plain):
-        pytest.skip("OPSCOPE_WITHOUT_REMOTE names no build without the feature `remote`")
-    done = subprocess.run([plain, "show", "s3://runs/run"], capture_output=True, text=True, timeout=600)
-    assert done.returncode == 3 and "built without the feature `remote`" in done.stderr
