@@ -6,9 +6,7 @@ OPSCOPE=target/debug/opscope pytest tests/e2e/test_remote.py
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
 import signal
 import subprocess
 import time
