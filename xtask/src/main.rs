@@ -16,6 +16,7 @@ mod source_text;
 mod stages;
 mod style;
 mod tidy;
+mod verdicts;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -46,6 +47,9 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   conformance [--engine NAME] [--cases PATTERN]...
           the node cases that ONNX tests backends with, through each engine with every operator
           dumped; without options the tables in docs/engines.md are written anew
+  verdicts [--set NAME] [--only GLOB] [--update] [-v]
+          cases with a known right answer through the binary, as a table, and which of them are
+          better or worse than in tests/verdicts/expected.json; `--update` stores the outcomes
   page    builds the page of `opscope view` from `web/`, with npm, for the binary to hold
   browser the tests of the page in a browser only
   python  the tests of the Python package only, without those of torch
@@ -68,6 +72,7 @@ fn main() -> ExitCode {
         "tidy" => tidy::check(),
         "e2e" => end_to_end(),
         "conformance" => conformance::run_all(&std::env::args().skip(2).collect::<Vec<_>>()),
+        "verdicts" => verdicts::run_sets(&std::env::args().skip(2).collect::<Vec<_>>()),
         "page" => page::build(),
         "browser" => page_in_browser(),
         "python" => package::test(),
@@ -190,7 +195,14 @@ fn end_to_end() -> Result<()> {
     build_binary()?;
     let mut pytest = pytest::in_folder(E2E_REQUIREMENTS, "tests/e2e", AtOnce::AllProcessors)?;
     pytest.env("OPSCOPE", built("debug", "opscope")?);
-    run("comparison with ONNX Runtime", pytest)
+    run("comparison with ONNX Runtime", pytest)?;
+    let mut sample = pytest::in_folder(E2E_REQUIREMENTS, "tests/verdicts", AtOnce::AllProcessors)?;
+    sample.env("OPSCOPE", built("debug", "opscope")?);
+    sample.env(
+        "OPSCOPE_ENGINE_LIB",
+        python::onnxruntime_library(E2E_REQUIREMENTS)?,
+    );
+    run("a sample of verdicts", sample)
 }
 
 /// Opens the page of the built binary in a browser.
