@@ -18,7 +18,7 @@ use opscope_store::tree::acl::stream_id;
 use opscope_store::{FormatError, HeldElements, SharedText};
 use opscope_tensor::{Tensor, TensorMemo};
 
-use crate::model::{graph_text, input_names};
+use crate::model::{graph_text, input_names, result_names};
 
 pub use room::HeldRoom;
 
@@ -202,8 +202,8 @@ pub fn describe_slots(record: &Record, elements: Vec<HeldElements>) -> Vec<Index
 /// # Errors
 /// [`FormatError`] if it is larger than descriptions may be.
 pub fn describe(model: &dyn LoadedModel, id: &ModelId) -> Result<GraphFile, FormatError> {
-    let arguments = input_names(model);
-    let graph = graph_text(model, id, &arguments);
+    let (arguments, results) = (input_names(model), result_names(model));
+    let graph = graph_text(model, id, &arguments, &results);
     // By way of the text, so that both kinds of dump say the very same.
     let mut text = Vec::new();
     graph_json::write(&mut text, &graph)

@@ -20,7 +20,7 @@ use opscope_tensor::DType;
 use crate::destination::{DumpDialect, DumpPlace, dump_times, free_time};
 use crate::dry_run::DryRun;
 use crate::failure_dump::FailureDump;
-use crate::model::{graph_text, input_names};
+use crate::model::{graph_text, input_names, result_names};
 use crate::request::{DumpForm, DumpRequest, NativeOptions};
 use crate::sink::{
     AclSink, MindSporeSink, NativeSink, RangeReport, RangeSink, StatsRows, StatsSink,
@@ -395,8 +395,8 @@ impl OpenDump {
         let Some(place) = place else {
             return Ok(false);
         };
-        let arguments = input_names(model);
-        let graph = graph_text(model, id, &arguments);
+        let (arguments, results) = (input_names(model), result_names(model));
+        let graph = graph_text(model, id, &arguments, &results);
         let path = own::graph_file(&place.root, graph.name);
         // The model may have been described before, by an earlier load or by a run in the same
         // directory.

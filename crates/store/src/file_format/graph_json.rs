@@ -40,6 +40,8 @@ pub struct GraphText<'a, O> {
     pub opsets: &'a [(String, i64)],
     /// Names of the values that the model is given.
     pub arguments: &'a [String],
+    /// Names of the values that the model returns, in its order; empty where they are unknown.
+    pub results: &'a [String],
     /// Types of inputs, weights and constants, as far as they are known.
     pub types: &'a [(String, TensorType)],
     /// The operators.
@@ -58,6 +60,8 @@ pub struct GraphFile {
     pub opsets: BTreeMap<String, i64>,
     /// Names of the values that the graph is given.
     pub arguments: Vec<String>,
+    /// Names of the values that the graph returns, in its order; empty where they are unknown.
+    pub results: Vec<String>,
     /// Names of weights and constants.
     pub constants: Vec<String>,
     /// The operators, by task.
@@ -122,6 +126,7 @@ pub fn write<O: AsRef<Operator>>(mut out: impl Write, graph: &GraphText<'_, O>) 
     member(&mut out, "graph_name", &graph.graph_name)?;
     member(&mut out, "opsets", &opsets)?;
     member(&mut out, "arguments", &graph.arguments)?;
+    member(&mut out, "results", &graph.results)?;
     member(&mut out, "constants", &constants)?;
     member(&mut out, "values", &JsonValues(graph.types))?;
     out.write_all(b",\n \"operators\": [")?;

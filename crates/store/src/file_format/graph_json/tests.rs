@@ -31,6 +31,7 @@ fn text(operators: &[Arc<Operator>]) -> Vec<u8> {
         graph_name: "main",
         opsets: &[(String::new(), 17), ("com.example".into(), 1)],
         arguments: &["x".into()],
+        results: &["y".into()],
         types: &[("x".into(), weight.clone()), ("w".into(), weight)],
         operators,
     };
@@ -45,8 +46,8 @@ fn what_is_written_is_read() {
     assert_eq!((read.version, read.name.as_str()), (1, "net"));
     assert_eq!(read.opsets["ai.onnx"], 17);
     assert_eq!(
-        (read.arguments, read.constants),
-        (vec!["x".into()], vec!["w".into()])
+        (read.arguments, read.results, read.constants),
+        (vec!["x".into()], vec!["y".into()], vec!["w".into()])
     );
     assert_eq!(read.operators.len(), 2);
     let found = &read.operators[1];
