@@ -2,6 +2,7 @@
 
 mod measured_pairs;
 mod same_contents;
+mod text;
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,6 +10,7 @@ use opscope_tensor::Layout;
 use opscope_tensor::difference::{self, TensorDifference};
 
 use self::same_contents::{ContentsKey, KnownPairs, PairNumbers};
+use self::text::{are_text, compare_text};
 use super::matching::{MatchEvidence, MatchedDumps, Matching, RunPair, SlotPair, SlotRef};
 use super::parts::facts::{self, FactKind};
 use super::result::{
@@ -208,6 +210,19 @@ pub(super) fn slot_of(side: &ComparedDump, place: SlotRef) -> &ExecutionSlot {
 /// The result of a pair, with the bytes that were read; or why there is none.
 type Outcome = Result<(SlotResult, u64), Box<Skip>>;
 
+/// The result of two slots that need not be partners; or why there is none.
+///
+/// # Errors
+/// The [`Skip`] that takes its place.
+pub(super) fn measure_pair(
+    sides: MatchedDumps<'_>,
+    pair: SlotPair,
+    options: MeasureOptions<'_>,
+) -> Result<SlotResult, Box<Skip>> {
+    let found = numbers(sides, &pair, options);
+    slot(sides, pair, found, None, options.difference).map(|(result, _)| result)
+}
+
 /// The numbers of a pair of slots with elements; none where a side lacks them.
 fn numbers(
     sides: MatchedDumps<'_>,
@@ -216,7 +231,8 @@ fn numbers(
 ) -> Result<Option<PairNumbers>, MeasureFault> {
     let target = slot_of(sides.target, pair.target);
     let golden = slot_of(sides.golden, pair.golden);
-    if !(target.has_elements && golden.has_elements) {
+    // Text has no distance.
+    if !(target.has_elements && golden.has_elements) || are_text(target, golden) {
         return Ok(None);
     }
     let measured = options.measured.filter(|_| pair.layout.is_none());
@@ -314,6 +330,9 @@ fn without_elements(sides: MatchedDumps<'_>, pair: SlotPair, result: SlotResult)
     });
     if let Some(skip) = in_parts {
         return Err(Box::new(skip));
+    }
+    if target.has_elements && golden.has_elements && are_text(target, golden) {
+        return compare_text(sides, pair, result);
     }
     match statistics_of([sides.target, sides.golden], [target, golden], pair.layout) {
         statistics::StatisticsOutcome::Measured(found) => Ok((

@@ -276,6 +276,11 @@ impl ExecutionSlot {
         }
     }
 
+    /// Its extents; empty where they are unknown.
+    pub(in crate::compare) fn dims(&self) -> &[u64] {
+        self.shape.as_deref().unwrap_or_default()
+    }
+
     /// How many elements its extents tell; none if they are unknown.
     pub fn n_elements(&self) -> Option<u64> {
         let mut dims = self.shape.as_ref()?.iter();
