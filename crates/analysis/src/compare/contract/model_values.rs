@@ -1,0 +1,368 @@
+//! The slots of a dump that are the inputs and outputs of a model.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use opscope_store::file_format::graph_json::{GraphFile, GraphOperator};
+use opscope_store::record::SlotSide;
+
+use crate::compare::matching::{MatchedDumps, SlotRef, UnmatchedReason};
+use crate::compare::party::Party;
+use crate::compare::result::OutputSource;
+use crate::compare::side::{ComparedDump, RunPlace, positions};
+
+/// Longest chain of operators without a record between an output and a recorded value.
+const N_OPERATORS_UP_MAX: usize = 8;
+/// Beginnings of the types that compute with quantised values.
+const QUANTISED_TYPES: [&str; 6] = [
+    "Quantize",
+    "Dequantize",
+    "DynamicQuantize",
+    "QLinear",
+    "QGemm",
+    "QAttention",
+];
+/// Ends of such types.
+const QUANTISED_ENDS: [&str; 3] = ["Integer", "IntegerToFloat", "quantize_per_tensor"];
+
+/// Executions of both models that belong together.
+pub(super) struct ModelPlaces<'a> {
+    pub(super) sides: MatchedDumps<'a>,
+    pub(super) pairs: Vec<PlacePair<'a>>,
+}
+
+/// One execution of the golden model, and of the target where there is one.
+pub(super) struct PlacePair<'a> {
+    pub(super) golden: ModelPlace<'a>,
+    pub(super) target: Option<ModelPlace<'a>>,
+}
+
+/// One execution of a model.
+pub(super) struct ModelPlace<'a> {
+    pub(super) dump: &'a ComparedDump,
+    pub(super) graph: Option<&'a GraphFile>,
+    pub(super) outputs: Vec<ModelOutput>,
+    pub(super) source: OutputSource,
+    runs: Vec<usize>,
+    made: HashMap<&'a str, SlotRef>,
+    read: HashMap<&'a str, SlotRef>,
+    makers: HashMap<&'a str, &'a GraphOperator>,
+}
+
+/// An output of a model.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ModelOutput {
+    pub(super) name: String,
+    /// The slot that shows it.
+    pub(super) slot: Option<SlotRef>,
+    /// Whether it is an input of the model as it is.
+    pub(super) is_argument: bool,
+    /// The recorded values that its operator reads, by which it is judged where a dump shows it
+    /// not.
+    pub(super) operands: Option<Operands>,
+}
+
+/// The recorded values that an operator reads, if need be through others without a record.
+#[derive(Clone, Debug)]
+pub(super) struct Operands {
+    pub(super) op_type: String,
+    pub(super) attributes: BTreeMap<String, String>,
+    pub(super) slots: Vec<SlotRef>,
+}
+
+impl<'a> ModelPlaces<'a> {
+    pub(super) fn collect(sides: MatchedDumps<'a>) -> ModelPlaces<'a> {
+        let dumps = [sides.target, sides.golden];
+        let chosen = [Party::Target, Party::Golden].map(|party| chosen_runs(sides, party));
+        let places = [0, 1].map(|side| places_of(dumps[side], &chosen[side]));
+        let partners = partners(sides, [&places[0], &places[1]]);
+        let read = dumps.map(ComparedDump::read_outputs);
+        let place = |side: usize, runs: &[usize]| {
+            ModelPlace::new(dumps[side], runs.to_vec(), &read[side], &chosen[side])
+        };
+        let pairs = places[1].iter().map(|(name, runs)| PlacePair {
+            golden: place(1, runs),
+            target: partners
+                .get(name)
+                .map(|target| place(0, &places[0][target])),
+        });
+        ModelPlaces {
+            pairs: pairs.collect(),
+            sides,
+        }
+    }
+
+    /// Whether the target, and the golden side, compute with quantised values.
+    pub(super) fn is_quantised(&self) -> [bool; 2] {
+        [self.sides.target, self.sides.golden].map(|dump| {
+            let mut types = dump.runs.iter().map(|run| run.op_type.as_str());
+            types.any(is_quantised_type)
+        })
+    }
+}
+
+/// Whether an operator of this type computes with quantised values, or makes them.
+fn is_quantised_type(op_type: &str) -> bool {
+    let mut starts = QUANTISED_TYPES.iter();
+    let mut ends = QUANTISED_ENDS.iter();
+    starts.any(|start| op_type.starts_with(start)) || ends.any(|end| op_type.ends_with(end))
+}
+
+/// The executions that the selection leaves.
+fn chosen_runs(sides: MatchedDumps<'_>, party: Party) -> HashSet<usize> {
+    let pairs = sides.matching.pairs.iter();
+    let paired = pairs.flat_map(|pair| party.pick(&pair.target, &pair.golden).iter().copied());
+    let unmatched = sides.matching.unmatched.iter().filter(|unmatched| {
+        unmatched.party == party && unmatched.reason != UnmatchedReason::LeftOut
+    });
+    paired
+        .chain(unmatched.map(|unmatched| unmatched.run))
+        .collect()
+}
+
+/// The executions of each place of which something is chosen.
+fn places_of<'a>(
+    dump: &'a ComparedDump,
+    chosen: &HashSet<usize>,
+) -> BTreeMap<&'a RunPlace, Vec<usize>> {
+    let mut places: BTreeMap<&RunPlace, Vec<usize>> = BTreeMap::new();
+    for (index, run) in dump.runs.iter().enumerate() {
+        places.entry(&run.place).or_default().push(index);
+    }
+    places.retain(|_, runs| runs.iter().any(|run| chosen.contains(run)));
+    places
+}
+
+/// The target's place of each golden one: the place of most partners, else the one of the same rank
+/// and step, else the only one.
+fn partners<'a>(
+    sides: MatchedDumps<'a>,
+    [targets, goldens]: [&BTreeMap<&'a RunPlace, Vec<usize>>; 2],
+) -> HashMap<&'a RunPlace, &'a RunPlace> {
+    let mut votes: BTreeMap<(&RunPlace, &RunPlace), usize> = BTreeMap::new();
+    for pair in &sides.matching.pairs {
+        let (Some(&target), Some(&golden)) = (pair.target.first(), pair.golden.first()) else {
+            continue;
+        };
+        let key = (
+            &sides.golden.runs[golden].place,
+            &sides.target.runs[target].place,
+        );
+        *votes.entry(key).or_default() += 1;
+    }
+    let mut votes: Vec<_> = votes.into_iter().collect();
+    votes.sort_by_key(|&(key, n)| (std::cmp::Reverse(n), key));
+    let mut partners: HashMap<&RunPlace, &RunPlace> = HashMap::new();
+    let mut taken: HashSet<&RunPlace> = HashSet::new();
+    for ((golden, target), _) in votes {
+        if !partners.contains_key(golden) && taken.insert(target) {
+            partners.insert(golden, target);
+        }
+    }
+    for &golden in goldens.keys() {
+        if partners.contains_key(golden) {
+            continue;
+        }
+        let is_alike = |target: &&&RunPlace| {
+            (target.rank, target.step) == (golden.rank, golden.step)
+                || (targets.len(), goldens.len()) == (1, 1)
+        };
+        let mut free = targets.keys().filter(|target| !taken.contains(*target));
+        if let Some(&target) = free.find(is_alike) {
+            taken.insert(target);
+            partners.insert(golden, target);
+        }
+    }
+    partners
+}
+
+impl<'a> ModelPlace<'a> {
+    fn new(
+        dump: &'a ComparedDump,
+        runs: Vec<usize>,
+        read_outputs: &HashSet<SlotRef>,
+        chosen: &HashSet<usize>,
+    ) -> ModelPlace<'a> {
+        let mut described = runs.iter().filter_map(|&run| dump.description_of(run));
+        let graph = described.next().map(|(_, graph, _)| graph);
+        let mut place = ModelPlace {
+            dump,
+            graph,
+            outputs: Vec::new(),
+            source: OutputSource::Unknown,
+            runs,
+            made: HashMap::new(),
+            read: HashMap::new(),
+            makers: HashMap::new(),
+        };
+        let Some(graph) = graph else {
+            return place;
+        };
+        place.index_values(graph);
+        let is_chosen = |slot: &Option<SlotRef>| slot.is_none_or(|slot| chosen.contains(&slot.run));
+        if graph.results.is_empty() {
+            place.outputs = place.unread(read_outputs);
+            place.outputs.retain(|output| is_chosen(&output.slot));
+            if !place.outputs.is_empty() {
+                place.source = OutputSource::Unread;
+            }
+            return place;
+        }
+        let results = graph.results.iter();
+        let outputs: Vec<ModelOutput> = results.map(|name| place.output(graph, name)).collect();
+        let is_shown = |output: &ModelOutput| output.slot.is_some() || output.operands.is_some();
+        if outputs.iter().any(is_shown) {
+            place.source = OutputSource::Graph;
+            // A choice of operators is one of outputs, too.
+            place.outputs = outputs;
+            place.outputs.retain(|output| is_chosen(&output.slot));
+        }
+        if place.outputs.is_empty() {
+            place.source = OutputSource::Unknown;
+        }
+        place
+    }
+
+    /// Finds the slots of all values that the graph names.
+    fn index_values(&mut self, graph: &'a GraphFile) {
+        for operator in &graph.operators {
+            for name in operator.outputs.iter().flatten() {
+                // Bodies come right after the operator that they belong to, and may use its names
+                // again.
+                self.makers.entry(name).or_insert(operator);
+            }
+        }
+        for &run in &self.runs {
+            let Some((_, described, index)) = self.dump.description_of(run) else {
+                continue;
+            };
+            if !std::ptr::eq(described, graph) {
+                continue;
+            }
+            let operator = &graph.operators[index];
+            for (name, slot) in values(self.dump, run, SlotSide::Output, operator) {
+                let is_maker = |maker: &&GraphOperator| std::ptr::eq(*maker, operator);
+                if self.makers.get(name).is_some_and(is_maker) {
+                    // A later execution of the operator hides an earlier one.
+                    self.made.insert(name, slot);
+                }
+            }
+            for (name, slot) in values(self.dump, run, SlotSide::Input, operator) {
+                self.read.entry(name).or_insert(slot);
+            }
+        }
+    }
+
+    fn output(&self, graph: &'a GraphFile, name: &str) -> ModelOutput {
+        let is_argument = graph.arguments.iter().any(|argument| argument == name);
+        let is_outside = is_argument || graph.constants.iter().any(|constant| constant == name);
+        let slot = self.made.get(name).copied();
+        let slot = slot.or_else(|| self.read.get(name).copied());
+        ModelOutput {
+            name: name.to_owned(),
+            slot,
+            is_argument,
+            operands: (!is_outside).then(|| self.operands(name)).flatten(),
+        }
+    }
+
+    /// The recorded values that the operator of a value reads.
+    fn operands(&self, name: &str) -> Option<Operands> {
+        let maker = self.makers.get(name)?;
+        let mut slots = Vec::new();
+        let mut wanted: Vec<&str> = maker.inputs.iter().flatten().map(String::as_str).collect();
+        for _ in 0..N_OPERATORS_UP_MAX {
+            let mut further = Vec::new();
+            for name in wanted {
+                if let Some(&slot) = self.made.get(name).or_else(|| self.read.get(name)) {
+                    slots.push(slot);
+                } else if let Some(maker) = self.makers.get(name) {
+                    further.extend(maker.inputs.iter().flatten().map(String::as_str));
+                }
+            }
+            wanted = further;
+        }
+        (!slots.is_empty() && wanted.is_empty()).then(|| Operands {
+            op_type: maker.op_type.clone(),
+            attributes: maker.attributes.clone(),
+            slots,
+        })
+    }
+
+    /// The first outputs of operators that no operator reads; none where the graph does not tell of
+    /// each operator what it reads.
+    fn unread(&self, read_outputs: &HashSet<SlotRef>) -> Vec<ModelOutput> {
+        let is_described = |run: &usize| self.dump.description_of(*run).is_some();
+        if !self.runs.iter().all(is_described) {
+            return Vec::new();
+        }
+        let mut unread = Vec::new();
+        for &run in &self.runs {
+            let execution = &self.dump.runs[run];
+            // With other ranks there are other collectives.
+            if execution.collective.is_some() {
+                continue;
+            }
+            // Masks, indices and saved statistics come behind the result.
+            let slot = execution
+                .slots
+                .iter()
+                .position(|slot| slot.side == SlotSide::Output && slot.index == 0);
+            let Some(slot) = slot.map(|slot| SlotRef { run, slot }) else {
+                continue;
+            };
+            if !read_outputs.contains(&slot) {
+                unread.push(ModelOutput {
+                    name: execution.op_name.to_string(),
+                    slot: Some(slot),
+                    ..ModelOutput::default()
+                });
+            }
+        }
+        unread
+    }
+
+    /// Rank, model and step.
+    pub(super) fn first_place(&self) -> Option<&RunPlace> {
+        let run = self.runs.first()?;
+        Some(&self.dump.runs[*run].place)
+    }
+
+    /// The slot that shows an input of the model first.
+    pub(super) fn argument(&self, name: &str) -> Option<SlotRef> {
+        self.read.get(name).copied()
+    }
+
+    /// An array that has the name of a value in place of that of an operator.
+    pub(super) fn value_named(&self, name: &str) -> Option<SlotRef> {
+        let mut runs = self.runs.iter();
+        let is_it = |run: &&usize| {
+            let run = &self.dump.runs[**run];
+            // Archives of numpy tell no kind of their arrays.
+            let is_array = run.op_type.is_empty()
+                && matches!(&run.slots[..], [slot] if slot.side == SlotSide::Output);
+            is_array && run.op_name.as_str() == name
+        };
+        runs.find(is_it).map(|&run| SlotRef { run, slot: 0 })
+    }
+}
+
+/// The values on one side of an execution by their names in the graph.
+fn values<'a>(
+    dump: &ComparedDump,
+    run: usize,
+    side: SlotSide,
+    operator: &'a GraphOperator,
+) -> Vec<(&'a str, SlotRef)> {
+    let names = match side {
+        SlotSide::Input => &operator.inputs,
+        SlotSide::Output => &operator.outputs,
+    };
+    let is_present: Vec<bool> = names.iter().map(Option::is_some).collect();
+    let slots = positions(&dump.runs[run], side, &is_present).into_iter();
+    slots
+        .filter_map(|(slot, position)| {
+            let name = names.get(position)?.as_deref()?;
+            Some((name, SlotRef { run, slot }))
+        })
+        .collect()
+}
