@@ -1,0 +1,233 @@
+//! The contract as it is saved.
+
+use serde::{Deserialize, Serialize};
+
+use super::{DivergencePoint, OperatorName, RuleHit, SlotResult};
+
+/// The promises of both models to their callers, and whether they are kept.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Contract {
+    /// The verdict on the whole.
+    pub conclusion: Conclusion,
+    /// How the outputs are known: the target's and the golden side's.
+    pub known_by: [OutputSource; 2],
+    /// The outputs: golden's in its order, then those that only the target has; by rank and step.
+    pub outputs: Vec<ContractValue>,
+    /// Whether the target lists outputs of the same names in another order.
+    pub is_reordered: bool,
+    /// The inputs that are recorded on both sides.
+    pub inputs: Vec<ContractValue>,
+    /// Weights that differ.
+    pub weights: Vec<ContractValue>,
+    /// How many weights were compared.
+    pub n_weights: usize,
+    /// Whether both graphs have the same operators with the same names and wiring.
+    pub is_same_graph: bool,
+    /// Whether the target computes with quantised values and the golden side does not.
+    pub is_quantised: bool,
+    /// Whether the target computes with quantised values.
+    pub has_quantised: bool,
+    /// Bytes of the outputs of golden's operators, each value once, and how many of them were
+    /// compared.
+    pub n_output_bytes: [u64; 2],
+    /// Operators without a partner that ran last on their side, where the outputs are not known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub last_alone: Vec<OperatorName>,
+    /// The first slot inside that differs although the outputs agree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inside: Option<DivergencePoint>,
+    /// Slots inside with a warning, and with a failure, although the outputs agree.
+    pub n_inside: [usize; 2],
+    /// Why the comparison is incomplete, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+    /// The relative distance up to which a quantised model is accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<f64>,
+}
+
+/// The verdict on the whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Conclusion {
+    /// The outputs agree.
+    Pass,
+    /// They agree, and something else has to be looked at.
+    Warn,
+    /// An output differs, or is lost, exchanged or of another shape.
+    Fail,
+    /// Too little was compared to say so.
+    #[default]
+    Incomplete,
+    /// The outputs of a quantised model are farther from those of a float model than the limit.
+    Quantised,
+    /// They are within the limit that the user gave.
+    QuantisedWithin,
+}
+
+impl Conclusion {
+    /// The first word of a verdict.
+    pub fn word(self) -> &'static str {
+        match self {
+            Conclusion::Pass => "PASS",
+            Conclusion::Warn => "WARN",
+            Conclusion::Fail => "FAIL",
+            Conclusion::Incomplete => "INCOMPLETE",
+            Conclusion::Quantised | Conclusion::QuantisedWithin => "QUANTISED",
+        }
+    }
+
+    /// Whether nothing speaks against the target.
+    pub fn is_good(self) -> bool {
+        matches!(
+            self,
+            Conclusion::Pass | Conclusion::Warn | Conclusion::QuantisedWithin
+        )
+    }
+}
+
+/// How the outputs of a model are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutputSource {
+    /// The graph next to the dump lists them.
+    Graph,
+    /// The graph next to the dump does not, and they are the values that no operator reads.
+    Unread,
+    /// Nothing tells, or the dump shows none of them.
+    #[default]
+    Unknown,
+}
+
+/// An input, output or weight of both models.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ContractValue {
+    /// Its name; golden's unless only the target has it.
+    pub name: String,
+    /// The target's name, where it is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_name: Option<String>,
+    /// The evidence that brought both together.
+    pub by: ValuePairing,
+    /// Which sides have it.
+    pub presence: ValuePresence,
+    /// The verdict on it.
+    pub state: ValueState,
+    /// The operators that make it: the target's and the golden side's. Of an input or a weight,
+    /// those that read it first.
+    pub operators: [Option<OperatorName>; 2],
+    /// The operator and slot of [`Comparison`](crate::compare::result::Comparison) with its
+    /// numbers, where the same two tensors are compared there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pair: Option<[usize; 2]>,
+    /// Its numbers, where they are not there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Box<SlotResult>>,
+    /// Of an output that differs, the output of the target that has the golden value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exchanged_with: Option<String>,
+    /// The limits that it is beyond.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<RuleHit>,
+    /// Whether the value is judged by what its operator reads, as the dump shows the operator not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_by_operands: bool,
+}
+
+/// The evidence that brought the values of both models together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ValuePairing {
+    /// They have the same name.
+    #[default]
+    Name,
+    /// They stand at the same position.
+    Position,
+    /// The operators that make them belong together.
+    Operator,
+    /// They have the same elements.
+    Value,
+}
+
+/// Which sides have a value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ValuePresence {
+    /// Both.
+    #[default]
+    Both,
+    /// Only golden: the target's model does not return it.
+    Lost,
+    /// Only the target.
+    Extra,
+    /// Both, and the target's dump does not show it.
+    NotInTarget,
+    /// Both, and golden's dump does not show it.
+    NotInGolden,
+    /// Both return an input of this name as it is.
+    PassedThrough,
+}
+
+/// The verdict on a value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ValueState {
+    /// Within the limits.
+    Agree,
+    /// Beyond the limits of a warning.
+    Warn,
+    /// Beyond the limits of a failure.
+    Differ,
+    /// Of another shape.
+    OtherShape,
+    /// Of another kind of dtype: floats, integers, booleans or text.
+    OtherDtype,
+    /// Another output of the target has its value.
+    Exchanged,
+    /// The target does not return it.
+    Lost,
+    /// Only the target returns it.
+    Extra,
+    /// It has no value on which two runs agree.
+    NotJudged,
+    /// A pattern of the user says that it may stay uncompared.
+    Allowed,
+    /// It was not compared.
+    #[default]
+    NotCompared,
+}
+
+impl ValueState {
+    /// Whether it is evidence against the target.
+    pub fn is_bad(self) -> bool {
+        matches!(
+            self,
+            ValueState::Differ
+                | ValueState::OtherShape
+                | ValueState::OtherDtype
+                | ValueState::Exchanged
+                | ValueState::Lost
+        )
+    }
+}
+
+impl Contract {
+    /// Whether the outputs of a model are known, so that they decide.
+    pub fn is_known(&self) -> bool {
+        let is_of_golden = |value: &&ContractValue| value.presence != ValuePresence::Extra;
+        self.outputs.iter().any(|value| is_of_golden(&value))
+    }
+}
+
+impl ContractValue {
+    /// Which execution of the model it belongs to, for order and for people.
+    pub fn step(&self) -> Option<u64> {
+        self.operators.iter().flatten().find_map(|name| name.step)
+    }
+
+    /// The process that it belongs to.
+    pub fn rank(&self) -> Option<u32> {
+        self.operators.iter().flatten().find_map(|name| name.rank)
+    }
+}
