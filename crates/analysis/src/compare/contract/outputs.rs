@@ -1,0 +1,455 @@
+//! Pairs and measures the outputs of both models.
+
+use std::collections::{HashMap, HashSet};
+
+use super::ContractOptions;
+use super::model_values::{ModelOutput, ModelPlace, ModelPlaces, PlacePair};
+use super::pairing::{by_name_or_position, is_reordered, partners};
+use super::state::{judge_output, state_of};
+use crate::compare::matching::{MatchedDumps, SlotPair, SlotRef};
+use crate::compare::measure::measure_pair;
+use crate::compare::result::{Comparison, Evidence, OperatorName, SlotResult};
+use crate::compare::result::{
+    Contract, ContractValue, OutputSource, ValuePairing, ValuePresence, ValueState,
+};
+use crate::compare::verdict::judge_alone;
+
+/// Most outputs of either side among which an exchange is looked for.
+const N_EXCHANGED_MAX: usize = 16;
+
+/// The pairs that the comparison measured, by either side's slot: the partner, the operator and the
+/// slot in its list.
+pub(super) struct KnownPairs {
+    of_golden: HashMap<SlotRef, (SlotRef, [usize; 2])>,
+    of_target: HashMap<SlotRef, (SlotRef, [usize; 2])>,
+}
+
+impl KnownPairs {
+    pub(super) fn collect(sides: MatchedDumps<'_>) -> KnownPairs {
+        let mut known = KnownPairs {
+            of_golden: HashMap::new(),
+            of_target: HashMap::new(),
+        };
+        for (operator, pair) in sides.matching.pairs.iter().enumerate() {
+            for (k, slots) in pair.slots.iter().enumerate() {
+                let place = [operator, k];
+                known.of_golden.insert(slots.golden, (slots.target, place));
+                known.of_target.insert(slots.target, (slots.golden, place));
+            }
+        }
+        known
+    }
+
+    /// Where two slots are compared with each other.
+    pub(super) fn place(&self, target: SlotRef, golden: SlotRef) -> Option<[usize; 2]> {
+        let (partner, place) = self.of_golden.get(&golden)?;
+        (*partner == target).then_some(*place)
+    }
+}
+
+/// An output of one side and its partner.
+type OutputPair = (Option<ModelOutput>, Option<ModelOutput>, ValuePairing);
+
+/// Pairs and measures the outputs of all places. No outputs are left if those of a place are not
+/// known.
+pub(super) fn examine(
+    contract: &mut Contract,
+    comparison: &Comparison,
+    places: &ModelPlaces<'_>,
+    options: ContractOptions<'_>,
+) {
+    let search = OutputSearch {
+        known: KnownPairs::collect(places.sides),
+        sides: places.sides,
+        comparison,
+        options,
+    };
+    // Constants of a graph belong to no step, and return nothing.
+    let has_steps = (places.pairs.iter()).any(|pair| pair.golden.step().is_some());
+    let counts = |pair: &&PlacePair<'_>| !has_steps || pair.golden.step().is_some();
+    for pair in places.pairs.iter().filter(counts) {
+        let Some(found) = search.pair_outputs(pair) else {
+            contract.outputs.clear();
+            contract.known_by = Default::default();
+            contract.is_reordered = false;
+            return;
+        };
+        contract.known_by = pair.sources();
+        contract.is_reordered |= found.is_reordered;
+        search.take(contract, found.pairs);
+    }
+    contract.is_same_graph = places.pairs.iter().all(PlacePair::has_same_graph);
+}
+
+/// The outputs of a place.
+struct PlaceOutputs {
+    pairs: Vec<OutputPair>,
+    is_reordered: bool,
+}
+
+struct OutputSearch<'a> {
+    known: KnownPairs,
+    sides: MatchedDumps<'a>,
+    comparison: &'a Comparison,
+    options: ContractOptions<'a>,
+}
+
+impl OutputSearch<'_> {
+    /// Pairs the outputs of a place; none if they are not known.
+    fn pair_outputs(&self, pair: &PlacePair<'_>) -> Option<PlaceOutputs> {
+        let golden = &pair.golden;
+        let Some(target) = &pair.target else {
+            return Some(alone(golden));
+        };
+        let pairs = match (target.source, golden.source) {
+            (OutputSource::Graph, OutputSource::Graph) => return Some(named(target, golden)),
+            (_, OutputSource::Graph) => (golden.outputs.iter())
+                .map(|output| self.of_golden(output, target, golden))
+                .collect(),
+            (OutputSource::Graph, _) => {
+                let found = (target.outputs.iter())
+                    .map(|output| self.of_target(output, target, golden))
+                    .collect::<Option<Vec<OutputPair>>>();
+                found?
+            }
+            (OutputSource::Unread, OutputSource::Unread) => (golden.outputs.iter())
+                .map(|output| {
+                    let partner = self.known.of_golden.get(&output.slot?)?.0;
+                    Some((shown(partner), Some(output.clone()), ValuePairing::Operator))
+                })
+                .zip(&golden.outputs)
+                .map(|(found, output)| {
+                    found.unwrap_or((None, Some(output.clone()), ValuePairing::Operator))
+                })
+                .collect(),
+            _ => return None,
+        };
+        Some(PlaceOutputs {
+            pairs,
+            is_reordered: false,
+        })
+    }
+
+    /// The partner of a golden output where no graph names the target's outputs.
+    fn of_golden(
+        &self,
+        output: &ModelOutput,
+        target: &ModelPlace<'_>,
+        golden: &ModelPlace<'_>,
+    ) -> OutputPair {
+        let own = Some(output.clone());
+        if let Some(slot) = target.value_named(&output.name) {
+            return (shown(slot), own, ValuePairing::Name);
+        }
+        let partner = output.slot.and_then(|slot| self.known.of_golden.get(&slot));
+        if let Some((slot, _)) = partner {
+            return (shown(*slot), own, ValuePairing::Operator);
+        }
+        let position = at_same_position(output, &golden.outputs, &target.outputs);
+        (position, own, ValuePairing::Position)
+    }
+
+    /// The partner of an output of the target where no graph names golden's outputs; none if it is
+    /// not found.
+    fn of_target(
+        &self,
+        output: &ModelOutput,
+        target: &ModelPlace<'_>,
+        golden: &ModelPlace<'_>,
+    ) -> Option<OutputPair> {
+        let own = Some(output.clone());
+        if let Some(slot) = golden.value_named(&output.name) {
+            return Some((own, shown(slot), ValuePairing::Name));
+        }
+        let slot = output.slot?;
+        let equal = || {
+            let mut unread = golden.outputs.iter().filter_map(|output| output.slot);
+            unread.find(|golden| self.agrees(slot, *golden))
+        };
+        if let Some((partner, place)) = self.known.of_target.get(&slot) {
+            let result = &self.comparison.operators[place[0]].slots[place[1]];
+            let is_other = result.agreement.is_some() || state_of(result, false).is_bad();
+            // Operators that compute different things may have been brought together.
+            return Some(match equal().filter(|_| is_other) {
+                Some(slot) => (own, shown(slot), ValuePairing::Value),
+                None => (own, shown(*partner), ValuePairing::Operator),
+            });
+        }
+        if let Some(slot) = equal() {
+            return Some((own, shown(slot), ValuePairing::Value));
+        }
+        let position = at_same_position(output, &target.outputs, &golden.outputs)?;
+        Some((own, Some(position), ValuePairing::Position))
+    }
+
+    /// Whether two slots have the same shape and agree.
+    fn agrees(&self, target: SlotRef, golden: SlotRef) -> bool {
+        let result = self.measure(target, golden);
+        result.is_some_and(|result| matches!(state_of(&result, false), ValueState::Agree))
+    }
+
+    fn measure(&self, target: SlotRef, golden: SlotRef) -> Option<SlotResult> {
+        let pair = SlotPair {
+            target,
+            golden,
+            layout: None,
+            hint: None,
+        };
+        let mut result = measure_pair(self.sides, pair, self.options.measure).ok()?;
+        judge_alone(&mut result, ("", ""), self.options.thresholds);
+        Some(result)
+    }
+
+    /// Measures the outputs of a place and adds them to the contract.
+    fn take(&self, contract: &mut Contract, pairs: Vec<OutputPair>) {
+        let mut values = Vec::new();
+        let mut slots = Vec::new();
+        for (target, golden, by) in pairs {
+            self.take_pair(&mut values, &mut slots, (target, golden, by));
+        }
+        for value in &mut values {
+            judge_output(value, contract, self.comparison, self.options.thresholds);
+        }
+        self.find_exchanged(&mut values, &slots);
+        contract.outputs.extend(values);
+    }
+
+    fn take_pair(
+        &self,
+        values: &mut Vec<ContractValue>,
+        slots: &mut Vec<[Option<SlotRef>; 2]>,
+        (target, golden, by): OutputPair,
+    ) {
+        let outputs = [&target, &golden];
+        let names = outputs.map(|output| output.as_ref().map(|output| output.name.clone()));
+        let [target_name, golden_name] = names;
+        let value = ContractValue {
+            name: golden_name
+                .clone()
+                .or(target_name.clone())
+                .unwrap_or_default(),
+            target_name: target_name.filter(|name| {
+                !name.is_empty() && golden_name.as_ref().is_some_and(|other| other != name)
+            }),
+            by,
+            presence: presence([target.as_ref(), golden.as_ref()], by),
+            ..ContractValue::default()
+        };
+        let own = outputs.map(|output| output.as_ref().and_then(|output| output.slot));
+        let by_operands = (own.contains(&None))
+            .then(|| operand_pairs(target.as_ref(), golden.as_ref()))
+            .flatten();
+        let pairs = by_operands.unwrap_or_else(|| vec![own]);
+        let is_by_operands = pairs.first() != Some(&own);
+        for pair in pairs {
+            let mut value = ContractValue {
+                is_by_operands,
+                operators: [
+                    pair[0]
+                        .map(|slot| OperatorName::for_execution(&self.sides.target.runs[slot.run])),
+                    pair[1]
+                        .map(|slot| OperatorName::for_execution(&self.sides.golden.runs[slot.run])),
+                ],
+                ..value.clone()
+            };
+            if is_by_operands {
+                value.presence = ValuePresence::Both;
+            }
+            if let [Some(target), Some(golden)] = pair {
+                value.pair = self.known.place(target, golden);
+                let is_measured = value.pair.is_some_and(|[operator, slot]| {
+                    let slots = &self.comparison.operators[operator].slots;
+                    slots[slot].evidence != Evidence::None
+                });
+                if !is_measured {
+                    value.result = self.measure(target, golden).map(Box::new);
+                }
+            }
+            values.push(value);
+            slots.push(pair);
+        }
+    }
+
+    /// Looks for golden values that the target returns as another output.
+    fn find_exchanged(&self, values: &mut [ContractValue], slots: &[[Option<SlotRef>; 2]]) {
+        let wrong = |value: &ContractValue| value.state.is_bad();
+        let golden: Vec<usize> = (0..values.len())
+            .filter(|&at| wrong(&values[at]) && slots[at][1].is_some())
+            .take(N_EXCHANGED_MAX)
+            .collect();
+        let target: Vec<usize> = (0..values.len())
+            .filter(|&at| {
+                let is_free = wrong(&values[at]) || values[at].state == ValueState::Extra;
+                is_free && slots[at][0].is_some()
+            })
+            .take(N_EXCHANGED_MAX)
+            .collect();
+        for own in golden {
+            let others = target.iter().filter(|&&other| other != own);
+            let equal = others.copied().find(|&other| {
+                let (Some(target), Some(golden)) = (slots[other][0], slots[own][1]) else {
+                    return false;
+                };
+                self.agrees(target, golden)
+            });
+            let Some(other) = equal else { continue };
+            let name = values[other].target_name.as_ref();
+            values[own].exchanged_with = Some(name.unwrap_or(&values[other].name).clone());
+            if values[own].presence == ValuePresence::Lost
+                && values[other].presence == ValuePresence::Extra
+            {
+                // The target returns it under another name.
+                self.rename(values, slots, [own, other]);
+            }
+        }
+    }
+
+    /// Brings a lost output and an extra one together.
+    fn rename(
+        &self,
+        values: &mut [ContractValue],
+        slots: &[[Option<SlotRef>; 2]],
+        [own, other]: [usize; 2],
+    ) {
+        let extra = values[other].clone();
+        let lost = &mut values[own];
+        lost.target_name = Some(extra.name);
+        lost.by = ValuePairing::Value;
+        lost.presence = ValuePresence::Both;
+        lost.exchanged_with = None;
+        lost.operators[0] = extra.operators[0].clone();
+        if let (Some(target), Some(golden)) = (slots[other][0], slots[own][1]) {
+            lost.pair = self.known.place(target, golden);
+            lost.result = self.measure(target, golden).map(Box::new);
+        }
+    }
+}
+
+/// The outputs of a golden place that the target does not have.
+fn alone(golden: &ModelPlace<'_>) -> PlaceOutputs {
+    let outputs = golden.outputs.iter().cloned();
+    PlaceOutputs {
+        // By the operator: nothing says what the target would have returned there.
+        pairs: outputs
+            .map(|output| (None, Some(output), ValuePairing::Operator))
+            .collect(),
+        is_reordered: false,
+    }
+}
+
+/// Pairs outputs that both graphs name.
+fn named(target: &ModelPlace<'_>, golden: &ModelPlace<'_>) -> PlaceOutputs {
+    let [targets, goldens] = [target, golden].map(|place| &place.outputs);
+    let names = [targets, goldens].map(|outputs| {
+        let names = outputs.iter().map(|output| output.name.as_str());
+        names.collect::<Vec<&str>>()
+    });
+    let paired = by_name_or_position(&names[1], &names[0]);
+    let taken: HashSet<usize> = partners(&paired).collect();
+    let mut pairs: Vec<OutputPair> = paired
+        .iter()
+        .map(|&(own, partner)| {
+            let by = partner.map_or(ValuePairing::Name, |(_, by)| by);
+            let partner = partner.map(|(at, _)| targets[at].clone());
+            (partner, Some(goldens[own].clone()), by)
+        })
+        .collect();
+    let extra = (0..targets.len()).filter(|at| !taken.contains(at));
+    pairs.extend(extra.map(|at| (Some(targets[at].clone()), None, ValuePairing::Name)));
+    PlaceOutputs {
+        pairs,
+        is_reordered: is_reordered(&paired),
+    }
+}
+
+/// The output of the other side at the position of one, where both sides have as many.
+fn at_same_position(
+    output: &ModelOutput,
+    own: &[ModelOutput],
+    other: &[ModelOutput],
+) -> Option<ModelOutput> {
+    let position = own.iter().position(|known| known.name == output.name)?;
+    let partner = other.get(position).filter(|_| own.len() == other.len())?;
+    // Its name is that of an operator, and says nothing to a caller.
+    shown(partner.slot?)
+}
+
+/// An output of which only the slot is known.
+fn shown(slot: SlotRef) -> Option<ModelOutput> {
+    Some(ModelOutput {
+        slot: Some(slot),
+        ..ModelOutput::default()
+    })
+}
+
+fn presence(outputs: [Option<&ModelOutput>; 2], by: ValuePairing) -> ValuePresence {
+    match outputs {
+        [Some(target), Some(golden)] => {
+            if target.slot.is_none() && golden.slot.is_none() {
+                let is_passed =
+                    target.is_argument && golden.is_argument && target.name == golden.name;
+                if is_passed {
+                    return ValuePresence::PassedThrough;
+                }
+            }
+            match (target.slot, golden.slot) {
+                (_, None) => ValuePresence::NotInGolden,
+                (None, Some(_)) => ValuePresence::NotInTarget,
+                (Some(_), Some(_)) => ValuePresence::Both,
+            }
+        }
+        // Names and positions are the target's whole list; operators are what a dump shows.
+        [None, _] if by == ValuePairing::Name => ValuePresence::Lost,
+        [None, _] => ValuePresence::NotInTarget,
+        [Some(_), None] => ValuePresence::Extra,
+    }
+}
+
+/// The recorded values by which an output is judged that a dump does not show: what the operators
+/// of one type that make it read.
+fn operand_pairs(
+    target: Option<&ModelOutput>,
+    golden: Option<&ModelOutput>,
+) -> Option<Vec<[Option<SlotRef>; 2]>> {
+    let (targets, goldens) = (target?.operands.as_ref()?, golden?.operands.as_ref()?);
+    let is_alike = targets.op_type == goldens.op_type
+        && targets.attributes == goldens.attributes
+        && targets.slots.len() == goldens.slots.len();
+    is_alike.then(|| {
+        let pairs = targets.slots.iter().zip(&goldens.slots);
+        pairs
+            .map(|(target, golden)| [Some(*target), Some(*golden)])
+            .collect()
+    })
+}
+
+impl ModelPlace<'_> {
+    fn step(&self) -> Option<u64> {
+        self.first_place().and_then(|place| place.step)
+    }
+}
+
+impl PlacePair<'_> {
+    fn sources(&self) -> [OutputSource; 2] {
+        let target = self.target.as_ref();
+        [
+            target.map(|place| place.source).unwrap_or_default(),
+            self.golden.source,
+        ]
+    }
+
+    /// Whether both graphs have the same operators with the same names and wiring.
+    fn has_same_graph(&self) -> bool {
+        let target = self.target.as_ref().and_then(|place| place.graph);
+        let (Some(target), Some(golden)) = (target, self.golden.graph) else {
+            return false;
+        };
+        let operators = target.operators.iter().zip(&golden.operators);
+        target.operators.len() == golden.operators.len()
+            && operators.into_iter().all(|(a, b)| {
+                let [a, b] =
+                    [a, b].map(|node| (&node.op_type, &node.op_name, &node.inputs, &node.outputs));
+                a == b
+            })
+    }
+}
