@@ -7,6 +7,7 @@
 //! | [`measure`] | the numbers of every pair of slots |
 //! | `agreement` | values that are on the other side under another operator |
 //! | [`verdict`] | what the numbers mean |
+//! | `contract` | inputs, outputs and weights of both models, which decide the verdict |
 //! | [`replay`] | an operator that was run again from its inputs: its own error |
 //! | [`attribution`] | first divergence, what each operator added, where NaN comes from |
 //! | [`whole`] | tensors that are put together from the parts that ranks hold |
@@ -19,6 +20,7 @@
 mod agreement;
 mod allow;
 pub mod attribution;
+mod contract;
 mod coverage;
 mod differing;
 pub mod document;
@@ -51,6 +53,7 @@ mod steps;
 mod tensor_summary;
 pub mod verdict;
 mod verdict_level;
+mod verdict_options;
 pub mod whole;
 
 pub use allow::SkipPattern;

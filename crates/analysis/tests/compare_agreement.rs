@@ -217,6 +217,8 @@ fn compare(target: &Graph, golden: &Graph) -> Comparison {
             thresholds: Thresholds::default(),
             n_ranked: 10,
             allowed: Vec::new(),
+            is_strict: false,
+            limit: None,
         },
         program: String::new(),
         options: Vec::new(),

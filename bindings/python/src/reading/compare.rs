@@ -174,6 +174,8 @@ fn judging(py: Python<'_>, judgement: JudgementRequest) -> PyResult<VerdictOptio
         thresholds,
         n_ranked: judgement.top,
         allowed: allowed.map(|text| SkipPattern::new(text)).collect(),
+        is_strict: false,
+        limit: None,
     })
 }
 

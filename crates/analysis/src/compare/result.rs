@@ -1,6 +1,8 @@
 //! Everything that a comparison found, as it is saved: reports are made from it, and verdicts are
 //! given anew.
 
+mod contract;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use opscope_store::SharedText;
@@ -9,6 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use super::whole::RankRules;
 
+pub use self::contract::{
+    Conclusion, Contract, ContractValue, OutputSource, ValuePairing, ValuePresence, ValueState,
+};
 pub use super::differing::DifferingElements;
 pub use super::evidence::{Evidence, PairingEvidence, RuleName};
 pub use super::metric::MetricId;
@@ -45,6 +50,9 @@ pub struct Comparison {
     /// Files of both dumps that hold nothing to compare.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passed_over: Vec<PassedOverFile>,
+    /// Inputs, outputs and weights of both models, and the verdict that follows from them.
+    #[serde(default)]
+    pub contract: Contract,
     /// The verdict, counts and first divergences.
     pub summary: ComparisonSummary,
 }
@@ -341,7 +349,8 @@ pub struct Skip {
 /// The summary of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ComparisonSummary {
-    /// The verdict: the worst level of all operators.
+    /// The verdict as a level: `fail` also of a quantised model that is too far off, `skip` of an
+    /// incomplete comparison.
     pub level: VerdictLevel,
     /// Operators by level: pass, warn, fail, skip.
     pub operators: [usize; 4],

@@ -8,8 +8,8 @@ use opscope_tensor::difference;
 use thiserror::Error;
 
 use super::agreement::Agreement;
-use super::allow::SkipPattern;
 use super::attribution::attribute_along;
+use super::contract::{self, ContractOptions};
 use super::coverage;
 use super::flow::ValueFlow;
 use super::locate::locate;
@@ -21,6 +21,8 @@ use super::side::ComparedDump;
 use super::steps::find_origin;
 use super::verdict::{Thresholds, judge_along};
 use super::whole::{self, CheckedRules, RankRules, has_placements, put_together};
+
+pub use super::verdict_options::VerdictOptions;
 
 /// The dumps to compare, and how.
 #[derive(Clone, Debug)]
@@ -70,6 +72,8 @@ impl ComparisonRequest {
                 thresholds: Thresholds::default(),
                 n_ranked: 0,
                 allowed: Vec::new(),
+                is_strict: false,
+                limit: None,
             },
             program,
             options: Vec::new(),
@@ -88,17 +92,6 @@ impl ComparisonRequest {
             ..self.clone()
         }
     }
-}
-
-/// How numbers are judged; a saved result can be judged anew.
-#[derive(Clone, Debug)]
-pub struct VerdictOptions {
-    /// How far is too far.
-    pub thresholds: Thresholds,
-    /// How many operators are ranked.
-    pub n_ranked: usize,
-    /// Patterns for things that may stay uncompared.
-    pub allowed: Vec<SkipPattern>,
 }
 
 /// Why nothing could be compared.
@@ -278,6 +271,13 @@ pub fn run_opened(
         rejudge(&mut comparison, &request.judging);
     }
     name_origins(&mut comparison, sides);
+    let contract_options = ContractOptions {
+        measure: options,
+        thresholds,
+        selection: &request.selection,
+    };
+    comparison.contract = contract::examine(&comparison, sides, contract_options);
+    contract::conclude(&mut comparison, &request.judging);
     // Last, as it takes the elements of the slots that the verdict names.
     locate(&mut comparison, sides, thresholds);
     Ok(comparison)
@@ -361,6 +361,7 @@ pub fn rejudge(comparison: &mut Comparison, judging: &VerdictOptions) {
     for skip in &mut comparison.skips {
         skip.is_allowed = judging.allowed.iter().any(|pattern| pattern.allows(skip));
     }
+    contract::conclude(comparison, judging);
 }
 
 /// Puts the tensors of all ranks of each side together, if that is asked for, or if the sides share

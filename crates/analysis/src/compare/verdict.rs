@@ -34,7 +34,7 @@ pub use bounds::{Limits, MetricBounds};
 pub use exactness::dtype_of;
 pub(super) use exactness::{coarser, unit};
 pub(super) use glob::is_match;
-pub use thresholds::{Thresholds, ThresholdsError, YardstickUse};
+pub use thresholds::{PRESET_INT8, Thresholds, ThresholdsError, YardstickUse};
 pub(super) use tolerance::element_tolerance;
 
 /// How many times the absolute errors of its inputs a sum may have.
@@ -141,6 +141,21 @@ fn judge_replicas(slot: &mut SlotResult, thresholds: &Thresholds) {
     if let Some(level) = hits.iter().map(|hit| hit.level).max() {
         slot.level = slot.level.max(level);
         slot.rules.extend(hits);
+    }
+}
+
+/// Judges a slot whose agreement with other values counts for nothing, by the dtype that it was
+/// judged by before. `op_type` and `op_name` are those of its operator.
+pub(super) fn judge_alone(
+    slot: &mut SlotResult,
+    (op_type, op_name): (&str, &str),
+    thresholds: &Thresholds,
+) {
+    let dtype = slot.judged_as.as_ref().and_then(|name| name.parse().ok());
+    let limits = thresholds.bounds(dtype.or_else(|| dtype_of(slot)), op_type, op_name);
+    judge_slot(slot, &limits, thresholds);
+    if slot.level > VerdictLevel::Pass && !thresholds.is_judged(op_type, op_name) {
+        set_aside(slot);
     }
 }
 

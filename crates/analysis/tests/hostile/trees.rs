@@ -171,6 +171,8 @@ fn request(choices: &mut Choices<'_>, target: PathBuf, golden: PathBuf) -> Compa
             thresholds: Thresholds::default(),
             n_ranked: 5,
             allowed: Vec::new(),
+            is_strict: false,
+            limit: None,
         },
         program: String::new(),
         options: Vec::new(),

@@ -37,9 +37,9 @@ use crate::progress;
 /// paired, every pair of their inputs and outputs is measured, and the first operator that adds an
 /// error of its own is named. Dumps of any kind that `show` reads can be compared with each other.
 ///
-/// Ends with 0 if everything agrees, 1 if something differs too much, 3 if one side cannot be read
-/// at all, and 4 if a file is damaged (whatever else there is), or if nothing differs but something
-/// could not be compared.
+/// The outputs of both models decide. Ends with 0 if they agree, 1 if one differs too much, 3 if one
+/// side cannot be read at all, and 4 if a file is damaged (whatever else there is), or if too little
+/// was compared.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   opscope compare npu/20240102030405 cpu/20240102030405
@@ -101,7 +101,7 @@ const MEASURING: [&str; 18] = [
 /// How dumps are compared, and what becomes of the result.
 #[derive(clap::Args)]
 pub(crate) struct ComparisonArguments {
-    /// Limits that differ from the defaults
+    /// Limits that differ from the defaults; `int8` for those of models quantised to 8 bits
     #[arg(long, value_name = "FILE")]
     thresholds: Option<PathBuf>,
     /// Differences of up to N count for nothing, whatever they are relative to [default: 0, or that
@@ -135,6 +135,12 @@ pub(crate) struct ComparisonArguments {
     /// Outcomes that end with 1: a failure, also a warning, or also what was not compared
     #[arg(long, value_enum, value_name = "LEVEL", default_value = "fail")]
     fail_on: FailOn,
+    /// Count what differs inside (1) and what was not compared (4) although the outputs agree
+    #[arg(long)]
+    strict: bool,
+    /// The relative distance from a float model up to which the outputs of a quantised one pass
+    #[arg(long, value_name = "N", value_parser = tolerance)]
+    limit: Option<f64>,
     /// Items that may stay uncompared: a regular expression for name, type, file or reason; may be
     /// repeated
     #[arg(long, value_name = "PATTERN")]
@@ -253,6 +259,8 @@ impl ComparisonArguments {
             thresholds: thresholds(self.thresholds.as_deref(), self.atol)?,
             n_ranked: self.top,
             allowed: patterns.map(|text| SkipPattern::new(text)).collect(),
+            is_strict: self.strict,
+            limit: self.limit,
         })
     }
 

@@ -11,7 +11,8 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::compare::result::{
-    Comparison, ComparisonConfig, ComparisonSummary, OperatorResult, PassedOverFile, Skip, VERSION,
+    Comparison, ComparisonConfig, ComparisonSummary, Conclusion, Contract, OperatorResult,
+    PassedOverFile, Skip, VERSION, VerdictLevel,
 };
 
 /// Longest line and document that are read, in bytes.
@@ -29,6 +30,7 @@ enum JsonLine<'a> {
     Comparison(&'a OperatorResult),
     Skip(&'a Skip),
     PassedOver(&'a PassedOverFile),
+    Contract(&'a Contract),
     Summary(&'a ComparisonSummary),
 }
 
@@ -72,7 +74,10 @@ pub(super) fn write_lines(comparison: &Comparison, out: &mut dyn Write) -> io::R
     let passed_over = comparison.passed_over.iter().map(JsonLine::PassedOver);
     let lines = std::iter::once(config).chain(operators).chain(skips);
     let lines = lines.chain(passed_over);
-    for line in lines.chain([JsonLine::Summary(&comparison.summary)]) {
+    for line in lines.chain([
+        JsonLine::Contract(&comparison.contract),
+        JsonLine::Summary(&comparison.summary),
+    ]) {
         serde_json::to_writer(&mut *out, &line)?;
         writeln!(out)?;
     }
@@ -106,6 +111,15 @@ fn parse(mut from: impl BufRead) -> Result<Comparison, ReadError> {
     // list.
     for (index, operator) in comparison.operators.iter_mut().enumerate() {
         operator.index = index;
+    }
+    if comparison.contract == Contract::default() {
+        // Earlier versions knew levels alone.
+        comparison.contract.conclusion = match comparison.summary.level {
+            VerdictLevel::Pass => Conclusion::Pass,
+            VerdictLevel::Warn => Conclusion::Warn,
+            VerdictLevel::Fail => Conclusion::Fail,
+            VerdictLevel::Skip => Conclusion::Incomplete,
+        };
     }
     Ok(comparison)
 }
@@ -176,6 +190,7 @@ fn records(first: &str, from: impl BufRead) -> Result<Comparison, ReadError> {
                 let file = serde_json::from_value(value).map_err(invalid)?;
                 comparison.passed_over.push(file);
             }
+            "contract" => comparison.contract = serde_json::from_value(value).map_err(invalid)?,
             "summary" => comparison.summary = serde_json::from_value(value).map_err(invalid)?,
             other => {
                 let message = format!("there is no record of type `{other}`");

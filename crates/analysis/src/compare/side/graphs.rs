@@ -290,6 +290,11 @@ impl ComparedDump {
         self.described.producers.get(&slot).copied()
     }
 
+    /// The outputs that an operator of the same rank, model and step reads, as far as graphs tell.
+    pub fn read_outputs(&self) -> HashSet<SlotRef> {
+        self.described.producers.values().copied().collect()
+    }
+
     /// Whether an operator that the dump does not show makes what an input reads, as the graph
     /// beside it tells.
     pub fn is_unseen(&self, slot: SlotRef) -> bool {

@@ -68,6 +68,17 @@ const FLOATS: [FloatLimits; 5] = [
     },
 ];
 
+/// float32 that holds values of 8 bits: 2^-8 of the largest value for each rounding, which a dozen
+/// layers collect.
+const INT8: FloatLimits = FloatLimits {
+    name: "float32",
+    rel_l2: [0.03, 0.08],
+    scaled_max_abs: [0.05, 0.12],
+    cosine: [0.999, 0.99],
+    systematic: [0.01, 0.04],
+    sign_flip_share: 0.05,
+};
+
 /// Integers that stand for floats; one step up or down is how those round.
 const QUANTISED: [&str; 7] = ["int8", "uint8", "int4", "qint8", "quint8", "int2", "uint2"];
 
@@ -111,23 +122,7 @@ pub(super) const NOT_JUDGED: [&str; 31] = [
 pub(super) fn dtypes() -> BTreeMap<String, Limits> {
     let mut dtypes = BTreeMap::new();
     for limits in FLOATS {
-        let all = [
-            ("rel_l2", MetricBounds::new(limits.rel_l2)),
-            ("scaled_max_abs", MetricBounds::new(limits.scaled_max_abs)),
-            ("cosine", MetricBounds::new(limits.cosine)),
-            ("gain_error", MetricBounds::new(limits.systematic)),
-            ("offset_error", MetricBounds::new(limits.systematic)),
-            (
-                "sign_flip_share",
-                MetricBounds::warning(limits.sign_flip_share),
-            ),
-            ("n_non_finite_mismatches", MetricBounds::NEVER),
-            ("statistic_rel", MetricBounds::new(limits.scaled_max_abs)),
-            ("digest_mismatch", MetricBounds::warning(0.0)),
-            // Sums of absolute values differ by no more than the elements do.
-            ("digest_rel", MetricBounds::new(limits.rel_l2)),
-        ];
-        dtypes.insert(limits.name.to_owned(), limits_of(&all));
+        dtypes.insert(limits.name.to_owned(), limits.to_limits());
     }
     let quantised = [
         // A float between two steps is rounded either way, so a few of these may be one step off.
@@ -148,6 +143,35 @@ pub(super) fn dtypes() -> BTreeMap<String, Limits> {
     ];
     dtypes.insert("integer".to_owned(), limits_of(&integer));
     dtypes
+}
+
+/// The limits for models that are quantised to 8 bits, by name of the dtype: their values are
+/// float32 again behind each operator, with the error of 8 bits.
+pub(super) fn int8() -> BTreeMap<String, Limits> {
+    let mut dtypes = dtypes();
+    dtypes.insert(INT8.name.to_owned(), INT8.to_limits());
+    dtypes
+}
+
+impl FloatLimits {
+    fn to_limits(&self) -> Limits {
+        limits_of(&[
+            ("rel_l2", MetricBounds::new(self.rel_l2)),
+            ("scaled_max_abs", MetricBounds::new(self.scaled_max_abs)),
+            ("cosine", MetricBounds::new(self.cosine)),
+            ("gain_error", MetricBounds::new(self.systematic)),
+            ("offset_error", MetricBounds::new(self.systematic)),
+            (
+                "sign_flip_share",
+                MetricBounds::warning(self.sign_flip_share),
+            ),
+            ("n_non_finite_mismatches", MetricBounds::NEVER),
+            ("statistic_rel", MetricBounds::new(self.scaled_max_abs)),
+            ("digest_mismatch", MetricBounds::warning(0.0)),
+            // Sums of absolute values differ by no more than the elements do.
+            ("digest_rel", MetricBounds::new(self.rel_l2)),
+        ])
+    }
 }
 
 fn limits_of(limits: &[(&str, MetricBounds)]) -> Limits {

@@ -18,6 +18,9 @@ use crate::compare::metric::MetricId;
 use crate::compare::nearest;
 use crate::compare::side::without_dots;
 
+/// The name of the limits for models that are quantised to 8 bits.
+pub const PRESET_INT8: &str = "int8";
+
 /// All limits: the defaults, and what a file says beside them.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -101,11 +104,17 @@ impl Default for Thresholds {
 
 impl Thresholds {
     /// The defaults with what a file says laid over them, metric by metric. A file whose name ends
-    /// in `.json` is JSON, any other YAML.
+    /// in `.json` is JSON, any other YAML. [`PRESET_INT8`] is no file, unless there is one.
     ///
     /// # Errors
     /// [`ThresholdsError`].
     pub fn read(path: &Path) -> Result<Thresholds, ThresholdsError> {
+        if path == Path::new(PRESET_INT8) && !path.exists() {
+            return Ok(Thresholds {
+                dtypes: defaults::int8(),
+                ..Thresholds::default()
+            });
+        }
         let file: Thresholds = read_document(path)?;
         file.check()?;
         Ok(file.over_defaults())

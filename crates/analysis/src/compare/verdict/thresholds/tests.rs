@@ -137,3 +137,13 @@ fn the_yardstick_widens_and_never_narrows_unasked() {
     assert_eq!(all.with_yardstick(MetricId::RelL2, 0.1, Some(0.01)), 0.02);
     assert_eq!(all.with_yardstick(MetricId::RelL2, 0.1, None), 0.1);
 }
+
+#[test]
+fn the_preset_for_eight_bits_is_wider_for_float32_alone() {
+    let preset = Thresholds::read(Path::new(PRESET_INT8)).unwrap();
+    let defaults = Thresholds::default();
+    assert_ne!(preset.dtypes["float32"], defaults.dtypes["float32"]);
+    let limit = |thresholds: &Thresholds| thresholds.dtypes["float32"]["rel_l2"].fail;
+    assert!(limit(&preset) > limit(&defaults));
+    assert_eq!(preset.dtypes["float16"], defaults.dtypes["float16"]);
+}

@@ -1,0 +1,372 @@
+//! The verdict on the whole, from the saved result.
+
+use super::state::{is_all_nan, judge_other, judge_output, slot_of};
+use crate::compare::result::{
+    Comparison, Conclusion, Contract, ContractValue, MetricId, OutputSource, RuleName, Skip,
+    SkipReason, SlotResult, ValueState, VerdictLevel,
+};
+use crate::compare::verdict::value_of;
+use crate::compare::verdict_options::VerdictOptions;
+
+/// Where the outputs are not known, the share of the bytes of golden's outputs that has to be
+/// compared: three in five.
+const COMPARED_MIN: [u64; 2] = [3, 5];
+/// Most names in a list.
+const N_NAMES_MAX: usize = 3;
+
+/// Gives the verdict on the whole anew. Levels, causes and the summary of the slots have to be
+/// there; what they say of a good comparison becomes a note.
+pub(in crate::compare) fn conclude(comparison: &mut Comparison, judging: &VerdictOptions) {
+    let mut contract = std::mem::take(&mut comparison.contract);
+    contract.limit = judging.limit;
+    judge_values(&mut contract, comparison, judging);
+    contract.missing = Vec::new();
+    contract.inside = None;
+    let slots = comparison.summary.slots;
+    contract.n_inside = [
+        slots[VerdictLevel::Warn as usize],
+        slots[VerdictLevel::Fail as usize],
+    ];
+    let conclusion = if contract.is_known() {
+        by_outputs(&mut contract, comparison)
+    } else {
+        by_slots(&mut contract, comparison)
+    };
+    contract.conclusion = with_damage(conclusion, &mut contract, comparison);
+    if judging.is_strict && contract.conclusion.is_good() {
+        contract.conclusion = strictly(&mut contract, comparison);
+    }
+    comparison.summary.level = match contract.conclusion {
+        Conclusion::Pass => VerdictLevel::Pass,
+        Conclusion::Warn | Conclusion::QuantisedWithin => VerdictLevel::Warn,
+        Conclusion::Fail | Conclusion::Quantised => VerdictLevel::Fail,
+        Conclusion::Incomplete => VerdictLevel::Skip,
+    };
+    if contract.is_known() && contract.conclusion.is_good() {
+        note_inside(&mut contract, comparison);
+    }
+    comparison.contract = contract;
+}
+
+/// Gives every input, output and weight its state.
+fn judge_values(contract: &mut Contract, comparison: &Comparison, judging: &VerdictOptions) {
+    let mut outputs = std::mem::take(&mut contract.outputs);
+    for value in &mut outputs {
+        judge_output(value, contract, comparison, &judging.thresholds);
+        if value.state == ValueState::NotCompared && is_allowed(value, comparison, judging) {
+            value.state = ValueState::Allowed;
+        }
+    }
+    contract.outputs = outputs;
+    for value in contract.inputs.iter_mut().chain(&mut contract.weights) {
+        judge_other(value, comparison, &judging.thresholds);
+    }
+}
+
+fn is_allowed(value: &ContractValue, comparison: &Comparison, judging: &VerdictOptions) -> bool {
+    let mut operators = value.operators.iter().flatten();
+    operators.any(|operator| {
+        let alone = Skip {
+            operator: Some(operator.clone()),
+            ..Skip::default()
+        };
+        let mut skips = comparison.skips.iter();
+        judging.allowed.iter().any(|pattern| pattern.allows(&alone))
+            || skips.any(|skip| skip.is_allowed && skip.operator.as_ref() == Some(operator))
+    })
+}
+
+/// The verdict where the outputs are known.
+fn by_outputs(contract: &mut Contract, comparison: &Comparison) -> Conclusion {
+    let first_bad = contract.outputs.iter().find(|value| value.state.is_bad());
+    if let Some(bad) = first_bad {
+        if let Some(message) = other_inputs(contract, bad.rank(), comparison) {
+            contract.missing.push(message);
+            return Conclusion::Incomplete;
+        }
+        return if contract.is_quantised {
+            by_distance(contract, comparison)
+        } else {
+            Conclusion::Fail
+        };
+    }
+    if has_replicas_apart(comparison) {
+        return Conclusion::Fail;
+    }
+    let nan = "the outputs are nothing but NaN on both sides";
+    let nan = is_nothing_but_nan(contract, comparison).then(|| nan.to_owned());
+    if let Some(message) = uncompared(contract, comparison).or(nan) {
+        contract.missing.push(message);
+        // A difference inside is evidence, as long as no output tells otherwise.
+        return if slots_level(comparison) == VerdictLevel::Fail {
+            Conclusion::Fail
+        } else {
+            Conclusion::Incomplete
+        };
+    }
+    let is_off = |value: &ContractValue| value.state == ValueState::Warn;
+    if contract.outputs.iter().any(is_off) && slots_level(comparison) == VerdictLevel::Fail {
+        // It shows in an output, though not by much.
+        return Conclusion::Fail;
+    }
+    by_weights(contract, comparison).unwrap_or_else(|| {
+        let is_noted =
+            |value: &ContractValue| matches!(value.state, ValueState::Warn | ValueState::Extra);
+        if contract.outputs.iter().any(is_noted) {
+            Conclusion::Warn
+        } else {
+            Conclusion::Pass
+        }
+    })
+}
+
+/// Inputs of a rank that are not the same on both sides from the first step on, in words. Inputs
+/// that differ later are a finding: the data, or a result that comes back as an input.
+fn other_inputs(contract: &Contract, rank: Option<u32>, comparison: &Comparison) -> Option<String> {
+    let of_rank = || contract.inputs.iter().filter(|value| value.rank() == rank);
+    let first = of_rank().map(ContractValue::step).min()?;
+    let is_other = |value: &&ContractValue| value.state.is_bad() && value.step() == first;
+    let other: Vec<String> = of_rank()
+        .filter(is_other)
+        .map(|value| {
+            let shapes = slot_of(value, comparison).map(shapes_in_words);
+            format!("`{}`{}", value.name, shapes.unwrap_or_default())
+        })
+        .collect();
+    (!other.is_empty()).then(|| format!("other inputs: {}", list(&other)))
+}
+
+/// The outputs that stand in the way of a verdict, in words.
+fn uncompared(contract: &Contract, comparison: &Comparison) -> Option<String> {
+    let is_open = |value: &&ContractValue| value.state == ValueState::NotCompared;
+    if contract.known_by == [OutputSource::Unread; 2] {
+        // Whoever allows every gap has seen them.
+        open_skips(comparison).next()?;
+        // What no operator reads need not be a result, and some of it is left over in most graphs.
+        let last = contract.outputs.last().filter(is_open);
+        return last
+            .map(|value| format!("the last output, `{}`, was not compared", value.name))
+            .or_else(|| too_little(contract));
+    }
+    let open: Vec<String> = contract
+        .outputs
+        .iter()
+        .filter(is_open)
+        .map(|value| format!("`{}`", value.name))
+        .collect();
+    let is_judged = |value: &ContractValue| {
+        !matches!(
+            value.state,
+            ValueState::NotCompared | ValueState::NotJudged | ValueState::Extra
+        )
+    };
+    if !open.is_empty() {
+        let noun = if open.len() == 1 { "output" } else { "outputs" };
+        let verb = if open.len() == 1 { "was" } else { "were" };
+        return Some(format!("the {noun} {} {verb} not compared", list(&open)));
+    }
+    let has_any = contract.outputs.iter().any(is_judged);
+    (!has_any).then(|| "two runs need not agree on any output".to_owned())
+}
+
+/// That too few bytes of golden's outputs were compared, in words.
+fn too_little(contract: &Contract) -> Option<String> {
+    let [n_bytes, n_compared] = contract.n_output_bytes.map(u128::from);
+    let [part, whole] = COMPARED_MIN.map(u128::from);
+    let is_little = n_compared * whole < n_bytes * part;
+    is_little.then(|| {
+        let percent = n_compared * 100 / n_bytes.max(1);
+        format!("{percent} % of the bytes of golden's outputs were compared")
+    })
+}
+
+fn is_nothing_but_nan(contract: &Contract, comparison: &Comparison) -> bool {
+    let slots: Vec<&SlotResult> = contract
+        .outputs
+        .iter()
+        .filter_map(|value| slot_of(value, comparison))
+        .filter(|slot| slot.metrics.get(MetricId::Count) != Some(0.0))
+        .collect();
+    !slots.is_empty() && slots.into_iter().all(is_all_nan)
+}
+
+/// Whether replicas of the target's ranks are apart by more than two runs may be.
+fn has_replicas_apart(comparison: &Comparison) -> bool {
+    let mut slots = comparison
+        .operators
+        .iter()
+        .flat_map(|operator| &operator.slots);
+    slots.any(|slot| {
+        let mut rules = slot.rules.iter();
+        rules.any(|rule| rule.metric == RuleName::Replicas && rule.level == VerdictLevel::Fail)
+    })
+}
+
+/// The verdict on a quantised model whose outputs differ.
+fn by_distance(contract: &Contract, comparison: &Comparison) -> Conclusion {
+    let is_apart =
+        |value: &ContractValue| value.state != ValueState::Differ && value.state.is_bad();
+    if contract.outputs.iter().any(is_apart) {
+        return Conclusion::Fail;
+    }
+    let distance = contract.distance(comparison);
+    match (contract.limit, distance) {
+        (Some(limit), Some(distance)) if distance <= limit => Conclusion::QuantisedWithin,
+        _ => Conclusion::Quantised,
+    }
+}
+
+/// The verdict on weights that differ although the outputs agree, if there is one.
+fn by_weights(contract: &Contract, comparison: &Comparison) -> Option<Conclusion> {
+    let is_broken = |value: &ContractValue| contract.is_broken_weight(value, comparison);
+    if contract.weights.iter().any(is_broken) {
+        return Some(Conclusion::Fail);
+    }
+    let differs = |value: &ContractValue| value.state.is_bad();
+    let is_found = contract.is_same_graph && contract.weights.iter().any(differs);
+    is_found.then_some(Conclusion::Warn)
+}
+
+/// The verdict where the outputs are not known: every slot counts.
+fn by_slots(contract: &mut Contract, comparison: &Comparison) -> Conclusion {
+    let level = slots_level(comparison);
+    if level == VerdictLevel::Fail {
+        return Conclusion::Fail;
+    }
+    if level == VerdictLevel::Skip {
+        contract.missing.push("nothing was compared".to_owned());
+        return Conclusion::Incomplete;
+    }
+    let alone: Vec<String> = contract
+        .last_alone
+        .iter()
+        .map(|name| format!("`{}`", name.op_name))
+        .collect();
+    let last = (!alone.is_empty()).then(|| {
+        format!(
+            "without a partner: {}, the last operator of its side",
+            list(&alone)
+        )
+    });
+    // Whoever allows every gap has seen them.
+    let has_gaps = open_skips(comparison).next().is_some();
+    if let Some(message) = last.or_else(|| too_little(contract)).filter(|_| has_gaps) {
+        contract.missing.push(message);
+        return Conclusion::Incomplete;
+    }
+    if level == VerdictLevel::Warn {
+        Conclusion::Warn
+    } else {
+        Conclusion::Pass
+    }
+}
+
+/// Skips that nobody allowed.
+fn open_skips(comparison: &Comparison) -> impl Iterator<Item = &Skip> {
+    let skips = comparison.skips.iter();
+    skips.filter(|skip| !(skip.is_allowed || skip.reason.is_expected()))
+}
+
+/// A good verdict does not stand next to files that could not be read.
+fn with_damage(
+    conclusion: Conclusion,
+    contract: &mut Contract,
+    comparison: &Comparison,
+) -> Conclusion {
+    let damaged = open_skips(comparison).filter(|skip| skip.reason == SkipReason::Damaged);
+    let n = damaged.count();
+    if n == 0 || !conclusion.is_good() {
+        return conclusion;
+    }
+    let things = if n == 1 { "thing" } else { "things" };
+    let message = format!("{n} {things} could not be read");
+    contract.missing.push(message);
+    Conclusion::Incomplete
+}
+
+/// The verdict of `--strict` on what is good by its outputs.
+fn strictly(contract: &mut Contract, comparison: &Comparison) -> Conclusion {
+    if slots_level(comparison) == VerdictLevel::Fail {
+        return Conclusion::Fail;
+    }
+    let n = open_skips(comparison).count();
+    if n == 0 {
+        return contract.conclusion;
+    }
+    let things = if n == 1 { "thing was" } else { "things were" };
+    contract.missing.push(format!("{n} {things} not compared"));
+    Conclusion::Incomplete
+}
+
+/// The worst level of all slots that were judged.
+fn slots_level(comparison: &Comparison) -> VerdictLevel {
+    let n = comparison.summary.slots;
+    let levels = [VerdictLevel::Fail, VerdictLevel::Warn, VerdictLevel::Pass];
+    let mut levels = levels.into_iter();
+    levels
+        .find(|level| n[*level as usize] > 0)
+        .unwrap_or(VerdictLevel::Skip)
+}
+
+/// Makes notes of what the summary names, as nothing of it decides.
+fn note_inside(contract: &mut Contract, comparison: &mut Comparison) {
+    let summary = &mut comparison.summary;
+    let failure = summary.first_failure.take();
+    let is_by_output = (contract.outputs.iter()).any(|value| value.state == ValueState::Warn);
+    // A warning on an output has a cause inside.
+    let divergence = if is_by_output {
+        summary.first_divergence.clone()
+    } else {
+        summary.first_by_rank.clear();
+        summary.first_divergence.take()
+    };
+    contract.inside = failure.or(divergence);
+    if let Some(steps) = summary.steps.as_mut().filter(|_| !is_by_output) {
+        steps.first = None;
+    }
+}
+
+/// The shapes of both sides where they differ: ` [4, 10] against [2, 10]`.
+fn shapes_in_words(slot: &SlotResult) -> String {
+    let [target, golden] = [&slot.target.shape, &slot.golden.shape];
+    if target == golden {
+        String::new()
+    } else {
+        format!(" {target:?} against {golden:?}")
+    }
+}
+
+/// The first names of a list.
+pub(super) fn list(names: &[String]) -> String {
+    let shown = names.iter().take(N_NAMES_MAX).cloned();
+    let shown = shown.collect::<Vec<String>>().join(", ");
+    match names.len().saturating_sub(N_NAMES_MAX) {
+        0 => shown,
+        n => format!("{shown} and {n} more"),
+    }
+}
+
+impl Contract {
+    /// The largest relative distance of outputs that were measured.
+    pub fn distance(&self, comparison: &Comparison) -> Option<f64> {
+        let slots = self
+            .outputs
+            .iter()
+            .filter_map(|value| slot_of(value, comparison));
+        let distances = slots.filter_map(|slot| {
+            let metrics = [MetricId::RelL2, MetricId::StatisticRel];
+            metrics
+                .into_iter()
+                .find_map(|metric| value_of(slot, metric))
+        });
+        distances.reduce(f64::max)
+    }
+
+    /// Whether a weight is NaN or infinite on one side alone, in one dtype: no input has to show it.
+    pub fn is_broken_weight(&self, value: &ContractValue, comparison: &Comparison) -> bool {
+        slot_of(value, comparison).is_some_and(|slot| {
+            let n = value_of(slot, MetricId::NonFiniteMismatches);
+            slot.target.dtype == slot.golden.dtype && n.is_some_and(|n| n > 0.0)
+        })
+    }
+}
