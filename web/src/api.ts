@@ -17,6 +17,7 @@ export type VerdictKind =
   | "unknown"
   | "agree"
   | "nothing"
+  | "contract"
   | "makes_nan"
   | "makes_inf"
   | "overflows"
@@ -75,6 +76,8 @@ export interface Verdict {
   overflow: Overflow | null;
   /** First and last byte of what was overwritten. */
   bytes?: Ranges;
+  /** What became of the model's outputs, in English, where the sentence is about an operator. */
+  finding?: string;
   text: string;
 }
 

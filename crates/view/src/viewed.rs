@@ -515,6 +515,10 @@ fn fault_of(comparison: &Comparison, operator: &OperatorResult) -> Option<Cause>
     // Nobody is accused of what came from before, or of what is not known.
     let is_fault = |cause: &Cause| matches!(cause, Cause::Own | Cause::Outside);
     let headline = comparison.summary.headline();
+    // What the outputs do not show is nobody's fault.
+    if comparison.contract.is_known() && comparison.contract.conclusion.is_good() {
+        return None;
+    }
     let named = headline.filter(|first| first.operator == operator.index);
     let mut partings = comparison.partings.iter();
     let parting = partings.find(|parting| parting.operator == operator.index);

@@ -103,7 +103,7 @@ export function Sentence({ page, is_link }: { page: Page; is_link: boolean }) {
   return (
     <>
       {lead}
-      {filled(t.sentence[verdict.kind] ?? verdict.text, parts)}
+      {verdict.kind === "contract" ? verdict.text : filled(t.sentence[verdict.kind] ?? verdict.text, parts)}
     </>
   );
 }
@@ -154,6 +154,7 @@ function evidence(page: Page): ComponentChildren[] {
   const facts: ComponentChildren[] = [];
   if (verdict.kind === "agree") return [<Closest page={page} />];
   if (verdict.kind === "nothing") return [t.nothing_hint];
+  if (verdict.finding) facts.push(<b>{verdict.finding}</b>);
   const value = toFloat(verdict.metric?.value ?? null);
   if (verdict.metric && value !== null) {
     const limit = toFloat(verdict.metric.limit);

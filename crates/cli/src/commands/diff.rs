@@ -38,8 +38,8 @@ use crate::progress;
 /// run on the same inputs; random ones are made if none are given. The target is compared while it
 /// runs, and the operators in question are run again alone.
 ///
-/// Ends with 0 if everything agrees, 1 if something differs too much, 2 for wrong usage, 3 if a
-/// side cannot be read or run, and 4 if nothing differs but something could not be compared.
+/// Ends with 0 if the outputs agree, 1 if one differs too much, 2 for wrong usage, 3 if a
+/// side cannot be read or run, and 4 if too little could be compared.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   opscope diff quantised.onnx net.onnx --inputs samples.npz

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use opscope_analysis::compare::report::words;
+use opscope_analysis::compare::report::words::{self, promises};
 use opscope_analysis::compare::result::{
-    Cause, Comparison, DivergencePoint, OperatorResult, RuleName, SlotResult, VerdictLevel,
+    Cause, Comparison, Conclusion, DivergencePoint, OperatorResult, RuleName, SlotResult,
 };
 use opscope_analysis::compare::side::ExecutionSlot;
 use opscope_analysis::events::EventKind;
@@ -86,7 +86,7 @@ fn of_comparison(runs: &ViewedRuns, comparison: &Comparison) -> Value {
     let summary = &comparison.summary;
     let mut verdict = json!({
         "status": words::level(summary.level),
-        "kind": if summary.level == VerdictLevel::Skip { "nothing" } else { "agree" },
+        "kind": kind_of_whole(comparison),
         "op": null, "op_type": "", "op_name": "", "slot": null, "parameter": null,
         "rank": null, "step": null, "n_bad": null, "n_elements": null, "dtype": null,
         "metric": null, "box": null, "n_after": 0,
@@ -100,7 +100,10 @@ fn of_comparison(runs: &ViewedRuns, comparison: &Comparison) -> Value {
         .clone()
         .unwrap_or_else(|| words::name_of(operator));
     let parameter = found.and_then(|slot| slot.parameter.clone());
-    verdict["kind"] = kind(runs, point, found).into();
+    if names_cause(comparison) {
+        verdict["kind"] = kind(runs, point, found).into();
+        verdict["finding"] = promises::finding_of_outputs(comparison).into();
+    }
     verdict["op"] = point.operator.into();
     verdict["op_type"] = name.op_type.as_str().into();
     verdict["op_name"] = name.op_name.as_str().into();
@@ -118,6 +121,24 @@ fn of_comparison(runs: &ViewedRuns, comparison: &Comparison) -> Value {
         verdict["dtype"] = found.target.dtype.as_str().into();
     }
     verdict
+}
+
+/// The kind of a verdict that names no operator. The page shows the text of `contract` as it is,
+/// and has a sentence of its own for the others.
+fn kind_of_whole(comparison: &Comparison) -> &'static str {
+    let contract = &comparison.contract;
+    let [n_pass, n_warn, n_fail, _] = comparison.summary.slots;
+    match contract.conclusion {
+        Conclusion::Incomplete if n_pass + n_warn + n_fail == 0 => "nothing",
+        Conclusion::Pass if contract.n_inside == [0, 0] => "agree",
+        _ => "contract",
+    }
+}
+
+/// Whether the operator at which the sides diverge first is the cause of the verdict.
+fn names_cause(comparison: &Comparison) -> bool {
+    let conclusion = comparison.contract.conclusion;
+    matches!(conclusion, Conclusion::Fail | Conclusion::Warn)
 }
 
 /// The reason, in the words of the page's sentences.

@@ -20,9 +20,12 @@ pub fn lines(comparison: &Comparison) -> Vec<String> {
     let Some(first) = &steps.first else {
         return vec![format!("all {} steps agree: {all}", steps.compared.len())];
     };
-    let what = match comparison.summary.level {
-        VerdictLevel::Fail => "that fails",
-        _ => "with a warning",
+    let mut compared = steps.compared.iter();
+    let fails = compared.any(|step| step.step == first.step && step.level == VerdictLevel::Fail);
+    let what = if fails {
+        "that fails"
+    } else {
+        "with a warning"
     };
     let mut lines = vec![format!(
         "first step {what}: {} of {all}{}",

@@ -1,13 +1,16 @@
 //! Verdicts, causes and numbers in words.
 
+pub mod promises;
+
 use opscope_store::record::parallel::{Collective, CollectiveKind};
 use opscope_store::visible::visible;
 
 use super::ShownPlaces;
 use crate::compare::result::{
-    AttributeDifference, Cause, Comparison, DivergencePoint, Evidence, MetricId, NonFiniteRole,
-    OperatorName, OperatorResult, PartApart, PartingOperator, Party, ReplicaMismatch, RuleHit,
-    RuleName, Skip, SkipReason, SkipSide, SlotAgreement, SlotResult, Suspect, VerdictLevel,
+    AttributeDifference, Cause, Comparison, Conclusion, DivergencePoint, Evidence, MetricId,
+    NonFiniteRole, OperatorName, OperatorResult, PartApart, PartingOperator, Party,
+    ReplicaMismatch, RuleHit, RuleName, Skip, SkipReason, SkipSide, SlotAgreement, SlotResult,
+    Suspect, VerdictLevel,
 };
 use crate::compare::verdict::value_of;
 
@@ -16,21 +19,34 @@ const N_WORST: usize = 2;
 /// Differences beyond this may matter to any network.
 const NEXT_TO_NOTHING: f64 = 1e-7;
 
-/// The verdict in one line: level, where the sides part, why, and the two worst numbers.
+/// The verdict in one line: the conclusion, what it is about, and where the sides diverge first,
+/// with the cause and the two worst numbers.
 pub fn verdict(comparison: &Comparison) -> String {
-    let summary = &comparison.summary;
-    let level = level(summary.level).to_uppercase();
-    if summary.level == VerdictLevel::Skip {
-        return format!("{level}: nothing was compared");
+    let contract = &comparison.contract;
+    let word = contract.conclusion.word();
+    let first = first_difference(comparison);
+    if contract.is_known() {
+        let finding = promises::finding(comparison);
+        let names_cause = matches!(contract.conclusion, Conclusion::Fail | Conclusion::Warn);
+        return match first.filter(|_| names_cause) {
+            Some(first) => format!("{word}: {finding}; {first}"),
+            None if contract.conclusion == Conclusion::Fail => {
+                format!("{word}: {finding}; no operator inside differs")
+            }
+            None => format!("{word}: {finding}"),
+        };
     }
-    let Some((divergence, operator, slot)) = headline(comparison) else {
-        let [n, ..] = summary.slots;
-        return format!(
-            "{level}: all {n} compared slots agree{}{}",
-            unread(comparison),
-            alone(comparison)
-        );
-    };
+    let [n, ..] = comparison.summary.slots;
+    match (contract.conclusion, first) {
+        (Conclusion::Incomplete, _) => format!("{word}: {}", contract.missing.join("; ")),
+        (_, Some(first)) => format!("{word}: {first}"),
+        (_, None) => format!("{word}: all {n} compared slots agree{}", alone(comparison)),
+    }
+}
+
+/// Where the sides diverge first, why, and the two worst numbers.
+fn first_difference(comparison: &Comparison) -> Option<String> {
+    let (divergence, operator, slot) = headline(comparison)?;
     let name = divergence.name.as_ref();
     let name = name.map_or_else(|| of_operator(operator), in_full);
     let numbers = slot.map(worst_numbers).unwrap_or_default().join(", ");
@@ -51,26 +67,13 @@ pub fn verdict(comparison: &Comparison) -> String {
     };
     let on_rank = slot.and_then(only_part).unwrap_or_default();
     let first = format!(
-        "{level}: first at {name} {}{on_rank}: {why}{reach}{wiring}",
+        "first at {name} {}{on_rank}: {why}{reach}{wiring}",
         divergence.slot
     );
     if numbers.is_empty() {
-        first
+        Some(first)
     } else {
-        format!("{first}; {numbers}")
-    }
-}
-
-/// How many things could not be read, in words.
-fn unread(comparison: &Comparison) -> String {
-    let skips = comparison.skips.iter();
-    match skips
-        .filter(|skip| skip.reason == SkipReason::Damaged)
-        .count()
-    {
-        0 => String::new(),
-        1 => "; 1 more thing could not be read".to_owned(),
-        n => format!("; {n} more things could not be read"),
+        Some(format!("{first}; {numbers}"))
     }
 }
 
@@ -207,7 +210,7 @@ pub fn of_operator(operator: &OperatorResult) -> String {
     in_full(&name_of(operator))
 }
 
-fn in_full(name: &OperatorName) -> String {
+pub(super) fn in_full(name: &OperatorName) -> String {
     match (name.op_type.is_empty(), name.op_name.is_empty()) {
         (true, _) => format!("`{}`", name.op_name),
         (false, true) => name.op_type.to_string(),
@@ -263,7 +266,16 @@ pub fn worst_slot(operator: &OperatorResult) -> Option<&SlotResult> {
 
 /// `rel_l2 0.2 (limit 0.01)` of the rules that were broken worst.
 pub fn worst_numbers(slot: &SlotResult) -> Vec<String> {
-    let mut rules: Vec<&RuleHit> = slot.rules.iter().collect();
+    numbers(&slot.rules)
+}
+
+/// The same of rules. Of a failure the limits of failures are quoted.
+pub(super) fn numbers(rules: &[RuleHit]) -> Vec<String> {
+    let worst = rules.iter().map(|rule| rule.level).max();
+    let mut rules: Vec<&RuleHit> = rules
+        .iter()
+        .filter(|rule| Some(rule.level) == worst)
+        .collect();
     rules.sort_by(|a, b| b.level.cmp(&a.level).then(excess(b).total_cmp(&excess(a))));
     rules.into_iter().take(N_WORST).map(rule_words).collect()
 }

@@ -1,6 +1,6 @@
 //! Exit code of a comparison.
 
-use opscope_analysis::compare::result::{Comparison, Skip, SkipReason, VerdictLevel};
+use opscope_analysis::compare::result::{Comparison, Conclusion, Skip, SkipReason};
 
 use crate::exit::{FOUND, PARTIAL, UNREADABLE};
 
@@ -16,80 +16,91 @@ pub(super) enum FailOn {
     Skip,
 }
 
-/// The exit code. Damage comes before differences: the verdict is about what was left.
+/// The exit code, which follows the conclusion. Damage comes before differences: the verdict is
+/// about what was left.
 pub(super) fn code(comparison: &Comparison, fail_on: FailOn) -> u8 {
     let is_open = |skip: &&Skip| !(skip.is_allowed || skip.reason.is_expected());
     let open = || comparison.skips.iter().filter(is_open);
     let has_damage = open().any(|skip| skip.reason == SkipReason::Damaged);
-    let level = comparison.summary.level;
-    // Where nothing was compared the code is not 0, even if every skip is allowed.
-    let has_nothing = level == VerdictLevel::Skip;
-    let is_found = match fail_on {
-        FailOn::Fail => level == VerdictLevel::Fail,
-        FailOn::Warn => matches!(level, VerdictLevel::Warn | VerdictLevel::Fail),
-        FailOn::Skip => level != VerdictLevel::Pass || open().next().is_some(),
-    };
+    let conclusion = comparison.contract.conclusion;
     if has_damage {
-        if has_nothing { UNREADABLE } else { PARTIAL }
-    } else if is_found {
-        FOUND
-    } else if has_nothing || open().next().is_some() {
-        PARTIAL
-    } else {
-        0
+        let [n_pass, n_warn, n_fail, _] = comparison.summary.slots;
+        let has_nothing = n_pass + n_warn + n_fail == 0;
+        return if has_nothing { UNREADABLE } else { PARTIAL };
+    }
+    let is_found = match fail_on {
+        FailOn::Fail => false,
+        FailOn::Warn => matches!(conclusion, Conclusion::Warn | Conclusion::QuantisedWithin),
+        FailOn::Skip => conclusion != Conclusion::Pass || open().next().is_some(),
+    };
+    match conclusion {
+        _ if is_found => FOUND,
+        Conclusion::Fail | Conclusion::Quantised => FOUND,
+        Conclusion::Incomplete => PARTIAL,
+        Conclusion::Pass | Conclusion::Warn | Conclusion::QuantisedWithin => 0,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use opscope_analysis::compare::result::ComparisonSummary;
+    use opscope_analysis::compare::result::{ComparisonSummary, Contract};
 
     use super::*;
 
     #[test]
     fn damage_before_differences_before_gaps() {
-        use FailOn::{Fail, Warn};
-        let check = |level, skips: &[(SkipReason, bool)], fail_on, expected| {
+        use Conclusion::{Fail, Incomplete, Pass, Quantised, QuantisedWithin, Warn};
+        let check = |conclusion, skips: &[(SkipReason, bool)], fail_on, expected| {
             let skip = |&(reason, is_allowed): &(SkipReason, bool)| Skip {
                 reason,
                 is_allowed,
                 ..Skip::default()
             };
             let comparison = Comparison {
+                contract: Contract {
+                    conclusion,
+                    ..Contract::default()
+                },
                 summary: ComparisonSummary {
-                    level,
+                    slots: [1, 0, 0, 0],
                     ..ComparisonSummary::default()
                 },
                 skips: skips.iter().map(skip).collect(),
                 ..Comparison::default()
             };
             let found = code(&comparison, fail_on);
-            assert_eq!(found, expected, "{level:?} {skips:?} {fail_on:?}");
+            assert_eq!(found, expected, "{conclusion:?} {skips:?} {fail_on:?}");
         };
         let (damaged, missing) = ((SkipReason::Damaged, false), (SkipReason::Missing, false));
-        check(VerdictLevel::Pass, &[], Fail, 0);
-        check(VerdictLevel::Warn, &[], Fail, 0);
-        check(VerdictLevel::Warn, &[], Warn, FOUND);
-        check(VerdictLevel::Fail, &[], Fail, FOUND);
-        check(VerdictLevel::Fail, &[missing], Fail, FOUND);
-        check(VerdictLevel::Fail, &[missing, damaged], Fail, PARTIAL);
-        check(VerdictLevel::Pass, &[missing], Fail, PARTIAL);
-        check(VerdictLevel::Pass, &[missing], Warn, PARTIAL);
-        check(VerdictLevel::Pass, &[missing], FailOn::Skip, FOUND);
-        check(VerdictLevel::Pass, &[damaged], FailOn::Skip, PARTIAL);
-        check(
-            VerdictLevel::Pass,
-            &[(SkipReason::Missing, true), (SkipReason::Damaged, true)],
-            FailOn::Skip,
-            0,
-        );
-        check(VerdictLevel::Skip, &[missing], Fail, PARTIAL);
-        check(
-            VerdictLevel::Skip,
-            &[(SkipReason::Missing, true)],
-            Fail,
-            PARTIAL,
-        );
-        check(VerdictLevel::Skip, &[damaged], Fail, UNREADABLE);
+        check(Pass, &[], FailOn::Fail, 0);
+        check(Warn, &[], FailOn::Fail, 0);
+        check(Warn, &[], FailOn::Warn, FOUND);
+        check(Fail, &[], FailOn::Fail, FOUND);
+        check(Fail, &[missing], FailOn::Fail, FOUND);
+        check(Fail, &[missing, damaged], FailOn::Fail, PARTIAL);
+        // What has no partner does not matter as long as the outputs agree.
+        check(Pass, &[missing], FailOn::Fail, 0);
+        check(Pass, &[missing], FailOn::Skip, FOUND);
+        check(Incomplete, &[missing], FailOn::Fail, PARTIAL);
+        check(Incomplete, &[missing], FailOn::Warn, PARTIAL);
+        check(Incomplete, &[missing], FailOn::Skip, FOUND);
+        check(Incomplete, &[damaged], FailOn::Skip, PARTIAL);
+        let allowed = [(SkipReason::Missing, true), (SkipReason::Damaged, true)];
+        check(Pass, &allowed, FailOn::Skip, 0);
+        check(Quantised, &[], FailOn::Fail, FOUND);
+        check(QuantisedWithin, &[], FailOn::Fail, 0);
+        check(QuantisedWithin, &[], FailOn::Warn, FOUND);
+    }
+
+    #[test]
+    fn damage_that_leaves_nothing_is_unreadable() {
+        let comparison = Comparison {
+            skips: vec![Skip {
+                reason: SkipReason::Damaged,
+                ..Skip::default()
+            }],
+            ..Comparison::default()
+        };
+        assert_eq!(code(&comparison, FailOn::Skip), UNREADABLE);
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use opscope_analysis::compare::report::words::promises;
 use opscope_analysis::compare::report::{ShownPlaces, chain, steps, words};
 use opscope_analysis::compare::result::{
     Comparison, Evidence, MetricId, OperatorResult, Skip, SkipReason, VerdictLevel,
@@ -123,6 +124,9 @@ impl TerminalReport<'_> {
             let why = words::cause_words(first.cause);
             let line = format!("first warning at {name} {}: {why}", first.slot);
             self.put(&mut text, &line);
+        }
+        for note in promises::notes(self.comparison) {
+            self.put(&mut text, &format!("  {}", words::plain(&note)));
         }
         for line in steps::lines(self.comparison) {
             self.put(&mut text, &line);
