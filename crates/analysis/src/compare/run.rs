@@ -187,6 +187,24 @@ pub(super) fn run_with(
     Ok(comparison)
 }
 
+/// Matches a third dump with golden.
+///
+/// # Errors
+/// As [`Matching::align`].
+fn align_reference(
+    reference: &ComparedDump,
+    golden: &ComparedDump,
+    options: &matching::MatchingOptions,
+) -> Result<Matching, CompareError> {
+    // A mapping and a fusion file name the target's operators.
+    let options = matching::MatchingOptions {
+        mapping: None,
+        target_fusion: None,
+        ..options.clone()
+    };
+    Ok(Matching::align(reference, golden, &options)?)
+}
+
 /// [`run`] of dumps that were read before; the paths of the request are their names in the result.
 ///
 /// # Errors
@@ -212,16 +230,9 @@ pub fn run_opened(
             side: "target and golden",
         });
     }
-    // What the user says is of the target's names.
-    let of_reference = matching::MatchingOptions {
-        mapping: None,
-        target_fusion: None,
-        ..request.matching.clone()
-    };
-    let yardstick = match reference {
-        Some(reference) => Some(Matching::align(reference, golden, &of_reference)?),
-        None => None,
-    };
+    let yardstick = reference
+        .map(|reference| align_reference(reference, golden, &request.matching))
+        .transpose()?;
     let sides = MatchedDumps {
         target,
         golden,
@@ -244,10 +255,8 @@ pub fn run_opened(
     let anchors = if request.matching.no_guesses {
         Vec::new()
     } else {
-        let anchors = found.anchors().into_iter();
-        anchors
-            .filter(|anchor| is_anchor(anchor, target, golden))
-            .collect()
+        let is_usable = |anchor: &_| is_anchor(anchor, target, golden);
+        found.anchors().into_iter().filter(is_usable).collect()
     };
     let values = found.shared();
     let mut anchored = Matching::default();
