@@ -80,11 +80,12 @@ def name_of(operator: dict[str, Any]) -> str:
 
 
 def compare(opscope: Binary, target: Path, golden: Path, *args: object) -> Found:
-    return _found([opscope.path, "compare", target, golden, "--json", "-", *args])
+    """Compares what is inside, too: a fault in a dump need not show in the outputs of the model."""
+    return _found([opscope.path, "compare", target, golden, "--json", "-", "--strict", *args])
 
 
 def judge_anew(opscope: Binary, saved: Path, *args: object) -> Found:
-    return _found([opscope.path, "compare", "--from", saved, "--json", "-", *args])
+    return _found([opscope.path, "compare", "--from", saved, "--json", "-", "--strict", *args])
 
 
 def _found(command: list[object]) -> Found:

@@ -302,6 +302,6 @@ def test_reports_name_the_culprit(opscope: Binary, sound: Path, faulty: Path, tm
         assert any(CULPRIT in book.read(name).decode() for name in book.namelist() if name.endswith(".xml"))
     records = [json.loads(line) for line in paths["jsonl"].read_text().splitlines()]
     types = [record["type"] for record in records]
-    assert [name for name in types if name not in ("comparison", "passed_over")] == ["config", "summary"]
+    assert [name for name in types if name not in ("comparison", "passed_over")] == ["config", "contract", "summary"]
     (culprit,) = (record for record in records if record.get("cause") == "own")
     assert culprit["target"][0]["op_name"] == CULPRIT

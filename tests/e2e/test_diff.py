@@ -34,7 +34,8 @@ def run_diff(opscope: Binary, *args: object, cwd: Path | None = None) -> subproc
 
 
 def diff(opscope: Binary, *args: object) -> dict[str, Any]:
-    done = run_diff(opscope, *args, "--json", "-")
+    # What is inside counts as well, as in `comparing.compare`.
+    done = run_diff(opscope, *args, "--json", "-", "--strict")
     assert done.returncode in (PASSED, FAILED, PARTIAL), done.stderr
     return {"code": done.returncode, **json.loads(done.stdout)}
 
@@ -478,7 +479,8 @@ def test_text_for_people(opscope: Binary, generated: Path, tmp_path: Path) -> No
     onnx.save(faults.set_attribute(onnx.load(model), "/fc/Gemm", alpha=1.1), target)
     done = run_diff(opscope, target, model)
     lines = done.stdout.splitlines()
-    assert lines[0].startswith("FAIL: first at Gemm `/fc/Gemm`")
+    assert lines[0].startswith("FAIL: output `probs` differs: ")
+    assert "; first at Gemm `/fc/Gemm`" in lines[0]
     again = lines.index(next(line for line in lines if line.startswith("run again alone")))
     assert "the same inputs, another operator" in lines[again + 1], lines[again + 1]
     assert lines[-1].endswith("--view")

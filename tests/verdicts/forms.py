@@ -43,9 +43,11 @@ class Runner:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _compare(self, case: Case, pair: Pair, folder: Path) -> Said:
-        sides = [saved(model, folder / f"{name}.onnx") for name, model in vars(pair).items()]
+        sides = [
+            saved(model, folder / f"{name}.onnx") for name, model in (("target", pair.target), ("golden", pair.golden))
+        ]
         document = folder / "result.json"
-        report = ("--json", document)
+        report = ("--json", document, *pair.options)
         options = FORMS[case.form]
         if options is None:
             done = self._call("diff", *sides, "--no-replay", *self._engine(case), *report)

@@ -25,7 +25,7 @@ from case import Case, Outcome, Said
 from forms import Runner
 
 # Modules with cases.
-SETS = ("contract",)
+SETS = ("contract", "unusual")
 EXPECTED = Path(__file__).with_name("expected.json")
 # Every tenth case is run with the other tests.
 SAMPLE_EACH = 10

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use opscope_analysis::compare::result::SlotKey;
 use opscope_analysis::compare::result::{
-    Cause, Comparison, MetricId, OperatorName, OperatorResult, VerdictLevel,
+    Cause, Comparison, Conclusion, MetricId, OperatorName, OperatorResult, VerdictLevel,
 };
 use opscope_analysis::compare::run::{self, CompareError, ComparisonRequest};
 use opscope_analysis::compare::side::{ComparedDump, ExecutionSlot, OperatorExecution};
@@ -516,7 +516,9 @@ fn fault_of(comparison: &Comparison, operator: &OperatorResult) -> Option<Cause>
     let is_fault = |cause: &Cause| matches!(cause, Cause::Own | Cause::Outside);
     let headline = comparison.summary.headline();
     // What the outputs do not show is nobody's fault.
-    if comparison.contract.is_known() && comparison.contract.conclusion.is_good() {
+    let conclusion = comparison.contract.conclusion;
+    let accuses = !conclusion.is_good() && conclusion != Conclusion::Quantised;
+    if comparison.contract.is_known() && !accuses {
         return None;
     }
     let named = headline.filter(|first| first.operator == operator.index);

@@ -42,7 +42,9 @@ pub(in crate::compare) fn conclude(comparison: &mut Comparison, judging: &Verdic
         Conclusion::Fail | Conclusion::Quantised => VerdictLevel::Fail,
         Conclusion::Incomplete => VerdictLevel::Skip,
     };
-    if contract.is_known() && contract.conclusion.is_good() {
+    // Quantising makes every value differ, which accuses no operator.
+    let accuses = !contract.conclusion.is_good() && contract.conclusion != Conclusion::Quantised;
+    if contract.is_known() && !accuses {
         note_inside(&mut contract, comparison);
     }
     comparison.contract = contract;

@@ -224,12 +224,13 @@ impl OutputSearch<'_> {
         let names = outputs.map(|output| output.as_ref().map(|output| output.name.clone()));
         let [target_name, golden_name] = names;
         let value = ContractValue {
-            name: golden_name
-                .clone()
+            // A slot that is found by its values has no name.
+            name: (golden_name.clone().filter(|name| !name.is_empty()))
                 .or(target_name.clone())
                 .unwrap_or_default(),
             target_name: target_name.filter(|name| {
-                !name.is_empty() && golden_name.as_ref().is_some_and(|other| other != name)
+                let other = golden_name.as_deref().unwrap_or_default();
+                !(name.is_empty() || other.is_empty() || other == name)
             }),
             by,
             presence: presence([target.as_ref(), golden.as_ref()], by),

@@ -34,7 +34,7 @@ pub struct Contract {
     /// Operators without a partner that ran last on their side, where the outputs are not known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub last_alone: Vec<OperatorName>,
-    /// The first slot inside that differs although the outputs agree.
+    /// The first slot inside that differs although the outputs agree, or is quantised.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inside: Option<DivergencePoint>,
     /// Slots inside with a warning, and with a failure, although the outputs agree.

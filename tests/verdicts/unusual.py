@@ -1,0 +1,202 @@
+"""Models whose outputs are unusual: an input, a value that is read inside, empty, scalar, integers, text, only NaN."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import networks
+import numpy as np
+from case import Case, Pair, Truth
+from networks import node
+from numpy.typing import NDArray
+from onnx import ModelProto, NodeProto, TensorProto, helper
+
+SET = "unusual"
+ENGINES = ("tract", "onnxruntime")
+FORMS = ("diff", "native", "acl", "mindspore", "statistics")
+FLOAT, INT, INT32, HALF, BOOL, TEXT = (
+    TensorProto.FLOAT,
+    TensorProto.INT64,
+    TensorProto.INT32,
+    TensorProto.FLOAT16,
+    TensorProto.BOOL,
+    TensorProto.STRING,
+)
+
+random = np.random.default_rng(11)
+WEIGHT = random.standard_normal((8, 8)).astype(np.float32)
+TABLE = random.standard_normal((10, 8)).astype(np.float32)
+
+SOUND = Truth(exits=(0,))
+INCOMPLETE = Truth(exits=(4,))
+
+
+@dataclass(frozen=True)
+class Unusual:
+    """A pair, the right verdict, and where it can be run."""
+
+    kind: str
+    target: ModelProto
+    golden: ModelProto
+    truth: Truth
+    engines: tuple[str, ...] = ENGINES
+    forms: tuple[str, ...] = FORMS
+    options: tuple[str, ...] = ()
+
+
+def _fault(*outputs: str, says: str = "", culprits: tuple[str, ...] = ()) -> Truth:
+    return Truth(exits=(1,), outputs=outputs, says=says, culprits=culprits)
+
+
+def _model(
+    nodes: list[NodeProto],
+    outputs: dict[str, int],
+    inputs: dict[str, tuple[int, ...]] | None = None,
+    **weights: NDArray,
+) -> ModelProto:
+    return networks.model(nodes, inputs or {"x": (4, 8)}, outputs, {"w": WEIGHT, **weights})
+
+
+PRODUCT = [node("MatMul", "x w", "a", "mm")]
+
+
+def _pairs() -> Iterator[Unusual]:
+    both = {"y": FLOAT, "z": FLOAT}
+    yield Unusual(
+        "equal outputs exchanged",
+        _model([*PRODUCT, node("Relu", "a", "y", "r1"), node("Relu", "a", "z", "r2")], both),
+        _model([*PRODUCT, node("Relu", "a", "z", "r1"), node("Relu", "a", "y", "r2")], both),
+        SOUND,
+    )
+    inner = [*PRODUCT, node("Relu", "a", "y", "relu"), node("Exp", "y", "z", "exp")]
+    yield Unusual("output that is read inside", _model(inner, both), _model(inner, both), SOUND)
+    yield Unusual("output that is read inside is lost", _model(inner, {"z": FLOAT}), _model(inner, both), _fault("y"))
+    yield from _inputs_and_constants()
+    yield from _quantised()
+    yield from _numbers()
+    yield from _weights()
+    split = [*PRODUCT, node("Split", "a", "y z", "split", axis=1)]
+    other = [*PRODUCT, node("Split", "a", "z y", "split", axis=1)]
+    yield Unusual(
+        "split exchanged",
+        _model(other, both),
+        _model(split, both),
+        _fault("y", "z", says="exchanged", culprits=("split",)),
+    )
+
+
+def _quantised() -> Iterator[Unusual]:
+    """A model of coarse steps next to floats, which accuses nobody."""
+    nodes = [
+        node("QuantizeLinear", "x scale zero", "q", "quantise"),
+        node("DequantizeLinear", "q scale zero", "r", "dequantise"),
+        node("MatMul", "r w", "y", "mm"),
+    ]
+    coarse = _model(nodes, {"y": FLOAT}, scale=np.float32(0.05), zero=np.uint8(0))
+    fine = _model([node("MatMul", "x w", "y", "mm")], {"y": FLOAT})
+    apart = Truth(exits=(1,), outputs=("quantise", "dequantise", "mm"), says="QUANTISED: outputs .* % apart")
+    yield Unusual("quantised", coarse, fine, apart)
+    accepted = Truth(exits=(0,))
+    yield Unusual("quantised within a limit", coarse, fine, accepted, options=("--limit", "0.2"))
+
+
+def _inputs_and_constants() -> Iterator[Unusual]:
+    inputs = {"x": (4, 8), "u": (4, 8)}
+    nodes = [*PRODUCT, node("Add", "a u", "y", "add")]
+    same = _model(nodes, {"y": FLOAT, "u": FLOAT}, inputs)
+    yield Unusual("input as it is", same, same, SOUND)
+    yield Unusual("another input as it is", _model(nodes, {"y": FLOAT, "x": FLOAT}, inputs), same, _fault("u"))
+    unread = _model(PRODUCT, {"a": FLOAT, "u": FLOAT}, inputs)
+    yield Unusual("input that nothing reads", unread, unread, SOUND)
+    constant = _model(PRODUCT, {"a": FLOAT, "k": FLOAT}, k=np.ones(3, np.float32))
+    # Nothing reads it, so that no dump shows it.
+    yield Unusual("constant that nothing reads", constant, constant, INCOMPLETE)
+
+
+def _numbers() -> Iterator[Unusual]:
+    one = {"y": FLOAT}
+    total = [*PRODUCT, node("ReduceSum", "a", "y", "sum", keepdims=0)]
+    yield Unusual("scalar", _model(total, one), _model(total, one), SOUND)
+    vector = [*PRODUCT, node("ReduceSum", "a", "s", "sum", keepdims=0), node("Reshape", "s shape", "y", "reshape")]
+    yield Unusual(
+        "vector of one for a scalar",
+        _model(vector, one, shape=np.array([1], np.int64)),
+        _model(total, one),
+        _fault("y", says="shape", culprits=("reshape",)),
+    )
+    choice = [*PRODUCT, node("ArgMax", "a", "y", "choice", axis=1)]
+    narrow = [
+        *PRODUCT,
+        node("ArgMax", "a", "c", "choice", axis=1),
+        node("Cast", "c", "y", "narrow", to=INT32),
+    ]
+    yield Unusual("integers", _model(choice, {"y": INT}), _model(choice, {"y": INT}), SOUND)
+    yield Unusual("narrower integers", _model(narrow, {"y": INT32}), _model(choice, {"y": INT}), SOUND)
+    worst = [*PRODUCT, node("ArgMin", "a", "y", "choice", axis=1)]
+    yield Unusual(
+        "other integers", _model(worst, {"y": INT}), _model(choice, {"y": INT}), _fault("y", culprits=("choice",))
+    )
+    above = [*PRODUCT, node("Greater", "a zero", "y", "above")]
+    mask = _model(above, {"y": BOOL}, zero=np.float32(0))
+    yield Unusual("booleans", mask, mask, SOUND)
+    nothing = [*PRODUCT, node("Slice", "a zero zero", "y", "slice")]
+    empty = _model(nothing, one, zero=np.array([0], np.int64))
+    yield Unusual("empty", empty, empty, SOUND)
+    undefined = [*PRODUCT, node("Sqrt", "minus", "s", "sqrt"), node("Mul", "a s", "y", "mul")]
+    only_nan = _model(undefined, one, minus=np.float32(-1))
+    yield Unusual("nothing but NaN", only_nan, only_nan, INCOMPLETE)
+    half = [node("Cast", "x", "h", "to_half", to=HALF), node("MatMul", "h w", "y", "mm")]
+    full = [node("MatMul", "x w", "y", "mm")]
+    yield Unusual(
+        "output in float16",
+        networks.model(half, {"x": (4, 8)}, {"y": HALF}, {"w": WEIGHT.astype(np.float16)}),
+        _model(full, one),
+        SOUND,
+    )
+    text = [*PRODUCT, node("Cast", "a", "y", "print", to=TEXT)]
+    other = [*PRODUCT, node("Neg", "a", "n", "neg"), node("Cast", "n", "y", "print", to=TEXT)]
+    listed = {"y": TEXT, "a": FLOAT}
+    runs = {"engines": ("onnxruntime",), "forms": ("diff", "native", "acl")}
+    yield Unusual("text", _model(text, listed), _model(text, listed), SOUND, **runs)
+    yield Unusual("other text", _model(other, listed), _model(text, listed), _fault("y", culprits=("neg",)), **runs)
+    loop = helper.make_node("LSTM", ["t", "lw", "lr"], ["", "y"], name="lstm", hidden_size=3)
+    state = networks.model(
+        [loop],
+        {"t": (2, 4, 8)},
+        one,
+        {
+            "lw": random.standard_normal((1, 12, 8)).astype(np.float32),
+            "lr": random.standard_normal((1, 12, 3)).astype(np.float32),
+        },
+    )
+    yield Unusual("first output left out", state, state, SOUND)
+
+
+def _weights() -> Iterator[Unusual]:
+    nodes = [node("Gather", "table rows", "g", "embed"), node("MatMul", "g w", "y", "mm")]
+    rows = np.array([0, 1, 1], np.int64)
+
+    def embedding(change: float | None) -> ModelProto:
+        table = TABLE.copy()
+        if change is not None:
+            table[9, 3] = change
+        return _model(nodes, {"y": FLOAT}, table=table, rows=rows)
+
+    golden = embedding(None)
+    yield Unusual("weight that nothing reads", embedding(7), golden, SOUND)
+    yield Unusual(
+        "infinite weight that nothing reads",
+        embedding(np.inf),
+        golden,
+        Truth(exits=(1,), outputs=("table",), says="NaN or infinite", culprits=("embed",)),
+    )
+
+
+def cases() -> Iterator[Case]:
+    for pair in _pairs():
+        for engine in pair.engines:
+            for form in pair.forms:
+                make = partial(Pair, pair.target, pair.golden, pair.options)
+                yield Case(SET, "small", pair.kind, engine, form, pair.truth, make)
