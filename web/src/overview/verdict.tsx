@@ -103,7 +103,9 @@ export function Sentence({ page, is_link }: { page: Page; is_link: boolean }) {
   return (
     <>
       {lead}
-      {verdict.kind === "contract" ? verdict.text : filled(t.sentence[verdict.kind] ?? verdict.text, parts)}
+      {verdict.kind === "contract"
+        ? verdict.text
+        : filled(t.sentence[verdict.kind] ?? verdict.text, parts)}
     </>
   );
 }

@@ -28,7 +28,7 @@ pub(in crate::compare) fn conclude(comparison: &mut Comparison, judging: &Verdic
         slots[VerdictLevel::Fail as usize],
     ];
     let conclusion = if contract.is_known() {
-        by_outputs(&mut contract, comparison)
+        by_outputs(&mut contract, comparison, judging)
     } else {
         by_slots(&mut contract, comparison)
     };
@@ -79,14 +79,20 @@ fn is_allowed(value: &ContractValue, comparison: &Comparison, judging: &VerdictO
 }
 
 /// The verdict where the outputs are known.
-fn by_outputs(contract: &mut Contract, comparison: &Comparison) -> Conclusion {
+fn by_outputs(
+    contract: &mut Contract,
+    comparison: &Comparison,
+    judging: &VerdictOptions,
+) -> Conclusion {
     let first_bad = contract.outputs.iter().find(|value| value.state.is_bad());
     if let Some(bad) = first_bad {
         if let Some(message) = other_inputs(contract, bad.rank(), comparison) {
             contract.missing.push(message);
             return Conclusion::Incomplete;
         }
-        return if contract.is_quantised {
+        // Limits that were given for such a model tell a fault from what quantising costs.
+        let is_by_distance = judging.limit.is_some() || judging.thresholds.are_default();
+        return if contract.is_quantised && is_by_distance {
             by_distance(contract, comparison)
         } else {
             Conclusion::Fail

@@ -120,6 +120,11 @@ impl Thresholds {
         Ok(file.over_defaults())
     }
 
+    /// Whether nobody gave other limits.
+    pub fn are_default(&self) -> bool {
+        self.dtypes == defaults::dtypes() && self.op_types.is_empty() && self.names.is_empty()
+    }
+
     /// The limits for slots of a dtype of an operator, by metric.
     pub fn bounds(
         &self,
