@@ -21,7 +21,7 @@ mod region;
 mod search;
 mod values;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use self::parting::PartingPair;
 use self::search::find_equals;
@@ -54,14 +54,19 @@ struct ComparedValues {
 }
 
 /// The values of all places at which something differs, or has no partner.
-pub(super) struct Agreement(Vec<(OperatorPlace, ComparedValues)>);
+pub(super) struct Agreement {
+    places: Vec<(OperatorPlace, ComparedValues)>,
+    /// Partners whose names are certain, by the target's.
+    certain: HashMap<usize, usize>,
+}
 
 impl Agreement {
     /// Looks for all values of both sides on the other. Verdicts have to be there. Where everything
-    /// has a partner and agrees, nothing is read.
+    /// has a partner and agrees, or a partner that is certain, nothing is read.
     pub(super) fn search(
         comparison: &Comparison,
         sides: MatchedDumps<'_>,
+        certain: &[[usize; 2]],
         thresholds: &Thresholds,
         n_threads: usize,
     ) -> Agreement {
@@ -71,6 +76,8 @@ impl Agreement {
         };
         let mut partners: HashMap<OperatorPlace, OperatorPlace> = HashMap::new();
         let mut searched: BTreeSet<OperatorPlace> = BTreeSet::new();
+        let certain: HashMap<usize, usize> = certain.iter().map(|&[t, g]| (t, g)).collect();
+        let mut is_open: HashSet<OperatorPlace> = HashSet::new();
         for (pair, operator) in sides.matching.pairs.iter().zip(&comparison.operators) {
             let (Some(&target), Some(&golden)) = (pair.target.first(), pair.golden.first()) else {
                 continue;
@@ -82,12 +89,22 @@ impl Agreement {
             if operator.slots.iter().any(is_apart) {
                 searched.insert(target);
             }
-        }
-        for unmatched in &sides.matching.unmatched {
-            if unmatched.party == Party::Target {
-                searched.insert(place(sides.target, unmatched.run));
+            if !pair.target.iter().all(|run| certain.contains_key(run)) {
+                is_open.insert(target);
             }
         }
+        let target_of: HashMap<OperatorPlace, OperatorPlace> =
+            partners.iter().map(|(t, g)| (*g, *t)).collect();
+        for unmatched in &sides.matching.unmatched {
+            if unmatched.party == Party::Target {
+                let place = place(sides.target, unmatched.run);
+                searched.insert(place);
+                is_open.insert(place);
+            } else {
+                is_open.extend(target_of.get(&place(sides.golden, unmatched.run)));
+            }
+        }
+        searched.retain(|place| is_open.contains(place));
         let runs = [sides.target, sides.golden].map(|side| {
             let mut runs: HashMap<OperatorPlace, Vec<usize>> = HashMap::new();
             for run in 0..side.runs.len() {
@@ -98,15 +115,19 @@ impl Agreement {
         let places = searched.into_iter().filter_map(|target| {
             let golden = *partners.get(&target)?;
             let runs = [runs[0].get(&target)?, runs[1].get(&golden)?];
-            let values = ComparedValues::search(sides, runs, thresholds, n_threads);
+            let mut values = ComparedValues::search(sides, runs, thresholds, n_threads);
+            values.yield_to(&certain);
             Some((target, values))
         });
-        Agreement(places.collect())
+        Agreement {
+            places: places.collect(),
+            certain,
+        }
     }
 
     /// The executions that make the same values.
     pub(super) fn anchors(&self) -> Vec<ValueAnchor> {
-        let places = self.0.iter();
+        let places = self.places.iter();
         places
             .flat_map(|(_, values)| values.anchors.clone())
             .collect()
@@ -117,7 +138,7 @@ impl Agreement {
         let mut shared = SharedValues::default();
         // Values of different places have nothing in common, and may have the same numbers.
         let mut n_before = 0;
-        for (_, values) in &self.0 {
+        for (_, values) in &self.places {
             let [target, golden] = &values.sides;
             let same = target.identical(golden);
             let number = |value: ValueIndex| n_before + value.0;
@@ -149,13 +170,14 @@ impl Agreement {
     /// Verdicts have to be there, and have to be given again then.
     pub(super) fn note(&self, comparison: &mut Comparison, sides: MatchedDumps<'_>) -> bool {
         let of_place: HashMap<OperatorPlace, &ComparedValues> = self
-            .0
+            .places
             .iter()
             .map(|(place, values)| (*place, values))
             .collect();
         let mut is_any = false;
         let pairs = sides.matching.pairs.iter();
         for (pair, operator) in pairs.zip(&mut comparison.operators) {
+            operator.is_certain = pair.target.iter().all(|run| self.certain.contains_key(run));
             let run = pair
                 .target
                 .first()
@@ -166,8 +188,8 @@ impl Agreement {
             };
             is_any |= values.note_pair(sides, pair, operator);
         }
-        comparison.is_partial = self.0.iter().any(|(_, values)| values.is_partial);
-        let partings = self.0.iter();
+        comparison.is_partial = self.places.iter().any(|(_, values)| values.is_partial);
+        let partings = self.places.iter();
         comparison.partings = partings
             .flat_map(|(_, values)| values.parting_operators(sides, &comparison.operators))
             .collect();
@@ -176,6 +198,23 @@ impl Agreement {
 }
 
 impl ComparedValues {
+    /// Leaves alone what belongs together whatever its values are.
+    fn yield_to(&mut self, certain: &HashMap<usize, usize>) {
+        let goldens: HashSet<usize> = certain.values().copied().collect();
+        self.anchors.retain(|anchor| {
+            !certain.contains_key(&anchor.runs[0]) && !goldens.contains(&anchor.runs[1])
+        });
+        for pair in &mut self.parting {
+            match certain.get(&pair.target) {
+                Some(&golden) => {
+                    pair.golden = Some(golden);
+                    pair.others.clear();
+                }
+                None => pair.golden = pair.golden.filter(|golden| !goldens.contains(golden)),
+            }
+        }
+    }
+
     /// Notes the slots of a pair that differ and are no evidence of a fault.
     fn note_pair(
         &self,
@@ -187,7 +226,8 @@ impl ComparedValues {
         let is_one_type = is_one_type(sides, pair);
         // Small differences vanish on the way, so an operator that has its own name and type on the
         // other side is not excused by what becomes of them.
-        let is_certain = pair.how == MatchEvidence::Name && is_one_type && pair.missing.is_empty();
+        let is_certain = operator.is_certain
+            || pair.how == MatchEvidence::Name && is_one_type && pair.missing.is_empty();
         let is_doubtful = !is_certain && self.is_doubtful(sides, pair, operator);
         // Slots of a pair are measured in its order, those that could not be read included.
         let slots = || pair.slots.iter().enumerate();
@@ -218,6 +258,9 @@ impl ComparedValues {
                 && !result.is_unseen
                 && (self.are_outside(slot) || is_certain && self.is_from_nowhere(slot));
             is_any |= result.is_outside;
+            if operator.is_certain {
+                continue;
+            }
             result.agreement = if result.is_output() {
                 outputs.contains(&k).then_some(SlotAgreement::Downstream)
             } else {

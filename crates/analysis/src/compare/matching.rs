@@ -9,6 +9,7 @@
 //! | `board` | who has a partner, and what lies between those that have |
 //! | `mapping` | what the user says |
 //! | `fusion` | one operator that was made of several |
+//! | `identity` | names that nothing found later takes apart |
 //! | `values` | equal names of values |
 //! | `name` | equal names |
 //! | `names` | how names are compared and told |
@@ -21,6 +22,7 @@
 mod board;
 mod fusion;
 mod fuzzy;
+mod identity;
 mod mapping;
 mod name;
 mod names;
@@ -45,6 +47,7 @@ use super::side::ComparedDump;
 use crate::compare::result::Party;
 
 pub use fusion::{FusedOperator, FusionRules, FusionRulesError};
+pub(super) use identity::certain;
 pub(super) use mapping::understood;
 pub use mapping::{MappedNames, Mapping, MappingError, MappingForm, OperatorMapping};
 pub(in crate::compare) use names::joined;
@@ -68,6 +71,8 @@ pub struct MatchingOptions {
     /// Whether operators may only be matched by mapping, declared fusion and name, never by a
     /// guess.
     pub no_guesses: bool,
+    /// Executions of both sides that belong together by their names, whatever their values are.
+    pub certain: Vec<[usize; 2]>,
     /// Executions that were found to make the same values.
     pub anchors: Vec<ValueAnchor>,
     /// Which slots of both sides show the same elements.
@@ -140,6 +145,8 @@ impl Matching {
             // Before equal names: a fused operator often keeps the name of its first part, whose
             // output it makes no longer.
             fusion::declared(&mut board, scope, rules);
+            // What values say of these is what is wrong with them.
+            board.pair_certain(&options.certain, scope);
             // Before equal names: a value may have the name of another operator than the one that
             // makes it.
             values::equal(&mut board, &anchors, scope);

@@ -108,6 +108,9 @@ pub struct OperatorResult {
     /// How sure that is, from 0 to 1, where it is a guess.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub likeness: Option<f64>,
+    /// Whether its name makes the pair certain, so that nothing that differs is owed to the pairing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_certain: bool,
     /// Inputs, then outputs.
     pub slots: Vec<SlotResult>,
     /// The verdict on the operator: the worst of its outputs'; of its inputs' if no output was

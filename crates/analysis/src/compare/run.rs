@@ -251,7 +251,13 @@ pub fn run_opened(
     rejudge(&mut comparison, &request.judging);
     // Names, types and order are hints; values are evidence, and are looked for where hints fail.
     let thresholds = &request.judging.thresholds;
-    let found = Agreement::search(&comparison, sides, thresholds, request.n_threads);
+    // Tensors that were put together have names of one rank, and parts of another's.
+    let certain = if target.is_whole || golden.is_whole {
+        Vec::new()
+    } else {
+        matching::certain(&comparison, sides)
+    };
+    let found = Agreement::search(&comparison, sides, &certain, thresholds, request.n_threads);
     let anchors = if request.matching.no_guesses {
         Vec::new()
     } else {
@@ -263,6 +269,7 @@ pub fn run_opened(
     let mut sides = sides;
     if !(request.matching.no_guesses || anchors.is_empty() && values.is_empty()) {
         let options = matching::MatchingOptions {
+            certain,
             anchors,
             values,
             ..request.matching.clone()

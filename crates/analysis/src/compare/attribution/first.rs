@@ -120,7 +120,8 @@ impl FaultSearch<'_> {
                 return Some(self.at_parting(parting));
             }
             if is_told && !changed() {
-                let is_own = is_vague.contains(&operator.place()) && all_inputs_pass(operator);
+                let may_be_first = operator.is_certain || is_vague.contains(&operator.place());
+                let is_own = may_be_first && all_inputs_pass(operator);
                 let point = is_own.then(|| self.in_operator(operator, level)).flatten();
                 return point.filter(|point| matches!(point.cause, Cause::Own | Cause::Unknown));
             }

@@ -291,6 +291,20 @@ impl<'a> Board<'a> {
         self.values
     }
 
+    /// Makes partners of executions of a place whose names are certain.
+    pub(super) fn pair_certain(&mut self, certain: &[[usize; 2]], scope: &PlaceScope) {
+        if certain.is_empty() {
+            return;
+        }
+        let of_target: HashMap<usize, usize> = certain.iter().map(|&[t, g]| (t, g)).collect();
+        for &t in &scope.runs[0] {
+            let golden = of_target.get(&t).copied();
+            if let Some(g) = golden.filter(|&g| self.is_free(0, t) && self.is_free(1, g)) {
+                self.pair(t, g, MatchEvidence::Name);
+            }
+        }
+    }
+
     /// Makes partners of executions of a place that make the same values and are still alone.
     pub(super) fn pair_anchors(
         &mut self,

@@ -295,6 +295,12 @@ impl ComparedDump {
         self.described.producers.values().copied().collect()
     }
 
+    /// Whether a run is of a graph that an engine made of another one.
+    pub fn is_executed(&self, run: usize) -> bool {
+        let described = self.described.of_run(run);
+        described.is_some_and(|(file, _)| self.described.files[file].is_made)
+    }
+
     /// Whether an operator that the dump does not show makes what an input reads, as the graph
     /// beside it tells.
     pub fn is_unseen(&self, slot: SlotRef) -> bool {

@@ -1,0 +1,248 @@
+//! Pairs that their names make certain: nothing that is found later takes them apart.
+//!
+//! A name that both sides have once says which operator is which, whatever became of its values. A
+//! name that ends in a counter says so only as long as the graphs around it agree: one operator more
+//! moves all later numbers. A name that stays where a tool made one operator of several is that of
+//! something else.
+
+use std::collections::{HashMap, HashSet};
+
+use opscope_store::record::SlotSide;
+
+use super::{MatchEvidence, MatchedDumps, RunPair, SlotRef};
+use crate::compare::result::{Comparison, Evidence, OperatorResult, SlotResult, VerdictLevel};
+use crate::compare::side::{ComparedDump, OperatorExecution};
+
+/// What was paired before, and what tells whether its names are certain.
+struct NamedPairs<'a> {
+    dumps: [&'a ComparedDump; 2],
+    /// Partners that have no others, of both sides.
+    partners: [HashMap<usize, usize>; 2],
+    /// Executions next to one that has no partner, of both sides.
+    next_to_alone: [HashSet<usize>; 2],
+    /// Names by what they are without their counter, of both sides.
+    families: HashMap<&'a str, [HashSet<&'a str>; 2]>,
+    /// Whether both sides have the same names.
+    is_one_listing: bool,
+}
+
+/// The pairs of `sides` whose names are certain, the target's execution first. `comparison` has the
+/// numbers and levels of these pairs.
+pub(in crate::compare) fn certain(
+    comparison: &Comparison,
+    sides: MatchedDumps<'_>,
+) -> Vec<[usize; 2]> {
+    let names = NamedPairs::new(sides);
+    let pairs = sides.matching.pairs.iter().zip(&comparison.operators);
+    let found = pairs.filter_map(|(pair, operator)| {
+        let (&[t], &[g]) = (&pair.target[..], &pair.golden[..]) else {
+            return None;
+        };
+        let is_named = pair.how == MatchEvidence::Name && names.is_one_operator(t, g);
+        let is_certain = is_named
+            && !names.may_stand_for_several(pair, operator)
+            && names.is_confirmed(pair, operator);
+        is_certain.then_some([t, g])
+    });
+    found.collect()
+}
+
+impl<'a> NamedPairs<'a> {
+    fn new(sides: MatchedDumps<'a>) -> NamedPairs<'a> {
+        let dumps = [sides.target, sides.golden];
+        let mut partners = [HashMap::new(), HashMap::new()];
+        for pair in &sides.matching.pairs {
+            if let (&[t], &[g]) = (&pair.target[..], &pair.golden[..]) {
+                partners[0].insert(t, g);
+                partners[1].insert(g, t);
+            }
+        }
+        let mut next_to_alone = [HashSet::new(), HashSet::new()];
+        let mut alone = [HashSet::new(), HashSet::new()];
+        for one in &sides.matching.unmatched {
+            alone[one.party.index()].insert(one.run);
+        }
+        for (i, dump) in dumps.into_iter().enumerate() {
+            for run in 0..dump.runs.len() {
+                for made in makers(dump, run) {
+                    if alone[i].contains(&run) {
+                        next_to_alone[i].insert(made.run);
+                    }
+                    if alone[i].contains(&made.run) {
+                        next_to_alone[i].insert(run);
+                    }
+                }
+            }
+            // Without a graph the order of execution is all that tells.
+            for &run in alone[i]
+                .iter()
+                .filter(|&&run| makers(dump, run).next().is_none())
+            {
+                next_to_alone[i].extend([run.wrapping_sub(1), run + 1]);
+            }
+        }
+        let mut families: HashMap<&str, [HashSet<&str>; 2]> = HashMap::new();
+        for (i, dump) in dumps.into_iter().enumerate() {
+            for run in &dump.runs {
+                let family = families.entry(without_counter(&run.op_name)).or_default();
+                family[i].insert(&run.op_name);
+            }
+        }
+        NamedPairs {
+            dumps,
+            partners,
+            next_to_alone,
+            is_one_listing: families.values().all(|[target, golden]| target == golden),
+            families,
+        }
+    }
+
+    /// Whether two have one name and one type, in the very same words.
+    fn is_one_operator(&self, t: usize, g: usize) -> bool {
+        let [a, b] = [(0, t), (1, g)].map(|(i, run)| &self.dumps[i].runs[run]);
+        let is_told = !a.op_type.is_empty() && !a.is_value();
+        let is_uncertain = |i: usize, run: usize| self.dumps[i].uncertain_names.contains(&run);
+        is_told
+            && a.op_type.eq_ignore_ascii_case(&b.op_type)
+            && a.original_names == b.original_names
+            && !is_uncertain(0, t)
+            && !is_uncertain(1, g)
+    }
+
+    /// Whether one of a pair may have taken an operator next to it in, and kept its name.
+    fn may_stand_for_several(&self, pair: &RunPair, operator: &OperatorResult) -> bool {
+        let is_next = |i: usize, runs: &[usize]| {
+            let mut runs = runs.iter();
+            runs.any(|run| self.next_to_alone[i].contains(run))
+        };
+        let is_stored_otherwise = |slot: &SlotResult| slot.evidence == Evidence::Shape;
+        let is_executed = [(0, &pair.target), (1, &pair.golden)]
+            .map(|(i, runs)| runs.iter().any(|&run| self.dumps[i].is_executed(run)));
+        let has_other_form = operator.slots.iter().any(is_stored_otherwise);
+        if is_executed[0] != is_executed[1] && has_other_form {
+            return true;
+        }
+        let is_changed = !pair.missing.is_empty()
+            || has_other_form
+            || self.weights(pair, operator).any(|slot| is_apart(slot));
+        is_changed && (is_next(0, &pair.target) || is_next(1, &pair.golden))
+    }
+
+    /// Inputs that no operator makes, on either side.
+    fn weights<'p>(
+        &self,
+        pair: &'p RunPair,
+        operator: &'p OperatorResult,
+    ) -> impl Iterator<Item = &'p SlotResult> {
+        let dumps = self.dumps;
+        let slots = pair.slots.iter().zip(&operator.slots);
+        let weights = slots.filter(move |(slot, result)| {
+            let is_made = [(0, slot.target), (1, slot.golden)]
+                .map(|(i, at)| dumps[i].producer_of(at).is_some() || dumps[i].is_unseen(at));
+            !result.is_output() && is_made == [false, false]
+        });
+        weights.map(|(_, result)| result)
+    }
+
+    /// Whether nothing speaks against names that are numbers.
+    fn is_confirmed(&self, pair: &RunPair, operator: &OperatorResult) -> bool {
+        if self.is_one_listing {
+            return true;
+        }
+        let of_target = pair.target.iter().map(|&run| &self.dumps[0].runs[run]);
+        let mut numbered = of_target.filter(|run| self.is_numbered(run));
+        let Some(run) = numbered.next() else {
+            return true;
+        };
+        let mut n_alike = 0;
+        for (slot, result) in pair.slots.iter().zip(&operator.slots) {
+            if result.is_output() {
+                continue;
+            }
+            let makers = [
+                self.dumps[0].producer_of(slot.target),
+                self.dumps[1].producer_of(slot.golden),
+            ];
+            match makers {
+                [Some(a), Some(b)] if self.partners[0].get(&a.run) == Some(&b.run) => n_alike += 1,
+                [Some(a), Some(b)] => {
+                    let is_paired = self.partners[0].contains_key(&a.run)
+                        || self.partners[1].contains_key(&b.run);
+                    if is_paired {
+                        return false;
+                    }
+                }
+                // A weight that agrees tells no more than that it may be the one.
+                [None, None] if is_apart(result) => return false,
+                _ => {}
+            }
+        }
+        let family = &self.families[without_counter(&run.op_name)];
+        n_alike > 0 && family[0].len() == family[1].len() || self.reads_one_parameter(pair)
+    }
+
+    /// Whether both read a parameter of one name.
+    fn reads_one_parameter(&self, pair: &RunPair) -> bool {
+        let mut slots = pair.slots.iter();
+        slots.any(|slot| {
+            let name = self.dumps[0].parameter_of(slot.target);
+            name.is_some() && name == self.dumps[1].parameter_of(slot.golden)
+        })
+    }
+
+    /// Whether a name ends in a counter, or is what others count on from.
+    fn is_numbered(&self, run: &OperatorExecution) -> bool {
+        let base = without_counter(&run.op_name);
+        let has_others = self
+            .families
+            .get(base)
+            .is_some_and(|family| family.iter().any(|names| names.len() > 1));
+        base.len() < run.op_name.len() || has_others
+    }
+}
+
+/// What makes the inputs of an execution.
+fn makers(dump: &ComparedDump, run: usize) -> impl Iterator<Item = SlotRef> {
+    let slots = dump.runs[run].slots.iter().enumerate();
+    let inputs = slots.filter(|(_, slot)| slot.side == SlotSide::Input);
+    inputs.filter_map(move |(slot, _)| dump.producer_of(SlotRef { run, slot }))
+}
+
+fn is_apart(slot: &SlotResult) -> bool {
+    matches!(slot.level, VerdictLevel::Warn | VerdictLevel::Fail)
+}
+
+/// A name without the number at its end, as in `Conv_12`, `MatMul-op3` and `node_add_7`.
+fn without_counter(op_name: &str) -> &str {
+    let bare = op_name.trim_end_matches(|c: char| c.is_ascii_digit());
+    if bare.len() == op_name.len() {
+        return op_name;
+    }
+    // MindSpore counts in `-op3`.
+    let bare = bare
+        .strip_suffix("op")
+        .filter(|rest| rest.ends_with('-'))
+        .unwrap_or(bare);
+    bare.strip_suffix(['_', '-']).unwrap_or(op_name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_told_from_names() {
+        for (name, bare) in [
+            ("Conv_12", "Conv"),
+            ("/layers.0/Add_1", "/layers.0/Add"),
+            ("Default/MatMul-op3", "Default/MatMul"),
+            ("conv1", "conv1"),
+            ("layers.0", "layers.0"),
+            ("add", "add"),
+            ("7", "7"),
+            ("", ""),
+        ] {
+            assert_eq!(without_counter(name), bare, "{name}");
+        }
+    }
+}
