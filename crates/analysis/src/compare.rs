@@ -24,6 +24,7 @@ mod contract;
 mod coverage;
 mod differing;
 pub mod document;
+mod edges;
 mod evidence;
 mod flow;
 mod locate;

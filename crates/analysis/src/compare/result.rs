@@ -132,6 +132,10 @@ pub struct OperatorResult {
     /// them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attributes: Vec<AttributeDifference>,
+    /// Operators that read its outputs, where both sides differ somewhere and a graph beside the
+    /// target tells: the output's place in `slots`, and the reader's index.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub readers: Vec<[usize; 2]>,
     /// Error of the inputs, of the outputs, and what the operator added.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<OwnError>,
@@ -422,6 +426,9 @@ pub struct RewiredInput {
     pub slot: SlotKey,
     /// The operator that shows the value on the golden side.
     pub golden: OperatorName,
+    /// The operator whose value is read there in its place, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead: Option<OperatorName>,
 }
 
 /// Where two runs part.

@@ -11,6 +11,7 @@ use super::agreement::Agreement;
 use super::attribution::attribute_along;
 use super::contract::{self, ContractOptions};
 use super::coverage;
+use super::edges;
 use super::flow::ValueFlow;
 use super::locate::locate;
 use super::matching::{self, Mapping, MappingError, MatchedDumps, Matching, ValueAnchor};
@@ -283,9 +284,9 @@ pub fn run_opened(
         coverage::count(&mut comparison, sides, &request.selection);
         rejudge(&mut comparison, &request.judging);
     }
-    if found.note(&mut comparison, sides) {
-        rejudge(&mut comparison, &request.judging);
-    }
+    found.note(&mut comparison, sides);
+    edges::note(&mut comparison, sides);
+    rejudge(&mut comparison, &request.judging);
     name_origins(&mut comparison, sides);
     let contract_options = ContractOptions {
         measure: options,

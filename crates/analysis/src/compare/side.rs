@@ -129,7 +129,8 @@ impl OperatorExecution {
         // Where a node is known, its type is too.
         let names_value = self.op_type.is_empty();
         let is_output = slot.side == record::SlotSide::Output;
-        kind.is_some_and(FileKind::holds_values) && names_value && is_output
+        let may_be = |kind: FileKind| kind.holds_values() || kind.is_archive();
+        kind.is_some_and(may_be) && names_value && is_output
     }
 }
 

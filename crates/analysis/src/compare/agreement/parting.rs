@@ -539,6 +539,7 @@ impl ComparedValues {
             is_other.then(|| RewiredInput {
                 slot: described.key(),
                 golden: name_of(sides, of_golden.first_slot(equal)),
+                instead: None,
             })
         });
         rewired.collect()

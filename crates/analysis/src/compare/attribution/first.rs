@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::kinds::is_in_place;
 use super::suspects::{SuspectReach, SuspectSearch, suspect_of};
-use super::{cause_of, is_apart};
+use super::{absorbed, cause_of, distance, is_apart};
 use crate::compare::flow::{ResultSlot, ResultSource, ValueFlow};
 use crate::compare::result::{
-    Cause, Comparison, DivergencePoint, OperatorPlace, OperatorResult, PartingOperator, RuleName,
-    SkipReason, SlotResult, Suspect, VerdictLevel,
+    Cause, Comparison, DivergencePoint, Evidence, OperatorPlace, OperatorResult, PairingEvidence,
+    PartingOperator, RuleName, SkipReason, SlotResult, Suspect, VerdictLevel,
 };
 
 /// The first divergences and failures of a comparison.
@@ -26,6 +26,7 @@ pub(super) fn find_first(comparison: &Comparison, flow: &ValueFlow) -> FirstFaul
     let search = FaultSearch {
         comparison,
         flow,
+        is_absorbed: absorbed::find(comparison, flow),
         suspects: SuspectSearch::new(comparison),
     };
     let mut ranks: BTreeMap<Option<u32>, Vec<usize>> = BTreeMap::new();
@@ -47,6 +48,20 @@ pub(super) fn find_first(comparison: &Comparison, flow: &ValueFlow) -> FirstFaul
         by_rank,
         order,
     }
+}
+
+/// Whether a pair rests on type and order, and what differs are extents, whole numbers or booleans:
+/// other graphs compute these in other ways.
+fn is_doubtful(operator: &OperatorResult) -> bool {
+    let is_guessed = !operator.is_certain && operator.how != PairingEvidence::Mapping;
+    let tells_little =
+        |slot: &SlotResult| slot.evidence == Evidence::Shape || !distance::is_float(slot);
+    let mut outputs = operator
+        .slots
+        .iter()
+        .filter(|slot| slot.is_output() && is_apart(slot));
+    let has_any = outputs.clone().next().is_some();
+    is_guessed && has_any && outputs.all(tells_little)
 }
 
 /// Whether an operator has inputs, and all of them were compared and agree.
@@ -73,6 +88,8 @@ fn order_of(operators: &[OperatorResult]) -> Vec<usize> {
 struct FaultSearch<'a> {
     comparison: &'a Comparison,
     flow: &'a ValueFlow,
+    /// Of each operator, whether nothing that differs behind it comes from what differs there.
+    is_absorbed: Vec<bool>,
     suspects: SuspectSearch<'a>,
 }
 
@@ -80,6 +97,21 @@ impl FaultSearch<'_> {
     /// The first of some operators that reaches a level. Where values tell at which operators both
     /// sides part, no other is named, unless something that it reads is changed from outside.
     fn first(&self, level: VerdictLevel, order: &[usize]) -> Option<DivergencePoint> {
+        let leading = order.iter().copied();
+        let leading = leading.filter(|&i| !self.is_absorbed[i]);
+        let leading: Vec<usize> = leading.collect();
+        let operators = &self.comparison.operators;
+        let sure = leading.iter().copied();
+        let sure: Vec<usize> = sure.filter(|&i| !is_doubtful(&operators[i])).collect();
+        let accuses = |point: &DivergencePoint| matches!(point.cause, Cause::Own | Cause::Outside);
+        // A difference that comes to nothing is told only where there is no other.
+        self.first_of(level, &sure)
+            .filter(accuses)
+            .or_else(|| self.first_of(level, &leading))
+            .or_else(|| self.first_of(level, order))
+    }
+
+    fn first_of(&self, level: VerdictLevel, order: &[usize]) -> Option<DivergencePoint> {
         let operators = &self.comparison.operators;
         let reaches = |slot: &SlotResult| is_apart(slot) && slot.level >= level;
         // Small differences part where they have grown too large, which is no fault of a place, and

@@ -115,7 +115,10 @@ fn others(parting: &PartingOperator) -> String {
 fn rewired(parting: &PartingOperator) -> String {
     let inputs = parting.rewired.iter().map(|input| {
         let of = plain(&input.golden.op_name);
-        format!("; {} is the golden side's `{of}`", input.slot)
+        let instead = input.instead.as_ref().map(|name| plain(&name.op_name));
+        let instead = instead.map(|name| format!(", which reads `{name}` there"));
+        let instead = instead.unwrap_or_default();
+        format!("; {} is the golden side's `{of}`{instead}", input.slot)
     });
     inputs.collect()
 }
