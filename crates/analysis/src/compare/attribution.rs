@@ -5,7 +5,7 @@
 //! accused of what may have come from something that was not compared. `docs/compare.md` has the
 //! rules.
 
-mod absorbed;
+pub(super) mod absorbed;
 mod cause;
 pub(super) mod distance;
 mod first;

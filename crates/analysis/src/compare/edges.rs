@@ -3,19 +3,22 @@
 //! Values say what agrees, edges say where it comes from: an input that differs although what it
 //! reads agrees with its own partner reads something else than the golden side's operator does.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use opscope_store::record::SlotSide;
 
+use super::attribution::absorbed;
 use super::matching::{MatchedDumps, RunPair, SlotRef};
 use super::result::{
-    Cause, Comparison, OperatorName, OperatorResult, PartingOperator, RewiredInput, SlotResult,
-    VerdictLevel,
+    Cause, Comparison, OperatorName, OperatorResult, PartingOperator, RewiredInput, SlotKey,
+    SlotResult, VerdictLevel, WiringChange,
 };
 use super::side::ComparedDump;
 
 /// Most operators without a partner that are passed on the way to the next that has one.
 const N_PASSED_MAX: usize = 64;
+/// Most operators between values that agree and one that does not.
+const N_MEMBERS_MAX: usize = 16;
 
 /// Both sides with the place of each execution in the list of results.
 struct Edges<'a> {
@@ -34,7 +37,8 @@ pub(super) fn note(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
     let edges = Edges::new(sides);
     edges.note_readers(comparison);
     edges.note_outside(comparison);
-    edges.note_rewired(comparison);
+    edges.note_partings(comparison);
+    edges.leave_absorbed(comparison);
 }
 
 impl<'a> Edges<'a> {
@@ -55,13 +59,7 @@ impl<'a> Edges<'a> {
     /// Operators of the list that read each output of the target's, also through operators that
     /// have no partner.
     fn note_readers(&self, comparison: &mut Comparison) {
-        let [dump, _] = self.dumps;
-        let mut readers: HashMap<SlotRef, Vec<usize>> = HashMap::new();
-        for run in 0..dump.runs.len() {
-            for made in inputs(dump, run).filter_map(|slot| dump.producer_of(slot)) {
-                readers.entry(made).or_default().push(run);
-            }
-        }
+        let readers = self.readers();
         for (index, operator) in comparison.operators.iter_mut().enumerate() {
             let slots = self.pairs[index].slots.iter().enumerate();
             let mut found = BTreeSet::new();
@@ -75,6 +73,18 @@ impl<'a> Edges<'a> {
             }
             operator.readers = found.into_iter().collect();
         }
+    }
+
+    /// Executions of the target that read each of its outputs.
+    fn readers(&self) -> HashMap<SlotRef, Vec<usize>> {
+        let [dump, _] = self.dumps;
+        let mut readers: HashMap<SlotRef, Vec<usize>> = HashMap::new();
+        for run in 0..dump.runs.len() {
+            for made in inputs(dump, run).filter_map(|slot| dump.producer_of(slot)) {
+                readers.entry(made).or_default().push(run);
+            }
+        }
+        readers
     }
 
     fn readers_of(&self, made: SlotRef, readers: &HashMap<SlotRef, Vec<usize>>) -> BTreeSet<usize> {
@@ -94,6 +104,35 @@ impl<'a> Edges<'a> {
         found
     }
 
+    /// Leaves out what is told of operators of the target without a partner, where all that reads
+    /// them agrees.
+    fn leave_absorbed(&self, comparison: &mut Comparison) {
+        let named: HashSet<&OperatorName> = comparison
+            .partings
+            .iter()
+            .map(|parting| &parting.name)
+            .collect();
+        let mut of_name: HashMap<OperatorName, usize> = HashMap::new();
+        for (run, execution) in self.dumps[0].runs.iter().enumerate() {
+            let name = OperatorName::for_execution(execution);
+            if named.contains(&name) && !self.operators[0].contains_key(&run) {
+                of_name.insert(name, run);
+            }
+        }
+        let readers = self.readers();
+        let leads_on = absorbed::leads_on(&comparison.operators);
+        comparison.partings.retain(|parting| {
+            let Some(&run) = of_name.get(&parting.name) else {
+                return true;
+            };
+            let slots = self.dumps[0].runs[run].slots.iter().enumerate();
+            let outputs = slots.filter(|(_, slot)| slot.side == SlotSide::Output);
+            let next = outputs.map(|(slot, _)| self.readers_of(SlotRef { run, slot }, &readers));
+            let next: BTreeSet<usize> = next.flatten().collect();
+            next.is_empty() || next.into_iter().any(|next| leads_on[next])
+        });
+    }
+
     /// Inputs that no operator of either graph makes.
     fn note_outside(&self, comparison: &mut Comparison) {
         for (pair, operator) in self.pairs.iter().zip(&mut comparison.operators) {
@@ -101,13 +140,39 @@ impl<'a> Edges<'a> {
                 continue;
             }
             for (slot, result) in pair.slots.iter().zip(&mut operator.slots) {
-                let is_made = [(0, slot.target), (1, slot.golden)].map(|(i, at)| {
+                if result.is_output() || !is_apart(result) {
+                    continue;
+                }
+                let slots = [(0, slot.target), (1, slot.golden)];
+                let is_made = slots.map(|(i, at)| {
                     self.dumps[i].producer_of(at).is_some() || self.dumps[i].is_unseen(at)
                 });
-                result.is_outside |=
-                    is_apart(result) && !result.is_output() && is_made == [false, false];
+                result.is_outside |= is_made == [false, false]
+                    || slots.into_iter().all(|(i, at)| self.is_of_constants(i, at));
             }
         }
+    }
+
+    /// Whether an input is a constant, or made of constants by operators that have no partner, as
+    /// quantised weights are.
+    fn is_of_constants(&self, side: usize, slot: SlotRef) -> bool {
+        let dump = self.dumps[side];
+        let mut open = vec![slot];
+        let mut n_passed = 0;
+        while let Some(slot) = open.pop() {
+            let Some(made) = dump.producer_of(slot) else {
+                if dump.is_constant(slot) {
+                    continue;
+                }
+                return false;
+            };
+            n_passed += 1;
+            if n_passed > N_MEMBERS_MAX || self.operators[side].contains_key(&made.run) {
+                return false;
+            }
+            open.extend(inputs(dump, made.run));
+        }
+        true
     }
 
     fn is_described(&self, pair: &RunPair) -> bool {
@@ -117,28 +182,21 @@ impl<'a> Edges<'a> {
         runs.all(|(i, run)| self.dumps[i].description_of(run).is_some())
     }
 
-    fn note_rewired(&self, comparison: &mut Comparison) {
+    /// What the inputs of certain pairs tell, in place of what values told of the same operators.
+    fn note_partings(&self, comparison: &mut Comparison) {
+        let operators = &comparison.operators;
         let mut found = Vec::new();
-        for operator in comparison.operators.iter().filter(|one| one.is_certain) {
-            let pair = &self.pairs[operator.index];
-            let slots = pair.slots.iter().zip(&operator.slots);
-            let rewired = slots.filter(|(_, result)| !result.is_output() && is_apart(result));
-            let rewired: Vec<RewiredInput> = rewired
-                .filter_map(|(slot, result)| {
-                    self.rewired([slot.target, slot.golden], result, &comparison.operators)
+        for operator in operators.iter().filter(|one| one.is_certain) {
+            let parting = self.rewired_operator(operator, operators);
+            let parting = parting.or_else(|| self.region_before(operator, operators));
+            // Values may tell which of several operators it is.
+            let is_told = |parting: &PartingOperator| {
+                comparison.partings.iter().any(|known| {
+                    let is_here = known.operator == operator.index;
+                    is_here && known.others.is_empty() && parting.has(&known.name)
                 })
-                .collect();
-            let Some(first) = rewired.first() else {
-                continue;
             };
-            found.push(PartingOperator {
-                operator: operator.index,
-                name: operator.target.last().cloned().unwrap_or_default(),
-                slot: first.slot,
-                cause: Cause::Own,
-                rewired,
-                ..PartingOperator::default()
-            });
+            found.extend(parting.filter(|parting| !is_told(parting)));
         }
         for one in found {
             comparison
@@ -146,7 +204,114 @@ impl<'a> Edges<'a> {
                 .retain(|known| known.operator != one.operator);
             comparison.partings.push(one);
         }
+        // What an operator got is not its own.
+        let operators = &comparison.operators;
+        comparison.partings.retain(|parting| {
+            let operator = &operators[parting.operator];
+            let is_listed = operator.target.contains(&parting.name);
+            let mut inputs = operator.slots.iter().filter(|slot| !slot.is_output());
+            let is_given = inputs.any(|slot| is_apart(slot) && !slot.is_outside);
+            let is_own = parting.cause == Cause::Own && parting.rewired.is_empty();
+            !(operator.is_certain && is_listed && is_own && is_given)
+        });
         comparison.partings.sort_by_key(|one| one.operator);
+    }
+
+    fn rewired_operator(
+        &self,
+        operator: &OperatorResult,
+        operators: &[OperatorResult],
+    ) -> Option<PartingOperator> {
+        let rewired: Vec<RewiredInput> = self
+            .inputs_apart(operator)
+            .filter_map(|(slots, result)| self.rewired(slots, result, operators))
+            .collect();
+        Some(PartingOperator {
+            operator: operator.index,
+            name: operator.target.last().cloned().unwrap_or_default(),
+            slot: rewired.first()?.slot,
+            cause: Cause::Own,
+            rewired,
+            ..PartingOperator::default()
+        })
+    }
+
+    /// Inputs of an operator that differ, by their places on both sides.
+    fn inputs_apart<'r>(
+        &'r self,
+        operator: &'r OperatorResult,
+    ) -> impl Iterator<Item = ([SlotRef; 2], &'r SlotResult)> {
+        let slots = self.pairs[operator.index].slots.iter().zip(&operator.slots);
+        let slots = slots.filter(|(_, result)| !result.is_output() && is_apart(result));
+        slots.map(|(slot, result)| ([slot.target, slot.golden], result))
+    }
+
+    /// Operators without a partner between values that agree and an input that differs. One side
+    /// may have none of them.
+    fn region_before(
+        &self,
+        operator: &OperatorResult,
+        operators: &[OperatorResult],
+    ) -> Option<PartingOperator> {
+        let members = self.inputs_apart(operator).find_map(|(slots, _)| {
+            let members = [0, 1].map(|side| self.members_before(side, slots[side], operators));
+            let [Some(target), Some(golden)] = members else {
+                return None;
+            };
+            let is_empty = target.is_empty() && golden.is_empty();
+            (!is_empty).then_some([target, golden])
+        })?;
+        let names = [0, 1].map(|side| {
+            let runs = members[side].iter().map(|&run| &self.dumps[side].runs[run]);
+            runs.map(OperatorName::for_execution).collect::<Vec<_>>()
+        });
+        let (side, change) = match members.each_ref().map(Vec::is_empty) {
+            [false, true] => (0, Some(WiringChange::Inserted)),
+            [true, _] => (1, Some(WiringChange::Missing)),
+            [false, false] => (0, None),
+        };
+        let mut own = names[side].iter().cloned();
+        Some(PartingOperator {
+            operator: operator.index,
+            name: own.next()?,
+            slot: SlotKey {
+                side: SlotSide::Output,
+                index: 0,
+            },
+            cause: Cause::Own,
+            others: own.collect(),
+            change,
+            ..PartingOperator::default()
+        })
+    }
+
+    /// The operators without a partner that lead to an input from values that agree, the last one
+    /// first. Nothing if one of these values differs, or if nothing is known of it.
+    fn members_before(
+        &self,
+        side: usize,
+        slot: SlotRef,
+        operators: &[OperatorResult],
+    ) -> Option<Vec<usize>> {
+        let mut members: Vec<usize> = Vec::new();
+        let mut open: VecDeque<SlotRef> = VecDeque::from([self.dumps[side].producer_of(slot)?]);
+        while let Some(made) = open.pop_front() {
+            if let Some(&maker) = self.operators[side].get(&made.run) {
+                let mut slots = self.pairs[maker].slots.iter();
+                let at = slots.position(|slot| [slot.target, slot.golden][side] == made)?;
+                if operators[maker].slots[at].level != VerdictLevel::Pass {
+                    return None;
+                }
+            } else if !members.contains(&made.run) {
+                if members.len() == N_MEMBERS_MAX {
+                    return None;
+                }
+                members.push(made.run);
+                let dump = self.dumps[side];
+                open.extend(inputs(dump, made.run).filter_map(|slot| dump.producer_of(slot)));
+            }
+        }
+        Some(members)
     }
 
     /// An input that differs, where what the target reads agrees with its own partner and is not
@@ -170,6 +335,13 @@ impl<'a> Edges<'a> {
             golden: name(own.run),
             instead: Some(name(read.run)),
         })
+    }
+}
+
+impl PartingOperator {
+    /// Whether an operator is one of those of which it tells.
+    fn has(&self, name: &OperatorName) -> bool {
+        self.name == *name || self.others.contains(name)
     }
 }
 

@@ -413,10 +413,23 @@ pub struct PartingOperator {
     /// of the golden side, and nothing tells which of them it is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<OperatorName>,
+    /// Whether one side alone has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<WiringChange>,
     /// Inputs that the golden side's operator does not read, with the operator that shows them
     /// there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rewired: Vec<RewiredInput>,
+}
+
+/// An operator that one side alone has, between values that agree and one that does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WiringChange {
+    /// The target has it, and the golden side does not.
+    Inserted,
+    /// The golden side has it, and the target does not.
+    Missing,
 }
 
 /// An input whose value the golden side has at another place of its graph.

@@ -386,6 +386,7 @@ impl ComparedValues {
                     .filter(|_| outside.is_none())
                     .map(|run| OperatorName::for_execution(&sides.target.runs[*run]))
                     .collect(),
+                change: None,
                 rewired: runs
                     .map(|runs| self.rewired(sides, runs))
                     .unwrap_or_default(),

@@ -11,54 +11,67 @@ use crate::compare::result::{Comparison, OperatorResult, SlotResult, VerdictLeve
 /// Of each operator, whether something differs there and all that is known to read it agrees.
 pub(super) fn find(comparison: &Comparison, flow: &ValueFlow) -> Vec<bool> {
     let operators = &comparison.operators;
-    // Readers of each operator's outputs: the output, and the reader.
-    let mut readers: Vec<Vec<(usize, usize)>> = vec![Vec::new(); operators.len()];
     let is_told = operators
         .iter()
         .any(|operator| !operator.readers.is_empty());
-    for (of, operator) in readers.iter_mut().zip(operators) {
-        of.extend(
-            operator
-                .readers
-                .iter()
-                .map(|&[slot, reader]| (slot, reader)),
-        );
-    }
-    // Without a graph, equal numbers tell.
-    for (reader, operator) in operators.iter().enumerate().filter(|_| !is_told) {
+    let leads_on = if is_told {
+        leads_on(operators)
+    } else {
+        along(operators, &readers_by_numbers(operators, flow))
+    };
+    let all = operators.iter().zip(leads_on);
+    all.map(|(operator, leads_on)| !leads_on && operator.slots.iter().any(is_apart))
+        .collect()
+}
+
+/// Of each operator, whether a difference that it makes leads to another one, as far as a graph
+/// tells.
+pub(in crate::compare) fn leads_on(operators: &[OperatorResult]) -> Vec<bool> {
+    let readers: Vec<Readers> = operators
+        .iter()
+        .map(|operator| operator.readers.clone())
+        .collect();
+    along(operators, &readers)
+}
+
+/// Readers of an operator's outputs: the place of the output, and the reader.
+type Readers = Vec<[usize; 2]>;
+
+/// Readers as equal numbers tell them, without a graph.
+fn readers_by_numbers(operators: &[OperatorResult], flow: &ValueFlow) -> Vec<Readers> {
+    let mut readers: Vec<Readers> = vec![Vec::new(); operators.len()];
+    for (reader, operator) in operators.iter().enumerate() {
         for slot in 0..operator.slots.len() {
             let source = flow.source(reader, slot);
             for made in [source.target, source.golden].into_iter().flatten() {
                 let is_output = operators[made.operator].slots[made.slot].is_output();
                 if is_output && made.operator != reader {
-                    readers[made.operator].push((made.slot, reader));
+                    readers[made.operator].push([made.slot, reader]);
                 }
             }
         }
     }
-    // Of each operator, whether a difference that it makes leads on; those behind it come first.
+    readers
+}
+
+fn along(operators: &[OperatorResult], readers: &[Readers]) -> Vec<bool> {
     let mut leads_on = vec![true; operators.len()];
+    // What is read by an operator that ran before, as in a loop, is looked at no further.
     for (i, operator) in operators.iter().enumerate().rev() {
         let is_open = |(slot, result): (usize, &SlotResult)| {
             let mut known = readers[i]
                 .iter()
-                .filter(|(made, _)| *made == slot)
+                .filter(|[made, _]| *made == slot)
                 .peekable();
             may_differ(result)
                 && (known.peek().is_none()
-                    || known.any(|&(_, reader)| reader <= i || leads_on[reader]))
+                    || known.any(|&[_, reader]| reader <= i || leads_on[reader]))
         };
         let mut outputs = operator.slots.iter().enumerate();
-        leads_on[i] = if has_outputs(operator) {
-            outputs.any(|(slot, result)| result.is_output() && is_open((slot, result)))
-        } else {
-            true
-        };
+        leads_on[i] = !has_outputs(operator)
+            || outputs.any(|(slot, result)| result.is_output() && is_open((slot, result)));
     }
-    let is_different = |operator: &OperatorResult| operator.slots.iter().any(is_apart);
-    let all = operators.iter().zip(leads_on);
-    all.map(|(operator, leads_on)| !leads_on && is_different(operator))
-        .collect()
+    leads_on
 }
 
 fn has_outputs(operator: &OperatorResult) -> bool {

@@ -8,7 +8,7 @@ use super::{absorbed, cause_of, distance, is_apart};
 use crate::compare::flow::{ResultSlot, ResultSource, ValueFlow};
 use crate::compare::result::{
     Cause, Comparison, DivergencePoint, Evidence, OperatorPlace, OperatorResult, PairingEvidence,
-    PartingOperator, RuleName, SkipReason, SlotResult, Suspect, VerdictLevel,
+    PartingOperator, RuleName, SkipReason, SlotAgreement, SlotResult, Suspect, VerdictLevel,
 };
 
 /// The first divergences and failures of a comparison.
@@ -61,7 +61,11 @@ fn is_doubtful(operator: &OperatorResult) -> bool {
         .iter()
         .filter(|slot| slot.is_output() && is_apart(slot));
     let has_any = outputs.clone().next().is_some();
-    is_guessed && has_any && outputs.all(tells_little)
+    let mut inputs = operator.slots.iter().filter(|slot| !slot.is_output());
+    // A weight that the golden side reads elsewhere is that of another operator.
+    let is_misplaced =
+        inputs.any(|slot| matches!(slot.agreement, Some(SlotAgreement::Elsewhere(_))));
+    is_guessed && (is_misplaced || has_any && outputs.all(tells_little))
 }
 
 /// Whether an operator has inputs, and all of them were compared and agree.
@@ -147,7 +151,12 @@ impl FaultSearch<'_> {
                 let is_listed = operator.target.last() == Some(&parting.name);
                 !changed() || parting.cause == Cause::Outside && !is_listed
             };
-            let parting = partings.get(i).filter(is_first);
+            // An operator that passes is no place where anything goes wrong.
+            let is_apart_there = |parting: &&&PartingOperator| {
+                let is_listed = operator.target.last() == Some(&parting.name);
+                !is_listed || operator.slots.iter().any(is_apart)
+            };
+            let parting = partings.get(i).filter(is_first).filter(is_apart_there);
             if let Some(parting) = parting {
                 return Some(self.at_parting(parting));
             }

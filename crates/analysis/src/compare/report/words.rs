@@ -10,7 +10,7 @@ use crate::compare::result::{
     AttributeDifference, Cause, Comparison, Conclusion, DivergencePoint, Evidence, MetricId,
     NonFiniteRole, OperatorName, OperatorResult, PartApart, PartingOperator, Party,
     ReplicaMismatch, RuleHit, RuleName, Skip, SkipReason, SkipSide, SlotAgreement, SlotResult,
-    Suspect, VerdictLevel,
+    Suspect, VerdictLevel, WiringChange,
 };
 use crate::compare::verdict::value_of;
 
@@ -50,12 +50,12 @@ fn first_difference(comparison: &Comparison) -> Option<String> {
     let name = divergence.name.as_ref();
     let name = name.map_or_else(|| of_operator(operator), in_full);
     let numbers = slot.map(worst_numbers).unwrap_or_default().join(", ");
-    let why = cause_words(divergence.cause);
-    let parting = comparison.partings.iter();
-    let wiring = match parting
-        .clone()
-        .find(|at| at.operator == divergence.operator)
-    {
+    let mut partings = comparison.partings.iter();
+    let parting = partings.find(|at| at.operator == divergence.operator);
+    let why = parting
+        .and_then(parting_words)
+        .unwrap_or_else(|| cause_words(divergence.cause));
+    let wiring = match parting {
         Some(parting) => others(parting) + &rewired(parting),
         None => wiring(operator),
     };
@@ -94,6 +94,19 @@ fn alone(comparison: &Comparison) -> String {
     format!("; {n} {operators} compared with nothing, as a dump shows only some")
 }
 
+/// Why the sides part at an operator, where graphs tell, in words.
+fn parting_words(parting: &PartingOperator) -> Option<&'static str> {
+    match parting.change {
+        Some(WiringChange::Inserted) => {
+            Some("the golden side has no such operator between values that agree and this one")
+        }
+        Some(WiringChange::Missing) => {
+            Some("the target has no such operator between values that agree and what differs")
+        }
+        None => (!parting.rewired.is_empty()).then_some("it reads another value"),
+    }
+}
+
 /// The operators of which one may be at fault in place of the one that is named, in words.
 fn others(parting: &PartingOperator) -> String {
     let names = parting.others.iter();
@@ -105,10 +118,11 @@ fn others(parting: &PartingOperator) -> String {
     }
     let n = names.len();
     let which = if n == 1 { "this one" } else { "one of these" };
-    format!(
-        "; or {which}, in one operator on the golden side: {}",
-        names.join(", ")
-    )
+    let inside = match parting.change {
+        None => ", in one operator on the golden side",
+        Some(_) => "",
+    };
+    format!("; or {which}{inside}: {}", names.join(", "))
 }
 
 /// The inputs that an operator reads in place of others, in words.

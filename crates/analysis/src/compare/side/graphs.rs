@@ -304,19 +304,34 @@ impl ComparedDump {
     /// Whether an operator that the dump does not show makes what an input reads, as the graph
     /// beside it tells.
     pub fn is_unseen(&self, slot: SlotRef) -> bool {
+        let read = self
+            .value_read(slot)
+            .filter(|_| self.producer_of(slot).is_none());
+        read.is_some_and(|(file, name)| self.described.files[file].made.contains(name))
+    }
+
+    /// Whether an input is a constant of its graph, and no input of the model.
+    pub fn is_constant(&self, slot: SlotRef) -> bool {
+        let read = self
+            .value_read(slot)
+            .filter(|_| self.producer_of(slot).is_none());
+        read.is_some_and(|(file, name)| {
+            let file = &self.described.files[file];
+            !file.made.contains(name) && !file.graph.arguments.contains(name)
+        })
+    }
+
+    /// The name of the value that an input is, and the file that has its graph.
+    fn value_read(&self, slot: SlotRef) -> Option<(usize, &String)> {
         let run = &self.runs[slot.run];
-        let Some((file, operator)) = self.described.of_run(slot.run) else {
-            return false;
-        };
-        if run.slots[slot.slot].side != record::SlotSide::Input || self.producer_of(slot).is_some()
-        {
-            return false;
+        let (file, operator) = self.described.of_run(slot.run)?;
+        if run.slots[slot.slot].side != record::SlotSide::Input {
+            return None;
         }
         let is_present: Vec<bool> = operator.inputs.iter().map(Option::is_some).collect();
         let known = positions(run, record::SlotSide::Input, &is_present);
-        let position = known.into_iter().find(|(own, _)| *own == slot.slot);
-        let name = position.and_then(|(_, position)| operator.inputs.get(position)?.as_ref());
-        name.is_some_and(|name| self.described.files[file].made.contains(name))
+        let (_, position) = known.into_iter().find(|(own, _)| *own == slot.slot)?;
+        Some((file, operator.inputs.get(position)?.as_ref()?))
     }
 
     /// The description that a run's graph has beside the dump, with its file and the position of
