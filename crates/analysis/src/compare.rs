@@ -6,6 +6,7 @@
 //! | [`matching`] | which operator and slot of one side is which of the other |
 //! | [`measure`] | the numbers of every pair of slots |
 //! | `agreement` | values that are on the other side under another operator |
+//! | `change` | what the difference between two tensors is, as one operation |
 //! | [`verdict`] | what the numbers mean |
 //! | `contract` | inputs, outputs and weights of both models, which decide the verdict |
 //! | [`replay`] | an operator that was run again from its inputs: its own error |
@@ -20,6 +21,7 @@
 mod agreement;
 mod allow;
 pub mod attribution;
+mod change;
 mod contract;
 mod coverage;
 mod differing;

@@ -14,6 +14,7 @@ use super::whole::RankRules;
 pub use self::contract::{
     Conclusion, Contract, ContractValue, OutputSource, ValuePairing, ValuePresence, ValueState,
 };
+pub use super::change::{AxisPart, ElementFunction, RoundedFormat, RoundingMode, TensorChange};
 pub use super::differing::DifferingElements;
 pub use super::evidence::{Evidence, PairingEvidence, RuleName};
 pub use super::metric::MetricId;
@@ -252,6 +253,10 @@ pub struct SlotResult {
     /// Where the elements are that differ, of the slots at which the sides part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub differing: Option<Box<DifferingElements>>,
+    /// The operation that turns golden's tensor into the target's, of the same slots and of weights
+    /// that differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<Box<TensorChange>>,
 }
 
 /// Where the other side has what a slot shows, although the slot's partner shows something else.

@@ -1,10 +1,12 @@
 //! Verdicts, causes and numbers in words.
 
+mod changes;
 pub mod promises;
 
 use opscope_store::record::parallel::{Collective, CollectiveKind};
 use opscope_store::visible::visible;
 
+pub use self::changes::{change, weights};
 use super::ShownPlaces;
 use crate::compare::result::{
     AttributeDifference, Cause, Comparison, Conclusion, DivergencePoint, Evidence, MetricId,

@@ -107,6 +107,11 @@ impl TerminalReport<'_> {
         let line = words::plain(&words::verdict(self.comparison));
         let mut text = painted(&line, summary.level, self.is_coloured) + "\n";
         self.put_fault(&mut text);
+        if summary.headline().is_none() {
+            for weight in words::weights(self.comparison) {
+                self.put(&mut text, &format!("  {}", words::plain(&weight)));
+            }
+        }
         if let Some(hint) = words::tolerance_hint(self.comparison) {
             self.put(&mut text, &format!("  {hint}"));
         }
@@ -193,7 +198,13 @@ impl TerminalReport<'_> {
         let worst = worst.map(|worst| format!("largest difference, target / golden: {worst}"));
         let differing = slot.map(words::differing).unwrap_or_default();
         let ranks = slot.map(words::ranks).unwrap_or_default();
-        for line in differing.into_iter().chain(worst).chain(ranks) {
+        let change = slot.and_then(words::change);
+        for line in differing
+            .into_iter()
+            .chain(worst)
+            .chain(ranks)
+            .chain(change)
+        {
             self.put(text, &format!("  {}", words::plain(&line)));
         }
         for suspect in &divergence.suspects {
