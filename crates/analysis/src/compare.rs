@@ -28,6 +28,7 @@ mod differing;
 pub mod document;
 mod edges;
 mod evidence;
+mod explained;
 mod flow;
 mod locate;
 pub mod matching;

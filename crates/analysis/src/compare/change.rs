@@ -1,7 +1,84 @@
 //! The difference between two tensors, as one operation: axes exchanged, rolled, scaled, clipped, …
+//!
+//! [`explain`] returns an operation only if it turns golden's elements into the target's, all of
+//! them. Rearranged elements have to be equal, computed ones equal up to rounding of the dtype. A
+//! tensor for which two simple operations do equally well gets none.
+//!
+//! | module | operations |
+//! | --- | --- |
+//! | `elements` | both tensors, and what is equal |
+//! | `map` | a function of each element: scaled, shifted, `a·x + b`, absolute, reciprocal |
+//! | `tensor_change` | the result |
 
+mod elements;
+mod map;
 mod tensor_change;
 
+pub(super) use self::elements::ComparedElements;
+use self::elements::ElementPair;
 pub use self::tensor_change::{
     AxisPart, ElementFunction, RoundedFormat, RoundingMode, TensorChange,
 };
+
+/// Most elements of a tensor that are examined. Larger tensors get no explanation.
+pub(super) const N_ELEMENTS_MAX: usize = 1 << 26;
+/// Golden tensors with fewer distinct elements fit several operations by chance.
+const N_DISTINCT_MIN: usize = 4;
+
+/// Looks for the operation that turns golden's elements into the target's. `tolerance` is the
+/// absolute difference that the limits of the slot leave to an element.
+///
+/// `None` for tensors that are equal or differ by no more than rounding, for those without elements
+/// or with more than [`N_ELEMENTS_MAX`], and where no single operation explains the difference. NaN
+/// equals NaN.
+pub(super) fn explain(
+    target: &ComparedElements<'_>,
+    golden: &ComparedElements<'_>,
+    tolerance: f64,
+) -> Option<TensorChange> {
+    if target.len() > N_ELEMENTS_MAX || golden.len() > N_ELEMENTS_MAX {
+        return None;
+    }
+    if target.shape() != golden.shape() {
+        return None;
+    }
+    let pair = ElementPair::new(target, golden)?;
+    let exact = operation(&pair);
+    let exact = exact.or_else(|| last_resort(&pair));
+    exact.or_else(|| operation_within(&pair.within(tolerance)?))
+}
+
+/// An operation on the whole tensor.
+fn operation(pair: &ElementPair<'_>) -> Option<TensorChange> {
+    if let Some(constant) = map::constant(pair) {
+        return Some(constant);
+    }
+    if pair.n_distinct < N_DISTINCT_MIN {
+        return unambiguous(pair);
+    }
+    map::scaled_or_shifted(pair)
+}
+
+/// Operations with more freedom, which a simpler statement about a part is preferred to.
+fn last_resort(pair: &ElementPair<'_>) -> Option<TensorChange> {
+    if pair.n_distinct < N_DISTINCT_MIN {
+        return None;
+    }
+    map::affine(pair).or_else(|| map::function(pair))
+}
+
+/// Operations that are recognised although both sides were computed with other rounding errors.
+fn operation_within(pair: &ElementPair<'_>) -> Option<TensorChange> {
+    if pair.n_distinct < N_DISTINCT_MIN {
+        return None;
+    }
+    map::scaled_or_shifted(pair).or_else(|| map::affine(pair))
+}
+
+/// The only operation that fits a tensor of a few distinct elements.
+fn unambiguous(pair: &ElementPair<'_>) -> Option<TensorChange> {
+    let finders = [map::scaled_or_shifted];
+    let mut fitting = finders.iter().filter_map(|find| find(pair));
+    let first = fitting.next()?;
+    fitting.next().is_none().then_some(first)
+}

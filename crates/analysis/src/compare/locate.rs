@@ -1,4 +1,4 @@
-//! Measuring where the slots differ at which the sides part.
+//! Measuring where the slots differ at which the sides part, and what the difference is.
 //!
 //! Only these, since it takes another pass over the elements.
 
@@ -6,14 +6,16 @@ use opscope_tensor::difference;
 
 use super::differing::DifferingElements;
 use super::evidence::Evidence;
+use super::explained::explain_slots;
 use super::matching::MatchedDumps;
 use super::measure::{load, slot_of};
 use super::result::{Comparison, SlotRanks, SlotResult, VerdictLevel};
 use super::verdict::{Thresholds, element_tolerance};
 use super::whole::differing_parts;
 
-/// Looks for the differing elements of the operators with the first warning and the first failure.
-/// Verdicts and summary have to be there.
+/// Looks for the differing elements of the operators with the first warning and the first failure,
+/// and for what their differences and those of weights are. Verdicts, summary and contract have to
+/// be there.
 pub(super) fn locate(
     comparison: &mut Comparison,
     sides: MatchedDumps<'_>,
@@ -39,6 +41,7 @@ pub(super) fn locate(
             }
         }
     }
+    explain_slots(comparison, sides, thresholds);
 }
 
 /// Whether it differs, and has elements.
