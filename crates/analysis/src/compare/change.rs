@@ -8,10 +8,16 @@
 //! | --- | --- |
 //! | `elements` | both tensors, and what is equal |
 //! | `map` | a function of each element: scaled, shifted, `a·x + b`, absolute, reciprocal |
+//! | `arrangement` | elements in other places: axes exchanged, mirrored |
+//! | `roll` | rolled along axes, or in memory order |
+//! | `slices` | indices of an axis in another order: blocks, interleaved, exchanged |
 //! | `tensor_change` | the result |
 
+mod arrangement;
 mod elements;
 mod map;
+mod roll;
+mod slices;
 mod tensor_change;
 
 pub(super) use self::elements::ComparedElements;
@@ -40,7 +46,7 @@ pub(super) fn explain(
         return None;
     }
     if target.shape() != golden.shape() {
-        return None;
+        return arrangement::of_other_shape(target, golden);
     }
     let pair = ElementPair::new(target, golden)?;
     let exact = operation(&pair);
@@ -57,6 +63,11 @@ fn operation(pair: &ElementPair<'_>) -> Option<TensorChange> {
         return unambiguous(pair);
     }
     map::scaled_or_shifted(pair)
+        .or_else(|| arrangement::axes(pair))
+        .or_else(|| arrangement::mirrored(pair))
+        .or_else(|| roll::along_axes(pair))
+        .or_else(|| roll::in_memory(pair))
+        .or_else(|| slices::reordered(pair))
 }
 
 /// Operations with more freedom, which a simpler statement about a part is preferred to.
@@ -64,7 +75,10 @@ fn last_resort(pair: &ElementPair<'_>) -> Option<TensorChange> {
     if pair.n_distinct < N_DISTINCT_MIN {
         return None;
     }
-    map::affine(pair).or_else(|| map::function(pair))
+    map::affine(pair)
+        .or_else(|| map::function(pair))
+        .or_else(|| roll::moved(pair))
+        .or_else(|| slices::any_order(pair))
 }
 
 /// Operations that are recognised although both sides were computed with other rounding errors.
@@ -72,12 +86,23 @@ fn operation_within(pair: &ElementPair<'_>) -> Option<TensorChange> {
     if pair.n_distinct < N_DISTINCT_MIN {
         return None;
     }
-    map::scaled_or_shifted(pair).or_else(|| map::affine(pair))
+    map::scaled_or_shifted(pair)
+        .or_else(|| arrangement::axes(pair))
+        .or_else(|| arrangement::mirrored(pair))
+        .or_else(|| roll::along_axes(pair))
+        .or_else(|| slices::reordered(pair))
+        .or_else(|| map::affine(pair))
 }
 
 /// The only operation that fits a tensor of a few distinct elements.
 fn unambiguous(pair: &ElementPair<'_>) -> Option<TensorChange> {
-    let finders = [map::scaled_or_shifted];
+    let finders = [
+        map::scaled_or_shifted,
+        arrangement::axes,
+        arrangement::mirrored,
+        roll::along_axes,
+        slices::reordered,
+    ];
     let mut fitting = finders.iter().filter_map(|find| find(pair));
     let first = fitting.next()?;
     fitting.next().is_none().then_some(first)
