@@ -11,12 +11,20 @@
 //! | `arrangement` | elements in other places: axes exchanged, mirrored |
 //! | `roll` | rolled along axes, or in memory order |
 //! | `slices` | indices of an axis in another order: blocks, interleaved, exchanged |
+//! | `rounding` | rounded to a format, to integers, to steps |
+//! | `bounds` | clipped, masked, cut off, NaN or infinite |
+//! | `channels` | scaled or shifted by channel |
+//! | `part` | a part of the tensor alone |
 //! | `tensor_change` | the result |
 
 mod arrangement;
+mod bounds;
+mod channels;
 mod elements;
 mod map;
+mod part;
 mod roll;
+mod rounding;
 mod slices;
 mod tensor_change;
 
@@ -49,7 +57,7 @@ pub(super) fn explain(
         return arrangement::of_other_shape(target, golden);
     }
     let pair = ElementPair::new(target, golden)?;
-    let exact = operation(&pair);
+    let exact = operation(&pair).or_else(|| part::only(&pair, tolerance));
     let exact = exact.or_else(|| last_resort(&pair));
     exact.or_else(|| operation_within(&pair.within(tolerance)?))
 }
@@ -68,6 +76,21 @@ fn operation(pair: &ElementPair<'_>) -> Option<TensorChange> {
         .or_else(|| roll::along_axes(pair))
         .or_else(|| roll::in_memory(pair))
         .or_else(|| slices::reordered(pair))
+        .or_else(|| bounds::non_finite(pair))
+        .or_else(|| limited(pair))
+        .or_else(|| {
+            let change = Box::new(limited(&pair.swapped())?);
+            Some(TensorChange::Missing { change })
+        })
+        .or_else(|| bounds::cut_off(pair))
+}
+
+/// Operations that lose information, so that it matters which side has them.
+fn limited(pair: &ElementPair<'_>) -> Option<TensorChange> {
+    rounding::to_format(pair)
+        .or_else(|| rounding::to_steps(pair))
+        .or_else(|| bounds::clipped(pair))
+        .or_else(|| bounds::triangle(pair))
 }
 
 /// Operations with more freedom, which a simpler statement about a part is preferred to.
@@ -77,7 +100,9 @@ fn last_resort(pair: &ElementPair<'_>) -> Option<TensorChange> {
     }
     map::affine(pair)
         .or_else(|| map::function(pair))
+        .or_else(|| channels::scaled_or_shifted(pair))
         .or_else(|| roll::moved(pair))
+        .or_else(|| bounds::byte_order(pair))
         .or_else(|| slices::any_order(pair))
 }
 
@@ -91,7 +116,13 @@ fn operation_within(pair: &ElementPair<'_>) -> Option<TensorChange> {
         .or_else(|| arrangement::mirrored(pair))
         .or_else(|| roll::along_axes(pair))
         .or_else(|| slices::reordered(pair))
+        .or_else(|| bounds::clipped(pair))
+        .or_else(|| {
+            let change = Box::new(bounds::clipped(&pair.swapped())?);
+            Some(TensorChange::Missing { change })
+        })
         .or_else(|| map::affine(pair))
+        .or_else(|| channels::scaled_or_shifted(pair))
 }
 
 /// The only operation that fits a tensor of a few distinct elements.
@@ -102,8 +133,13 @@ fn unambiguous(pair: &ElementPair<'_>) -> Option<TensorChange> {
         arrangement::mirrored,
         roll::along_axes,
         slices::reordered,
+        bounds::non_finite,
+        bounds::triangle,
     ];
     let mut fitting = finders.iter().filter_map(|find| find(pair));
     let first = fitting.next()?;
     fitting.next().is_none().then_some(first)
 }
+
+#[cfg(test)]
+mod tests;
