@@ -99,7 +99,7 @@ def golden(opscope: Binary, inputs: dict[str, NDArray], tmp_path_factory: pytest
 
 @pytest.fixture
 def against(opscope: Binary, inputs: dict[str, NDArray], golden: Path, tmp_path: Path) -> Callable[..., Found]:
-    return lambda model: compare(opscope, dump(opscope, tmp_path, model, inputs), golden)
+    return lambda model: compare(opscope, dump(opscope, tmp_path, model, inputs), golden, is_strict=False)
 
 
 def test_another_form_of_the_same_network(against: Callable[..., Found]) -> None:

@@ -89,7 +89,7 @@ def is_onnx_target(request: pytest.FixtureRequest) -> Iterator[bool]:
 
 def beside(opscope: Binary, folder: Path, twin: ModelProto, x: NDArray, recorded: Path, is_onnx_target: bool):
     sides = [dump(opscope, folder, twin, {"x": x}), recorded]
-    return compare(opscope, *(sides if is_onnx_target else sides[::-1]))
+    return compare(opscope, *(sides if is_onnx_target else sides[::-1]), is_strict=False)
 
 
 @pytest.mark.sampled(0.4)

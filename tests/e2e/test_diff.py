@@ -213,9 +213,9 @@ def test_steps_and_sets_of_inputs(opscope: Binary, generated: Path, tmp_path: Pa
     some = diff(opscope, *paths, "--inputs", inputs, "--steps", "1-2")
     assert {operator["target"][0]["step"] for operator in some["operators"]} == {1, 2}
 
-    # Where elements differ is looked for in the first operator of a result alone.
+    # Where elements differ, and how, is looked for in the first operator of a result alone.
     def numbers(operator: dict[str, Any]) -> list[dict[str, Any]]:
-        return [{**slot, "differing": None} for slot in operator["slots"]]
+        return [{**slot, "differing": None, "change": None} for slot in operator["slots"]]
 
     assert list(map(numbers, some["operators"])) == list(map(numbers, found["operators"][9:]))
 

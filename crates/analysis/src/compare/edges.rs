@@ -104,8 +104,7 @@ impl<'a> Edges<'a> {
         found
     }
 
-    /// Leaves out what is told of operators of the target without a partner, where all that reads
-    /// them agrees.
+    /// Leaves out what is told of operators without a partner, where all that reads them agrees.
     fn leave_absorbed(&self, comparison: &mut Comparison) {
         let named: HashSet<&OperatorName> = comparison
             .partings
@@ -123,7 +122,7 @@ impl<'a> Edges<'a> {
         let leads_on = absorbed::leads_on(&comparison.operators);
         comparison.partings.retain(|parting| {
             let Some(&run) = of_name.get(&parting.name) else {
-                return true;
+                return parting.change.is_none() || leads_on[parting.operator];
             };
             let slots = self.dumps[0].runs[run].slots.iter().enumerate();
             let outputs = slots.filter(|(_, slot)| slot.side == SlotSide::Output);

@@ -108,11 +108,15 @@ impl FaultSearch<'_> {
         let sure = leading.iter().copied();
         let sure: Vec<usize> = sure.filter(|&i| !is_doubtful(&operators[i])).collect();
         let accuses = |point: &DivergencePoint| matches!(point.cause, Cause::Own | Cause::Outside);
-        // A difference that comes to nothing is told only where there is no other.
+        let all = || self.first_of(level, order);
+        // A difference that comes to nothing is told where there is no other, and a weight that
+        // differs also where nobody knows where the other comes from.
         self.first_of(level, &sure)
             .filter(accuses)
+            .or_else(|| self.first_of(level, &leading).filter(accuses))
+            .or_else(|| all().filter(|point| point.cause == Cause::Outside))
             .or_else(|| self.first_of(level, &leading))
-            .or_else(|| self.first_of(level, order))
+            .or_else(all)
     }
 
     fn first_of(&self, level: VerdictLevel, order: &[usize]) -> Option<DivergencePoint> {

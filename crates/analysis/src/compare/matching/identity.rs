@@ -102,7 +102,15 @@ impl<'a> NamedPairs<'a> {
         let [a, b] = [(0, t), (1, g)].map(|(i, run)| &self.dumps[i].runs[run]);
         let is_told = !a.op_type.is_empty() && !a.is_value();
         let is_uncertain = |i: usize, run: usize| self.dumps[i].uncertain_names.contains(&run);
+        // What an engine quantises keeps its name, and makes codes in place of numbers.
+        let is_code = [a, b].map(|run| {
+            let mut slots = run.slots.iter();
+            let output = slots.find(|slot| slot.side == SlotSide::Output);
+            let dtype = output.and_then(|output| output.dtype);
+            dtype.is_some_and(|dtype| !dtype.is_float() && dtype.bits() <= Some(8))
+        });
         is_told
+            && is_code[0] == is_code[1]
             && a.op_type.eq_ignore_ascii_case(&b.op_type)
             && a.original_names == b.original_names
             && !is_uncertain(0, t)
