@@ -25,10 +25,10 @@ from case import Case, Outcome, Said
 from forms import Runner
 
 # Modules with cases.
-SETS = ("contract", "unusual")
+SETS = ("contract", "unusual", "inside")
 EXPECTED = Path(__file__).with_name("expected.json")
-# Every tenth case is run with the other tests.
-SAMPLE_EACH = 10
+# Every eleventh case is run with the other tests.
+SAMPLE_EACH = 11
 
 
 def all_cases(sets: Iterable[str] = SETS) -> Iterator[Case]:

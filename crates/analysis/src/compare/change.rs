@@ -57,6 +57,8 @@ pub(super) fn explain(
         return arrangement::of_other_shape(target, golden);
     }
     let pair = ElementPair::new(target, golden)?;
+    // An exact statement about a part is worth more than a loose one about the whole, and one with
+    // a free choice for each channel or element explains too much to come before either.
     let exact = operation(&pair).or_else(|| part::only(&pair, tolerance));
     let exact = exact.or_else(|| last_resort(&pair));
     exact.or_else(|| operation_within(&pair.within(tolerance)?))
@@ -67,9 +69,11 @@ fn operation(pair: &ElementPair<'_>) -> Option<TensorChange> {
     if let Some(constant) = map::constant(pair) {
         return Some(constant);
     }
+    // Two values are each other's negatives, mirrored and rolled, all at once.
     if pair.n_distinct < N_DISTINCT_MIN {
         return unambiguous(pair);
     }
+    // The fewest free numbers first: what a factor explains is no permutation.
     map::scaled_or_shifted(pair)
         .or_else(|| arrangement::axes(pair))
         .or_else(|| arrangement::mirrored(pair))
@@ -79,6 +83,7 @@ fn operation(pair: &ElementPair<'_>) -> Option<TensorChange> {
         .or_else(|| bounds::non_finite(pair))
         .or_else(|| limited(pair))
         .or_else(|| {
+            // The target may have what golden lost.
             let change = Box::new(limited(&pair.swapped())?);
             Some(TensorChange::Missing { change })
         })
@@ -111,6 +116,7 @@ fn operation_within(pair: &ElementPair<'_>) -> Option<TensorChange> {
     if pair.n_distinct < N_DISTINCT_MIN {
         return None;
     }
+    // Rounding to a format is left out: within a tolerance everything is rounded to something.
     map::scaled_or_shifted(pair)
         .or_else(|| arrangement::axes(pair))
         .or_else(|| arrangement::mirrored(pair))

@@ -27,9 +27,19 @@ struct Edges<'a> {
     operators: [HashMap<usize, usize>; 2],
 }
 
+/// Operators without a partner between values that agree and an input.
+#[derive(Default)]
+struct Region {
+    /// The operators, the last one first.
+    members: Vec<usize>,
+    /// The values that agree.
+    borders: Vec<SlotRef>,
+}
+
 /// Notes which operators read the outputs of each, inputs from outside, and inputs that read
 /// another value than the golden side's. Levels have to be there, and have to be given again.
 pub(super) fn note(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
+    // Where all agrees, nothing is asked, and results stay small.
     let slots = comparison.operators.iter().flat_map(|one| &one.slots);
     if !slots.into_iter().any(is_apart) {
         return;
@@ -93,6 +103,8 @@ impl<'a> Edges<'a> {
         let mut passed = BTreeSet::new();
         let mut open: Vec<usize> = of(&made).collect();
         while let Some(run) = open.pop() {
+            // What has a partner is judged by itself; what has none only hands on.
+            // What has a partner is judged by itself; what has none only hands on.
             if let Some(&operator) = self.operators[0].get(&run) {
                 found.insert(operator);
             } else if passed.len() < N_PASSED_MAX && passed.insert(run) {
@@ -165,6 +177,7 @@ impl<'a> Edges<'a> {
                 }
                 return false;
             };
+            // A chain of constants is short, and a damaged graph may have a circle.
             n_passed += 1;
             if n_passed > N_MEMBERS_MAX || self.operators[side].contains_key(&made.run) {
                 return false;
@@ -181,7 +194,8 @@ impl<'a> Edges<'a> {
         runs.all(|(i, run)| self.dumps[i].description_of(run).is_some())
     }
 
-    /// What the inputs of certain pairs tell, in place of what values told of the same operators.
+    /// Notes where the inputs of certain pairs part, in place of what values told of the same
+    /// operators.
     fn note_partings(&self, comparison: &mut Comparison) {
         let operators = &comparison.operators;
         let mut found = Vec::new();
@@ -190,14 +204,16 @@ impl<'a> Edges<'a> {
             let parting = parting.or_else(|| self.region_before(operator, operators));
             // Values may tell which of several operators it is.
             let is_told = |parting: &PartingOperator| {
-                comparison.partings.iter().any(|known| {
-                    let is_here = known.operator == operator.index;
-                    is_here && known.others.is_empty() && parting.has(&known.name)
-                })
+                parting.rewired.is_empty()
+                    && comparison.partings.iter().any(|known| {
+                        let is_here = known.operator == operator.index;
+                        is_here && known.others.is_empty() && parting.has(&known.name)
+                    })
             };
             found.extend(parting.filter(|parting| !is_told(parting)));
         }
         for one in found {
+            // An operator has one parting, and edges are better evidence than values.
             comparison
                 .partings
                 .retain(|known| known.operator != one.operator);
@@ -257,13 +273,14 @@ impl<'a> Edges<'a> {
             let [Some(target), Some(golden)] = members else {
                 return None;
             };
-            let is_empty = target.is_empty() && golden.is_empty();
-            (!is_empty).then_some([target, golden])
+            let is_empty = target.members.is_empty() && golden.members.is_empty();
+            (!is_empty).then_some([target.members, golden.members])
         })?;
         let names = [0, 1].map(|side| {
             let runs = members[side].iter().map(|&run| &self.dumps[side].runs[run]);
             runs.map(OperatorName::for_execution).collect::<Vec<_>>()
         });
+        // Of a region with operators on both sides the target's are named: one of them is wrong.
         let (side, change) = match members.each_ref().map(Vec::is_empty) {
             [false, true] => (0, Some(WiringChange::Inserted)),
             [true, _] => (1, Some(WiringChange::Missing)),
@@ -284,33 +301,35 @@ impl<'a> Edges<'a> {
         })
     }
 
-    /// The operators without a partner that lead to an input from values that agree, the last one
-    /// first. Nothing if one of these values differs, or if nothing is known of it.
+    /// The operators without a partner that lead to an input from values that agree. Nothing if one
+    /// of these values differs, or if nothing is known of it.
     fn members_before(
         &self,
         side: usize,
         slot: SlotRef,
         operators: &[OperatorResult],
-    ) -> Option<Vec<usize>> {
-        let mut members: Vec<usize> = Vec::new();
+    ) -> Option<Region> {
+        let mut region = Region::default();
         let mut open: VecDeque<SlotRef> = VecDeque::from([self.dumps[side].producer_of(slot)?]);
         while let Some(made) = open.pop_front() {
             if let Some(&maker) = self.operators[side].get(&made.run) {
                 let mut slots = self.pairs[maker].slots.iter();
                 let at = slots.position(|slot| [slot.target, slot.golden][side] == made)?;
+                // What differs already is explained by what made it.
                 if operators[maker].slots[at].level != VerdictLevel::Pass {
                     return None;
                 }
-            } else if !members.contains(&made.run) {
-                if members.len() == N_MEMBERS_MAX {
+                region.borders.push(made);
+            } else if !region.members.contains(&made.run) {
+                if region.members.len() == N_MEMBERS_MAX {
                     return None;
                 }
-                members.push(made.run);
+                region.members.push(made.run);
                 let dump = self.dumps[side];
                 open.extend(inputs(dump, made.run).filter_map(|slot| dump.producer_of(slot)));
             }
         }
-        Some(members)
+        Some(region)
     }
 
     /// An input that differs, where what the target reads agrees with its own partner and is not
@@ -329,7 +348,11 @@ impl<'a> Edges<'a> {
         let own = pair.slots[at].golden;
         let agrees = operators[maker].slots[at].level == VerdictLevel::Pass;
         let name = |run: usize| OperatorName::for_execution(&self.dumps[1].runs[run]);
-        (agrees && own != read && self.operators[1].contains_key(&read.run)).then(|| RewiredInput {
+        // Behind an operator that the target lacks, golden's comes to the same value.
+        let golden = self.members_before(1, slots[1], operators);
+        let leads_here = golden.is_none_or(|region| region.borders.contains(&own));
+        let is_other = self.operators[1].contains_key(&read.run) || !leads_here;
+        (agrees && own != read && is_other).then(|| RewiredInput {
             slot: result.slot,
             golden: name(own.run),
             instead: Some(name(read.run)),

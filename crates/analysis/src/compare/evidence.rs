@@ -75,6 +75,8 @@ pub enum PairingEvidence {
     /// They have the same name.
     #[default]
     Name,
+    /// They stand at the same place of both graphs.
+    Structure,
     /// They make the same values.
     Value,
     /// One module or line of the program called them.
@@ -96,6 +98,7 @@ impl PairingEvidence {
             PairingEvidence::Name => "name",
             PairingEvidence::Value => "value",
             PairingEvidence::Origin => "origin",
+            PairingEvidence::Structure => "structure",
             PairingEvidence::Order => "order",
             PairingEvidence::Fusion => "fusion",
             PairingEvidence::Mapping => "mapping",

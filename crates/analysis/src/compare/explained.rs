@@ -37,6 +37,7 @@ pub(super) fn explain_slots(
     let weights = comparison.contract.weights.iter();
     let weights = weights.filter_map(|weight| weight.pair.map(|[i, k]| (i, k)));
     slots.extend(weights.take(N_WEIGHTS_MAX));
+    // A weight of the operator that is named is in both lists.
     let mut seen: HashSet<(usize, usize)> = HashSet::new();
     slots.retain(|&place| seen.insert(place));
     for (i, k) in slots {
@@ -82,9 +83,7 @@ struct ExplainedNumbers<'a> {
 impl ExplainedSlot {
     /// `None` if it cannot be read any more, or is too large.
     fn load(slot: &ExecutionSlot, pair: SlotPair) -> Option<ExplainedSlot> {
-        let shape = slot.shape.as_ref()?;
-        let n = shape.iter().try_fold(1_u64, |n, &dim| n.checked_mul(dim))?;
-        if n > N_ELEMENTS_MAX as u64 {
+        if n_elements(slot.shape.as_ref()?)? > N_ELEMENTS_MAX as u64 {
             return None;
         }
         let layout = pair.layout.filter(|&wanted| slot.layout != Some(wanted));
@@ -108,6 +107,11 @@ impl ExplainedNumbers<'_> {
     }
 }
 
+/// `None` of extents that no memory holds, as damaged files have.
+fn n_elements(shape: &[u64]) -> Option<u64> {
+    shape.iter().try_fold(1_u64, |n, &dim| n.checked_mul(dim))
+}
+
 /// The weight of golden's model that the target has in place of its own, if that is one alone.
 fn other_weight(
     golden: &ComparedDump,
@@ -120,12 +124,10 @@ fn other_weight(
     }
     let own = golden.parameter_of(pair.golden)?;
     let shape = slot_of(golden, pair.golden).shape.as_ref()?;
-    let n: u64 = shape.iter().product();
+    let n = n_elements(shape)?;
     let is_like = |slot: &ExecutionSlot| {
-        let has_as_many = |shape: &Vec<u64>| shape.iter().product::<u64>() == n;
-        slot.side == SlotSide::Input
-            && slot.has_elements
-            && slot.shape.as_ref().is_some_and(has_as_many)
+        let n_own = slot.shape.as_deref().and_then(n_elements);
+        slot.side == SlotSide::Input && slot.has_elements && n_own == Some(n)
     };
     let runs = golden.runs.iter().enumerate();
     let places = runs.flat_map(|(run, execution)| {
@@ -138,12 +140,14 @@ fn other_weight(
         let name = golden.parameter_of(place)?;
         names.insert(name.clone()).then_some((place, name))
     });
+    // Each candidate is read whole, so that their number has a bound.
     let mut equal = named.take(N_CANDIDATES_MAX).filter(|&(place, _)| {
         let loaded = ExplainedSlot::load(slot_of(golden, place), pair);
         let is_equal =
             |loaded: &ExplainedSlot| Some(target.has_elements_of(&loaded.decoded()?.elements()?));
         loaded.as_ref().and_then(is_equal) == Some(true)
     });
+    // Tied weights have two names for one value, and neither is the one.
     let (_, name) = equal.next()?;
     equal
         .next()

@@ -10,6 +10,7 @@
 //! | `mapping` | what the user says |
 //! | `fusion` | one operator that was made of several |
 //! | `identity` | names that nothing found later takes apart |
+//! | `structure` | what stands at the same place of both graphs |
 //! | `values` | equal names of values |
 //! | `name` | equal names |
 //! | `names` | how names are compared and told |
@@ -32,6 +33,7 @@ mod origin;
 mod places;
 mod reason;
 mod slots;
+mod structure;
 mod values;
 
 use std::collections::HashMap;
@@ -52,6 +54,7 @@ pub(super) use mapping::understood;
 pub use mapping::{MappedNames, Mapping, MappingError, MappingForm, OperatorMapping};
 pub(in crate::compare) use names::joined;
 pub(in crate::compare) use op_type::{is_same_type, is_view};
+pub(super) use structure::extended;
 
 /// How partners are looked for.
 #[derive(Clone, Debug, Default)]
@@ -71,7 +74,8 @@ pub struct MatchingOptions {
     /// Whether operators may only be matched by mapping, declared fusion and name, never by a
     /// guess.
     pub no_guesses: bool,
-    /// Executions of both sides that belong together by their names, whatever their values are.
+    /// Executions of both sides that belong together by their names or by their places in both
+    /// graphs, whatever their values are.
     pub certain: Vec<[usize; 2]>,
     /// Executions that were found to make the same values.
     pub anchors: Vec<ValueAnchor>,
@@ -220,6 +224,8 @@ pub enum MatchEvidence {
     /// The same name, of an operator or of a value, place and number.
     #[default]
     Name,
+    /// The same place in both graphs.
+    Structure,
     /// The same values.
     Value,
     /// The same type, called in the same module or at the same line of the program.

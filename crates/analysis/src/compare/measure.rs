@@ -551,6 +551,7 @@ impl MatchEvidence {
             MatchEvidence::Name => PairingEvidence::Name,
             MatchEvidence::Value => PairingEvidence::Value,
             MatchEvidence::Origin => PairingEvidence::Origin,
+            MatchEvidence::Structure => PairingEvidence::Structure,
             MatchEvidence::Order => PairingEvidence::Order,
             MatchEvidence::Fusion => PairingEvidence::Fusion,
             MatchEvidence::Mapping => PairingEvidence::Mapping,

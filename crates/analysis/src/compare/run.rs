@@ -234,7 +234,7 @@ pub fn run_opened(
     let yardstick = reference
         .map(|reference| align_reference(reference, golden, &request.matching))
         .transpose()?;
-    let sides = MatchedDumps {
+    let mut sides = MatchedDumps {
         target,
         golden,
         matching: &matching,
@@ -245,29 +245,20 @@ pub fn run_opened(
         difference: request.difference,
         measured,
     };
-    let mut comparison = measure(sides, config(request), options);
-    // Coverage needs the dumps, which are gone when verdicts are given anew; `rejudge` makes the
-    // rest of the summary.
-    coverage::count(&mut comparison, sides, &request.selection);
-    rejudge(&mut comparison, &request.judging);
-    // Names, types and order are hints; values are evidence, and are looked for where hints fail.
+    let mut comparison = measure_matched(request, sides, options);
+    // Names that are certain, and graphs around them, stand against anything that comes later.
+    let certain = certain_pairs(&comparison, sides);
+    let moved = realigned(request, sides, &certain)?;
+    if let Some(moved) = &moved {
+        sides.matching = moved;
+        comparison = measure_matched(request, sides, options);
+    }
     let thresholds = &request.judging.thresholds;
-    // Tensors that were put together have names of one rank, and parts of another's.
-    let certain = if target.is_whole || golden.is_whole {
-        Vec::new()
-    } else {
-        matching::certain(&comparison, sides)
-    };
+    // Where names and graphs fail, values are looked for.
     let found = Agreement::search(&comparison, sides, &certain, thresholds, request.n_threads);
-    let anchors = if request.matching.no_guesses {
-        Vec::new()
-    } else {
-        let is_usable = |anchor: &_| is_anchor(anchor, target, golden);
-        found.anchors().into_iter().filter(is_usable).collect()
-    };
+    let anchors = usable_anchors(&found, request, sides);
     let values = found.shared();
     let mut anchored = Matching::default();
-    let mut sides = sides;
     if !(request.matching.no_guesses || anchors.is_empty() && values.is_empty()) {
         let options = matching::MatchingOptions {
             certain,
@@ -278,12 +269,11 @@ pub fn run_opened(
         anchored = Matching::align(target, golden, &options)?;
         request.selection.narrow(&mut anchored, target, golden);
     }
-    if !anchored.pairs.is_empty() && anchored != matching {
+    if !anchored.pairs.is_empty() && anchored != *sides.matching {
         sides.matching = &anchored;
-        comparison = measure(sides, config(request), options);
-        coverage::count(&mut comparison, sides, &request.selection);
-        rejudge(&mut comparison, &request.judging);
+        comparison = measure_matched(request, sides, options);
     }
+    // Edges come after values, as they tell more about the same operators.
     found.note(&mut comparison, sides);
     edges::note(&mut comparison, sides);
     rejudge(&mut comparison, &request.judging);
@@ -298,6 +288,74 @@ pub fn run_opened(
     // Last, as it takes the elements of the slots that the verdict names.
     locate(&mut comparison, sides, thresholds);
     Ok(comparison)
+}
+
+/// Executions that make the same values, as far as they may be partners.
+fn usable_anchors(
+    found: &Agreement,
+    request: &ComparisonRequest,
+    sides: MatchedDumps<'_>,
+) -> Vec<ValueAnchor> {
+    if request.matching.no_guesses {
+        return Vec::new();
+    }
+    let anchors = found.anchors().into_iter();
+    anchors
+        .filter(|anchor| is_anchor(anchor, sides.target, sides.golden))
+        .collect()
+}
+
+/// Pairs whose names are certain.
+fn certain_pairs(comparison: &Comparison, sides: MatchedDumps<'_>) -> Vec<[usize; 2]> {
+    // Tensors that were put together have names of one rank, and parts of another's.
+    if sides.target.is_whole || sides.golden.is_whole {
+        return Vec::new();
+    }
+    matching::extended(matching::certain(comparison, sides), sides)
+}
+
+/// The matching with pairs that are certain, if they are others than those of `sides`.
+///
+/// # Errors
+/// As [`Matching::align`].
+fn realigned(
+    request: &ComparisonRequest,
+    sides: MatchedDumps<'_>,
+    certain: &[[usize; 2]],
+) -> Result<Option<Matching>, CompareError> {
+    let pairs = sides.matching.pairs.iter();
+    let known: HashSet<[usize; 2]> = pairs
+        .filter_map(|pair| match (&pair.target[..], &pair.golden[..]) {
+            (&[t], &[g]) => Some([t, g]),
+            _ => None,
+        })
+        .collect();
+    if request.matching.no_guesses || certain.iter().all(|pair| known.contains(pair)) {
+        return Ok(None);
+    }
+    let options = matching::MatchingOptions {
+        certain: certain.to_vec(),
+        ..request.matching.clone()
+    };
+    let mut moved = Matching::align(sides.target, sides.golden, &options)?;
+    request
+        .selection
+        .narrow(&mut moved, sides.target, sides.golden);
+    Ok(Some(moved))
+}
+
+/// Measures and judges what belongs together.
+fn measure_matched(
+    request: &ComparisonRequest,
+    sides: MatchedDumps<'_>,
+    options: measure::MeasureOptions<'_>,
+) -> Comparison {
+    let mut comparison = measure(sides, config(request), options);
+    // Coverage needs the dumps, which are gone when verdicts are given anew; `rejudge` makes the
+    // rest of the summary.
+    coverage::count(&mut comparison, sides, &request.selection);
+    rejudge(&mut comparison, &request.judging);
+    comparison
 }
 
 /// Whether executions that make the same values may be partners.

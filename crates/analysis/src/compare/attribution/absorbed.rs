@@ -55,6 +55,7 @@ fn readers_by_numbers(operators: &[OperatorResult], flow: &ValueFlow) -> Vec<Rea
 }
 
 fn along(operators: &[OperatorResult], readers: &[Readers]) -> Vec<bool> {
+    // Until it is known, everything may lead on.
     let mut leads_on = vec![true; operators.len()];
     // What is read by an operator that ran before, as in a loop, is looked at no further.
     for (i, operator) in operators.iter().enumerate().rev() {

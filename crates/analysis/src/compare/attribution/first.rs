@@ -106,17 +106,43 @@ impl FaultSearch<'_> {
         let leading: Vec<usize> = leading.collect();
         let operators = &self.comparison.operators;
         let sure = leading.iter().copied();
-        let sure: Vec<usize> = sure.filter(|&i| !is_doubtful(&operators[i])).collect();
+        let sure = sure.filter(|&i| !is_doubtful(&operators[i]) && !self.is_harmless(i));
+        let sure: Vec<usize> = sure.collect();
         let accuses = |point: &DivergencePoint| matches!(point.cause, Cause::Own | Cause::Outside);
-        let all = || self.first_of(level, order);
-        // A difference that comes to nothing is told where there is no other, and a weight that
-        // differs also where nobody knows where the other comes from.
+        // The work of a changed weight may be too small to see, and grow.
+        let is_quiet = |i: &usize| {
+            let mut outputs = operators[*i].slots.iter().filter(|slot| slot.is_output());
+            !self.is_absorbed[*i] || !outputs.any(is_apart)
+        };
+        let quiet: Vec<usize> = order.iter().copied().filter(is_quiet).collect();
+        // A difference that comes to nothing is told only where there is no other.
         self.first_of(level, &sure)
             .filter(accuses)
             .or_else(|| self.first_of(level, &leading).filter(accuses))
-            .or_else(|| all().filter(|point| point.cause == Cause::Outside))
+            .or_else(|| {
+                let first = self.first_of(level, &quiet);
+                first.filter(|point| point.cause == Cause::Outside)
+            })
             .or_else(|| self.first_of(level, &leading))
-            .or_else(all)
+            .or_else(|| self.first_of(level, order))
+    }
+
+    /// Whether what differs in an operator is a weight that comes to nothing elsewhere.
+    fn is_harmless(&self, operator: usize) -> bool {
+        let slots = self.comparison.operators[operator].slots.iter().enumerate();
+        let mut inputs = slots
+            .filter(|(_, slot)| !slot.is_output() && is_apart(slot))
+            .peekable();
+        let is_any = inputs.peek().is_some();
+        is_any
+            && inputs.all(|(k, slot)| {
+                let source = self.flow.source(operator, k);
+                let first = source.target.filter(|first| first.operator != operator);
+                // The very same pair of tensors was an input before.
+                slot.is_outside
+                    && source.is_same
+                    && first.is_some_and(|first| self.is_absorbed[first.operator])
+            })
     }
 
     fn first_of(&self, level: VerdictLevel, order: &[usize]) -> Option<DivergencePoint> {

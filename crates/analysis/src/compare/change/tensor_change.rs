@@ -1,4 +1,4 @@
-//! What the difference between two tensors is.
+//! The difference between two tensors, as an operation on golden's.
 
 use serde::{Deserialize, Serialize};
 

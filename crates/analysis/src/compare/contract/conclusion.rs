@@ -20,6 +20,7 @@ pub(in crate::compare) fn conclude(comparison: &mut Comparison, judging: &Verdic
     let mut contract = std::mem::take(&mut comparison.contract);
     contract.limit = judging.limit;
     judge_values(&mut contract, comparison, judging);
+    // Verdicts may be given anew, and start from nothing.
     contract.missing = Vec::new();
     contract.inside = None;
     let slots = comparison.summary.slots;
@@ -32,6 +33,7 @@ pub(in crate::compare) fn conclude(comparison: &mut Comparison, judging: &Verdic
     } else {
         by_slots(&mut contract, comparison)
     };
+    // Only what is good can be spoiled by files that nobody could read.
     contract.conclusion = with_damage(conclusion, &mut contract, comparison);
     if judging.is_strict && contract.conclusion.is_good() {
         contract.conclusion = strictly(&mut contract, comparison);
@@ -84,6 +86,7 @@ fn by_outputs(
     comparison: &Comparison,
     judging: &VerdictOptions,
 ) -> Conclusion {
+    // In the order of outputs, so that the headline names the first that differs.
     let first_bad = contract.outputs.iter().find(|value| value.state.is_bad());
     if let Some(bad) = first_bad {
         if let Some(message) = other_inputs(contract, bad.rank(), comparison) {
@@ -98,6 +101,7 @@ fn by_outputs(
             Conclusion::Fail
         };
     }
+    // Replicas have to agree with each other whatever golden has.
     if has_replicas_apart(comparison) {
         return Conclusion::Fail;
     }
@@ -218,6 +222,7 @@ fn by_distance(contract: &Contract, comparison: &Comparison) -> Conclusion {
         return Conclusion::Fail;
     }
     let distance = contract.distance(comparison);
+    // Without a limit nobody said how far apart such a model may be.
     match (contract.limit, distance) {
         (Some(limit), Some(distance)) if distance <= limit => Conclusion::QuantisedWithin,
         _ => Conclusion::Quantised,
@@ -231,6 +236,7 @@ fn by_weights(contract: &Contract, comparison: &Comparison) -> Option<Conclusion
         return Some(Conclusion::Fail);
     }
     let differs = |value: &ContractValue| value.state.is_bad();
+    // Another graph may hold the same weights in another form.
     let is_found = contract.is_same_graph && contract.weights.iter().any(differs);
     is_found.then_some(Conclusion::Warn)
 }

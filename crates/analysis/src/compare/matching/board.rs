@@ -291,7 +291,7 @@ impl<'a> Board<'a> {
         self.values
     }
 
-    /// Makes partners of executions of a place whose names are certain.
+    /// Makes partners of executions of a place that are certain.
     pub(super) fn pair_certain(&mut self, certain: &[[usize; 2]], scope: &PlaceScope) {
         if certain.is_empty() {
             return;
@@ -300,7 +300,13 @@ impl<'a> Board<'a> {
         for &t in &scope.runs[0] {
             let golden = of_target.get(&t).copied();
             if let Some(g) = golden.filter(|&g| self.is_free(0, t) && self.is_free(1, g)) {
-                self.pair(t, g, MatchEvidence::Name);
+                let has_one_name = self.name(0, t) == self.name(1, g);
+                let how = if has_one_name {
+                    MatchEvidence::Name
+                } else {
+                    MatchEvidence::Structure
+                };
+                self.pair(t, g, how);
             }
         }
     }

@@ -13,7 +13,7 @@ use super::{MatchEvidence, MatchedDumps, RunPair, SlotRef};
 use crate::compare::result::{Comparison, Evidence, OperatorResult, SlotResult, VerdictLevel};
 use crate::compare::side::{ComparedDump, OperatorExecution};
 
-/// What was paired before, and what tells whether its names are certain.
+/// The pairs of before, with all that tells whether their names are certain.
 struct NamedPairs<'a> {
     dumps: [&'a ComparedDump; 2],
     /// Partners that have no others, of both sides.
@@ -62,6 +62,7 @@ impl<'a> NamedPairs<'a> {
         for one in &sides.matching.unmatched {
             alone[one.party.index()].insert(one.run);
         }
+        // Both ways: what an operator took in may have stood before or behind it.
         for (i, dump) in dumps.into_iter().enumerate() {
             for run in 0..dump.runs.len() {
                 for made in makers(dump, run) {
@@ -126,13 +127,15 @@ impl<'a> NamedPairs<'a> {
         let is_stored_otherwise = |slot: &SlotResult| slot.evidence == Evidence::Shape;
         let is_executed = [(0, &pair.target), (1, &pair.golden)]
             .map(|(i, runs)| runs.iter().any(|&run| self.dumps[i].is_executed(run)));
+        // Engines keep tensors in blocks of channels, and names as they were.
         let has_other_form = operator.slots.iter().any(is_stored_otherwise);
         if is_executed[0] != is_executed[1] && has_other_form {
             return true;
         }
+        // A normalisation that was multiplied into a weight is gone, and the weight is another.
         let is_changed = !pair.missing.is_empty()
             || has_other_form
-            || self.weights(pair, operator).any(|slot| is_apart(slot));
+            || self.weights(pair, operator).any(is_apart);
         is_changed && (is_next(0, &pair.target) || is_next(1, &pair.golden))
     }
 
@@ -185,6 +188,7 @@ impl<'a> NamedPairs<'a> {
                 _ => {}
             }
         }
+        // With as many of a kind on both sides, none was counted in between.
         let family = &self.families[without_counter(&run.op_name)];
         n_alike > 0 && family[0].len() == family[1].len() || self.reads_one_parameter(pair)
     }
@@ -209,7 +213,7 @@ impl<'a> NamedPairs<'a> {
     }
 }
 
-/// What makes the inputs of an execution.
+/// The outputs that an execution reads.
 fn makers(dump: &ComparedDump, run: usize) -> impl Iterator<Item = SlotRef> {
     let slots = dump.runs[run].slots.iter().enumerate();
     let inputs = slots.filter(|(_, slot)| slot.side == SlotSide::Input);
@@ -221,7 +225,7 @@ fn is_apart(slot: &SlotResult) -> bool {
 }
 
 /// A name without the number at its end, as in `Conv_12`, `MatMul-op3` and `node_add_7`.
-fn without_counter(op_name: &str) -> &str {
+pub(super) fn without_counter(op_name: &str) -> &str {
     let bare = op_name.trim_end_matches(|c: char| c.is_ascii_digit());
     if bare.len() == op_name.len() {
         return op_name;

@@ -295,6 +295,11 @@ impl ComparedDump {
         self.described.producers.values().copied().collect()
     }
 
+    /// Whether nothing says what any operator reads.
+    pub fn is_without_wires(&self) -> bool {
+        self.described.producers.is_empty()
+    }
+
     /// Whether a run is of a graph that an engine made of another one.
     pub fn is_executed(&self, run: usize) -> bool {
         let described = self.described.of_run(run);

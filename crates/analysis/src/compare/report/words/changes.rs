@@ -1,4 +1,4 @@
-//! What the difference between two tensors is, in words.
+//! The difference between two tensors, in words.
 
 use super::number;
 use crate::compare::result::{
@@ -220,7 +220,7 @@ fn order(change: &TensorChange) -> String {
     }
 }
 
-/// What was done to a tensor that lost information: `rounded to bfloat16`.
+/// The operation on a tensor that lost information: `rounded to bfloat16`.
 fn limited(change: &TensorChange) -> String {
     match change {
         TensorChange::Rounded { format, mode } => {

@@ -1,0 +1,228 @@
+//! Operators that stand at the same place of both graphs.
+//!
+//! Names with a counter are moved by one operator more or less. From pairs that are certain, and
+//! from operators that read a parameter of one name, the graphs lead to the others: what makes the
+//! same input, and what alone of its type reads the same output.
+
+use std::collections::{HashMap, HashSet};
+
+use opscope_store::record::SlotSide;
+
+use super::identity::without_counter;
+use super::{MatchedDumps, SlotRef};
+use crate::compare::side::ComparedDump;
+
+/// Types whose inputs may be in either order.
+const COMMUTATIVE: [&str; 7] = ["add", "mul", "and", "or", "equal", "max", "min"];
+
+/// Least share of the kinds of names of a side that the other has, too: four of five.
+const SHARED_MIN: [usize; 2] = [4, 5];
+
+/// An input, as the run that reads it and the number of the input.
+type Reader = (usize, u32);
+
+/// Both graphs, and the pairs that were found.
+struct Structure<'a> {
+    dumps: [&'a ComparedDump; 2],
+    types: [Vec<String>; 2],
+    readers: [HashMap<SlotRef, Vec<Reader>>; 2],
+    partners: [HashMap<usize, usize>; 2],
+    /// Pairs whose neighbours were not looked at yet.
+    open: Vec<[usize; 2]>,
+}
+
+/// The pairs that are certain, with those that the graphs around them tell.
+pub(in crate::compare) fn extended(
+    certain: Vec<[usize; 2]>,
+    sides: MatchedDumps<'_>,
+) -> Vec<[usize; 2]> {
+    let dumps = [sides.target, sides.golden];
+    // With one listing, everything has its partner by name.
+    let is_complete = dumps.iter().all(|dump| dump.runs.len() == certain.len());
+    if is_complete || dumps.iter().any(|dump| dump.is_without_wires()) || !have_one_exporter(dumps)
+    {
+        return certain;
+    }
+    let mut structure = Structure::new(dumps, certain);
+    // Names of parameters outlive an export, and are the same on both sides whatever the operators
+    // around them are called.
+    structure.pair_by_parameters();
+    // Each pair is taken once, so that this ends after as many rounds as there are operators.
+    while let Some(pair) = structure.open.pop() {
+        structure.pair_makers(pair);
+        structure.pair_readers(pair);
+    }
+    let [partners, _] = structure.partners;
+    let mut pairs: Vec<[usize; 2]> = partners.into_iter().map(|(t, g)| [t, g]).collect();
+    pairs.sort_unstable();
+    pairs
+}
+
+/// Whether most operators of both sides have names of one kind. Graphs of two exporters have parts
+/// that look alike and are not.
+fn have_one_exporter(dumps: [&ComparedDump; 2]) -> bool {
+    let kinds = dumps.map(|dump| {
+        let runs = dump.runs.iter();
+        runs.map(|run| (without_counter(&run.op_name), run.op_type.as_str()))
+            .collect::<HashSet<_>>()
+    });
+    let [own, others] = &kinds;
+    let n_shared = own.intersection(others).count();
+    let n_least = |kinds: &HashSet<_>| (kinds.len() * SHARED_MIN[0]).div_ceil(SHARED_MIN[1]);
+    n_shared >= n_least(own) && n_shared >= n_least(others)
+}
+
+/// A parameter that an operator reads, where there is one such operator.
+type ParameterKey = (Option<u32>, Option<u64>, String, u32, String);
+
+impl<'a> Structure<'a> {
+    fn new(dumps: [&'a ComparedDump; 2], certain: Vec<[usize; 2]>) -> Structure<'a> {
+        let types = dumps.map(|dump| {
+            let runs = dump.runs.iter();
+            runs.map(|run| run.op_type.to_ascii_lowercase()).collect()
+        });
+        let readers = dumps.map(|dump| {
+            let mut readers: HashMap<SlotRef, Vec<Reader>> = HashMap::new();
+            for run in 0..dump.runs.len() {
+                for (slot, index) in slots(dump, run, SlotSide::Input) {
+                    if let Some(made) = dump.producer_of(slot) {
+                        readers.entry(made).or_default().push((run, index));
+                    }
+                }
+            }
+            readers
+        });
+        Structure {
+            dumps,
+            types,
+            readers,
+            partners: [0, 1].map(|i| certain.iter().map(|pair| (pair[i], pair[1 - i])).collect()),
+            open: certain,
+        }
+    }
+
+    fn is_free(&self, side: usize, run: usize) -> bool {
+        !self.partners[side].contains_key(&run)
+    }
+
+    fn may_pair(&self, [t, g]: [usize; 2]) -> bool {
+        let is_told = !self.types[0][t].is_empty();
+        is_told
+            && self.types[0][t] == self.types[1][g]
+            && self.is_free(0, t)
+            && self.is_free(1, g)
+            && self.dumps[0].runs[t].original_names == self.dumps[1].runs[g].original_names
+    }
+
+    fn pair(&mut self, pair: [usize; 2]) {
+        if self.may_pair(pair) {
+            self.partners[0].insert(pair[0], pair[1]);
+            self.partners[1].insert(pair[1], pair[0]);
+            self.open.push(pair);
+        }
+    }
+
+    /// Operators of one type that alone read a parameter of one name.
+    fn pair_by_parameters(&mut self) {
+        let [targets, goldens] = [0, 1].map(|side| {
+            let dump = self.dumps[side];
+            let mut of_key: HashMap<ParameterKey, Option<usize>> = HashMap::new();
+            for run in 0..dump.runs.len() {
+                for (slot, index) in slots(dump, run, SlotSide::Input) {
+                    let Some(name) = dump.parameter_of(slot) else {
+                        continue;
+                    };
+                    let place = &dump.runs[run].place;
+                    let op_type = self.types[side][run].clone();
+                    // Steps and ranks have operators of their own with the same parameters.
+                    let key = (place.rank, place.step, op_type, index, name);
+                    let reader = of_key.entry(key).or_insert(Some(run));
+                    *reader = reader.filter(|known| *known == run);
+                }
+            }
+            of_key
+        });
+        let found = targets.into_iter().filter_map(|(key, target)| {
+            let golden = goldens.get(&key).copied().flatten()?;
+            Some([target?, golden])
+        });
+        let mut found: Vec<[usize; 2]> = found.collect();
+        // A map has no order, and the same dumps have to lead to the same pairs.
+        found.sort_unstable();
+        for pair in found {
+            self.pair(pair);
+        }
+    }
+
+    /// Pairs the makers of the inputs of a pair.
+    fn pair_makers(&mut self, pair: [usize; 2]) {
+        let is_commutative = COMMUTATIVE.contains(&self.types[0][pair[0]].as_str());
+        let makers = [0, 1].map(|side| {
+            let inputs = slots(self.dumps[side], pair[side], SlotSide::Input);
+            let makers = inputs.filter_map(|(slot, index)| {
+                let made = self.dumps[side].producer_of(slot)?;
+                let output = self.dumps[side].runs[made.run].slots[made.slot].index;
+                // In either order, types have to tell which is which.
+                let key = if is_commutative { 0 } else { index };
+                Some(((key, self.types[side][made.run].clone(), output), made.run))
+            });
+            only(makers)
+        });
+        self.pair_alike(makers);
+    }
+
+    /// Pairs the readers of the outputs of a pair that are alone of their type.
+    fn pair_readers(&mut self, pair: [usize; 2]) {
+        let readers = [0, 1].map(|side| {
+            let outputs = slots(self.dumps[side], pair[side], SlotSide::Output);
+            let readers = outputs.flat_map(|(slot, output)| {
+                let readers = self.readers[side].get(&slot).into_iter().flatten();
+                readers.map(move |(run, index)| (output, *run, *index))
+            });
+            // What has its partner already leaves its place to the other.
+            let free = readers.filter(|(_, run, _)| self.is_free(side, *run));
+            only(free.map(|(output, run, index)| {
+                let op_type = self.types[side][run].clone();
+                let is_commutative = COMMUTATIVE.contains(&op_type.as_str());
+                let index = if is_commutative { 0 } else { index };
+                ((index, op_type, output), run)
+            }))
+        });
+        self.pair_alike(readers);
+    }
+
+    fn pair_alike(&mut self, [targets, goldens]: [HashMap<Place, usize>; 2]) {
+        let mut found: Vec<[usize; 2]> = targets
+            .into_iter()
+            .filter_map(|(place, target)| Some([target, *goldens.get(&place)?]))
+            .collect();
+        found.sort_unstable();
+        for pair in found {
+            self.pair(pair);
+        }
+    }
+}
+
+/// Where a neighbour stands: number of the input, type, number of the output.
+type Place = (u32, String, u32);
+
+/// The neighbours that alone stand at their place.
+fn only(neighbours: impl Iterator<Item = (Place, usize)>) -> HashMap<Place, usize> {
+    let mut found: HashMap<Place, usize> = HashMap::new();
+    let mut is_many: HashSet<Place> = HashSet::new();
+    for (place, run) in neighbours {
+        if found.get(&place).is_some_and(|known| *known != run) {
+            is_many.insert(place.clone());
+        }
+        found.insert(place, run);
+    }
+    // Nothing tells apart what stands at one place.
+    found.retain(|place, _| !is_many.contains(place));
+    found
+}
+
+fn slots(dump: &ComparedDump, run: usize, side: SlotSide) -> impl Iterator<Item = (SlotRef, u32)> {
+    let slots = dump.runs[run].slots.iter().enumerate();
+    let slots = slots.filter(move |(_, slot)| slot.side == side);
+    slots.map(move |(slot, of)| (SlotRef { run, slot }, of.index))
+}
