@@ -8,6 +8,7 @@ use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use opscope_store::record::SlotSide;
 
 use super::attribution::absorbed;
+use super::flow::{ResultSlot, ValueFlow};
 use super::matching::{MatchedDumps, RunPair, SlotRef};
 use super::result::{
     Cause, Comparison, OperatorName, OperatorResult, PartingOperator, RewiredInput, SlotKey,
@@ -25,6 +26,7 @@ struct Edges<'a> {
     dumps: [&'a ComparedDump; 2],
     pairs: &'a [RunPair],
     operators: [HashMap<usize, usize>; 2],
+    flow: ValueFlow,
 }
 
 /// Operators without a partner between values that agree and an input.
@@ -44,7 +46,7 @@ pub(super) fn note(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
     if !slots.into_iter().any(is_apart) {
         return;
     }
-    let edges = Edges::new(sides);
+    let edges = Edges::new(sides, ValueFlow::trace(comparison));
     edges.note_readers(comparison);
     edges.note_outside(comparison);
     edges.note_partings(comparison);
@@ -52,7 +54,7 @@ pub(super) fn note(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
 }
 
 impl<'a> Edges<'a> {
-    fn new(sides: MatchedDumps<'a>) -> Edges<'a> {
+    fn new(sides: MatchedDumps<'a>, flow: ValueFlow) -> Edges<'a> {
         let mut operators = [HashMap::new(), HashMap::new()];
         for (operator, pair) in sides.matching.pairs.iter().enumerate() {
             for (of_side, runs) in operators.iter_mut().zip([&pair.target, &pair.golden]) {
@@ -63,6 +65,7 @@ impl<'a> Edges<'a> {
             dumps: [sides.target, sides.golden],
             pairs: &sides.matching.pairs,
             operators,
+            flow,
         }
     }
 
@@ -239,7 +242,10 @@ impl<'a> Edges<'a> {
     ) -> Option<PartingOperator> {
         let rewired: Vec<RewiredInput> = self
             .inputs_apart(operator)
-            .filter_map(|(slots, result)| self.rewired(slots, result, operators))
+            .filter_map(|(k, slots, result)| {
+                let rewired = self.rewired(slots, result, operators);
+                rewired.or_else(|| self.rewired_by_numbers([operator.index, k], operators))
+            })
             .collect();
         Some(PartingOperator {
             operator: operator.index,
@@ -255,10 +261,11 @@ impl<'a> Edges<'a> {
     fn inputs_apart<'r>(
         &'r self,
         operator: &'r OperatorResult,
-    ) -> impl Iterator<Item = ([SlotRef; 2], &'r SlotResult)> {
+    ) -> impl Iterator<Item = (usize, [SlotRef; 2], &'r SlotResult)> {
         let slots = self.pairs[operator.index].slots.iter().zip(&operator.slots);
-        let slots = slots.filter(|(_, result)| !result.is_output() && is_apart(result));
-        slots.map(|(slot, result)| ([slot.target, slot.golden], result))
+        let slots = slots.enumerate();
+        let slots = slots.filter(|(_, (_, result))| !result.is_output() && is_apart(result));
+        slots.map(|(k, (slot, result))| (k, [slot.target, slot.golden], result))
     }
 
     /// Operators without a partner between values that agree and an input that differs. One side
@@ -268,7 +275,7 @@ impl<'a> Edges<'a> {
         operator: &OperatorResult,
         operators: &[OperatorResult],
     ) -> Option<PartingOperator> {
-        let members = self.inputs_apart(operator).find_map(|(slots, _)| {
+        let members = self.inputs_apart(operator).find_map(|(_, slots, _)| {
             let members = [0, 1].map(|side| self.members_before(side, slots[side], operators));
             let [Some(target), Some(golden)] = members else {
                 return None;
@@ -356,6 +363,30 @@ impl<'a> Edges<'a> {
             slot: result.slot,
             golden: name(own.run),
             instead: Some(name(read.run)),
+        })
+    }
+}
+
+impl Edges<'_> {
+    /// The same where no graph tells, from numbers that only one output before has.
+    fn rewired_by_numbers(
+        &self,
+        [operator, k]: [usize; 2],
+        operators: &[OperatorResult],
+    ) -> Option<RewiredInput> {
+        if !self.dumps.iter().any(|dump| dump.is_without_wires()) {
+            return None;
+        }
+        let source = self.flow.source(operator, k);
+        let (made, read) = (source.target?, source.golden?);
+        let slot = |at: ResultSlot| &operators[at.operator].slots[at.slot];
+        let is_made = made != read && slot(made).is_output() && slot(read).is_output();
+        let agrees = slot(made).level == VerdictLevel::Pass;
+        let name = |at: ResultSlot| operators[at.operator].golden.last().cloned();
+        (is_made && agrees).then_some(RewiredInput {
+            slot: operators[operator].slots[k].slot,
+            golden: name(made)?,
+            instead: name(read),
         })
     }
 }

@@ -22,7 +22,7 @@ struct NamedPairs<'a> {
     next_to_alone: [HashSet<usize>; 2],
     /// Names by what they are without their counter, of both sides.
     families: HashMap<&'a str, [HashSet<&'a str>; 2]>,
-    /// Whether both sides have the same names.
+    /// Whether both sides have the same names, in the same order.
     is_one_listing: bool,
 }
 
@@ -93,7 +93,7 @@ impl<'a> NamedPairs<'a> {
             dumps,
             partners,
             next_to_alone,
-            is_one_listing: families.values().all(|[target, golden]| target == golden),
+            is_one_listing: is_one_listing(dumps),
             families,
         }
     }
@@ -211,6 +211,11 @@ impl<'a> NamedPairs<'a> {
             .is_some_and(|family| family.iter().any(|names| names.len() > 1));
         base.len() < run.op_name.len() || has_others
     }
+}
+
+fn is_one_listing([target, golden]: [&ComparedDump; 2]) -> bool {
+    let [own, others] = [target, golden].map(|dump| dump.runs.iter().map(|run| &run.op_name));
+    own.eq(others)
 }
 
 /// The outputs that an execution reads.
