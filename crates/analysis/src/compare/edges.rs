@@ -377,9 +377,11 @@ impl Edges<'_> {
         if !self.dumps.iter().any(|dump| dump.is_without_wires()) {
             return None;
         }
+        // Numbers tell the last output with these values, or the first input where there is none.
         let source = self.flow.source(operator, k);
         let (made, read) = (source.target?, source.golden?);
         let slot = |at: ResultSlot| &operators[at.operator].slots[at.slot];
+        // A weight that is another one is a finding of its own.
         let is_made = made != read && slot(made).is_output() && slot(read).is_output();
         let agrees = slot(made).level == VerdictLevel::Pass;
         let name = |at: ResultSlot| operators[at.operator].golden.last().cloned();

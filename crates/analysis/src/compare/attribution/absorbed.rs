@@ -19,6 +19,7 @@ pub(super) fn find(comparison: &Comparison, flow: &ValueFlow) -> Vec<bool> {
     } else {
         along(operators, &readers_by_numbers(operators, flow))
     };
+    // Without a difference there is nothing to absorb.
     let all = operators.iter().zip(leads_on);
     all.map(|(operator, leads_on)| !leads_on && operator.slots.iter().any(is_apart))
         .collect()

@@ -109,7 +109,8 @@ impl FaultSearch<'_> {
         let sure = sure.filter(|&i| !is_doubtful(&operators[i]) && !self.is_harmless(i));
         let sure: Vec<usize> = sure.collect();
         let accuses = |point: &DivergencePoint| matches!(point.cause, Cause::Own | Cause::Outside);
-        // The work of a changed weight may be too small to see, and grow.
+        // The effect of a changed weight may be below the limits where the weight is read, and grow
+        // beyond them further on.
         let is_quiet = |i: &usize| {
             let mut outputs = operators[*i].slots.iter().filter(|slot| slot.is_output());
             !self.is_absorbed[*i] || !outputs.any(is_apart)

@@ -214,6 +214,7 @@ impl<'a> NamedPairs<'a> {
 }
 
 fn is_one_listing([target, golden]: [&ComparedDump; 2]) -> bool {
+    // Engines may run branches in another order, and then each name is asked for its neighbours.
     let [own, others] = [target, golden].map(|dump| dump.runs.iter().map(|run| &run.op_name));
     own.eq(others)
 }

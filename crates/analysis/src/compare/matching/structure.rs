@@ -156,6 +156,7 @@ impl<'a> Structure<'a> {
 
     /// Pairs the makers of the inputs of a pair.
     fn pair_makers(&mut self, pair: [usize; 2]) {
+        // Both have one type, so that the target's tells.
         let is_commutative = COMMUTATIVE.contains(&self.types[0][pair[0]].as_str());
         let makers = [0, 1].map(|side| {
             let inputs = slots(self.dumps[side], pair[side], SlotSide::Input);
