@@ -6,7 +6,7 @@
 
 use super::is_apart;
 use crate::compare::flow::ValueFlow;
-use crate::compare::result::{Comparison, OperatorResult, SlotResult, VerdictLevel};
+use crate::compare::result::{Comparison, MetricId, OperatorResult, SlotResult, VerdictLevel};
 
 /// Of each operator, whether something differs there and all that is known to read it agrees.
 pub(super) fn find(comparison: &Comparison, flow: &ValueFlow) -> Vec<bool> {
@@ -61,19 +61,31 @@ fn along(operators: &[OperatorResult], readers: &[Readers]) -> Vec<bool> {
     // What is read by an operator that ran before, as in a loop, is looked at no further.
     for (i, operator) in operators.iter().enumerate().rev() {
         let is_open = |(slot, result): (usize, &SlotResult)| {
-            let mut known = readers[i]
-                .iter()
-                .filter(|[made, _]| *made == slot)
-                .peekable();
-            may_differ(result)
-                && (known.peek().is_none()
-                    || known.any(|&[_, reader]| reader <= i || leads_on[reader]))
+            let known = readers[i].iter().filter(|[made, _]| *made == slot);
+            let known = known.filter(|[_, reader]| *reader < operators.len());
+            let known: Vec<usize> = known.map(|&[_, reader]| reader).collect();
+            let goes_on = known.iter().any(|&reader| reader <= i || leads_on[reader]);
+            let grows = known.iter().any(|&reader| is_amplified(&operators[reader]));
+            may_differ(result) && (known.is_empty() || goes_on) || !is_exact(result) && grows
         };
         let mut outputs = operator.slots.iter().enumerate();
         leads_on[i] = !has_outputs(operator)
             || outputs.any(|(slot, result)| result.is_output() && is_open((slot, result)));
     }
     leads_on
+}
+
+/// Whether inputs agree and outputs do not: small differences of a value that passes may be why.
+fn is_amplified(operator: &OperatorResult) -> bool {
+    let is_apart_among = |is_output: bool| {
+        let mut slots = operator.slots.iter();
+        slots.any(|slot| slot.is_output() == is_output && is_apart(slot))
+    };
+    is_apart_among(true) && !is_apart_among(false)
+}
+
+fn is_exact(slot: &SlotResult) -> bool {
+    slot.metrics.get(MetricId::MaxAbs) == Some(0.0)
 }
 
 fn has_outputs(operator: &OperatorResult) -> bool {

@@ -27,6 +27,7 @@ pub(super) fn find_first(comparison: &Comparison, flow: &ValueFlow) -> FirstFaul
         comparison,
         flow,
         is_absorbed: absorbed::find(comparison, flow),
+        is_fed: fed(&comparison.operators),
         suspects: SuspectSearch::new(comparison),
     };
     let mut ranks: BTreeMap<Option<u32>, Vec<usize>> = BTreeMap::new();
@@ -48,6 +49,17 @@ pub(super) fn find_first(comparison: &Comparison, flow: &ValueFlow) -> FirstFaul
         by_rank,
         order,
     }
+}
+
+fn fed(operators: &[OperatorResult]) -> Vec<bool> {
+    let mut is_fed = vec![false; operators.len()];
+    for &[_, reader] in operators.iter().flat_map(|operator| &operator.readers) {
+        // A result that was saved may be damaged.
+        if let Some(is_fed) = is_fed.get_mut(reader) {
+            *is_fed = true;
+        }
+    }
+    is_fed
 }
 
 /// Whether a pair rests on type and order, and what differs are extents, whole numbers or booleans:
@@ -94,6 +106,8 @@ struct FaultSearch<'a> {
     flow: &'a ValueFlow,
     /// Of each operator, whether nothing that differs behind it comes from what differs there.
     is_absorbed: Vec<bool>,
+    /// Of each operator, whether a graph tells which other one makes something that it reads.
+    is_fed: Vec<bool>,
     suspects: SuspectSearch<'a>,
 }
 
@@ -113,7 +127,7 @@ impl FaultSearch<'_> {
         // beyond them further on.
         let is_quiet = |i: &usize| {
             let mut outputs = operators[*i].slots.iter().filter(|slot| slot.is_output());
-            !self.is_absorbed[*i] || !outputs.any(is_apart)
+            !self.is_absorbed[*i] || !outputs.any(|slot| slot.level == VerdictLevel::Fail)
         };
         let quiet: Vec<usize> = order.iter().copied().filter(is_quiet).collect();
         // A difference that comes to nothing is told only where there is no other.
@@ -310,6 +324,10 @@ impl FaultSearch<'_> {
             [Some(_), _] | [_, Some(_)] => (Cause::Unknown, nearest()),
             [None, None] if source.is_own_output => (Cause::Unknown, nearest()),
             [None, None] if slot.is_unseen || self.suspects.is_gap_before(operator, slot) => {
+                (Cause::Unknown, nearest())
+            }
+            // A graph tells what comes from outside.
+            [None, None] if operator.is_certain && self.is_fed[operator.index] => {
                 (Cause::Unknown, nearest())
             }
             [None, None] => (Cause::Outside, Vec::new()),

@@ -112,6 +112,8 @@ impl<'a> Structure<'a> {
             && self.is_free(0, t)
             && self.is_free(1, g)
             && self.dumps[0].runs[t].original_names == self.dumps[1].runs[g].original_names
+            // One that reads more may have taken another operator in.
+            && n_inputs(self.dumps[0], t) == n_inputs(self.dumps[1], g)
     }
 
     fn pair(&mut self, pair: [usize; 2]) {
@@ -220,6 +222,10 @@ fn only(neighbours: impl Iterator<Item = (Place, usize)>) -> HashMap<Place, usiz
     // Nothing tells apart what stands at one place.
     found.retain(|place, _| !is_many.contains(place));
     found
+}
+
+fn n_inputs(dump: &ComparedDump, run: usize) -> usize {
+    slots(dump, run, SlotSide::Input).count()
 }
 
 fn slots(dump: &ComparedDump, run: usize, side: SlotSide) -> impl Iterator<Item = (SlotRef, u32)> {

@@ -13,7 +13,10 @@ const N_WEIGHTS_MAX: usize = 8;
 /// The difference between the target's tensor and golden's, as one operation; nothing if none
 /// explains it.
 pub fn change(slot: &SlotResult) -> Option<String> {
-    let change = slot.change.as_deref()?;
+    let change = slot
+        .change
+        .as_deref()
+        .filter(|change| !is_one_box(change))?;
     Some(format!("the target's tensor: {}", words(change)))
 }
 
@@ -27,6 +30,14 @@ pub fn weights(comparison: &Comparison) -> Vec<String> {
         Some(format!("weight `{}`: {words}", weight.name))
     });
     lines.collect()
+}
+
+/// Whether a change says no more than where elements differ, which has a line already.
+fn is_one_box(change: &TensorChange) -> bool {
+    let TensorChange::Part { axes, change: None } = change else {
+        return false;
+    };
+    axes.iter().all(|part| part.ranges.len() == 1)
 }
 
 fn words(change: &TensorChange) -> String {
