@@ -53,7 +53,7 @@ pub(super) use identity::certain;
 pub(super) use mapping::understood;
 pub use mapping::{MappedNames, Mapping, MappingError, MappingForm, OperatorMapping};
 pub(in crate::compare) use names::joined;
-pub(in crate::compare) use op_type::{is_same_type, is_view};
+pub(in crate::compare) use op_type::{has_elements_of_input, is_same_type, is_view, is_view_type};
 pub(super) use structure::extended;
 
 /// How partners are looked for.
@@ -252,6 +252,18 @@ pub struct SlotPair {
     pub layout: Option<Layout>,
     /// A change that may be made if their extents do not agree; never made without being asked for.
     pub hint: Option<LayoutHint>,
+}
+
+impl SlotPair {
+    /// Two slots that are compared as they are.
+    pub(super) fn plain(target: SlotRef, golden: SlotRef) -> SlotPair {
+        SlotPair {
+            target,
+            golden,
+            layout: None,
+            hint: None,
+        }
+    }
 }
 
 /// A proposal for slots whose extents do not agree.

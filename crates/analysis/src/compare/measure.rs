@@ -223,6 +223,37 @@ pub(super) fn measure_pair(
     slot(sides, pair, found, None, options.difference).map(|(result, _)| result)
 }
 
+/// The result of two slots by the order of their elements alone, as a view may lie between them;
+/// none if they have not as many elements, or cannot be read.
+pub(super) fn measure_in_order(
+    sides: MatchedDumps<'_>,
+    pair: SlotPair,
+    options: MeasureOptions<'_>,
+) -> Option<SlotResult> {
+    let target = slot_of(sides.target, pair.target);
+    let golden = slot_of(sides.golden, pair.golden);
+    if target.n_elements()? != golden.n_elements()? || are_text(target, golden) {
+        return None;
+    }
+    if target.has_elements && golden.has_elements {
+        let [a, b] = [target, golden].map(|slot| slot.load(None));
+        let (a, b) = (a.ok()?, b.ok()?);
+        let n_bytes = (a.view().bytes.len() + b.view().bytes.len()) as u64;
+        let found = difference::difference(a.view(), b.view(), options.difference).ok()?;
+        let found = PairNumbers::from_difference(&found, n_bytes);
+        let result = slot(sides, pair, Ok(Some(found)), None, options.difference);
+        return result.ok().map(|(result, _)| result);
+    }
+    match statistics::compare_numbers(target, golden, false) {
+        statistics::StatisticsOutcome::Measured(found) => Some(SlotResult {
+            evidence: found.evidence,
+            metrics: found.metrics,
+            ..unmeasured(target, golden)
+        }),
+        _ => None,
+    }
+}
+
 /// The numbers of a pair of slots with elements; none where a side lacks them.
 fn numbers(
     sides: MatchedDumps<'_>,
@@ -271,6 +302,17 @@ fn pair_numbers(
     Ok(PairNumbers::from_fact(fact))
 }
 
+/// A result that has no numbers yet.
+fn unmeasured(target: &ExecutionSlot, golden: &ExecutionSlot) -> SlotResult {
+    SlotResult {
+        slot: target.key(),
+        golden_slot: Some(golden.key()).filter(|key| *key != target.key()),
+        target: target.summary().clone(),
+        golden: golden.summary().clone(),
+        ..SlotResult::default()
+    }
+}
+
 fn slot(
     sides: MatchedDumps<'_>,
     pair: SlotPair,
@@ -281,13 +323,9 @@ fn slot(
     let target = slot_of(sides.target, pair.target);
     let golden = slot_of(sides.golden, pair.golden);
     let mut result = SlotResult {
-        slot: target.key(),
-        golden_slot: Some(golden.key()).filter(|key| *key != target.key()),
-        target: target.summary().clone(),
-        golden: golden.summary().clone(),
         layout: pair.layout.map(|layout| layout.name().into()),
         is_unseen: sides.target.is_unseen(pair.target) || sides.golden.is_unseen(pair.golden),
-        ..SlotResult::default()
+        ..unmeasured(target, golden)
     };
     let found = match found {
         Ok(Some(found)) => found,

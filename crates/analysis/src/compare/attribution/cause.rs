@@ -120,6 +120,11 @@ fn is_explained(operator: &OperatorResult, inputs: &[&SlotResult], op_type: &str
     let is_even = outputs <= AMPLIFICATION_MAX * farthest;
     match manner(op_type) {
         ErrorGrowth::Stepped => true,
+        // The mean that a normalisation saves is a sum, and may be next to nothing.
+        ErrorGrowth::Steep if apart().all(|slot| slot.slot.index > 0) => {
+            outputs <= STEEP_AMPLIFICATION_MAX * farthest
+                || is_absolutely_explained(operator, inputs)
+        }
         ErrorGrowth::Steep => outputs <= STEEP_AMPLIFICATION_MAX * farthest,
         ErrorGrowth::Even | ErrorGrowth::Picking => is_even,
         ErrorGrowth::Additive => is_even || is_absolutely_explained(operator, inputs),

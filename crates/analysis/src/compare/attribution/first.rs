@@ -6,6 +6,7 @@ use super::kinds::is_in_place;
 use super::suspects::{SuspectReach, SuspectSearch, suspect_of};
 use super::{absorbed, cause_of, distance, is_apart};
 use crate::compare::flow::{ResultSlot, ResultSource, ValueFlow};
+use crate::compare::matching::is_view_type;
 use crate::compare::result::{
     Cause, Comparison, DivergencePoint, Evidence, OperatorPlace, OperatorResult, PairingEvidence,
     PartingOperator, RuleName, SkipReason, SlotAgreement, SlotResult, Suspect, VerdictLevel,
@@ -53,10 +54,14 @@ pub(super) fn find_first(comparison: &Comparison, flow: &ValueFlow) -> FirstFaul
 
 fn fed(operators: &[OperatorResult]) -> Vec<bool> {
     let mut is_fed = vec![false; operators.len()];
-    for &[_, reader] in operators.iter().flat_map(|operator| &operator.readers) {
-        // A result that was saved may be damaged.
-        if let Some(is_fed) = is_fed.get_mut(reader) {
-            *is_fed = true;
+    for operator in operators {
+        for &[_, reader] in &operator.readers {
+            // A result that was saved may be damaged. What a step leaves to a later one comes from
+            // outside of that.
+            let is_here = |reader: &OperatorResult| reader.place() == operator.place();
+            if operators.get(reader).is_some_and(is_here) {
+                is_fed[reader] = true;
+            }
         }
     }
     is_fed
@@ -99,6 +104,11 @@ fn order_of(operators: &[OperatorResult]) -> Vec<usize> {
         *position += 1;
     }
     order.into_values().collect()
+}
+
+fn type_of(operator: &OperatorResult) -> &str {
+    let name = operator.target.last();
+    name.map_or("", |name| name.op_type.as_str())
 }
 
 struct FaultSearch<'a> {
@@ -191,10 +201,11 @@ impl FaultSearch<'_> {
                     .any(|slot| slot.is_outside && reaches(slot))
             };
             // An input that differs says more than an output that does, unless it is known where it
-            // came in.
+            // came in. A view of a weight was not compared, and its reader has the numbers.
             let is_first = |parting: &&&PartingOperator| {
                 let is_listed = operator.target.last() == Some(&parting.name);
-                !changed() || parting.cause == Cause::Outside && !is_listed
+                let computes = !is_view_type(&parting.name.op_type);
+                !changed() || parting.cause == Cause::Outside && !is_listed && computes
             };
             // An operator that passes is no place where anything goes wrong.
             let is_apart_there = |parting: &&&PartingOperator| {
@@ -252,10 +263,7 @@ impl FaultSearch<'_> {
         level: VerdictLevel,
     ) -> Option<DivergencePoint> {
         let reaches = |k: usize| is_apart(&operator.slots[k]) && operator.slots[k].level >= level;
-        let op_type = operator
-            .target
-            .last()
-            .map_or("", |name| name.op_type.as_str());
+        let op_type = type_of(operator);
         let all = || (0..operator.slots.len()).filter(|&k| reaches(k));
         let mut inputs = all().filter(|&k| {
             // Changed in place, it shows what the operator made of it.
@@ -295,6 +303,7 @@ impl FaultSearch<'_> {
             return (Cause::Outside, Vec::new());
         }
         let nearest = || self.suspects.nearest(operator, SuspectReach::Any);
+        let op_type = type_of(operator);
         // What is another input of before is no operator's work.
         let made = |at: Option<ResultSlot>| {
             at.filter(|at| self.comparison.operators[at.operator].slots[at.slot].is_output())
@@ -322,7 +331,10 @@ impl FaultSearch<'_> {
             }
             // It came straight from an operator on one side, and on the other it did not.
             [Some(_), _] | [_, Some(_)] => (Cause::Unknown, nearest()),
-            [None, None] if source.is_own_output => (Cause::Unknown, nearest()),
+            // A view hands its input on, and changes nothing of it.
+            [None, None] if source.is_own_output && !is_view_type(op_type) => {
+                (Cause::Unknown, nearest())
+            }
             [None, None] if slot.is_unseen || self.suspects.is_gap_before(operator, slot) => {
                 (Cause::Unknown, nearest())
             }

@@ -2,8 +2,8 @@
 
 use super::state::{is_all_nan, judge_other, judge_output, slot_of};
 use crate::compare::result::{
-    Comparison, Conclusion, Contract, ContractValue, MetricId, OutputSource, RuleName, Skip,
-    SkipReason, SlotResult, ValueState, VerdictLevel,
+    Cause, Comparison, Conclusion, Contract, ContractValue, Evidence, MetricId, OutputSource,
+    RuleName, Skip, SkipReason, SlotResult, ValueState, VerdictLevel,
 };
 use crate::compare::verdict::value_of;
 use crate::compare::verdict_options::VerdictOptions;
@@ -86,6 +86,10 @@ fn by_outputs(
     comparison: &Comparison,
     judging: &VerdictOptions,
 ) -> Conclusion {
+    if let Some(message) = other_shape(comparison).filter(|_| contract.inputs.is_empty()) {
+        contract.missing.push(message);
+        return Conclusion::Incomplete;
+    }
     // In the order of outputs, so that the headline names the first that differs.
     let first_bad = contract.outputs.iter().find(|value| value.state.is_bad());
     if let Some(bad) = first_bad {
@@ -101,8 +105,10 @@ fn by_outputs(
             Conclusion::Fail
         };
     }
-    // Replicas have to agree with each other whatever golden has.
-    if has_replicas_apart(comparison) {
+    // Replicas have to agree with each other whatever golden has. What no operator reads need not
+    // be all that a caller gets, and excuses no operator that is at fault itself.
+    let is_unlisted = contract.known_by == [OutputSource::Unread; 2];
+    if has_replicas_apart(comparison) || is_unlisted && accuses(comparison) {
         return Conclusion::Fail;
     }
     let nan = "the outputs are nothing but NaN on both sides";
@@ -146,6 +152,34 @@ fn other_inputs(contract: &Contract, rank: Option<u32>, comparison: &Comparison)
         })
         .collect();
     (!other.is_empty()).then(|| format!("other inputs: {}", list(&other)))
+}
+
+/// An input of the model of another shape, in words, where no graph lists the inputs: the first
+/// slot that differs, which no operator makes and which is no parameter.
+fn other_shape(comparison: &Comparison) -> Option<String> {
+    let first = comparison.summary.first_failure.as_ref()?;
+    let operator = &comparison.operators[first.operator];
+    let is_it = |slot: &&SlotResult| {
+        let [target, golden] = [&slot.target.shape, &slot.golden.shape];
+        let n_elements = |shape: &[u64]| shape.iter().product::<u64>();
+        // Another form of the same tensor is no other input, nor is a number in place of it.
+        let is_other = slot.evidence == Evidence::Shape
+            && target.len() == golden.len()
+            && n_elements(target) != n_elements(golden);
+        slot.slot == first.slot && !slot.is_output() && is_other && slot.parameter.is_none()
+    };
+    let slot = operator.slots.iter().find(is_it)?;
+    let name = operator.target.first()?;
+    (first.cause == Cause::Outside).then(|| {
+        let shapes = shapes_in_words(slot);
+        format!("other inputs: `{}` reads{shapes}", name.op_name)
+    })
+}
+
+/// Whether the first slot that fails is one of an operator at fault, or of a weight or input.
+fn accuses(comparison: &Comparison) -> bool {
+    let first = comparison.summary.first_failure.as_ref();
+    first.is_some_and(|first| matches!(first.cause, Cause::Own | Cause::Outside))
 }
 
 /// The outputs that stand in the way of a verdict, in words.

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, HashSet};
 use opscope_store::record::SlotSide;
 
 use super::state::is_all_nan;
-use crate::compare::matching::{MatchedDumps, SlotRef, UnmatchedReason, is_view};
+use crate::compare::matching::{
+    MatchedDumps, SlotRef, UnmatchedReason, has_elements_of_input, is_view,
+};
 use crate::compare::party::Party;
 use crate::compare::result::{Comparison, Evidence, OperatorName};
 use crate::compare::side::{ExecutionSlot, RunPlace};
@@ -50,8 +52,9 @@ pub(super) fn output_bytes(comparison: &Comparison, sides: MatchedDumps<'_>) -> 
 }
 
 /// Operators that ran last at their place on either side and have no partner: without a graph
-/// nothing tells of their outputs that they are no outputs of the model. Dumps without inputs are
-/// lists of values, of which none is the last.
+/// nothing tells of their outputs that they are no outputs of the model. Views and copies show what
+/// the operator before them made. Dumps without inputs are lists of values, of which none is the
+/// last.
 pub(super) fn last_alone(sides: MatchedDumps<'_>) -> Vec<OperatorName> {
     let mut alone = Vec::new();
     for party in [Party::Golden, Party::Target] {
@@ -60,7 +63,7 @@ pub(super) fn last_alone(sides: MatchedDumps<'_>) -> Vec<OperatorName> {
         let mut has_inputs = false;
         for (index, run) in dump.runs.iter().enumerate() {
             let mut slots = run.slots.iter();
-            if slots.any(|slot| slot.side == SlotSide::Output) {
+            if slots.any(|slot| slot.side == SlotSide::Output) && !has_elements_of_input(run) {
                 last.insert(&run.place, index);
             }
             let mut slots = run.slots.iter();

@@ -65,12 +65,7 @@ fn input(
     let golden = pair.golden.argument(&name)?;
     let sides = places.sides;
     let operator_pair = known.place(target, golden);
-    let slots = SlotPair {
-        target,
-        golden,
-        layout: None,
-        hint: None,
-    };
+    let slots = SlotPair::plain(target, golden);
     let result = match operator_pair {
         Some(_) => None,
         None => measure_pair(sides, slots, options.measure)

@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 use super::ContractOptions;
 use super::model_values::{ModelOutput, ModelPlace, ModelPlaces, PlacePair};
 use super::pairing::{by_name_or_position, is_reordered, partners};
-use super::state::{judge_output, state_of};
+use super::state::{judge_output, slot_of, state_of};
 use crate::compare::matching::{MatchedDumps, SlotPair, SlotRef};
-use crate::compare::measure::measure_pair;
+use crate::compare::measure::{measure_in_order, measure_pair};
 use crate::compare::result::{Comparison, Evidence, OperatorName, SlotResult};
 use crate::compare::result::{
     Contract, ContractValue, OutputSource, ValuePairing, ValuePresence, ValueState,
@@ -189,15 +189,19 @@ impl OutputSearch<'_> {
     }
 
     fn measure(&self, target: SlotRef, golden: SlotRef) -> Option<SlotResult> {
-        let pair = SlotPair {
-            target,
-            golden,
-            layout: None,
-            hint: None,
-        };
+        let pair = SlotPair::plain(target, golden);
         let mut result = measure_pair(self.sides, pair, self.options.measure).ok()?;
         judge_alone(&mut result, ("", ""), self.options.thresholds);
         Some(result)
+    }
+
+    /// The same of two tensors of different shapes; none unless their elements agree in order, as
+    /// the view between them may as well exchange axes.
+    fn measure_in_order(&self, target: SlotRef, golden: SlotRef) -> Option<SlotResult> {
+        let pair = SlotPair::plain(target, golden);
+        let mut result = measure_in_order(self.sides, pair, self.options.measure)?;
+        judge_alone(&mut result, ("", ""), self.options.thresholds);
+        (!state_of(&result, false).is_bad()).then_some(result)
     }
 
     /// Measures the outputs of a place and adds them to the contract.
@@ -205,7 +209,7 @@ impl OutputSearch<'_> {
         let mut values = Vec::new();
         let mut slots = Vec::new();
         for (target, golden, by) in pairs {
-            self.take_pair(&mut values, &mut slots, (target, golden, by));
+            self.take_pair(contract, (&mut values, &mut slots), (target, golden, by));
         }
         for value in &mut values {
             judge_output(value, contract, self.comparison, self.options.thresholds);
@@ -216,8 +220,8 @@ impl OutputSearch<'_> {
 
     fn take_pair(
         &self,
-        values: &mut Vec<ContractValue>,
-        slots: &mut Vec<[Option<SlotRef>; 2]>,
+        contract: &Contract,
+        (values, slots): (&mut Vec<ContractValue>, &mut Vec<[Option<SlotRef>; 2]>),
         (target, golden, by): OutputPair,
     ) {
         let outputs = [&target, &golden];
@@ -242,6 +246,7 @@ impl OutputSearch<'_> {
             .flatten();
         let pairs = by_operands.unwrap_or_else(|| vec![own]);
         let is_by_operands = pairs.first() != Some(&own);
+        let is_listed = contract.known_by == [OutputSource::Graph; 2];
         for pair in pairs {
             let mut value = ContractValue {
                 is_by_operands,
@@ -264,6 +269,13 @@ impl OutputSearch<'_> {
                 });
                 if !is_measured {
                     value.result = self.measure(target, golden).map(Box::new);
+                }
+                // An operator that nobody reads need not be the output itself: graphs without a
+                // list of outputs leave views out.
+                let is_other = |slot: &SlotResult| slot.evidence == Evidence::Shape;
+                if !is_listed && slot_of(&value, self.comparison).is_some_and(is_other) {
+                    value.pair = None;
+                    value.result = self.measure_in_order(target, golden).map(Box::new);
                 }
             }
             values.push(value);

@@ -188,9 +188,9 @@ impl<'a> NamedPairs<'a> {
                 _ => {}
             }
         }
-        // With as many of a kind on both sides, none was counted in between.
+        // With the same numbers on both sides, none was counted in between.
         let family = &self.families[without_counter(&run.op_name)];
-        n_alike > 0 && family[0].len() == family[1].len() || self.reads_one_parameter(pair)
+        n_alike > 0 && family[0] == family[1] || self.reads_one_parameter(pair)
     }
 
     /// Whether both read a parameter of one name.

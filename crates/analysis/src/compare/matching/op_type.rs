@@ -39,6 +39,9 @@ const VIEWS: [&str; 14] = [
     "data",
 ];
 
+/// Those of them that have the values in another order, or several times.
+const REORDERING_VIEWS: [&str; 3] = ["transpose", "transdata", "expand"];
+
 /// The words for types are shorter, whatever marks stand in them.
 const N_WORD_BYTES_MAX: usize = 64;
 
@@ -94,6 +97,17 @@ pub(super) struct OpTypeIndex {
 /// Whether the output of an operator has the values of its input, as far as its type says.
 pub(in crate::compare) fn is_view(run: &OperatorExecution) -> bool {
     with_types(|types| types.op_type_of(run).is_view)
+}
+
+/// The same of a type.
+pub(in crate::compare) fn is_view_type(op_type: &str) -> bool {
+    with_types(|types| types.of_word(op_type).is_view)
+}
+
+/// Whether the output of an operator has the values of its input in the same order, too.
+pub(in crate::compare) fn has_elements_of_input(run: &OperatorExecution) -> bool {
+    let name = with_types(|types| types.op_type_of(run));
+    name.is_view && !REORDERING_VIEWS.contains(&name.name())
 }
 
 /// Whether two operators are of one type, in whatever words their frameworks have for it.

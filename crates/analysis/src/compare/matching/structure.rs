@@ -9,6 +9,7 @@ use std::collections::{HashMap, HashSet};
 use opscope_store::record::SlotSide;
 
 use super::identity::without_counter;
+use super::op_type::is_view;
 use super::{MatchedDumps, SlotRef};
 use crate::compare::side::ComparedDump;
 
@@ -117,11 +118,69 @@ impl<'a> Structure<'a> {
     }
 
     fn pair(&mut self, pair: [usize; 2]) {
+        let pair = self.of_a_row(pair);
         if self.may_pair(pair) {
             self.partners[0].insert(pair[0], pair[1]);
             self.partners[1].insert(pair[1], pair[0]);
             self.open.push(pair);
         }
+    }
+
+    /// The pair, or where one side has two operators of the type in a row, that with the attributes
+    /// of the other side's.
+    fn of_a_row(&self, [t, g]: [usize; 2]) -> [usize; 2] {
+        if self.has_one_set_of_attributes([t, g]) != Some(false) {
+            return [t, g];
+        }
+        let of_target = self.next_to(0, t).map(|next| [next, g]);
+        let of_golden = self.next_to(1, g).map(|next| [t, next]);
+        let mut others = of_target.chain(of_golden);
+        let is_it = |pair: &[usize; 2]| {
+            self.may_pair(*pair) && self.has_one_set_of_attributes(*pair) == Some(true)
+        };
+        others.find(is_it).unwrap_or([t, g])
+    }
+
+    /// Whether two operators have the same attributes, if graphs tell of them.
+    fn has_one_set_of_attributes(&self, [t, g]: [usize; 2]) -> Option<bool> {
+        let [target, golden] = self.dumps;
+        Some(target.attributes_of(t)? == golden.attributes_of(g)?)
+    }
+
+    /// The makers of what an operator reads, and the readers of what it makes.
+    fn next_to(&self, side: usize, run: usize) -> impl Iterator<Item = usize> {
+        self.makers_of(side, run).chain(self.readers_of(side, run))
+    }
+
+    fn makers_of(&self, side: usize, run: usize) -> impl Iterator<Item = usize> {
+        let dump = self.dumps[side];
+        let inputs = slots(dump, run, SlotSide::Input);
+        inputs.filter_map(|(slot, _)| Some(dump.producer_of(slot)?.run))
+    }
+
+    fn readers_of(&self, side: usize, run: usize) -> impl Iterator<Item = usize> {
+        let known = &self.readers[side];
+        let outputs = slots(self.dumps[side], run, SlotSide::Output);
+        let readers = outputs.filter_map(|(slot, _)| known.get(&slot));
+        readers.flatten().map(|(run, _)| *run)
+    }
+
+    /// The pair, or of views of values that do not belong together, the target's with the view of
+    /// its type of the partner: that the other view is read further on is what differs.
+    fn of_one_maker(&self, [t, g]: [usize; 2]) -> [usize; 2] {
+        let read = [(0, t), (1, g)].map(|(side, run)| self.makers_of(side, run).next());
+        let [Some(of_target), Some(of_golden)] = read else {
+            return [t, g];
+        };
+        let partner = self.partners[0].get(&of_target).copied();
+        let is_moved = partner.is_some_and(|partner| partner != of_golden);
+        let Some(partner) = partner.filter(|_| is_moved && is_view(&self.dumps[0].runs[t])) else {
+            return [t, g];
+        };
+        let mut others = self.readers_of(1, partner);
+        let other = others.find(|&other| self.may_pair([t, other]));
+        let is_only = !others.any(|other| self.may_pair([t, other]));
+        [t, other.filter(|_| is_only).unwrap_or(g)]
     }
 
     /// Operators of one type that alone read a parameter of one name.
@@ -201,7 +260,7 @@ impl<'a> Structure<'a> {
             .collect();
         found.sort_unstable();
         for pair in found {
-            self.pair(pair);
+            self.pair(self.of_one_maker(pair));
         }
     }
 }

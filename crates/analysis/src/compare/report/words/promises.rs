@@ -201,11 +201,29 @@ fn phrase(value: &ContractValue, contract: &Contract, comparison: &Comparison) -
             } else {
                 "differs"
             };
-            let rules = numbers(&value.rules);
+            // The headline has them.
+            let rules = match is_headline(value, comparison) {
+                true => Vec::new(),
+                false => numbers(&value.rules),
+            };
             let colon = if rules.is_empty() { "" } else { ": " };
             format!("output {name} {verb}{colon}{}", rules.join(", "))
         }
     }
+}
+
+/// Whether the first slot that differs is this output.
+fn is_headline(value: &ContractValue, comparison: &Comparison) -> bool {
+    let headline = comparison.summary.headline();
+    let (Some(first), Some([operator, slot])) = (headline, value.pair) else {
+        return false;
+    };
+    let slots = comparison
+        .operators
+        .get(operator)
+        .map(|operator| &operator.slots);
+    let slot = slots.and_then(|slots| slots.get(slot));
+    first.operator == operator && slot.is_some_and(|slot| slot.slot == first.slot)
 }
 
 fn exchanged(value: &ContractValue, contract: &Contract, name: &str) -> String {
