@@ -2,17 +2,22 @@
 
 use std::collections::{HashMap, HashSet};
 
+use opscope_store::record::SlotSide;
+use opscope_tensor::DType;
+
 use super::ContractOptions;
 use super::model_values::{ModelOutput, ModelPlace, ModelPlaces, PlacePair};
 use super::pairing::{by_name_or_position, is_reordered, partners};
 use super::state::{judge_output, slot_of, state_of};
-use crate::compare::matching::{MatchedDumps, SlotPair, SlotRef};
+use crate::compare::matching::{MatchedDumps, SlotPair, SlotRef, is_view};
 use crate::compare::measure::{measure_in_order, measure_pair};
+use crate::compare::party::Party;
 use crate::compare::result::{Comparison, Evidence, OperatorName, SlotResult};
 use crate::compare::result::{
     Contract, ContractValue, OutputSource, ValuePairing, ValuePresence, ValueState,
 };
-use crate::compare::verdict::judge_alone;
+use crate::compare::side::ComparedDump;
+use crate::compare::verdict::{dtype_of, judge_alone};
 
 /// Most outputs of either side among which an exchange is looked for.
 const N_EXCHANGED_MAX: usize = 16;
@@ -146,7 +151,8 @@ impl OutputSearch<'_> {
             return (shown(*slot), own, ValuePairing::Operator);
         }
         let position = at_same_position(output, &golden.outputs, &target.outputs);
-        (position, own, ValuePairing::Position)
+        let last = || shown(self.last_of_size(output.slot?, Party::Golden, target)?);
+        (position.or_else(last), own, ValuePairing::Position)
     }
 
     /// The partner of an output of the target where no graph names golden's outputs; none if it is
@@ -178,8 +184,21 @@ impl OutputSearch<'_> {
         if let Some(slot) = equal() {
             return Some((own, shown(slot), ValuePairing::Value));
         }
-        let position = at_same_position(output, &target.outputs, &golden.outputs)?;
-        Some((own, Some(position), ValuePairing::Position))
+        let position = at_same_position(output, &target.outputs, &golden.outputs);
+        let last = || shown(self.last_of_size(slot, Party::Target, golden)?);
+        let found = position.or_else(last)?;
+        Some((own, Some(found), ValuePairing::Position))
+    }
+
+    /// The last unread output of a side that lists none, if it has as many elements as an output
+    /// that the other side, `party`, lists alone.
+    fn last_of_size(&self, slot: SlotRef, party: Party, other: &ModelPlace<'_>) -> Option<SlotRef> {
+        let dumps = [self.sides.target, self.sides.golden];
+        let n_elements =
+            |side: usize, at: SlotRef| dumps[side].runs[at.run].slots[at.slot].n_elements();
+        let last = other.outputs.iter().rev().find_map(|output| output.slot)?;
+        let own = party.index();
+        (n_elements(own, slot)? == n_elements(1 - own, last)?).then_some(last)
     }
 
     /// Whether two slots have the same shape and agree.
@@ -191,8 +210,20 @@ impl OutputSearch<'_> {
     fn measure(&self, target: SlotRef, golden: SlotRef) -> Option<SlotResult> {
         let pair = SlotPair::plain(target, golden);
         let mut result = measure_pair(self.sides, pair, self.options.measure).ok()?;
-        judge_alone(&mut result, ("", ""), self.options.thresholds);
+        self.judge(&mut result, target);
         Some(result)
+    }
+
+    /// Judges a result by the limits of the shortest dtype that the target computed it in: a model
+    /// that was converted makes a longer one of its outputs again.
+    fn judge(&self, result: &mut SlotResult, target: SlotRef) {
+        let own = dtype_of(result);
+        let shorter = shortest_dtype(self.sides.target, target).filter(|shorter| {
+            let bits = |dtype: DType| dtype.bits();
+            own.is_some_and(|own| own.is_float() && bits(*shorter) < bits(own))
+        });
+        result.judged_as = shorter.map(|dtype| dtype.name().into());
+        judge_alone(result, ("", ""), self.options.thresholds);
     }
 
     /// The same of two tensors of different shapes; none unless their elements agree in order, as
@@ -200,7 +231,7 @@ impl OutputSearch<'_> {
     fn measure_in_order(&self, target: SlotRef, golden: SlotRef) -> Option<SlotResult> {
         let pair = SlotPair::plain(target, golden);
         let mut result = measure_in_order(self.sides, pair, self.options.measure)?;
-        judge_alone(&mut result, ("", ""), self.options.thresholds);
+        self.judge(&mut result, target);
         (!state_of(&result, false).is_bad()).then_some(result)
     }
 
@@ -393,6 +424,33 @@ fn shown(slot: SlotRef) -> Option<ModelOutput> {
         slot: Some(slot),
         ..ModelOutput::default()
     })
+}
+
+/// The shortest dtype of floats among a value and what views and casts made it of.
+fn shortest_dtype(dump: &ComparedDump, mut slot: SlotRef) -> Option<DType> {
+    let mut shortest: Option<DType> = None;
+    // Each step goes to an operator that ran before.
+    loop {
+        let run = &dump.runs[slot.run];
+        let of = |at: usize| run.slots[at].dtype.filter(|dtype| dtype.is_float());
+        let read = (is_view(run))
+            .then(|| {
+                let mut slots = run.slots.iter();
+                slots.position(|read| read.side == SlotSide::Input)
+            })
+            .flatten();
+        for dtype in [of(slot.slot), read.and_then(of)].into_iter().flatten() {
+            shortest = Some(match shortest {
+                Some(known) if known.bits() <= dtype.bits() => known,
+                _ => dtype,
+            });
+        }
+        let made = read.and_then(|at| dump.producer_of(SlotRef { slot: at, ..slot }));
+        match made.filter(|made| made.run < slot.run) {
+            Some(made) => slot = made,
+            None => return shortest,
+        }
+    }
 }
 
 fn presence(outputs: [Option<&ModelOutput>; 2], by: ValuePairing) -> ValuePresence {
