@@ -53,7 +53,9 @@ pub(super) use identity::certain;
 pub(super) use mapping::understood;
 pub use mapping::{MappedNames, Mapping, MappingError, MappingForm, OperatorMapping};
 pub(in crate::compare) use names::joined;
-pub(in crate::compare) use op_type::{has_elements_of_input, is_same_type, is_view, is_view_type};
+pub(in crate::compare) use op_type::{
+    has_elements_of_input, is_same_type, is_view, is_view_type, may_be_fused,
+};
 pub(super) use structure::extended;
 
 /// How partners are looked for.

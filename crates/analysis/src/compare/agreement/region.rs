@@ -3,10 +3,10 @@
 //! Where both sides part, one operator of the golden side may be several of the target, such as a
 //! linear layer that is a `MatMul` and an `Add`. Values on the way have no counterpart.
 //! But a network has many such places, and those at which both sides agree tell what the operators
-//! have to be: the first that is another one, or reads a weight that the golden side has not, is
-//! named.
+//! have to be: the first that is another one, has other attributes, or reads a weight that the
+//! golden side has not, is named.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::f64::consts::SQRT_2;
 
 use super::ComparedValues;
@@ -102,6 +102,8 @@ struct RegionStep {
     op_type: String,
     /// The single number from outside that it reads, if it reads one.
     constant: Option<f64>,
+    /// Its attributes, if a graph tells of them.
+    attributes: Option<BTreeMap<String, String>>,
 }
 
 impl RegionStep {
@@ -115,6 +117,12 @@ impl RegionStep {
         RegionStep {
             op_type: dump.runs[run].op_type.to_string(),
             constant: constants.next().filter(|_| constants.next().is_none()),
+            attributes: dump.attributes_of(run).map(|known| {
+                let known = known.into_iter();
+                known
+                    .map(|(name, text)| (name.to_owned(), text.to_owned()))
+                    .collect()
+            }),
         }
     }
 
@@ -123,7 +131,11 @@ impl RegionStep {
             (Some(a), Some(b)) => (a - b).abs() <= CONSTANTS_APART_MAX * a.abs().max(b.abs()),
             (a, b) => a.is_none() == b.is_none(),
         };
-        self.op_type == other.op_type && has_one_constant
+        let has_one_set = match (&self.attributes, &other.attributes) {
+            (Some(a), Some(b)) => a == b,
+            _ => true,
+        };
+        self.op_type == other.op_type && has_one_constant && has_one_set
     }
 }
 
@@ -154,6 +166,7 @@ impl LearnedRegions {
                 let steps = parts.iter().map(|&(op_type, constant)| RegionStep {
                     op_type: op_type.to_owned(),
                     constant: (!constant.is_nan()).then_some(constant),
+                    attributes: None,
                 });
                 let of_type = learned.entry((*whole).to_owned()).or_default();
                 of_type.push(steps.collect());

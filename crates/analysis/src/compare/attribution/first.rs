@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::kinds::is_in_place;
+use super::kinds::{fills_a_shape, is_in_place};
 use super::suspects::{SuspectReach, SuspectSearch, suspect_of};
 use super::{absorbed, cause_of, distance, is_apart};
 use crate::compare::flow::{ResultSlot, ResultSource, ValueFlow};
-use crate::compare::matching::is_view_type;
+use crate::compare::matching::{is_view_type, may_be_fused};
 use crate::compare::result::{
     Cause, Comparison, DivergencePoint, Evidence, OperatorPlace, OperatorResult, PairingEvidence,
     PartingOperator, RuleName, SkipReason, SlotAgreement, SlotResult, Suspect, VerdictLevel,
@@ -129,8 +129,21 @@ impl FaultSearch<'_> {
         let leading = leading.filter(|&i| !self.is_absorbed[i]);
         let leading: Vec<usize> = leading.collect();
         let operators = &self.comparison.operators;
+        // What is one operator on one side and several on the other is so whatever the shapes of
+        // the pair are that shows it.
+        let is_of_several = |parting: &&PartingOperator| {
+            let golden = operators[parting.operator].golden.last();
+            let is_part = golden.is_some_and(|golden| {
+                let op_type = &parting.name.op_type;
+                may_be_fused(&golden.op_type) && !may_be_fused(op_type) && !is_view_type(op_type)
+            });
+            is_part || !parting.others.is_empty()
+        };
+        let partings = self.comparison.partings.iter().filter(is_of_several);
+        let is_region: HashSet<usize> = partings.map(|parting| parting.operator).collect();
         let sure = leading.iter().copied();
-        let sure = sure.filter(|&i| !is_doubtful(&operators[i]) && !self.is_harmless(i));
+        let is_sure = |i: usize| is_region.contains(&i) || !is_doubtful(&operators[i]);
+        let sure = sure.filter(|&i| is_sure(i) && !self.is_harmless(i));
         let sure: Vec<usize> = sure.collect();
         let accuses = |point: &DivergencePoint| matches!(point.cause, Cause::Own | Cause::Outside);
         // The effect of a changed weight may be below the limits where the weight is read, and grow
@@ -182,7 +195,8 @@ impl FaultSearch<'_> {
             .collect();
         let mut partings: HashMap<usize, &PartingOperator> = HashMap::new();
         for parting in &self.comparison.partings {
-            if places.contains(&operators[parting.operator].place()) {
+            let is_here = places.contains(&operators[parting.operator].place());
+            if is_here && !self.tells_nothing(parting) {
                 partings.entry(parting.operator).or_insert(parting);
             }
         }
@@ -224,6 +238,16 @@ impl FaultSearch<'_> {
             }
             self.in_operator(operator, level)
         })
+    }
+
+    /// Whether a parting is the form of a value alone: a view that was not compared, or an operator
+    /// that reads nothing but the shape of its input.
+    fn tells_nothing(&self, parting: &PartingOperator) -> bool {
+        let listed = &self.comparison.operators[parting.operator].target;
+        let op_type = &parting.name.op_type;
+        let is_form =
+            !listed.contains(&parting.name) && is_view_type(op_type) || fills_a_shape(op_type);
+        parting.cause == Cause::Own && is_form
     }
 
     /// Places whose first parting names no operator that was compared, such as a module around

@@ -225,6 +225,17 @@ const SOURCES: &[&str] = &[
     // MindSpore's `Load` hands out a parameter.
     "load",
 ];
+/// Types that make a constant of the shape of their input, in lower case.
+const SHAPE_FILLING: &[&str] = &[
+    "constantofshape",
+    "empty_like",
+    "full_like",
+    "ones_like",
+    "oneslike",
+    "shape",
+    "zeros_like",
+    "zeroslike",
+];
 /// Beginnings of types that write to what they read.
 const IN_PLACE: &[&str] = &["assign", "scatter", "apply", "sparseapply", "inplace"];
 
@@ -267,6 +278,11 @@ pub(in crate::compare) fn is_telling(op_type: &str) -> bool {
 /// Whether operators of a type hand out what they were given from outside.
 pub(in crate::compare) fn is_source(op_type: &str) -> bool {
     SOURCES.contains(&plain_type(op_type).as_str())
+}
+
+/// Whether operators of a type read nothing but the shape of their input.
+pub(super) fn fills_a_shape(op_type: &str) -> bool {
+    SHAPE_FILLING.contains(&plain_type(op_type).as_str())
 }
 
 /// Whether operators of a type may change an input, so that a dump shows it as it is afterwards.

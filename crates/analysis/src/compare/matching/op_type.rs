@@ -104,6 +104,11 @@ pub(in crate::compare) fn is_view_type(op_type: &str) -> bool {
     with_types(|types| types.of_word(op_type).is_view)
 }
 
+/// Whether an operator of a type may stand for several.
+pub(in crate::compare) fn may_be_fused(op_type: &str) -> bool {
+    with_types(|types| types.of_word(op_type).may_be_fused())
+}
+
 /// Whether the output of an operator has the values of its input in the same order, too.
 pub(in crate::compare) fn has_elements_of_input(run: &OperatorExecution) -> bool {
     let name = with_types(|types| types.op_type_of(run));
