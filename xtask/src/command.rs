@@ -15,8 +15,14 @@ pub(crate) fn root() -> &'static Path {
 pub(crate) fn cargo(args: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args);
-    // Of this crate. Build scripts that ask for them run anew, with half of all crates behind them,
-    // whenever cargo is called without and with us.
+    forget_us(&mut command);
+    command
+}
+
+/// Takes the variables of this crate away from a program that calls cargo. Build scripts that ask
+/// for them run anew, with half of all crates behind them, whenever cargo is called without and
+/// with us.
+pub(crate) fn forget_us(command: &mut Command) {
     let of_us = std::env::vars_os().map(|(name, _)| name).filter(|name| {
         let name = name.to_string_lossy();
         name.starts_with("CARGO_MANIFEST_") || name.starts_with("CARGO_PKG_")
@@ -24,7 +30,6 @@ pub(crate) fn cargo(args: &[&str]) -> Command {
     for name in of_us {
         command.env_remove(name);
     }
-    command
 }
 
 /// Runs a stage in the project's root and fails with its name.

@@ -6,7 +6,7 @@ use std::{env, fs};
 
 use anyhow::{Context, Result};
 
-use crate::command::{cargo, root, run};
+use crate::command::{cargo, forget_us, root, run};
 use crate::pytest::{self, AtOnce};
 use crate::{E2E_REQUIREMENTS, built, python};
 
@@ -126,6 +126,7 @@ pub(crate) fn wheel(options: &[String]) -> Result<()> {
         maturin.arg("--release");
     }
     maturin.args(options);
+    forget_us(&mut maturin);
     run("wheel", maturin)?;
 
     let installed = root().join("target/python/wheel-check");

@@ -52,6 +52,7 @@ const UNSAFE_FILES: &[&str] = &[
     "bindings/c/src/log.rs",
     "bindings/c/src/pointer.rs",
     "bindings/python/src/capture/memory.rs",
+    "bindings/python/src/reading/arrow.rs",
     "crates/acl/src/memory.rs",
     "crates/engine/src/onnx/ort/device/cuda.rs",
     "crates/engine/src/onnx/ort/device/cuda/api.rs",

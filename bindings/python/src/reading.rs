@@ -5,6 +5,7 @@
 //! thread or a lock, so that a process may fork at any time.
 
 mod array;
+mod arrow;
 mod compare;
 mod convert;
 mod error;

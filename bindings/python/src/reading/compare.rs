@@ -1,6 +1,7 @@
 //! Comparing two dumps.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use opscope_analysis::compare::document::read_document;
 use opscope_analysis::compare::parts::merge::{MissingParts, merge};
@@ -17,7 +18,7 @@ use opscope_view::{ViewError, ViewedRuns};
 use pyo3::prelude::*;
 
 use super::error::ExceptionContent;
-use super::table::{ComparisonTable, as_exception};
+use super::table::ComparisonTable;
 use super::work;
 
 /// A request for a comparison, as Python gives it.
@@ -51,7 +52,7 @@ pub(super) struct JudgementRequest {
 /// The outcome of a comparison.
 #[pyclass(name = "Comparison", frozen, module = "opscope._native.reading")]
 pub(super) struct DumpComparison {
-    comparison: result::Comparison,
+    comparison: Arc<result::Comparison>,
     /// Both dumps, of a comparison that was not read from a file.
     dumps: Option<[PathBuf; 2]>,
 }
@@ -67,7 +68,7 @@ pub(super) fn compare_dumps(
     let request = comparison_request(py, request, judgement)?;
     match work(py, || run::run(&request))? {
         Ok(comparison) => Ok(DumpComparison {
-            comparison,
+            comparison: Arc::new(comparison),
             dumps: Some([request.target, request.golden]),
         }),
         Err(error) => Err(described(error).raise(py)),
@@ -89,7 +90,7 @@ pub(super) fn merge_parts(
     })?;
     match merged {
         Ok(merged) => Ok(DumpComparison {
-            comparison: merged.comparison,
+            comparison: Arc::new(merged.comparison),
             dumps: Some([request.target, request.golden]),
         }),
         Err(PartsError::Compare(error)) => Err(described(error).raise(py)),
@@ -144,7 +145,7 @@ pub(super) fn judge_saved(
     let comparison = comparison
         .map_err(|error: json::ReadError| ExceptionContent::of_result(&error, path).raise(py))?;
     Ok(DumpComparison {
-        comparison,
+        comparison: Arc::new(comparison),
         dumps: None,
     })
 }
@@ -212,9 +213,8 @@ impl DumpComparison {
     }
 
     /// Its slots as a table.
-    fn table(&self, py: Python<'_>) -> PyResult<ComparisonTable> {
-        let table = work(py, || ComparisonTable::new(&self.comparison))?;
-        table.map_err(as_exception)
+    fn table(&self) -> ComparisonTable {
+        ComparisonTable::new(self.comparison.clone())
     }
 
     /// Writes it in the form that the name's ending stands for.
@@ -235,7 +235,7 @@ impl DumpComparison {
 impl DumpComparison {
     /// The runs for a page, with the elements of the dumps as far as they are there.
     pub(super) fn runs(&self) -> Result<ViewedRuns, ViewError> {
-        let comparison = self.comparison.clone();
+        let comparison = result::Comparison::clone(&self.comparison);
         match &self.dumps {
             Some([target, golden]) => {
                 ViewedRuns::open_compared(comparison, [target, golden], default_jobs())

@@ -1,22 +1,13 @@
 //! A dump's tensors and a comparison's slots as Arrow's arrays, for whatever takes those: through
-//! the PyCapsule interface, without a copy.
+//! the PyCapsule interface.
 //!
 //! The consumer calls the stream without the interpreter's lock, on threads of its own. Nothing
 //! here takes it there, as who waits for the consumer may hold it.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::vec;
 
-use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::{
-    Array, ArrayRef, BooleanArray, Float64Array, Int64Array, ListArray, RecordBatch,
-    RecordBatchIterator, RecordBatchReader, StringArray,
-};
-use arrow_buffer::{NullBuffer, OffsetBuffer};
-use arrow_schema::ffi::FFI_ArrowSchema;
-use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 use opscope_analysis::compare::report::{ComparedRuns, table_columns};
 use opscope_analysis::compare::result::Comparison;
 use opscope_analysis::default_jobs;
@@ -25,6 +16,7 @@ use opscope_store::slot_table::{ColumnCells, RowCells, SlotRow, take_columns};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
+use super::arrow::{ArrowArrayStream, ArrowSchema, Batch, Batches, Cells, Field, Kind};
 use super::error::{ExceptionContent, chain};
 use super::work;
 
@@ -81,46 +73,47 @@ impl TensorTable {
 
     /// The columns, in a capsule.
     fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        schema_capsule(py, &tensor_schema())
+        schema_capsule(py, &tensor_fields())
     }
 
     /// The rows, in a capsule. Each call begins anew.
     fn stream<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let batches = PartBatches {
             shared: self.0.clone(),
-            schema: tensor_schema(),
             n_begun: 0,
             rest: Vec::new().into_iter(),
         };
-        stream_capsule(py, Box::new(batches))
+        stream_capsule(py, tensor_fields(), Box::new(batches))
     }
 }
 
 /// The slots of a comparison as a table.
 #[pyclass(name = "ComparisonTable", frozen, module = "opscope._native.reading")]
-pub(super) struct ComparisonTable(RecordBatch);
+pub(super) struct ComparisonTable(Arc<Comparison>);
 
 impl ComparisonTable {
-    pub(super) fn new(comparison: &Comparison) -> Result<ComparisonTable, ArrowError> {
-        let config = &comparison.config;
+    pub(super) fn new(comparison: Arc<Comparison>) -> ComparisonTable {
+        ComparisonTable(comparison)
+    }
+
+    fn columns(&self) -> (Vec<Field>, Vec<Cells>) {
+        let config = &self.0.config;
         let names = run_names(&[&config.target, &config.golden]);
         let runs = ComparedRuns {
             target: &names[0],
             golden: &names[1],
         };
-        // A comparison is in memory as a whole, so that one batch holds all of it.
-        let columns = table_columns(comparison, runs).into_iter().map(|column| {
-            let array: ArrayRef = match column.cells {
-                ColumnCells::Bool(cells) => Arc::new(BooleanArray::from(cells)),
-                ColumnCells::Int(cells) => Arc::new(Int64Array::from(cells)),
-                ColumnCells::Number(cells) => Arc::new(Float64Array::from(cells)),
-                ColumnCells::Text(cells) => Arc::new(StringArray::from_iter(cells)),
+        let columns = table_columns(&self.0, runs).into_iter().map(|column| {
+            let (kind, cells) = match column.cells {
+                ColumnCells::Bool(cells) => (Kind::Bool, Cells::Bool(cells)),
+                ColumnCells::Int(cells) => (Kind::Int, Cells::Int(cells)),
+                ColumnCells::Number(cells) => (Kind::Number, Cells::Number(cells)),
+                ColumnCells::Text(cells) => (Kind::Text, Cells::Text(cells)),
             };
-            let field = Field::new(column.name.into_owned(), array.data_type().clone(), true);
-            (field, array)
+            let name = column.name.into_owned();
+            (Field { name, kind }, cells)
         });
-        let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns.unzip();
-        RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).map(ComparisonTable)
+        columns.unzip()
     }
 }
 
@@ -133,82 +126,69 @@ impl ComparisonTable {
 
     /// The columns, in a capsule.
     fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        schema_capsule(py, &self.0.schema())
+        schema_capsule(py, &self.columns().0)
     }
 
     /// The rows, in a capsule.
     fn stream<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        let batches = RecordBatchIterator::new([Ok(self.0.clone())], self.0.schema());
-        stream_capsule(py, Box::new(batches))
+        // A comparison is in memory as a whole, so that one batch holds all of it.
+        let (fields, columns) = self.columns();
+        let batch = Batch {
+            n_rows: columns.first().map_or(0, Cells::len),
+            columns,
+        };
+        stream_capsule(py, fields, Box::new(std::iter::once(Ok(batch))))
     }
 }
 
-fn schema_capsule<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyCapsule>> {
-    let schema = FFI_ArrowSchema::try_from(schema).map_err(as_exception)?;
-    PyCapsule::new_with_value(py, schema, c"arrow_schema")
+fn schema_capsule<'py>(py: Python<'py>, fields: &[Field]) -> PyResult<Bound<'py, PyCapsule>> {
+    PyCapsule::new_with_value(py, ArrowSchema::of_table(fields), c"arrow_schema")
 }
 
 fn stream_capsule<'py>(
     py: Python<'py>,
-    batches: Box<dyn RecordBatchReader + Send>,
+    fields: Vec<Field>,
+    batches: Batches,
 ) -> PyResult<Bound<'py, PyCapsule>> {
-    let stream = FFI_ArrowArrayStream::new(batches);
+    let stream = ArrowArrayStream::new(fields, batches);
     PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
-}
-
-pub(super) fn as_exception(error: ArrowError) -> PyErr {
-    pyo3::exceptions::PyRuntimeError::new_err(error.to_string())
 }
 
 /// Batches of rows, of which one part is in memory at a time.
 struct PartBatches {
     shared: Arc<SharedRows>,
-    schema: SchemaRef,
     /// Parts that were read, up to the one of which rows are left.
     n_begun: usize,
     rest: vec::IntoIter<SlotRow>,
 }
 
 impl Iterator for PartBatches {
-    type Item = Result<RecordBatch, ArrowError>;
+    type Item = Result<Batch, String>;
 
-    fn next(&mut self) -> Option<Result<RecordBatch, ArrowError>> {
-        // A panic must not unwind into the consumer's foreign code.
-        let batch = catch_unwind(AssertUnwindSafe(|| self.next_batch()));
-        let unknown =
-            || ArrowError::ComputeError("reading failed for an unknown reason".to_owned());
-        batch.unwrap_or_else(|_| Err(unknown())).transpose()
-    }
-}
-
-impl RecordBatchReader for PartBatches {
-    fn schema(&self) -> SchemaRef {
-        self.schema.clone()
-    }
-}
-
-impl PartBatches {
-    fn next_batch(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
+    fn next(&mut self) -> Option<Result<Batch, String>> {
         while self.rest.len() == 0 {
             if self.n_begun == self.shared.rows.n_parts() {
-                return Ok(None);
+                return None;
             }
-            self.rest = self.shared.part(self.n_begun)?.into_iter();
+            match self.shared.part(self.n_begun) {
+                Ok(rows) => self.rest = rows.into_iter(),
+                Err(error) => return Some(Err(error)),
+            }
             self.n_begun += 1;
         }
         let mut rows: Vec<SlotRow> = self.rest.by_ref().take(N_BATCH_ROWS).collect();
+        let n_rows = rows.len();
         let columns = take_columns(&mut rows).into_iter();
-        let arrays = columns.map(|column| array(column.cells));
-        let arrays = arrays.collect::<Result<_, _>>()?;
-        RecordBatch::try_new(self.schema.clone(), arrays).map(Some)
+        let columns = columns.map(|column| cells(column.cells)).collect();
+        Some(Ok(Batch { n_rows, columns }))
     }
 }
 
 impl SharedRows {
-    fn part(&self, index: usize) -> Result<Vec<SlotRow>, ArrowError> {
+    fn part(&self, index: usize) -> Result<Vec<SlotRow>, String> {
         // Rows that are missing would go unnoticed, so that the consumer gets the error.
         let part = self.rows.part(index);
-        let part = part.map_err(|error| ArrowError::ExternalError(chain(&error).into()))?;
+        let part = part.map_err(|error| chain(&error))?;
         let problems = self.problems.lock();
         let mut problems = problems.unwrap_or_else(PoisonError::into_inner);
         // Several streams may read a part: each finds the same, and it is told once.
@@ -220,44 +200,27 @@ impl SharedRows {
 }
 
 /// The columns of `docs/formats/tables.md`, with the types that readers of Parquet give those.
-fn tensor_schema() -> SchemaRef {
+fn tensor_fields() -> Vec<Field> {
     // Columns of no rows have all names and types, so that both are listed in one place.
-    let fields = take_columns(&mut []).into_iter().map(|column| {
-        let data_type = match column.cells {
-            RowCells::Int(_) => DataType::Int64,
-            RowCells::Number(_) => DataType::Float64,
-            RowCells::Text(_) => DataType::Utf8,
-            RowCells::Extents(_) => DataType::List(extent()),
-        };
-        Field::new(column.name, data_type, true)
+    let columns = take_columns(&mut []).into_iter();
+    let fields = columns.map(|column| Field {
+        name: column.name.into(),
+        kind: match column.cells {
+            RowCells::Int(_) => Kind::Int,
+            RowCells::Number(_) => Kind::Number,
+            RowCells::Text(_) => Kind::Text,
+            RowCells::Extents(_) => Kind::Ints,
+        },
     });
-    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+    fields.collect()
 }
 
-fn extent() -> FieldRef {
-    Arc::new(Field::new("element", DataType::Int64, false))
-}
-
-fn array(cells: RowCells) -> Result<ArrayRef, ArrowError> {
-    Ok(match cells {
-        RowCells::Int(cells) => Arc::new(Int64Array::from(cells)),
-        RowCells::Number(cells) => Arc::new(Float64Array::from(cells)),
-        RowCells::Text(cells) => Arc::new(StringArray::from_iter(cells)),
-        RowCells::Extents(cells) => {
-            let lengths = cells
-                .iter()
-                .map(|cell| cell.as_ref().map_or(0, |list| list.len()));
-            let offsets = OffsetBuffer::from_lengths(lengths);
-            // A tensor without a shape has none; a scalar has an empty one.
-            let is_there: NullBuffer = cells.iter().map(Option::is_some).collect::<Vec<_>>().into();
-            let extents = cells.iter().flatten().flat_map(|list| list.iter().copied());
-            let extents = Int64Array::from_iter_values(extents);
-            Arc::new(ListArray::try_new(
-                extent(),
-                offsets,
-                Arc::new(extents),
-                Some(is_there),
-            )?)
-        }
-    })
+fn cells(cells: RowCells) -> Cells {
+    match cells {
+        RowCells::Int(cells) => Cells::Int(cells),
+        RowCells::Number(cells) => Cells::Number(cells),
+        RowCells::Text(cells) => Cells::Text(cells),
+        // A tensor without a shape has none; a scalar has an empty one.
+        RowCells::Extents(cells) => Cells::Ints(cells),
+    }
 }
