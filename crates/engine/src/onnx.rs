@@ -6,6 +6,7 @@ mod defaults;
 #[cfg(any(feature = "tract", feature = "onnxruntime"))]
 mod description;
 mod external;
+mod graft;
 mod known_types;
 mod layout;
 mod operators;

@@ -28,6 +28,7 @@ use super::schema::ModelProto;
 use crate::{EngineError, ModelSource};
 
 pub use self::elements::widen_input;
+pub(super) use self::tensors::elements as tensor_elements;
 
 /// Models that take more bytes in float32 go to a file: engines hold a message several times, and
 /// may not hold one of more than 2 GiB.

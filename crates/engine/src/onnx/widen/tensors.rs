@@ -115,9 +115,6 @@ pub(super) struct TensorWidening<'a> {
     outlet: Outlet,
 }
 
-/// The elements of a tensor, wherever they were.
-type Elements = Box<dyn AsRef<[u8]>>;
-
 impl TensorWidening<'_> {
     /// For the model at `path`, beside which data outside of it lie.
     pub(super) fn new(path: &Path, outlet: Outlet) -> TensorWidening<'_> {
@@ -164,7 +161,7 @@ impl TensorWidening<'_> {
         if is_widened(dtype) {
             tensor.data_type = Some(OnnxDataType::Float as i32);
         }
-        let bytes = (*elements).as_ref();
+        let bytes = &elements[..];
         if let Outlet::File(file) = &mut self.outlet
             && file.is_for(bytes.len())
             && moves
@@ -173,11 +170,11 @@ impl TensorWidening<'_> {
             tensor.data_location = Some(DataLocation::External as i32);
             return Ok(());
         }
-        tensor.raw_data = Some(Bytes::from(if is_widened(dtype) {
-            widened(dtype, bytes)
+        tensor.raw_data = Some(if is_widened(dtype) {
+            Bytes::from(widened(dtype, bytes))
         } else {
-            bytes.to_vec()
-        }));
+            elements
+        });
         Ok(())
     }
 
@@ -191,17 +188,17 @@ impl TensorWidening<'_> {
 ///
 /// # Errors
 /// The end of a sentence that begins with the tensor.
-fn elements(
+pub(in crate::onnx) fn elements(
     files: &mut ExternalFiles,
     tensor: &TensorProto,
     dtype: DType,
     shape: &Shape,
-) -> Result<Elements, String> {
+) -> Result<Bytes, String> {
     let n_bytes = shape.n_bytes(dtype).map_err(|error| error.to_string())?;
     if tensor.data_location() == DataLocation::External {
         let part = files.part(&tensor.external_data, n_bytes);
         let part = part.ok_or_else(|| not_there(tensor, n_bytes))?;
-        return Ok(Box::new(part));
+        return Ok(Bytes::from_owner(part));
     }
     let found = match &tensor.raw_data {
         Some(bytes) => bytes.clone(),
@@ -221,7 +218,7 @@ fn elements(
             found.len()
         ));
     }
-    Ok(Box::new(found))
+    Ok(found)
 }
 
 fn not_there(tensor: &TensorProto, n_bytes: usize) -> String {
