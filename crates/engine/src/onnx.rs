@@ -29,6 +29,9 @@ use std::path::Path;
 
 use crate::{EngineError, ModelSignature};
 
+pub use graft::{
+    DefinitionDifference, DifferentPart, ModelPair, NodeLabel, SameValue, ValueForm, WeightElements,
+};
 pub(crate) use layout::layout_of;
 pub use operators::OnnxOperators;
 #[cfg(feature = "onnxruntime")]

@@ -1,0 +1,178 @@
+//! Whether two values are defined alike.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+
+use super::super::attribute;
+use super::super::proto::is_standard;
+use super::super::schema::{AttributeProto, NodeProto};
+use super::ModelPair;
+
+/// Most operators on a way that is followed back where nothing says what is the same.
+const DEPTH_MAX: usize = 64;
+
+/// Answers that were given already, by both values.
+pub(super) type KnownAnswers = RefCell<HashMap<(String, String), bool>>;
+
+impl ModelPair {
+    /// Whether a value of the target is the same as one of the golden model, as far as their
+    /// definitions tell.
+    pub(super) fn is_same(&self, known: &KnownAnswers, target: &str, golden: &str) -> bool {
+        self.is_same_within(known, target, golden, DEPTH_MAX)
+    }
+
+    fn is_same_within(
+        &self,
+        known: &KnownAnswers,
+        target: &str,
+        golden: &str,
+        depth: usize,
+    ) -> bool {
+        if target.is_empty() || golden.is_empty() {
+            return target.is_empty() && golden.is_empty();
+        }
+        if let Some(partner) = self.partners.get(golden) {
+            return partner == target;
+        }
+        let key = (target.to_owned(), golden.to_owned());
+        if let Some(&answer) = known.borrow().get(&key) {
+            return answer;
+        }
+        let answer = self.is_made_alike(known, target, golden, depth);
+        known.borrow_mut().insert(key, answer);
+        answer
+    }
+
+    fn is_made_alike(
+        &self,
+        known: &KnownAnswers,
+        target: &str,
+        golden: &str,
+        depth: usize,
+    ) -> bool {
+        let constants = (self.target.constant(target), self.golden.constant(golden));
+        match constants {
+            (Some(target), Some(golden)) => {
+                let elements = (self.target.elements(target), self.golden.elements(golden));
+                return match elements {
+                    (Some(target), Some(golden)) => target == golden,
+                    // Texts, and what is not where the model says.
+                    _ => target.string_data == golden.string_data && target.dims == golden.dims,
+                };
+            }
+            (None, None) => {}
+            _ => return false,
+        }
+        let makers = (self.target.maker(target), self.golden.maker(golden));
+        let (Some((target, nth)), Some((golden, golden_nth))) = makers else {
+            return false;
+        };
+        // Far back where nothing is known to be the same, too much would be taken over anyway.
+        if nth != golden_nth || depth == 0 {
+            return false;
+        }
+        let (target, golden) = (&self.target.nodes()[target], &self.golden.nodes()[golden]);
+        has_same_kind(target, golden)
+            && self.attributes_apart(target, golden).is_empty()
+            && slots(target, golden)
+                .all(|(_, target, golden)| self.is_same_within(known, target, golden, depth - 1))
+    }
+
+    /// Attributes that differ: the name and both values as text, none where a side does not have
+    /// it. Giving the default is as good as leaving it out, and operator sets have other defaults.
+    pub(super) fn attributes_apart(
+        &self,
+        target: &NodeProto,
+        golden: &NodeProto,
+    ) -> Vec<(String, [Option<String>; 2])> {
+        let [own, others] = [target, golden].map(by_name);
+        let defaults = [self.target.defaults(target), self.golden.defaults(golden)];
+        let mut names: Vec<&str> = own.keys().chain(others.keys()).copied().collect();
+        names.extend(
+            defaults
+                .iter()
+                .flat_map(|all| all.keys().map(String::as_str)),
+        );
+        names.sort_unstable();
+        names.dedup();
+        let differing = names.into_iter().filter_map(|name| {
+            let given = [own.get(name), others.get(name)];
+            if let [Some(own), Some(other)] = given
+                && is_same_value(own, other)
+            {
+                return None;
+            }
+            let texts = [0, 1].map(|side| {
+                let given = given[side].map(|one| attribute::text(one));
+                given.or_else(|| defaults[side].get(name).cloned())
+            });
+            // Long texts are cut off, so that two that are given may differ in what is not shown.
+            let is_given = given.iter().all(Option::is_some);
+            if texts[0] == texts[1] && !is_given {
+                return None;
+            }
+            let sides = [&self.target, &self.golden];
+            let noted = [0, 1].map(|side| {
+                let text = texts[side].clone()?;
+                let is_own = given[side].is_some();
+                Some(if is_own {
+                    text
+                } else {
+                    text + &sides[side].by_default(target)
+                })
+            });
+            Some((name.to_owned(), noted))
+        });
+        differing.collect()
+    }
+
+    /// Attributes that operators of both sides have, whatever their types, and that differ.
+    pub fn shared_attributes_apart(
+        &self,
+        target: &str,
+        golden: &str,
+    ) -> Vec<(String, [Option<String>; 2])> {
+        let nodes = [self.target.node(target), self.golden.node(golden)];
+        let [Some(target), Some(golden)] = nodes else {
+            return Vec::new();
+        };
+        let mut found = self.attributes_apart(target, golden);
+        found.retain(|(_, texts)| texts.iter().all(Option::is_some));
+        found
+    }
+}
+
+/// Whether two operators have the same type.
+pub(super) fn has_same_kind(target: &NodeProto, golden: &NodeProto) -> bool {
+    let is_domain_same = target.domain == golden.domain
+        || is_standard(&target.domain) && is_standard(&golden.domain);
+    target.op_type == golden.op_type && is_domain_same && target.overload == golden.overload
+}
+
+/// The inputs of two operators by number; those that one of them leaves out are empty.
+pub(super) fn slots<'a>(
+    target: &'a NodeProto,
+    golden: &'a NodeProto,
+) -> impl Iterator<Item = (usize, &'a str, &'a str)> {
+    let n = target.input.len().max(golden.input.len());
+    let input =
+        |node: &'a NodeProto, number: usize| node.input.get(number).map_or("", String::as_str);
+    (0..n).map(move |number| (number, input(target, number), input(golden, number)))
+}
+
+fn by_name(node: &NodeProto) -> BTreeMap<&str, &AttributeProto> {
+    let all = node.attribute.iter();
+    all.map(|attribute| (attribute.name.as_str(), attribute))
+        .collect()
+}
+
+/// Whether two attributes have one value. What describes them alone does not count.
+fn is_same_value(target: &AttributeProto, golden: &AttributeProto) -> bool {
+    let plain = |attribute: &AttributeProto| AttributeProto {
+        doc_string: None,
+        r#type: None,
+        ..attribute.clone()
+    };
+    let is_nan = |attribute: &AttributeProto| attribute.f().is_nan();
+    plain(target) == plain(golden) || is_nan(target) && is_nan(golden)
+}
