@@ -1,25 +1,39 @@
 //! Parts of one model put into another, to see what they change.
 //!
 //! Two models are held against each other, value by value: [`ModelPair`] lists where their
-//! definitions differ – operators, attributes, weights, wiring, results. Only files are compared here: nothing runs, and no recorded value goes into a model.
+//! definitions differ – operators, attributes, weights, wiring, results – and
+//! [`ModelPair::healed`] is the first model with the second one's definition at the places that are
+//! asked for. Only files are compared here: nothing runs, and no recorded value goes into a model.
 //!
 //! | module | job |
 //! | --- | --- |
 //! | `side` | a graph by its values: who makes each, and which are constant |
 //! | `definition` | whether two values are defined alike, and what differs |
 //! | `places` | the list of differences |
+//! | `assembly` | the model with some of them healed |
+//! | `replacement` | golden's operator in the place of one of the target |
+//! | `forms` | values in another dtype or shape |
 //! | `captured` | values that bodies read from the graph around them |
+//! | `order` | a graph without what nobody reads, in an order that can be run |
 
+mod assembly;
 mod captured;
 mod definition;
+mod forms;
+mod order;
 mod places;
+mod replacement;
 mod side;
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 
 use opscope_tensor::DType;
+use prost::Message;
 
+use self::assembly::Assembled;
 use self::side::GraphSide;
+use super::proto::N_MESSAGE_BYTES_MAX;
 use crate::{EngineError, ModelSource};
 
 pub use self::places::{DefinitionDifference, DifferentPart, NodeLabel, WeightElements};
@@ -59,6 +73,28 @@ pub struct ValueForm {
     pub dtype: DType,
     /// Its shape.
     pub shape: Vec<u64>,
+}
+
+/// A model with places of it healed.
+pub struct HealedModel {
+    /// The bytes of its file.
+    pub bytes: Vec<u8>,
+    /// The file of the target, beside which weights outside of it lie.
+    path: PathBuf,
+    /// Operators that were taken over although the target has nothing in their place.
+    pub added: Vec<NodeLabel>,
+    /// Operators of the target that nothing reads any more.
+    pub removed: Vec<NodeLabel>,
+}
+
+impl HealedModel {
+    /// The model for an engine to load.
+    pub fn source(&self) -> ModelSource<'_> {
+        ModelSource::Part {
+            bytes: &self.bytes,
+            path: &self.path,
+        }
+    }
 }
 
 impl ModelPair {
@@ -108,4 +144,50 @@ impl ModelPair {
     pub fn differences(&self) -> &[DefinitionDifference] {
         &self.differences
     }
+
+    /// The target with golden's definition at these of the [differences](ModelPair::differences),
+    /// and without what nobody reads then.
+    ///
+    /// # Errors
+    /// Text that says why there is no such model: an operator of the golden model would have to be
+    /// taken over that no value of the target corresponds to, or the result is too large.
+    pub fn healed(&self, chosen: &[usize]) -> Result<HealedModel, String> {
+        self.encoded(self.assemble(chosen)?)
+    }
+
+    /// [`ModelPair::healed`] with all weights in the file itself, so that it may lie anywhere.
+    ///
+    /// # Errors
+    /// As for [`ModelPair::healed`], and if a weight is not where the target says.
+    pub fn healed_whole(&self, chosen: &[usize]) -> Result<HealedModel, String> {
+        let mut assembled = self.assemble(chosen)?;
+        let graph = assembled.model.graph.iter_mut();
+        for tensor in graph.flat_map(|graph| &mut graph.initializer) {
+            if !tensor.external_data.is_empty() {
+                let (_, _, bytes) = self.target.elements(tensor).ok_or_else(|| {
+                    format!("the weight `{}` is not where the model says", tensor.name)
+                })?;
+                tensor.external_data = Vec::new();
+                tensor.data_location = None;
+                tensor.raw_data = Some(bytes);
+            }
+        }
+        self.encoded(assembled)
+    }
+
+    fn encoded(&self, assembled: Assembled) -> Result<HealedModel, String> {
+        let n_bytes = assembled.model.encoded_len();
+        if n_bytes > N_MESSAGE_BYTES_MAX {
+            return Err(format!(
+                "the model takes {n_bytes} bytes; expected at most {N_MESSAGE_BYTES_MAX}"
+            ));
+        }
+        Ok(HealedModel {
+            bytes: assembled.model.encode_to_vec(),
+            path: self.target.path.clone(),
+            added: assembled.added,
+            removed: assembled.removed,
+        })
+    }
 }
+
