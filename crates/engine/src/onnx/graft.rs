@@ -191,3 +191,5 @@ impl ModelPair {
     }
 }
 
+#[cfg(test)]
+mod tests;
