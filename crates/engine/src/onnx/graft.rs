@@ -25,7 +25,7 @@ mod places;
 mod replacement;
 mod side;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use opscope_tensor::DType;
@@ -33,7 +33,7 @@ use prost::Message;
 
 use self::assembly::Assembled;
 use self::side::GraphSide;
-use super::proto::N_MESSAGE_BYTES_MAX;
+use super::proto::{self, N_MESSAGE_BYTES_MAX};
 use crate::{EngineError, ModelSource};
 
 pub use self::places::{DefinitionDifference, DifferentPart, NodeLabel, WeightElements};
@@ -129,6 +129,9 @@ impl ModelPair {
                 });
             }
         }
+        for (golden, target) in unseen(&target, &golden, &partners) {
+            partners.insert(golden, target);
+        }
         let mut pair = ModelPair {
             target,
             golden,
@@ -189,6 +192,31 @@ impl ModelPair {
             removed: assembled.removed,
         })
     }
+}
+
+/// Values of operators that no run has shown, such as those that nothing reads, and that have one
+/// name and one type in both models: golden's value and the target's.
+fn unseen(
+    target: &GraphSide,
+    golden: &GraphSide,
+    partners: &HashMap<String, String>,
+) -> Vec<(String, String)> {
+    let taken: HashSet<&String> = partners.values().collect();
+    let mut found = Vec::new();
+    for node in golden.nodes() {
+        let name = proto::node_name(node);
+        let (Some(own), Some(_)) = (target.node(&name), golden.node(&name)) else {
+            continue;
+        };
+        let is_known = node.output.iter().any(|value| partners.contains_key(value))
+            || own.output.iter().any(|value| taken.contains(value));
+        if !is_known && own.op_type == node.op_type && own.output.len() == node.output.len() {
+            let values = node.output.iter().cloned().zip(own.output.iter().cloned());
+            found
+                .extend(values.filter(|(golden, target)| !golden.is_empty() && !target.is_empty()));
+        }
+    }
+    found
 }
 
 #[cfg(test)]
