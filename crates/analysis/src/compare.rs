@@ -21,6 +21,7 @@
 mod agreement;
 mod allow;
 pub mod attribution;
+mod certainty;
 mod change;
 mod contract;
 mod coverage;
@@ -28,6 +29,7 @@ mod differing;
 pub mod document;
 mod edges;
 mod evidence;
+pub mod experiments;
 mod explained;
 mod flow;
 mod locate;

@@ -114,6 +114,7 @@ fn tensors_that_are_the_same_are_held_once() {
             golden: &golden,
             reference: None,
             measured,
+            experimenter: None,
         };
         run_opened(&request, dumps).unwrap()
     });
@@ -168,6 +169,7 @@ fn runs_at_the_same_time_give_what_runs_one_after_the_other_give() {
             golden: &golden,
             reference: None,
             measured,
+            experimenter: None,
         };
         run_opened(&request, dumps).unwrap()
     });

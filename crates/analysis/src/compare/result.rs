@@ -2,6 +2,7 @@
 //! given anew.
 
 mod contract;
+mod experiments;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,6 +15,7 @@ use super::whole::RankRules;
 pub use self::contract::{
     Conclusion, Contract, ContractValue, OutputSource, ValuePairing, ValuePresence, ValueState,
 };
+pub use self::experiments::{ExperimentOutcome, Experiments, HealedCause};
 pub use super::change::{AxisPart, ElementFunction, RoundedFormat, RoundingMode, TensorChange};
 pub use super::differing::DifferingElements;
 pub use super::evidence::{Evidence, PairingEvidence, RuleName};
@@ -54,6 +56,9 @@ pub struct Comparison {
     /// Inputs, outputs and weights of both models, and the verdict that follows from them.
     #[serde(default)]
     pub contract: Contract,
+    /// Runs of the target with parts replaced, if there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub experiments: Option<Box<Experiments>>,
     /// The verdict, counts and first divergences.
     pub summary: ComparisonSummary,
 }
@@ -378,6 +383,9 @@ pub struct ComparisonSummary {
     /// The first slot beyond the limits of a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_failure: Option<DivergencePoint>,
+    /// How sure the verdict is of the slot that it names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certainty: Option<Certainty>,
     /// The first divergence of each rank, where there are several ranks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub first_by_rank: Vec<DivergencePoint>,
@@ -466,6 +474,20 @@ pub struct DivergencePoint {
     /// first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suspects: Vec<Suspect>,
+}
+
+/// How sure a verdict is of the operator that it names, the surest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Certainty {
+    /// With golden's definition in its place all outputs agree.
+    Proven,
+    /// All its inputs are the same bit for bit, but for the weight that is the cause.
+    Measured,
+    /// Its inputs agree within rounding, or as far as statistics show.
+    Likely,
+    /// It is the first that differs, and not all of its inputs are known.
+    FirstDifference,
 }
 
 /// An operator that was not compared, or not in all of its slots, and may be the reason of a

@@ -12,6 +12,7 @@ use super::attribution::attribute_along;
 use super::contract::{self, ContractOptions};
 use super::coverage;
 use super::edges;
+use super::experiments::{self, Experimenter};
 use super::flow::ValueFlow;
 use super::locate::locate;
 use super::matching::{self, Mapping, MappingError, MatchedDumps, Matching, ValueAnchor};
@@ -138,6 +139,8 @@ pub struct OpenedDumps<'a> {
     pub reference: Option<&'a ComparedDump>,
     /// Pairs that were measured while the target ran.
     pub measured: Option<&'a MeasuredPairs>,
+    /// Who can run the target once more, to find out why its outputs differ.
+    pub experimenter: Option<&'a dyn Experimenter>,
 }
 
 /// Opens, matches, measures and judges two dumps.
@@ -175,6 +178,7 @@ pub(super) fn run_with(
         golden: &golden,
         reference: reference.as_ref(),
         measured: None,
+        experimenter: None,
     };
     let mut comparison = run_opened(request, dumps)?;
     comparison.config.ranks = rules;
@@ -219,6 +223,7 @@ pub fn run_opened(
         golden,
         reference,
         measured,
+        experimenter,
     } = dumps;
     let mut matching = Matching::align(target, golden, &request.matching)?;
     // Names and types narrow what was matched and not what is matched: partners are found by their
@@ -285,6 +290,7 @@ pub fn run_opened(
     };
     comparison.contract = contract::examine(&comparison, sides, contract_options);
     contract::conclude(&mut comparison, &request.judging);
+    experiments::make(&mut comparison, experimenter, thresholds);
     // Last, as it takes the elements of the slots that the verdict names.
     locate(&mut comparison, sides, thresholds);
     Ok(comparison)
@@ -437,6 +443,7 @@ pub fn rejudge(comparison: &mut Comparison, judging: &VerdictOptions) {
         skip.is_allowed = judging.allowed.iter().any(|pattern| pattern.allows(skip));
     }
     contract::conclude(comparison, judging);
+    experiments::apply(comparison);
 }
 
 /// Puts the tensors of all ranks of each side together, if that is asked for, or if the sides share

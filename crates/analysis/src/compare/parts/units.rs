@@ -267,6 +267,7 @@ impl<'a> ComparisonUnits<'a> {
             golden,
             reference: reference.first(),
             measured: None,
+            experimenter: None,
         };
         if let Err(CompareError::Mapping(_)) = run::run_opened(self.request, dumps) {
             // A mapping may name operators of other steps. Whether it fits is asked of all steps;

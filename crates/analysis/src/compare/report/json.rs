@@ -11,8 +11,8 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::compare::result::{
-    Comparison, ComparisonConfig, ComparisonSummary, Conclusion, Contract, OperatorResult,
-    PassedOverFile, Skip, VERSION, VerdictLevel,
+    Comparison, ComparisonConfig, ComparisonSummary, Conclusion, Contract, Experiments,
+    OperatorResult, PassedOverFile, Skip, VERSION, VerdictLevel,
 };
 
 /// Longest line and document that are read, in bytes.
@@ -31,6 +31,7 @@ enum JsonLine<'a> {
     Skip(&'a Skip),
     PassedOver(&'a PassedOverFile),
     Contract(&'a Contract),
+    Experiments(&'a Experiments),
     Summary(&'a ComparisonSummary),
 }
 
@@ -73,7 +74,9 @@ pub(super) fn write_lines(comparison: &Comparison, out: &mut dyn Write) -> io::R
     let skips = comparison.skips.iter().map(JsonLine::Skip);
     let passed_over = comparison.passed_over.iter().map(JsonLine::PassedOver);
     let lines = std::iter::once(config).chain(operators).chain(skips);
-    let lines = lines.chain(passed_over);
+    let experiments = comparison.experiments.as_deref();
+    let experiments = experiments.map(JsonLine::Experiments);
+    let lines = lines.chain(passed_over).chain(experiments);
     for line in lines.chain([
         JsonLine::Contract(&comparison.contract),
         JsonLine::Summary(&comparison.summary),
@@ -191,6 +194,9 @@ fn records(first: &str, from: impl BufRead) -> Result<Comparison, ReadError> {
                 comparison.passed_over.push(file);
             }
             "contract" => comparison.contract = serde_json::from_value(value).map_err(invalid)?,
+            "experiments" => {
+                comparison.experiments = Some(serde_json::from_value(value).map_err(invalid)?);
+            }
             "summary" => comparison.summary = serde_json::from_value(value).map_err(invalid)?,
             other => {
                 let message = format!("there is no record of type `{other}`");

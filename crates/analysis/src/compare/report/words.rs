@@ -2,6 +2,7 @@
 
 mod changes;
 pub mod promises;
+pub mod proofs;
 
 use opscope_store::record::parallel::{Collective, CollectiveKind};
 use opscope_store::visible::visible;
@@ -9,8 +10,8 @@ use opscope_store::visible::visible;
 pub use self::changes::{change, weights};
 use super::ShownPlaces;
 use crate::compare::result::{
-    AttributeDifference, Cause, Comparison, Conclusion, DivergencePoint, Evidence, MetricId,
-    NonFiniteRole, OperatorName, OperatorResult, PartApart, PartingOperator, Party,
+    AttributeDifference, Cause, Certainty, Comparison, Conclusion, DivergencePoint, Evidence,
+    MetricId, NonFiniteRole, OperatorName, OperatorResult, PartApart, PartingOperator, Party,
     ReplicaMismatch, RuleHit, RuleName, Skip, SkipReason, SkipSide, SlotAgreement, SlotResult,
     Suspect, VerdictLevel, WiringChange,
 };
@@ -54,12 +55,12 @@ fn first_difference(comparison: &Comparison) -> Option<String> {
     let numbers = slot.map(worst_numbers).unwrap_or_default().join(", ");
     let mut partings = comparison.partings.iter();
     let parting = partings.find(|at| at.operator == divergence.operator);
-    let why = parting
-        .and_then(parting_words)
-        .unwrap_or_else(|| cause_words(divergence.cause));
-    let wiring = match parting {
-        Some(parting) => others(parting) + &rewired(parting),
-        None => wiring(operator),
+    let why = parting.and_then(parting_words).map(str::to_owned);
+    let why = why.unwrap_or_else(|| why_first(comparison, divergence.cause, slot));
+    let (why, wiring) = match (proofs::first_cause(comparison), parting) {
+        (Some(proven), _) => (proven, String::new()),
+        (None, Some(parting)) => (why, others(parting) + &rewired(parting)),
+        (None, None) => (why, wiring(operator)),
     };
     let is_from_table = |slot: &SlotResult| slot.evidence == Evidence::Statistics;
     let reach = if operator.slots.iter().any(is_from_table) {
@@ -76,6 +77,17 @@ fn first_difference(comparison: &Comparison) -> Option<String> {
         Some(first)
     } else {
         Some(format!("{first}; {numbers}"))
+    }
+}
+
+/// The cause of the slot that the verdict names, in words.
+fn why_first(comparison: &Comparison, cause: Cause, slot: Option<&SlotResult>) -> String {
+    match (cause, slot.and_then(|slot| slot.parameter.as_ref())) {
+        (Cause::Outside, Some(name)) => format!("the weight `{}` is another", plain(name)),
+        (Cause::Own, _) if comparison.summary.certainty == Some(Certainty::Measured) => {
+            "the operator itself: its inputs are the same bit for bit".to_owned()
+        }
+        _ => cause_words(cause).to_owned(),
     }
 }
 
@@ -212,10 +224,8 @@ pub fn cause_name(cause: Cause) -> &'static str {
 /// A cause in words.
 pub fn cause_words(cause: Cause) -> &'static str {
     match cause {
-        Cause::Own => "the operator itself, its inputs agree far better than this",
-        Cause::Outside => {
-            "an input that no compared operator made: a weight or an input of the model"
-        }
+        Cause::Own => "its inputs agree far better than this",
+        Cause::Outside => "a weight, or an input of the model, is another",
         Cause::Inherited => "its inputs differ already",
         Cause::Gradual => {
             "small differences of its inputs, no larger than the operator may make of them"

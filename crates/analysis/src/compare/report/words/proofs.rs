@@ -1,0 +1,202 @@
+//! The findings of experiments, in words.
+
+use super::{attribute, in_full, number, plain};
+use crate::compare::result::{
+    Comparison, ExperimentOutcome, Experiments, HealedCause, OperatorName, WiringChange,
+};
+
+/// Most causes and operators that are listed.
+const N_LISTED_MAX: usize = 8;
+
+/// The fault of the operator that experiments have proven to be the first cause; none if
+/// nothing is proven.
+pub(super) fn first_cause(comparison: &Comparison) -> Option<String> {
+    let experiments = comparison.experiments.as_deref()?;
+    let cause = experiments.causes.first()?;
+    (experiments.outcome == ExperimentOutcome::Proven && cause.index.is_some()).then(|| why(cause))
+}
+
+/// The fault of an operator.
+fn why(cause: &HealedCause) -> String {
+    match cause.change {
+        Some(WiringChange::Missing) => {
+            return "the target has no such operator".to_owned() + &with(cause);
+        }
+        Some(WiringChange::Inserted) => {
+            return "the golden side has no such operator".to_owned() + &with(cause);
+        }
+        None => {}
+    }
+    let mut parts = Vec::new();
+    if let Some(golden) = &cause.golden_type {
+        parts.push(format!("it is {golden} on the golden side{}", with(cause)));
+    }
+    parts.extend(cause.attributes.iter().map(attribute));
+    for (input, target, golden) in &cause.weights {
+        parts.push(match (target, golden) {
+            (Some(target), Some(golden)) if target == golden => {
+                format!("the weight {} (input.{input}) is another", quoted(golden))
+            }
+            (Some(target), Some(golden)) => format!(
+                "input.{input} is the weight {}, on the golden side {}",
+                quoted(target),
+                quoted(golden)
+            ),
+            (Some(target), None) => {
+                format!("input.{input} is the weight {} here alone", quoted(target))
+            }
+            (None, Some(golden)) => {
+                format!(
+                    "input.{input} is the weight {} on the golden side alone",
+                    quoted(golden)
+                )
+            }
+            (None, None) => continue,
+        });
+    }
+    if cause.others.is_empty() || cause.golden_type.is_some() {
+        parts.extend(cause.wiring.iter().map(|(input, target, golden)| {
+            format!(
+                "input.{input} reads {}, on the golden side {}",
+                value(target),
+                value(golden)
+            )
+        }));
+    } else {
+        parts.push(format!(
+            "the golden side has other operators here{}",
+            with(cause)
+        ));
+    }
+    for (domain, target, golden) in &cause.operator_sets {
+        let set = if domain.is_empty() {
+            "opset".to_owned()
+        } else {
+            format!("opset of {}", quoted(domain))
+        };
+        parts.push(format!("{set} {target} here, {golden} on the golden side"));
+    }
+    if let Some(output) = &cause.output {
+        parts.push(format!("the output {} is another value", quoted(output)));
+    }
+    parts.join(", ")
+}
+
+fn with(cause: &HealedCause) -> String {
+    if cause.others.is_empty() {
+        return String::new();
+    }
+    format!(", together with {}", list(&cause.others))
+}
+
+fn list(names: &[OperatorName]) -> String {
+    let shown = names.iter().take(N_LISTED_MAX).map(in_full);
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(N_LISTED_MAX) {
+        0 => shown,
+        n => format!("{shown} and {n} more"),
+    }
+}
+
+fn quoted(name: &str) -> String {
+    format!("`{}`", plain(name))
+}
+
+fn value(name: &str) -> String {
+    if name.is_empty() {
+        "nothing".to_owned()
+    } else {
+        quoted(name)
+    }
+}
+
+/// The findings of experiments, a line each.
+pub fn lines(comparison: &Comparison) -> Vec<String> {
+    let Some(experiments) = comparison.experiments.as_deref() else {
+        return Vec::new();
+    };
+    let runs = match experiments.n_runs {
+        0 => String::new(),
+        1 => format!(" (1 run by {})", experiments.engine),
+        n => format!(" ({n} runs by {})", experiments.engine),
+    };
+    // The first cause stands in the verdict itself.
+    let mut lines = vec![finding(experiments) + &runs];
+    let is_listed = |cause: &HealedCause| cause.index.is_none();
+    let further = experiments.causes.iter().enumerate();
+    let further =
+        further.filter(|(nth, cause)| *nth > 0 || is_listed(cause) || !is_proven(experiments));
+    lines.extend(
+        further
+            .take(N_LISTED_MAX)
+            .map(|(_, cause)| format!("  also {}: {}", in_full(&cause.operator), why(cause))),
+    );
+    let n_more = experiments.causes.len().saturating_sub(N_LISTED_MAX + 1);
+    if n_more > 0 {
+        lines.push(format!("  and {n_more} more"));
+    }
+    match experiments.agrees_elsewhere {
+        Some(true) => {
+            lines.push("  the same holds with the inputs in the opposite order".to_owned());
+        }
+        Some(false) => lines.push(
+            "  with the inputs in the opposite order outputs still differ: there is another fault"
+                .to_owned(),
+        ),
+        None => {}
+    }
+    if let Some(path) = &experiments.repaired {
+        lines.push(format!("  the healed model: {}", plain(path)));
+    }
+    lines
+}
+
+fn is_proven(experiments: &Experiments) -> bool {
+    experiments.outcome == ExperimentOutcome::Proven
+}
+
+fn finding(experiments: &Experiments) -> String {
+    let distances = format!(
+        "rel_l2 {} before, {} after",
+        number(experiments.before),
+        number(experiments.after)
+    );
+    let n = experiments.causes.len();
+    match &experiments.outcome {
+        ExperimentOutcome::Proven => {
+            let what = match experiments.causes.first() {
+                Some(cause) if n == 1 => at(cause),
+                _ => format!("at these {n} places together, and with no fewer,"),
+            };
+            format!("proven: with golden's definition {what} all outputs agree: {distances}")
+        }
+        ExperimentOutcome::Within => format!(
+            "experiments: with golden's definition at {n} places all outputs agree: {distances}; \
+             there were no runs left to find the fewest"
+        ),
+        ExperimentOutcome::Elsewhere if experiments.n_differences == 0 => {
+            "experiments: both models define everything alike: what differs is how it is computed"
+                .to_owned()
+        }
+        ExperimentOutcome::Elsewhere => format!(
+            "experiments: with golden's definition at all {} places where it is another, outputs \
+             still differ",
+            experiments.n_differences
+        ),
+        ExperimentOutcome::Inconclusive(reason) => {
+            format!("experiments: inconclusive: {}", plain(reason))
+        }
+        ExperimentOutcome::NotTried => "experiments: none".to_owned(),
+    }
+}
+
+/// Where a cause was healed.
+fn at(cause: &HealedCause) -> String {
+    let name = in_full(&cause.operator);
+    match cause.change {
+        Some(WiringChange::Missing) => format!("({name} put in)"),
+        Some(WiringChange::Inserted) => format!("({name} left out)"),
+        None if !cause.operator_sets.is_empty() => "of the operator sets".to_owned(),
+        None => format!("of {name}"),
+    }
+}
