@@ -6,6 +6,7 @@
 //! | [`inputs`] | the same inputs for both models |
 //! | `golden` | the slots of the golden side, found by the names that a running operator has |
 //! | `running` | a golden side that goes on while its target runs |
+//! | `search` | the few of many changes that have an effect together |
 //! | `sink` | a sink that compares each tensor with its golden partner and holds what differs |
 //! | `runs` | runs of a model for all its steps |
 //!
@@ -17,6 +18,8 @@ mod golden;
 pub mod inputs;
 mod running;
 mod runs;
+#[allow(dead_code, reason = "experiments ask it")]
+mod search;
 mod sink;
 
 pub use golden::GoldenSlots;

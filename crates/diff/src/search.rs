@@ -1,0 +1,148 @@
+//! The few of many changes that have an effect together.
+
+/// Asks whether these changes, ascending, have the effect; none if that may not be asked any more.
+pub(crate) type Question<'a> = dyn FnMut(&[usize]) -> Option<bool> + 'a;
+
+/// How many changes are tried at first, and by how much the number grows.
+const FIRST: usize = 1;
+const GROWTH: usize = 4;
+
+/// The answer to a question, and what was asked.
+type Answer = (Option<bool>, Vec<usize>);
+
+/// The result of a search.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// These have the effect, and without any one of them it is gone.
+    Least(Vec<usize>),
+    /// These have it; fewer may do as well.
+    Within(Vec<usize>),
+    /// All together do not have it.
+    Nothing,
+    /// Nobody may ask any more, and nothing is known.
+    Unknown,
+}
+
+/// Looks for a small set of the changes 0 to `n` that has the effect, beginning with `likely`.
+///
+/// More changes than needed do no harm, as is assumed: the first one, four, sixteen … are tried
+/// until they suffice, and bisection finds the last that is needed, then the one before it. Answers decide in the end: a set that is returned had the
+/// effect when it was asked for.
+pub(crate) fn least(n: usize, likely: &[usize], ask: &mut Question<'_>) -> Found {
+    let mut ask = |set: &[usize]| {
+        let mut set = set.to_vec();
+        set.sort_unstable();
+        set.dedup();
+        (ask(&set), set)
+    };
+    if !likely.is_empty() {
+        match ask(likely) {
+            (Some(true), set) => return reduced(set, &mut ask),
+            (Some(false), _) => {}
+            (None, _) => return Found::Unknown,
+        }
+    }
+    // The first that can be a cause is more likely to be one than what follows from it.
+    let mut n_failed = 0;
+    let mut n_tried = FIRST.min(n);
+    loop {
+        let first: Vec<usize> = (0..n_tried).collect();
+        match ask(&first).0 {
+            Some(true) => break,
+            Some(false) if n_tried == n => return Found::Nothing,
+            Some(false) => (n_failed, n_tried) = (n_tried, n.min(n_tried * GROWTH)),
+            None => return Found::Unknown,
+        }
+    }
+    let mut rest: Vec<usize> = (0..n_tried).collect();
+    let mut low = n_failed;
+    let mut needed: Vec<usize> = Vec::new();
+    while !rest.is_empty() {
+        // So many of the rest do not suffice, and all of it does.
+        let mut high = rest.len();
+        while high - low > 1 {
+            let middle = low.midpoint(high);
+            let set = [&needed[..], &rest[..middle]].concat();
+            match ask(&set).0 {
+                Some(true) => high = middle,
+                Some(false) => low = middle,
+                None => return Found::Within([needed, rest[..high].to_vec()].concat()),
+            }
+        }
+        // Without this one what comes before it does not suffice.
+        needed.push(rest[high - 1]);
+        rest.truncate(high - 1);
+        low = 0;
+        match ask(&needed) {
+            (Some(true), set) => return reduced(set, &mut ask),
+            (Some(false), _) => {}
+            (None, set) => {
+                let mut set = [set, rest].concat();
+                set.sort_unstable();
+                return Found::Within(set);
+            }
+        }
+    }
+    Found::Within(needed)
+}
+
+/// Leaves out what is not needed.
+fn reduced(mut set: Vec<usize>, ask: &mut dyn FnMut(&[usize]) -> Answer) -> Found {
+    let mut at = 0;
+    while set.len() > 1 && at < set.len() {
+        let without: Vec<usize> = (set.iter().enumerate())
+            .filter(|(place, _)| *place != at)
+            .map(|(_, &one)| one)
+            .collect();
+        match ask(&without).0 {
+            Some(true) => set = without,
+            Some(false) => at += 1,
+            None => return Found::Within(set),
+        }
+    }
+    Found::Least(set)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The effect comes of all of `causes` together.
+    fn check(n: usize, likely: &[usize], causes: &[usize], n_asked_max: usize, expected: &Found) {
+        let mut n_asked = 0;
+        let found = least(n, likely, &mut |set| {
+            n_asked += 1;
+            assert!(set.is_sorted(), "{set:?}");
+            (n_asked <= n_asked_max).then(|| causes.iter().all(|cause| set.contains(cause)))
+        });
+        assert_eq!(
+            &found, expected,
+            "{n} {likely:?} {causes:?}: {n_asked} asked"
+        );
+    }
+
+    #[test]
+    fn what_is_likely_comes_first() {
+        check(100, &[7], &[7], 1, &Found::Least(vec![7]));
+        check(100, &[7, 9], &[7], 3, &Found::Least(vec![7]));
+        check(100, &[7, 9], &[7, 9], 3, &Found::Least(vec![7, 9]));
+    }
+
+    #[test]
+    fn causes_are_found_among_many() {
+        check(1, &[], &[0], 2, &Found::Least(vec![0]));
+        check(64, &[3], &[40], 9, &Found::Least(vec![40]));
+        check(64, &[], &[0], 9, &Found::Least(vec![0]));
+        check(64, &[], &[63], 9, &Found::Least(vec![63]));
+        check(64, &[5], &[5, 50], 18, &Found::Least(vec![5, 50]));
+        check(64, &[], &[1, 2, 3], 30, &Found::Least(vec![1, 2, 3]));
+    }
+
+    #[test]
+    fn no_more_is_said_than_was_asked() {
+        check(8, &[], &[8], 9, &Found::Nothing);
+        check(8, &[1], &[2], 0, &Found::Unknown);
+        check(8, &[], &[2], 2, &Found::Within(vec![0, 1, 2, 3]));
+        check(8, &[], &[2], 1, &Found::Within((0..8).collect()));
+    }
+}
