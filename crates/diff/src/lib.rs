@@ -6,6 +6,7 @@
 //! | [`inputs`] | the same inputs for both models |
 //! | `golden` | the slots of the golden side, found by the names that a running operator has |
 //! | `running` | a golden side that goes on while its target runs |
+//! | [`experiments`] | the target with golden's definition in places |
 //! | `search` | the few of many changes that have an effect together |
 //! | `sink` | a sink that compares each tensor with its golden partner and holds what differs |
 //! | `runs` | runs of a model for all its steps |
@@ -14,11 +15,11 @@
 //! partner by name is a guess, which may spare a second look at the same pair of tensors and
 //! nothing else.
 
+pub mod experiments;
 mod golden;
 pub mod inputs;
 mod running;
 mod runs;
-#[allow(dead_code, reason = "experiments ask it")]
 mod search;
 mod sink;
 

@@ -1,0 +1,389 @@
+//! Experiments on the target: golden's definition in the place of its own.
+//!
+//! Both models are files, so that [`ModelPair`] knows where their definitions differ. The target is
+//! run with golden's definition at some of these places, until the fewest are found with which its
+//! outputs agree. Definitions alone are replaced, never a recorded value, so that an effect has a
+//! cause at these places.
+
+mod causes;
+
+use std::cell::{Cell, OnceCell};
+use std::collections::HashMap;
+
+use opscope_analysis::compare::experiments::{
+    Experimenter, OutputDistance, judge_outputs, judged_as,
+};
+use opscope_analysis::compare::result::{
+    Comparison, ExperimentOutcome, Experiments, OperatorName, SlotResult, TensorSummary,
+    VerdictLevel,
+};
+use opscope_analysis::compare::verdict::Thresholds;
+use opscope_engine::onnx::{HealedModel, ModelPair, SameValue, ValueForm};
+use opscope_engine::{EngineError, LoadedModel, ModelSignature, ModelSource};
+use opscope_store::record::SlotSide;
+use opscope_tensor::{DType, Tensor};
+
+use crate::search::{Found, least};
+
+/// Most steps whose outputs are looked at.
+pub const N_STEPS_MAX: usize = 4;
+/// Most differences among which causes are looked for.
+const N_DIFFERENCES_MAX: usize = 4096;
+
+/// Loads a model for runs that nobody watches.
+pub type Load<'a> = dyn Fn(ModelSource<'_>) -> Result<Box<dyn LoadedModel>, EngineError> + 'a;
+
+/// A model of a comparison, and the way to run it.
+pub struct ExperimentSide<'a> {
+    /// The model.
+    pub source: ModelSource<'a>,
+    /// Its engine.
+    pub load: &'a Load<'a>,
+    /// The values that it takes and gives.
+    pub signature: &'a ModelSignature,
+    /// The inputs of each step.
+    pub inputs: Vec<Vec<Tensor>>,
+}
+
+/// Experiments with two models.
+pub struct ModelExperiments<'a> {
+    /// The model that is examined.
+    pub target: ExperimentSide<'a>,
+    /// The model that is taken for right.
+    pub golden: ExperimentSide<'a>,
+    /// The name of the target's engine.
+    pub engine: String,
+    /// Most runs of the target.
+    pub n_runs_max: usize,
+    /// Asked before each run, whether it may be made.
+    pub may_go_on: &'a dyn Fn() -> bool,
+    /// Whether the healed model is wanted.
+    pub keeps_healed: bool,
+    /// The healed model, if it is wanted and one was found whose outputs agree.
+    pub healed: OnceCell<HealedModel>,
+}
+
+/// The runs of one examination.
+struct Trials<'a> {
+    of: &'a ModelExperiments<'a>,
+    pair: &'a ModelPair,
+    golden: Vec<Vec<Tensor>>,
+    judged_as: Vec<Option<DType>>,
+    thresholds: &'a Thresholds,
+    n_runs: Cell<usize>,
+    /// Why a run was not possible, the first time.
+    failure: OnceCell<String>,
+}
+
+impl Experimenter for ModelExperiments<'_> {
+    fn examine(&self, comparison: &Comparison, thresholds: &Thresholds) -> Option<Experiments> {
+        let mut experiments = Experiments {
+            engine: self.engine.clone(),
+            ..Experiments::default()
+        };
+        if let Err(reason) = self.look(comparison, thresholds, &mut experiments) {
+            experiments.outcome = ExperimentOutcome::Inconclusive(reason);
+        }
+        Some(experiments)
+    }
+}
+
+impl ModelExperiments<'_> {
+    fn look(
+        &self,
+        comparison: &Comparison,
+        thresholds: &Thresholds,
+        experiments: &mut Experiments,
+    ) -> Result<(), String> {
+        let words = |error: EngineError| error.to_string();
+        let values = same_values(comparison);
+        let mut golden = (self.golden.load)(self.golden.source).map_err(words)?;
+        let inputs = self.input_names();
+        let pair = ModelPair::read(self.target.source, self.golden.source, &values, &inputs);
+        let pair = pair.map_err(words)?;
+        // Without any the models are the same, and it is the engines that differ.
+        let n = pair.differences().len();
+        experiments.n_differences = n;
+        if n == 0 {
+            experiments.outcome = ExperimentOutcome::Elsewhere;
+            return Ok(());
+        }
+        if n > N_DIFFERENCES_MAX {
+            return Err(format!(
+                "{n} definitions differ; expected at most {N_DIFFERENCES_MAX}"
+            ));
+        }
+        let names = output_names(self.golden.signature);
+        let steps = self.golden.inputs.iter().take(N_STEPS_MAX);
+        let trials = Trials {
+            of: self,
+            pair: &pair,
+            golden: steps
+                .map(|step| golden.run(step, None))
+                .collect::<Result<_, _>>()
+                .map_err(words)?,
+            judged_as: names
+                .iter()
+                .map(|name| judged_as(comparison, name))
+                .collect(),
+            thresholds,
+            n_runs: Cell::default(),
+            failure: OnceCell::new(),
+        };
+        let result = trials.find(comparison, &names, experiments);
+        experiments.n_runs = trials.n_runs.get();
+        result
+    }
+
+    /// Inputs of both models that are given the same value.
+    fn input_names(&self) -> Vec<[String; 2]> {
+        let [own, others] = [&self.target, &self.golden].map(|side| {
+            let inputs = side.signature.inputs.iter();
+            inputs.map(|value| value.name.as_str()).collect::<Vec<_>>()
+        });
+        let is_by_name = others.iter().all(|name| own.contains(name))
+            || own.iter().all(|name| others.contains(name));
+        let pairs = others.iter().enumerate().filter_map(|(nth, other)| {
+            let name = if is_by_name {
+                own.iter().find(|name| *name == other)
+            } else {
+                own.get(nth)
+            };
+            Some([*name?, *other].map(str::to_owned))
+        });
+        pairs.collect()
+    }
+}
+
+fn output_names(signature: &ModelSignature) -> Vec<String> {
+    let outputs = signature.outputs.iter();
+    outputs.map(|value| value.name.clone()).collect()
+}
+
+/// Values that the comparison took for the same.
+fn same_values(comparison: &Comparison) -> Vec<SameValue> {
+    let mut values = Vec::new();
+    for operator in &comparison.operators {
+        let (Some(target), Some(golden)) = (operator.target.last(), operator.golden.last()) else {
+            continue;
+        };
+        // A body runs several times, and every step runs the same graph.
+        if target.repeat > 0 || target.step.is_some_and(|step| step > 0) {
+            continue;
+        }
+        for slot in operator.slots.iter().filter(|slot| slot.is_output()) {
+            let other = slot.golden_slot.unwrap_or(slot.slot);
+            let n_elements = |side: &TensorSummary| side.shape.iter().product::<u64>();
+            // Parts of one another are no forms of one value.
+            let is_whole = n_elements(&slot.target) == n_elements(&slot.golden);
+            if other.side == SlotSide::Output && is_whole {
+                values.push(SameValue {
+                    target: target.op_name.to_string(),
+                    target_output: slot.slot.index as usize,
+                    golden: golden.op_name.to_string(),
+                    golden_output: other.index as usize,
+                    forms: forms(slot),
+                });
+            }
+        }
+    }
+    values
+}
+
+/// The forms of both tensors of a slot, where they differ.
+fn forms(slot: &SlotResult) -> Option<[ValueForm; 2]> {
+    let form = |side: &TensorSummary| {
+        Some(ValueForm {
+            dtype: side.dtype.parse().ok()?,
+            shape: side.shape.to_vec(),
+        })
+    };
+    let forms = [form(&slot.target)?, form(&slot.golden)?];
+    (forms[0] != forms[1]).then_some(forms)
+}
+
+impl Trials<'_> {
+    fn find(
+        &self,
+        comparison: &Comparison,
+        names: &[String],
+        experiments: &mut Experiments,
+    ) -> Result<(), String> {
+        let control = self.run(names, &[]).ok_or("no run was possible")??;
+        experiments.before = control.distance;
+        if control.level == VerdictLevel::Pass {
+            return Err("the outputs of the target agree when nobody watches it".to_owned());
+        }
+        // Where outputs are near their limits, healed ones are not.
+        let agrees = |found: &OutputDistance| {
+            found.level < control.level && found.level <= VerdictLevel::Warn
+        };
+        let (usable, reasons) = self.usable(comparison);
+        if usable.is_empty() {
+            let reason = reasons.into_iter().next();
+            return Err(reason.unwrap_or_else(|| {
+                "no definition differs where outputs of operators differ".to_owned()
+            }));
+        }
+        // The operator that the comparison names is the cause more often than not.
+        let likely = self.likely(comparison, &usable);
+        let mut after: HashMap<Vec<usize>, f64> = HashMap::new();
+        let found = least(usable.len(), &likely, &mut |set| {
+            let chosen: Vec<usize> = set.iter().map(|&at| usable[at]).collect();
+            match self.run(names, &chosen)? {
+                Ok(found) => {
+                    after.insert(set.to_vec(), found.distance);
+                    Some(agrees(&found))
+                }
+                Err(reason) => {
+                    // The first is the likely one's; the others follow from it more often than not.
+                    let _ = self.failure.set(reason);
+                    Some(false)
+                }
+            }
+        });
+        let (set, outcome) = match found {
+            Found::Least(set) => (set, ExperimentOutcome::Proven),
+            Found::Within(set) => (set, ExperimentOutcome::Within),
+            Found::Nothing => {
+                if let Some(reason) = self.failure.get().cloned().or(reasons.into_iter().next()) {
+                    return Err(reason);
+                }
+                experiments.outcome = ExperimentOutcome::Elsewhere;
+                return Ok(());
+            }
+            Found::Unknown => return Err("no runs, or no time, were left".to_owned()),
+        };
+        // The set was asked for, or it would not have been found.
+        experiments.after = after.get(&set).copied().unwrap_or_default();
+        let chosen: Vec<usize> = set.iter().map(|&at| usable[at]).collect();
+        experiments.causes = causes::find(self.pair, &chosen, comparison)?;
+        let named = comparison.summary.headline();
+        let named = named.and_then(|first| comparison.operators.get(first.operator));
+        let named = named.and_then(|operator| operator.target.last().or(operator.golden.last()));
+        if outcome == ExperimentOutcome::Proven {
+            let is_named = |name: &OperatorName| {
+                let mut causes = experiments.causes.iter();
+                causes.any(|cause| cause.operator == *name || cause.others.contains(name))
+            };
+            experiments.instead_of = named.filter(|name| !is_named(name)).cloned();
+            let healed = self.pair.healed(&chosen)?;
+            experiments.agrees_elsewhere = self.agrees_elsewhere(names, &healed);
+            if self.of.keeps_healed {
+                let _ = self.of.healed.set(self.pair.healed_whole(&chosen)?);
+            }
+        }
+        experiments.outcome = outcome;
+        Ok(())
+    }
+
+    /// Differences that may matter and can be healed; and why others cannot.
+    fn usable(&self, comparison: &Comparison) -> (Vec<usize>, Vec<String>) {
+        let without_effect = causes::without_effect(comparison);
+        let differences = self.pair.differences().iter().enumerate();
+        let mut reasons = Vec::new();
+        let usable = differences.filter(|(index, difference)| {
+            let has_effect = !without_effect.contains(difference);
+            // What cannot be replaced alone cannot be replaced with others either.
+            has_effect
+                && self
+                    .pair
+                    .healed(&[*index])
+                    .map_err(|why| reasons.push(why))
+                    .is_ok()
+        });
+        let usable = usable.map(|(index, _)| index).collect();
+        (usable, reasons)
+    }
+
+    /// Differences at the operator that the comparison names, by their places in `usable`.
+    fn likely(&self, comparison: &Comparison, usable: &[usize]) -> Vec<usize> {
+        let summary = &comparison.summary;
+        let Some(first) = summary.headline() else {
+            return Vec::new();
+        };
+        let operator = comparison.operators.get(first.operator);
+        let names = operator
+            .into_iter()
+            .flat_map(|one| one.target.iter().chain(&one.golden));
+        let names: Vec<&str> = names
+            .chain(&first.name)
+            .map(|name| &*name.op_name)
+            .collect();
+        let places = usable.iter().enumerate().filter(|(_, difference)| {
+            let one = &self.pair.differences()[**difference];
+            let mut labels = one.target.iter().chain(&one.golden);
+            labels.any(|label| names.contains(&label.op_name.as_str()))
+        });
+        places.map(|(place, _)| place).collect()
+    }
+
+    /// Runs the target with golden's definition at some places; none if it may not run any more.
+    fn run(&self, names: &[String], chosen: &[usize]) -> Option<Result<OutputDistance, String>> {
+        if self.n_runs.get() > self.of.n_runs_max || !(self.of.may_go_on)() {
+            return None;
+        }
+        self.n_runs.set(self.n_runs.get() + 1);
+        let inputs = &self.of.target.inputs;
+        let run = || {
+            let healed = self.pair.healed(chosen)?;
+            self.distance(names, &healed, inputs, &self.golden)
+        };
+        Some(run())
+    }
+
+    fn distance(
+        &self,
+        names: &[String],
+        healed: &HealedModel,
+        inputs: &[Vec<Tensor>],
+        golden: &[Vec<Tensor>],
+    ) -> Result<OutputDistance, String> {
+        let words = |error: EngineError| error.to_string();
+        // Each model is loaded anew, as its weights and its graph are others.
+        let mut model = (self.of.target.load)(healed.source()).map_err(words)?;
+        let own = output_names(model.signature());
+        let is_by_name = names.iter().all(|name| own.contains(name));
+        let mut all = OutputDistance {
+            level: VerdictLevel::Pass,
+            distance: 0.0,
+        };
+        // A fault that one step does not show another one may.
+        for (step, golden) in inputs.iter().zip(golden) {
+            let mut outputs = model.run(step, None).map_err(words)?;
+            if is_by_name {
+                let place = |name: &String| own.iter().position(|other| other == name);
+                outputs = names
+                    .iter()
+                    .filter_map(|name| outputs.get(place(name)?).cloned())
+                    .collect();
+            }
+            let found = judge_outputs([&outputs, golden], &self.judged_as, self.thresholds);
+            all.level = all.level.max(found.level);
+            all.distance = all.distance.max(found.distance);
+        }
+        Ok(all)
+    }
+
+    /// Whether the outputs of the healed model agree for the same inputs with their elements in the
+    /// opposite order; none if golden cannot run on them.
+    fn agrees_elsewhere(&self, names: &[String], healed: &HealedModel) -> Option<bool> {
+        let reversed = |side: &ExperimentSide<'_>| -> Option<Vec<Tensor>> {
+            side.inputs.first()?.iter().map(mirrored).collect()
+        };
+        let mut golden = (self.of.golden.load)(self.of.golden.source).ok()?;
+        let expected = golden.run(&reversed(&self.of.golden)?, None).ok()?;
+        let inputs = [reversed(&self.of.target)?];
+        let found = self.distance(names, healed, &inputs, &[expected]);
+        Some(found.is_ok_and(|found| found.level <= VerdictLevel::Warn))
+    }
+}
+
+/// A tensor with its elements in the opposite order; none if they are no whole bytes.
+fn mirrored(tensor: &Tensor) -> Option<Tensor> {
+    let view = tensor.host_view().ok()?;
+    let bits = view.dtype.bits().filter(|bits| bits % 8 == 0)?;
+    let elements = view.bytes.chunks_exact(bits as usize / 8).rev();
+    let bytes: Vec<u8> = elements.flatten().copied().collect();
+    Tensor::from_vec(view.dtype, view.shape.clone(), bytes).ok()
+}

@@ -1,0 +1,263 @@
+//! The causes in a result, from the differences that were healed.
+
+use std::collections::HashSet;
+
+use opscope_analysis::compare::result::{
+    AttributeDifference, Cause, Comparison, HealedCause, OperatorName, OperatorResult,
+    VerdictLevel, WiringChange,
+};
+use opscope_engine::onnx::{DefinitionDifference, DifferentPart, ModelPair, NodeLabel};
+
+/// The causes of differences that were healed.
+///
+/// # Errors
+/// Text of [`ModelPair::healed`].
+pub(super) fn find(
+    pair: &ModelPair,
+    chosen: &[usize],
+    comparison: &Comparison,
+) -> Result<Vec<HealedCause>, String> {
+    // The target may have operators that nothing reads as it is, and what one difference alone
+    // leaves unread may be read again with the others healed.
+    let unread = names(&pair.healed(&[])?.removed);
+    let gone = names(&pair.healed(chosen)?.removed);
+    let mut causes: Vec<HealedCause> = Vec::new();
+    let mut taken: Vec<NodeLabel> = Vec::new();
+    for &index in chosen {
+        let healed = pair.healed(&[index])?;
+        let mut removed = healed.removed;
+        removed.retain(|label| gone.contains(&label.op_name) && !unread.contains(&label.op_name));
+        let difference = &pair.differences()[index];
+        taken.extend(difference.golden.iter().chain(&healed.added).cloned());
+        // Two inputs that are exchanged are two differences of one operator.
+        let next = cause(difference, healed.added, removed, comparison);
+        let is_here = |known: &&mut HealedCause| {
+            known.operator == next.operator && known.change.is_none() && next.change.is_none()
+        };
+        match causes.iter_mut().find(is_here) {
+            Some(known) => merge(known, next),
+            None => causes.push(next),
+        }
+    }
+    // An operator that does what several do on the other side has attributes of theirs.
+    for cause in causes
+        .iter_mut()
+        .filter(|cause| cause.golden_type.is_some())
+    {
+        for label in &taken {
+            let shared = pair.shared_attributes_apart(&cause.operator.op_name, &label.op_name);
+            cause
+                .attributes
+                .extend(shared.into_iter().map(as_difference));
+        }
+    }
+    Ok(causes)
+}
+
+fn as_difference((name, [target, golden]): (String, [Option<String>; 2])) -> AttributeDifference {
+    AttributeDifference {
+        name,
+        target,
+        golden,
+    }
+}
+
+/// Adds what differs at the same operator.
+fn merge(known: &mut HealedCause, next: HealedCause) {
+    // A weight is from outside; whatever comes with it is not.
+    if known.cause != next.cause {
+        known.cause = Cause::Own;
+    }
+    known.golden_type = known.golden_type.take().or(next.golden_type);
+    known.output = known.output.take().or(next.output);
+    known.attributes.extend(next.attributes);
+    known.weights.extend(next.weights);
+    known.wiring.extend(next.wiring);
+    known.others.extend(next.others);
+}
+
+/// Operators all of whose outputs were compared and agree.
+pub(super) struct OperatorsWithoutEffect<'a>(HashSet<(&'a str, &'a str)>);
+
+/// Operators of the target whose definition does not matter for these inputs.
+pub(super) fn without_effect(comparison: &Comparison) -> OperatorsWithoutEffect<'_> {
+    let mut agreeing = HashSet::new();
+    let mut others = HashSet::new();
+    for operator in &comparison.operators {
+        let Some(name) = operator.target.last() else {
+            continue;
+        };
+        let mut outputs = operator
+            .slots
+            .iter()
+            .filter(|slot| slot.is_output())
+            .peekable();
+        let is_compared = outputs.peek().is_some();
+        let agrees = is_compared && outputs.all(|slot| slot.level == VerdictLevel::Pass);
+        let set = if agrees { &mut agreeing } else { &mut others };
+        set.insert((&*name.op_type, &*name.op_name));
+    }
+    // In each step.
+    agreeing.retain(|name| !others.contains(name));
+    OperatorsWithoutEffect(agreeing)
+}
+
+impl OperatorsWithoutEffect<'_> {
+    pub(super) fn contains(&self, difference: &DefinitionDifference) -> bool {
+        // Results and sets of operators belong to no operator.
+        let is_of_model = |part: &DifferentPart| {
+            matches!(
+                part,
+                DifferentPart::Result { .. } | DifferentPart::OperatorSet { .. }
+            )
+        };
+        let readers = difference.readers.iter();
+        !difference.parts.iter().any(is_of_model)
+            && readers.chain(&difference.target).all(|label| {
+                self.0
+                    .contains(&(label.op_type.as_str(), label.op_name.as_str()))
+            })
+    }
+}
+
+fn names(labels: &[NodeLabel]) -> HashSet<String> {
+    labels.iter().map(|label| label.op_name.clone()).collect()
+}
+
+fn cause(
+    difference: &DefinitionDifference,
+    added: Vec<NodeLabel>,
+    mut removed: Vec<NodeLabel>,
+    comparison: &Comparison,
+) -> HealedCause {
+    let mut cause = HealedCause::default();
+    // All of it at one place, whatever it is.
+    for part in &difference.parts {
+        add_part(&mut cause, part);
+    }
+    cause.cause = if is_weight_alone(&cause) {
+        Cause::Outside
+    } else {
+        Cause::Own
+    };
+    if difference.target.is_none() && difference.golden.is_none() {
+        // Which of the operators it changes, values alone tell.
+        let first = comparison.summary.headline().map(|first| first.operator);
+        let operator = first.and_then(|first| comparison.operators.get(first));
+        let name = operator.and_then(|operator| operator.target.last());
+        cause.index = operator.map(|operator| operator.index);
+        cause.operator = name.cloned().unwrap_or_default();
+        return cause;
+    }
+    let is_wiring = difference.parts.iter().all(is_of_values);
+    // The last one is nearest to what reads it.
+    removed.reverse();
+    let here = difference.target.clone().unwrap_or_default();
+    let (own, others, change) = match (added.is_empty(), removed.is_empty()) {
+        _ if !is_wiring => {
+            // What a fused operator does lies in several on the other side.
+            removed.retain(|label| *label != here);
+            let others = if cause.golden_type.is_some() {
+                [removed, added].concat()
+            } else {
+                Vec::new()
+            };
+            (here.clone(), others, None)
+        }
+        (false, true) => (
+            added[0].clone(),
+            added[1..].to_vec(),
+            Some(WiringChange::Missing),
+        ),
+        (true, false) => (
+            removed[0].clone(),
+            removed[1..].to_vec(),
+            Some(WiringChange::Inserted),
+        ),
+        (false, false) => (
+            removed[0].clone(),
+            [&removed[1..], &added[..]].concat(),
+            None,
+        ),
+        (true, true) => (here.clone(), Vec::new(), None),
+    };
+    let found = listed(comparison, &own).or_else(|| listed(comparison, &here));
+    cause.index = found.map(|operator| operator.index);
+    cause.operator = name(comparison, &own);
+    cause.others = others.iter().map(|label| name(comparison, label)).collect();
+    cause.change = change;
+    cause
+}
+
+fn add_part(cause: &mut HealedCause, part: &DifferentPart) {
+    match part.clone() {
+        DifferentPart::Type { golden, .. } => cause.golden_type = Some(golden),
+        DifferentPart::Attribute {
+            name,
+            target,
+            golden,
+        } => cause.attributes.push(AttributeDifference {
+            name,
+            target,
+            golden,
+        }),
+        DifferentPart::Weight {
+            input,
+            target,
+            golden,
+        } => cause.weights.push((input, target, golden)),
+        DifferentPart::Wiring {
+            input,
+            target,
+            golden,
+        } => cause.wiring.push((input, target, golden)),
+        DifferentPart::OperatorSet {
+            domain,
+            target,
+            golden,
+        } => cause.operator_sets.push((domain, target, golden)),
+        DifferentPart::Result { golden, .. } => cause.output = Some(golden),
+    }
+}
+
+fn is_of_values(part: &DifferentPart) -> bool {
+    matches!(
+        part,
+        DifferentPart::Wiring { .. } | DifferentPart::Result { .. }
+    )
+}
+
+/// Whether nothing differs but weights that both sides have.
+fn is_weight_alone(cause: &HealedCause) -> bool {
+    let is_on_both = |(_, target, golden): &(usize, Option<String>, Option<String>)| {
+        target.is_some() && golden.is_some()
+    };
+    !cause.weights.is_empty()
+        && cause.weights.iter().all(is_on_both)
+        && cause.attributes.is_empty()
+        && cause.golden_type.is_none()
+        && cause.wiring.is_empty()
+}
+
+/// The operator of the comparison with a name, of either side.
+fn listed<'a>(comparison: &'a Comparison, label: &NodeLabel) -> Option<&'a OperatorResult> {
+    comparison.operators.iter().find(|operator| {
+        let mut names = operator.target.iter().chain(&operator.golden);
+        names.any(|name| is_named(name, label))
+    })
+}
+
+fn is_named(name: &OperatorName, label: &NodeLabel) -> bool {
+    *name.op_name == *label.op_name && *name.op_type == *label.op_type
+}
+
+fn name(comparison: &Comparison, label: &NodeLabel) -> OperatorName {
+    let operators = comparison.operators.iter();
+    let mut names = operators.flat_map(|operator| operator.target.iter().chain(&operator.golden));
+    let found = names.find(|name| is_named(name, label)).cloned();
+    found.unwrap_or_else(|| OperatorName {
+        op_type: label.op_type.as_str().into(),
+        op_name: label.op_name.as_str().into(),
+        ..OperatorName::default()
+    })
+}
