@@ -35,7 +35,7 @@ def run_diff(opscope: Binary, *args: object, cwd: Path | None = None) -> subproc
 
 def diff(opscope: Binary, *args: object) -> dict[str, Any]:
     # What is inside counts as well, as in `comparing.compare`.
-    done = run_diff(opscope, *args, "--json", "-", "--strict")
+    done = run_diff(opscope, *args, "--json", "-", "--strict", "--no-experiments")
     assert done.returncode in (PASSED, FAILED, PARTIAL), done.stderr
     return {"code": done.returncode, **json.loads(done.stdout)}
 
@@ -477,7 +477,7 @@ def test_text_for_people(opscope: Binary, generated: Path, tmp_path: Path) -> No
     model = CASES_BY_NAME["digits_cnn"].model_path(generated)
     target = tmp_path / "target net.onnx"
     onnx.save(faults.set_attribute(onnx.load(model), "/fc/Gemm", alpha=1.1), target)
-    done = run_diff(opscope, target, model)
+    done = run_diff(opscope, target, model, "--experiments", 0)
     lines = done.stdout.splitlines()
     assert lines[0].startswith("FAIL: output `probs` differs: ")
     assert "; first at Gemm `/fc/Gemm`" in lines[0]
@@ -486,5 +486,10 @@ def test_text_for_people(opscope: Binary, generated: Path, tmp_path: Path) -> No
     assert lines[-1].endswith("--view")
     assert "'" + str(target) + "'" in lines[-1]
     assert "run again" not in run_diff(opscope, target, model, "--no-replay").stdout
+    # Once it is proven, nothing is left to be asked.
+    proven = run_diff(opscope, target, model).stdout
+    assert "proven: with golden's definition of Gemm `/fc/Gemm` all outputs agree" in proven.replace("\n    ", " ")
+    assert "alpha is 1.1 here, 1 (default of opset" in proven
+    assert "run again" not in proven
 
 

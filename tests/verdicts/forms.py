@@ -50,7 +50,7 @@ class Runner:
         report = ("--json", document, *pair.options)
         options = FORMS[case.form]
         if options is None:
-            done = self._call("diff", *sides, "--no-replay", *self._engine(case), *report)
+            done = self._call("diff", *sides, *self._engine(case), *report)
         else:
             dumps = [folder / name for name in ("target", "golden")]
             for model, dump in zip(sides, dumps, strict=True):

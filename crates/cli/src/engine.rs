@@ -245,6 +245,19 @@ impl EngineInUse {
         Ok((model, Arc::new(engine)))
     }
 
+    /// Loads a model for runs that nobody watches.
+    pub(crate) fn load_alone(
+        &self,
+        source: ModelSource<'_>,
+    ) -> Result<Box<dyn LoadedModel>, EngineError> {
+        let options = LoadOptions {
+            is_watched: false,
+            ..self.options.clone()
+        };
+        let loaded = self.chosen.load(source, &options, Purpose::Values);
+        loaded.map(|loaded| loaded.model)
+    }
+
     /// The same with another engine.
     fn with(&self, taken: FallbackEngine) -> EngineInUse {
         let name = taken.engine.name();

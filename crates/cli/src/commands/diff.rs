@@ -1,6 +1,7 @@
 //! `opscope diff`.
 
 mod both;
+mod experiments;
 mod inputs;
 mod repeat;
 mod replayed;
@@ -11,7 +12,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use opscope_analysis::compare::result::Comparison;
+use opscope_analysis::compare::result::{Comparison, ExperimentOutcome};
 use opscope_analysis::compare::run;
 use opscope_dump::held::HeldRoom;
 use opscope_engine::ModelSource;
@@ -68,9 +69,15 @@ pub(crate) struct DiffArguments {
     /// Threads that the engine may use in the runs of `--repeat`, in turn
     #[arg(long, value_name = "N,M", value_delimiter = ',', requires = "repeat", value_parser = clap::value_parser!(u16).range(1..))]
     repeat_threads: Vec<u16>,
-    /// Do not run the operators in question again
-    #[arg(long)]
-    no_replay: bool,
+    /// Most runs of TARGET with parts of GOLDEN in it, which show what makes the outputs differ
+    #[arg(long, value_name = "N", default_value_t = 12)]
+    experiments: usize,
+    /// Make no experiments, and do not run the operators in question again
+    #[arg(long, visible_alias = "no-replay")]
+    no_experiments: bool,
+    /// Write TARGET with what was wrong healed, if its outputs then agree, as a new file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["repeat", "first", "no_experiments"])]
+    repair: Option<PathBuf>,
     /// Keep the dumps of both sides: `{DIR}/target` and `{DIR}/golden`
     #[arg(long, value_name = "DIR")]
     save: Option<PathBuf>,
@@ -178,7 +185,7 @@ impl DiffArguments {
         // The verdict comes before the operators that are run again for it, which may take a while.
         options.print(&compared.comparison)?;
         if options.has_words() {
-            if !self.no_replay {
+            if !self.no_experiments && !is_proven(&compared.comparison) {
                 replay_suspects(&request, &compared, &sides)?;
             }
             both.tell_costs();
@@ -408,6 +415,12 @@ impl DiffArguments {
             code => Err(CommandFailure::silent(code)),
         }
     }
+}
+
+/// Whether nothing is left to be asked.
+fn is_proven(comparison: &Comparison) -> bool {
+    let experiments = comparison.experiments.as_deref();
+    experiments.is_some_and(|made| made.outcome == ExperimentOutcome::Proven)
 }
 
 /// A path as a shell takes it.

@@ -104,6 +104,7 @@ fn of_comparison(runs: &ViewedRuns, comparison: &Comparison) -> Value {
         verdict["kind"] = kind(runs, point, found).into();
         verdict["finding"] = promises::finding_of_outputs(comparison).into();
     }
+    verdict["certainty"] = json!(summary.certainty);
     verdict["op"] = point.operator.into();
     verdict["op_type"] = name.op_type.as_str().into();
     verdict["op_name"] = name.op_name.as_str().into();

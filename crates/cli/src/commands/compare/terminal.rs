@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use opscope_analysis::compare::report::words::promises;
+use opscope_analysis::compare::report::words::{promises, proofs};
 use opscope_analysis::compare::report::{ShownPlaces, chain, steps, words};
 use opscope_analysis::compare::result::{
     Comparison, Evidence, MetricId, OperatorResult, Skip, SkipReason, VerdictLevel,
@@ -106,6 +106,9 @@ impl TerminalReport<'_> {
         let summary = &self.comparison.summary;
         let line = words::plain(&words::verdict(self.comparison));
         let mut text = painted(&line, summary.level, self.is_coloured) + "\n";
+        for line in proofs::lines(self.comparison) {
+            self.put(&mut text, &words::plain(&line));
+        }
         self.put_fault(&mut text);
         if summary.headline().is_none() {
             for weight in words::weights(self.comparison) {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use opscope_analysis::compare::experiments::Experimenter;
 use opscope_analysis::compare::result::{Comparison, VerdictLevel};
 use opscope_analysis::compare::run::{self, ComparisonRequest, OpenedDumps};
 use opscope_analysis::compare::side::ComparedDump;
@@ -16,6 +17,7 @@ use opscope_diff::{
 };
 use opscope_dump::held::{HeldDump, HeldRoom};
 
+use super::experiments::ExperimentPlan;
 use super::inputs::{Side, SideInputs};
 use super::side::ModelSide;
 use super::store::{KeepingPlace, KeptSide, SideStore};
@@ -33,6 +35,7 @@ pub(super) struct BothSides<'a> {
     place: &'a KeepingPlace,
     /// How long each part took.
     times: Vec<(&'static str, Duration)>,
+    experiments: Option<ExperimentPlan<'a>>,
 }
 
 /// The result, with what was compared.
@@ -53,6 +56,7 @@ impl<'a> BothSides<'a> {
             request,
             place,
             times: Vec::new(),
+            experiments: None,
         }
     }
 
@@ -61,6 +65,8 @@ impl<'a> BothSides<'a> {
         sides: &mut DiffSides,
     ) -> Result<ComparedSides, CommandFailure> {
         let inputs = self.inputs(sides)?;
+        // Before the models are lent to the threads that run them.
+        self.experiments = ExperimentPlan::new(self.arguments, sides, &inputs)?;
         let models = (&mut sides.target, &mut sides.golden);
         if let (LoadedSide::Model(target), LoadedSide::Model(golden)) = models
             && let KeepingPlace::Process(room) = self.place
@@ -324,12 +330,24 @@ impl<'a> BothSides<'a> {
             golden: &golden.dump,
             reference: None,
             measured: measured.map(ComparingSink::measured),
+            experimenter: None,
         };
         // A session that is over counts as stopped, and a signal would end the process at once: its
         // temporary dumps would stay.
         stop_on_signal(Arc::default());
         let start = Instant::now();
-        let compared = progress::with_spinner("comparing", || run::run_opened(self.request, dumps));
+        let time = self.times.iter().map(|(_, time)| *time).sum();
+        let compare = |experimenter: Option<&dyn Experimenter>| {
+            let dumps = OpenedDumps {
+                experimenter,
+                ..dumps
+            };
+            progress::with_spinner("comparing", || run::run_opened(self.request, dumps))
+        };
+        let compared = match &self.experiments {
+            Some(plan) => plan.with(time, |experiments| compare(Some(experiments)))?,
+            None => compare(None),
+        };
         self.times.push(("comparing", start.elapsed()));
         if is_signalled() {
             return Err(CommandFailure::silent(INTERRUPTED));

@@ -1,0 +1,266 @@
+"""Experiments of `opscope diff`: golden's definition in the place of the target's proves what is wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from binary import Binary
+from comparing import FAILED, PASSED
+from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from test_diff import USAGE, run_diff
+
+RANDOM = np.random.default_rng(5)
+WEIGHTS = {
+    "conv1.weight": (8, 3, 3, 3),
+    "conv2.weight": (8, 8, 3, 3),
+    "conv2.bias": (8,),
+    "scale.weight": (8, 1, 1),
+    "fc.weight": (8, 5),
+}
+
+
+def sound_model() -> ModelProto:
+    """Two convolutions with a sum around the second, and two outputs."""
+    nodes = [
+        helper.make_node("Conv", ["x", "conv1.weight"], ["c1"], "conv1", pads=[1, 1, 1, 1]),
+        helper.make_node("Clip", ["c1", "low", "high"], ["clipped"], "clip"),
+        helper.make_node("Conv", ["clipped", "conv2.weight", "conv2.bias"], ["c2"], "conv2", pads=[1, 1, 1, 1]),
+        helper.make_node("Elu", ["c2"], ["elu"], "elu", alpha=0.7),
+        helper.make_node("Mul", ["elu", "scale.weight"], ["scaled"], "scale"),
+        helper.make_node("Add", ["scaled", "clipped"], ["sum"], "sum"),
+        helper.make_node("GlobalAveragePool", ["sum"], ["pooled"], "pool"),
+        helper.make_node("Flatten", ["pooled"], ["features"], "flatten"),
+        helper.make_node("MatMul", ["features", "fc.weight"], ["logits"], "fc"),
+        helper.make_node("Softmax", ["logits"], ["probs"], "softmax"),
+    ]
+    weights = [
+        numpy_helper.from_array(RANDOM.normal(size=shape).astype(np.float32), name) for name, shape in WEIGHTS.items()
+    ]
+    bounds = [numpy_helper.from_array(np.float32(value), name) for name, value in (("low", -1), ("high", 2))]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 3, 8, 8])
+    shapes = {"probs": ["batch", 5], "features": ["batch", 8]}
+    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in shapes.items()]
+    graph = helper.make_graph(nodes, "net", [x], outputs, weights + bounds)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+SOUND = sound_model()
+
+
+def node(model: ModelProto, name: str) -> NodeProto:
+    return next(node for node in model.graph.node if node.name == name)
+
+
+def change_weight(name: str, change: Callable[[Any], Any]) -> Callable[[ModelProto], None]:
+    def plant(model: ModelProto) -> None:
+        weight = next(weight for weight in model.graph.initializer if weight.name == name)
+        elements = np.ascontiguousarray(change(numpy_helper.to_array(weight).copy()))
+        weight.CopyFrom(numpy_helper.from_array(elements, name))
+
+    return plant
+
+
+def read(name: str, value: str, instead: int = 0) -> Callable[[ModelProto], None]:
+    def plant(model: ModelProto) -> None:
+        node(model, name).input[instead] = value
+
+    return plant
+
+
+def without(name: str) -> Callable[[ModelProto], None]:
+    """An operator is gone; what read it reads what it read."""
+
+    def plant(model: ModelProto) -> None:
+        gone = node(model, name)
+        for other in model.graph.node:
+            for at, value in enumerate(other.input):
+                if value == gone.output[0]:
+                    other.input[at] = gone.input[0]
+        model.graph.node.remove(gone)
+
+    return plant
+
+
+def without_bounds(model: ModelProto) -> None:
+    del node(model, "clip").input[1:]
+
+
+def another_alpha(model: ModelProto) -> None:
+    node(model, "elu").attribute[0].f = 0.1
+
+
+def default_alpha(model: ModelProto) -> None:
+    del node(model, "elu").attribute[:]
+
+
+def another_type(model: ModelProto) -> None:
+    node(model, "elu").op_type = "LeakyRelu"
+    node(model, "elu").attribute[0].f = 0.3
+
+
+def inserted(model: ModelProto) -> None:
+    model.graph.node.insert(6, helper.make_node("Tanh", ["sum"], ["planted"], "planted"))
+    node(model, "pool").input[0] = "planted"
+
+
+def lost_softmax(model: ModelProto) -> None:
+    model.graph.node.remove(node(model, "softmax"))
+    node(model, "fc").output[0] = "probs"
+
+
+def exchanged_operands(model: ModelProto) -> None:
+    subtraction = node(model, "sum")
+    subtraction.op_type = "Sub"
+    subtraction.input[:] = ["clipped", "scaled"]
+
+
+def both(*plants: Callable[[ModelProto], None]) -> Callable[[ModelProto], None]:
+    def plant(model: ModelProto) -> None:
+        for one in plants:
+            one(model)
+
+    return plant
+
+
+def negative(elements: Any) -> Any:
+    return -elements
+
+
+def exchanged_axes(elements: Any) -> Any:
+    return elements.swapaxes(2, 3)
+
+
+# What is planted, and the operators that have to be named.
+FAULTS: dict[str, tuple[Callable[[ModelProto], None], set[str]]] = {
+    "weight": (change_weight("conv2.weight", exchanged_axes), {"conv2"}),
+    "bias": (change_weight("conv2.bias", np.zeros_like), {"conv2"}),
+    "weight of another shape": (change_weight("scale.weight", lambda elements: elements[:1]), {"scale"}),
+    "no bounds": (without_bounds, {"clip"}),
+    "attribute": (another_alpha, {"elu"}),
+    "attribute left out": (default_alpha, {"elu"}),
+    "type": (another_type, {"elu"}),
+    "type and operands": (exchanged_operands, {"sum"}),
+    "wiring": (read("sum", "c1", 1), {"sum"}),
+    "missing": (without("elu"), {"elu"}),
+    "inserted": (inserted, {"planted"}),
+    "last lost": (lost_softmax, {"softmax"}),
+    "two weights": (
+        both(change_weight("conv1.weight", negative), change_weight("fc.weight", negative)),
+        {"conv1", "fc"},
+    ),
+    "two of a kind": (both(without_bounds, another_alpha), {"clip", "elu"}),
+}
+
+
+def save(model: ModelProto, path: Path) -> Path:
+    onnx.save(model, path)
+    return path
+
+
+def examine(opscope: Binary, tmp_path: Path, faulty: ModelProto, *args: object) -> dict[str, Any]:
+    models = save(faulty, tmp_path / "faulty.onnx"), save(SOUND, tmp_path / "sound.onnx")
+    report = tmp_path / "report.json"
+    report.unlink(missing_ok=True)
+    done = run_diff(opscope, *models, "--seed", 1, "--json", report, *args)
+    assert report.exists(), done.stderr
+    return {"code": done.returncode, "text": done.stdout, "stderr": done.stderr, **json.loads(report.read_text())}
+
+
+def names(experiments: dict[str, Any]) -> set[str]:
+    return {cause["operator"]["op_name"] for cause in experiments["causes"]}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_proven_and_repaired(opscope: Binary, tmp_path: Path, fault: str) -> None:
+    plant, expected = FAULTS[fault]
+    faulty = onnx.ModelProto()
+    faulty.CopyFrom(SOUND)
+    plant(faulty)
+    healed = tmp_path / "elsewhere" / "healed.onnx"
+    healed.parent.mkdir()
+    found = examine(opscope, tmp_path, faulty, "--repair", healed)
+    experiments = found["experiments"]
+    assert (found["code"], experiments["outcome"], names(experiments)) == (FAILED, "proven", expected), found["text"]
+    assert found["summary"]["certainty"] == "proven"
+    assert experiments["agrees_elsewhere"] is True
+    first = found["summary"]["first_failure"]
+    operator = found["operators"][first["operator"]]
+    named = {first.get("name", {}).get("op_name")} | {name["op_name"] for name in operator["target"]}
+    assert named & expected
+    # Other inputs than those of the experiments, and by ONNX's own rules for models.
+    onnx.checker.check_model(onnx.load(healed), full_check=True)
+    again = run_diff(opscope, healed, tmp_path / "sound.onnx", "--seed", 7, "--shape", "x:2,3,8,8")
+    assert again.returncode == PASSED, again.stdout
+
+
+def test_what_is_sound_is_not_experimented_with(opscope: Binary, tmp_path: Path) -> None:
+    found = examine(opscope, tmp_path, SOUND)
+    assert (found["code"], "experiments" in found) == (PASSED, False)
+
+
+def test_few_runs_prove_less(opscope: Binary, tmp_path: Path) -> None:
+    faulty = onnx.ModelProto()
+    faulty.CopyFrom(SOUND)
+    change_weight("conv2.weight", exchanged_axes)(faulty)
+    for options, outcome in (
+        (["--experiments", 1], "proven"),
+        (["--experiments", 0], None),
+        (["--no-experiments"], None),
+        (["--no-replay"], None),
+    ):
+        found = examine(opscope, tmp_path, faulty, *options)
+        assert found.get("experiments", {}).get("outcome") == outcome
+        assert ("proven:" in found["text"]) == (outcome is not None)
+
+
+def test_two_faults_with_too_few_runs(opscope: Binary, tmp_path: Path) -> None:
+    faulty = onnx.ModelProto()
+    faulty.CopyFrom(SOUND)
+    for name in ("conv1.weight", "conv2.weight", "fc.weight"):
+        change_weight(name, negative)(faulty)
+    found = examine(opscope, tmp_path, faulty, "--experiments", 3, "--repair", tmp_path / "healed.onnx")
+    assert found["experiments"]["outcome"] in ("within", {"inconclusive": "no runs, or no time, were left"})
+    assert found["summary"]["certainty"] != "proven"
+    # Nothing is written that was not proven.
+    assert not (tmp_path / "healed.onnx").exists()
+    assert "nothing is written" in found["stderr"]
+
+
+def test_weights_in_files_of_their_own(opscope: Binary, tmp_path: Path) -> None:
+    faulty = onnx.ModelProto()
+    faulty.CopyFrom(SOUND)
+    change_weight("conv2.weight", exchanged_axes)(faulty)
+    for model, folder in ((faulty, "a"), (SOUND, "b")):
+        (tmp_path / folder).mkdir()
+        copy = onnx.ModelProto()
+        copy.CopyFrom(model)
+        onnx.save(copy, tmp_path / folder / "net.onnx", save_as_external_data=True, location="data", size_threshold=0)
+    healed = tmp_path / "healed.onnx"
+    models = tmp_path / "a/net.onnx", tmp_path / "b/net.onnx"
+    done = run_diff(opscope, *models, "--seed", 1, "--repair", healed)
+    assert (done.returncode, "proven:" in done.stdout) == (FAILED, True), done.stdout + done.stderr
+    again = run_diff(opscope, healed, tmp_path / "b/net.onnx", "--seed", 2)
+    assert again.returncode == PASSED, again.stdout
+
+
+def test_a_file_is_not_overwritten(opscope: Binary, tmp_path: Path) -> None:
+    faulty = onnx.ModelProto()
+    faulty.CopyFrom(SOUND)
+    change_weight("conv2.weight", exchanged_axes)(faulty)
+    models = save(faulty, tmp_path / "faulty.onnx"), save(SOUND, tmp_path / "sound.onnx")
+    done = run_diff(opscope, *models, "--seed", 1, "--repair", models[0])
+    assert (done.returncode, "exists already" in done.stderr) == (USAGE, True), done.stderr
+    assert onnx.load(models[0]) == faulty
+
+
+def test_repair_needs_two_models(opscope: Binary, tmp_path: Path) -> None:
+    model = save(SOUND, tmp_path / "sound.onnx")
+    opscope.dump(model, "--out", tmp_path / "dump", "--seed", 1, "--shape", "x:1,3,8,8")
+    done = run_diff(opscope, model, tmp_path / "dump", "--repair", tmp_path / "healed.onnx")
+    assert (done.returncode, "needs two models" in done.stderr) == (USAGE, True), done.stderr
