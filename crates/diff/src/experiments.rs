@@ -7,8 +7,8 @@
 
 mod causes;
 
-use std::cell::{Cell, OnceCell};
-use std::collections::HashMap;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::{HashMap, HashSet};
 
 use opscope_analysis::compare::experiments::{
     Experimenter, OutputDistance, judge_outputs, judged_as,
@@ -71,6 +71,8 @@ struct Trials<'a> {
     judged_as: Vec<Option<DType>>,
     thresholds: &'a Thresholds,
     n_runs: Cell<usize>,
+    /// Differences that cannot be healed.
+    impossible: RefCell<HashSet<usize>>,
     /// Why a run was not possible, the first time.
     failure: OnceCell<String>,
 }
@@ -128,6 +130,7 @@ impl ModelExperiments<'_> {
                 .collect(),
             thresholds,
             n_runs: Cell::default(),
+            impossible: RefCell::default(),
             failure: OnceCell::new(),
         };
         let result = trials.find(comparison, &names, experiments);
@@ -218,12 +221,9 @@ impl Trials<'_> {
         let agrees = |found: &OutputDistance| {
             found.level < control.level && found.level <= VerdictLevel::Warn
         };
-        let (usable, reasons) = self.usable(comparison);
+        let usable = self.usable(comparison);
         if usable.is_empty() {
-            let reason = reasons.into_iter().next();
-            return Err(reason.unwrap_or_else(|| {
-                "no definition differs where outputs of operators differ".to_owned()
-            }));
+            return Err("no definition differs where outputs of operators differ".to_owned());
         }
         // The operator that the comparison names is the cause more often than not.
         let likely = self.likely(comparison, &usable);
@@ -246,7 +246,7 @@ impl Trials<'_> {
             Found::Least(set) => (set, ExperimentOutcome::Proven),
             Found::Within(set) => (set, ExperimentOutcome::Within),
             Found::Nothing => {
-                if let Some(reason) = self.failure.get().cloned().or(reasons.into_iter().next()) {
+                if let Some(reason) = self.failure.get().cloned() {
                     return Err(reason);
                 }
                 experiments.outcome = ExperimentOutcome::Elsewhere;
@@ -256,7 +256,8 @@ impl Trials<'_> {
         };
         // The set was asked for, or it would not have been found.
         experiments.after = after.get(&set).copied().unwrap_or_default();
-        let chosen: Vec<usize> = set.iter().map(|&at| usable[at]).collect();
+        let mut chosen: Vec<usize> = set.iter().map(|&at| usable[at]).collect();
+        chosen.retain(|one| !self.impossible.borrow().contains(one));
         experiments.causes = causes::find(self.pair, &chosen, comparison)?;
         let named = comparison.summary.headline();
         let named = named.and_then(|first| comparison.operators.get(first.operator));
@@ -277,23 +278,37 @@ impl Trials<'_> {
         Ok(())
     }
 
-    /// Differences that may matter and can be healed; and why others cannot.
-    fn usable(&self, comparison: &Comparison) -> (Vec<usize>, Vec<String>) {
+    /// Differences that may matter.
+    fn usable(&self, comparison: &Comparison) -> Vec<usize> {
         let without_effect = causes::without_effect(comparison);
         let differences = self.pair.differences().iter().enumerate();
-        let mut reasons = Vec::new();
-        let usable = differences.filter(|(index, difference)| {
-            let has_effect = !without_effect.contains(difference);
-            // What cannot be replaced alone cannot be replaced with others either.
-            has_effect
-                && self
-                    .pair
-                    .healed(&[*index])
-                    .map_err(|why| reasons.push(why))
-                    .is_ok()
+        let usable = differences.filter(|(_, difference)| !without_effect.contains(difference));
+        usable.map(|(index, _)| index).collect()
+    }
+
+    /// The target with golden's definition at these places, but for those that cannot be healed.
+    fn healed(&self, chosen: &[usize]) -> Result<HealedModel, String> {
+        let mut possible = chosen.to_vec();
+        possible.retain(|one| !self.impossible.borrow().contains(one));
+        let healed = self.pair.healed(&possible);
+        if healed.is_ok() && !possible.is_empty() || chosen.is_empty() {
+            return healed;
+        }
+        // Rarely needed, and costs as much as a healed model for each of them.
+        possible.retain(|&one| {
+            let reason = self.pair.changes(&[one]).err();
+            let is_possible = reason.is_none();
+            if let Some(reason) = reason {
+                let _ = self.failure.set(reason);
+                self.impossible.borrow_mut().insert(one);
+            }
+            is_possible && (self.of.may_go_on)()
         });
-        let usable = usable.map(|(index, _)| index).collect();
-        (usable, reasons)
+        if possible.is_empty() {
+            let reason = self.failure.get().cloned();
+            return Err(reason.unwrap_or_else(|| "nothing of it can be healed".to_owned()));
+        }
+        self.pair.healed(&possible)
     }
 
     /// Differences at the operator that the comparison names, by their places in `usable`.
@@ -326,7 +341,7 @@ impl Trials<'_> {
         self.n_runs.set(self.n_runs.get() + 1);
         let inputs = &self.of.target.inputs;
         let run = || {
-            let healed = self.pair.healed(chosen)?;
+            let healed = self.healed(chosen)?;
             self.distance(names, &healed, inputs, &self.golden)
         };
         Some(run())

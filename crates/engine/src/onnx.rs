@@ -30,8 +30,8 @@ use std::path::Path;
 use crate::{EngineError, ModelSignature};
 
 pub use graft::{
-    DefinitionDifference, DifferentPart, HealedModel, ModelPair, NodeLabel, SameValue, ValueForm,
-    WeightElements,
+    DefinitionDifference, DifferentPart, HealedModel, ModelPair, NodeLabel, OperatorChanges,
+    SameValue, ValueForm, WeightElements,
 };
 pub(crate) use layout::layout_of;
 pub use operators::OnnxOperators;

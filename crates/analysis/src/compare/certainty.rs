@@ -31,6 +31,7 @@ fn is_proven(comparison: &Comparison) -> bool {
 }
 
 fn of_cause(cause: Cause, operator: &OperatorResult) -> Certainty {
+    // All others say themselves that something before is not known.
     if !matches!(cause, Cause::Own | Cause::Outside) {
         return Certainty::FirstDifference;
     }

@@ -11,7 +11,7 @@ use opscope_engine::onnx::{DefinitionDifference, DifferentPart, ModelPair, NodeL
 /// The causes of differences that were healed.
 ///
 /// # Errors
-/// Text of [`ModelPair::healed`].
+/// Text of [`ModelPair::changes`].
 pub(super) fn find(
     pair: &ModelPair,
     chosen: &[usize],
@@ -19,18 +19,18 @@ pub(super) fn find(
 ) -> Result<Vec<HealedCause>, String> {
     // The target may have operators that nothing reads as it is, and what one difference alone
     // leaves unread may be read again with the others healed.
-    let unread = names(&pair.healed(&[])?.removed);
-    let gone = names(&pair.healed(chosen)?.removed);
+    let unread = names(&pair.changes(&[])?.removed);
+    let gone = names(&pair.changes(chosen)?.removed);
     let mut causes: Vec<HealedCause> = Vec::new();
     let mut taken: Vec<NodeLabel> = Vec::new();
     for &index in chosen {
-        let healed = pair.healed(&[index])?;
-        let mut removed = healed.removed;
+        let changes = pair.changes(&[index])?;
+        let mut removed = changes.removed;
         removed.retain(|label| gone.contains(&label.op_name) && !unread.contains(&label.op_name));
         let difference = &pair.differences()[index];
-        taken.extend(difference.golden.iter().chain(&healed.added).cloned());
+        taken.extend(difference.golden.iter().chain(&changes.added).cloned());
         // Two inputs that are exchanged are two differences of one operator.
-        let next = cause(difference, healed.added, removed, comparison);
+        let next = cause(difference, changes.added, removed, comparison);
         let is_here = |known: &&mut HealedCause| {
             known.operator == next.operator && known.change.is_none() && next.change.is_none()
         };
@@ -97,7 +97,7 @@ pub(super) fn without_effect(comparison: &Comparison) -> OperatorsWithoutEffect<
         let set = if agrees { &mut agreeing } else { &mut others };
         set.insert((&*name.op_type, &*name.op_name));
     }
-    // In each step.
+    // In each step, as inputs may show an operator only later.
     agreeing.retain(|name| !others.contains(name));
     OperatorsWithoutEffect(agreeing)
 }
@@ -181,6 +181,7 @@ fn cause(
         ),
         (true, true) => (here.clone(), Vec::new(), None),
     };
+    // Golden's operator may be in no pair, and is shown where the target reads something else.
     let found = listed(comparison, &own).or_else(|| listed(comparison, &here));
     cause.index = found.map(|operator| operator.index);
     cause.operator = name(comparison, &own);

@@ -81,6 +81,10 @@ pub struct HealedModel {
     pub bytes: Vec<u8>,
     /// The file of the target, beside which weights outside of it lie.
     path: PathBuf,
+}
+
+/// The operators that come and go with a model's healing.
+pub struct OperatorChanges {
     /// Operators that were taken over although the target has nothing in their place.
     pub added: Vec<NodeLabel>,
     /// Operators of the target that nothing reads any more.
@@ -112,6 +116,7 @@ impl ModelPair {
     ) -> Result<ModelPair, EngineError> {
         let [target, golden] = [GraphSide::read(target)?, GraphSide::read(golden)?];
         let mut partners: HashMap<String, String> = HashMap::new();
+        // Values that are compared as they are need nothing between.
         let mut forms: HashMap<String, [ValueForm; 2]> = HashMap::new();
         for [target, golden] in inputs {
             partners.insert(golden.clone(), target.clone());
@@ -146,6 +151,15 @@ impl ModelPair {
     /// Where the definitions differ, in the order of the target's graph.
     pub fn differences(&self) -> &[DefinitionDifference] {
         &self.differences
+    }
+
+    /// The operators that come and go with these [differences](ModelPair::differences) healed.
+    ///
+    /// # Errors
+    /// As for [`ModelPair::healed`], but for the size.
+    pub fn changes(&self, chosen: &[usize]) -> Result<OperatorChanges, String> {
+        let Assembled { added, removed, .. } = self.assemble(chosen)?;
+        Ok(OperatorChanges { added, removed })
     }
 
     /// The target with golden's definition at these of the [differences](ModelPair::differences),
@@ -188,8 +202,6 @@ impl ModelPair {
         Ok(HealedModel {
             bytes: assembled.model.encode_to_vec(),
             path: self.target.path.clone(),
-            added: assembled.added,
-            removed: assembled.removed,
         })
     }
 }
@@ -208,6 +220,7 @@ fn unseen(
         let (Some(own), Some(_)) = (target.node(&name), golden.node(&name)) else {
             continue;
         };
+        // What a run has shown is paired by more than a name, or for a reason not at all.
         let is_known = node.output.iter().any(|value| partners.contains_key(value))
             || own.output.iter().any(|value| taken.contains(value));
         if !is_known && own.op_type == node.op_type && own.output.len() == node.output.len() {

@@ -59,7 +59,9 @@ impl<'a> ExperimentPlan<'a> {
             }
             return Ok(None);
         };
-        if arguments.no_experiments || arguments.experiments == 0 {
+        // A run that ends at the first difference has no outputs to agree.
+        let is_unwanted = arguments.no_experiments || arguments.first;
+        if is_unwanted || arguments.experiments == 0 {
             return Ok(None);
         }
         // Before anything runs; the file itself is made without overwriting one.
@@ -100,6 +102,7 @@ impl<'a> ExperimentPlan<'a> {
             .sides
             .each_ref()
             .map(|side| |source: ModelSource<'_>| side.engine.load_alone(source));
+        // Both sides are read from their files, whatever has become of the loaded models.
         let [target, golden] = [0, 1].map(|at| {
             let side = &self.sides[at];
             ExperimentSide {

@@ -22,10 +22,16 @@ pub(super) struct GraphSide {
     pub(super) path: PathBuf,
     /// The operator and the number of its output, by the value's name.
     makers: HashMap<String, (usize, usize)>,
-    constants: HashMap<String, TensorProto>,
+    constants: HashMap<String, ConstantPlace>,
     /// Operators by name; none where several have it.
     nodes: HashMap<String, Option<usize>>,
     files: RefCell<ExternalFiles>,
+}
+
+/// Where a constant is: a weight of the graph by its number, or a node's value.
+enum ConstantPlace {
+    Weight(usize),
+    Value(Box<TensorProto>),
 }
 
 impl GraphSide {
@@ -54,12 +60,13 @@ impl GraphSide {
             return;
         };
         // A caller may give some of them other values, and no comparison does.
-        let weights = graph.initializer.iter();
+        let weights = graph.initializer.iter().enumerate();
         self.constants
-            .extend(weights.map(|tensor| (tensor.name.clone(), tensor.clone())));
+            .extend(weights.map(|(at, tensor)| (tensor.name.clone(), ConstantPlace::Weight(at))));
         for (index, node) in graph.node.iter().enumerate() {
             if let Some((name, tensor)) = constant_of(node) {
-                self.constants.insert(name.to_owned(), tensor);
+                let value = ConstantPlace::Value(Box::new(tensor));
+                self.constants.insert(name.to_owned(), value);
                 continue;
             }
             for (number, name) in node.output.iter().enumerate() {
@@ -125,7 +132,10 @@ impl GraphSide {
     }
 
     pub(super) fn constant(&self, value: &str) -> Option<&TensorProto> {
-        self.constants.get(value)
+        match self.constants.get(value)? {
+            ConstantPlace::Weight(at) => self.model.graph.as_ref()?.initializer.get(*at),
+            ConstantPlace::Value(tensor) => Some(tensor),
+        }
     }
 
     /// The elements of a tensor; none if they are not where the model says.

@@ -159,7 +159,7 @@ const ALL: [[&str; 2]; 3] = [["sum", "sum"], ["positive", "positive"], ["y", "y"
 fn models_that_are_the_same_have_no_differences() {
     let pair = pair(&sound(), &sound(), &ALL);
     assert_eq!(pair.differences(), []);
-    assert!(pair.healed(&[]).unwrap().removed.is_empty());
+    assert!(pair.changes(&[]).unwrap().removed.is_empty());
 }
 
 #[test]
@@ -225,10 +225,10 @@ fn operators_of_one_side() {
     graph(&mut lost).node[1].input[0] = "sum".to_owned();
     let names = [["sum", "sum"], ["y", "y"]];
     let pair = check(&lost, &sound(), &names, 1);
-    let healed = pair.healed(&[0]).unwrap();
+    let healed = pair.changes(&[0]).unwrap();
     assert_eq!(healed.added[0].op_name, "positive");
     let pair = check(&sound(), &lost, &names, 1);
-    let healed = pair.healed(&[0]).unwrap();
+    let healed = pair.changes(&[0]).unwrap();
     assert_eq!(healed.removed[0].op_name, "positive");
 }
 
