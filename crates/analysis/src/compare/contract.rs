@@ -13,6 +13,7 @@
 //! | `inputs` | pairs and measures the inputs |
 //! | `weights` | weights that differ |
 //! | `coverage` | how many bytes of golden's outputs were compared |
+//! | `precision` | operators in a shorter dtype than all around them |
 //! | `state` | what became of one value |
 //! | `conclusion` | the verdict on the whole, from the saved result |
 
@@ -22,6 +23,7 @@ mod inputs;
 mod model_values;
 mod outputs;
 mod pairing;
+mod precision;
 mod state;
 mod weights;
 

@@ -1,9 +1,12 @@
 //! The verdict on the whole, from the saved result.
 
+use opscope_store::record::SlotSide;
+
+use super::precision;
 use super::state::{is_all_nan, judge_other, judge_output, slot_of};
 use crate::compare::result::{
-    Cause, Comparison, Conclusion, Contract, ContractValue, Evidence, MetricId, OutputSource,
-    RuleName, Skip, SkipReason, SlotResult, ValueState, VerdictLevel,
+    Cause, Comparison, Conclusion, Contract, ContractValue, DivergencePoint, Evidence, MetricId,
+    OutputSource, RuleName, Skip, SkipReason, SlotKey, SlotResult, ValueState, VerdictLevel,
 };
 use crate::compare::verdict::value_of;
 use crate::compare::verdict_options::VerdictOptions;
@@ -33,6 +36,15 @@ pub(in crate::compare) fn conclude(comparison: &mut Comparison, judging: &Verdic
     } else {
         by_slots(&mut contract, comparison)
     };
+    // Values agree, and the next inputs may show what a short dtype cannot hold.
+    contract.islands = match conclusion {
+        Conclusion::Pass if contract.is_known() => precision::islands(comparison),
+        _ => Vec::new(),
+    };
+    let conclusion = match contract.islands[..] {
+        [] => conclusion,
+        _ => Conclusion::Warn,
+    };
     // Only what is good can be spoiled by files that nobody could read.
     contract.conclusion = with_damage(conclusion, &mut contract, comparison);
     if judging.is_strict && contract.conclusion.is_good() {
@@ -48,6 +60,18 @@ pub(in crate::compare) fn conclude(comparison: &mut Comparison, judging: &Verdic
     let accuses = !contract.conclusion.is_good() && contract.conclusion != Conclusion::Quantised;
     if contract.is_known() && !accuses {
         note_inside(&mut contract, comparison);
+    }
+    if let Some(first) = contract.islands.first().filter(|_| !accuses) {
+        comparison.summary.first_divergence = Some(DivergencePoint {
+            operator: first.operator,
+            slot: SlotKey {
+                side: SlotSide::Output,
+                index: 0,
+            },
+            cause: Cause::Own,
+            name: None,
+            suspects: Vec::new(),
+        });
     }
     comparison.contract = contract;
 }

@@ -56,7 +56,7 @@ fn first_difference(comparison: &Comparison) -> Option<String> {
     let mut partings = comparison.partings.iter();
     let parting = partings.find(|at| at.operator == divergence.operator);
     let why = parting.and_then(parting_words).map(str::to_owned);
-    let why = why.unwrap_or_else(|| why_first(comparison, divergence.cause, slot));
+    let why = why.unwrap_or_else(|| why_first(comparison, divergence, slot));
     let (why, wiring) = match (proofs::first_cause(comparison), parting) {
         (Some(proven), _) => (proven, String::new()),
         (None, Some(parting)) => (why, others(parting) + &rewired(parting)),
@@ -81,7 +81,20 @@ fn first_difference(comparison: &Comparison) -> Option<String> {
 }
 
 /// The cause of the slot that the verdict names, in words.
-fn why_first(comparison: &Comparison, cause: Cause, slot: Option<&SlotResult>) -> String {
+fn why_first(
+    comparison: &Comparison,
+    point: &DivergencePoint,
+    slot: Option<&SlotResult>,
+) -> String {
+    let mut islands = comparison.contract.islands.iter();
+    if let Some(island) = islands.find(|island| island.operator == point.operator) {
+        return format!(
+            "it computes in {} here, in {} on the golden side",
+            plain(&island.target),
+            plain(&island.golden)
+        );
+    }
+    let cause = point.cause;
     match (cause, slot.and_then(|slot| slot.parameter.as_ref())) {
         (Cause::Outside, Some(name)) => format!("the weight `{}` is another", plain(name)),
         (Cause::Own, _) if comparison.summary.certainty == Some(Certainty::Measured) => {

@@ -39,12 +39,27 @@ pub struct Contract {
     pub inside: Option<DivergencePoint>,
     /// Slots inside with a warning, and with a failure, although the outputs agree.
     pub n_inside: [usize; 2],
+    /// Operators of the target that compute in a shorter dtype than golden's, where nearly all
+    /// others have golden's dtype and the outputs agree.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub islands: Vec<NarrowOperator>,
     /// Why the comparison is incomplete, in words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
     /// The relative distance up to which a quantised model is accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<f64>,
+}
+
+/// An operator in a shorter dtype than all around it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NarrowOperator {
+    /// Its place among those of the comparison.
+    pub operator: usize,
+    /// The dtype of its output.
+    pub target: String,
+    /// That of golden's.
+    pub golden: String,
 }
 
 /// The verdict on the whole.

@@ -1,0 +1,40 @@
+//! Operators of the target that compute in a shorter dtype than all around them.
+
+use opscope_tensor::DType;
+
+use crate::compare::result::{Comparison, NarrowOperator, OperatorResult};
+
+/// More than one of so many operators is no island: the model was converted, or runs under autocast.
+const SHARE: usize = 8;
+
+/// Operators with a float output that is shorter than golden's, where nearly all others have
+/// golden's dtype. Several steps show them several times.
+pub(super) fn islands(comparison: &Comparison) -> Vec<NarrowOperator> {
+    let floats: Vec<(&OperatorResult, [DType; 2])> = (comparison.operators.iter())
+        .filter_map(|operator| Some((operator, float_outputs(operator)?)))
+        .collect();
+    let narrow: Vec<NarrowOperator> = (floats.iter())
+        .filter(|(_, [target, golden])| target.bits() < golden.bits())
+        .map(|(operator, dtypes)| NarrowOperator {
+            operator: operator.index,
+            target: dtypes[0].name().to_owned(),
+            golden: dtypes[1].name().to_owned(),
+        })
+        .collect();
+    // One alone is an island in the smallest of models, if there is a sea around it.
+    let is_island = narrow.len() * SHARE <= floats.len() || narrow.len() == 1 && floats.len() > 2;
+    if is_island { narrow } else { Vec::new() }
+}
+
+/// The dtypes of an output that is of floats on both sides.
+fn float_outputs(operator: &OperatorResult) -> Option<[DType; 2]> {
+    let slot = operator.slots.iter().find(|slot| slot.is_output())?;
+    let dtypes: [DType; 2] = [
+        slot.target.dtype.parse().ok()?,
+        slot.golden.dtype.parse().ok()?,
+    ];
+    dtypes
+        .iter()
+        .all(|dtype| dtype.is_float())
+        .then_some(dtypes)
+}
