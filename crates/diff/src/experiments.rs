@@ -9,6 +9,7 @@ mod causes;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
 
 use opscope_analysis::compare::experiments::{
     Experimenter, OutputDistance, judge_outputs, judged_as,
@@ -29,6 +30,10 @@ use crate::search::{Found, least};
 pub const N_STEPS_MAX: usize = 4;
 /// Most differences among which causes are looked for.
 const N_DIFFERENCES_MAX: usize = 4096;
+/// Experiments may take this many times as long as loading and running the golden model.
+const N_TIMES: u32 = 10;
+/// They may always take this long.
+const TIME_MIN: Duration = Duration::from_secs(10);
 
 /// Loads a model for runs that nobody watches.
 pub type Load<'a> = dyn Fn(ModelSource<'_>) -> Result<Box<dyn LoadedModel>, EngineError> + 'a;
@@ -70,6 +75,7 @@ struct Trials<'a> {
     golden: Vec<Vec<Tensor>>,
     judged_as: Vec<Option<DType>>,
     thresholds: &'a Thresholds,
+    deadline: Instant,
     n_runs: Cell<usize>,
     /// Differences that cannot be healed.
     impossible: RefCell<HashSet<usize>>,
@@ -99,7 +105,6 @@ impl ModelExperiments<'_> {
     ) -> Result<(), String> {
         let words = |error: EngineError| error.to_string();
         let values = same_values(comparison);
-        let mut golden = (self.golden.load)(self.golden.source).map_err(words)?;
         let inputs = self.input_names();
         let pair = ModelPair::read(self.target.source, self.golden.source, &values, &inputs);
         let pair = pair.map_err(words)?;
@@ -116,14 +121,14 @@ impl ModelExperiments<'_> {
             ));
         }
         let names = output_names(self.golden.signature);
+        let start = Instant::now();
         let steps = self.golden.inputs.iter().take(N_STEPS_MAX);
+        let golden = run(&self.golden, self.golden.source, steps).map_err(words)?;
         let trials = Trials {
             of: self,
             pair: &pair,
-            golden: steps
-                .map(|step| golden.run(step, None))
-                .collect::<Result<_, _>>()
-                .map_err(words)?,
+            golden,
+            deadline: Instant::now() + (start.elapsed() * N_TIMES).max(TIME_MIN),
             judged_as: names
                 .iter()
                 .map(|name| judged_as(comparison, name))
@@ -161,6 +166,16 @@ impl ModelExperiments<'_> {
 fn output_names(signature: &ModelSignature) -> Vec<String> {
     let outputs = signature.outputs.iter();
     outputs.map(|value| value.name.clone()).collect()
+}
+
+/// The outputs of a model for each step. The model is gone afterwards, as it may be large.
+fn run<'a>(
+    side: &ExperimentSide<'_>,
+    source: ModelSource<'_>,
+    steps: impl Iterator<Item = &'a Vec<Tensor>>,
+) -> Result<Vec<Vec<Tensor>>, EngineError> {
+    let mut model = (side.load)(source)?;
+    steps.map(|step| model.run(step, None)).collect()
 }
 
 /// Values that the comparison took for the same.
@@ -302,7 +317,7 @@ impl Trials<'_> {
                 let _ = self.failure.set(reason);
                 self.impossible.borrow_mut().insert(one);
             }
-            is_possible && (self.of.may_go_on)()
+            is_possible && self.may_go_on()
         });
         if possible.is_empty() {
             let reason = self.failure.get().cloned();
@@ -333,9 +348,13 @@ impl Trials<'_> {
         places.map(|(place, _)| place).collect()
     }
 
+    fn may_go_on(&self) -> bool {
+        (self.of.may_go_on)() && Instant::now() < self.deadline
+    }
+
     /// Runs the target with golden's definition at some places; none if it may not run any more.
     fn run(&self, names: &[String], chosen: &[usize]) -> Option<Result<OutputDistance, String>> {
-        if self.n_runs.get() > self.of.n_runs_max || !(self.of.may_go_on)() {
+        if self.n_runs.get() > self.of.n_runs_max || !self.may_go_on() {
             return None;
         }
         self.n_runs.set(self.n_runs.get() + 1);
@@ -386,10 +405,10 @@ impl Trials<'_> {
         let reversed = |side: &ExperimentSide<'_>| -> Option<Vec<Tensor>> {
             side.inputs.first()?.iter().map(mirrored).collect()
         };
-        let mut golden = (self.of.golden.load)(self.of.golden.source).ok()?;
-        let expected = golden.run(&reversed(&self.of.golden)?, None).ok()?;
+        let golden = &self.of.golden;
+        let expected = run(golden, golden.source, [&reversed(golden)?].into_iter()).ok()?;
         let inputs = [reversed(&self.of.target)?];
-        let found = self.distance(names, healed, &inputs, &[expected]);
+        let found = self.distance(names, healed, &inputs, &expected);
         Some(found.is_ok_and(|found| found.level <= VerdictLevel::Warn))
     }
 }

@@ -13,12 +13,14 @@
 //! | `inputs` | pairs and measures the inputs |
 //! | `weights` | weights that differ |
 //! | `coverage` | how many bytes of golden's outputs were compared |
+//! | `evidence` | faults of a quantised model that quantising does not explain |
 //! | `precision` | operators in a shorter dtype than all around them |
 //! | `state` | what became of one value |
 //! | `conclusion` | the verdict on the whole, from the saved result |
 
 mod conclusion;
 mod coverage;
+mod evidence;
 mod inputs;
 mod model_values;
 mod outputs;

@@ -2,8 +2,8 @@
 
 use opscope_store::record::SlotSide;
 
-use super::precision;
 use super::state::{is_all_nan, judge_other, judge_output, slot_of};
+use super::{evidence, precision};
 use crate::compare::result::{
     Cause, Comparison, Conclusion, Contract, ContractValue, DivergencePoint, Evidence, MetricId,
     OutputSource, RuleName, Skip, SkipReason, SlotKey, SlotResult, ValueState, VerdictLevel,
@@ -58,8 +58,16 @@ pub(in crate::compare) fn conclude(comparison: &mut Comparison, judging: &Verdic
     };
     // Quantising makes every value differ, which accuses no operator.
     let accuses = !contract.conclusion.is_good() && contract.conclusion != Conclusion::Quantised;
+    let evidence = match contract.conclusion {
+        Conclusion::Quantised => evidence::first(comparison),
+        _ => None,
+    };
     if contract.is_known() && !accuses {
         note_inside(&mut contract, comparison);
+    }
+    if let Some(point) = evidence {
+        comparison.summary.first_divergence = Some(point.clone());
+        comparison.summary.first_failure = Some(point);
     }
     if let Some(first) = contract.islands.first().filter(|_| !accuses) {
         comparison.summary.first_divergence = Some(DivergencePoint {

@@ -30,7 +30,10 @@ pub fn verdict(comparison: &Comparison) -> String {
     let first = first_difference(comparison);
     if contract.is_known() {
         let finding = promises::finding(comparison);
-        let names_cause = matches!(contract.conclusion, Conclusion::Fail | Conclusion::Warn);
+        let names_cause = matches!(
+            contract.conclusion,
+            Conclusion::Fail | Conclusion::Warn | Conclusion::Quantised
+        );
         return match first.filter(|_| names_cause) {
             Some(first) => format!("{word}: {finding}; {first}"),
             None if contract.conclusion == Conclusion::Fail => {

@@ -336,7 +336,6 @@ impl<'a> BothSides<'a> {
         // temporary dumps would stay.
         stop_on_signal(Arc::default());
         let start = Instant::now();
-        let time = self.times.iter().map(|(_, time)| *time).sum();
         let compare = |experimenter: Option<&dyn Experimenter>| {
             let dumps = OpenedDumps {
                 experimenter,
@@ -345,7 +344,7 @@ impl<'a> BothSides<'a> {
             progress::with_spinner("comparing", || run::run_opened(self.request, dumps))
         };
         let compared = match &self.experiments {
-            Some(plan) => plan.with(time, |experiments| compare(Some(experiments)))?,
+            Some(plan) => plan.with(|experiments| compare(Some(experiments)))?,
             None => compare(None),
         };
         self.times.push(("comparing", start.elapsed()));

@@ -3,7 +3,6 @@
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use opscope_analysis::compare::result::Comparison;
 use opscope_diff::experiments::{ExperimentSide, ModelExperiments};
@@ -18,11 +17,6 @@ use crate::commands::dump::run_model::is_signalled;
 use crate::console::tell;
 use crate::engine::EngineInUse;
 use crate::exit::{CommandFailure, USAGE};
-
-/// Experiments may take this many times as long as the runs before them.
-const N_TIMES: u32 = 10;
-/// They may always take this long.
-const TIME_MIN: Duration = Duration::from_secs(10);
 
 /// All that experiments need.
 pub(super) struct ExperimentPlan<'a> {
@@ -91,11 +85,9 @@ impl<'a> ExperimentPlan<'a> {
         }))
     }
 
-    /// Calls `compare` with the experiments, which may take as long as `time` allows, and writes
-    /// the healed model if that is asked for.
+    /// Calls `compare` with the experiments, and writes the healed model if that is asked for.
     pub(super) fn with<E>(
         &self,
-        time: Duration,
         compare: impl FnOnce(&ModelExperiments<'_>) -> Result<Comparison, E>,
     ) -> Result<Result<Comparison, E>, CommandFailure> {
         let loads = self
@@ -112,19 +104,12 @@ impl<'a> ExperimentPlan<'a> {
                 inputs: side.inputs.clone(),
             }
         });
-        let limit = (time * N_TIMES).max(TIME_MIN);
-        // The comparison comes first, and takes no time of theirs.
-        let start = OnceCell::new();
-        let may_go_on = || {
-            let start: &Instant = start.get_or_init(Instant::now);
-            start.elapsed() < limit && !is_signalled()
-        };
         let experiments = ModelExperiments {
             target,
             golden,
             engine: self.sides[0].engine.name().to_owned(),
             n_runs_max: self.n_runs_max,
-            may_go_on: &may_go_on,
+            may_go_on: &|| !is_signalled(),
             keeps_healed: self.repaired.is_some(),
             healed: OnceCell::new(),
         };

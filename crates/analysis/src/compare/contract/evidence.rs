@@ -1,0 +1,91 @@
+//! Faults of a quantised model that quantising does not explain.
+//!
+//! Quantising makes every value differ, so that no value accuses an operator. Another attribute,
+//! another weight that is no quantised one, or an input that reads another value do.
+
+use crate::compare::result::{
+    Cause, Comparison, DivergencePoint, Evidence, MetricId, OperatorResult, PartingOperator,
+    SlotResult, VerdictLevel, WiringChange,
+};
+use crate::compare::verdict::{is_float_name, value_of};
+
+/// Operators that quantising adds, besides those whose type says so.
+const ADDED: [&str; 8] = [
+    "Add",
+    "Cast",
+    "Div",
+    "Mul",
+    "Reshape",
+    "Sub",
+    "Transpose",
+    "Identity",
+];
+
+/// Steps of 8 bits by which a weight is off that was not only quantised.
+const N_STEPS: f64 = 4.0;
+
+/// The first place with evidence of a fault.
+pub(super) fn first(comparison: &Comparison) -> Option<DivergencePoint> {
+    let of_wires = comparison.partings.iter().filter(|one| is_of_wires(one));
+    let of_wires = of_wires.map(|parting| DivergencePoint {
+        operator: parting.operator,
+        slot: parting.slot,
+        cause: parting.cause,
+        name: Some(parting.name.clone()).filter(|name| {
+            let operator = comparison.operators.get(parting.operator);
+            operator.is_none_or(|operator| !operator.target.contains(name))
+        }),
+        suspects: Vec::new(),
+    });
+    let operators = comparison.operators.iter();
+    let of_definitions = operators.filter_map(|operator| {
+        let (slot, cause) = definition(operator)?;
+        Some(DivergencePoint {
+            operator: operator.index,
+            slot: slot.slot,
+            cause,
+            name: None,
+            suspects: Vec::new(),
+        })
+    });
+    of_wires
+        .chain(of_definitions)
+        .min_by_key(|point| point.operator)
+}
+
+fn is_of_wires(parting: &PartingOperator) -> bool {
+    let is_quantising = |op_type: &str| {
+        let has = |part: &str| op_type.contains(part);
+        ADDED.contains(&op_type) || has("Quant") || has("quant") || has("Integer") || has("QLinear")
+    };
+    let mut members = std::iter::once(&parting.name).chain(&parting.others);
+    match parting.change {
+        Some(WiringChange::Inserted) => members.all(|name| !is_quantising(&name.op_type)),
+        Some(WiringChange::Missing) => false,
+        None => !parting.rewired.is_empty() && !is_quantising(&parting.name.op_type),
+    }
+}
+
+/// The slot by which an operator shows that it is defined otherwise.
+fn definition(operator: &OperatorResult) -> Option<(&SlotResult, Cause)> {
+    let differs = |slot: &&SlotResult| slot.level == VerdictLevel::Fail;
+    let mut outputs = operator.slots.iter().filter(|slot| slot.is_output());
+    let output = outputs.find(differs)?;
+    let same_type = operator.target.last().zip(operator.golden.last());
+    let is_same_type = same_type.is_some_and(|(target, golden)| target.op_type == golden.op_type);
+    if is_same_type && !operator.attributes.is_empty() {
+        return Some((output, Cause::Own));
+    }
+    let mut inputs = operator.slots.iter().filter(|slot| !slot.is_output());
+    let weight = inputs.find(|slot| {
+        let is_float = [&slot.target, &slot.golden].map(|side| is_float_name(&side.dtype));
+        // A weight that went through 8 bits is half a step off.
+        let distance = value_of(slot, MetricId::ScaledMaxAbs);
+        distance.is_some_and(|distance| distance > N_STEPS / 127.0)
+            && slot.is_outside
+            && is_float == [true, true]
+            && slot.parameter.is_some()
+            && slot.evidence == Evidence::Tensor
+    });
+    weight.map(|slot| (slot, Cause::Outside))
+}
