@@ -30,7 +30,12 @@ pub(super) fn find(
         let difference = &pair.differences()[index];
         taken.extend(difference.golden.iter().chain(&changes.added).cloned());
         // Two inputs that are exchanged are two differences of one operator.
-        let next = cause(difference, changes.added, removed, comparison);
+        let next = cause(
+            (difference, pair.is_made_from(difference)),
+            changes.added,
+            removed,
+            comparison,
+        );
         let is_here = |known: &&mut HealedCause| {
             known.operator == next.operator && known.change.is_none() && next.change.is_none()
         };
@@ -104,11 +109,13 @@ pub(super) fn without_effect(comparison: &Comparison) -> OperatorsWithoutEffect<
 
 impl OperatorsWithoutEffect<'_> {
     pub(super) fn contains(&self, difference: &DefinitionDifference) -> bool {
-        // Results and sets of operators belong to no operator.
+        // Results, functions and sets of operators belong to no operator.
         let is_of_model = |part: &DifferentPart| {
             matches!(
                 part,
-                DifferentPart::Result { .. } | DifferentPart::OperatorSet { .. }
+                DifferentPart::Result { .. }
+                    | DifferentPart::OperatorSet { .. }
+                    | DifferentPart::Functions(_)
             )
         };
         let readers = difference.readers.iter();
@@ -124,8 +131,9 @@ fn names(labels: &[NodeLabel]) -> HashSet<String> {
     labels.iter().map(|label| label.op_name.clone()).collect()
 }
 
+/// `is_lost` is whether golden's operators are made from what the target has in their place.
 fn cause(
-    difference: &DefinitionDifference,
+    (difference, is_lost): (&DefinitionDifference, bool),
     added: Vec<NodeLabel>,
     mut removed: Vec<NodeLabel>,
     comparison: &Comparison,
@@ -164,6 +172,8 @@ fn cause(
             };
             (here.clone(), others, None)
         }
+        // Views on the way to another value are not what is wrong.
+        (false, true) if !is_lost => (here.clone(), Vec::new(), None),
         (false, true) => (
             added[0].clone(),
             added[1..].to_vec(),
@@ -217,6 +227,7 @@ fn add_part(cause: &mut HealedCause, part: &DifferentPart) {
             target,
             golden,
         } => cause.operator_sets.push((domain, target, golden)),
+        DifferentPart::Functions(names) => cause.functions = names,
         DifferentPart::Result { golden, .. } => cause.output = Some(golden),
     }
 }

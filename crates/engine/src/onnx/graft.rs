@@ -153,6 +153,41 @@ impl ModelPair {
         &self.differences
     }
 
+    /// Whether golden's value is made, by operators that the target has no partner of, from the value
+    /// that the target has in its place: then it is these operators that the target lacks.
+    pub fn is_made_from(&self, difference: &DefinitionDifference) -> bool {
+        let values = difference.parts.iter().filter_map(|part| match part {
+            DifferentPart::Wiring { target, golden, .. }
+            | DifferentPart::Result { target, golden } => Some((target, golden)),
+            _ => None,
+        });
+        values
+            .into_iter()
+            .any(|(target, golden)| self.leads_to(golden, target))
+    }
+
+    fn leads_to(&self, golden: &str, target: &str) -> bool {
+        let mut open: Vec<&str> = vec![golden];
+        let mut seen: HashSet<&str> = HashSet::new();
+        while let Some(value) = open.pop() {
+            if self
+                .partners
+                .get(value)
+                .is_some_and(|partner| partner == target)
+            {
+                return true;
+            }
+            let maker = self
+                .golden
+                .maker(value)
+                .filter(|_| !self.partners.contains_key(value));
+            if let Some((node, _)) = maker.filter(|_| seen.insert(value)) {
+                open.extend(self.golden.nodes()[node].input.iter().map(String::as_str));
+            }
+        }
+        false
+    }
+
     /// The operators that come and go with these [differences](ModelPair::differences) healed.
     ///
     /// # Errors

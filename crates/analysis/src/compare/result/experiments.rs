@@ -91,6 +91,9 @@ pub struct HealedCause {
     /// both sides.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub operator_sets: Vec<(String, i64, i64)>,
+    /// Operators that the models themselves define otherwise.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub functions: Vec<String>,
     /// The output of the model that is another value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,

@@ -6,7 +6,7 @@ use super::super::proto::{is_standard, node_name};
 use super::super::schema::{GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto};
 use super::forms::conversion;
 use super::order::{remove_unread, sort};
-use super::places::{NodeLabel, Place, label};
+use super::places::{NodeLabel, Place, is_same_function, label};
 use super::{ModelPair, ValueForm, captured};
 
 /// Most operators that are taken over with nothing in their place.
@@ -44,6 +44,7 @@ impl ModelPair {
         let (results, others): (Vec<_>, Vec<_>) =
             places.partition(|place| matches!(place, Place::Result { .. }));
         let mut versions: Vec<(&str, i64)> = Vec::new();
+        let mut takes_functions = false;
         for place in others.into_iter().chain(results) {
             match place {
                 Place::Node { target, golden } => assembly.replace(*target, *golden)?,
@@ -64,6 +65,7 @@ impl ModelPair {
                 Place::OperatorSet { domain, version } => {
                     versions.push((domain.as_str(), *version));
                 }
+                Place::Functions => takes_functions = true,
                 Place::Result { target, number } => assembly.give(target, *number)?,
             }
         }
@@ -90,6 +92,7 @@ impl ModelPair {
         let removed = unread.filter(|node| of_target.contains(&node_name(node)));
         let removed = removed.map(|node| label(&node)).collect();
         self.add_operator_sets(&mut model);
+        self.add_functions(&mut model, takes_functions);
         for set in &mut model.opset_import {
             let is_own = |domain: &str| {
                 domain == set.domain() || domain.is_empty() && is_standard(set.domain())
@@ -103,6 +106,18 @@ impl ModelPair {
             added,
             removed,
         })
+    }
+
+    /// Operators that were taken over may be defined in the golden model itself.
+    fn add_functions(&self, model: &mut ModelProto, replaces: bool) {
+        for function in &self.golden.model.functions {
+            let mut known = model.functions.iter_mut();
+            match known.find(|own| is_same_function(own, function)) {
+                Some(own) if replaces => own.clone_from(function),
+                Some(_) => {}
+                None => model.functions.push(function.clone()),
+            }
+        }
     }
 
     /// Operators that were taken over may come from sets that the target does not use.

@@ -6,7 +6,7 @@ use opscope_tensor::{DType, Shape};
 use prost::bytes::Bytes;
 
 use super::super::proto::{is_standard, node_name, opsets};
-use super::super::schema::NodeProto;
+use super::super::schema::{FunctionProto, NodeProto};
 use super::ModelPair;
 use super::definition::{KnownAnswers, has_same_kind, slots};
 
@@ -80,6 +80,8 @@ pub enum DifferentPart {
         /// Golden's version.
         golden: i64,
     },
+    /// Operators that the models themselves define, by name.
+    Functions(Vec<String>),
     /// A result of the model.
     Result {
         /// Its name in the target.
@@ -110,6 +112,8 @@ pub(super) enum Place {
     },
     /// The version of a set of operators.
     OperatorSet { domain: String, version: i64 },
+    /// The operators that the golden model defines.
+    Functions,
     /// A result, by its number in the golden model, and the value there.
     Result { target: String, number: usize },
 }
@@ -176,7 +180,27 @@ impl ModelPair {
         let mut found: Vec<DefinitionDifference> = found.into_iter().map(|(_, one)| one).collect();
         found.extend(self.results_apart(&known));
         found.extend(self.operator_sets_apart());
+        found.extend(self.functions_apart());
         found
+    }
+
+    /// Operators that both models define, and not alike. Those of one side alone are read by
+    /// operators that differ.
+    fn functions_apart(&self) -> Option<DefinitionDifference> {
+        let golden = self.golden.model.functions.iter();
+        let differing = golden.filter(|function| {
+            let mut own = self.target.model.functions.iter();
+            let own = own.find(|own| is_same_function(own, function));
+            own.is_some_and(|own| own.node != function.node)
+        });
+        let names: Vec<String> = differing.map(|one| one.name().to_owned()).collect();
+        (!names.is_empty()).then(|| DefinitionDifference {
+            target: None,
+            golden: None,
+            parts: vec![DifferentPart::Functions(names)],
+            readers: Vec::new(),
+            place: Place::Functions,
+        })
     }
 
     fn operator_sets_apart(&self) -> impl Iterator<Item = DefinitionDifference> + '_ {
@@ -357,6 +381,13 @@ impl ModelPair {
             self.golden.elements(self.golden.constant(golden)?)?,
         ])
     }
+}
+
+/// Whether operators call both functions by one name.
+pub(super) fn is_same_function(one: &FunctionProto, other: &FunctionProto) -> bool {
+    one.name() == other.name()
+        && one.domain() == other.domain()
+        && one.overload() == other.overload()
 }
 
 fn difference(

@@ -38,7 +38,7 @@ fn why(cause: &HealedCause) -> String {
                 format!("the weight {} (input.{input}) is another", quoted(golden))
             }
             (Some(target), Some(golden)) => format!(
-                "input.{input} is the weight {}, on the golden side {}",
+                "the weight {} (input.{input}) is another than golden's {}",
                 quoted(target),
                 quoted(golden)
             ),
@@ -75,6 +75,9 @@ fn why(cause: &HealedCause) -> String {
             format!("opset of {}", quoted(domain))
         };
         parts.push(format!("{set} {target} here, {golden} on the golden side"));
+    }
+    for name in &cause.functions {
+        parts.push(format!("the model defines {} otherwise", quoted(name)));
     }
     if let Some(output) = &cause.output {
         parts.push(format!("the output {} is another value", quoted(output)));
@@ -196,6 +199,7 @@ fn at(cause: &HealedCause) -> String {
     match cause.change {
         Some(WiringChange::Missing) => format!("({name} put in)"),
         Some(WiringChange::Inserted) => format!("({name} left out)"),
+        None if !cause.functions.is_empty() => "of the model's own operators".to_owned(),
         None if !cause.operator_sets.is_empty() => "of the operator sets".to_owned(),
         None => format!("of {name}"),
     }
