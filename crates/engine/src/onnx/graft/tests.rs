@@ -5,8 +5,8 @@ use prost::Message;
 use prost::bytes::Bytes;
 
 use super::super::schema::{
-    AttributeProto, GraphProto, ModelProto, NodeProto, OnnxDataType, OperatorSetIdProto,
-    TensorProto, TensorTypeProto, TypeProto, TypeValue, ValueInfoProto,
+    AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OnnxDataType,
+    OperatorSetIdProto, TensorProto, TensorTypeProto, TypeProto, TypeValue, ValueInfoProto,
 };
 use super::{DifferentPart, ModelPair, SameValue, ValueForm};
 use crate::onnx::Tract;
@@ -261,6 +261,57 @@ fn operator_sets() {
     let healed = pair.healed(&[0]).unwrap();
     let model = ModelProto::decode(&healed.bytes[..]).unwrap();
     assert_eq!(model.opset_import, of(17).opset_import);
+}
+
+#[test]
+fn functions() {
+    let of = |op_type: &str| {
+        let mut model = sound();
+        model.functions.push(FunctionProto {
+            name: Some("Own".to_owned()),
+            domain: Some("own".to_owned()),
+            input: vec!["a".to_owned()],
+            output: vec!["b".to_owned()],
+            node: vec![node(op_type, &["a"], "b")],
+            ..FunctionProto::default()
+        });
+        model
+    };
+    let pair = pair(&of("Relu"), &of("Abs"), &ALL);
+    let parts = &pair.differences()[0].parts;
+    assert_eq!(
+        parts[..],
+        [DifferentPart::Functions(vec!["Own".to_owned()])]
+    );
+    let decode = |healed: &[u8]| ModelProto::decode(healed).unwrap().functions;
+    assert_eq!(
+        decode(&pair.healed(&[0]).unwrap().bytes),
+        of("Abs").functions
+    );
+    assert_eq!(
+        decode(&pair.healed(&[]).unwrap().bytes),
+        of("Relu").functions
+    );
+    // One that the target lacks comes with the operators that need it.
+    let pair = self::pair(&sound(), &of("Abs"), &ALL);
+    assert_eq!(pair.differences(), []);
+}
+
+#[test]
+fn a_view_on_another_way_is_not_lost() {
+    let golden = |source: &str| {
+        let mut model = sound();
+        graph(&mut model)
+            .node
+            .insert(1, node("Identity", &[source], "view"));
+        graph(&mut model).node[2].input[0] = "view".to_owned();
+        model
+    };
+    for (source, is_lost) in [("sum", true), ("x", false)] {
+        let pair = pair(&sound(), &golden(source), &ALL);
+        assert_eq!(pair.changes(&[0]).unwrap().added[0].op_name, "view");
+        assert_eq!(pair.is_made_from(&pair.differences()[0]), is_lost);
+    }
 }
 
 #[test]
