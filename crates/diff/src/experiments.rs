@@ -408,6 +408,7 @@ impl Trials<'_> {
         let golden = &self.of.golden;
         let expected = run(golden, golden.source, [&reversed(golden)?].into_iter()).ok()?;
         let inputs = [reversed(&self.of.target)?];
+        // Other values of the same range, which a caller could give as well.
         let found = self.distance(names, healed, &inputs, &expected);
         Some(found.is_ok_and(|found| found.level <= VerdictLevel::Warn))
     }

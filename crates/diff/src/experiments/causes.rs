@@ -76,6 +76,7 @@ fn merge(known: &mut HealedCause, next: HealedCause) {
     known.golden_type = known.golden_type.take().or(next.golden_type);
     known.output = known.output.take().or(next.output);
     known.attributes.extend(next.attributes);
+    known.captured.extend(next.captured);
     known.weights.extend(next.weights);
     known.wiring.extend(next.wiring);
     known.others.extend(next.others);
@@ -227,6 +228,7 @@ fn add_part(cause: &mut HealedCause, part: &DifferentPart) {
             target,
             golden,
         } => cause.operator_sets.push((domain, target, golden)),
+        DifferentPart::Captured(name) => cause.captured.push(name),
         DifferentPart::Functions(names) => cause.functions = names,
         DifferentPart::Result { golden, .. } => cause.output = Some(golden),
     }
@@ -249,6 +251,7 @@ fn is_weight_alone(cause: &HealedCause) -> bool {
         && cause.attributes.is_empty()
         && cause.golden_type.is_none()
         && cause.wiring.is_empty()
+        && cause.captured.is_empty()
 }
 
 /// The operator of the comparison with a name, of either side.

@@ -167,6 +167,7 @@ impl ModelPair {
     }
 
     fn leads_to(&self, golden: &str, target: &str) -> bool {
+        // Not farther than to the next values that both sides have.
         let mut open: Vec<&str> = vec![golden];
         let mut seen: HashSet<&str> = HashSet::new();
         while let Some(value) = open.pop() {

@@ -91,6 +91,9 @@ pub struct HealedCause {
     /// both sides.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub operator_sets: Vec<(String, i64, i64)>,
+    /// Values that a body reads from around it, and that are others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub captured: Vec<String>,
     /// Operators that the models themselves define otherwise.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub functions: Vec<String>,

@@ -8,10 +8,17 @@ use super::super::schema::{GraphProto, NodeProto};
 /// The names of what a node reads, in its bodies too. Inputs that are left out have none.
 pub(super) fn read_by(node: &NodeProto) -> Vec<String> {
     let mut names: Vec<String> = node.input.clone();
+    names.extend(read_by_bodies(node));
+    names.retain(|name| !name.is_empty());
+    names
+}
+
+/// The names of what the bodies of a node read from around it.
+pub(super) fn read_by_bodies(node: &NodeProto) -> Vec<String> {
+    let mut names = Vec::new();
     for body in bodies(node) {
         add_captured(body, &HashSet::new(), &mut names);
     }
-    names.retain(|name| !name.is_empty());
     names
 }
 

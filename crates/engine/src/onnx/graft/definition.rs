@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, HashMap};
 use super::super::attribute;
 use super::super::proto::is_standard;
 use super::super::schema::{AttributeProto, NodeProto};
-use super::ModelPair;
+use super::{ModelPair, captured};
 
 /// Most operators on a way that is followed back where nothing says what is the same.
-const DEPTH_MAX: usize = 64;
+pub(super) const DEPTH_MAX: usize = 64;
 
 /// Answers that were given already, by both values.
 pub(super) type KnownAnswers = RefCell<HashMap<(String, String), bool>>;
@@ -74,6 +74,9 @@ impl ModelPair {
         let (target, golden) = (&self.target.nodes()[target], &self.golden.nodes()[golden]);
         has_same_kind(target, golden)
             && self.attributes_apart(target, golden).is_empty()
+            && self
+                .captured_apart(known, [target, golden], depth - 1)
+                .is_empty()
             && slots(target, golden)
                 .all(|(_, target, golden)| self.is_same_within(known, target, golden, depth - 1))
     }
@@ -124,6 +127,23 @@ impl ModelPair {
             Some((name.to_owned(), noted))
         });
         differing.collect()
+    }
+
+    /// Values that bodies read from around them by one name, and that are others. Bodies that
+    /// differ themselves are another attribute.
+    pub(super) fn captured_apart(
+        &self,
+        known: &KnownAnswers,
+        [target, golden]: [&NodeProto; 2],
+        depth: usize,
+    ) -> Vec<String> {
+        // Bodies that are the same read by the same names.
+        let own = captured::read_by_bodies(target);
+        let mut names = captured::read_by_bodies(golden);
+        names.sort_unstable();
+        names.dedup();
+        names.retain(|name| own.contains(name) && !self.is_same_within(known, name, name, depth));
+        names
     }
 
     /// Attributes that operators of both sides have, whatever their types, and that differ.

@@ -8,7 +8,7 @@ use prost::bytes::Bytes;
 use super::super::proto::{is_standard, node_name, opsets};
 use super::super::schema::{FunctionProto, NodeProto};
 use super::ModelPair;
-use super::definition::{KnownAnswers, has_same_kind, slots};
+use super::definition::{DEPTH_MAX, KnownAnswers, has_same_kind, slots};
 
 /// The type and the name of an operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,6 +71,8 @@ pub enum DifferentPart {
         /// The value that golden reads; empty if the input is left out.
         golden: String,
     },
+    /// A value that a body reads from around it, by this name in both models.
+    Captured(String),
     /// The version of a set of operators, which says what they mean.
     OperatorSet {
         /// Its domain; empty for ONNX's own.
@@ -187,6 +189,7 @@ impl ModelPair {
     /// Operators that both models define, and not alike. Those of one side alone are read by
     /// operators that differ.
     fn functions_apart(&self) -> Option<DefinitionDifference> {
+        // A body alone counts: names of its values are its own.
         let golden = self.golden.model.functions.iter();
         let differing = golden.filter(|function| {
             let mut own = self.target.model.functions.iter();
@@ -294,6 +297,10 @@ impl ModelPair {
                 golden,
             }),
         );
+        let captured = self
+            .captured_apart(known, [target, golden], DEPTH_MAX)
+            .into_iter();
+        parts.extend(captured.map(DifferentPart::Captured));
         for (input, own, other) in slots(target, golden) {
             if self.is_same(known, own, other) {
                 continue;

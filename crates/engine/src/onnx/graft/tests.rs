@@ -346,32 +346,79 @@ fn what_cannot_be_healed_has_a_reason() {
     assert_eq!(error, "the target has no input that is golden's `z`");
 }
 
-#[test]
-fn bodies_read_values_by_their_new_names() {
-    let body = |captured: &str| {
-        let nodes = vec![node("Add", &[captured, "c"], "of_body")];
-        GraphProto {
-            name: "body".to_owned(),
-            node: nodes,
-            initializer: vec![weight("c", &[1.0, 1.0])],
-            output: vec![value("of_body")],
-            ..GraphProto::default()
-        }
+/// A branch whose bodies add a weight of their own to a value from outside.
+fn branch(captured: &str) -> NodeProto {
+    let body = GraphProto {
+        name: "body".to_owned(),
+        node: vec![node("Add", &[captured, "c"], "of_body")],
+        initializer: vec![weight("c", &[1.0, 1.0])],
+        output: vec![value("of_body")],
+        ..GraphProto::default()
     };
     let mut branch = node("If", &["is_so"], "chosen");
     for name in ["then_branch", "else_branch"] {
         branch.attribute.push(AttributeProto {
             name: name.to_owned(),
-            g: Some(body("inner")),
+            g: Some(body.clone()),
             r#type: Some(5),
             ..AttributeProto::default()
         });
     }
+    branch
+}
+
+#[test]
+fn bodies_read_values_by_their_new_names() {
+    let mut branch = branch("inner");
     let read = super::captured::read_by(&branch);
     assert_eq!(read, ["is_so", "inner", "inner"]);
     // A weight of the body hides the name outside.
     let names = [("inner", "other"), ("c", "unused")];
     let names = names.map(|(from, to)| (from.to_owned(), to.to_owned()));
     super::captured::rename(&mut branch, &names.into_iter().collect());
-    assert_eq!(branch.attribute[0].g.as_ref(), Some(&body("other")));
+    assert_eq!(branch, self::branch("other"));
+}
+
+#[test]
+fn a_weight_that_bodies_read() {
+    let of = |elements: &[f32]| {
+        let mut model = sound();
+        let graph = graph(&mut model);
+        graph.node.push(branch("inner"));
+        graph.initializer.push(weight("inner", elements));
+        // Nothing of it runs here.
+        graph.initializer.push(weight("is_so", &[1.0]));
+        graph.output.push(value("chosen"));
+        model
+    };
+    let names = [["sum", "sum"], ["y", "y"], ["chosen", "chosen"]];
+    let pair = pair(&of(&[1.0, 2.0]), &of(&[1.0, 3.0]), &names);
+    let parts: Vec<_> = pair
+        .differences()
+        .iter()
+        .flat_map(|one| &one.parts)
+        .collect();
+    assert!(
+        parts.contains(&&DifferentPart::Captured("inner".to_owned())),
+        "{parts:?}"
+    );
+    let all: Vec<usize> = (0..pair.differences().len()).collect();
+    let healed = pair.healed(&all).unwrap();
+    let healed = ModelProto::decode(&healed.bytes[..])
+        .unwrap()
+        .graph
+        .unwrap();
+    let chosen = healed
+        .node
+        .iter()
+        .find(|node| node.name == "chosen")
+        .unwrap();
+    assert_eq!(chosen, &branch("inner/golden"));
+    let weights: Vec<_> = healed
+        .initializer
+        .iter()
+        .map(|weight| &weight.name[..])
+        .collect();
+    // The old one is gone with its last reader.
+    assert_eq!(weights, ["a", "b", "is_so", "inner/golden"]);
 }

@@ -76,6 +76,12 @@ fn why(cause: &HealedCause) -> String {
         };
         parts.push(format!("{set} {target} here, {golden} on the golden side"));
     }
+    for name in &cause.captured {
+        parts.push(format!(
+            "{}, which its body reads, is another",
+            quoted(name)
+        ));
+    }
     for name in &cause.functions {
         parts.push(format!("the model defines {} otherwise", quoted(name)));
     }
