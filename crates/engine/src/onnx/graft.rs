@@ -205,7 +205,7 @@ impl ModelPair {
     /// Text that says why there is no such model: an operator of the golden model would have to be
     /// taken over that no value of the target corresponds to, or the result is too large.
     pub fn healed(&self, chosen: &[usize]) -> Result<HealedModel, String> {
-        self.encoded(self.assemble(chosen)?)
+        self.encoded(&self.assemble(chosen)?)
     }
 
     /// [`ModelPair::healed`] with all weights in the file itself, so that it may lie anywhere.
@@ -225,10 +225,10 @@ impl ModelPair {
                 tensor.raw_data = Some(bytes);
             }
         }
-        self.encoded(assembled)
+        self.encoded(&assembled)
     }
 
-    fn encoded(&self, assembled: Assembled) -> Result<HealedModel, String> {
+    fn encoded(&self, assembled: &Assembled) -> Result<HealedModel, String> {
         let n_bytes = assembled.model.encoded_len();
         if n_bytes > N_MESSAGE_BYTES_MAX {
             return Err(format!(

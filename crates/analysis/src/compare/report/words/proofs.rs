@@ -76,6 +76,16 @@ fn why(cause: &HealedCause) -> String {
         };
         parts.push(format!("{set} {target} here, {golden} on the golden side"));
     }
+    parts.extend(of_model(cause));
+    if let Some(output) = &cause.output {
+        parts.push(format!("the output {} is another value", quoted(output)));
+    }
+    parts.join(", ")
+}
+
+/// Differences that belong to no single operator.
+fn of_model(cause: &HealedCause) -> Vec<String> {
+    let mut parts = Vec::new();
     for name in &cause.captured {
         parts.push(format!(
             "{}, which its body reads, is another",
@@ -85,10 +95,7 @@ fn why(cause: &HealedCause) -> String {
     for name in &cause.functions {
         parts.push(format!("the model defines {} otherwise", quoted(name)));
     }
-    if let Some(output) = &cause.output {
-        parts.push(format!("the output {} is another value", quoted(output)));
-    }
-    parts.join(", ")
+    parts
 }
 
 fn with(cause: &HealedCause) -> String {
