@@ -7,8 +7,9 @@ use opscope_store::record::SlotSide;
 use opscope_tensor::{DType, Tensor};
 
 use super::result::{
-    Comparison, Conclusion, DivergencePoint, Evidence, ExperimentOutcome, Experiments, HealedCause,
-    MetricId, OperatorResult, SlotKey, SlotResult, VerdictLevel,
+    Comparison, Conclusion, ContractValue, DivergencePoint, Evidence, ExperimentOutcome,
+    Experiments, HealedCause, MetricId, OperatorResult, SlotKey, SlotResult, ValueState,
+    VerdictLevel,
 };
 use super::verdict::{Thresholds, judge_alone, value_of};
 use super::{certainty, replay};
@@ -25,8 +26,10 @@ pub(super) fn make(
     experimenter: Option<&dyn Experimenter>,
     thresholds: &Thresholds,
 ) {
-    let is_wrong =
-        comparison.contract.conclusion == Conclusion::Fail && comparison.contract.is_known();
+    let contract = &comparison.contract;
+    // A weight that is infinite and that nothing shows leaves nothing to be healed.
+    let is_off = |value: &ContractValue| value.state.is_bad() || value.state == ValueState::Warn;
+    let is_wrong = contract.conclusion == Conclusion::Fail && contract.outputs.iter().any(is_off);
     if let Some(experimenter) = experimenter.filter(|_| is_wrong) {
         let made = experimenter.examine(comparison, thresholds);
         comparison.experiments = made.map(Box::new);
