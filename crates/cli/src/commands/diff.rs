@@ -37,7 +37,8 @@ use crate::progress;
 /// TARGET is the side that is examined, GOLDEN the one that is taken for right: each an ONNX model
 /// (`.onnx`) or a dump. Without GOLDEN, TARGET is both, and options say how the sides differ. Both
 /// run on the same inputs; random ones are made if none are given. The target is compared while it
-/// runs, and the operators in question are run again alone.
+/// runs. If an output differs, experiments on the target look for what has to be replaced for all
+/// outputs to agree; where they prove nothing, the operators in question are run again alone.
 ///
 /// Ends with 0 if the outputs agree, 1 if one differs too much, 2 for wrong usage, 3 if a
 /// side cannot be read or run, and 4 if too little could be compared.
@@ -47,6 +48,7 @@ use crate::progress;
   opscope diff net.onnx --engine tract --golden-engine onnxruntime
   opscope diff net.onnx --graph executed --seed 3
   opscope diff half.onnx --golden-as float32
+  opscope diff faulty.onnx net.onnx --repair healed.onnx
   opscope diff net.onnx dump_of_yesterday --first
   opscope diff net.onnx --repeat 10")]
 pub(crate) struct DiffArguments {
