@@ -114,6 +114,13 @@ def lost_softmax(model: ModelProto) -> None:
     node(model, "fc").output[0] = "probs"
 
 
+def exchanged_outputs(model: ModelProto) -> None:
+    names = {"probs": "features", "features": "probs"}
+    for one in model.graph.node:
+        one.input[:] = [names.get(value, value) for value in one.input]
+        one.output[:] = [names.get(value, value) for value in one.output]
+
+
 def exchanged_operands(model: ModelProto) -> None:
     subtraction = node(model, "sum")
     subtraction.op_type = "Sub"
@@ -150,6 +157,7 @@ FAULTS: dict[str, tuple[Callable[[ModelProto], None], set[str]]] = {
     "missing": (without("elu"), {"elu"}),
     "inserted": (inserted, {"planted"}),
     "last lost": (lost_softmax, {"softmax"}),
+    "outputs exchanged": (exchanged_outputs, {"softmax", "flatten"}),
     "two weights": (
         both(change_weight("conv1.weight", negative), change_weight("fc.weight", negative)),
         {"conv1", "fc"},

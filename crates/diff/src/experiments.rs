@@ -237,6 +237,7 @@ impl Trials<'_> {
             found.level < control.level && found.level <= VerdictLevel::Warn
         };
         let usable = self.usable(comparison);
+        experiments.n_candidates = usable.len();
         if usable.is_empty() {
             return Err("no definition differs where outputs of operators differ".to_owned());
         }
@@ -270,7 +271,7 @@ impl Trials<'_> {
             Found::Unknown => return Err("no runs, or no time, were left".to_owned()),
         };
         // The set was asked for, or it would not have been found.
-        experiments.after = after.get(&set).copied().unwrap_or_default();
+        experiments.after = after.get(&set).copied().unwrap_or(f64::NAN);
         let mut chosen: Vec<usize> = set.iter().map(|&at| usable[at]).collect();
         chosen.retain(|one| !self.impossible.borrow().contains(one));
         experiments.causes = causes::find(self.pair, &chosen, comparison)?;
@@ -285,7 +286,7 @@ impl Trials<'_> {
             experiments.instead_of = named.filter(|name| !is_named(name)).cloned();
             let healed = self.pair.healed(&chosen)?;
             experiments.agrees_elsewhere = self.agrees_elsewhere(names, &healed);
-            if self.of.keeps_healed {
+            if self.of.keeps_healed && experiments.agrees_elsewhere != Some(false) {
                 let _ = self.of.healed.set(self.pair.healed_whole(&chosen)?);
             }
         }
@@ -410,7 +411,8 @@ impl Trials<'_> {
         let inputs = [reversed(&self.of.target)?];
         // Other values of the same range, which a caller could give as well.
         let found = self.distance(names, healed, &inputs, &expected);
-        Some(found.is_ok_and(|found| found.level <= VerdictLevel::Warn))
+        // A model that does not run on them shows nothing.
+        Some(found.ok()?.level <= VerdictLevel::Warn)
     }
 }
 

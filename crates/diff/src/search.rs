@@ -28,8 +28,8 @@ pub(crate) enum Found {
 /// Looks for a small set of the changes 0 to `n` that has the effect, beginning with `likely`.
 ///
 /// More changes than needed do no harm, as is assumed: the first one, four, sixteen … are tried
-/// until they suffice, and bisection finds the last that is needed, then the one before it. Answers decide in the end: a set that is returned had the
-/// effect when it was asked for.
+/// until they suffice, and bisection finds the last that is needed, then the one before it. Answers
+/// decide in the end: a set that is returned had the effect when it was asked for.
 pub(crate) fn least(n: usize, likely: &[usize], ask: &mut Question<'_>) -> Found {
     let mut known: HashMap<Vec<usize>, bool> = HashMap::new();
     let mut ask = |set: &[usize]| {
@@ -72,7 +72,10 @@ pub(crate) fn least(n: usize, likely: &[usize], ask: &mut Question<'_>) -> Found
             match ask(&set).0 {
                 Some(true) => high = middle,
                 Some(false) => low = middle,
-                None => return Found::Within([needed, rest[..high].to_vec()].concat()),
+                None => {
+                    rest.truncate(high);
+                    return within(needed, rest);
+                }
             }
         }
         // Without this one what comes before it does not suffice.
@@ -82,14 +85,17 @@ pub(crate) fn least(n: usize, likely: &[usize], ask: &mut Question<'_>) -> Found
         match ask(&needed) {
             (Some(true), set) => return reduced(set, &mut ask),
             (Some(false), _) => {}
-            (None, set) => {
-                let mut set = [set, rest].concat();
-                set.sort_unstable();
-                return Found::Within(set);
-            }
+            (None, _) => return within(needed, rest),
         }
     }
-    Found::Within(needed)
+    // Only where answers contradict each other.
+    Found::Unknown
+}
+
+fn within(needed: Vec<usize>, rest: Vec<usize>) -> Found {
+    let mut set = [needed, rest].concat();
+    set.sort_unstable();
+    Found::Within(set)
 }
 
 /// Leaves out what is not needed.

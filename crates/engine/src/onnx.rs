@@ -31,7 +31,7 @@ use crate::{EngineError, ModelSignature};
 
 pub use graft::{
     DefinitionDifference, DifferentPart, HealedModel, ModelPair, NodeLabel, OperatorChanges,
-    SameValue, ValueForm, WeightElements,
+    SameValue, ValueForm,
 };
 pub(crate) use layout::layout_of;
 pub use operators::OnnxOperators;

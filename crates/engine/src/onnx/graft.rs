@@ -36,7 +36,7 @@ use self::side::GraphSide;
 use super::proto::{self, N_MESSAGE_BYTES_MAX};
 use crate::{EngineError, ModelSource};
 
-pub use self::places::{DefinitionDifference, DifferentPart, NodeLabel, WeightElements};
+pub use self::places::{DefinitionDifference, DifferentPart, NodeLabel};
 
 /// Two models and what is known to be the same value in both.
 pub struct ModelPair {

@@ -8,9 +8,12 @@ use crate::compare::result::{Comparison, NarrowOperator, OperatorResult};
 const SHARE: usize = 8;
 
 /// Operators with a float output that is shorter than golden's, where nearly all others have
-/// golden's dtype. Several steps show them several times.
+/// golden's dtype. Later steps show the same operators again.
 pub(super) fn islands(comparison: &Comparison) -> Vec<NarrowOperator> {
+    let step = |operator: &OperatorResult| operator.place().1;
+    let first = comparison.operators.first().map(step);
     let floats: Vec<(&OperatorResult, [DType; 2])> = (comparison.operators.iter())
+        .filter(|operator| Some(step(operator)) == first)
         .filter_map(|operator| Some((operator, float_outputs(operator)?)))
         .collect();
     let narrow: Vec<NarrowOperator> = (floats.iter())

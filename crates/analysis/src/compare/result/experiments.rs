@@ -13,6 +13,8 @@ pub struct Experiments {
     /// Definitions that differ between the models: operators, results and inputs that read another
     /// value.
     pub n_differences: usize,
+    /// Those of them that may matter, as an output of their operator differs or was not compared.
+    pub n_candidates: usize,
     /// Runs of the target, the control included.
     pub n_runs: usize,
     /// The result.
@@ -47,14 +49,12 @@ pub enum ExperimentOutcome {
     Proven,
     /// The same, but fewer of them might do.
     Within,
-    /// With golden's definition of everything that differs, outputs still differ: what is wrong is
-    /// in no definition.
+    /// With golden's definition at all candidates outputs still differ: what is wrong is in none of
+    /// them.
+    #[default]
     Elsewhere,
     /// Nothing follows, for this reason.
     Inconclusive(String),
-    /// Nothing was tried, for this reason.
-    #[default]
-    NotTried,
 }
 
 /// A place of the target that was healed.

@@ -122,7 +122,9 @@ impl<'a> ExperimentPlan<'a> {
                         made.repaired = Some(path.display().to_string());
                     }
                 }
-                None => tell!("opscope: `--repair`: no healed model was found, nothing is written"),
+                None => tell!(
+                    "opscope: `--repair`: no model was found whose outputs agree, nothing is written"
+                ),
             }
         }
         Ok(compared)

@@ -30,6 +30,8 @@ pub(super) struct Assembly<'a> {
     names: HashSet<String>,
     /// Names of values of the golden model here.
     taken: HashMap<String, String>,
+    /// The names that values go by now which were results, as golden's may be made of them.
+    set_aside: HashMap<String, String>,
     added: Vec<NodeLabel>,
 }
 
@@ -40,12 +42,10 @@ impl ModelPair {
         let graph = model.graph.as_mut().ok_or("the target has no graph")?;
         let mut assembly = Assembly::new(self, graph);
         let places = chosen.iter().map(|&index| &self.differences[index].place);
-        // Results last: what makes them may be replaced itself.
-        let (results, others): (Vec<_>, Vec<_>) =
-            places.partition(|place| matches!(place, Place::Result { .. }));
         let mut versions: Vec<(&str, i64)> = Vec::new();
         let mut takes_functions = false;
-        for place in others.into_iter().chain(results) {
+        let mut results: Vec<(&String, usize)> = Vec::new();
+        for place in places {
             match place {
                 Place::Node { target, golden } => assembly.replace(*target, *golden)?,
                 Place::Weight {
@@ -66,9 +66,11 @@ impl ModelPair {
                     versions.push((domain.as_str(), *version));
                 }
                 Place::Functions => takes_functions = true,
-                Place::Result { target, number } => assembly.give(target, *number)?,
+                // Last, as the operators that make them may be replaced.
+                Place::Result { target, number } => results.push((target, *number)),
             }
         }
+        assembly.make_results(&results)?;
         let Assembly {
             nodes,
             weights,
@@ -160,40 +162,46 @@ impl<'a> Assembly<'a> {
             weights: Vec::new(),
             names: inputs.chain(weights).chain(made).collect(),
             taken: HashMap::new(),
+            set_aside: HashMap::new(),
             added: Vec::new(),
         }
     }
 
-    /// Makes a result of the target from golden's value.
-    fn give(&mut self, target: &str, number: usize) -> Result<(), String> {
-        let graph = self.pair.golden.model.graph.as_ref();
-        let value = graph.and_then(|graph| graph.output.get(number));
-        let value = value.map(|value| value.name.as_str()).unwrap_or_default();
-        // What the target returned under this name may be what golden's value is made of.
-        let before = self.fresh(target);
+    /// Makes results, by their names in the target and their numbers in the golden model.
+    fn make_results(&mut self, results: &[(&String, usize)]) -> Result<(), String> {
+        // Golden's value may be what the target returns as another result.
+        results
+            .iter()
+            .for_each(|(target, _)| self.set_aside(target));
+        results
+            .iter()
+            .try_for_each(|(target, number)| self.give(target, *number))
+    }
+
+    /// Gives a value that is a result another name, so that the result can be made anew.
+    fn set_aside(&mut self, target: &str) {
+        let aside = self.fresh(target);
+        let names = HashMap::from([(target.to_owned(), aside.clone())]);
         let renamed = |name: &mut String| {
             if name == target {
-                name.clone_from(&before);
+                name.clone_from(&aside);
             }
         };
-        let mut names = HashMap::new();
-        names.insert(target.to_owned(), before.clone());
         for node in &mut self.nodes {
             node.input.iter_mut().for_each(renamed);
             node.output.iter_mut().for_each(renamed);
             captured::rename(node, &names);
         }
         self.taken.values_mut().for_each(renamed);
-        // Golden's result may be made of this very value, as where the last operator is lost.
-        let partner = self
-            .pair
-            .partners
-            .get(value)
-            .filter(|partner| *partner == target);
-        let name = match partner {
-            Some(_) => before,
-            None => self.value_but(value, &names)?,
-        };
+        self.set_aside.insert(target.to_owned(), aside);
+    }
+
+    /// Makes a result of the target, which was set aside, from golden's value.
+    fn give(&mut self, target: &str, number: usize) -> Result<(), String> {
+        let graph = self.pair.golden.model.graph.as_ref();
+        let value = graph.and_then(|graph| graph.output.get(number));
+        let value = value.map(|value| value.name.as_str()).unwrap_or_default();
+        let name = self.value(value)?;
         self.nodes.push(NodeProto {
             name: format!("{target}{SUFFIX}"),
             op_type: "Identity".to_owned(),
@@ -204,23 +212,12 @@ impl<'a> Assembly<'a> {
         Ok(())
     }
 
-    /// [`Assembly::value`], where some of the target's values go by other names now.
-    fn value_but(
-        &mut self,
-        golden: &str,
-        names: &HashMap<String, String>,
-    ) -> Result<String, String> {
-        let n_nodes = self.nodes.len();
-        let name = self.value(golden)?;
-        for node in &mut self.nodes[n_nodes..] {
-            for input in &mut node.input {
-                if let Some(other) = names.get(input) {
-                    input.clone_from(other);
-                }
-            }
-            captured::rename(node, names);
-        }
-        Ok(names.get(&name).cloned().unwrap_or(name))
+    /// The name that a value of the target goes by now.
+    fn here(&self, target: &str) -> String {
+        self.set_aside
+            .get(target)
+            .map_or(target, String::as_str)
+            .to_owned()
     }
 
     /// The name of a value of the golden model in the target, into which it is taken if need be.
@@ -230,7 +227,7 @@ impl<'a> Assembly<'a> {
         }
         let forms = self.pair.forms.get(golden);
         if let Some(partner) = self.pair.partners.get(golden).filter(|_| forms.is_none()) {
-            return Ok(partner.clone());
+            return Ok(self.here(partner));
         }
         if let Some(name) = self.taken.get(golden) {
             return Ok(name.clone());
@@ -250,7 +247,7 @@ impl<'a> Assembly<'a> {
     /// The same for an operator of the target, which reads the target's form.
     fn value_as_here(&mut self, golden: &str) -> Result<String, String> {
         match self.pair.partners.get(golden) {
-            Some(partner) => Ok(partner.clone()),
+            Some(partner) => Ok(self.here(partner)),
             None => self.value(golden),
         }
     }
@@ -260,7 +257,8 @@ impl<'a> Assembly<'a> {
             return partner.to_owned();
         };
         let name = self.fresh(golden);
-        self.convert([partner, &name], [own, other]);
+        let partner = self.here(partner);
+        self.convert([&partner, &name], [own, other]);
         name
     }
 
@@ -334,12 +332,9 @@ impl<'a> Assembly<'a> {
 
     pub(super) fn take_captured(&mut self, node: &mut NodeProto) -> Result<(), String> {
         let mut names = HashMap::new();
-        for name in captured::read_by(node) {
-            // Inputs have their names of here already.
-            if !node.input.contains(&name) {
-                let here = self.value(&name)?;
-                names.insert(name, here);
-            }
+        for name in captured::read_by_bodies(node) {
+            let here = self.value(&name)?;
+            names.insert(name, here);
         }
         captured::rename(node, &names);
         Ok(())

@@ -2,9 +2,6 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use opscope_tensor::{DType, Shape};
-use prost::bytes::Bytes;
-
 use super::super::proto::{is_standard, node_name, opsets};
 use super::super::schema::{FunctionProto, NodeProto};
 use super::ModelPair;
@@ -92,9 +89,6 @@ pub enum DifferentPart {
         golden: String,
     },
 }
-
-/// The elements of a weight of each side, in the order of its shape.
-pub type WeightElements = [(DType, Shape, Bytes); 2];
 
 /// The part of the target that is replaced to heal a difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -371,22 +365,6 @@ impl ModelPair {
             });
         }
         found
-    }
-
-    /// The elements of a weight that differs, where both sides have it and hold its elements.
-    pub fn weights(&self, part: &DifferentPart) -> Option<WeightElements> {
-        let DifferentPart::Weight {
-            target: Some(target),
-            golden: Some(golden),
-            ..
-        } = part
-        else {
-            return None;
-        };
-        Some([
-            self.target.elements(self.target.constant(target)?)?,
-            self.golden.elements(self.golden.constant(golden)?)?,
-        ])
     }
 }
 

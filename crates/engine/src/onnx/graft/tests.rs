@@ -166,10 +166,7 @@ fn models_that_are_the_same_have_no_differences() {
 fn weights() {
     let mut faulty = sound();
     graph(&mut faulty).initializer[1] = weight("b", &[2.0, 4.0]);
-    let pair = check(&faulty, &sound(), &ALL, 1);
-    let part = &pair.differences()[0].parts[0];
-    let [own, other] = pair.weights(part).unwrap();
-    assert_ne!(own, other);
+    check(&faulty, &sound(), &ALL, 1);
     // One of another shape belongs to its operator.
     graph(&mut faulty).initializer[1] = weight("b", &[5.0]);
     check(&faulty, &sound(), &ALL, 1);

@@ -156,7 +156,7 @@ pub fn lines(comparison: &Comparison) -> Vec<String> {
             lines.push("  the same holds with the inputs in the opposite order".to_owned());
         }
         Some(false) => lines.push(
-            "  with the inputs in the opposite order outputs still differ: there is another fault"
+            "  with the inputs in the opposite order the healed outputs differ from golden's"
                 .to_owned(),
         ),
         None => {}
@@ -195,14 +195,13 @@ fn finding(experiments: &Experiments) -> String {
                 .to_owned()
         }
         ExperimentOutcome::Elsewhere => format!(
-            "experiments: with golden's definition at all {} places where it is another, outputs \
-             still differ",
-            experiments.n_differences
+            "experiments: with golden's definition at all {} places that may matter, outputs still \
+             differ",
+            experiments.n_candidates
         ),
         ExperimentOutcome::Inconclusive(reason) => {
             format!("experiments: inconclusive: {}", plain(reason))
         }
-        ExperimentOutcome::NotTried => "experiments: none".to_owned(),
     }
 }
 
