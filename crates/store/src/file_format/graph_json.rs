@@ -56,6 +56,8 @@ pub struct GraphFile {
     pub version: u32,
     /// The name of the graph.
     pub name: String,
+    /// The step that ran it; none where every step runs the same graph.
+    pub step: Option<u64>,
     /// Versions of the sets of operators, by name; empty for graphs that are not of ONNX.
     pub opsets: BTreeMap<String, i64>,
     /// Names of the values that the graph is given.

@@ -192,7 +192,13 @@ impl DumpGraphs {
     fn find(&self, dir: &FilesOfDir, run: &OperatorExecution) -> Option<(usize, usize)> {
         let key = (clean_name(&run.op_type), clean_name(&run.op_name));
         let operator_in = |&file: &usize| {
-            let found = self.files.get(file)?.by_name.get(&key)?;
+            let described = self.files.get(file)?;
+            // Eager code may run other operators under the same names in each step.
+            let steps = described.graph.step.zip(run.place.step);
+            if steps.is_some_and(|(described, own)| described != own) {
+                return None;
+            }
+            let found = described.by_name.get(&key)?;
             let operator = match found.n {
                 // Namesakes are told apart by their task alone: no description is better than that
                 // of another operator.
