@@ -109,3 +109,61 @@ def test_runs_that_agree(tool: Binary, tmp_path: Path) -> None:
     dumps = [train(tmp_path / name, data="stats", form="acl") for name in ("target", "golden")]
     assert compare(tool, *dumps).code == PASSED
     assert f"all {N_STEPS} steps agree: 0-{N_STEPS - 1}" in told(tool, *dumps)
+
+
+class Twins(nn.Module):
+    """Two layers of one shape, which a restart may register in another order."""
+
+    def __init__(self, *, is_swapped: bool = False) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        first, second = nn.Linear(12, 12), nn.Linear(12, 12)
+        layers = [("a", first), ("b", second)]
+        for name, layer in reversed(layers) if is_swapped else layers:
+            setattr(self, name, layer)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.b(self.a(x).relu())
+
+
+def restart(folder: Path, *, is_swapped: bool) -> Path:
+    """Trains with Adam, and goes on from a saved state after two steps."""
+    model = Twins()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, foreach=False)
+    dump = opscope.torch.eager(folder)
+    for step in range(4):
+        if step == 2:
+            weights, state = model.state_dict(), optimizer.state_dict()
+            model = Twins(is_swapped=is_swapped)
+            model.load_state_dict(weights)
+            optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, foreach=False)
+            optimizer.load_state_dict(state)
+        batch = torch.randn(8, 12, generator=torch.Generator().manual_seed(step))
+        with dump:
+            optimizer.zero_grad()
+            model(batch).square().mean().backward()
+            optimizer.step()
+    return Path(dump.finish()["root"])
+
+
+def test_the_state_of_an_optimizer_is_named_after_its_parameter(tmp_path: Path, tool: Binary) -> None:
+    target, golden = (restart(tmp_path / name, is_swapped=name == "target") for name in ("target", "golden"))
+    found = compare(tool, target, golden)
+    first = found.summary["first_failure"]
+    operator = found.operators[first["operator"]]
+    # Updates are compared by parameter: the order in which the optimizer takes them is no fault.
+    assert operator["target"][-1]["step"] == 2
+    assert operator["target"][-1]["op_type"] == "aten_lerp__Scalar"
+    (slot,) = [slot for slot in operator["slots"] if slot["slot"] == first["slot"]]
+    assert slot["parameter"] in {"a.weight.exp_avg", "b.weight.exp_avg"}
+    assert "test_compared_steps.py" in operator["source"]
+
+
+def test_operators_of_every_step_have_their_module(tmp_path: Path, tool: Binary) -> None:
+    golden = train(tmp_path / "golden")
+    target = train(tmp_path / "target", broken_weight)
+    found = compare(tool, target, golden)
+    first = found.operators[found.summary["first_failure"]["operator"]]
+    assert (first["target"][-1]["step"], first["module"]) == (PARTED, "2")
+    (slot,) = [slot for slot in first["slots"] if slot["slot"] == found.summary["first_failure"]["slot"]]
+    assert slot["parameter"] == "2.weight"

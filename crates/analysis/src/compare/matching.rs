@@ -14,6 +14,7 @@
 //! | `values` | equal names of values |
 //! | `name` | equal names |
 //! | `names` | how names are compared and told |
+//! | `optimizer` | updates of parameters of one name |
 //! | `origin` | equal types that one module or line of the program called |
 //! | `order` | equal types in the order of execution |
 //! | `fuzzy` | likeness |
@@ -28,6 +29,7 @@ mod mapping;
 mod name;
 mod names;
 mod op_type;
+mod optimizer;
 mod order;
 mod origin;
 mod places;
@@ -153,6 +155,8 @@ impl Matching {
             fusion::declared(&mut board, scope, rules);
             // What values say of these is what is wrong with them.
             board.pair_certain(&options.certain, scope);
+            // Before names, which count in the order of the parameters.
+            optimizer::equal(&mut board, scope);
             // Before equal names: a value may have the name of another operator than the one that
             // makes it.
             values::equal(&mut board, &anchors, scope);

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode
+from torch.utils.weak import WeakIdKeyDictionary
 
 from .. import _options
 from .._argument import reason, shown
@@ -74,7 +75,9 @@ class EagerDump(TorchDispatchMode):
         self._is_single = None if layout is None else layout == "single"
         self._choice = _Choice(plan.layers) if plan.layers else None
         self._elsewhere = _elsewhere.Elsewhere()
-        self._place = _place.Place(self._name_values if is_traced else None, self._elsewhere)
+        names = (self._name_values, self._elsewhere, self._name_optimizer_state) if is_traced else (None,)
+        self._place = _place.Place(*names)
+        self._parameter_names = WeakIdKeyDictionary()
         self._line = _place.Lines().of if is_traced else _no_line
         # Of processes that run together.
         self._collectives: Any = None
@@ -239,8 +242,26 @@ class EagerDump(TorchDispatchMode):
     def _name_values(self, root: Any) -> None:
         """Tells what the tensors of a model are called."""
         if self._native is not None and self._step is not None:
-            named = [*root.named_parameters(), *root.named_buffers()]
+            parameters = list(root.named_parameters())
+            # The outermost module that ran last names a parameter that several modules share.
+            self._parameter_names.update({value: name for name, value in parameters})
+            named = [*parameters, *root.named_buffers()]
             self._native.name_values([(name, value) for name, value in named if value is not None])
+
+    def _name_optimizer_state(self, optimizer: Any) -> None:
+        """Names gradients and the optimizer's tensors after the parameters that they belong to."""
+        if self._native is None or self._step is None:
+            return
+        named = []
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                name = self._parameter_names.get(parameter)
+                if name is None:
+                    continue
+                # The state of a parameter before its first update is empty: `state[parameter]` would create it.
+                tensors = {"grad": parameter.grad, **(optimizer.state.get(parameter) or {})}
+                named += [(f"{name}.{key}", value) for key, value in tensors.items() if torch.is_tensor(value)]
+        self._native.name_values(named)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         step = self._step

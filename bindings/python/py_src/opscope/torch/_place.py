@@ -74,9 +74,18 @@ class _OfThread(threading.local):
 class Place:
     """Follows modules and optimizers while it is entered."""
 
-    def __init__(self, on_root: Callable[[Any], None] | None, elsewhere: Elsewhere | None = None) -> None:
-        """`on_root` is called once with each outermost module; without it no module is followed."""
+    def __init__(
+        self,
+        on_root: Callable[[Any], None] | None,
+        elsewhere: Elsewhere | None = None,
+        on_optimizer: Callable[[Any], None] | None = None,
+    ) -> None:
+        """`on_root` is called once with each outermost module; without it no module is followed.
+
+        `on_optimizer` is called with the optimizer before each of its steps.
+        """
         self._elsewhere = elsewhere
+        self._on_optimizer = on_optimizer
         self.of_thread = _OfThread()
         self._on_root = on_root
         self._roots: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -156,9 +165,12 @@ class Place:
         # Made since, or not part of it: looked for only once.
         return paths.setdefault(module, None)
 
-    def _begin_optimizer(self, *_: Any) -> None:
-        if not torch.compiler.is_compiling():
-            self.of_thread.is_optimizing = True
+    def _begin_optimizer(self, optimizer: Any, *_: Any) -> None:
+        if torch.compiler.is_compiling():
+            return
+        self.of_thread.is_optimizing = True
+        if self._on_optimizer is not None:
+            self._on_optimizer(optimizer)
 
     def _end_optimizer(self, *_: Any) -> None:
         if not torch.compiler.is_compiling():

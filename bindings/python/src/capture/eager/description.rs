@@ -9,7 +9,13 @@ use super::noted::{EagerStepNotes, OperatorDetails};
 pub(super) fn to_json(name: &str, step: u64, noted: &EagerStepNotes) -> String {
     let operators = noted.operators.iter().map(|(operator, details)| {
         // One line for each: a step has many.
-        format!("  {}", operator_json(operator, details, step))
+        let mut attributes = attributes(operator, details, step);
+        for (i, input) in operator.inputs.iter().enumerate() {
+            if noted.named.contains(input.as_str()) {
+                attributes.insert(format!("input.{i}.fqn"), input.as_str().into());
+            }
+        }
+        format!("  {}", operator_json(operator, details, attributes))
     });
     let operators: Vec<String> = operators.collect();
     let aliases: Map<String, Value> = (noted.aliases.iter())
@@ -26,7 +32,11 @@ pub(super) fn to_json(name: &str, step: u64, noted: &EagerStepNotes) -> String {
     )
 }
 
-fn operator_json(operator: &Operator, details: &OperatorDetails, step: u64) -> Value {
+fn operator_json(
+    operator: &Operator,
+    details: &OperatorDetails,
+    attributes: Map<String, Value>,
+) -> Value {
     let outputs = operator.outputs.iter();
     let outputs: Vec<Option<&str>> = outputs
         .map(|name| (!name.is_empty()).then_some(name.as_str()))
@@ -38,7 +48,7 @@ fn operator_json(operator: &Operator, details: &OperatorDetails, step: u64) -> V
         "inputs": operator.inputs,
         "outputs": outputs,
         "is_selected": details.is_selected,
-        "attributes": attributes(operator, details, step),
+        "attributes": attributes,
     })
 }
 

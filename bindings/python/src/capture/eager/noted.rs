@@ -1,5 +1,6 @@
 //! Notes about the operators of a step, for its description and for their records.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use opscope_store::record::parallel::Placement;
@@ -15,6 +16,9 @@ pub(super) struct EagerStepNotes {
     pub(super) operators: Vec<(Arc<Operator>, OperatorDetails)>,
     /// Values that no operator gives.
     pub(super) arguments: Vec<Arc<str>>,
+    /// Those of them that have a name in the program: parameters, buffers, gradients and the
+    /// tensors of optimizers.
+    pub(super) named: HashSet<Arc<str>>,
     /// Values in memory that was written to since it had another name, with that name.
     pub(super) aliases: Vec<(Arc<str>, Arc<str>)>,
 }

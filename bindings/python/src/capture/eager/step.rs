@@ -446,6 +446,9 @@ impl EagerStep {
             TensorName::Known(name) => name,
             TensorName::Given(name) => {
                 self.note_argument(&name);
+                if self.tap.is_active() {
+                    lock(&self.noted).named.insert(name.clone());
+                }
                 name
             }
             TensorName::Unknown => self.argument(),
