@@ -13,6 +13,7 @@
 //! | [`spread`] | which rank made a NaN first, and through which collectives it went |
 //! | [`overflow_order`] | overflow records of several ranks in that order |
 //! | [`divergence`] | where replicas stop agreeing, and whose fault that is |
+//! | `parameters` | parameters that were equal on several ranks and are not any more |
 //! | [`finding`] | findings, as data |
 //! | [`restart`] | the same ranks in another run |
 //! | [`document`] | findings for programs |
@@ -28,6 +29,7 @@ mod groups;
 pub mod meetings;
 pub mod order;
 pub mod overflow_order;
+mod parameters;
 pub mod recomputed;
 mod replicas;
 pub mod restart;

@@ -12,6 +12,7 @@ use opscope_store::record::SlotSide;
 
 use super::content::{ContentMark, MarkKind};
 use super::finding::{DivergenceEvidence, DivergenceFinding, DivergenceKind, RankDivergences};
+use super::parameters;
 use super::recomputed::{MeetingFits, ResultFit};
 use super::replicas;
 use super::results;
@@ -33,6 +34,11 @@ pub fn find(run: &RankedRun, n_threads: usize) -> RankDivergences {
         .findings
         .sort_by_key(|finding| run.sort_key(finding.run));
     let more = replicas::placed(run, &found.findings);
+    found.findings.extend(more);
+    found
+        .findings
+        .sort_by_key(|finding| run.sort_key(finding.run));
+    let more = parameters::drifted(run, &mut found);
     found.findings.extend(more);
     found
         .findings

@@ -117,6 +117,7 @@ pub fn divergences(run: &RankedRun, found: &RankDivergences) -> Value {
         "unchecked_collectives": found.n_unchecked,
         "replicated_operators": found.n_replicated,
         "edges": found.n_edges,
+        "parameters": found.n_parameters,
         "unknown_tensors": found.n_unknown,
         "unread_tensors": run.marks.n_unread,
     })
@@ -133,6 +134,11 @@ fn finding(run: &RankedRun, finding: &DivergenceFinding) -> Value {
     value["collective"] = finding.meeting.map_or(Value::Null, |nth| meeting(run, nth));
     match &finding.kind {
         DivergenceKind::WrongOrder(order) => value["order"] = order.clone().into(),
+        DivergenceKind::Drifted(parameter) => {
+            value["parameter"] = parameter.name.clone().into();
+            value["equal_in_step"] = parameter.equal_in.into();
+            value["equal_gradients"] = parameter.had_equal_gradients.into();
+        }
         DivergenceKind::Overwritten(maker) => value["made_by"] = execution(run, *maker),
         DivergenceKind::Desync(nth) => value["desync"] = desync(run, &run.meetings.desyncs[*nth]),
         _ => {}

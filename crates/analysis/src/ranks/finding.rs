@@ -21,6 +21,8 @@ pub struct RankDivergences {
     pub n_replicated: u64,
     /// Tensors that were set against the operator that made them.
     pub n_edges: u64,
+    /// Parameters that several ranks read in several steps.
+    pub n_parameters: u64,
     /// Tensors of which nothing tells the content.
     pub n_unknown: u64,
 }
@@ -65,8 +67,22 @@ pub enum DivergenceKind {
     OperatorDiffers,
     /// Tensors that must be equal on several ranks are not, and nothing before explains it.
     ReplicaDiffers,
+    /// A parameter that was equal on several ranks is not equal any more.
+    Drifted(DriftedParameter),
     /// A tensor changed between the execution that made it, which is given, and its reader.
     Overwritten(usize),
+}
+
+/// A parameter that ranks had alike.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DriftedParameter {
+    /// Its name.
+    pub name: String,
+    /// The last step in which it was equal on these ranks.
+    pub equal_in: Option<u64>,
+    /// Whether the gradients that the optimizer read in that step were equal; none if the dump does
+    /// not show them.
+    pub had_equal_gradients: Option<bool>,
 }
 
 impl DivergenceKind {
@@ -78,7 +94,7 @@ impl DivergenceKind {
             DivergenceKind::WrongOrder(_) => "wrong_order",
             DivergenceKind::UnequalResults => "unequal_results",
             DivergenceKind::OperatorDiffers => "operator_differs",
-            DivergenceKind::ReplicaDiffers => "replica_differs",
+            DivergenceKind::ReplicaDiffers | DivergenceKind::Drifted(_) => "replica_differs",
             DivergenceKind::Overwritten(_) => "overwritten",
         }
     }

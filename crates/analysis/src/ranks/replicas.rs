@@ -139,10 +139,12 @@ fn is_known_equal(
     executions: &[(u32, usize)],
     apart: &Minority,
 ) -> Option<Option<DivergenceEvidence>> {
-    let everybody: Vec<usize> = apart.accused.iter().chain(&apart.others).copied().collect();
-    let (first, rest) = everybody.split_first()?;
-    let other = apart.others.first().or(rest.first())?;
-    let [a, b] = [executions[*first], executions[*other]];
+    let mut members = apart.accused.iter().chain(&apart.others);
+    let a = executions[*members.next()?];
+    // One that differs from the first: without a majority, members that agree are accused together.
+    let output_of = |(_, index): (u32, usize)| marks[nth].get(&index).map(|[_, output]| *output);
+    let mut members = members.map(|&at| executions[at]);
+    let b = members.find(|&other| output_of(other) != output_of(a))?;
     for (other_nth, executions) in steps.values().enumerate() {
         if other_nth == nth {
             continue;
@@ -274,10 +276,10 @@ fn of_one_mesh(
 }
 
 /// A tensor that differs on some ranks, in a step.
-struct TensorCandidate {
-    finding: DivergenceFinding,
+pub(super) struct TensorCandidate {
+    pub(super) finding: DivergenceFinding,
     /// The executions of the ranks that are accused.
-    accused: Vec<usize>,
+    pub(super) accused: Vec<usize>,
 }
 
 /// Tells of tensors that placements call replicated and that are not, where no finding before
@@ -360,7 +362,7 @@ fn candidate(
 }
 
 /// Leaves out what may follow from a finding before, or from another candidate.
-fn unexplained(
+pub(super) fn unexplained(
     run: &RankedRun,
     before: &[DivergenceFinding],
     mut candidates: Vec<TensorCandidate>,

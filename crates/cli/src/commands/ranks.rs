@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use opscope_analysis::default_jobs;
 use opscope_analysis::ranks::finding::{
-    DivergenceEvidence, DivergenceFinding, DivergenceKind, RankDivergences,
+    DivergenceEvidence, DivergenceFinding, DivergenceKind, DriftedParameter, RankDivergences,
 };
 use opscope_analysis::ranks::meetings::Desync;
 use opscope_analysis::ranks::restart::{self, RestartComparison, RestartDifferenceKind};
@@ -69,8 +69,13 @@ pub(crate) fn run(arguments: &RanksArguments) -> Result<(), CommandFailure> {
     } else {
         print(arguments, &run, &found)?;
     }
-    let is_partial = is_partial(&run) || run.marks.n_unread > 0;
+    let is_partial = is_partial(&run) || run.marks.n_unread > 0 || n_checked(&found) == 0;
     ranked_run::end(found.findings.is_empty(), is_partial)
+}
+
+fn n_checked(found: &RankDivergences) -> u64 {
+    let of_operators = found.n_replicated + found.n_edges + found.n_parameters;
+    found.n_recomputed + found.n_compared + of_operators
 }
 
 fn print(
@@ -87,7 +92,7 @@ fn print(
         }
     }
     let n = found.findings.len();
-    let n_checked = found.n_recomputed + found.n_compared + found.n_replicated + found.n_edges;
+    let n_checked = n_checked(found);
     if n == 0 && n_checked == 0 {
         line!(
             out,
@@ -109,11 +114,12 @@ fn print(
     line!(
         out,
         "checked: {} computed again, {} by their results alone, {} with equal inputs on several \
-         ranks, {} where they are read",
+         ranks, {} where they are read, {} over several steps",
         count(found.n_recomputed, "collective"),
         count(found.n_compared, "collective"),
         count(found.n_replicated, "operator"),
-        count(found.n_edges, "tensor")
+        count(found.n_edges, "tensor"),
+        count(found.n_parameters, "parameter")
     )?;
     if found.n_unchecked > 0 || found.n_unknown > 0 || run.marks.n_unread > 0 {
         line!(
@@ -180,11 +186,31 @@ fn sentence(run: &RankedRun, finding: &DivergenceFinding) -> String {
             operator(run, finding.run),
             basis(finding.evidence)
         ),
+        DivergenceKind::Drifted(parameter) => format!(
+            "{}, {}:{slot}: {}{others}",
+            ranks_noun(&finding.ranks),
+            operator(run, finding.run),
+            drift(parameter)
+        ),
         DivergenceKind::Overwritten(maker) => format!(
             "{at}:{slot} is not what {} made: it was changed in between",
             operator(run, *maker)
         ),
     }
+}
+
+fn drift(parameter: &DriftedParameter) -> String {
+    let gradients = match parameter.had_equal_gradients {
+        Some(false) => ", but the gradients that its optimizer read were not",
+        Some(true) => ", and so were the gradients that its optimizer read",
+        None => "",
+    };
+    let since = match parameter.equal_in {
+        Some(step) => format!("; it was equal in step {step}{gradients}"),
+        None => String::new(),
+    };
+    let name = &parameter.name;
+    format!("the parameter `{name}` differs between ranks{since}")
 }
 
 fn basis(evidence: DivergenceEvidence) -> &'static str {

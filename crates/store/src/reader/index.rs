@@ -170,6 +170,8 @@ pub struct IndexedTensor {
     pub original_shape: Option<Vec<u64>>,
     /// Name and output of the operator before fusion that made it, where the file says.
     pub original: Option<(String, u32)>,
+    /// The name of the parameter that it is, where the dump says so.
+    pub parameter: Option<SharedText>,
     /// Of which distributed tensor it is a part, where the dump says so.
     pub placement: Option<Arc<Placement>>,
     /// Bytes of the elements.

@@ -172,9 +172,15 @@ fn described(
     let n_bytes = dtype
         .value()
         .and_then(|dtype| n_bytes(dtype, &tensor.shape));
+    let module = execution.call_site.as_ref().map(|site| &*site.module);
+    let parameter = tensor.parameter.as_ref().map(|name| match module {
+        Some(module) if !module.is_empty() => format!("{module}.{name}"),
+        _ => name.clone(),
+    });
     IndexedTensor {
         execution: execution.clone(),
         slot: tensor.slot,
+        parameter: parameter.map(Into::into),
         dtype: Some(dtype),
         dtype_in_name: Some(tensor.dtype.clone()),
         shape: Some(tensor.shape.clone()),

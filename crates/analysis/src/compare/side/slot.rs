@@ -269,6 +269,7 @@ impl ExecutionSlot {
             shape: shared.shape.clone(),
             original_shape: shared.original_shape.clone(),
             original: None,
+            parameter: None,
             placement: None,
             n_bytes: shared.n_bytes,
             path: shared.path.clone(),

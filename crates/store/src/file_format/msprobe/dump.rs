@@ -18,11 +18,13 @@ const SECTIONS: [(&str, SlotSide); 5] = [
     ("input_args", SlotSide::Input),
     ("input_kwargs", SlotSide::Input),
     ("input", SlotSide::Input),
-    ("parameters", SlotSide::Input),
+    (PARAMETERS, SlotSide::Input),
     ("output", SlotSide::Output),
 ];
+/// The section with the parameters of a module, by name.
+const PARAMETERS: &str = "parameters";
 /// Sections whose values have names, in no order that means anything.
-const NAMED_SECTIONS: [&str; 2] = ["input_kwargs", "parameters"];
+const NAMED_SECTIONS: [&str; 2] = ["input_kwargs", PARAMETERS];
 /// Statistics, with the titles that other tables have for them.
 const TITLES: [(&str, &str); 4] = [
     ("Max", "Max Value"),
@@ -85,6 +87,8 @@ pub struct ProbeTensor {
     pub statistics: Vec<(String, Option<String>)>,
     /// Name of the file with its elements.
     pub data_name: Option<String>,
+    /// The name of a parameter within its module.
+    pub parameter: Option<String>,
 }
 
 /// Whether a file that begins like this is a dump.
@@ -164,6 +168,17 @@ impl ProbeEntry {
                 Node::List(items) if items.is_empty() => {}
                 Node::Object(members) if members.is_empty() => {}
                 Node::Null => {}
+                Node::Object(members) if name == PARAMETERS => {
+                    let mut members: Vec<_> = members.iter().collect();
+                    members.sort_by_key(|(parameter, _)| parameter);
+                    for (parameter, value) in members {
+                        let n_before = to.len();
+                        flatten(value, side, position, to)?;
+                        for tensor in &mut to[n_before..] {
+                            tensor.parameter = Some(parameter.clone());
+                        }
+                    }
+                }
                 _ if NAMED_SECTIONS.contains(&name) => {
                     flatten(&sorted(section), side, position, to)?;
                 }
@@ -250,6 +265,7 @@ impl ProbeTensor {
             shape,
             statistics: members.iter().filter_map(statistic).collect(),
             data_name: data_name.map(str::to_owned),
+            parameter: None,
         })
     }
 }

@@ -80,6 +80,10 @@ impl ComparedDump {
     }
 
     fn parameter_read(&self, slot: SlotRef) -> Option<String> {
+        let recorded = self.runs[slot.run].slots[slot.slot].record();
+        if let Some(name) = &recorded.parameter {
+            return Some(name.to_string());
+        }
         let (_, graph, at) = self.description_of(slot.run)?;
         let operator = graph.operators.get(at)?;
         let is_present: Vec<bool> = operator.inputs.iter().map(Option::is_some).collect();

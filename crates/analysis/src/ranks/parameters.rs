@@ -1,0 +1,255 @@
+//! Parameters that several ranks had alike, and have not any more.
+//!
+//! Replicas of a model begin with equal parameters and stay equal as long as every gradient is
+//! reduced. Which parameters are replicas is taken from the dump itself: those with equal values.
+//! Zeros and ones are equal by chance, as in the biases of a layer that is cut into parts. They
+//! count if the other parameters of their module, or all of the model, are equal as well.
+
+use std::collections::{BTreeMap, HashMap};
+
+use opscope_store::record::SlotSide;
+
+use super::content::ContentMark;
+use super::finding::{
+    DivergenceEvidence, DivergenceFinding, DivergenceKind, DriftedParameter, RankDivergences,
+    minority,
+};
+use super::replicas::{TensorCandidate, unexplained};
+use super::run::RankedRun;
+use crate::compare::side::SlotRef;
+use crate::tables::rows::statistics_of;
+
+/// The phase in which parameters are updated.
+const OPTIMIZER: &str = "optimizer";
+/// The end of a gradient's name, which is no parameter.
+const GRADIENT: &str = ".grad";
+
+/// Where each rank reads a parameter first in a step, in the order of ranks.
+type Reads = BTreeMap<u32, SlotRef>;
+
+/// A parameter's reads by step.
+type Steps = BTreeMap<Option<u64>, Reads>;
+
+/// Ranks with one value of a parameter.
+struct ReplicaGroup {
+    ranks: Vec<u32>,
+    /// Whether all elements are one number.
+    is_constant: bool,
+    /// The last step in which they were equal.
+    step: Option<u64>,
+}
+
+/// Finds parameters that stop being equal on ranks, where no finding before explains it.
+pub(super) fn drifted(run: &RankedRun, found: &mut RankDivergences) -> Vec<DivergenceFinding> {
+    let parameters = read_parameters(run);
+    let groups: BTreeMap<&str, Vec<ReplicaGroup>> = parameters
+        .iter()
+        .map(|(name, steps)| (name.as_str(), first_groups(run, steps)))
+        .collect();
+    let mut candidates = Vec::new();
+    for (name, steps) in &parameters {
+        found.n_parameters += u64::from(steps.values().filter(|reads| reads.len() > 1).count() > 1);
+        for group in &groups[name.as_str()] {
+            let is_replica = is_replicated(name, group, &groups);
+            candidates.extend(drift_of(run, name, steps, group, is_replica));
+        }
+    }
+    unexplained(run, &found.findings, candidates)
+}
+
+fn read_parameters(run: &RankedRun) -> BTreeMap<String, Steps> {
+    let mut parameters: BTreeMap<String, Steps> = BTreeMap::new();
+    for sequence in &run.ranks {
+        for &index in &sequence.runs {
+            let one = &run.dump.runs[index];
+            for (slot, tensor) in one.slots.iter().enumerate() {
+                let at = SlotRef { run: index, slot };
+                if tensor.side != SlotSide::Input || run.dump.producer_of(at).is_some() {
+                    continue;
+                }
+                let name = run.dump.parameter_of(at);
+                if let Some(name) = name.filter(|name| !name.ends_with(GRADIENT)) {
+                    let reads = parameters.entry(name).or_default();
+                    let reads = reads.entry(one.place.step).or_default();
+                    reads.entry(sequence.rank).or_insert(at);
+                }
+            }
+        }
+    }
+    parameters
+}
+
+/// Ranks with equal values in the first step that several ranks show.
+fn first_groups(run: &RankedRun, steps: &Steps) -> Vec<ReplicaGroup> {
+    let Some((&step, reads)) = steps.iter().find(|(_, reads)| reads.len() > 1) else {
+        return Vec::new();
+    };
+    let ranks: Vec<u32> = reads.keys().copied().collect();
+    let classes = classes(run, reads, &ranks).unwrap_or_default();
+    let groups = classes.into_iter().filter(|ranks| ranks.len() > 1);
+    let groups = groups.map(|ranks| {
+        let is_constant = is_constant(run, reads[&ranks[0]]);
+        ReplicaGroup {
+            ranks,
+            is_constant,
+            step,
+        }
+    });
+    groups.collect()
+}
+
+/// Ranks by the value that they read; none unless all values are known by marks of one kind.
+fn classes(run: &RankedRun, reads: &Reads, ranks: &[u32]) -> Option<Vec<Vec<u32>>> {
+    let mut classes: BTreeMap<ContentMark, Vec<u32>> = BTreeMap::new();
+    for rank in ranks {
+        let at = reads.get(rank)?;
+        let mark = run.marks.get(at.run, at.slot)?;
+        classes.entry(mark).or_default().push(*rank);
+    }
+    let first = classes.keys().next()?.kind;
+    let is_one_kind = classes.keys().all(|mark| mark.kind == first);
+    is_one_kind.then(|| classes.into_values().collect())
+}
+
+/// Whether all elements are one number, as far as statistics tell; a single element is.
+fn is_constant(run: &RankedRun, at: SlotRef) -> bool {
+    let tensor = &run.dump.runs[at.run].slots[at.slot];
+    let [min, max, ..] = statistics_of(tensor).numbers;
+    match (min, max) {
+        (Some(min), Some(max)) => min == max,
+        // Without statistics two elements may be equal by chance, and many are not.
+        _ => tensor.n_elements().is_none_or(|n| n < 2),
+    }
+}
+
+/// Whether equal values mean that the parameter is a replica: it varies, or the parameters that
+/// vary next to it, or else in the whole model, are replicas on the same ranks.
+fn is_replicated(
+    name: &str,
+    group: &ReplicaGroup,
+    groups: &BTreeMap<&str, Vec<ReplicaGroup>>,
+) -> bool {
+    if !group.is_constant {
+        return true;
+    }
+    let module = |name: &str| name.rsplit_once('.').map(|(module, _)| module.to_owned());
+    let own = module(name);
+    let (mut beside, mut all) = (Vec::new(), Vec::new());
+    for (other, known) in groups {
+        // A parameter that is equal nowhere, or constant, has no group that varies.
+        if known.iter().any(|one| one.is_constant) {
+            continue;
+        }
+        let is_replica = known
+            .iter()
+            .any(|one| group.ranks.iter().all(|rank| one.ranks.contains(rank)));
+        all.push(is_replica);
+        if module(other) == own {
+            beside.push(is_replica);
+        }
+    }
+    let witnesses = if beside.is_empty() { all } else { beside };
+    !witnesses.is_empty() && witnesses.iter().all(|is_replica| *is_replica)
+}
+
+/// The first step in which a group's ranks read different values.
+fn drift_of(
+    run: &RankedRun,
+    name: &str,
+    steps: &Steps,
+    group: &ReplicaGroup,
+    mut is_replica: bool,
+) -> Option<TensorCandidate> {
+    let mut equal_in = group.step;
+    for (step, reads) in steps.iter().filter(|(step, _)| **step > group.step) {
+        let Some(now) = classes(run, reads, &group.ranks) else {
+            continue;
+        };
+        if now.len() == 1 {
+            equal_in = *step;
+            is_replica |= !is_constant(run, reads[&group.ranks[0]]);
+            continue;
+        }
+        if !is_replica {
+            return None;
+        }
+        let members: Vec<u32> = group.ranks.clone();
+        let place = |rank: &u32| members.iter().position(|known| known == rank);
+        let of_classes = now
+            .iter()
+            .map(|ranks| ranks.iter().filter_map(place).collect());
+        let apart = minority(of_classes.collect())?;
+        let accused: Vec<SlotRef> = apart
+            .accused
+            .iter()
+            .map(|&at| reads[&members[at]])
+            .collect();
+        let first = accused[0];
+        let ranks = |places: &[usize]| places.iter().map(|&at| members[at]).collect();
+        return Some(TensorCandidate {
+            finding: DivergenceFinding {
+                kind: DivergenceKind::Drifted(DriftedParameter {
+                    name: name.to_owned(),
+                    equal_in,
+                    had_equal_gradients: had_equal_gradients(run, name, equal_in, &members),
+                }),
+                run: first.run,
+                slot: Some(run.dump.runs[first.run].slots[first.slot].key()),
+                ranks: ranks(&apart.accused),
+                is_each: apart.is_each,
+                others: ranks(&apart.others),
+                meeting: None,
+                difference: None,
+                evidence: DivergenceEvidence::History,
+                later: Vec::new(),
+            },
+            accused: accused.iter().map(|at| at.run).collect(),
+        });
+    }
+    None
+}
+
+/// Whether the optimizer of a step read equal gradients of a parameter on these ranks: the values
+/// that its operators did not make themselves.
+fn had_equal_gradients(
+    run: &RankedRun,
+    name: &str,
+    step: Option<u64>,
+    ranks: &[u32],
+) -> Option<bool> {
+    let mut known: HashMap<u32, Vec<ContentMark>> = HashMap::new();
+    let sequences = run.ranks.iter();
+    for sequence in sequences.filter(|sequence| ranks.contains(&sequence.rank)) {
+        for &index in &sequence.runs {
+            let one = &run.dump.runs[index];
+            if one.place.step != step || run.dump.phase_of(index) != Some(OPTIMIZER) {
+                continue;
+            }
+            let slots = || (0..one.slots.len()).map(|slot| SlotRef { run: index, slot });
+            let is_own = |other: String| {
+                let rest = other.strip_prefix(name);
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            };
+            if !slots().any(|at| run.dump.parameter_of(at).is_some_and(is_own)) {
+                continue;
+            }
+            for at in slots() {
+                let maker = run.dump.producer_of(at);
+                let is_from_outside =
+                    maker.is_some_and(|made| run.dump.phase_of(made.run) != Some(OPTIMIZER));
+                let is_gradient = run
+                    .dump
+                    .parameter_of(at)
+                    .is_some_and(|other| other.ends_with(GRADIENT));
+                if is_from_outside || maker.is_none() && is_gradient {
+                    let marks = known.entry(sequence.rank).or_default();
+                    marks.push(run.marks.get(index, at.slot)?);
+                }
+            }
+        }
+    }
+    let first = known.get(ranks.first()?)?;
+    let is_equal = |rank: &u32| known.get(rank).map(|marks| marks == first);
+    let equal: Option<Vec<bool>> = ranks.iter().map(is_equal).collect();
+    Some(equal?.into_iter().all(|is_equal| is_equal))
+}
