@@ -459,10 +459,13 @@ fn put_ranks_together(
         // Rules of a mapping are there to be followed.
         mapping.is_some_and(|mapping| !mapping.ranks.is_empty())
     });
-    // Without notes nobody could say how parts fit, and ranks are compared one by one.
+    // With as many ranks on both sides and no notes, ranks are compared one by one.
     let has_notes = has_placements(target) || has_placements(golden);
-    let is_wanted =
-        request.is_whole || is_noted || (has_notes && whole::share_otherwise([target, golden]));
+    let is_shared_otherwise = has_notes && whole::share_otherwise([target, golden]);
+    let has_other_ranks = request.matching.ranks.is_empty()
+        && request.selection.ranks.is_empty()
+        && n_ranks(target) != n_ranks(golden);
+    let is_wanted = request.is_whole || is_noted || is_shared_otherwise || has_other_ranks;
     if !is_wanted {
         return Ok(None);
     }
@@ -479,11 +482,17 @@ fn put_ranks_together(
     ))
 }
 
+fn n_ranks(side: &ComparedDump) -> usize {
+    let ranks = side.runs.iter().filter_map(|run| run.place.rank);
+    ranks.collect::<HashSet<_>>().len().max(1)
+}
+
 fn put_both_together(sides: [&mut ComparedDump; 2], rules: &[CheckedRules; 2]) {
     let [target, golden] = sides;
     put_together(target, &rules[0]);
     put_together(golden, &rules[1]);
     whole::name_by_call([target, golden]);
+    whole::cut_like_others([target, golden]);
 }
 
 /// The dumps of a comparison that was made before, with their operators and tensors as it saw them.

@@ -9,6 +9,7 @@
 //! | `cut` | how an axis is cut, and where the parts belong |
 //! | `note` | from notes and parts to a whole tensor |
 //! | `gather` | which executions of ranks are one |
+//! | `inferred` | parts of which no note tells, by what the other side has |
 //! | `names` | names that are numbers, which are others with other ranks |
 //! | `tensor` | a whole tensor: which part holds which element |
 //! | `read` | its elements, a piece at a time |
@@ -18,6 +19,7 @@
 
 mod cut;
 mod gather;
+mod inferred;
 mod measured;
 mod names;
 mod note;
@@ -30,6 +32,7 @@ mod tensor;
 mod tests;
 
 pub(in crate::compare) use gather::{has_placements, put_together, share_otherwise};
+pub(in crate::compare) use inferred::cut_like_others;
 pub(in crate::compare) use measured::{WholeNumbers, differing_parts, measure_whole};
 pub(in crate::compare) use names::name_by_call;
 pub(in crate::compare) use replicas::read_all;

@@ -13,58 +13,96 @@ use crate::compare::side::{ComparedDump, OperatorExecution};
 /// Step, module, line of the program and type of operators.
 type CallKey = (Option<u64>, String, String, String);
 
+/// Operators by where they are called.
+type Calls = BTreeMap<CallKey, Vec<usize>>;
+
 /// Calls operators of both sides by their modules, if both have as many at each line, which give as
-/// many elements. The others keep their names, which are no evidence then.
+/// many elements, or else as many in the module. The others keep their names, which are no evidence
+/// then.
 pub(in crate::compare) fn name_by_call(sides: [&mut ComparedDump; 2]) {
     let calls = [0, 1].map(|i| calls_of(sides[i]));
-    // In the order of execution, so that numbers behind names rise with it.
-    let mut order: Vec<(usize, &CallKey)> = calls[0]
-        .iter()
-        .map(|(key, runs)| (runs.first().copied().unwrap_or(0), key))
-        .collect();
-    order.sort_unstable();
-    let mut names: [HashMap<usize, String>; 2] = Default::default();
-    let mut n_named: HashMap<(Option<u64>, String), usize> = HashMap::new();
-    for (_, key) in order {
-        let runs = [0, 1].map(|i| calls[i].get(key).map(Vec::as_slice).unwrap_or_default());
-        let pairs = runs[0].iter().zip(runs[1]);
-        let is_alike = runs[0].len() == runs[1].len()
-            && pairs.clone().all(|(&t, &g)| {
-                let n = [n_elements(&sides[0].runs[t]), n_elements(&sides[1].runs[g])];
-                // Of parts that cannot be put together nothing is known.
-                n[0].is_none() || n[1].is_none() || n[0] == n[1]
-            });
-        let (step, module, line, op_type) = key;
-        // Without a place anything of the type may be meant.
-        if !is_alike || (module.is_empty() && line.is_empty()) {
-            continue;
-        }
-        let place = if module.is_empty() { line } else { module };
-        for (&t, &g) in pairs {
-            let word = counted_word(&sides[0].runs[t])
-                .unwrap_or(op_type)
-                .to_owned();
-            let name = format!("{place}/{word}");
-            let n = n_named.entry((*step, name.clone())).or_insert(0);
-            let name = if *n == 0 { name } else { format!("{name}_{n}") };
-            *n += 1;
-            names[0].insert(t, name.clone());
-            names[1].insert(g, name);
-        }
-    }
+    let mut names = CallNames::default();
+    names.pair([&calls[0], &calls[1]], [sides[0], sides[1]]);
+    // A rank may take another way through a module, and call the same operator at another line.
+    let rest = [0, 1].map(|i| names.rest_by_module(i, &calls[i]));
+    names.pair([&rest[0], &rest[1]], [sides[0], sides[1]]);
     for (i, side) in sides.into_iter().enumerate() {
         let counted = calls[i].values().flatten().copied();
-        let uncertain = counted.filter(|run| !names[i].contains_key(run));
+        let uncertain = counted.filter(|run| !names.of_run[i].contains_key(run));
         side.uncertain_names = uncertain.collect::<HashSet<usize>>();
-        for (&run, name) in &names[i] {
+        for (&run, name) in &names.of_run[i] {
             side.runs[run].op_name = name.as_str().into();
         }
     }
 }
 
+/// Names that operators of both sides are given.
+#[derive(Default)]
+struct CallNames {
+    of_run: [HashMap<usize, String>; 2],
+    n_named: HashMap<(Option<u64>, String), usize>,
+}
+
+impl CallNames {
+    /// Gives names to the operators of calls that both sides have alike.
+    fn pair(&mut self, calls: [&Calls; 2], sides: [&ComparedDump; 2]) {
+        // In the order of execution, so that numbers behind names rise with it.
+        let mut order: Vec<(usize, &CallKey)> = (calls[0].iter())
+            .map(|(key, runs)| (runs.first().copied().unwrap_or(0), key))
+            .collect();
+        order.sort_unstable();
+        for (_, key) in order {
+            let runs = calls.map(|calls| calls.get(key).map(Vec::as_slice).unwrap_or_default());
+            let pairs = runs[0].iter().zip(runs[1]);
+            let is_alike = runs[0].len() == runs[1].len()
+                && pairs.clone().all(|(&t, &g)| {
+                    let runs = [&sides[0].runs[t], &sides[1].runs[g]];
+                    let n = runs.map(n_elements);
+                    let n_ranks = runs.map(n_parts).into_iter().max().unwrap_or(1);
+                    // Of parts that cannot be put together nothing is known.
+                    n[0].is_none() || n[1].is_none() || n[0] == n[1] || is_part_of(n, n_ranks)
+                });
+            let (step, module, line, op_type) = key;
+            // Without a place anything of the type may be meant.
+            if !is_alike || (module.is_empty() && line.is_empty()) {
+                continue;
+            }
+            let place = if module.is_empty() { line } else { module };
+            for (&t, &g) in pairs {
+                let word = counted_word(&sides[0].runs[t]).unwrap_or(op_type);
+                let name = format!("{place}/{word}");
+                let n = self.n_named.entry((*step, name.clone())).or_insert(0);
+                let name = if *n == 0 { name } else { format!("{name}_{n}") };
+                *n += 1;
+                self.of_run[0].insert(t, name.clone());
+                self.of_run[1].insert(g, name);
+            }
+        }
+    }
+
+    /// Calls of a side without a name, by their modules alone.
+    fn rest_by_module(&self, side: usize, calls: &Calls) -> Calls {
+        let mut rest = Calls::new();
+        for ((step, module, _, op_type), runs) in calls {
+            if module.is_empty() {
+                continue;
+            }
+            let unnamed = runs
+                .iter()
+                .filter(|run| !self.of_run[side].contains_key(run));
+            let key = (*step, module.clone(), String::new(), op_type.clone());
+            let of_module = rest.entry(key).or_default();
+            of_module.extend(unnamed);
+            of_module.sort_unstable();
+        }
+        rest.retain(|_, runs| !runs.is_empty());
+        rest
+    }
+}
+
 /// Operators whose names are numbers, by where they are called.
-fn calls_of(side: &ComparedDump) -> BTreeMap<CallKey, Vec<usize>> {
-    let mut calls: BTreeMap<CallKey, Vec<usize>> = BTreeMap::new();
+fn calls_of(side: &ComparedDump) -> Calls {
+    let mut calls = Calls::new();
     for (index, run) in side.runs.iter().enumerate() {
         // Other sides have other collectives, so that equal names of them mean nothing.
         if counted_word(run).is_none() || run.collective.is_some() {
@@ -103,6 +141,24 @@ fn counted_word(run: &OperatorExecution) -> Option<&str> {
         && rest.starts_with(word)
         && matches!(rest.as_bytes().get(word.len()), None | Some(b'_'));
     is_word.then_some(word)
+}
+
+/// How many ranks hold the first output.
+fn n_parts(run: &OperatorExecution) -> u64 {
+    let mut slots = run.slots.iter();
+    let output = slots.find(|slot| slot.side == SlotSide::Output);
+    let whole = output.and_then(|output| output.whole());
+    whole.map_or(1, |whole| whole.parts.len() as u64)
+}
+
+/// Whether one number of elements is that of a part of the other, which `n_ranks` share.
+fn is_part_of(n: [Option<u64>; 2], n_ranks: u64) -> bool {
+    let [Some(a), Some(b)] = n else {
+        return false;
+    };
+    let (small, large) = (a.min(b), a.max(b));
+    let times = large.checked_div(small).unwrap_or(0);
+    times > 1 && times * small == large && n_ranks.is_multiple_of(times)
 }
 
 /// Elements of the first output, if they are known.

@@ -96,6 +96,68 @@ pub(super) fn assemble(
     note.put_together(&placed, tokens)
 }
 
+/// Puts the parts of an axis together, of which there are `n`; `places` says which of them each rank
+/// holds.
+///
+/// # Errors
+/// A message that says why they cannot be.
+pub(super) fn in_parts_of(
+    parts: &[FoundPart<'_>],
+    axis: usize,
+    places: &[u64],
+    n: u64,
+) -> Result<WholeTensor, String> {
+    let first = parts.first().and_then(|part| part.slot.shape.as_ref());
+    let n_axes = first.map_or(0, Vec::len);
+    let mut note = TensorNote {
+        mesh: vec![("part".to_owned(), n)],
+        cuts: vec![Vec::new(); n_axes],
+        n_outer: vec![0; n_axes],
+        names: vec![String::new(); n_axes],
+        varying: Some(VaryingShare::Parts),
+        ..TensorNote::default()
+    };
+    note.cuts[axis].push((0, AxisCut::Plain));
+    let placed = parts.iter().zip(places).map(|(found, &place)| {
+        Ok(PlacedPart {
+            found,
+            coordinates: vec![place],
+            local: local_extents(found)?,
+            told: None,
+        })
+    });
+    note.put_together(&placed.collect::<Result<Vec<_>, String>>()?, None)
+}
+
+/// Puts contributions of all ranks together.
+///
+/// # Errors
+/// A message that says why they cannot be.
+pub(super) fn contributions_of(
+    parts: &[FoundPart<'_>],
+    reduction: Reduction,
+) -> Result<WholeTensor, String> {
+    let first = parts.first().and_then(|part| part.slot.shape.as_ref());
+    let n_axes = first.map_or(0, Vec::len);
+    let note = TensorNote {
+        mesh: vec![("part".to_owned(), parts.len() as u64)],
+        cuts: vec![Vec::new(); n_axes],
+        n_outer: vec![0; n_axes],
+        names: vec![String::new(); n_axes],
+        partials: vec![(0, reduction)],
+        ..TensorNote::default()
+    };
+    let placed = parts.iter().enumerate().map(|(place, found)| {
+        Ok(PlacedPart {
+            found,
+            coordinates: vec![place as u64],
+            local: local_extents(found)?,
+            told: None,
+        })
+    });
+    note.put_together(&placed.collect::<Result<Vec<_>, String>>()?, None)
+}
+
 /// Whether two ranks say the same of how a tensor is shared.
 fn is_shared_alike(a: &Placement, b: &Placement) -> bool {
     let mut axes = a.axes.iter().zip(&b.axes);

@@ -1,5 +1,6 @@
 //! Reading a tensor in parts from its first element to its last, a piece at a time.
 
+use opscope_store::record::parallel::Reduction;
 use opscope_tensor::DType;
 
 use super::reduce::Accumulator;
@@ -113,12 +114,17 @@ impl<'a> WholeReader<'a> {
         whole: &'a WholeTensor,
         is_avoided: Vec<bool>,
     ) -> Result<WholeReader<'a>, String> {
-        let reduction = match whole.reduction {
+        // Division needs the same care as a mean.
+        let divided = (whole.divisor > 1).then_some(Reduction::Sum);
+        let reduction = match whole.reduction.or(divided) {
             None => None,
-            Some(reduction) => Some(Accumulator::new(reduction, whole.dtype).ok_or_else(|| {
-                let (dtype, name) = (whole.dtype, reduction.name());
-                format!("contributions of {dtype} have no {name}")
-            })?),
+            Some(reduction) => {
+                let found = Accumulator::new(reduction, whole.dtype, whole.divisor);
+                Some(found.ok_or_else(|| {
+                    let (dtype, name) = (whole.dtype, reduction.name());
+                    format!("contributions of {dtype} have no {name}")
+                })?)
+            }
         };
         Ok(WholeReader {
             whole,

@@ -12,6 +12,7 @@ pub(super) struct Accumulator {
     reduction: Reduction,
     dtype: DType,
     n: u32,
+    divisor: u32,
     values: AccumulatedValues,
 }
 
@@ -21,8 +22,8 @@ enum AccumulatedValues {
 }
 
 impl Accumulator {
-    /// None if the dtype has no such reduction.
-    pub(super) fn new(reduction: Reduction, dtype: DType) -> Option<Accumulator> {
+    /// Results of floats are divided by `divisor`. None if the dtype has no such reduction.
+    pub(super) fn new(reduction: Reduction, dtype: DType, divisor: u32) -> Option<Accumulator> {
         let (part, _) = dtype.parts();
         let is_bitwise = matches!(reduction, Reduction::And | Reduction::Or | Reduction::Xor);
         let is_linear = matches!(reduction, Reduction::Sum | Reduction::Mean);
@@ -42,6 +43,7 @@ impl Accumulator {
             reduction,
             dtype: part,
             n: 0,
+            divisor,
             values,
         })
     }
@@ -87,6 +89,7 @@ impl Accumulator {
                     if self.reduction == Reduction::Mean {
                         value /= n;
                     }
+                    value /= f64::from(self.divisor);
                     match self.dtype {
                         DType::F16 => {
                             let value = rounded(RoundingFormat::Float16, value);

@@ -54,6 +54,8 @@ pub struct WholeTensor {
     pub reduction: Option<Reduction>,
     /// The parts, by rank.
     pub parts: Vec<RankPart>,
+    /// By how much elements are divided where they are read; 1 of nearly every tensor.
+    pub(super) divisor: u32,
     /// How ranks share it along an axis of which a rule left that open.
     pub(super) varying: Option<VaryingShare>,
     /// Extents with axes taken together that no part cuts.
@@ -94,6 +96,7 @@ impl WholeTensor {
             shape,
             reduction: reduction.map(|(reduction, _)| reduction),
             parts,
+            divisor: 1,
             varying: None,
             dims,
             segments,
