@@ -52,6 +52,12 @@ fn name_proven(comparison: &mut Comparison) {
     let Some(cause) = experiments.causes.first().filter(|_| is_proven && is_wrong) else {
         return;
     };
+    if cause.output.is_some() {
+        // The operators are right: the model returns another value.
+        comparison.summary.first_divergence = None;
+        comparison.summary.first_failure = None;
+        return;
+    }
     let Some(operator) = cause
         .index
         .and_then(|index| comparison.operators.get(index))

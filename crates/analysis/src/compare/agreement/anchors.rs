@@ -11,8 +11,8 @@ use super::values::{SideValues, ValueIndex};
 use crate::compare::matching::{SlotRef, ValueAnchor};
 use crate::compare::side::{ComparedDump, OperatorExecution};
 
-/// Whether two operators are alike in some respect.
-type AreAlike = dyn Fn(&OperatorExecution, &OperatorExecution) -> bool;
+/// What operators are brought together by: name and repetition, type, or nothing.
+type LikenessKey = (String, usize);
 
 /// Brings together operators of which an output is the same value: those of one name first, then
 /// those of one type, then the rest, in the order of execution; and then those at which both sides
@@ -28,21 +28,24 @@ pub(super) fn find(values: &mut ComparedValues, dumps: [&ComparedDump; 2]) {
         let (Some(targets), Some(goldens)) = (makers[0].get(&t), makers[1].get(&g)) else {
             continue;
         };
-        let run = |i: usize, run: usize| &dumps[i].runs[run];
-        let is_alike: [&AreAlike; 3] = [
-            &|a, b| a.op_name == b.op_name && a.repeat == b.repeat,
-            &|a, b| a.op_type.eq_ignore_ascii_case(&b.op_type),
-            &|_, _| true,
+        let keys: [fn(&OperatorExecution) -> LikenessKey; 3] = [
+            |run| (run.op_name.to_string(), run.repeat),
+            |run| (run.op_type.to_ascii_lowercase(), 0),
+            |_| LikenessKey::default(),
         ];
-        for is_alike in is_alike {
+        for key in keys {
+            // By key, since thousands of operators may make one value.
+            let mut free: HashMap<LikenessKey, VecDeque<usize>> = HashMap::new();
+            for &golden in goldens.iter().filter(|run| !is_taken[1].contains(*run)) {
+                let key = key(&dumps[1].runs[golden]);
+                free.entry(key).or_default().push_back(golden);
+            }
             for &target in targets {
-                let mut goldens = goldens.iter().copied();
-                let golden = goldens.find(|&golden| {
-                    !is_taken[0].contains(&target)
-                        && !is_taken[1].contains(&golden)
-                        && is_alike(run(0, target), run(1, golden))
-                });
-                if let Some(golden) = golden {
+                if free.is_empty() || is_taken[0].contains(&target) {
+                    continue;
+                }
+                let alike = free.get_mut(&key(&dumps[0].runs[target]));
+                if let Some(golden) = alike.and_then(VecDeque::pop_front) {
                     is_taken[0].insert(target);
                     is_taken[1].insert(golden);
                     anchors.push(anchor(values, dumps, [target, golden]));

@@ -365,7 +365,8 @@ impl SideValues {
         let mut open: Vec<usize> = live.iter().copied().collect();
         while let Some(run) = open.pop() {
             for value in self.inputs_of(run) {
-                for &maker in makers.get(&value).into_iter().flatten() {
+                // Taken out: many operators may read a value that many make.
+                for maker in makers.remove(&value).into_iter().flatten() {
                     if live.insert(maker) {
                         open.push(maker);
                     }

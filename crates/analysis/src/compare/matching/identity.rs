@@ -20,8 +20,8 @@ struct NamedPairs<'a> {
     partners: [HashMap<usize, usize>; 2],
     /// Executions next to one that has no partner, of both sides.
     next_to_alone: [HashSet<usize>; 2],
-    /// Names by what they are without their counter, of both sides.
-    families: HashMap<&'a str, [HashSet<&'a str>; 2]>,
+    /// Names by what they are without their counter.
+    families: HashMap<&'a str, NameFamily>,
     /// Whether both sides have the same names, in the same order.
     is_one_listing: bool,
 }
@@ -45,6 +45,15 @@ pub(in crate::compare) fn certain(
         is_certain.then_some([t, g])
     });
     found.collect()
+}
+
+/// Names that differ in their counters alone.
+#[derive(Clone, Copy)]
+struct NameFamily {
+    /// Whether a side has several.
+    is_several: bool,
+    /// Whether both sides have the same.
+    is_same: bool,
 }
 
 impl<'a> NamedPairs<'a> {
@@ -89,6 +98,14 @@ impl<'a> NamedPairs<'a> {
                 family[i].insert(&run.op_name);
             }
         }
+        let families = families.into_iter().map(|(base, [own, others])| {
+            let family = NameFamily {
+                is_several: own.len() > 1 || others.len() > 1,
+                is_same: own == others,
+            };
+            (base, family)
+        });
+        let families = families.collect();
         NamedPairs {
             dumps,
             partners,
@@ -176,6 +193,7 @@ impl<'a> NamedPairs<'a> {
             ];
             match makers {
                 [Some(a), Some(b)] if self.partners[0].get(&a.run) == Some(&b.run) => n_alike += 1,
+                [Some(a), Some(b)] if self.is_one_more(a.run, b.run) => n_alike += 1,
                 [Some(a), Some(b)] => {
                     let is_paired = self.partners[0].contains_key(&a.run)
                         || self.partners[1].contains_key(&b.run);
@@ -189,8 +207,20 @@ impl<'a> NamedPairs<'a> {
             }
         }
         // With the same numbers on both sides, none was counted in between.
-        let family = &self.families[without_counter(&run.op_name)];
-        n_alike > 0 && family[0] == family[1] || self.reads_one_parameter(pair)
+        let family = self.families.get(without_counter(&run.op_name));
+        let is_same = family.is_some_and(|family| family.is_same);
+        n_alike > 0 && is_same || self.reads_one_parameter(pair)
+    }
+
+    /// Whether one of two makers has no partner, and reads what the other one's partner makes: an
+    /// operator that one side lacks.
+    fn is_one_more(&self, t: usize, g: usize) -> bool {
+        let reads = |i: usize, run: usize, partner: usize| {
+            let is_alone = !self.partners[i].contains_key(&run);
+            let partner = self.partners[1 - i].get(&partner);
+            is_alone && makers(self.dumps[i], run).any(|made| partner == Some(&made.run))
+        };
+        reads(1, g, t) || reads(0, t, g)
     }
 
     /// Whether both read a parameter of one name.
@@ -205,11 +235,8 @@ impl<'a> NamedPairs<'a> {
     /// Whether a name ends in a counter, or is what others count on from.
     fn is_numbered(&self, run: &OperatorExecution) -> bool {
         let base = without_counter(&run.op_name);
-        let has_others = self
-            .families
-            .get(base)
-            .is_some_and(|family| family.iter().any(|names| names.len() > 1));
-        base.len() < run.op_name.len() || has_others
+        let family = self.families.get(base);
+        base.len() < run.op_name.len() || family.is_some_and(|family| family.is_several)
     }
 }
 
