@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use half::f16;
+use half::{bf16, f16};
 use opscope_tensor::convert::dtype::DecodedElements;
 use opscope_tensor::{DType, NumpyType};
 
@@ -77,6 +77,16 @@ impl fmt::Display for ElementValue {
                 write!(f, "{}{sign}{}i", short_float(re), short_float(im))
             }
         }
+    }
+}
+
+/// The value of a little-endian float of two, four or eight bytes.
+pub(crate) fn float(dtype: DType, bytes: &[u8]) -> f64 {
+    match (dtype, bytes) {
+        (DType::F16, &[a, b]) => f16::from_le_bytes([a, b]).to_f64(),
+        (DType::BF16, &[a, b]) => bf16::from_le_bytes([a, b]).to_f64(),
+        (DType::F32, &[a, b, c, d]) => f64::from(f32::from_le_bytes([a, b, c, d])),
+        (_, bytes) => bytes.try_into().map_or(f64::NAN, f64::from_le_bytes),
     }
 }
 

@@ -44,9 +44,20 @@ pub(super) fn find_first(comparison: &Comparison, flow: &ValueFlow) -> FirstFaul
     } else {
         Vec::new()
     };
+    let divergence = search.first(VerdictLevel::Warn, &order);
+    let failure = search.first(VerdictLevel::Fail, &order);
+    // Where a difference has grown beyond the limits says less than the weight that it began with.
+    let has_grown =
+        |point: &DivergencePoint| matches!(point.cause, Cause::Gradual | Cause::Inherited);
+    let is_known = |point: &DivergencePoint| point.cause == Cause::Outside;
+    let began = divergence.clone().filter(is_known);
+    let failure = match failure {
+        Some(failure) if has_grown(&failure) => began.or(Some(failure)),
+        failure => failure,
+    };
     FirstFaults {
-        divergence: search.first(VerdictLevel::Warn, &order),
-        failure: search.first(VerdictLevel::Fail, &order),
+        divergence,
+        failure,
         by_rank,
         order,
     }

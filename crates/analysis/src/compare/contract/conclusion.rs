@@ -155,7 +155,8 @@ fn by_outputs(
         };
     }
     let is_off = |value: &ContractValue| value.state == ValueState::Warn;
-    if contract.outputs.iter().any(is_off) && slots_level(comparison) == VerdictLevel::Fail {
+    let is_wrong = slots_level(comparison) == VerdictLevel::Fail && !has_grown(comparison);
+    if contract.outputs.iter().any(is_off) && is_wrong {
         // It shows in an output, though not by much.
         return Conclusion::Fail;
     }
@@ -212,6 +213,12 @@ fn other_shape(comparison: &Comparison) -> Option<String> {
 fn accuses(comparison: &Comparison) -> bool {
     let first = comparison.summary.first_failure.as_ref();
     first.is_some_and(|first| matches!(first.cause, Cause::Own | Cause::Outside))
+}
+
+/// Whether the first failure is of a small difference that grew, which is nobody's fault.
+fn has_grown(comparison: &Comparison) -> bool {
+    let first = comparison.summary.first_failure.as_ref();
+    first.is_some_and(|first| matches!(first.cause, Cause::Gradual | Cause::Inherited))
 }
 
 /// The outputs that stand in the way of a verdict, in words.

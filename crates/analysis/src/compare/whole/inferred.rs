@@ -20,7 +20,7 @@ use super::tensor::WholeTensor;
 use crate::compare::matching::is_view;
 use crate::compare::side::{ComparedDump, ExecutionSlot, OperatorExecution, SlotRef};
 use crate::compare::slot_key::SlotKey;
-use crate::element::ElementValue;
+use crate::element::{ElementValue, float};
 
 /// The phase that computes gradients.
 const BACKWARD: &str = "backward";
@@ -299,7 +299,7 @@ fn sums(whole: &WholeTensor, other: &ExecutionSlot) -> Option<SquareSums> {
         return None;
     }
     let loaded = other.load(None).ok()?;
-    let mut others = ElementValue::all(whole.dtype, loaded.view().bytes);
+    let mut others = numbers(whole.dtype, loaded.view().bytes);
     let mut reader = WholeReader::new(whole, vec![false; whole.parts.len()]).ok()?;
     let (mut sums, mut bytes) = (SquareSums::default(), Vec::new());
     let (mut first, end) = (0, whole.n_elements());
@@ -309,8 +309,8 @@ fn sums(whole: &WholeTensor, other: &ExecutionSlot) -> Option<SquareSums> {
         reader
             .read(first, usize::try_from(n).ok()?, &mut bytes)
             .ok()?;
-        for value in ElementValue::all(whole.dtype, &bytes) {
-            let (own, other) = (number(value), number(others.next()?));
+        for own in numbers(whole.dtype, &bytes) {
+            let other = others.next()?;
             sums.own += own * own;
             sums.other += other * other;
             // Infinities of masks have no difference.
@@ -320,6 +320,14 @@ fn sums(whole: &WholeTensor, other: &ExecutionSlot) -> Option<SquareSums> {
         first += n;
     }
     Some(sums)
+}
+
+fn numbers(dtype: DType, bytes: &[u8]) -> Box<dyn Iterator<Item = f64> + '_> {
+    if is_float(dtype) {
+        let elements = bytes.chunks_exact(dtype.bytes().unwrap_or(1));
+        return Box::new(elements.map(move |bytes| float(dtype, bytes)));
+    }
+    Box::new(ElementValue::all(dtype, bytes).map(number))
 }
 
 fn number(value: ElementValue) -> f64 {

@@ -4,6 +4,8 @@ use half::{bf16, f16};
 use opscope_store::record::parallel::Reduction;
 use opscope_tensor::{DType, ElementKind, RoundingFormat};
 
+use crate::element::float;
+
 /// Contributions to elements that follow each other.
 ///
 /// Floats are added up in double precision, in the order of the ranks, and rounded to their dtype
@@ -127,15 +129,6 @@ fn is_integer(dtype: DType) -> bool {
         ElementKind::Signed | ElementKind::Unsigned | ElementKind::Truth
     );
     is_whole && matches!(dtype.bytes(), Some(1 | 2 | 4 | 8))
-}
-
-fn float(dtype: DType, bytes: &[u8]) -> f64 {
-    match (dtype, bytes) {
-        (DType::F16, &[a, b]) => f16::from_le_bytes([a, b]).to_f64(),
-        (DType::BF16, &[a, b]) => bf16::from_le_bytes([a, b]).to_f64(),
-        (DType::F32, &[a, b, c, d]) => f64::from(f32::from_le_bytes([a, b, c, d])),
-        (_, bytes) => bytes.try_into().map_or(f64::NAN, f64::from_le_bytes),
-    }
 }
 
 fn integer(dtype: DType, bytes: &[u8]) -> i64 {

@@ -1,0 +1,114 @@
+//! Distances of tensors that a mask hides.
+//!
+//! Attention adds a large negative number to the scores that must not count: -1e4, -1e9 or the
+//! lowest number of the dtype. Next to it the scores themselves vanish in every norm, and two tensors
+//! of which all scores differ would agree.
+
+use opscope_tensor::difference::{DifferenceOptions, TensorDifference, difference};
+use opscope_tensor::{DType, TensorView};
+
+use crate::element::float;
+
+/// The largest number that is taken for one that a mask made.
+const LARGEST: f64 = -9e3;
+/// Numbers below this are the lowest of a dtype, and mean no quantity: float32's and bfloat16's
+/// differ.
+const LOWEST: f64 = -1e30;
+/// How many times larger than all others masked numbers are.
+const TIMES: f64 = 20.0;
+
+/// Measures what the mask leaves, and takes over the relative distances where they are larger.
+pub(super) fn look_behind(found: &mut TensorDifference, [a, b]: [TensorView<'_>; 2]) {
+    let lowest = found.golden.min;
+    let is_whole = found.n_finite == found.n && found.n_equal < found.n;
+    if !(lowest <= LARGEST && is_whole && is_float(a.dtype) && is_float(b.dtype)) {
+        return;
+    }
+    let is_masked = |value: f64| value <= lowest / 2.0;
+    let mut largest = 0.0_f64;
+    for (own, other) in numbers(a).zip(numbers(b)) {
+        if is_masked(own) != is_masked(other) {
+            return;
+        }
+        if !is_masked(other) {
+            largest = largest.max(own.abs()).max(other.abs());
+        }
+    }
+    // Numbers of all sizes are no mask.
+    if largest * TIMES > -lowest {
+        return;
+    }
+    let bytes = [a, b].map(|view| without(view, is_masked));
+    let views = [a, b].into_iter().zip(&bytes);
+    let views = views.map(|(view, bytes)| TensorView { bytes, ..view });
+    let [own, other] = &views.collect::<Vec<_>>()[..] else {
+        return;
+    };
+    let Ok(behind) = difference(*own, *other, DifferenceOptions::default()) else {
+        return;
+    };
+    if behind.rel_l2 > found.rel_l2 || lowest <= LOWEST {
+        found.rel_l2 = behind.rel_l2;
+        found.cosine = behind.cosine;
+        found.snr_db = behind.snr_db;
+        found.psnr_db = behind.psnr_db;
+    }
+}
+
+fn is_float(dtype: DType) -> bool {
+    matches!(dtype, DType::F16 | DType::BF16 | DType::F32 | DType::F64)
+}
+
+fn numbers(view: TensorView<'_>) -> impl Iterator<Item = f64> {
+    let elements = view.bytes.chunks_exact(view.dtype.bytes().unwrap_or(1));
+    elements.map(move |bytes| float(view.dtype, bytes))
+}
+
+/// The bytes with zeros in place of masked elements.
+fn without(view: TensorView<'_>, is_masked: impl Fn(f64) -> bool) -> Vec<u8> {
+    let mut bytes = view.bytes.to_vec();
+    let width = view.dtype.bytes().unwrap_or(1);
+    for (element, value) in bytes.chunks_exact_mut(width).zip(numbers(view)) {
+        if is_masked(value) {
+            element.fill(0);
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use opscope_tensor::{Layout, Shape};
+
+    use super::*;
+
+    fn distance(target: &[f32], golden: &[f32]) -> f64 {
+        let bytes = [target, golden].map(|values| {
+            let bytes = values.iter().flat_map(|value| value.to_le_bytes());
+            bytes.collect::<Vec<u8>>()
+        });
+        let shape = Shape::new(vec![target.len()]).expect("a small shape");
+        let [a, b] = [0, 1].map(|i| TensorView {
+            dtype: DType::F32,
+            shape: &shape,
+            layout: Layout::Nd,
+            bytes: &bytes[i],
+        });
+        let mut found = difference(a, b, DifferenceOptions::default()).expect("equal lengths");
+        look_behind(&mut found, [a, b]);
+        found.rel_l2
+    }
+
+    #[test]
+    fn scores_next_to_a_mask_are_measured_by_themselves() {
+        for mask in [-1e4, -1e9, f32::MIN] {
+            let golden = [1.0, 2.0, mask, mask];
+            assert!(distance(&[3.0, 2.0, mask, mask], &golden) > 0.5, "{mask}");
+            // A mask on one side alone, or a number among large ones, is measured as it is.
+            assert!(distance(&[mask, 2.0, mask, mask], &golden) > 0.1, "{mask}");
+            assert_eq!(distance(&golden, &golden), 0.0);
+        }
+        let golden = [-700.0, -8e3, -1e4];
+        assert!(distance(&[-701.0, -8e3, -1e4], &golden) < 1e-3);
+    }
+}
