@@ -8,6 +8,7 @@ use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use opscope_store::record::SlotSide;
 
 use super::attribution::absorbed;
+use super::attribution::kinds::is_in_place;
 use super::flow::{ResultSlot, ValueFlow};
 use super::matching::{MatchedDumps, RunPair, SlotRef};
 use super::result::{
@@ -51,6 +52,7 @@ pub(super) fn note(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
     edges.note_outside(comparison);
     edges.note_partings(comparison);
     edges.leave_absorbed(comparison);
+    edges.name_writers(comparison);
 }
 
 impl<'a> Edges<'a> {
@@ -233,6 +235,55 @@ impl<'a> Edges<'a> {
             !(operator.is_certain && is_listed && is_own && is_given)
         });
         comparison.partings.sort_by_key(|one| one.operator);
+    }
+
+    /// Names the operator that wrote in place to what another one reads, instead of its reader.
+    fn name_writers(&self, comparison: &mut Comparison) {
+        for parting in &mut comparison.partings {
+            let reader = &comparison.operators[parting.operator];
+            let mut inputs = parting.rewired.iter();
+            let Some(writer) = inputs.find_map(|input| self.writer(reader, input.slot)) else {
+                continue;
+            };
+            let own = comparison.operators[writer].target.last();
+            let reader = reader.target.last();
+            let (Some(own), Some(reader)) = (own.cloned(), reader.cloned()) else {
+                continue;
+            };
+            *parting = PartingOperator {
+                operator: writer,
+                name: own,
+                slot: SlotKey {
+                    side: SlotSide::Output,
+                    index: 0,
+                },
+                cause: Cause::Own,
+                others: vec![reader],
+                change: Some(WiringChange::Overwrites),
+                ..PartingOperator::default()
+            };
+        }
+    }
+
+    /// The operator that wrote in place to the value that an input reads on the golden side.
+    fn writer(&self, reader: &OperatorResult, slot: SlotKey) -> Option<usize> {
+        let pair = &self.pairs[reader.index];
+        let input = |side: usize, runs: &[usize]| {
+            let run = *runs.last()?;
+            let mut slots = self.dumps[side].runs[run].slots.iter();
+            let at = slots.position(|known| known.key() == slot)?;
+            self.dumps[side].producer_of(SlotRef { run, slot: at })
+        };
+        let written = input(0, &pair.target)?.run;
+        let read = input(1, &pair.golden)?.run;
+        if !is_in_place(&self.dumps[0].runs[written].op_type) {
+            return None;
+        }
+        let first = inputs(self.dumps[0], written).next()?;
+        let before = self.dumps[0].producer_of(first)?.run;
+        let is_same = self.operators[0].get(&before) == self.operators[1].get(&read);
+        let writer = self.operators[0].get(&written).copied();
+        writer.filter(|_| is_same && self.operators[0].contains_key(&before))
     }
 
     fn rewired_operator(

@@ -444,6 +444,8 @@ pub enum WiringChange {
     Inserted,
     /// The golden side has it, and the target does not.
     Missing,
+    /// It overwrites a value that a later operator reads, and the golden side's leaves that alone.
+    Overwrites,
 }
 
 /// An input whose value the golden side has at another place of its graph.

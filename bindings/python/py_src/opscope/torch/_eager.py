@@ -146,6 +146,11 @@ class EagerDump(TorchDispatchMode):
         if self._is_entered and self._is_wanted:
             self._begin_step()
 
+    def note_results(self, tensors: Iterable[torch.Tensor]) -> None:
+        """Says that these tensors are all that the program returns in the step that is under way."""
+        if self._step is not None:
+            self._step.returns(list(tensors))
+
     def leave_fork(self) -> None:
         """In a fork, such as a worker of a `DataLoader`, operators run as without the context."""
         if self._collectives is not None:

@@ -73,7 +73,7 @@ class TorchSide:
                 own = call.copied()
                 # Entered anew for each step: what makes the copies is none of the operators.
                 with dump:
-                    self._run(self.call, own, conditions)
+                    dump.note_results(tensors_in(self._run(self.call, own, conditions)))
         finally:
             report = dump.finish()
         self._check(report, "no operator of PyTorch ran in it")

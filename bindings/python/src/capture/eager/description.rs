@@ -21,12 +21,14 @@ pub(super) fn to_json(name: &str, step: u64, noted: &EagerStepNotes) -> String {
     let aliases: Map<String, Value> = (noted.aliases.iter())
         .map(|(alias, of)| (alias.to_string(), Value::from(&**of)))
         .collect();
+    let results: Vec<&str> = noted.results.iter().map(|name| &**name).collect();
     let arguments: Vec<&str> = noted.arguments.iter().map(|name| &**name).collect();
     format!(
         "{{\n \"version\": 1,\n \"name\": {},\n \"phase\": \"eager\",\n \"step\": {step},\n \"arguments\": {},\n \
-         \"aliases\": {},\n \"operators\": [\n{}\n ]\n}}\n",
+         \"results\": {},\n \"aliases\": {},\n \"operators\": [\n{}\n ]\n}}\n",
         Value::from(name),
         Value::from(arguments),
+        Value::from(results),
         Value::from(aliases),
         operators.join(",\n"),
     )

@@ -19,6 +19,8 @@ pub(super) struct EagerStepNotes {
     /// Those of them that have a name in the program: parameters, buffers, gradients and the
     /// tensors of optimizers.
     pub(super) named: HashSet<Arc<str>>,
+    /// The values that the program returns, as far as it says so.
+    pub(super) results: Vec<Arc<str>>,
     /// Values in memory that was written to since it had another name, with that name.
     pub(super) aliases: Vec<(Arc<str>, Arc<str>)>,
 }

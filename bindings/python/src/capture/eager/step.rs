@@ -174,6 +174,29 @@ impl EagerStep {
         });
     }
 
+    /// Says which values the program returns. Nothing is noted unless all of them are known: the
+    /// rest would pass for all results.
+    fn returns(&self, results: Vec<Bound<'_, PyAny>>) {
+        self.guard(|step| {
+            let mut names = Vec::new();
+            for tensor in &results {
+                let Ok(looked) = step.inner.look(tensor) else {
+                    return Ok(());
+                };
+                let Some(found) = &looked.found else {
+                    return Ok(());
+                };
+                let (name, _) = lock(&step.inner.values).find(found);
+                if matches!(name, TensorName::Unknown) {
+                    return Ok(());
+                }
+                names.push(step.name(name));
+            }
+            lock(&step.noted).results = names;
+            Ok(())
+        });
+    }
+
     /// Says that the operator failed.
     fn failed(&self, py: Python<'_>, call: &Bound<'_, EagerCall>, reason: &str) {
         self.guard(|step| {

@@ -10,6 +10,7 @@ use crate::compare::matching::{is_view_type, may_be_fused};
 use crate::compare::result::{
     Cause, Comparison, DivergencePoint, Evidence, OperatorPlace, OperatorResult, PairingEvidence,
     PartingOperator, RuleName, SkipReason, SlotAgreement, SlotResult, Suspect, VerdictLevel,
+    WiringChange,
 };
 
 /// The first divergences and failures of a comparison.
@@ -235,7 +236,9 @@ impl FaultSearch<'_> {
             // An operator that passes is no place where anything goes wrong.
             let is_apart_there = |parting: &&&PartingOperator| {
                 let is_listed = operator.target.last() == Some(&parting.name);
-                !is_listed || operator.slots.iter().any(is_apart)
+                // What it overwrites shows at the reader.
+                let overwrites = parting.change == Some(WiringChange::Overwrites);
+                !is_listed || overwrites || operator.slots.iter().any(is_apart)
             };
             let parting = partings.get(i).filter(is_first).filter(is_apart_there);
             if let Some(parting) = parting {

@@ -286,7 +286,7 @@ pub(super) fn fills_a_shape(op_type: &str) -> bool {
 }
 
 /// Whether operators of a type may change an input, so that a dump shows it as it is afterwards.
-pub(super) fn is_in_place(op_type: &str) -> bool {
+pub(in crate::compare) fn is_in_place(op_type: &str) -> bool {
     let name = plain_type(op_type);
     // PyTorch's names of such operators end so.
     // Two underscores end Python's special names, such as `__and__`, and say nothing of writing.

@@ -118,12 +118,16 @@ fn by_outputs(
     comparison: &Comparison,
     judging: &VerdictOptions,
 ) -> Conclusion {
-    if let Some(message) = other_shape(comparison).filter(|_| contract.inputs.is_empty()) {
+    // In the order of outputs, so that the headline names the first that differs.
+    let first_bad = contract.outputs.iter().find(|value| value.state.is_bad());
+    // Where all outputs agree, a padded batch may stand for one without padding.
+    let agree = |value: &ContractValue| value.state == ValueState::Agree;
+    if !contract.outputs.iter().all(agree)
+        && let Some(message) = other_shape(comparison).filter(|_| contract.inputs.is_empty())
+    {
         contract.missing.push(message);
         return Conclusion::Incomplete;
     }
-    // In the order of outputs, so that the headline names the first that differs.
-    let first_bad = contract.outputs.iter().find(|value| value.state.is_bad());
     if let Some(bad) = first_bad {
         if let Some(message) = other_inputs(contract, bad.rank(), comparison) {
             contract.missing.push(message);

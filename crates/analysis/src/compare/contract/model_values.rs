@@ -321,6 +321,11 @@ impl<'a> ModelPlace<'a> {
         unread
     }
 
+    /// Whether the names of its outputs are the model's own.
+    pub(super) fn names_results(&self) -> bool {
+        self.graph.is_some_and(|graph| !graph.opsets.is_empty())
+    }
+
     /// Rank, model and step.
     pub(super) fn first_place(&self) -> Option<&RunPlace> {
         let run = self.runs.first()?;

@@ -7,7 +7,7 @@ use opscope_tensor::DType;
 
 use super::ContractOptions;
 use super::model_values::{ModelOutput, ModelPlace, ModelPlaces, PlacePair};
-use super::pairing::{by_name_or_position, is_reordered, partners};
+use super::pairing::{by_name_or_position, by_position, is_reordered, partners};
 use super::state::{judge_output, slot_of, state_of};
 use crate::compare::matching::{MatchedDumps, SlotPair, SlotRef, is_view};
 use crate::compare::measure::{measure_in_order, measure_pair};
@@ -388,7 +388,13 @@ fn named(target: &ModelPlace<'_>, golden: &ModelPlace<'_>) -> PlaceOutputs {
         let names = outputs.iter().map(|output| output.name.as_str());
         names.collect::<Vec<&str>>()
     });
-    let paired = by_name_or_position(&names[1], &names[0]);
+    // PyTorch's results are called by the operators that make them, which says nothing to a caller.
+    let is_named = [target, golden].iter().all(|place| place.names_results());
+    let paired = if is_named {
+        by_name_or_position(&names[1], &names[0])
+    } else {
+        by_position(names[1].len(), names[0].len())
+    };
     let taken: HashSet<usize> = partners(&paired).collect();
     let mut pairs: Vec<OutputPair> = paired
         .iter()

@@ -132,6 +132,9 @@ fn parting_words(parting: &PartingOperator) -> Option<&'static str> {
         Some(WiringChange::Missing) => {
             Some("the target has no such operator between values that agree and what differs")
         }
+        Some(WiringChange::Overwrites) => {
+            Some("it writes in place to a value that is read again afterwards")
+        }
         None => (!parting.rewired.is_empty()).then_some("it reads another value"),
     }
 }
@@ -144,6 +147,9 @@ fn others(parting: &PartingOperator) -> String {
         .collect();
     if names.is_empty() {
         return String::new();
+    }
+    if parting.change == Some(WiringChange::Overwrites) {
+        return format!(", by {}", names.join(", "));
     }
     let n = names.len();
     let which = if n == 1 { "this one" } else { "one of these" };
