@@ -12,7 +12,7 @@ use opscope_tensor::{DType, Numbers, stats};
 use crate::compare::side::{ComparedDump, ExecutionSlot};
 use crate::elements::{LastFile, NumpyArray};
 use crate::error_chain::chain;
-use crate::tables::rows::statistics_of;
+use crate::tables::rows::{has_counts, statistics_of};
 
 pub use kept::{keep, kept};
 pub use progress::SurveyProgress;
@@ -48,6 +48,8 @@ pub struct SurveyedExecution {
     pub n_nan: Option<u64>,
     /// Infinities in its outputs.
     pub n_inf: Option<u64>,
+    /// Whether there may be more of both: the dump counts neither, and other statistics show them.
+    pub is_least: bool,
     /// Elements of its outputs.
     pub n_elements: Option<u64>,
     /// Its part in the spreading of NaN and infinities.
@@ -77,6 +79,7 @@ pub enum SpreadRole {
 struct Totals {
     n_nan: Option<u64>,
     n_inf: Option<u64>,
+    is_least: bool,
     n_elements: Option<u64>,
     max_abs: Option<f64>,
     headroom: Option<i32>,
@@ -89,6 +92,7 @@ impl Default for Totals {
         Totals {
             n_nan: Some(0),
             n_inf: Some(0),
+            is_least: false,
             n_elements: Some(0),
             max_abs: None,
             headroom: None,
@@ -103,6 +107,11 @@ impl Totals {
         let sum = |a: Option<u64>, b: Option<u64>| a?.checked_add(b?);
         self.n_nan = sum(self.n_nan, nan);
         self.n_inf = sum(self.n_inf, sum(pos_inf, neg_inf));
+        let has_any = [nan, pos_inf, neg_inf]
+            .into_iter()
+            .flatten()
+            .any(|n: u64| n > 0);
+        self.is_least |= has_any && !slot.has_elements && !has_counts(slot);
         self.is_negative_only &= pos_inf == Some(0);
         self.n_elements = sum(self.n_elements, slot.n_elements());
         let Some(magnitude) = magnitude else {
@@ -181,7 +190,9 @@ fn totals(
     for slot in &run.slots {
         let is_output = slot.side == SlotSide::Output;
         let mut cells = statistics_of(slot);
-        let is_known = cells.counts[..3].iter().all(Option::is_some);
+        // Counts that only say that there are some are worth a look at the elements.
+        let is_exact = has_counts(slot) || cells.counts[..3].iter().all(|n| *n == Some(0));
+        let is_known = cells.counts[..3].iter().all(Option::is_some) && is_exact;
         if !is_known && slot.has_elements {
             match slot.with_elements(file, stats) {
                 Ok(Ok(stats)) => cells = StatisticsCells::from(&stats),
@@ -252,6 +263,7 @@ fn surveyed(inputs: &Totals, outputs: &Totals, is_all_known: bool) -> SurveyedEx
         headroom: outputs.headroom,
         n_nan: outputs.n_nan,
         n_inf: outputs.n_inf,
+        is_least: outputs.is_least,
         n_elements: outputs.n_elements,
         role,
     }

@@ -98,6 +98,7 @@ fn origin(run: &RankedRun, origin: &NonFiniteOrigin) -> Value {
     value["cause"] = origin.cause.name().into();
     value["nan"] = origin.n_nan.into();
     value["inf"] = origin.n_inf.into();
+    value["at_least"] = origin.is_least.into();
     value["collective"] = origin.meeting.map_or(Value::Null, |nth| meeting(run, nth));
     value["reached"] = reached.collect();
     value["later"] = later(run, &origin.later);

@@ -48,6 +48,8 @@ pub struct NonFiniteOrigin {
     pub n_nan: Option<u64>,
     /// Infinities among its outputs.
     pub n_inf: Option<u64>,
+    /// Whether there may be more of both.
+    pub is_least: bool,
     /// The collective that it is, as a number of the run's meetings.
     pub meeting: Option<usize>,
     /// Later executions of the same operator on the same rank that are origins themselves.
@@ -302,6 +304,7 @@ impl OriginSearch<'_> {
             cause,
             n_nan: found.n_nan,
             n_inf: found.n_inf,
+            is_least: found.is_least,
             meeting,
             later: Vec::new(),
             reached: Vec::new(),

@@ -114,6 +114,7 @@ fn encode(survey: &DumpSurvey, fingerprint: Fingerprint) -> Vec<u8> {
             execution.n_nan.is_some(),
             execution.n_inf.is_some(),
             execution.n_elements.is_some(),
+            execution.is_least,
         ];
         let flags = flags.iter().enumerate();
         let flags = flags.fold(0_u8, |all, (bit, is_set)| all | u8::from(*is_set) << bit);
@@ -172,6 +173,7 @@ fn execution(bytes: &[u8]) -> Option<SurveyedExecution> {
         n_nan: counts.next().filter(|_| has(2)),
         n_inf: counts.next().filter(|_| has(3)),
         n_elements: counts.next().filter(|_| has(4)),
+        is_least: has(5),
         role: role_of(role)?,
     })
 }
@@ -204,6 +206,7 @@ mod tests {
 
     fn example() -> DumpSurvey {
         let known = SurveyedExecution {
+            is_least: true,
             max_abs: Some(-0.0),
             headroom: Some(-3),
             n_nan: Some(0),

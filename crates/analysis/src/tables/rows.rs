@@ -254,11 +254,15 @@ fn describe(row: &mut SlotRow, slot: &ExecutionSlot, root: &Path) {
 }
 
 /// The statistics that a dump has of a slot. A NaN is no number of the elements that are none.
+///
+/// Where the dump does not count NaN and infinities, other statistics tell of them: counts are 0 if
+/// all elements have to be finite, and at least 1 where some have to be NaN or infinite.
 pub(crate) fn statistics_of(slot: &ExecutionSlot) -> StatisticsCells {
     if let Some(cells) = slot.statistics.numbers() {
         return cells;
     }
     let mut cells = StatisticsCells::default();
+    let mut written = cells.numbers;
     for (title, text) in slot.statistics.iter() {
         let title = title.trim().to_lowercase();
         // An empty cell, as of statistics that were not asked for.
@@ -266,13 +270,58 @@ pub(crate) fn statistics_of(slot: &ExecutionSlot) -> StatisticsCells {
             continue;
         };
         if let Some((_, nth)) = NUMBERS.iter().find(|(known, _)| *known == title) {
-            cells.numbers[*nth] = text.parse().ok().filter(|number: &f64| !number.is_nan());
+            let number: Option<f64> = text.parse().ok();
+            written[*nth] = number;
+            cells.numbers[*nth] = number.filter(|number| !number.is_nan());
         }
         if let Some((_, nth)) = COUNTS.iter().find(|(known, _)| *known == title) {
             cells.counts[*nth] = text.parse().ok();
         }
     }
+    // Of no elements numbers are NaN, and none of them is.
+    let is_counted = cells.counts[..3].iter().any(Option::is_some);
+    if !is_counted && slot.n_elements() != Some(0) {
+        cells.counts[..3].copy_from_slice(&least_counts(written));
+    }
     cells
+}
+
+/// Whether the dump itself counts NaN or infinities of a slot.
+pub(crate) fn has_counts(slot: &ExecutionSlot) -> bool {
+    let mut statistics = slot.statistics.iter();
+    slot.statistics.numbers().is_some()
+        || statistics.any(|(title, text)| {
+            let title = title.trim().to_lowercase();
+            let mut counts = COUNTS.iter();
+            text.is_some() && counts.any(|(known, nth)| *known == title && *nth < 3)
+        })
+}
+
+/// How many NaN, positive and negative infinities there are at least, by numbers that they show in;
+/// none if the numbers do not tell. A sum or a norm may be infinite for its size alone, which takes
+/// elements near the end of the dtype.
+fn least_counts(numbers: [Option<f64>; 7]) -> [Option<i64>; 3] {
+    let [min, max, sum, mean, _, l1, l2] = numbers;
+    let sums = [sum, mean, l1, l2];
+    if sums.into_iter().flatten().any(|sum| sum.is_finite()) {
+        return [Some(0); 3];
+    }
+    let any = |is_it: fn(f64) -> bool| numbers.into_iter().flatten().any(is_it);
+    let is_negative = |number: Option<f64>| number == Some(f64::NEG_INFINITY);
+    let has_infinite = any(f64::is_infinite);
+    // A finite maximum leaves negative ones alone.
+    let has_negative = [min, max, sum, mean].into_iter().any(is_negative)
+        || has_infinite && max.is_some_and(f64::is_finite);
+    // A NaN would have made the mean one, too.
+    let has_nan = any(f64::is_nan);
+    match (has_nan, has_infinite) {
+        (false, false) => [None; 3],
+        (has_nan, has_infinite) => [
+            Some(i64::from(has_nan)),
+            Some(i64::from(has_infinite && !has_negative)),
+            Some(i64::from(has_negative)),
+        ],
+    }
 }
 
 impl PartRows<'_> {

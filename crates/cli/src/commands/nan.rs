@@ -181,6 +181,8 @@ fn cause(run: &RankedRun, origin: &NonFiniteOrigin) -> String {
         .iter()
         .filter_map(|(n, noun)| n.filter(|n| *n > 0).map(|n| format!("{n} {noun}")));
     let counts = counts.collect::<Vec<_>>().join(" and ");
+    let least = if origin.is_least { "at least " } else { "" };
+    let counts = format!("{least}{counts}");
     let of_meeting = origin.meeting.map(|nth| &run.meetings.meetings[nth]);
     match origin.cause {
         OriginCause::Computed => format!("made by {at}: {counts} of finite inputs"),
