@@ -6,32 +6,45 @@ use opscope_tensor::{DType, Shape, Tensor, TensorView, has_non_finite};
 
 use super::OutputOverflow;
 use super::float_bits::FloatBits;
+use super::operands;
 use super::operators::attributes_may_be_non_finite;
 use super::tally::Tally;
 
-/// Outputs that hold Inf or NaN while no input and no attribute does.
+/// Outputs that hold Inf or NaN while no input and no attribute does; element by element where an
+/// element is known to come from some of the inputs' alone.
 pub(super) fn places(record: &Record, cause: StatusCause) -> Vec<OutputOverflow> {
     let outputs = record.outputs.iter();
     let outputs: Vec<&(usize, Tensor)> = outputs
         .filter(|(output, tensor)| !is_masked(record, *output) && holds_non_finite(tensor))
         .collect();
     // Inputs are read only when there is something to explain.
-    if outputs.is_empty() || !starts_finite(record) {
+    if outputs.is_empty() || !is_complete(record) {
         return Vec::new();
     }
+    let is_finite = !record
+        .inputs
+        .iter()
+        .any(|(_, tensor)| holds_non_finite(tensor));
     let place = |(output, tensor): &(usize, Tensor)| {
-        let elements = non_finite_elements(tensor.host_view().ok()?);
-        let tally: Tally = elements.into_iter().collect();
+        let elements = non_finite_elements(tensor.host_view().ok()?).into_iter();
+        let tally: Tally = if is_finite {
+            elements.collect()
+        } else {
+            let tainted = operands::tainted(record, tensor)?;
+            elements
+                .filter(|element| tainted.get(*element) == Some(&false))
+                .collect()
+        };
         tally.place(cause, *output)
     };
     outputs.into_iter().filter_map(place).collect()
 }
 
-/// Whether everything that the operator starts from is here and finite, and there is any of it.
+/// Whether everything that the operator starts from is here, and there is any of it.
 ///
 /// A reduction over nothing gives an infinity or NaN by definition, so an operator whose
 /// floating-point inputs are all empty computes nothing.
-fn starts_finite(record: &Record) -> bool {
+fn is_complete(record: &Record) -> bool {
     let names = record.operator.inputs.iter();
     let n_named = names.filter(|name| !name.is_empty()).count();
     let inputs = || record.inputs.iter().map(|(_, tensor)| tensor);
@@ -41,7 +54,6 @@ fn starts_finite(record: &Record) -> bool {
             let bytes = tensor.host_bytes();
             is_float_or_complex(tensor.dtype()) && bytes.is_ok_and(|bytes| !bytes.is_empty())
         })
-        && !inputs().any(holds_non_finite)
         && !attributes_may_be_non_finite(&record.operator)
 }
 

@@ -20,6 +20,7 @@ mod floats;
 mod integer;
 mod integers;
 mod matmul;
+mod operands;
 mod operators;
 mod reduce;
 mod tally;

@@ -60,6 +60,11 @@ impl OperandWalk {
         Some(OperandWalk::new(shapes.len(), axes))
     }
 
+    /// How many elements the nest visits.
+    pub(super) fn n_elements(&self) -> usize {
+        self.dims.iter().product()
+    }
+
     /// Calls `f` for each run of the innermost loop with its length, the operands' offsets at its
     /// start and their strides within it.
     pub(super) fn each_run(&self, mut f: impl FnMut(usize, &[usize], &[usize])) {
