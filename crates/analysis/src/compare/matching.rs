@@ -69,6 +69,8 @@ pub struct MatchingOptions {
     pub models: Vec<(String, String)>,
     /// Steps of the target with those of the golden side, likewise.
     pub steps: Vec<(u64, u64)>,
+    /// How far the target's steps are numbered ahead of the golden side's; none if that is not said.
+    pub step_offset: Option<i64>,
     /// The user's mapping of operators that belong together.
     pub mapping: Option<Mapping>,
     /// Rules of the fusions that the compiler made in the target.

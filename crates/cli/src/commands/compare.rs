@@ -77,7 +77,7 @@ pub(crate) struct CompareArguments {
 }
 
 /// Options without a meaning for a result whose numbers are there.
-const MEASURING: [&str; 18] = [
+const MEASURING: [&str; 19] = [
     "mapping",
     "whole",
     "fusion",
@@ -86,6 +86,7 @@ const MEASURING: [&str; 18] = [
     "kl",
     "jobs",
     "steps",
+    "step_offset",
     "ranks",
     "filter",
     "op_type",
@@ -161,6 +162,14 @@ struct PartArguments {
     /// Compare these steps; what belongs to no step always is
     #[arg(long, value_name = "0-3,10,20-", value_parser = step_ranges)]
     steps: Option<NumberRanges>,
+    /// Compare step S + N of TARGET with step S of GOLDEN
+    #[arg(
+        long,
+        value_name = "N",
+        allow_negative_numbers = true,
+        conflicts_with = "steps"
+    )]
+    step_offset: Option<i64>,
     /// Compare these ranks; what belongs to no rank always is
     #[arg(long, value_name = "0-3,7", value_parser = rank_ranges)]
     ranks: Option<NumberRanges>,
@@ -294,6 +303,7 @@ impl ComparisonArguments {
                 self.mapping.as_deref(),
                 [self.fusion.as_deref(), self.golden_fusion.as_deref()],
                 self.no_guesses,
+                part.step_offset,
             )?,
             is_whole: self.whole,
             n_threads: self.n_threads(),
@@ -436,6 +446,9 @@ fn options(arguments: &ComparisonArguments) -> Vec<(String, String)> {
         if let Some(ranges) = given {
             put(name, ranges.to_string());
         }
+    }
+    if let Some(offset) = part.step_offset {
+        put("step-offset", offset.to_string());
     }
     for (name, patterns) in [("filter", &part.filter), ("op-type", &part.op_type)] {
         for pattern in patterns {

@@ -2,7 +2,7 @@
 
 mod models;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{MatchingOptions, UnmatchedExecution, UnmatchedReason};
 use crate::compare::result::Party;
@@ -41,12 +41,43 @@ pub(super) fn align(
     let all = sides.map(|side| (0..side.runs.len()).collect::<Vec<_>>());
     for ranks in places.level(sides, &all, &options.ranks, |run| run.place.rank) {
         for models in models::align(sides, &ranks, &options.models, &mut places) {
-            for runs in places.level(sides, &models, &options.steps, |run| run.place.step) {
+            let shifted = shifted_steps(sides, &models, options.step_offset);
+            let steps = shifted.as_ref().unwrap_or(&options.steps);
+            for runs in places.level(sides, &models, steps, |run| run.place.step) {
                 places.scopes.push(PlaceScope::new(sides, runs));
             }
         }
     }
     places
+}
+
+/// Steps of both sides that belong together although they have other numbers: by the offset that
+/// the user gives, or where no number is on both sides and all are as far apart. A run may have
+/// begun to count elsewhere, or after steps to warm up.
+fn shifted_steps(
+    sides: [&ComparedDump; 2],
+    runs: &[Vec<usize>; 2],
+    offset: Option<i64>,
+) -> Option<Vec<(u64, u64)>> {
+    let [targets, goldens] = [0, 1].map(|i| {
+        let steps = runs[i]
+            .iter()
+            .filter_map(|&run| sides[i].runs[run].place.step);
+        steps.collect::<BTreeSet<u64>>()
+    });
+    if let Some(offset) = offset {
+        let pairs = goldens.iter();
+        let pairs = pairs.filter_map(|&golden| Some((golden.checked_add_signed(offset)?, golden)));
+        return Some(pairs.collect());
+    }
+    let distance = |(target, golden): (&u64, &u64)| target.abs_diff(*golden);
+    let mut distances = targets.iter().zip(&goldens).map(distance);
+    let first = distances.next()?;
+    let is_shifted = targets.is_disjoint(&goldens)
+        && targets.len() == goldens.len()
+        && targets.len() > 1
+        && distances.all(|other| other == first);
+    is_shifted.then(|| targets.into_iter().zip(goldens).collect())
 }
 
 impl PlaceScope {

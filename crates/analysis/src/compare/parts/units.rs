@@ -209,6 +209,7 @@ impl<'a> ComparisonUnits<'a> {
             &matching.target_fusion,
             &matching.golden_fusion,
             matching.no_guesses,
+            matching.step_offset,
         );
         format!("{VERSION} {version} {difference:?} {selected:?} {matched:?}\n")
     }

@@ -3,12 +3,26 @@
 
 use super::words;
 use crate::compare::result::{
-    Comparison, FirstStep, NextDump, StepFault, StepFindings, VerdictLevel,
+    Comparison, FirstStep, NextDump, OperatorName, StepFault, StepFindings, VerdictLevel,
 };
 use crate::compare::steps::in_ranges;
 
 /// Most ranges of steps that are listed.
 const N_RANGES_MAX: usize = 6;
+
+/// How far the numbers of the target's steps are from golden's, in words; nothing if they are equal.
+fn shift(comparison: &Comparison) -> String {
+    let mut operators = comparison.operators.iter();
+    let distance = operators.find_map(|operator| {
+        let step = |names: &[OperatorName]| names.last()?.step;
+        let [target, golden] = [step(&operator.target)?, step(&operator.golden)?];
+        i64::try_from(i128::from(target) - i128::from(golden)).ok()
+    });
+    match distance {
+        None | Some(0) => String::new(),
+        Some(n) => format!("; step S of the golden side is step S{n:+} (`--step-offset {n}`)"),
+    }
+}
 
 /// Lines about the steps of a comparison; none if there are no several.
 pub fn lines(comparison: &Comparison) -> Vec<String> {
@@ -16,7 +30,7 @@ pub fn lines(comparison: &Comparison) -> Vec<String> {
     let Some(steps) = &comparison.summary.steps else {
         return Vec::new();
     };
-    let all = listed(&steps.numbers());
+    let all = listed(&steps.numbers()) + &shift(comparison);
     let Some(first) = &steps.first else {
         return vec![format!("all {} steps agree: {all}", steps.compared.len())];
     };

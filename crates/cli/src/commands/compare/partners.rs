@@ -14,6 +14,7 @@ pub(super) fn options(
     mapping: Option<&Path>,
     fusion: [Option<&Path>; 2],
     no_guesses: bool,
+    step_offset: Option<i64>,
 ) -> Result<MatchingOptions, CommandFailure> {
     let mapping = match mapping {
         Some(path) => {
@@ -38,6 +39,7 @@ pub(super) fn options(
         target_fusion: rules(fusion[0])?,
         golden_fusion: rules(fusion[1])?,
         no_guesses,
+        step_offset,
         ..MatchingOptions::default()
     })
 }
