@@ -63,7 +63,7 @@ fn write_files(dir: &Path, ops: &[Op], form: Form) {
         let record = Record {
             model: Arc::new(ModelId::default()),
             operator: Arc::new(Operator {
-                op_type: "MatMul".to_owned(),
+                op_type: "Tanh".to_owned(),
                 op_name: (*name).to_owned(),
                 ..Operator::default()
             }),
@@ -72,7 +72,7 @@ fn write_files(dir: &Path, ops: &[Op], form: Form) {
             inputs: vec![(0, tensor(input))],
             outputs: vec![(0, tensor(output))],
         };
-        let path = dir.join(format!("MatMul.{name}.{i}.1.{}", record.timestamp_us));
+        let path = dir.join(format!("Tanh.{name}.{i}.1.{}", record.timestamp_us));
         if form == Form::Table {
             let text = stats_csv::encode(&record, &StatsColumns::Plain);
             fs::write(format!("{}.csv", path.display()), text).unwrap();
@@ -96,7 +96,7 @@ fn write_rows(dir: &Path, ops: &[Op], columns: &[StatisticCategory]) {
         ] {
             let tensor = tensor(values);
             let subject = StatisticSubject {
-                op_type: "MatMul".to_owned(),
+                op_type: "Tanh".to_owned(),
                 op_name: (*name).to_owned(),
                 timestamp: 1_700_000_000_000_000 + i as u64,
                 side,

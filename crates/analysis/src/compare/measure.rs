@@ -1,5 +1,6 @@
 //! Measuring matched slots: elements, or what a dump has instead of them.
 
+mod hidden;
 mod masked;
 mod measured_pairs;
 mod same_contents;
@@ -195,6 +196,7 @@ fn operator(sides: MatchedDumps<'_>, index: usize, pair: &RunPair) -> OperatorRe
         index,
         target: names(sides.target, &pair.target),
         golden: names(sides.golden, &pair.golden),
+        hidden_inputs: hidden::hidden_inputs(sides, pair),
         how: pair.how.evidence(),
         likeness: match pair.how {
             MatchEvidence::Fuzzy(likeness) => Some(likeness),

@@ -120,6 +120,9 @@ pub struct OperatorResult {
     pub is_certain: bool,
     /// Inputs, then outputs.
     pub slots: Vec<SlotResult>,
+    /// Positions of inputs that it has and the dumps do not show.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hidden_inputs: Vec<u32>,
     /// The verdict on the operator: the worst of its outputs'; of its inputs' if no output was
     /// judged.
     pub level: VerdictLevel,

@@ -33,7 +33,8 @@ pub(super) fn has_hidden_inputs(comparison: &Comparison) -> Vec<bool> {
             let is_hidden =
                 |slot: &SlotResult| !slot.is_output() && slot.level == VerdictLevel::Skip;
             let mut names = operator.target.iter().chain(&operator.golden);
-            operator.slots.iter().any(is_hidden) || names.any(|name| missing.contains(name))
+            let is_any = operator.slots.iter().any(is_hidden) || !operator.hidden_inputs.is_empty();
+            is_any || names.any(|name| missing.contains(name))
         })
         .collect()
 }

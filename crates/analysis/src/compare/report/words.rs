@@ -102,6 +102,15 @@ fn why_first(
         (Cause::Own, _) if comparison.summary.certainty == Some(Certainty::Measured) => {
             "the operator itself: its inputs are the same bit for bit".to_owned()
         }
+        (Cause::Unknown, _) => {
+            let operator = comparison.operators.get(point.operator);
+            let hidden = operator.map_or(&[][..], |operator| &operator.hidden_inputs);
+            match hidden {
+                [] => cause_words(cause).to_owned(),
+                [one] => format!("its input.{one} is not in the dumps"),
+                [one, ..] => format!("its input.{one} and others are not in the dumps"),
+            }
+        }
         _ => cause_words(cause).to_owned(),
     }
 }
