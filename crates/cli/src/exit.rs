@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use anyhow::anyhow;
+use opscope_analysis::compare::report::ReportError;
 use opscope_config::ConfigError;
 use opscope_diff::RunError;
 use opscope_engine::{EngineError, InputError};
@@ -133,6 +134,18 @@ impl From<ConfigError> for CommandFailure {
 impl From<StoreError> for CommandFailure {
     fn from(error: StoreError) -> CommandFailure {
         CommandFailure::new(UNREADABLE, error)
+    }
+}
+
+impl From<ReportError> for CommandFailure {
+    fn from(error: ReportError) -> CommandFailure {
+        match error {
+            ReportError::Exists(_) => {
+                CommandFailure::message(USAGE, error.to_string()).with_hint("`--force` replaces it")
+            }
+            ReportError::Stream(_) => CommandFailure::message(USAGE, error.to_string()),
+            ReportError::Store(error) => CommandFailure::new(USAGE, error),
+        }
     }
 }
 

@@ -76,7 +76,7 @@ fn what_was_dumped_is_what_is_computed_again() {
         &["*", "--model", path(&digits("digits_cnn.onnx"))],
     ] {
         let mut all = more.to_vec();
-        all.extend(["--json", path(&json)]);
+        all.extend(["--json", path(&json), "--force"]);
         let (code, told, errors) = replay(&out, &all);
         assert_eq!(code, 0, "{more:?} {told} {errors}");
         let found: Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();

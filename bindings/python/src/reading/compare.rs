@@ -260,6 +260,7 @@ impl DumpComparison {
 fn unwritten(error: ReportError) -> ExceptionContent {
     match error {
         ReportError::Exists(path) => ExceptionContent::exists(path),
+        ReportError::Stream(_) => ExceptionContent::usage(error.to_string()),
         ReportError::Store(error) => ExceptionContent::from(&error),
     }
 }

@@ -21,7 +21,9 @@ pub mod steps;
 pub mod words;
 mod xlsx;
 
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use opscope_store::StoreError;
@@ -55,6 +57,9 @@ pub enum ReportError {
     /// The file exists.
     #[error("`{}` exists already", .0.display())]
     Exists(PathBuf),
+    /// The format needs a file.
+    #[error("`{}` is a pipe or a device, and this format needs a file", .0.display())]
+    Stream(PathBuf),
     /// The file cannot be written.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -103,7 +108,8 @@ fn write_whole_parquet(comparison: &Comparison, out: &mut dyn Write) -> io::Resu
     out.write_all(&table)
 }
 
-/// Writes a result as a file that only its owner may read. The file appears whole or not at all.
+/// Writes a result as a file that only its owner may read. The file appears whole or not at all;
+/// what is no file, such as a pipe or a device, is written to as it is.
 ///
 /// # Errors
 /// [`ReportError`]; a file that exists is left alone unless `is_replacing`.
@@ -113,7 +119,15 @@ pub fn save(
     path: &Path,
     is_replacing: bool,
 ) -> Result<(), ReportError> {
-    save_as(path, is_replacing, |out| write(comparison, format, out))
+    // Whoever reads them begins at their ends.
+    let needs_file = matches!(format, ReportFormat::Xlsx | ReportFormat::Parquet);
+    if needs_file && is_stream(path) {
+        return Err(ReportError::Stream(path.to_owned()));
+    }
+    let creator = Creator::default();
+    save_with(path, &creator, is_replacing, |out| {
+        write(comparison, format, out)
+    })
 }
 
 /// [`save`] of a text.
@@ -121,21 +135,36 @@ pub fn save(
 /// # Errors
 /// As [`save`].
 pub fn save_text(text: &str, path: &Path, is_replacing: bool) -> Result<(), ReportError> {
-    save_as(path, is_replacing, |out| out.write_all(text.as_bytes()))
+    save_with(path, &Creator::default(), is_replacing, |out| {
+        out.write_all(text.as_bytes())
+    })
 }
 
-fn save_as(
+/// [`save`] of whatever `write` writes, as a file that `creator` makes.
+///
+/// # Errors
+/// As [`save`].
+pub fn save_with(
     path: &Path,
+    creator: &Creator,
     is_replacing: bool,
-    write: impl FnOnce(&mut BufWriter<&mut std::fs::File>) -> io::Result<()>,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), ReportError> {
-    let creator = Creator::default();
-    let write = |file: &mut std::fs::File| {
+    let write = |file: &mut File| {
         let mut out = BufWriter::new(file);
         write(&mut out)?;
         // A `BufWriter` that is dropped says nothing of an error of its last write.
         out.flush()
     };
+    if is_stream(path) {
+        let file = OpenOptions::new().write(true).open(path);
+        let written = file.and_then(|mut file| write(&mut file));
+        return Ok(written.map_err(|source| StoreError::Io {
+            action: "write",
+            path: path.to_owned(),
+            source,
+        })?);
+    }
     // A bare name has no directory to create a file in.
     let is_bare = path.parent().is_some_and(|dir| dir.as_os_str().is_empty());
     let place = if is_bare {
@@ -149,4 +178,17 @@ fn save_as(
         return Err(ReportError::Exists(path.to_owned()));
     }
     Ok(())
+}
+
+/// Whether a path leads to something that is written to and not replaced: a pipe, a socket or a
+/// device, or what the system shows of an open file, such as `/dev/stdout`.
+pub fn is_stream(path: &Path) -> bool {
+    let is_of_system = ["/dev", "/proc"].iter().any(|dir| path.starts_with(dir));
+    std::fs::metadata(path).is_ok_and(|found| {
+        let kind = found.file_type();
+        kind.is_fifo()
+            || kind.is_socket()
+            || kind.is_char_device()
+            || is_of_system && kind.is_file()
+    })
 }

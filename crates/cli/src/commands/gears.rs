@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::builder::ArgGroup;
+use opscope_analysis::compare::report;
 use opscope_capture::Purpose;
 use opscope_config::dialect::insert_op;
 use opscope_config::read_text;
@@ -22,7 +23,7 @@ use opscope_tensor::{DType, Shape, Tensor};
 use crate::arguments::ModeArguments;
 use crate::console::{self, line};
 use crate::engine::EngineArguments;
-use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, USAGE};
+use crate::exit::{CommandFailure, UNREADABLE, USAGE};
 
 /// List the sizes that programs of AscendCL may switch a model with open extents between, and how
 /// its pictures are prepared (AIPP)
@@ -59,6 +60,9 @@ pub(crate) struct GearsArguments {
     /// The file to write [default: beside the model]
     #[arg(long, value_name = "FILE", requires = "written")]
     out: Option<PathBuf>,
+    /// Replace the file of `--out` if it exists
+    #[arg(long, requires = "out")]
+    force: bool,
     /// Print the file instead of a table
     #[arg(long)]
     json: bool,
@@ -89,8 +93,11 @@ pub(crate) fn run(arguments: &GearsArguments) -> Result<(), CommandFailure> {
             let path = arguments.path();
             let text = gears_json::encode(&gears);
             let creator = Creator::new(arguments.modes.modes());
-            let written = creator.replace_file(&path, &[text.as_bytes()]);
-            written.map_err(|error| CommandFailure::new(PARTIAL, error))?;
+            // The file next to the model is this command's own.
+            let is_replacing = arguments.force || arguments.out.is_none();
+            report::save_with(&path, &creator, is_replacing, |out| {
+                out.write_all(text.as_bytes())
+            })?;
             gears
         }
     };

@@ -61,6 +61,9 @@ pub(crate) struct ReplayArguments {
     /// Write everything that was found as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Replace the file of `--json` if it exists
+    #[arg(long, requires = "json")]
+    force: bool,
     /// Write the outputs that were computed again as arrays
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -209,7 +212,7 @@ pub(crate) fn run(arguments: &ReplayArguments) -> Result<(), CommandFailure> {
     if let Some(path) = &arguments.json {
         report::write_json(
             path,
-            arguments.modes.modes(),
+            (arguments.modes.modes(), arguments.force),
             engine.chosen(),
             (&replayed, &refused),
         )?;

@@ -113,8 +113,8 @@ impl ReportArguments {
                 continue;
             }
             // `exists` would follow a link and miss one that leads nowhere.
-            if !self.force && path.symlink_metadata().is_ok() {
-                return Err(refused(&ReportError::Exists(path.to_owned())));
+            if !self.force && path.symlink_metadata().is_ok() && !report::is_stream(path) {
+                return Err(ReportError::Exists(path.to_owned()).into());
             }
             // A bare name has an empty parent, which stands for the current directory.
             let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
@@ -138,7 +138,7 @@ impl ReportArguments {
                 out.flush()?;
                 continue;
             }
-            report::save(comparison, format, path, self.force).map_err(failure)?;
+            report::save(comparison, format, path, self.force)?;
         }
         Ok(())
     }
@@ -155,16 +155,5 @@ impl ReportArguments {
 
 /// Writes a text like a report.
 pub(super) fn save_text(text: &str, path: &Path, is_replacing: bool) -> Result<(), CommandFailure> {
-    report::save_text(text, path, is_replacing).map_err(failure)
-}
-
-fn failure(error: ReportError) -> CommandFailure {
-    match error {
-        ReportError::Exists(_) => refused(&error),
-        ReportError::Store(error) => CommandFailure::new(USAGE, error),
-    }
-}
-
-fn refused(error: &ReportError) -> CommandFailure {
-    CommandFailure::message(USAGE, error.to_string()).with_hint("`--force` replaces it")
+    Ok(report::save_text(text, path, is_replacing)?)
 }

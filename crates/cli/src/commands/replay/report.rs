@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use opscope_analysis::compare::replay::{ReplayBlame, ReplayResult};
+use opscope_analysis::compare::report;
 use opscope_analysis::compare::report::words::attribute;
 use opscope_analysis::compare::result::{MetricId, OperatorName, SlotResult, VerdictLevel};
 use opscope_engine::choice::EngineChoice;
@@ -239,7 +240,7 @@ fn place(name: &OperatorName) -> String {
 /// Writes everything that was found.
 pub(super) fn write_json(
     path: &Path,
-    modes: PermissionModes,
+    (modes, is_replacing): (PermissionModes, bool),
     engine: Option<&EngineChoice>,
     (replayed, refused): (&[ReplayResult], &[RefusedOperator]),
 ) -> Result<(), CommandFailure> {
@@ -265,6 +266,7 @@ pub(super) fn write_json(
     });
     let text = format!("{whole:#}\n");
     let creator = Creator::new(modes);
-    let written = creator.replace_file(path, &[text.as_bytes()]);
-    written.map_err(|error| CommandFailure::new(PARTIAL, error))
+    Ok(report::save_with(path, &creator, is_replacing, |out| {
+        out.write_all(text.as_bytes())
+    })?)
 }

@@ -156,7 +156,7 @@ impl OutputArguments {
             }
             // `exists` would follow a link and miss one that leads nowhere.
             if !self.force && path.symlink_metadata().is_ok() {
-                return Err(failure(ReportError::Exists(path.to_owned())));
+                return Err(ReportError::Exists(path.to_owned()).into());
             }
             taken.push(path);
         }
@@ -184,16 +184,7 @@ impl OutputArguments {
 }
 
 fn save(text: &str, path: &Path, is_replacing: bool) -> Result<(), CommandFailure> {
-    report::save_text(text, path, is_replacing).map_err(failure)
-}
-
-fn failure(error: ReportError) -> CommandFailure {
-    match error {
-        ReportError::Exists(_) => {
-            CommandFailure::message(USAGE, error.to_string()).with_hint("`--force` replaces it")
-        }
-        ReportError::Store(error) => CommandFailure::new(USAGE, error),
-    }
+    Ok(report::save_text(text, path, is_replacing)?)
 }
 
 #[cfg(test)]
