@@ -182,3 +182,26 @@ def test_files_are_replaced_when_asked_only(opscope: Binary, tmp_path: Path) -> 
         refused = run(opscope, *command, cwd=tmp_path)
         assert (refused.returncode, mine.read_text()) == (2, "mine"), refused.stderr
         assert "--force" in refused.stderr
+
+
+def test_nodes_that_are_not_sorted(opscope: Binary, tmp_path: Path) -> None:
+    nodes = [node("Relu", ["h"], ["y"], name="relu"), node("Neg", ["x"], ["h"], name="neg")]
+    save(tmp_path / "unsorted.onnx", nodes, [4])
+    save(tmp_path / "sorted.onnx", nodes[::-1], [4])
+    found = run(opscope, "dump", "unsorted.onnx", "--seed", 1, "--out", "dump", cwd=tmp_path)
+    assert found.returncode == 0, found.stderr
+    assert "have been sorted" in found.stderr
+    found = run(opscope, "diff", "unsorted.onnx", "sorted.onnx", "--seed", 1, cwd=tmp_path)
+    assert (found.returncode, "PASS: the output agrees" in found.stdout) == (0, True), found.stdout
+
+
+def test_another_command_is_meant(opscope: Binary, tmp_path: Path) -> None:
+    save(tmp_path / "net.onnx", [node("Relu", ["x"], ["y"], name="relu")], [4])
+    np.save(tmp_path / "images.npy", np.zeros(4, np.float32))
+    for command in (["compare", "net.onnx", "net.onnx"], ["show", "net.onnx"], ["view", "net.onnx", "--no-open"]):
+        found = run(opscope, *command, cwd=tmp_path)
+        assert (found.returncode, "`opscope diff` compares two models" in found.stderr) == (3, True), found.stderr
+    found = run(opscope, "dump", "images.npy", cwd=tmp_path)
+    assert (found.returncode, "`opscope show images.npy` shows it" in found.stderr) == (3, True), found.stderr
+    found = run(opscope, "diff", "net.onnx", "net.onnx", "--seed", 1, cwd=tmp_path)
+    assert (found.returncode, "run in the same way" in found.stderr) == (2, True), found.stderr

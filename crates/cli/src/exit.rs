@@ -90,6 +90,41 @@ pub(crate) fn check_path(path: &Path) -> Result<(), CommandFailure> {
     })
 }
 
+/// [`check_path`] of a dump.
+pub(crate) fn check_dump(path: &Path) -> Result<(), CommandFailure> {
+    check_path(path)?;
+    refuse_model(path)
+}
+
+/// Refuses a model where a dump is expected, and says which commands take it.
+pub(crate) fn refuse_model(path: &Path) -> Result<(), CommandFailure> {
+    if !has_extension(path, "onnx") || remote::is_dir(path) {
+        return Ok(());
+    }
+    let path = path.display();
+    let message = format!("`{path}` is an ONNX model, and this command reads dumps");
+    let hint = format!(
+        "`opscope dump {path} --out DIR` makes a dump of it; `opscope diff` compares two models"
+    );
+    Err(CommandFailure::message(UNREADABLE, message).with_hint(hint))
+}
+
+/// Refuses an array where a model is expected.
+pub(crate) fn refuse_array(path: &Path) -> Result<(), CommandFailure> {
+    if !(has_extension(path, "npy") || has_extension(path, "npz")) {
+        return Ok(());
+    }
+    let path = path.display();
+    let message = format!("`{path}` is an array, and this command runs ONNX models");
+    let hint = format!("`opscope show {path}` shows it; `--input NAME={path}` gives it to a model");
+    Err(CommandFailure::message(UNREADABLE, message).with_hint(hint))
+}
+
+fn has_extension(path: &Path, extension: &str) -> bool {
+    let own = path.extension().and_then(|own| own.to_str());
+    own.is_some_and(|own| own.eq_ignore_ascii_case(extension))
+}
+
 /// An error with its causes on one line.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());

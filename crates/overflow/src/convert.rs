@@ -5,8 +5,8 @@ use opscope_store::record::Record;
 use opscope_tensor::{DType, ElementKind, Tensor};
 
 use super::OutputOverflow;
-use super::float::{holds_non_finite, non_finite_elements};
 use super::float_bits::FloatBits;
+use super::non_finite::{holds_non_finite, non_finite_elements};
 use super::tally::Tally;
 
 /// Elements that the target's range cannot hold, as far as the status register has a bit for it.

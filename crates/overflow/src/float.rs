@@ -2,10 +2,10 @@
 
 use opscope_store::file_format::op_debug::StatusCause;
 use opscope_store::record::Record;
-use opscope_tensor::{DType, Shape, Tensor, TensorView, has_non_finite};
+use opscope_tensor::{DType, Tensor};
 
 use super::OutputOverflow;
-use super::float_bits::FloatBits;
+use super::non_finite::{holds_non_finite, non_finite_elements};
 use super::operands;
 use super::operators::attributes_may_be_non_finite;
 use super::tally::Tally;
@@ -57,11 +57,6 @@ fn is_complete(record: &Record) -> bool {
         && !attributes_may_be_non_finite(&record.operator)
 }
 
-/// Whether any element is NaN or infinite. A tensor that the host does not hold has none.
-pub(super) fn holds_non_finite(tensor: &Tensor) -> bool {
-    tensor.host_view().is_ok_and(has_non_finite)
-}
-
 fn is_float_or_complex(dtype: DType) -> bool {
     dtype.parts().0.is_float()
 }
@@ -80,32 +75,5 @@ fn is_masked(record: &Record, output: usize) -> bool {
             let n = mask.shape().last().copied().unwrap_or(1).max(1);
             let has_empty_row = |mask: &[u8]| mask.chunks(n).any(|row| row.iter().all(|&b| b == 0));
             mask.dtype() == DType::Bool && mask.host_bytes().is_ok_and(has_empty_row)
-        })
-}
-
-/// The positions of the elements that are not finite. A complex element is one element.
-pub(super) fn non_finite_elements(tensor: TensorView<'_>) -> Vec<usize> {
-    let (part, n_parts) = tensor.dtype.parts();
-    let Some(float) = FloatBits::for_dtype(part) else {
-        return (0..tensor.bytes.len())
-            .filter(|i| is_non_finite_byte(tensor.dtype, tensor.bytes[*i]))
-            .collect();
-    };
-    let mut elements = float.positions(tensor.bytes, |number| !float.is_finite(number));
-    elements.iter_mut().for_each(|i| *i /= n_parts);
-    // Both parts of one complex number may be bad, and they lie side by side.
-    elements.dedup();
-    elements
-}
-
-/// The same for formats that are no sign and magnitude.
-fn is_non_finite_byte(dtype: DType, byte: u8) -> bool {
-    let shape = Shape::scalar();
-    dtype.bytes() == Some(1)
-        && has_non_finite(TensorView {
-            dtype,
-            shape: &shape,
-            layout: opscope_tensor::Layout::Nd,
-            bytes: &[byte],
         })
 }

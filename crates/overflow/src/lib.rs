@@ -20,6 +20,7 @@ mod floats;
 mod integer;
 mod integers;
 mod matmul;
+mod non_finite;
 mod operands;
 mod operators;
 mod reduce;

@@ -4,7 +4,7 @@
 use opscope_store::record::Record;
 use opscope_tensor::Tensor;
 
-use super::float::{holds_non_finite, non_finite_elements};
+use super::non_finite::{holds_non_finite, non_finite_elements};
 use super::operators::int;
 use super::walk::OperandWalk;
 
@@ -91,6 +91,7 @@ pub(super) fn tainted(record: &Record, output: &Tensor) -> Option<Vec<bool>> {
     let dims = output.shape().dims();
     let inputs = record.inputs.iter().map(|(_, tensor)| tensor);
     let word = word_of(&record.operator.op_type);
+    // ONNX's `Sum` and `Mean` add several tensors, PyTorch's the elements of one.
     let is_torch = record.operator.op_type.contains('.');
     let is_reducing = is_torch && TORCH_REDUCING.contains(&word.as_str());
     let operands = if ELEMENTWISE.contains(&word.as_str()) && !is_reducing {
@@ -174,6 +175,7 @@ fn any_along(elements: TaintedElements, is_last: bool, is_rows: bool) -> Option<
     let (&[m, k], batch) = dims
         .split_last_chunk::<2>()
         .map(|(batch, last)| (last, batch))?;
+    // A factor that is transposed is summed over along its rows.
     let n_left = if is_last { m } else { k };
     let mut left = vec![false; batch.iter().product::<usize>() * n_left];
     for (at, _) in is_tainted.iter().enumerate().filter(|(_, is)| **is) {

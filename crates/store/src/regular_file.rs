@@ -22,6 +22,14 @@ enum LastLink {
     Refused,
 }
 
+/// Opens what is no file, such as a pipe or a device, to write to it as it is.
+///
+/// # Errors
+/// The operating system's.
+pub fn open_stream(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).open(path)
+}
+
 /// Opens the file that somebody named. A link that they named is followed.
 ///
 /// # Errors

@@ -9,7 +9,9 @@ use super::verdict::value_of;
 
 /// Notes how sure the summary is of the slot that it names. Causes have to be there.
 pub(super) fn note(comparison: &mut Comparison) {
-    comparison.summary.certainty = comparison.summary.headline().map(|point| {
+    // Outputs that are exchanged or lost are proven without an operator that is wrong.
+    let of_outputs = is_proven_of_outputs(comparison).then_some(Certainty::Proven);
+    let of_operator = comparison.summary.headline().map(|point| {
         let operator = comparison.operators.get(point.operator);
         match operator {
             Some(_) if is_proven(comparison) => Certainty::Proven,
@@ -17,6 +19,16 @@ pub(super) fn note(comparison: &mut Comparison) {
             None => Certainty::FirstDifference,
         }
     });
+    comparison.summary.certainty = of_operator.or(of_outputs);
+}
+
+fn is_proven_of_outputs(comparison: &Comparison) -> bool {
+    let experiments = comparison.experiments.as_deref();
+    experiments.is_some_and(|made| {
+        let first = made.causes.first();
+        made.outcome == ExperimentOutcome::Proven
+            && first.is_some_and(|cause| cause.output.is_some())
+    })
 }
 
 fn is_proven(comparison: &Comparison) -> bool {

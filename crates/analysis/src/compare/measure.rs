@@ -242,8 +242,7 @@ pub(super) fn measure_in_order(
         let [a, b] = [target, golden].map(|slot| slot.load(None));
         let (a, b) = (a.ok()?, b.ok()?);
         let n_bytes = (a.view().bytes.len() + b.view().bytes.len()) as u64;
-        let mut found = difference::difference(a.view(), b.view(), options.difference).ok()?;
-        masked::look_behind(&mut found, [a.view(), b.view()]);
+        let found = masked::difference(a.view(), b.view(), options.difference).ok()?;
         let found = PairNumbers::from_difference(&found, n_bytes);
         let result = slot(sides, pair, Ok(Some(found)), None, options.difference);
         return result.ok().map(|(result, _)| result);
@@ -521,9 +520,8 @@ fn tensors(
 ) -> Result<(TensorDifference, u64), MeasureFault> {
     let [a, b] = load(slots, layout)?;
     let n_bytes = (a.view().bytes.len() + b.view().bytes.len()) as u64;
-    let found = difference::difference(a.view(), b.view(), options);
-    let mut found = found.map_err(|error| MeasureFault::Difference(chain(&error)))?;
-    masked::look_behind(&mut found, [a.view(), b.view()]);
+    let found = masked::difference(a.view(), b.view(), options);
+    let found = found.map_err(|error| MeasureFault::Difference(chain(&error)))?;
     Ok((found, n_bytes))
 }
 

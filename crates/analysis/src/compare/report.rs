@@ -21,13 +21,13 @@ pub mod steps;
 pub mod words;
 mod xlsx;
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use opscope_store::StoreError;
 use opscope_store::atomic_file::Creator;
+use opscope_store::{StoreError, regular_file};
 use thiserror::Error;
 
 pub use self::csv::quoted;
@@ -157,7 +157,7 @@ pub fn save_with(
         out.flush()
     };
     if is_stream(path) {
-        let file = OpenOptions::new().write(true).open(path);
+        let file = regular_file::open_stream(path);
         let written = file.and_then(|mut file| write(&mut file));
         return Ok(written.map_err(|source| StoreError::Io {
             action: "write",

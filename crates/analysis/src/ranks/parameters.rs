@@ -47,6 +47,7 @@ pub(super) fn drifted(run: &RankedRun, found: &mut RankDivergences) -> Vec<Diver
         .map(|(name, steps)| (name.as_str(), first_groups(run, steps)))
         .collect();
     let mut candidates = Vec::new();
+    // In the order of names, which decides where two drift at one operator.
     for (name, steps) in &parameters {
         found.n_parameters += u64::from(steps.values().filter(|reads| reads.len() > 1).count() > 1);
         for group in &groups[name.as_str()] {
@@ -67,6 +68,7 @@ fn read_parameters(run: &RankedRun) -> BTreeMap<String, Steps> {
                 if tensor.side != SlotSide::Input || run.dump.producer_of(at).is_some() {
                     continue;
                 }
+                // The optimizer reads state of the same parameter, which is a replica as well.
                 let name = run.dump.parameter_of(at);
                 if let Some(name) = name.filter(|name| !name.ends_with(GRADIENT)) {
                     let reads = parameters.entry(name).or_default();
@@ -81,6 +83,7 @@ fn read_parameters(run: &RankedRun) -> BTreeMap<String, Steps> {
 
 /// Ranks with equal values in the first step that several ranks show.
 fn first_groups(run: &RankedRun, steps: &Steps) -> Vec<ReplicaGroup> {
+    // A rank alone has nothing to be equal to.
     let Some((&step, reads)) = steps.iter().find(|(_, reads)| reads.len() > 1) else {
         return Vec::new();
     };
@@ -170,6 +173,7 @@ fn drift_of(
             is_replica |= !is_constant(run, reads[&group.ranks[0]]);
             continue;
         }
+        // What was equal by chance may differ.
         if !is_replica {
             return None;
         }
@@ -217,6 +221,7 @@ fn had_equal_gradients(
     step: Option<u64>,
     ranks: &[u32],
 ) -> Option<bool> {
+    // Of each rank the marks of all gradients, in the order in which they are read.
     let mut known: HashMap<u32, Vec<ContentMark>> = HashMap::new();
     let sequences = run.ranks.iter();
     for sequence in sequences.filter(|sequence| ranks.contains(&sequence.rank)) {

@@ -302,6 +302,7 @@ pub(crate) fn has_counts(slot: &ExecutionSlot) -> bool {
 /// elements near the end of the dtype.
 fn least_counts(numbers: [Option<f64>; 7]) -> [Option<i64>; 3] {
     let [min, max, sum, mean, _, l1, l2] = numbers;
+    // Every element takes part in these, and a maximum may pass over NaN.
     let sums = [sum, mean, l1, l2];
     if sums.into_iter().flatten().any(|sum| sum.is_finite()) {
         return [Some(0); 3];

@@ -28,7 +28,7 @@ use crate::arguments::{NumberRanges, rank_ranges, step_ranges};
 use crate::commands::saved_result::{self, program};
 use crate::commands::view::{self, ServerArguments};
 use crate::console;
-use crate::exit::{CommandFailure, UNREADABLE, USAGE};
+use crate::exit::{CommandFailure, UNREADABLE, USAGE, refuse_model};
 use crate::progress;
 
 /// Compare two dumps operator by operator, and say where they part
@@ -204,6 +204,8 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<(), CommandFailure> {
         // refuses them beside `--from`.
         (Some(saved), ..) => judged_anew(options, saved, &judging)?,
         (None, Some(target), Some(golden)) => {
+            refuse_model(target)?;
+            refuse_model(golden)?;
             let request = ComparisonRequest {
                 reference: arguments.reference.clone(),
                 ..options.request((target, golden), judging)?

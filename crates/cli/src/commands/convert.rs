@@ -18,7 +18,7 @@ use serde_json::json;
 use super::dump::form::FormChoice;
 use crate::arguments::{ModeArguments, compression, layout, shape};
 use crate::console::{self, line, tell};
-use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, USAGE, chain, check_path};
+use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, USAGE, chain, check_dump};
 use crate::{format, passed_over, progress};
 
 /// Convert dump files to numpy arrays and other files
@@ -179,7 +179,7 @@ fn paths(given: &[PathBuf]) -> Result<Vec<PathBuf>, CommandFailure> {
         }
     }
     for path in &paths {
-        check_path(path)?;
+        check_dump(path)?;
     }
     Ok(paths)
 }

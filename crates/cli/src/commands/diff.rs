@@ -256,7 +256,8 @@ impl DiffArguments {
                 return Err(CommandFailure::message(USAGE, message));
             }
         };
-        if golden.is_none() && self.golden_as.is_none() {
+        let is_same = golden.is_none_or(|golden| golden.path() == target.path());
+        if is_same && self.golden_as.is_none() {
             self.check_differs()?;
         }
         let n_threads = self.n_threads();

@@ -41,7 +41,7 @@ use super::mindspore_target::MindSporeTarget;
 use super::view::ServerArguments;
 use crate::arguments::ModeArguments;
 use crate::engine::{EngineArguments, EngineInUse, GraphArguments};
-use crate::exit::{CommandFailure, PARTIAL};
+use crate::exit::{CommandFailure, PARTIAL, refuse_array};
 use crate::inputs::{InputArguments, InputSource};
 
 /// Run a model and dump what its operators read and write
@@ -165,6 +165,7 @@ pub(crate) struct RunArguments {
 
 pub(crate) fn run(arguments: &DumpArguments) -> Result<(), CommandFailure> {
     let options = &arguments.run;
+    refuse_array(&arguments.model)?;
     // A mistake in the configuration is told before a large model is loaded for nothing.
     let request = options.request()?.for_models();
     // SIGUSR1 may come while the model is loaded, and its default would end the process.

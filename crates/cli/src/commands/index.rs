@@ -18,7 +18,7 @@ use crate::arguments::ModeArguments;
 use crate::commands::compare;
 use crate::commands::compare::sharing::PaceArguments;
 use crate::console::{self, line, tell};
-use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, USAGE, check_path};
+use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, USAGE, check_dump};
 use crate::{format, passed_over};
 
 /// Make Parquet tables of a dump, for DuckDB, pandas and others
@@ -104,7 +104,7 @@ impl TableSharingArguments {
 
 pub(crate) fn run(arguments: &IndexArguments) -> Result<(), CommandFailure> {
     for dump in &arguments.dumps {
-        check_path(dump)?;
+        check_dump(dump)?;
     }
     // Before anything is read, as reading may take long.
     let out = place(arguments)?;

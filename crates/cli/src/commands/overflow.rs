@@ -16,7 +16,7 @@ use super::show::{finding_json, tensor_json, tensor_table, time};
 use crate::arguments::ModeArguments;
 use crate::commands::ranked_run::ranks_noun;
 use crate::console::{self, Out, line, tell};
-use crate::exit::{CommandFailure, FOUND, PARTIAL, UNREADABLE, USAGE, chain, check_path};
+use crate::exit::{CommandFailure, FOUND, PARTIAL, UNREADABLE, USAGE, chain, check_dump};
 use crate::{format, passed_over};
 
 /// Digits of a timestamp in microseconds.
@@ -76,7 +76,7 @@ struct OperatorContent {
 
 pub(crate) fn run(arguments: &OverflowArguments) -> Result<(), CommandFailure> {
     let path = arguments.path();
-    check_path(path)?;
+    check_dump(path)?;
     let mut scan = overflow::scan(path, default_jobs());
     let order = order_of_ranks(path, &mut scan);
     let order = order.as_ref();

@@ -8,13 +8,13 @@ use opscope_analysis::ranks::run::{RankedRun, RankedRunError};
 use opscope_store::record::parallel::{Collective, CollectiveKind};
 
 use crate::console::{Out, line, tell};
-use crate::exit::{CommandFailure, FOUND, PARTIAL, UNREADABLE, USAGE, check_path};
+use crate::exit::{CommandFailure, FOUND, PARTIAL, UNREADABLE, USAGE, check_dump};
 use crate::{format, passed_over};
 
 /// Opens the dumps of a run.
 pub(crate) fn open(paths: &[PathBuf], n_threads: usize) -> Result<RankedRun, CommandFailure> {
     for path in paths {
-        check_path(path)?;
+        check_dump(path)?;
     }
     let run = RankedRun::open(paths, n_threads).map_err(|error| match error {
         RankedRunError::Store(error) => error.into(),

@@ -28,7 +28,7 @@ pub(crate) use json::{finding_json, tensor_json};
 
 use crate::arguments::{NumberRanges, rank_ranges};
 use crate::console::{self, line, tell};
-use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, chain};
+use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, chain, refuse_model};
 use crate::{format, passed_over};
 
 /// Show what is in a dump file or in a directory of them
@@ -55,6 +55,7 @@ pub(crate) struct ShowArguments {
 }
 
 pub(crate) fn run(arguments: &ShowArguments) -> Result<(), CommandFailure> {
+    refuse_model(&arguments.path)?;
     if !remote::is_dir(&arguments.path) && !is_dump_alone(&arguments.path) {
         return show_file(arguments);
     }

@@ -29,7 +29,7 @@ use self::tables::PreparedTables;
 use crate::arguments::{self, ModeArguments};
 use crate::commands::index;
 use crate::console::{self, tell};
-use crate::exit::{CommandFailure, PARTIAL, USAGE, check_path};
+use crate::exit::{CommandFailure, PARTIAL, USAGE, check_dump};
 use crate::{format, remote, signals};
 
 pub use self::duckdb::look_for_duckdb;
@@ -100,7 +100,7 @@ enum AnswerFormat {
 pub(crate) fn run(arguments: &SqlArguments) -> Result<(), CommandFailure> {
     let answer_format = answer_format(arguments)?;
     for dump in &arguments.dumps {
-        check_path(dump)?;
+        check_dump(dump)?;
     }
     if arguments.compare {
         index::check_compared(&arguments.dumps)?;

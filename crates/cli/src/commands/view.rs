@@ -14,7 +14,7 @@ use opscope_view::{PageServer, PageState, ServerOptions, UnfinishedSurvey, ViewE
 use crate::commands::dump::run_model::is_signalled;
 use crate::commands::saved_result::{self, program};
 use crate::console::{self, line, tell};
-use crate::exit::{CommandFailure, UNREADABLE, USAGE, check_path};
+use crate::exit::{CommandFailure, UNREADABLE, USAGE, check_dump};
 use crate::progress;
 
 /// How often a signal is looked for.
@@ -71,7 +71,7 @@ pub(crate) struct ServerArguments {
 pub(crate) fn run(arguments: &ViewArguments) -> Result<(), CommandFailure> {
     let dumps = [&arguments.dump, &arguments.golden];
     for path in dumps.into_iter().flatten() {
-        check_path(path)?;
+        check_dump(path)?;
     }
     let n_threads = arguments.jobs.unwrap_or_else(default_jobs).max(1);
     let program = program();

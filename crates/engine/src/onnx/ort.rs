@@ -99,6 +99,8 @@ struct OrtModel {
     _files: Option<PrivateDir>,
     /// Whether it was told that taps ran out of order.
     is_order_told: bool,
+    /// Whether the nodes of the file had to be sorted, until that was said.
+    is_sorted_anew: bool,
 }
 
 /// A model that is to be loaded.
@@ -171,6 +173,7 @@ impl Engine for OnnxRuntime {
             ModelSource::Part { bytes, path } => (proto::decode(bytes)?, path.to_owned()),
         };
         let is_file = matches!(source, ModelSource::File(_));
+        let is_sorted_anew = model.is_sorted_anew;
         let given = LoadedFile {
             path: &path,
             file: is_file.then(|| path.clone()),
@@ -187,7 +190,9 @@ impl Engine for OnnxRuntime {
             GraphKind::Original => given,
             GraphKind::Executed => given.executed(&self.library, options)?,
         };
-        Ok(Box::new(OrtModel::new(self, given, options)?))
+        let mut model = OrtModel::new(self, given, options)?;
+        model.is_sorted_anew = is_sorted_anew;
+        Ok(Box::new(model))
     }
 }
 
@@ -279,6 +284,7 @@ impl OrtModel {
             rounded: None,
             _files: files,
             is_order_told: false,
+            is_sorted_anew: false,
         })
     }
 
@@ -519,6 +525,9 @@ impl LoadedModel for OrtModel {
 
     fn take_warnings(&mut self) -> Vec<String> {
         let mut warnings = Vec::new();
+        if std::mem::take(&mut self.is_sorted_anew) {
+            warnings.push(proto::SORTED_WARNING.to_owned());
+        }
         if let Some(reason) = self.prepared.take_device_refusal() {
             warnings.push(format!(
                 "taps cannot be on the device, so that {NAME} copies every value that is shown to the host: {reason}"

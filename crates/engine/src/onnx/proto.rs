@@ -1,5 +1,7 @@
 //! Reading and checking an ONNX file before an engine sees it.
 
+mod node_order;
+
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 #[cfg(feature = "onnxruntime")]
@@ -11,6 +13,7 @@ use opscope_tensor::DType;
 use prost::Message;
 use prost::bytes::Bytes;
 
+pub(super) use self::node_order::WARNING as SORTED_WARNING;
 use super::attribute;
 use super::call_site::call_site;
 #[cfg(feature = "onnxruntime")]
@@ -18,6 +21,7 @@ use super::schema::{DataLocation, TensorProto};
 use super::schema::{
     DimValue, ElementTypeProto, GraphProto, ModelProto, NodeProto, TypeValue, ValueInfoProto,
 };
+
 use crate::{DeclaredDim, EngineError, ModelSignature, ValueInfo, onnx_dtype};
 
 /// Deepest nesting of control-flow bodies.
@@ -35,6 +39,8 @@ pub(super) const CONSTANT: &str = "Constant";
 pub(super) struct ModelBytes {
     pub(super) proto: ModelProto,
     pub(super) bytes: Bytes,
+    /// Whether its nodes were in another order in the file.
+    pub(super) is_sorted_anew: bool,
 }
 
 /// Decodes a model file and checks that its values hang together.
@@ -75,7 +81,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<ModelBytes, EngineError> {
 }
 
 fn checked(bytes: Bytes) -> Result<ModelBytes, String> {
-    let proto = ModelProto::decode(bytes.clone()).map_err(|error| {
+    let mut proto = ModelProto::decode(bytes.clone()).map_err(|error| {
         let error = error.to_string();
         // The decoder has no kinds of errors, only this text.
         let is_short = error.contains("buffer underflow");
@@ -92,10 +98,20 @@ fn checked(bytes: Bytes) -> Result<ModelBytes, String> {
     }
     let graph = proto
         .graph
-        .as_ref()
+        .as_mut()
         .ok_or("it has no graph; the file is truncated or of another kind")?;
-    check_graph(graph, &HashSet::new(), 0)?;
-    Ok(ModelBytes { proto, bytes })
+    check_depth(graph, 0)?;
+    let is_sorted_anew = node_order::sort(graph);
+    check_graph(graph, &HashSet::new())?;
+    let bytes = match is_sorted_anew {
+        true => proto.encode_to_vec().into(),
+        false => bytes,
+    };
+    Ok(ModelBytes {
+        proto,
+        bytes,
+        is_sorted_anew,
+    })
 }
 
 /// Reads the values that the model takes and gives.
@@ -309,14 +325,19 @@ pub(super) fn all_nodes(graph: &GraphProto) -> Vec<&NodeProto> {
     nodes
 }
 
-/// Checks that every value is produced before it is read, and every result produced at all.
-fn check_graph(graph: &GraphProto, outer: &HashSet<&str>, depth: usize) -> Result<(), String> {
-    // This and all later walks call themselves for each body.
+/// Checks how deep bodies are nested, for which all later walks call themselves.
+fn check_depth(graph: &GraphProto, depth: usize) -> Result<(), String> {
     if depth > BODY_DEPTH_MAX {
         return Err(format!(
             "control flow is nested deeper than {BODY_DEPTH_MAX}"
         ));
     }
+    let mut bodies = graph.node.iter().flat_map(bodies);
+    bodies.try_for_each(|body| check_depth(body, depth + 1))
+}
+
+/// Checks that every value is produced before it is read, and every result produced at all.
+fn check_graph(graph: &GraphProto, outer: &HashSet<&str>) -> Result<(), String> {
     let mut known = outer.clone();
     known.extend(graph.input.iter().map(|value| value.name.as_str()));
     known.extend(graph.initializer.iter().map(|tensor| tensor.name.as_str()));
@@ -336,9 +357,9 @@ fn check_graph(graph: &GraphProto, outer: &HashSet<&str>, depth: usize) -> Resul
             ));
         }
         for body in bodies(node) {
-            check_graph(body, &known, depth + 1)?;
+            check_graph(body, &known)?;
         }
-        // ONNX demands topological order, so that one pass in file order is enough.
+        // Nodes are in topological order, so that one pass is enough.
         known.extend(node.output.iter().map(String::as_str));
     }
     match graph

@@ -78,6 +78,7 @@ pub struct Tract;
 struct TractModel {
     description: ModelDescription,
     graph: TractGraph,
+    warnings: Vec<String>,
 }
 
 impl Engine for Tract {
@@ -147,11 +148,20 @@ impl TractModel {
         Ok(TractModel {
             graph: graph.map_err(invalid)?,
             description,
+            warnings: Vec::from_iter(
+                model
+                    .is_sorted_anew
+                    .then(|| proto::SORTED_WARNING.to_owned()),
+            ),
         })
     }
 }
 
 impl LoadedModel for TractModel {
+    fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
+    }
+
     fn description(&self) -> &ModelDescription {
         &self.description
     }

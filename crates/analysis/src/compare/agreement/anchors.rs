@@ -11,7 +11,7 @@ use super::values::{SideValues, ValueIndex};
 use crate::compare::matching::{SlotRef, ValueAnchor};
 use crate::compare::side::{ComparedDump, OperatorExecution};
 
-/// What operators are brought together by: name and repetition, type, or nothing.
+/// Operators with equal keys are brought together: by name and repetition, by type, or by nothing.
 type LikenessKey = (String, usize);
 
 /// Brings together operators of which an output is the same value: those of one name first, then

@@ -27,6 +27,7 @@ pub(super) fn equal(board: &mut Board<'_>, scope: &PlaceScope) {
         let Some(golden) = goldens.get(key) else {
             continue;
         };
+        // Another optimizer runs other operators, and no number tells which are which.
         if target.len() != golden.len() {
             continue;
         }
@@ -82,6 +83,7 @@ fn connected(dump: &ComparedDump, runs: &[usize]) -> HashMap<usize, usize> {
             if other == own {
                 continue;
             }
+            // The later group joins the earlier one, whose number stays.
             for moved in members.remove(&own).unwrap_or_default() {
                 groups.insert(moved, other);
                 members.entry(other).or_default().push(moved);

@@ -70,6 +70,7 @@ fn shifted_steps(
         let pairs = pairs.filter_map(|&golden| Some((golden.checked_add_signed(offset)?, golden)));
         return Some(pairs.collect());
     }
+    // A dump that lacks steps in between has other distances.
     let distance = |(target, golden): (&u64, &u64)| target.abs_diff(*golden);
     let mut distances = targets.iter().zip(&goldens).map(distance);
     let first = distances.next()?;

@@ -4,7 +4,7 @@
 //! lowest number of the dtype. Next to it the scores themselves vanish in every norm, and two tensors
 //! of which all scores differ would agree.
 
-use opscope_tensor::difference::{DifferenceOptions, TensorDifference, difference};
+use opscope_tensor::difference::{self, DifferenceError, DifferenceOptions, TensorDifference};
 use opscope_tensor::{DType, TensorView};
 
 use crate::element::float;
@@ -17,14 +17,29 @@ const LOWEST: f64 = -1e30;
 /// How many times larger than all others masked numbers are.
 const TIMES: f64 = 20.0;
 
+/// The difference of two tensors, with relative distances of what a mask leaves.
+///
+/// # Errors
+/// As [`difference::difference`].
+pub(super) fn difference(
+    target: TensorView<'_>,
+    golden: TensorView<'_>,
+    options: DifferenceOptions,
+) -> Result<TensorDifference, DifferenceError> {
+    let mut found = difference::difference(target, golden, options)?;
+    look_behind(&mut found, [target, golden]);
+    Ok(found)
+}
+
 /// Measures what the mask leaves, and takes over the relative distances where they are larger.
-pub(super) fn look_behind(found: &mut TensorDifference, [a, b]: [TensorView<'_>; 2]) {
+fn look_behind(found: &mut TensorDifference, [a, b]: [TensorView<'_>; 2]) {
     let lowest = found.golden.min;
     let is_whole = found.n_finite == found.n && found.n_equal < found.n;
     if !(lowest <= LARGEST && is_whole && is_float(a.dtype) && is_float(b.dtype)) {
         return;
     }
     let is_masked = |value: f64| value <= lowest / 2.0;
+    // A mask on one side alone is a difference of its own.
     let mut largest = 0.0_f64;
     for (own, other) in numbers(a).zip(numbers(b)) {
         if is_masked(own) != is_masked(other) {
@@ -44,7 +59,7 @@ pub(super) fn look_behind(found: &mut TensorDifference, [a, b]: [TensorView<'_>;
     let [own, other] = &views.collect::<Vec<_>>()[..] else {
         return;
     };
-    let Ok(behind) = difference(*own, *other, DifferenceOptions::default()) else {
+    let Ok(behind) = difference::difference(*own, *other, DifferenceOptions::default()) else {
         return;
     };
     if behind.rel_l2 > found.rel_l2 || lowest <= LOWEST {
@@ -94,9 +109,8 @@ mod tests {
             layout: Layout::Nd,
             bytes: &bytes[i],
         });
-        let mut found = difference(a, b, DifferenceOptions::default()).expect("equal lengths");
-        look_behind(&mut found, [a, b]);
-        found.rel_l2
+        let found = difference(a, b, DifferenceOptions::default());
+        found.expect("equal lengths").rel_l2
     }
 
     #[test]

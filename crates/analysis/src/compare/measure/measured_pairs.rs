@@ -7,6 +7,7 @@ use opscope_store::{HeldElements, SharedPath};
 use opscope_tensor::difference::{self, TensorDifference};
 use opscope_tensor::{DType, Layout, TensorView};
 
+use super::masked;
 use super::same_contents::PairNumbers;
 use crate::compare::side::ExecutionSlot;
 use crate::elements::LastFile;
@@ -56,7 +57,7 @@ impl StreamedDifference {
             return None;
         }
         let found = golden.with_elements(file, |elements| {
-            let difference = difference::difference(tensor, elements, options).ok()?;
+            let difference = masked::difference(tensor, elements, options).ok()?;
             // Zeros of either sign and NaN of any kind count as equal, and are not identical.
             let is_identical = tensor.dtype == elements.dtype
                 && difference.n_equal == difference.n

@@ -83,6 +83,7 @@ fn inferred_slots(side: &ComparedDump, other: &ComparedDump) -> Vec<(usize, usiz
             };
             let at = SlotRef { run, slot };
             let made = side.producer_of(at).unwrap_or(at);
+            // Parts of an axis have other shapes, and contributions the same one.
             let cut = cut_like(whole, other.dims());
             let (mut inferred, n_parts, shared) = match (cut, reduced.get(&made)) {
                 (Some((cut, n_parts)), _) => {
@@ -152,6 +153,7 @@ fn reduced_values(side: &ComparedDump) -> HashMap<SlotRef, (Reduction, usize)> {
         let CollectiveKind::AllReduce(reduction) = collective.kind else {
             continue;
         };
+        // Programs reduce by the sum unless they say otherwise.
         let reduction = reduction.unwrap_or(Reduction::Sum);
         for input in inputs(side, index) {
             let mut made = side.producer_of(input);
@@ -195,6 +197,7 @@ fn summed(
     contributions_of(&parts.collect::<Vec<_>>(), reduction).ok()
 }
 
+// Ranks and loads are left out: a side that was put together has neither.
 fn key(run: &OperatorExecution) -> ExecutionKey {
     let (op_type, op_name) = (run.op_type.clone(), run.op_name.clone());
     (run.place.step, op_type, op_name, run.repeat)
@@ -233,6 +236,7 @@ fn cut_like(whole: &WholeTensor, other: &[u64]) -> Option<(WholeTensor, u32)> {
     if !is_filled || !n_ranks.is_multiple_of(n_parts) {
         return None;
     }
+    // With tensor-parallel ranks as well, several ranks hold the same part of the batch.
     let n_replicas = n_ranks / n_parts;
     // Replicas are neighbours, or as far apart as there are parts: what is equal tells which.
     let neighbours: Vec<u64> = (0..n_ranks).map(|at| (at / n_replicas) as u64).collect();
@@ -305,6 +309,7 @@ fn sums(whole: &WholeTensor, other: &ExecutionSlot) -> Option<SquareSums> {
     let (mut first, end) = (0, whole.n_elements());
     while first < end {
         let n = (end - first).min(N_AT_ONCE);
+        // One buffer for all pieces.
         bytes.clear();
         reader
             .read(first, usize::try_from(n).ok()?, &mut bytes)

@@ -61,7 +61,9 @@ impl PreparedModel {
         origin: &ModelOrigin<'_>,
         operators: &[Arc<Operator>],
     ) -> PreparedModel {
-        let ModelBytes { mut proto, bytes } = model;
+        let ModelBytes {
+            mut proto, bytes, ..
+        } = model;
         let home = ModelHome::for_model(origin.path, &proto);
         let empty = GraphProto::default();
         let graph = proto.graph.as_ref().unwrap_or(&empty);
