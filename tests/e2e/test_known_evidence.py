@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -182,6 +183,25 @@ def test_files_are_replaced_when_asked_only(opscope: Binary, tmp_path: Path) -> 
         refused = run(opscope, *command, cwd=tmp_path)
         assert (refused.returncode, mine.read_text()) == (2, "mine"), refused.stderr
         assert "--force" in refused.stderr
+
+
+def test_the_newest_of_two_runs_in_one_place(opscope: Binary, tmp_path: Path) -> None:
+    save(tmp_path / "net.onnx", [node("Relu", ["x"], ["y"], name="relu")], [4])
+    run(opscope, "dump", "net.onnx", "--seed", 1, "--out", "one", cwd=tmp_path)
+    for seed in (2, 1):
+        before = set((tmp_path / "two").glob("*"))
+        while set((tmp_path / "two").glob("*")) == before:
+            run(opscope, "dump", "net.onnx", "--seed", seed, "--out", "two", cwd=tmp_path)
+            # Runs of one second take the same directory, if that is free, and another one if not.
+            time.sleep(0.2)
+    newest = run(opscope, "compare", "two", "one", "--json", "-", cwd=tmp_path)
+    result = json.loads(newest.stdout)
+    assert (newest.returncode, result["summary"]["level"]) == (0, "pass")
+    assert [len(one["slots"]) for one in result["operators"]] == [2]
+    assert "other_run" in {one["reason"] for one in result["passed_over"]}
+    older = min((tmp_path / "two").glob("*"))
+    # By itself it is the run of other inputs.
+    assert "other inputs" in run(opscope, "compare", older, "one", cwd=tmp_path).stdout
 
 
 def test_nodes_that_are_not_sorted(opscope: Binary, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 pub mod mindspore;
 mod passed_over;
+mod several_runs;
 
 use std::collections::HashMap;
 use std::fs::DirEntry;
@@ -14,6 +15,7 @@ use crate::tree::mindspore::TensorFileName;
 use crate::{StoreError, regular_file, remote};
 
 pub use passed_over::{PassReason, PassedOver};
+pub use several_runs::may_hold_runs;
 
 /// Deepest nesting of directories that is followed.
 pub const DEPTH_MAX: usize = 64;

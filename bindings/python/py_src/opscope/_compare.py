@@ -151,6 +151,7 @@ def compare(
     atol: float | None = None,
     steps: Iterable[int] = (),
     ranks: Iterable[int] = (),
+    step_offset: int | None = None,
     names: Iterable[str] = (),
     op_types: Iterable[str] = (),
     outputs_only: bool = False,
@@ -165,7 +166,8 @@ def compare(
 
     `golden` is the one that is taken for right. `reference` is a dump whose distance from it is natural. Of both sides
     the `steps`, `ranks`, `names` and `op_types` (with `*` and `?`) are compared, everything if none is given. `mapping` is
-    a file that says which operators belong together, and how ranks share tensors. Differences of up to `atol` count for
+    a file that says which operators belong together, and how ranks share tensors. With `step_offset` N, step S + N of
+    the target is compared with step S of the golden side. Differences of up to `atol` count for
     nothing, whatever they are relative to. With `whole` the tensors of all ranks are
     put together although both sides have the same ranks. `allow_skip` says what may stay uncompared; it changes
     `is_allowed` of the skips and nothing else.
@@ -185,6 +187,7 @@ def compare(
         atol=atol,
         steps=steps,
         ranks=ranks,
+        step_offset=step_offset,
         names=names,
         op_types=op_types,
         outputs_only=outputs_only,
@@ -207,6 +210,7 @@ def checked(
     atol: float | None = None,
     steps: Iterable[int] = (),
     ranks: Iterable[int] = (),
+    step_offset: int | None = None,
     names: Iterable[str] = (),
     op_types: Iterable[str] = (),
     outputs_only: bool = False,
@@ -221,6 +225,7 @@ def checked(
     for name, value in (("target", target), ("golden", golden)):
         _options.path(name, value)
     _options.path("reference", reference, is_optional=True)
+    _options.instance("step_offset", step_offset, int, "a whole number")
     _options.boolean("outputs_only", outputs_only)
     _options.path("mapping", mapping, is_optional=True)
     _options.boolean("whole", whole)
@@ -232,6 +237,7 @@ def checked(
         "reference": None if reference is None else _options.place(reference),
         "steps": _options.wholes("steps", steps, 0),
         "ranks": _options.wholes("ranks", ranks, 0),
+        "step_offset": step_offset,
         "names": _options.texts("names", names),
         "op_types": _options.texts("op_types", op_types),
         "outputs_only": outputs_only,

@@ -30,6 +30,7 @@ pub(super) struct CompareRequest {
     reference: Option<PathBuf>,
     steps: Vec<u64>,
     ranks: Vec<u64>,
+    step_offset: Option<i64>,
     names: Vec<String>,
     op_types: Vec<String>,
     outputs_only: bool,
@@ -117,6 +118,7 @@ fn comparison_request(
         },
         matching: matching::MatchingOptions {
             mapping: mapping(py, request.mapping.as_deref())?,
+            step_offset: request.step_offset,
             ..matching::MatchingOptions::default()
         },
         is_whole: request.whole,

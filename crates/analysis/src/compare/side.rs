@@ -9,7 +9,7 @@ use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use opscope_store::dump::{DumpListing, PassReason, PassedOver};
+use opscope_store::dump::{self, DumpListing, PassReason, PassedOver};
 use opscope_store::reader::{
     DumpIndex, ExecutionKind, FileKind, IndexedExecution, IndexedTensor, TakeTensors,
 };
@@ -173,6 +173,13 @@ impl ComparedDump {
     /// # Errors
     /// [`StoreError`] if there is nothing at `path`; what else cannot be read is noted.
     pub fn open(path: &Path, n_threads: usize) -> Result<ComparedDump, StoreError> {
+        // Nearly every dump is of one run, and is listed once.
+        if dump::may_hold_runs(path) {
+            let mut listing = dump::list(path);
+            if listing.leave_older_runs(path) {
+                return Ok(ComparedDump::open_listing(path, listing, n_threads));
+            }
+        }
         ComparedDump::collect(path, |take| read_dump_into(path, n_threads, take))
     }
 

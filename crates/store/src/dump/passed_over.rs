@@ -49,6 +49,8 @@ pub enum PassReason {
     Journal,
     /// A value that is no tensor, where tensors are saved.
     PlainValue,
+    /// A run of which another one in the same place is read.
+    OtherRun,
 }
 
 impl PassReason {
@@ -70,6 +72,7 @@ impl PassReason {
             PassReason::Elements => "elements",
             PassReason::Journal => "journal",
             PassReason::PlainValue => "plain_value",
+            PassReason::OtherRun => "other_run",
         }
     }
 
@@ -91,6 +94,10 @@ impl PassReason {
             PassReason::Elements => ["file of elements", "files of elements"],
             PassReason::Journal => ["journal of a database", "journals of databases"],
             PassReason::PlainValue => ["value that is no tensor", "values that are no tensors"],
+            PassReason::OtherRun => [
+                "other run in the same place",
+                "other runs in the same place",
+            ],
         }
     }
 
