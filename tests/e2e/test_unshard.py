@@ -216,13 +216,18 @@ def test_missing_ranks_are_told_and_never_compared_half(tool: Binary, tmp_path: 
     assert found.slot("up", "input.0")["level"] == "pass"
 
 
-def test_ranks_without_notes_that_differ_are_not_compared(tool: Binary, tmp_path: Path) -> None:
+def test_ranks_without_notes(tool: Binary, tmp_path: Path) -> None:
     whole = values(4, 8)
     same = values(3)
     target = RankDump(
         {rank: [RankOperator("a", [chunk(whole, 0, rank, 2)]), RankOperator("b", [same])] for rank in (0, 1)}
     )
-    found = compare(tool, tmp_path, target, one_process(a=whole, b=same), "--whole")
+    # One process has the batch of both ranks, in their order.
+    found = compare(tool, tmp_path, target, one_process(a=whole, b=same))
+    assert (found.code, found.slot("a")["ranks"]["n_target"]) == (FINE, 2), found.text
+    # In another order nothing tells how the ranks share it, and a fault would look the same.
+    (tmp_path / "second").mkdir()
+    found = compare(tool, tmp_path / "second", target, one_process(a=whole[::-1].copy(), b=same), "--whole")
     assert found.code == PARTIAL
     assert found.slot("a")["level"] == "skip"
     assert found.slot("b")["level"] == "pass"

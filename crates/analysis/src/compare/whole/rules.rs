@@ -272,6 +272,13 @@ pub(in crate::compare) struct CheckedRules {
     pub(super) renumber: Vec<RenumberRule>,
 }
 
+impl CheckedRules {
+    /// Whether a rule says of any tensor how ranks share it.
+    pub(in crate::compare) fn has_tensors(&self) -> bool {
+        !self.tensors.is_empty()
+    }
+}
+
 /// A rule of a tensor, understood.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CheckedRule {
