@@ -43,6 +43,16 @@ def names(operator: dict[str, Any]) -> set[str]:
     return {name["op_name"] for name in operator["target"] + operator["golden"]}
 
 
+def check_named(found: opscope.Comparison, expected: set[str], level_inside: str = "pass") -> None:
+    """The headline names one of `expected`; or what the model returns is within the limits, and inside it shows."""
+    if found.level == "fail":
+        assert named(found) & expected, (found.verdict, expected)
+        return
+    assert found.level == level_inside, found.verdict
+    first = next(one for one in found.operators if one["level"] == "fail")
+    assert names(first) & expected, (found.verdict, expected)
+
+
 def accused(found: opscope.Comparison) -> set[str]:
     return {name for one in found.operators if one.get("cause") == "own" for name in names(one)}
 
@@ -81,8 +91,7 @@ def test_the_operator_at_fault_is_named(name: str, tmp_path: Path) -> None:
     faulty = fault.plant(model)
     expected = culprits(faulty, model, inputs)
     found = opscope.torch.diff(faulty, model, inputs)
-    assert found.level == "fail"
-    assert named(found) <= expected, (found.verdict, expected)
+    check_named(found, expected)
     assert accused(found) <= expected, (accused(found), expected)
 
     # Step by step, and again.
@@ -91,7 +100,10 @@ def test_the_operator_at_fault_is_named(name: str, tmp_path: Path) -> None:
         with torch.no_grad(), opscope.torch.eager(tmp_path / label) as dump:
             side(*args, **kwargs)
         dump.finish()
-    assert opscope.compare(tmp_path / "target", tmp_path / "golden").verdict == found.verdict
+    stepwise = opscope.compare(tmp_path / "target", tmp_path / "golden")
+    # A dump alone does not say what the module returns, so other outputs may stand in the sentence.
+    assert stepwise.level == "fail"
+    assert named(stepwise) <= expected, (stepwise.verdict, expected)
     assert opscope.torch.diff(faulty, model, inputs).verdict == found.verdict
 
 
@@ -182,7 +194,8 @@ def test_a_fault_shows_under_autocast(fault: str) -> None:
     how = {"target_autocast": torch.bfloat16, "golden_autocast": torch.bfloat16}
     expected = culprits(faulty, model, image(), torch.bfloat16)
     found = opscope.torch.diff(faulty, model, image(), **how)
-    assert named(found) & expected, (found.verdict, expected)
+    # A weight of the same network that differs is a warning.
+    check_named(found, expected, "warn" if fault == "weight" else "pass")
 
 
 # The names of the operators at fault in the exported network.

@@ -83,7 +83,11 @@ pub(super) fn examine(
         contract.is_reordered |= found.is_reordered;
         search.take(contract, found.pairs);
     }
-    contract.is_same_graph = places.pairs.iter().all(PlacePair::has_same_graph);
+    contract.is_same_graph = if places.pairs.iter().any(PlacePair::has_graph) {
+        places.pairs.iter().all(PlacePair::has_same_graph)
+    } else {
+        has_same_executions(places.sides)
+    };
 }
 
 /// The outputs of a place.
@@ -515,6 +519,12 @@ impl PlacePair<'_> {
         ]
     }
 
+    /// Whether the graph of a side is known.
+    fn has_graph(&self) -> bool {
+        let target = self.target.as_ref().and_then(|place| place.graph);
+        target.or(self.golden.graph).is_some()
+    }
+
     /// Whether both graphs have the same operators with the same names and wiring.
     fn has_same_graph(&self) -> bool {
         let target = self.target.as_ref().and_then(|place| place.graph);
@@ -529,4 +539,13 @@ impl PlacePair<'_> {
                 a == b
             })
     }
+}
+
+/// Whether both sides executed the same operators in the same order. Values can only have gone
+/// other ways if operators of one type exchanged their names.
+fn has_same_executions(sides: MatchedDumps<'_>) -> bool {
+    let [targets, goldens] = [sides.target, sides.golden].map(|dump| &dump.runs);
+    let mut pairs = targets.iter().zip(goldens);
+    targets.len() == goldens.len()
+        && pairs.all(|(a, b)| (&a.op_type, &a.op_name) == (&b.op_type, &b.op_name))
 }

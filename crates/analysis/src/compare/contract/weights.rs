@@ -26,11 +26,18 @@ pub(super) fn examine(contract: &mut Contract, comparison: &Comparison, places: 
                 continue;
             }
             let [of_target, of_golden] = &mut names;
-            let (Some(target), Some(golden)) = (
+            let listed = (
                 of_target.constant(sides.target, slots.target),
                 of_golden.constant(sides.golden, slots.golden),
-            ) else {
-                continue;
+            );
+            let (target, golden) = match listed {
+                (Some(target), Some(golden)) => (target, golden),
+                // Step by step, without a graph, an input tells which parameter it is.
+                (None, None) => match &result.parameter {
+                    Some(name) => (name.to_string(), name.to_string()),
+                    None => continue,
+                },
+                _ => continue,
             };
             let rank = sides.golden.runs[slots.golden.run].place.rank;
             if !seen.insert((rank, golden.clone())) {

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use opscope_analysis::compare::report::words::{promises, proofs};
 use opscope_analysis::compare::report::{ShownPlaces, chain, steps, words};
 use opscope_analysis::compare::result::{
-    Comparison, Evidence, MetricId, OperatorResult, Skip, SkipReason, VerdictLevel,
+    Comparison, Evidence, MetricId, NonFiniteRole, OperatorResult, Skip, SkipReason, VerdictLevel,
 };
 
 use super::colour::{self, painted};
@@ -221,9 +221,13 @@ impl TerminalReport<'_> {
         let first = self.operator(self.comparison.summary.first_non_finite?)?;
         let name = |operator| words::plain(&words::of_operator(operator));
         let mut text = String::new();
+        let verb = match first.non_finite {
+            Some(NonFiniteRole::Producer) => "made",
+            _ => "read",
+        };
         self.put(
             &mut text,
-            &format!("NaN or Inf first made by {}", name(first)),
+            &format!("NaN or Inf first {verb} by {}", name(first)),
         );
         let way = chain::of_first(self.comparison, self.top.saturating_add(1));
         // The way begins with the producer, which has its line already.

@@ -141,8 +141,8 @@ fn failure(comparison: &Comparison) -> String {
         .filter(|value| !is_told_with(first, value));
     let rest: Vec<&ContractValue> = rest.copied().collect();
     if !rest.is_empty() {
-        let verb = if rest.len() == 1 { "does" } else { "do" };
-        text += &format!("; neither {verb} {} agree", names(&rest));
+        let verb = if rest.len() == 1 { "differs" } else { "differ" };
+        text += &format!("; {} {verb} too", names(&rest));
     }
     text
 }
