@@ -110,7 +110,7 @@ pub fn run(
     options: &ConversionOptions,
     progress: impl Fn(u64) + Sync,
 ) -> Result<ConvertReport, StoreError> {
-    let creator = Creator::new(options.modes);
+    let creator = Creator::in_dump(&options.out, options.modes);
     // Made first, so that an unusable directory is one error and not one for each file.
     creator.create_dir(&options.out)?;
     let writer = ResultWriter::new(creator, options);

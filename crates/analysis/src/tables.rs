@@ -23,6 +23,7 @@ use opscope_store::dump::{self, PassedOver};
 use opscope_store::slot_table::{
     INDEX_LEVEL, N_GROUP_ROWS, SlotTable, TableWriter, compression_of, write_flat,
 };
+use opscope_store::tree::own;
 use opscope_store::{StoreError, reader, remote};
 
 use self::derived::DerivedTables;
@@ -122,7 +123,7 @@ pub fn write_tables(
     let place = TablesPlace {
         out,
         label,
-        creator: &Creator::in_dump(out, options.modes),
+        creator: &creator(out, options.modes),
         options,
     };
     let mut report = TablesReport {
@@ -178,7 +179,7 @@ pub fn tables_units(
     let place = TablesPlace {
         out,
         label,
-        creator: &Creator::in_dump(out, options.modes),
+        creator: &creator(out, options.modes),
         options,
     };
     let units = parts.parts.iter().map(|part| TablesUnit {
@@ -187,6 +188,12 @@ pub fn tables_units(
         is_current: place.current(&parts, part).is_some(),
     });
     Ok(units.collect())
+}
+
+/// A creator of files for tables in `out`. It follows no symbolic link below the dump that `out` is
+/// in, or below `out` itself outside of a dump.
+pub fn creator(out: &Path, modes: PermissionModes) -> Creator {
+    Creator::in_dump(own::dump_of_index(out).unwrap_or(out), modes)
 }
 
 /// Lists a dump and its parts.

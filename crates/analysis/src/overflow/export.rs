@@ -48,7 +48,7 @@ pub fn export(
     let blocks = overflows.iter().enumerate();
     let text: String = blocks.map(|(i, overflow)| block(overflow, i + 1)).collect();
     let path = options.out.join(summary::file_name());
-    let creator = Creator::new(options.modes);
+    let creator = Creator::in_dump(&options.out, options.modes);
     creator.replace_file(&path, &[text.as_bytes()])?;
     Ok(ExportedFiles {
         summary: path,

@@ -43,10 +43,16 @@ pub fn keep(dump: &ComparedDump, survey: &DumpSurvey) -> Option<PathBuf> {
         return None;
     }
     // Whoever may not read the dump shall not read this.
-    let creator = Creator::new(PermissionModes::default());
+    let modes = PermissionModes::default();
     places(&dump.root).into_iter().find(|path| {
         let Some(dir) = path.parent() else {
             return false;
+        };
+        // The dump may be somebody else's, with links in it.
+        let creator = if path.starts_with(&dump.root) {
+            Creator::in_dump(&dump.root, modes)
+        } else {
+            Creator::new(modes)
         };
         creator.create_dir(dir).is_ok() && creator.replace_file(path, &[&bytes]).is_ok()
     })

@@ -4,7 +4,7 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 use opscope_store::StoreError;
-use opscope_store::atomic_file::{Creator, PermissionModes};
+use opscope_store::atomic_file::PermissionModes;
 use opscope_tensor::digest::{hex, xxh3_128};
 
 use super::{EXTENSION, SOURCES_KEY, TablesReport, fingerprint_in};
@@ -60,7 +60,7 @@ impl<'a> ComparePart<'a> {
     /// [`StoreError`] if it cannot be written.
     pub fn write(&self, comparison: &Comparison, modes: PermissionModes) -> Result<(), StoreError> {
         let metadata = vec![(SOURCES_KEY.to_owned(), self.sources.clone())];
-        let creator = Creator::in_dump(self.out, modes);
+        let creator = super::creator(self.out, modes);
         creator.replace_with(&self.file(), |file| {
             write_parquet(comparison, self.runs, metadata, &mut BufWriter::new(file))
         })

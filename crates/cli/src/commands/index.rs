@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 
 use opscope_analysis::compare::report::ComparedRuns;
 use opscope_analysis::tables::{
-    COMPARE_TABLE, ComparePart, TABLES, TablesOptions, TablesReport, TablesShare, run_names,
-    tables_units, write_tables, write_views,
+    COMPARE_TABLE, ComparePart, TABLES, TablesOptions, TablesReport, TablesShare, creator,
+    run_names, tables_units, write_tables, write_views,
 };
 use opscope_analysis::{Shard, default_jobs};
-use opscope_store::atomic_file::Creator;
 use opscope_store::remote;
 use opscope_store::tree::own;
 use serde_json::json;
@@ -138,7 +137,7 @@ pub(crate) fn run(arguments: &IndexArguments) -> Result<(), CommandFailure> {
     }
     if !is_part {
         // After the tables: a view over none would be an error in DuckDB.
-        let creator = Creator::in_dump(&out, options.modes);
+        let creator = creator(&out, options.modes);
         write_views(&out, &creator)?;
     }
     print(arguments, &out, &reports)?;

@@ -57,23 +57,16 @@ impl Creator {
         }
     }
 
-    /// Makes a file that is shorter than `n_bytes` as long, without taking room on the disk.
+    /// Ends a file after `n_bytes`. Nothing may be written to it meanwhile.
     ///
     /// # Errors
     /// [`StoreError::Io`] if the operating system refuses.
-    pub fn extend(&self, file: &GrowingFile, n_bytes: u64) -> Result<(), StoreError> {
+    pub fn end_at(&self, file: &GrowingFile, n_bytes: u64) -> Result<(), StoreError> {
         let failed = StoreError::io("write", &file.path);
         let Some(file) = &file.file else {
             return Ok(());
         };
-        let extended = without_signal(|| {
-            // Never shorter: threads may have written behind.
-            if file.metadata()?.len() < n_bytes {
-                file.set_len(n_bytes)?;
-            }
-            Ok(())
-        });
-        extended.map_err(failed)
+        without_signal(|| file.set_len(n_bytes)).map_err(failed)
     }
 
     /// Writes `parts`, one after the other, from byte `offset` on. Several threads may write to

@@ -27,6 +27,12 @@ pub fn index_dir(root: &Path) -> PathBuf {
     root.join(OWN_DIR).join("index")
 }
 
+/// The dump whose tables belong into `index`, if that is in a dump.
+pub fn dump_of_index(index: &Path) -> Option<&Path> {
+    let dump = index.parent()?.parent()?;
+    (index == index_dir(dump)).then_some(dump)
+}
+
 /// The survey of the dump.
 pub fn survey_file(root: &Path) -> PathBuf {
     root.join(OWN_DIR).join("survey")

@@ -87,11 +87,11 @@ impl Drop for OpenFile {
     fn drop(&mut self) {
         // Nobody else has the file any more, so that the header is complete.
         let header = lock(&self.header);
-        // Elements at the end that could not be written are padding.
-        let extended = self.creator.extend(&self.growing, header.n_bytes());
+        // What was written of elements at the end that did not fit is no part of the file.
+        let ended = self.creator.end_at(&self.growing, header.n_bytes());
         let bytes = header.finish();
         let written = self.creator.write_at(&self.growing, 0, &[&bytes]);
-        if let Err(error) = extended.and(written) {
+        if let Err(error) = ended.and(written) {
             lock(&self.failure).get_or_insert(error);
         }
     }

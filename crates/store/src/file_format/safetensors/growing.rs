@@ -37,6 +37,13 @@ struct HeaderEntry {
     n_bytes: u64,
 }
 
+impl HeaderEntry {
+    fn is_padding(&self) -> bool {
+        let name = self.text.strip_prefix(",\"");
+        name.is_some_and(|name| name.starts_with(PADDING_PREFIX))
+    }
+}
+
 impl GrowingHeader {
     /// A file with room for a header of `n_reserved` bytes.
     pub fn new(n_reserved: usize) -> GrowingHeader {
@@ -99,7 +106,8 @@ impl GrowingHeader {
         Some(self.n_reserved as u64 + start)
     }
 
-    /// Makes the tensor at `offset` of the file, whose elements could not be written, padding.
+    /// Makes the tensor at `offset` of the file, whose elements could not be written, padding. At
+    /// the end of the file the room is free again, so that no file ends in elements that are absent.
     pub fn discard(&mut self, offset: u64) {
         let start = offset.saturating_sub(self.n_reserved as u64);
         let mut entries = self.entries.iter_mut().rev();
@@ -113,6 +121,10 @@ impl GrowingHeader {
         if LENGTH_BYTES + n_entry_bytes < self.n_reserved {
             self.n_entry_bytes = n_entry_bytes;
             *entry = discarded;
+        }
+        while let Some(last) = self.entries.pop_if(|entry| entry.is_padding()) {
+            self.n_entry_bytes -= last.text.len();
+            self.n_data = last.start;
         }
     }
 
@@ -195,8 +207,10 @@ mod tests {
     fn what_could_not_be_written_has_no_name() {
         let mut header = GrowingHeader::new(1000);
         let mut add = |name| header.add(name, DType::F32, &[1], 4).unwrap();
-        let [_, b, _] = ["a", "b", "c"].map(&mut add);
+        let [_, b, _, d] = ["a", "b", "c", "d"].map(&mut add);
         header.discard(b);
+        header.discard(d);
+        assert_eq!(header.n_bytes(), d - 4, "the file ends with c");
         let mut file = header.finish();
         file.resize(header.n_bytes() as usize, 0);
         let names: Vec<_> = decode(&file)
@@ -205,6 +219,16 @@ mod tests {
             .map(|one| one.name)
             .collect();
         assert_eq!(names, ["a", "padding/4", "padding/8", "padding/12", "c"]);
+    }
+
+    #[test]
+    fn a_file_without_any_elements_is_one() {
+        let mut header = GrowingHeader::new(1000);
+        let offset = header.add("a", DType::F32, &[1], 4).unwrap();
+        header.discard(offset);
+        assert_eq!(header.n_bytes(), 1000);
+        assert_eq!(decode(&header.finish()).unwrap(), []);
+        assert_eq!(header.add("b", DType::F32, &[1], 4), Some(offset));
     }
 
     #[test]
