@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import subprocess
@@ -90,3 +91,18 @@ def test_elements_that_do_not_fit_leave_no_hole(opscope: Binary, tmp_path: Path,
         with safe_open(path, "numpy") as tensors:
             read: Callable[[str], object] = tensors.get_tensor
             assert all(read(name) is not None for name in tensors.keys())
+
+
+@pytest.mark.parametrize("n_bytes", [100, 600, 3000])
+@pytest.mark.parametrize("policy", ["stop-capture", "drop", "stop-run"])
+def test_the_model_runs_on_without_the_files_beside_the_tensors(
+    opscope: Binary, tmp_path: Path, n_bytes: int, policy: str
+) -> None:
+    """No record of the run, no graph or no table can be written."""
+    image = f"image={DIGITS / 'images.npy'}"
+    options: list[object] = ["--steps", 3, "--content", "statistics", "--on-error", policy, "--engine", "tract", "--json"]
+    arguments = ["dump", DIGITS / "digits_cnn.onnx", "--input", image, *options, "--out", tmp_path / "d"]
+    done = run(opscope, *arguments, limit=n_bytes)
+    assert (done.returncode, "File too large" in done.stderr) == (4, True), done.stderr
+    # A step is begun before its first operator finds that it shall not run.
+    assert json.loads(done.stdout)["steps"] == (1 if policy == "stop-run" else 3)

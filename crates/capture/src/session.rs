@@ -276,6 +276,12 @@ impl CaptureSession {
         SessionCounts(self.writer.counters.clone())
     }
 
+    /// Does what [`SessionOptions::on_failure`] says about a file beside the tensors that could not
+    /// be written.
+    pub fn note_failure(&self, error: SinkError) {
+        self.writer.note(Err(error));
+    }
+
     /// Writes everything that was submitted, ends the writers and reports.
     ///
     /// In a fork of the process that began the session nothing is written and nothing waited for:

@@ -25,21 +25,19 @@ pub struct RunRecorder {
     file: Option<Arc<RunFile>>,
     left_overs: LeftOvers,
     is_ended: bool,
+    begin_error: Option<StoreError>,
 }
 
 impl RunRecorder {
     /// Writes the record of a run into the `dump` of `request`; where no directory is made before
     /// there is something to write, the record waits for that too. `left_overs` were cleaned up
-    /// before.
-    ///
-    /// # Errors
-    /// [`StoreError::Io`] if the operating system refuses.
+    /// before. Whether the record could be written is what [`RunRecorder::begun`] tells.
     pub fn begin(
         dump: &OpenDump,
         request: &DumpRequest,
         record: RunRecord,
         left_overs: LeftOvers,
-    ) -> Result<RunRecorder, StoreError> {
+    ) -> RunRecorder {
         let file = dump.written_place().map(|place| {
             let configuration = request.configuration.as_deref();
             let record = RunRecord {
@@ -48,19 +46,29 @@ impl RunRecorder {
             };
             place.run_file(&request.plan, record)
         });
+        let mut begin_error = None;
         if let Some(file) = &file {
             // A lazy dump has no directory yet and may never have one; its sink writes the record
             // just before the first file.
             dump.set_run(file);
             if file.root().is_dir() {
-                file.begin()?;
+                begin_error = file.begin().err();
             }
         }
-        Ok(RunRecorder {
+        RunRecorder {
             file,
             left_overs,
             is_ended: false,
-        })
+            begin_error,
+        }
+    }
+
+    /// Whether the record was written at the beginning; an error is told once.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if the operating system refused.
+    pub fn begun(&mut self) -> Result<(), StoreError> {
+        self.begin_error.take().map_or(Ok(()), Err)
     }
 
     /// Adds what a session did.

@@ -195,20 +195,23 @@ pub(crate) fn run(arguments: &DumpArguments) -> Result<(), CommandFailure> {
     inputs.step(0)?;
     let dump = options.open(&request)?;
     let file = model_file(&run.title, Some(&arguments.model), &run.id.graph_name);
-    let recorder = record::begin(("dump", &engine), options, &request, &dump, vec![file])?;
-    let describe = |run: &LoadedRun| {
-        let described = dump.describe(&*run.model, &run.id);
-        described.map_err(|error| CommandFailure::new(PARTIAL, error))
-    };
-    let is_described = describe(&run)?;
+    let mut recorder = record::begin(("dump", &engine), options, &request, &dump, vec![file]);
+    // What could not be written beside the tensors is a failure like one of a tensor.
+    let begun = recorder.begun();
+    let described = dump.describe(&*run.model, &run.id);
+    let is_described = *described.as_ref().unwrap_or(&true);
+    let failed = begun.and(described.map(drop)).err();
     let page = (arguments.view)
         .then(|| LivePage::begin(&dump, &arguments.server, options.json))
         .transpose()?;
-    let (mut report, result) = dump_model(options, &request, &dump, &mut run, &inputs, &remote)?;
+    let ended = dump_model(options, &request, &dump, &mut run, &inputs, &remote, failed)?;
+    let (mut report, result) = ended;
     // Dumps of overflow or of failing operators make no directory until there is a finding, so that
     // there may have been no place for the description before.
+    let mut described = Ok(());
     if !is_described {
-        describe(&run)?;
+        let late = dump.describe(&*run.model, &run.id).map(drop);
+        described = late.map_err(|error| CommandFailure::new(PARTIAL, error));
     }
     recorder.add(report.n_steps, &report.summary);
     report.left_overs = recorder.left_overs(&dump);
@@ -222,7 +225,7 @@ pub(crate) fn run(arguments: &DumpArguments) -> Result<(), CommandFailure> {
     }
     let shown = page.map_or(Ok(()), |page| page.finish(&result));
     run_model::finish(report, result)?;
-    recorded.and(shown)
+    described.and(recorded).and(shown)
 }
 
 impl RunArguments {

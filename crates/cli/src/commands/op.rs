@@ -69,10 +69,13 @@ pub(crate) fn run(arguments: &OpArguments) -> Result<(), CommandFailure> {
     let runs = prepared.iter().map(|one| &one.run);
     let models = runs.map(|run| model_file(&run.title, None, &run.model.signature().graph_name));
     let models = models.collect();
-    let recorder = record::begin(("op", &engine), &arguments.run, &request, &dump, models)?;
+    let mut recorder = record::begin(("op", &engine), &arguments.run, &request, &dump, models);
+    let mut failed = recorder.begun().err();
     let mut ends: Vec<End> = Vec::new();
     for ReadyOperator { mut run, inputs } in prepared {
-        let end = dump_model(&arguments.run, &request, &dump, &mut run, &inputs, &remote)?;
+        let failed = failed.take();
+        let options = &arguments.run;
+        let end = dump_model(options, &request, &dump, &mut run, &inputs, &remote, failed)?;
         recorder.add(end.0.n_steps, &end.0.summary);
         let has_failed = end.1.is_err();
         ends.push(end);

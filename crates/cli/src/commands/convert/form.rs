@@ -53,8 +53,9 @@ pub(super) fn run(
     };
     let left_overs = LeftOvers::default();
     // The new dump says that a conversion made it, not a run.
-    let recorder = RunRecorder::begin(&dump, &request, record, left_overs)
-        .map_err(|error| CommandFailure::new(PARTIAL, error))?;
+    let mut recorder = RunRecorder::begin(&dump, &request, record, left_overs);
+    let begun = recorder.begun();
+    begun.map_err(|error| CommandFailure::new(PARTIAL, error))?;
     let mut report = TranscriptionReport::default();
     let mut refused = BTreeMap::new();
     for tensors in index.tensors.chunk_by(|a, b| rank_of(a) == rank_of(b)) {

@@ -145,13 +145,14 @@ impl SavedSide {
         };
         model.engine.record(&mut record);
         // A page, and whoever finds the dump later, is told by this how it was made.
-        let begun = RunRecorder::begin(&dump, &request, record, LeftOvers::default());
+        let mut recorder = RunRecorder::begin(&dump, &request, record, LeftOvers::default());
         // Names, attributes and wiring of the graph lie beside the tensors.
         let described = dump.describe(&*model.model, &model.id);
         described.map_err(partial)?;
+        recorder.begun().map_err(partial)?;
         Ok(SavedSide {
             path: path.to_owned(),
-            recorder: begun.map_err(partial)?,
+            recorder,
             dump,
         })
     }

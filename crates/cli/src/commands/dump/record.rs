@@ -17,7 +17,7 @@ pub(crate) fn begin(
     request: &DumpRequest,
     dump: &OpenDump,
     models: Vec<ModelFile>,
-) -> Result<RunRecorder, CommandFailure> {
+) -> RunRecorder {
     let left_overs = dump
         .written_place()
         .map_or_else(LeftOvers::default, |place| {
@@ -35,7 +35,6 @@ pub(crate) fn begin(
     };
     engine.record(&mut record);
     RunRecorder::begin(dump, request, record, left_overs)
-        .map_err(|error| CommandFailure::new(PARTIAL, error))
 }
 
 /// Writes the end; tells what was cleaned up.

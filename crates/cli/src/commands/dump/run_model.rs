@@ -9,6 +9,7 @@ use anyhow::anyhow;
 use opscope_capture::{CaptureSession, Counters, Purpose, SessionOptions, SessionSummary, Tap};
 use opscope_dump::{DumpRequest, OpenDump, input_names};
 use opscope_engine::{EngineError, LoadedModel};
+use opscope_store::StoreError;
 use opscope_store::record::ModelId;
 use opscope_store::temporary::LeftOvers;
 
@@ -39,7 +40,8 @@ pub(crate) struct LoadedRun {
     pub(crate) output_files: Option<OutputFiles>,
 }
 
-/// Runs `run` for all its steps; the second result is how its last step ended.
+/// Runs `run` for all its steps; the second result is how its last step ended. What `failed` before
+/// is treated as a failure of the dump.
 pub(crate) fn dump_model(
     arguments: &RunArguments,
     request: &DumpRequest,
@@ -47,10 +49,25 @@ pub(crate) fn dump_model(
     run: &mut LoadedRun,
     inputs: &InputSource,
     remote: &RemoteControl<'_>,
+    failed: Option<StoreError>,
 ) -> Result<(DumpReport, Result<(), CommandFailure>), CommandFailure> {
     let n_steps = arguments.steps.unwrap_or(inputs.n_sets());
     let baseline = baseline(arguments, &mut *run.model, inputs)?;
-    let captured = capture(arguments, request, dump, run, inputs, n_steps, remote)?;
+    if let Some(error) = run.model.refusal(request.plan.purpose) {
+        return Err(error.into());
+    }
+    let session = start(arguments, request, dump, n_steps)?;
+    if let Some(error) = failed {
+        session.note_failure(error.into());
+    }
+    let captured = capture(
+        session,
+        (arguments, request, dump),
+        run,
+        inputs,
+        n_steps,
+        remote,
+    )?;
     let id = run.id.clone();
     let purpose = request.plan.purpose;
     let last_step = captured.n_steps.saturating_sub(1);
@@ -82,8 +99,9 @@ pub(crate) fn dump_model(
     };
     if report.summary.n_overwrites > 0 {
         let list = serde_json::Value::Object(report.finding_json());
-        dump.write_overwrites(&format!("{list:#}\n"))
-            .map_err(|error| CommandFailure::new(PARTIAL, error))?;
+        if let Err(error) = dump.write_overwrites(&format!("{list:#}\n")) {
+            report.summary.first_error.get_or_insert(error.into());
+        }
     }
     if let Some(counted) = dump.dry_run() {
         let forecast = report.forecast.insert(counted.take());
@@ -153,18 +171,13 @@ struct CaptureResult {
 }
 
 fn capture(
-    arguments: &RunArguments,
-    request: &DumpRequest,
-    dump: &OpenDump,
+    session: CaptureSession,
+    (arguments, request, dump): (&RunArguments, &DumpRequest, &OpenDump),
     run: &mut LoadedRun,
     inputs: &InputSource,
     n_steps: u64,
     remote: &RemoteControl<'_>,
 ) -> Result<CaptureResult, CommandFailure> {
-    if let Some(error) = run.model.refusal(request.plan.purpose) {
-        return Err(error.into());
-    }
-    let session = start(arguments, request, dump, n_steps)?;
     let model = &mut run.model;
     let control = session.control();
     remote.begin(&control)?;
