@@ -74,7 +74,7 @@ fn write(level: i32, function: &str, file: &str, line: u32, text: &dyn Display) 
     let program = std::env::current_exe().ok();
     let program = program.as_ref().and_then(|path| path.file_name());
     let program = program.unwrap_or_default().display();
-    let time = jiff::Zoned::now().strftime("%Y-%m-%d-%H:%M:%S%.3f");
+    let time = opscope_store::clock::local().strftime("%Y-%m-%d-%H:%M:%S%.3f");
     let line =
         format!("[{level}] APP({pid},{program}):{time} [{file}:{line}] {function}: {text}\n");
     // The program's text may have lines of its own, and names of files and models.

@@ -162,7 +162,7 @@ impl AclReport {
     }
 
     fn worded(wording: &ReportWording, placeholders: &[&str]) -> AclReport {
-        let now = jiff::Zoned::now();
+        let now = opscope_store::clock::local();
         // Process, time, title and code stand in the order and form of the vendor's reports.
         let mut head = format!(
             "[PID: {}] {}.{:03}.{:03} {}({}): ",

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use jiff::{Span, Zoned};
+use jiff::Span;
 use opscope_capture::Plan;
-use opscope_store::StoreError;
 use opscope_store::atomic_file::PermissionModes;
 use opscope_store::file_format::run_json::{ProgramVersion, RunRecord};
 use opscope_store::run_file::{RunFile, clean_acl, clean_mindspore, this_host};
 use opscope_store::temporary::LeftOvers;
+use opscope_store::{StoreError, clock};
 
 use crate::run_facts::{now, plan_in_short};
 
@@ -19,7 +19,7 @@ const N_TIMES_MAX: i64 = 3600;
 /// Names for the directory of a dump, `YYYYMMDDhhmmss`: the local second that it is now, and those
 /// that follow.
 pub fn dump_times() -> impl Iterator<Item = String> {
-    let now = Zoned::now();
+    let now = clock::local();
     (0..N_TIMES_MAX).map(move |seconds| {
         // The names have no fraction of a second, so a dump that begins in the same second as
         // another takes the name of a later one.

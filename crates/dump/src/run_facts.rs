@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
 use opscope_capture::{ModelSelection, OperatorSelection, Plan, Purpose, SlotSides};
+use opscope_store::clock;
 
 /// The time as records of runs have it: RFC 3339, UTC, with microseconds.
 pub fn now() -> String {
-    format!("{:.6}", Timestamp::now())
+    format!("{:.6}", clock::timestamp())
 }
 
 /// The plan in a few words, without the names of operators.

@@ -56,7 +56,9 @@ fn line(level: &str, message: &str) {
     let message = REPLACED
         .iter()
         .fold(message.to_owned(), |text, bad| text.replace(bad, "_"));
-    let time = jiff::Zoned::now().strftime("%Y-%m-%d %H:%M:%S").to_string();
+    let time = opscope_store::clock::local()
+        .strftime("%Y-%m-%d %H:%M:%S")
+        .to_string();
     let message = visible(&message);
     let text = format!("{time} ({}) - [{level}] {message}\n", std::process::id());
     // Nobody is left to tell if stderr is closed.

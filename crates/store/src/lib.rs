@@ -24,6 +24,7 @@
 //! Nothing here knows an engine, a configuration or a thread.
 
 pub mod atomic_file;
+pub mod clock;
 pub mod dump;
 mod error;
 pub mod file_bytes;

@@ -58,7 +58,7 @@ impl AclProcess {
             .iter()
             .try_for_each(|tensor| self.check_tensor(tensor))?;
         let (header, payload) = self.collect(file_name, user_tag, tensors)?;
-        let time = jiff::Zoned::now();
+        let time = opscope_store::clock::local();
         let time = format!("{}{:03}", time.strftime("%Y%m%d%H%M%S"), time.millisecond());
         let path = dir.join(custom_file_name(file_name, &time));
         let prelude = with_length(&header);
@@ -114,7 +114,7 @@ impl AclProcess {
         user_tag: Option<&str>,
         tensors: &[ExceptionTensor],
     ) -> Answer<(DumpHeader, Vec<Vec<u8>>)> {
-        let now = jiff::Timestamp::now().as_microsecond();
+        let now = opscope_store::clock::timestamp().as_microsecond();
         let base_name = file_name.rsplit('/').next().unwrap_or(file_name);
         let mut header = DumpHeader {
             version: VERSION.to_owned(),

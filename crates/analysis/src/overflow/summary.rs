@@ -19,7 +19,7 @@ pub struct OverflowPart {
 
 /// The file's name, which holds the local time.
 pub fn file_name() -> String {
-    let time = jiff::Zoned::now().strftime("%Y%m%d%H%M%S");
+    let time = opscope_store::clock::local().strftime("%Y%m%d%H%M%S");
     format!("overflow_summary_{time}.txt")
 }
 

@@ -67,7 +67,9 @@ fn is_number(text: &str) -> bool {
 
 /// The local time for names of files, `YYYYmmddHHMMSS`.
 pub(super) fn time() -> String {
-    jiff::Zoned::now().strftime("%Y%m%d%H%M%S").to_string()
+    opscope_store::clock::local()
+        .strftime("%Y%m%d%H%M%S")
+        .to_string()
 }
 
 #[cfg(test)]
