@@ -15,6 +15,7 @@ mod signals;
 use std::ffi::OsString;
 
 use clap::{Parser, Subcommand};
+use opscope_store::run_file::umask;
 
 use crate::commands::{
     cluster, compare, config, convert, diff, dump, gears, index, msaccucmp, nan, op, overflow,
@@ -132,21 +133,11 @@ fn usage(arguments: &[OsString], error: &clap::Error) -> String {
     }
 }
 
-/// The umask, if it hides our own files from us.
-fn hiding_umask() -> Option<u32> {
-    // Looked up where it is shown: asking the system for it changes it.
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let mut lines = status.lines();
-    let umask = lines.find_map(|line| line.strip_prefix("Umask:"))?;
-    let umask = u32::from_str_radix(umask.trim(), 8).ok()?;
-    (umask & 0o700 != 0).then_some(umask)
-}
-
 fn execute(command: &CliCommand) -> u8 {
     // A panic inside an engine is that operator's error; its trace would only hide the report.
     opscope_engine::silence_caught_panics();
     signals::take_over();
-    if let Some(umask) = hiding_umask() {
+    if let Some(umask) = umask().filter(|umask| umask & 0o700 != 0) {
         tell!(
             "opscope: the umask {umask:03o} takes the permissions of the owner away from files that \
              are created, so that nothing written here could be read"

@@ -26,7 +26,7 @@ use crate::{StoreError, regular_file};
 
 pub use clean::{clean_acl, clean_mindspore};
 pub use find::{FoundRun, FoundRuns, RunEnd, find};
-pub use host::this_host;
+pub use host::{this_host, umask};
 
 /// How often, and after which time, it is tried again to be the only one in the directory.
 const N_LOCK_ATTEMPTS: u32 = 200;

@@ -225,7 +225,7 @@ def checked(
     for name, value in (("target", target), ("golden", golden)):
         _options.path(name, value)
     _options.path("reference", reference, is_optional=True)
-    _options.instance("step_offset", step_offset, int, "a whole number")
+    _options.whole("step_offset", step_offset, -(2**63), is_optional=True)
     _options.boolean("outputs_only", outputs_only)
     _options.path("mapping", mapping, is_optional=True)
     _options.boolean("whole", whole)

@@ -26,6 +26,14 @@ fn kernel(name: &str) -> String {
     text.trim().to_owned()
 }
 
+/// The umask. Asking the system for it would change it, so it is looked up where it is shown.
+pub fn umask() -> Option<u32> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let mut lines = status.lines();
+    let umask = lines.find_map(|line| line.strip_prefix("Umask:"))?;
+    u32::from_str_radix(umask.trim(), 8).ok()
+}
+
 /// The name of the first processor; where the kernel has no name, its part number.
 fn cpu() -> Option<String> {
     let mut bytes = Vec::new();
