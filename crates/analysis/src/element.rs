@@ -4,7 +4,7 @@ use std::fmt;
 
 use half::{bf16, f16};
 use opscope_tensor::convert::dtype::DecodedElements;
-use opscope_tensor::{DType, NumpyType};
+use opscope_tensor::{DType, NumpyType, largest_finite};
 
 /// One element of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -138,6 +138,42 @@ pub(crate) fn escaped(text: &[u8]) -> String {
 
 fn array<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
     bytes.try_into().ok()
+}
+
+/// A magnitude with commas between thousands: 677,596.
+pub(crate) fn thousands(value: f64) -> String {
+    if value != value.trunc() || value.abs() >= 1e12 {
+        return format!("{value:.4e}");
+    }
+    let digits = format!("{value}");
+    let mut text = String::new();
+    for (k, digit) in digits.chars().enumerate() {
+        if k > 0 && (digits.len() - k) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `, beyond 65,504, the largest float16`, of an infinity that an operator of a type made of finite
+/// numbers; none of operators that also make infinities at a pole, as a division by zero does.
+pub fn beyond(dtype: DType, op_type: &str) -> Option<String> {
+    const POLES: [&str; 9] = [
+        "div",
+        "pow",
+        "log",
+        "reciprocal",
+        "rsqrt",
+        "tan",
+        "inverse",
+        "softplus",
+        "fill",
+    ];
+    let op_type = op_type.to_lowercase();
+    let has_pole = op_type.is_empty() || POLES.iter().any(|word| op_type.contains(word));
+    let largest = thousands(largest_finite(dtype)?);
+    (!has_pole).then(|| format!(", beyond {largest}, the largest {}", dtype.name()))
 }
 
 #[cfg(test)]

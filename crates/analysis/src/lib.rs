@@ -23,7 +23,7 @@ mod shard;
 pub mod survey;
 pub mod tables;
 
-pub use element::ElementValue;
+pub use element::{ElementValue, beyond};
 pub use job::default_jobs;
 pub use read::{read_dump, read_overview, read_whole};
 pub use shard::{Shard, ShardError};

@@ -7,7 +7,7 @@ mod progress;
 use opscope_store::record::SlotSide;
 use opscope_store::slot_table::StatisticsCells;
 use opscope_tensor::distribution::finite_range;
-use opscope_tensor::{DType, Numbers, stats};
+use opscope_tensor::{DType, Numbers, largest_finite, stats};
 
 use crate::compare::side::{ComparedDump, ExecutionSlot};
 use crate::elements::{LastFile, NumpyArray};
@@ -130,20 +130,6 @@ impl Totals {
             _ => None,
         }
     }
-}
-
-/// The largest finite number of a floating-point dtype of which overflow is a matter.
-pub fn largest_finite(dtype: DType) -> Option<f64> {
-    Some(match dtype {
-        DType::F16 => 65504.0,
-        // The exponents of `float32`, and 8 bits of it.
-        DType::BF16 => 2_f64.powi(127) * (2.0 - 2_f64.powi(-7)),
-        DType::F32 => f32::MAX.into(),
-        DType::F64 => f64::MAX,
-        DType::F8E4M3FN => 448.0,
-        DType::F8E5M2 => 57344.0,
-        _ => return None,
-    })
 }
 
 /// Whole powers of two from a magnitude to the end of a dtype.

@@ -12,7 +12,7 @@ mod step;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use opscope_store::record::{CallSite, Record, SlotSide};
-use opscope_tensor::NonFinite;
+use opscope_tensor::{DType, NonFinite};
 
 pub(crate) use self::local::{LocalJudgement, judge};
 pub(crate) use self::step::StepNotes;
@@ -42,6 +42,8 @@ pub struct FirstNonFinite {
     /// The first such element in row-major order; `None` if the elements were gone when it was
     /// found.
     pub element: Option<usize>,
+    /// The dtype of the tensor; `None` if it is gone.
+    pub dtype: Option<DType>,
     /// Value of that element: NaN or an infinity.
     pub value: f64,
     /// How many elements, by kind.
@@ -172,7 +174,7 @@ fn told(
     let operator = &record.operator;
     let mut slots = record.slots();
     let tensor = slots.find(|(s, i, _)| (*s, *i) == (side, index));
-    let observed = tensor.map(|(_, _, tensor)| tensor.observed());
+    let observed = tensor.as_ref().map(|(_, _, tensor)| tensor.observed());
     let counts = observed
         .map(|tensor| tensor.non_finite())
         .unwrap_or_default();
@@ -206,6 +208,7 @@ fn told(
         side,
         index,
         element,
+        dtype: tensor.map(|(_, _, tensor)| tensor.dtype()),
         value,
         counts,
         origin,

@@ -60,7 +60,7 @@ pub use identity::TensorIdentity;
 pub use layout::{Layout, ParseLayoutError};
 pub use memo::{TensorMemo, TensorObserver};
 pub use numbers::Numbers;
-pub use range::{LargestElement, RangeLoss, is_wider_range, range_loss};
+pub use range::{LargestElement, RangeLoss, is_wider_range, largest_finite, range_loss};
 pub use rounding::RoundingFormat;
 pub use shape::{Shape, ShapeError};
 pub use single_pass::{digest_and_non_finite, digest_and_stats};

@@ -93,6 +93,20 @@ pub fn is_wider_range(source: DType, target: DType) -> bool {
     }
 }
 
+/// The largest finite number of a floating-point dtype of which overflow is a matter.
+pub fn largest_finite(dtype: DType) -> Option<f64> {
+    Some(match dtype {
+        DType::F16 => 65504.0,
+        // The exponents of `float32`, and 8 bits of it.
+        DType::BF16 => 2_f64.powi(127) * (2.0 - 2_f64.powi(-7)),
+        DType::F32 => f32::MAX.into(),
+        DType::F64 => f64::MAX,
+        DType::F8E4M3FN => 448.0,
+        DType::F8E5M2 => 57344.0,
+        _ => return None,
+    })
+}
+
 /// Measures the effect of rounding `tensor` to `target`; `None` unless [`is_wider_range`].
 pub fn range_loss(tensor: TensorView<'_>, target: DType) -> Option<RangeLoss> {
     let limits = RangeLimits::for_target(target)?;

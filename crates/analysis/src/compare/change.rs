@@ -56,6 +56,9 @@ pub(super) fn explain(
     if target.shape() != golden.shape() {
         return arrangement::of_other_shape(target, golden);
     }
+    if let Some(overflow) = bounds::overflow(target, golden, tolerance) {
+        return Some(overflow);
+    }
     let pair = ElementPair::new(target, golden)?;
     // An exact statement about a part is worth more than a loose one about the whole, and one with
     // a free choice for each channel or element explains too much to come before either.

@@ -10,14 +10,13 @@ use std::collections::HashMap;
 use opscope_store::record::SlotSide;
 use opscope_store::record::parallel::{CollectiveKind, Reduction};
 use opscope_tensor::digest::xxh3_128;
-use opscope_tensor::{DType, Numbers};
+use opscope_tensor::{DType, Numbers, largest_finite};
 
 use super::content::{ContentMark, MarkKind};
 use super::meetings::{Meeting, MeetingCall};
 use super::run::RankedRun;
 use crate::compare::side::ExecutionSlot;
 use crate::elements::NumpyArray;
-use crate::survey::largest_finite;
 
 /// How a rank's result stands to what the ranks were given.
 #[derive(Clone, Debug, PartialEq)]

@@ -576,7 +576,7 @@ fn is_weight(run: &RankedRun, index: usize, slot: usize) -> bool {
     };
     let is_number = tensor
         .dtype
-        .is_some_and(|dtype| crate::survey::largest_finite(dtype).is_some());
+        .is_some_and(|dtype| opscope_tensor::largest_finite(dtype).is_some());
     let cells = statistics_of(tensor);
     let [min, max, sum, _, _, l1, l2] = cells.numbers;
     let is_mask = match (min, max, sum, l1, l2) {

@@ -3,12 +3,15 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use opscope_analysis::beyond;
 use opscope_analysis::default_jobs;
 use opscope_analysis::ranks::document;
 use opscope_analysis::ranks::run::RankedRun;
 use opscope_analysis::ranks::spread::{
     FirstOrigin, NonFiniteOrigin, NonFiniteSpread, OriginCause, trace,
 };
+use opscope_store::record::SlotSide;
+use opscope_tensor::DType;
 use serde_json::json;
 
 use crate::commands::ranked_run::{self, execution, meeting, operator, ranks_noun};
@@ -185,7 +188,10 @@ fn cause(run: &RankedRun, origin: &NonFiniteOrigin) -> String {
     let counts = format!("{least}{counts}");
     let of_meeting = origin.meeting.map(|nth| &run.meetings.meetings[nth]);
     match origin.cause {
-        OriginCause::Computed => format!("made by {at}: {counts} of finite inputs"),
+        OriginCause::Computed => {
+            let beyond = beyond_of(run, origin).unwrap_or_default();
+            format!("made by {at}: {counts} of finite inputs{beyond}")
+        }
         OriginCause::FromInfinities => {
             format!("made by {at}: {counts} of infinities that may be wanted")
         }
@@ -220,6 +226,21 @@ fn cause(run: &RankedRun, origin: &NonFiniteOrigin) -> String {
         OriginCause::Unknown => {
             format!("first seen at {at}: {counts}; not all was dumped that could tell who made it")
         }
+    }
+}
+
+/// `, beyond 65,504, the largest float16`, where the outputs of an operator are of one dtype.
+fn beyond_of(run: &RankedRun, origin: &NonFiniteOrigin) -> Option<String> {
+    let operator = &run.dump.runs[origin.run];
+    let outputs = operator
+        .slots
+        .iter()
+        .filter(|slot| slot.side == SlotSide::Output);
+    let mut dtypes: Vec<DType> = outputs.filter_map(|slot| slot.dtype).collect();
+    dtypes.dedup();
+    match dtypes[..] {
+        [dtype] if origin.n_nan.unwrap_or_default() == 0 => beyond(dtype, &operator.op_type),
+        _ => None,
     }
 }
 

@@ -196,6 +196,13 @@ fn print(
     let mut out = console::out();
     if scan.overflows.is_empty() {
         line!(out, "{}", nothing_found(scan))?;
+        // A dump of values shows what overflowed without any record of it.
+        if scan.n_record_files == 0 && scan.n_files > 0 {
+            line!(
+                out,
+                "  hint: `opscope nan` finds infinities in the values of a dump"
+            )?;
+        }
         return passed_over::print(&mut out, &scan.passed_over);
     }
     print_table(&mut out, shown, order)?;

@@ -67,12 +67,16 @@ pub(crate) fn operator(run: &RankedRun, index: usize) -> String {
         n => format!(", its {} execution", ordinal(n as u64 + 1)),
     };
     // Operators of eager mode are called by a number, and the module tells which one it is.
-    let [module, _] = run.dump.module_and_source(index);
+    let [module, source] = run.dump.module_and_source(index);
     let module = match module {
         Some(module) if !one.op_name.contains(module.as_str()) => format!(" in {module}"),
         _ => String::new(),
     };
-    format!("{step}{}{op_type}{module}{again}", one.op_name.as_str())
+    let source = source.map_or_else(String::new, |source| format!(" at {source}"));
+    format!(
+        "{step}{}{op_type}{module}{source}{again}",
+        one.op_name.as_str()
+    )
 }
 
 /// ``all_reduce(sum) `layers.1/all_reduce` (the 4th collective of the group 2,3)``.

@@ -1,13 +1,15 @@
 //! Elements that are lost: clipped, masked, cut off, or no numbers.
 
 use half::f16;
-use opscope_tensor::DType;
+use opscope_tensor::{DType, largest_finite};
 
 use super::TensorChange;
-use super::elements::ElementPair;
+use super::elements::{ComparedElements, ElementPair, precision};
 
 /// Fewer elements before a cut are equal by chance.
 const N_BEFORE_CUT_MIN: usize = 8;
+/// Roundings by which elements may differ next to those that overflow.
+const N_ROUNDINGS: f64 = 16.0;
 /// Fewer clipped elements are no rule.
 const N_CLIPPED_MIN: usize = 3;
 
@@ -24,6 +26,43 @@ pub(super) fn non_finite(pair: &ElementPair<'_>) -> Option<TensorChange> {
         n_inf += u64::from(t.is_infinite());
     }
     (n_nan + n_inf > 0).then_some(TensorChange::NonFinite { n_nan, n_inf })
+}
+
+/// Infinite where golden's elements are beyond the largest number of the target's dtype, which ends
+/// before golden's. All others agree up to `tolerance` or some roundings.
+pub(super) fn overflow(
+    target: &ComparedElements<'_>,
+    golden: &ComparedElements<'_>,
+    tolerance: f64,
+) -> Option<TensorChange> {
+    let [largest, reach] = [target, golden].map(|side| largest_finite(side.dtype()));
+    let (largest, reach) = (largest?, reach?);
+    let (rounding, _) = precision(target.dtype(), golden.dtype());
+    if reach <= largest {
+        return None;
+    }
+    let mut n = 0;
+    let mut needed: f64 = 0.0;
+    for i in 0..target.len() {
+        let (t, g) = (target.at(i), golden.at(i));
+        let slack = tolerance.max(N_ROUNDINGS * rounding * g.abs());
+        if t.is_infinite() && g.is_finite() {
+            // What was computed in shorter steps may end just before the limit.
+            if t.signum() != g.signum() || g.abs() + slack < largest {
+                return None;
+            }
+            n += 1;
+            needed = needed.max(g.abs());
+        } else if (t - g).abs() > slack || t.is_nan() != g.is_nan() {
+            return None;
+        }
+    }
+    (n > 0 && needed > largest).then(|| TensorChange::Overflow {
+        dtype: target.dtype().name().to_owned(),
+        largest,
+        needed,
+        n,
+    })
 }
 
 /// Limited to a range. Bounds that change nothing are none.

@@ -376,7 +376,7 @@ impl SpacedSamples {
 
 /// Half the distance of 1 to the next number of the coarser dtype, and its smallest positive
 /// number; zeros of integers.
-fn precision(a: DType, b: DType) -> (f64, f64) {
+pub(super) fn precision(a: DType, b: DType) -> (f64, f64) {
     let n_digits = [a, b].map(|dtype| dtype.parts().0.n_digits());
     let Some(n_digits) = n_digits.into_iter().flatten().min() else {
         return (0.0, 0.0);

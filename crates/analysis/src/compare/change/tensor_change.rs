@@ -129,6 +129,18 @@ pub enum TensorChange {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         value: Option<f64>,
     },
+    /// Golden's elements that the target's dtype cannot hold are infinite; all others agree up to
+    /// rounding.
+    Overflow {
+        /// The target's dtype.
+        dtype: String,
+        /// Its largest number.
+        largest: f64,
+        /// The largest magnitude on the golden side.
+        needed: f64,
+        /// How many elements are infinite.
+        n: u64,
+    },
     /// Elements that are finite on the golden side are not; all others agree.
     NonFinite {
         /// How many are NaN.

@@ -20,6 +20,7 @@ use crate::compare::result::{
     ReplicaMismatch, Skip, SkipReason, SkipSide, SlotAgreement, SlotResult, Suspect, VerdictLevel,
     WiringChange,
 };
+use crate::compare::verdict::value_of;
 
 /// The verdict in one line: the conclusion, what it is about, and where the sides diverge first,
 /// with the cause and the two worst numbers.
@@ -99,6 +100,7 @@ fn why_first(
     let cause = point.cause;
     match (cause, slot.and_then(|slot| slot.parameter.as_ref())) {
         (Cause::Outside, Some(name)) => format!("the weight `{}` is another", plain(name)),
+        (Cause::Own, _) if let Some(overflow) = slot.and_then(changes::overflow) => overflow,
         (Cause::Own, _) if comparison.summary.certainty == Some(Certainty::Measured) => {
             "the operator itself: its inputs are the same bit for bit".to_owned()
         }
@@ -316,8 +318,12 @@ pub fn differing(slot: &SlotResult) -> Vec<String> {
         "elements"
     };
     let mut count = format!("{n} of {n_elements} {noun} {verb}");
-    // Beyond 0 is what differing means.
-    if differing.tolerance > 0.0 {
+    let n_broken = value_of(slot, MetricId::NonFiniteMismatches).unwrap_or_default();
+    if n_broken >= n as f64 {
+        let verb = if n == 1 { "is" } else { "are" };
+        count = format!("{n} of {n_elements} {noun} {verb} NaN or infinite on one side alone");
+        // Beyond 0 is what differing means.
+    } else if differing.tolerance > 0.0 {
         count += &format!(" by more than {}", number(differing.tolerance));
     }
     let layout = slot.layout.as_ref();

@@ -3,7 +3,7 @@
 use std::io::{BufWriter, Write};
 
 use anyhow::anyhow;
-use opscope_analysis::ElementValue;
+use opscope_analysis::{ElementValue, beyond};
 use opscope_capture::{Counters, DeliberateInfinities, FirstNonFinite, NonFiniteOrigin};
 use opscope_dump::{RangeReport, StatsRow, StatsRows, non_finite_finding};
 use opscope_store::temporary::LeftOvers;
@@ -329,6 +329,7 @@ fn non_finite(first: &FirstNonFinite) -> String {
         side,
         index,
         element,
+        dtype,
         counts,
         origin,
         ..
@@ -336,6 +337,11 @@ fn non_finite(first: &FirstNonFinite) -> String {
     let mut text = format!("{op_type} `{op_name}` {}.{index}", side.name());
     if let Some(element) = element {
         text += &format!("[{element}] = {}", non_finite_finding(first).value);
+    }
+    if *origin == NonFiniteOrigin::Computed && counts.n_nan == 0 {
+        text += &dtype
+            .and_then(|dtype| beyond(dtype, op_type))
+            .unwrap_or_default();
     }
     text += &format!(", step {step}");
     if !graph.is_empty() {

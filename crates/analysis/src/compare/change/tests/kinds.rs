@@ -1,6 +1,7 @@
 //! Each operation is recognised, whatever the shape and dtype.
 
 use super::*;
+use crate::compare::change::bounds;
 
 const DTYPES: [DType; 2] = [DType::F32, DType::F16];
 const SHAPES: [&[usize]; 8] = [
@@ -465,4 +466,37 @@ fn parts() {
         let change = Some(Box::new(affine(-1.0, 0.0)));
         (shape[0] > 7).then(|| (target.collect(), TensorChange::Part { axes, change }))
     });
+}
+
+#[test]
+fn what_a_dtype_cannot_hold() {
+    let golden: Vec<f64> = vec![1.0, -65504.0, 70000.0, -677_596.0, 3.5, 65519.0];
+    let of = |elements: Vec<f64>, dtype| ComparedElements::copied(elements, &[6], dtype).unwrap();
+    let check = |target: Vec<f64>, dtypes: [DType; 2], expected: Option<TensorChange>| {
+        let [target, golden] = [of(target, dtypes[0]), of(golden.clone(), dtypes[1])];
+        assert_eq!(bounds::overflow(&target, &golden, 0.0), expected);
+    };
+    let inf = f64::INFINITY;
+    let overflowed = vec![1.0, -65504.0, inf, -inf, 3.5, 65504.0];
+    let expected = TensorChange::Overflow {
+        dtype: "float16".to_owned(),
+        largest: 65504.0,
+        needed: 677_596.0,
+        n: 2,
+    };
+    check(overflowed.clone(), [DType::F16, DType::F32], Some(expected));
+    // Golden's dtype ends there as well, so that it holds no such element.
+    check(overflowed.clone(), [DType::F16, DType::F16], None);
+    check(overflowed, [DType::BF16, DType::F32], None);
+    // An infinity where golden's element has room, another sign, NaN, or another difference.
+    for (index, element) in [(0, inf), (2, -inf), (3, f64::NAN), (4, 4.0)] {
+        let mut target = vec![1.0, -65504.0, inf, -inf, 3.5, 65504.0];
+        target[index] = element;
+        check(target, [DType::F16, DType::F32], None);
+    }
+    check(
+        vec![1.0, -65504.0, 65504.0, -65504.0, 3.5, 65504.0],
+        [DType::F16, DType::F32],
+        None,
+    );
 }

@@ -4,6 +4,7 @@ use super::number;
 use crate::compare::result::{
     AxisPart, Comparison, ElementFunction, RoundedFormat, RoundingMode, SlotResult, TensorChange,
 };
+use crate::element::thousands;
 
 /// Most blocks that are listed.
 const N_BLOCKS_MAX: usize = 16;
@@ -18,6 +19,23 @@ pub fn change(slot: &SlotResult) -> Option<String> {
         .as_deref()
         .filter(|change| !is_one_box(change))?;
     Some(format!("the target's tensor: {}", words(change)))
+}
+
+/// `it overflows float16: …`, of a slot whose dtype cannot hold golden's elements.
+pub(super) fn overflow(slot: &SlotResult) -> Option<String> {
+    match slot.change.as_deref()? {
+        TensorChange::Overflow {
+            dtype,
+            largest,
+            needed,
+            ..
+        } => Some(format!(
+            "it overflows {dtype} (needs {}, the largest is {})",
+            thousands(*needed),
+            thousands(*largest)
+        )),
+        _ => None,
+    }
 }
 
 /// The same of weights that differ without any effect on the outputs.
@@ -71,6 +89,19 @@ fn words(change: &TensorChange) -> String {
                 format!("all others are {}", number(value))
             });
             format!("only the first {n_equal} elements are golden's, {rest}")
+        }
+        TensorChange::Overflow {
+            dtype,
+            largest,
+            needed,
+            n,
+        } => {
+            let verb = if *n == 1 { "is" } else { "are" };
+            format!(
+                "{n} of golden's elements, up to {}, {verb} beyond the largest {dtype}, {}",
+                thousands(*needed),
+                thousands(*largest)
+            )
         }
         TensorChange::NonFinite { n_nan, n_inf } => {
             let counts = [(n_nan, "NaN"), (n_inf, "infinite")];

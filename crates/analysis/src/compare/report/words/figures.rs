@@ -143,6 +143,11 @@ pub fn tolerance_hint(comparison: &Comparison) -> Option<String> {
 pub fn worst_element(slot: &SlotResult) -> Option<String> {
     let get = |metric| slot.metrics.get(metric);
     let (target, golden) = (get(MetricId::WorstTarget)?, get(MetricId::WorstGolden)?);
+    // Of the finite elements; where others are not, equal ones say nothing.
+    let n_broken = value_of(slot, MetricId::NonFiniteMismatches);
+    if n_broken.is_some_and(|n| n > 0.0) && target == golden {
+        return None;
+    }
     let index = position(slot, get(MetricId::WorstIndex)?);
     Some(format!(
         "[{index}] {} / {}",
