@@ -90,26 +90,7 @@ fn words(change: &TensorChange) -> String {
             });
             format!("only the first {n_equal} elements are golden's, {rest}")
         }
-        TensorChange::Overflow {
-            dtype,
-            largest,
-            needed,
-            n,
-        } => {
-            let verb = if *n == 1 { "is" } else { "are" };
-            format!(
-                "{n} of golden's elements, up to {}, {verb} beyond the largest {dtype}, {}",
-                thousands(*needed),
-                thousands(*largest)
-            )
-        }
-        TensorChange::NonFinite { n_nan, n_inf } => {
-            let counts = [(n_nan, "NaN"), (n_inf, "infinite")];
-            let counts = counts.into_iter().filter(|(n, _)| **n > 0);
-            let counts: Vec<String> = counts.map(|(n, what)| format!("{n} {what}")).collect();
-            let counts = counts.join(" and ");
-            format!("golden's but for elements that are not finite: {counts}")
-        }
+        TensorChange::Overflow { .. } | TensorChange::NonFinite { .. } => non_finite(change),
         TensorChange::Channels {
             axis,
             is_factor,
@@ -140,6 +121,33 @@ fn words(change: &TensorChange) -> String {
             format!("not {}, golden's is", limited(change))
         }
         TensorChange::OtherWeight { name } => format!("golden's `{name}`"),
+    }
+}
+
+/// Elements that are infinite or NaN, in words; nothing for other changes.
+fn non_finite(change: &TensorChange) -> String {
+    match change {
+        TensorChange::Overflow {
+            dtype,
+            largest,
+            needed,
+            n,
+        } => {
+            let verb = if *n == 1 { "is" } else { "are" };
+            format!(
+                "{n} of golden's elements, up to {}, {verb} beyond the largest {dtype}, {}",
+                thousands(*needed),
+                thousands(*largest)
+            )
+        }
+        TensorChange::NonFinite { n_nan, n_inf } => {
+            let counts = [(n_nan, "NaN"), (n_inf, "infinite")];
+            let counts = counts.into_iter().filter(|(n, _)| **n > 0);
+            let counts: Vec<String> = counts.map(|(n, what)| format!("{n} {what}")).collect();
+            let counts = counts.join(" and ");
+            format!("golden's but for elements that are not finite: {counts}")
+        }
+        _ => String::new(),
     }
 }
 
