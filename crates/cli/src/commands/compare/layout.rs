@@ -93,38 +93,26 @@ fn fitting_part(chars: impl Iterator<Item = char>, width: usize) -> Vec<char> {
         .collect()
 }
 
-/// Lines of at most `width` columns, broken at blanks where there are any. All but the first begin
-/// with `indent` more blanks than the text.
+/// Lines of at most `width` columns, broken at blanks alone: a longer word, such as a path, stays
+/// whole on a line of its own, so that it can be copied. All lines but the first begin with
+/// `indent` more blanks than the text.
 pub(super) fn wrapped(text: &str, width: usize, indent: usize) -> String {
-    let n_leading = text.len() - text.trim_start_matches(' ').len();
-    let later = " ".repeat(n_leading + indent);
-    let mut lines = vec![" ".repeat(n_leading)];
+    let words = text.trim_start_matches(' ');
+    let leading = &text[..text.len() - words.len()];
+    let mut lines = vec![String::from(leading)];
     let mut is_empty = true;
-    for word in text.trim_start_matches(' ').split(' ') {
-        let mut rest: Vec<char> = word.chars().collect();
-        loop {
-            let blank = usize::from(!is_empty);
-            let line = lines.last_mut().expect("there is a first line");
-            let word: String = rest.iter().collect();
-            if line.width() + blank + word.width() <= width {
-                line.push_str(&" ".repeat(blank));
-                line.push_str(&word);
-                is_empty = false;
-                break;
-            }
-            if is_empty {
-                // A name longer than a line goes on in the next, whole, and at least one character
-                // at a time.
-                let part = fitting_part(rest.iter().copied(), width.saturating_sub(line.width()));
-                line.extend(rest.drain(..part.len().max(1).min(rest.len())));
-                if rest.is_empty() {
-                    is_empty = false;
-                    break;
-                }
-            }
-            lines.push(later.clone());
+    for word in words.split(' ') {
+        let mut line = lines.last_mut().expect("there is a first line");
+        if !is_empty && line.width() + 1 + word.width() > width {
+            lines.push(format!("{leading}{}", " ".repeat(indent)));
+            line = lines.last_mut().expect("one was added");
             is_empty = true;
         }
+        if !is_empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        is_empty = false;
     }
     lines.join("\n")
 }
@@ -172,14 +160,14 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_broken_at_blanks_and_long_words_anywhere() {
+    fn lines_are_broken_at_blanks_alone() {
         for (text, width, expected) in [
             ("a b", 3, "a b"),
             ("", 3, ""),
             ("  ab cd ef", 7, "  ab cd\n    ef"),
-            ("ab abcdefghij", 6, "ab\n  abcd\n  efgh\n  ij"),
+            ("ab abcdefghij", 6, "ab\n  abcdefghij"),
             ("界界 界", 4, "界界\n  界"),
-            ("  abc", 1, "  a\n    b\n    c"),
+            ("  abc de", 1, "  abc\n    de"),
         ] {
             assert_eq!(wrapped(text, width, 2), expected, "{text:?} {width}");
         }
