@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use opscope_store::file_format::hdf5;
 
 fuzz_target!(|bytes: &[u8]| {
-    for (_, array) in hdf5::decode(bytes.to_vec().into(), None).unwrap_or_default() {
+    for array in hdf5::decode(bytes.to_vec().into()).unwrap_or_default() {
         let _ = array.read();
     }
 });

@@ -45,7 +45,7 @@ pub use mindspore::FORM as MINDSPORE_FORM;
 pub use native::{FORM as NATIVE_FORM, NativeStep, native_steps};
 pub use tensor_file::{
     ExtraKind, ExtraPiece, FileContent, FileExpectation, FileFacts, FileHead, FileKind,
-    FileRequest, OpenedTensor, StoredRun, StoredTensor, TensorFile,
+    FileRequest, OpenedTensor, StoredRun, StoredTensor, TensorFile, keep_archives_open,
 };
 pub use tensor_statistics::{StatisticCell, TensorStatistics};
 pub use term::DumpTerm;

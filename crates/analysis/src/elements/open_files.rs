@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 
 use opscope_store::file_bytes::FileBytes;
-use opscope_store::reader::{IndexedTensor, TensorFile};
+use opscope_store::reader::{IndexedTensor, TensorFile, keep_archives_open};
 use opscope_store::{SharedPath, StoreError, remote};
 
 use super::ElementsError;
@@ -40,7 +40,7 @@ pub(crate) fn keep_open<R>(work: impl FnOnce() -> R) -> R {
         is_first
     });
     let _opened = OpenedHere(is_first);
-    work()
+    keep_archives_open(work)
 }
 
 /// Opens the file that a record of a native dump has its elements in.

@@ -29,6 +29,10 @@ const EXPANSION_MAX: u64 = 1032;
 /// elements.
 const N_FILLED_BYTES_MAX: u64 = 64 << 20;
 
+/// The same of all datasets together: several names may lead to one, and a dataset without elements
+/// takes no room.
+const N_BYTES_TOTAL_MIN: u64 = 1 << 30;
+
 /// Whether a file's name is that of such a file.
 pub fn is_name(file_name: &str) -> bool {
     SUFFIXES.iter().any(|suffix| file_name.ends_with(suffix))
@@ -46,24 +50,27 @@ pub struct Hdf5Array {
     dataset: Result<Dataset, FormatError>,
 }
 
-/// The datasets of a file, or only the one at a position, each with its position: group by group,
-/// in the order of their names.
+/// The datasets of a file, group by group, in the order of their names.
 ///
 /// # Errors
 /// [`FormatError`] if the file is damaged, or holds more than [`N_DATASETS_MAX`] datasets.
-pub fn decode(
-    bytes: FileBytes,
-    wanted: Option<usize>,
-) -> Result<Vec<(usize, Hdf5Array)>, FormatError> {
+pub fn decode(bytes: FileBytes) -> Result<Vec<Hdf5Array>, FormatError> {
     let n_bytes = bytes.as_ref().len() as u64;
     let file = Hdf5File::from_owner(bytes, OpenOptions::default()).map_err(damaged)?;
-    let mut walk = Walk {
-        wanted,
-        ..Walk::default()
-    };
+    let mut walk = Walk::default();
     walk.add_group(&file.root_group().map_err(damaged)?, "")?;
-    for (_, array) in &walk.found {
+    let mut n_bytes_total: u64 = 0;
+    for array in &walk.found {
         check_size(array, n_bytes)?;
+        n_bytes_total = n_bytes_total.saturating_add(array.n_bytes()?);
+    }
+    let n_max = n_bytes.saturating_mul(EXPANSION_MAX);
+    if n_bytes_total > n_max.max(N_BYTES_TOTAL_MIN) {
+        let found = format!("{n_bytes_total} bytes of all together in {n_bytes}");
+        return Err(unexpected(
+            "datasets that the file can hold".to_owned(),
+            &found,
+        ));
     }
     Ok(walk.found)
 }
@@ -71,11 +78,9 @@ pub fn decode(
 /// The way through the groups of a file.
 #[derive(Default)]
 struct Walk {
-    wanted: Option<usize>,
     /// Groups that were seen, by their addresses: links may lead back to them.
     seen: HashSet<u64>,
-    n_datasets: usize,
-    found: Vec<(usize, Hdf5Array)>,
+    found: Vec<Hdf5Array>,
 }
 
 impl Walk {
@@ -92,18 +97,14 @@ impl Walk {
         groups.sort_unstable();
         names.sort_unstable();
         for name in names {
-            let at = self.n_datasets;
-            self.n_datasets += 1;
-            if at == N_DATASETS_MAX {
+            if self.found.len() == N_DATASETS_MAX {
                 return Err(unexpected(
                     format!("at most {N_DATASETS_MAX} datasets"),
                     "more",
                 ));
             }
-            if self.wanted.is_none_or(|wanted| wanted == at) {
-                let array = Hdf5Array::open(group, &name, format!("{path}{name}"))?;
-                self.found.push((at, array));
-            }
+            let array = Hdf5Array::open(group, &name, format!("{path}{name}"))?;
+            self.found.push(array);
         }
         for name in groups {
             let inner = group.group(&name).map_err(damaged)?;
@@ -261,22 +262,6 @@ mod tests {
     }
 
     #[test]
-    fn one_dataset_is_that_of_the_whole_list() {
-        let all = decode(golden("h5py.h5"), None).unwrap();
-        assert!(all.len() > 20 && all.iter().map(|(at, _)| *at).eq(0..all.len()));
-        for (at, array) in &all {
-            let one = decode(golden("h5py.h5"), Some(*at)).unwrap();
-            let [(found, one)] = &one[..] else {
-                panic!("{} of dataset {at}", one.len());
-            };
-            assert_eq!(
-                (found, &one.path, one.read()),
-                (at, &array.path, array.read())
-            );
-        }
-    }
-
-    #[test]
     fn damage_is_an_error_and_no_panic() {
         let bytes = golden("h5py.h5");
         let folder = tempfile::tempdir().unwrap();
@@ -286,8 +271,8 @@ mod tests {
                 let mut damaged = bytes.as_ref().to_vec();
                 damaged[at] ^= flip;
                 std::fs::write(&path, &damaged).unwrap();
-                let found = decode(FileBytes::open(&path).unwrap(), None);
-                for (_, array) in found.unwrap_or_default() {
+                let found = decode(FileBytes::open(&path).unwrap());
+                for array in found.unwrap_or_default() {
                     let read = array.read();
                     assert!(
                         read.is_err() || read.unwrap().len() as u64 == array.n_bytes().unwrap()
@@ -297,21 +282,18 @@ mod tests {
         }
         for n in [0, 8, 100, bytes.as_ref().len() / 2] {
             std::fs::write(&path, &bytes.as_ref()[..n]).unwrap();
-            let all = decode(FileBytes::open(&path).unwrap(), None);
-            let is_refused =
-                |all: Vec<(usize, Hdf5Array)>| all.iter().any(|(_, a)| a.read().is_err());
+            let all = decode(FileBytes::open(&path).unwrap());
+            let is_refused = |all: Vec<Hdf5Array>| all.iter().any(|array| array.read().is_err());
             assert!(all.map_or(true, is_refused), "{n} bytes");
         }
     }
 
     #[test]
     fn a_small_file_cannot_ask_for_much() {
-        let error = decode(golden("filled.h5"), None).err().unwrap();
-        assert!(
-            error
-                .to_string()
-                .contains("datasets that the file can hold"),
-            "{error}"
-        );
+        for name in ["filled.h5", "many_names.h5"] {
+            let error = decode(golden(name)).err().unwrap().to_string();
+            let expected = "datasets that the file can hold";
+            assert!(error.contains(expected), "{name}: {error}");
+        }
     }
 }

@@ -9,6 +9,7 @@ mod array;
 mod dump_data;
 mod elements;
 mod head;
+mod open_archives;
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -31,6 +32,7 @@ use crate::{FormatError, StoreError};
 
 pub(super) use archive::META_PREFIX;
 pub use head::{FileContent, FileExpectation, FileHead, FileRequest};
+pub use open_archives::keep_archives_open;
 
 /// Bytes of an overflow record, as devices write it.
 const RECORD_BYTES: u64 = op_debug::BLOCK_RECORD_BYTES as u64;

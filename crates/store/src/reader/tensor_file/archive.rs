@@ -7,6 +7,7 @@ use std::path::Path;
 
 use opscope_tensor::{DType, Layout};
 
+use super::open_archives::{NamedDataset, OpenArchive, with_archive};
 use super::{FileFacts, FileKind, StoredRun, StoredTensor, TensorFile};
 use crate::file_bytes::FileBytes;
 use crate::file_format::hdf5::{self, Hdf5Array};
@@ -29,16 +30,28 @@ pub(super) fn open_npz(
     file_name: &str,
     wanted: Option<usize>,
 ) -> Result<TensorFile, StoreError> {
-    let mut archive = Archive::open(path)?;
-    let names = archive.names().to_vec();
-    let is_wanted = |index: usize| wanted.is_none_or(|wanted| wanted == index);
-    let names = names
-        .into_iter()
-        .enumerate()
-        .filter(|(index, _)| is_wanted(*index));
+    if wanted.is_none() {
+        return read_npz(&mut Archive::open(path)?, path, file_name, None);
+    }
+    let open = || Ok(OpenArchive::Npz(Archive::open(path)?));
+    with_archive(path, open, |archive| match archive {
+        OpenArchive::Npz(archive) => read_npz(archive, path, file_name, wanted),
+        OpenArchive::Hdf5(_) => read_npz(&mut Archive::open(path)?, path, file_name, wanted),
+    })
+}
+
+fn read_npz(
+    archive: &mut Archive,
+    path: &Path,
+    file_name: &str,
+    wanted: Option<usize>,
+) -> Result<TensorFile, StoreError> {
+    let n = archive.names().len();
+    let indices = wanted.map_or(0..n, |index| index.min(n)..index.saturating_add(1).min(n));
     let mut bytes: Vec<u8> = Vec::new();
     let mut tensors = Vec::new();
-    for (index, name) in names {
+    for index in indices {
+        let name = archive.names()[index].clone();
         let array = archive.read(&name, None)?;
         let elements = array.host_bytes().map_err(std::io::Error::other);
         let elements = elements.map_err(StoreError::io("read", path))?;
@@ -83,11 +96,25 @@ pub(super) fn open_hdf5(
     file_name: &str,
     wanted: Option<usize>,
 ) -> Result<TensorFile, StoreError> {
-    let arrays = hdf5_arrays(path, wanted)?;
-    let names = hdf5_names(&arrays);
+    let open = || Ok(OpenArchive::Hdf5(hdf5_arrays(path)?));
+    with_archive(path, open, |archive| match archive {
+        OpenArchive::Hdf5(arrays) => read_hdf5(arrays, path, file_name, wanted),
+        OpenArchive::Npz(_) => read_hdf5(&hdf5_arrays(path)?, path, file_name, wanted),
+    })
+}
+
+fn read_hdf5(
+    arrays: &[NamedDataset],
+    path: &Path,
+    file_name: &str,
+    wanted: Option<usize>,
+) -> Result<TensorFile, StoreError> {
+    let n = arrays.len();
+    let indices = wanted.map_or(0..n, |index| index.min(n)..index.saturating_add(1).min(n));
     let mut bytes: Vec<u8> = Vec::new();
     let mut tensors = Vec::new();
-    for ((index, array), name) in arrays.into_iter().zip(names) {
+    for index in indices {
+        let (array, name) = &arrays[index];
         let elements = array.read();
         let elements = elements.map_err(StoreError::corrupt(hdf5::FORMAT_NAME, path))?;
         let n_bytes = (bytes.len() as u64).saturating_add(elements.len() as u64);
@@ -95,7 +122,7 @@ pub(super) fn open_hdf5(
         let range = bytes.len()..bytes.len() + elements.len();
         bytes.extend_from_slice(&elements);
         let stored = StoredTensor::array(array.dtype, &array.shape, Layout::Nd, range);
-        tensors.push(member(stored, index, name));
+        tensors.push(member(stored, index, name.clone()));
     }
     let bytes = bytes.into();
     Ok(archive_file(FileKind::Hdf5, file_name, tensors, bytes))
@@ -103,29 +130,30 @@ pub(super) fn open_hdf5(
 
 /// The datasets of a file by their descriptions.
 pub(super) fn hdf5_members(path: &Path) -> Result<Vec<StoredTensor>, StoreError> {
-    let arrays = hdf5_arrays(path, None)?;
-    let names = hdf5_names(&arrays).into_iter();
-    let members = names.zip(&arrays).map(|(name, (index, array))| {
+    let arrays = hdf5_arrays(path)?.into_iter().enumerate();
+    let members = arrays.map(|(index, (array, name))| {
         let n_bytes = array.n_bytes();
         let n_bytes = n_bytes.map_err(StoreError::corrupt(hdf5::FORMAT_NAME, path))?;
         let range = 0..usize::try_from(n_bytes).unwrap_or(usize::MAX);
         let stored = StoredTensor::array(array.dtype, &array.shape, Layout::Nd, range);
-        Ok(member(stored, *index, name))
+        Ok(member(stored, index, name))
     });
     members.collect()
 }
 
-fn hdf5_arrays(path: &Path, wanted: Option<usize>) -> Result<Vec<(usize, Hdf5Array)>, StoreError> {
+fn hdf5_arrays(path: &Path) -> Result<Vec<NamedDataset>, StoreError> {
     let bytes = FileBytes::open(path).map_err(StoreError::io("read", path))?;
-    hdf5::decode(bytes, wanted).map_err(StoreError::corrupt(hdf5::FORMAT_NAME, path))
+    let arrays = hdf5::decode(bytes).map_err(StoreError::corrupt(hdf5::FORMAT_NAME, path))?;
+    let names = hdf5_names(&arrays);
+    Ok(arrays.into_iter().zip(names).collect())
 }
 
 /// Names of datasets by their paths. Of `{operator}/{order}/{input|output}/{name}`, as PyTorch for
 /// Ascend wrote them, the name becomes its position in the group: it says which tensor of the
 /// program it was, and no slot.
-fn hdf5_names(arrays: &[(usize, Hdf5Array)]) -> Vec<String> {
+fn hdf5_names(arrays: &[Hdf5Array]) -> Vec<String> {
     let mut n_in_group: HashMap<&str, usize> = HashMap::new();
-    let names = arrays.iter().map(|(_, array)| {
+    let names = arrays.iter().map(|array| {
         let (group, _) = array.path.rsplit_once('/').unwrap_or_default();
         let is_slot = group.ends_with("/input") || group.ends_with("/output");
         if !is_slot || group.matches('/').count() != 2 {

@@ -33,6 +33,11 @@ def main() -> None:
     np.savez_compressed(HERE / "h5py.npz", **known)
     with h5py.File(HERE / "filled.h5", "w") as file:
         file.create_dataset("zeros", (1 << 40,), "f4", chunks=(1 << 20,))
+    # A dataset without elements by 18 names, 64 MiB by each.
+    with h5py.File(HERE / "many_names.h5", "w") as file:
+        zeros = file.create_dataset("zeros", (1 << 24,), "f4", chunks=(1 << 20,))
+        for i in range(17):
+            file[f"zeros_{i}"] = zeros
 
 
 if __name__ == "__main__":
