@@ -9,12 +9,14 @@ import http.client
 import io
 import json
 import os
+import resource
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
@@ -345,6 +347,24 @@ def test_a_dump_that_vanishes_gives_a_message(tool: Binary, dumps: list[Path], t
         assert told["sides"]["target"] is None
         assert told["missing"]["target"]
         assert page.ask("operators")["matching"] == 5
+
+
+def test_half_requests_do_not_keep_the_page_from_others(tool: Binary, tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.ones(100, np.float32))
+    with served(tool, tmp_path) as page, ExitStack() as closed:
+        files = len(os.listdir(f"/proc/{page.process.pid}/fd"))
+        resource.prlimit(page.process.pid, resource.RLIMIT_NOFILE, (files + 14, files + 14))
+        halves = [
+            closed.enter_context(socket.create_connection((page.host, page.port), timeout=TIMEOUT_SECONDS))
+            for _ in range(20)
+        ]
+        for half in halves[:-2]:
+            half.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n")
+        # Every other waits until they are closed; among them are two that never said anything.
+        assert page.ask("info")["target"]
+        for half in halves:
+            half.recv(1 << 16)
+            assert half.recv(1) == b""
 
 
 def test_what_cannot_be_shown_is_an_error(tool: Binary, tmp_path: Path) -> None:

@@ -6,15 +6,19 @@ use std::convert::Infallible;
 use std::io;
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use axum::Router;
-use axum::body::Body;
-use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
-use axum::response::Response;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::{Bytes, Frame, Incoming};
+use hyper::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
@@ -33,8 +37,16 @@ const NOTEBOOKS: &str =
     "frame-ancestors http://localhost:* http://127.0.0.1:* http://[::1]:* vscode-webview:";
 /// Time after which a connection without news gets an empty line.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
+/// Time in which the head of a request has to arrive, and a connection without one is closed.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time to wait before connections are taken again where there is no file descriptor for one.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Bytes of the token.
 const N_TOKEN_BYTES: usize = 16;
+
+type Request = hyper::Request<Incoming>;
+type Response = hyper::Response<Body>;
+type Body = UnsyncBoxBody<Bytes, Infallible>;
 
 /// Where the page is served.
 #[derive(Clone, Debug)]
@@ -134,9 +146,7 @@ impl PageServer {
 
     /// Answers until the process is interrupted or told to end, or [`ShownRuns::end`] is called.
     ///
-    /// # Errors
-    /// [`ViewError::Serve`] if the port is lost.
-    pub fn run(self) -> Result<(), ViewError> {
+    pub fn run(self) {
         let shown = self.shown();
         let mut news = shown.news();
         self.serve(async move {
@@ -146,7 +156,7 @@ impl PageServer {
             }
             // Pages wait for news with a connection of their own, which would hold the end up.
             shown.end();
-        })
+        });
     }
 
     /// Answers on a thread of its own, until it is told to end. Signals stay the caller's.
@@ -161,7 +171,7 @@ impl PageServer {
                 let ending = news.wait_for(|news| news.is_ending).await;
                 // Without a sender there is nobody who could end it later.
                 drop(ending);
-            })
+            });
         };
         // A thread without a name is hard to tell from those of the caller's own program.
         let thread = thread::Builder::new().name("page".to_owned()).spawn(serve);
@@ -175,20 +185,38 @@ impl PageServer {
         }
     }
 
-    fn serve(self, end: impl Future<Output = ()> + Send + 'static) -> Result<(), ViewError> {
-        let router = Router::new().fallback(respond).with_state(self.shared);
-        // Connections in progress are answered first.
-        let served = self.runtime.block_on(async {
-            axum::serve(self.listener, router)
-                .with_graceful_shutdown(end)
-                .await
+    fn serve(self, end: impl Future<Output = ()>) {
+        let connections = GracefulShutdown::new();
+        self.runtime.block_on(async {
+            let mut http = http1::Builder::new();
+            http.timer(TokioTimer::new())
+                .header_read_timeout(REQUEST_TIMEOUT);
+            let mut end = pin!(end);
+            loop {
+                let accepted = tokio::select! {
+                    () = &mut end => break,
+                    accepted = self.listener.accept() => accepted,
+                };
+                let Ok((stream, _)) = accepted else {
+                    // The connection has gone, or files are short until another one has.
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    continue;
+                };
+                let shared = Arc::clone(&self.shared);
+                let answer = service_fn(move |request| {
+                    let shared = Arc::clone(&shared);
+                    async { Ok::<_, Infallible>(respond(shared, request).await) }
+                });
+                let connection = http.serve_connection(TokioIo::new(stream), answer);
+                // A connection that breaks is the browser's loss.
+                tokio::spawn(connections.watch(connection));
+            }
+            drop(self.listener);
+            // Connections in progress are answered first.
+            connections.shutdown().await;
         });
         // A browser keeps its connection open; nobody waits for it.
         self.runtime.shutdown_background();
-        served.map_err(|source| ViewError::Serve {
-            address: self.address,
-            source,
-        })
     }
 }
 
@@ -196,7 +224,7 @@ impl PageServer {
 pub struct RunningPage {
     shown: ShownRuns,
     address: String,
-    thread: Option<JoinHandle<Result<(), ViewError>>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl RunningPage {
@@ -211,15 +239,10 @@ impl RunningPage {
     }
 
     /// Ends it, after the questions that are being answered.
-    ///
-    /// # Errors
-    /// [`ViewError::Serve`] if the port was lost.
-    pub fn stop(mut self) -> Result<(), ViewError> {
+    pub fn stop(mut self) {
         self.shown.end();
-        match self.thread.take().map(JoinHandle::join) {
-            Some(Ok(result)) => result,
-            Some(Err(panic)) => std::panic::resume_unwind(panic),
-            None => Ok(()),
+        if let Some(Err(panic)) = self.thread.take().map(JoinHandle::join) {
+            std::panic::resume_unwind(panic);
         }
     }
 }
@@ -248,7 +271,7 @@ fn token() -> io::Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-async fn respond(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+async fn respond(shared: Arc<Shared>, request: Request) -> Response {
     if let Err((status, text)) = check(&shared, request.method(), request.headers()) {
         return failure(status, text);
     }
@@ -260,7 +283,7 @@ async fn respond(State(shared): State<Arc<Shared>>, request: Request) -> Respons
     }
     if let Some(name) = path.strip_prefix("assets/") {
         return match asset(name) {
-            Some(file) => reply(StatusCode::OK, file.content_type, file.bytes.into()),
+            Some(file) => reply(StatusCode::OK, file.content_type, file.bytes),
             None => failure(StatusCode::NOT_FOUND, "there is no such file"),
         };
     }
@@ -273,7 +296,7 @@ async fn respond(State(shared): State<Arc<Shared>>, request: Request) -> Respons
     };
     // It is answered for as long as the page is open, and would keep a thread waiting.
     if question == "news" {
-        return reply(StatusCode::OK, "text/event-stream", news(&shared.runs));
+        return response(StatusCode::OK, "text/event-stream", news(&shared.runs));
     }
     let question = question.to_owned();
     let query = request.uri().query().unwrap_or_default();
@@ -298,7 +321,7 @@ async fn respond(State(shared): State<Arc<Shared>>, request: Request) -> Respons
 
 /// The page itself.
 fn document(may_be_framed: bool) -> Response {
-    let mut response = reply(StatusCode::OK, INDEX.content_type, INDEX.bytes.into());
+    let mut response = reply(StatusCode::OK, INDEX.content_type, INDEX.bytes);
     if may_be_framed {
         let policy = POLICY.replace("frame-ancestors 'none'", NOTEBOOKS);
         // Of visible ASCII, which no header refuses.
@@ -315,24 +338,22 @@ fn news(shown: &ShownRuns) -> Body {
     let mut receiver = shown.news();
     // The first event is that of now.
     receiver.mark_changed();
-    Body::from_stream(futures_util::stream::unfold(
-        receiver,
-        async |mut receiver| {
-            let text = match tokio::time::timeout(SIGN_OF_LIFE, receiver.changed()).await {
-                Ok(Ok(())) => {
-                    let news: PageNews = receiver.borrow_and_update().clone();
-                    if news.is_ending {
-                        return None;
-                    }
-                    format!("data: {}\n\n", news.json())
+    let events = futures_util::stream::unfold(receiver, async |mut receiver| {
+        let text = match tokio::time::timeout(SIGN_OF_LIFE, receiver.changed()).await {
+            Ok(Ok(())) => {
+                let news: PageNews = receiver.borrow_and_update().clone();
+                if news.is_ending {
+                    return None;
                 }
-                // A line that says nothing keeps the connection open.
-                Err(_) => ":\n\n".to_owned(),
-                Ok(Err(_)) => return None,
-            };
-            Some((Ok::<_, Infallible>(text), receiver))
-        },
-    ))
+                format!("data: {}\n\n", news.json())
+            }
+            // A line that says nothing keeps the connection open.
+            Err(_) => ":\n\n".to_owned(),
+            Ok(Err(_)) => return None,
+        };
+        Some((Ok(Frame::data(text.into())), receiver))
+    });
+    StreamBody::new(events).boxed_unsync()
 }
 
 /// Refuses what does not come from the page: another method, the name of another host, which a
@@ -383,14 +404,10 @@ fn is_same(a: &str, b: &str) -> bool {
 
 fn of_answer(result: Result<Answer, AnswerError>) -> Response {
     match result {
-        Ok(Answer::Json(value)) => reply(
-            StatusCode::OK,
-            "application/json",
-            Body::from(value.to_string()),
-        ),
-        Ok(Answer::Bytes(bytes)) => reply(StatusCode::OK, "application/octet-stream", bytes.into()),
+        Ok(Answer::Json(value)) => reply(StatusCode::OK, "application/json", value.to_string()),
+        Ok(Answer::Bytes(bytes)) => reply(StatusCode::OK, "application/octet-stream", bytes),
         Ok(Answer::File(name, bytes)) => {
-            let mut response = reply(StatusCode::OK, "application/octet-stream", bytes.into());
+            let mut response = reply(StatusCode::OK, "application/octet-stream", bytes);
             // Names are made of letters, digits and points, so that they need no quoting.
             let place = format!("attachment; filename=\"{name}\"");
             if let Ok(place) = HeaderValue::from_str(&place) {
@@ -410,11 +427,16 @@ fn failure(status: StatusCode, text: &str) -> Response {
     reply(
         status,
         "application/json",
-        Body::from(json!({ "error": text }).to_string()),
+        json!({ "error": text }).to_string(),
     )
 }
 
-fn reply(status: StatusCode, content_type: &'static str, body: Body) -> Response {
+fn reply(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Response {
+    let body = Full::new(body.into());
+    response(status, content_type, body.boxed_unsync())
+}
+
+fn response(status: StatusCode, content_type: &'static str, body: Body) -> Response {
     let mut response = Response::new(body);
     *response.status_mut() = status;
     let headers = response.headers_mut();

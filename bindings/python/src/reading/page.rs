@@ -134,10 +134,7 @@ impl ServedPage {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        match work(py, || page.map_or(Ok(()), RunningPage::stop))? {
-            Ok(()) => Ok(()),
-            Err(error) => Err(content(error).raise(py)),
-        }
+        work(py, || page.map_or((), RunningPage::stop))
     }
 
     fn is_open(&self) -> bool {

@@ -223,9 +223,11 @@ pub(crate) fn run(arguments: &DumpArguments) -> Result<(), CommandFailure> {
     } else {
         report::print(&report)?;
     }
-    let shown = page.map_or(Ok(()), |page| page.finish(&result));
+    if let Some(page) = page {
+        page.finish(&result);
+    }
     run_model::finish(report, result)?;
-    described.and(recorded).and(shown)
+    described.and(recorded)
 }
 
 impl RunArguments {

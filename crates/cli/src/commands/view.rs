@@ -121,7 +121,8 @@ pub(crate) fn serve(
         }
         shown.end();
     });
-    page.run().map_err(failure)
+    page.run();
+    Ok(())
 }
 
 /// Takes the port that is asked for.

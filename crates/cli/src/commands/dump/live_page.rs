@@ -65,13 +65,14 @@ impl LivePage {
     }
 
     /// Shows the whole dump until Ctrl-C, unless that has ended the run already.
-    pub(super) fn finish(self, result: &Result<(), CommandFailure>) -> Result<(), CommandFailure> {
+    pub(super) fn finish(self, result: &Result<(), CommandFailure>) {
         self.is_over.store(true, Ordering::Release);
         let failure = result.as_ref().err();
         // A user who interrupts the run wants the prompt back. The follower only reads, which may
         // take long of a large dump: it ends with the process.
         if failure.is_some_and(|failure| failure.code == INTERRUPTED) {
-            return self.page.stop().map_err(view::failure);
+            self.page.stop();
+            return;
         }
         let live = match self.follower.join() {
             Ok(live) => live,
@@ -85,6 +86,6 @@ impl LivePage {
         while !is_signalled() {
             thread::sleep(BETWEEN_CHECKS);
         }
-        self.page.stop().map_err(view::failure)
+        self.page.stop();
     }
 }
