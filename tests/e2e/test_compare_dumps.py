@@ -281,6 +281,9 @@ def test_a_mapping_that_was_exported(opscope: Binary, sound: Path, tmp_path: Pat
     mapping = tmp_path / "mapping.yaml"
     opscope.run("compare", target, sound, "--export-mapping", mapping)
     assert "head" in mapping.read_text() and CULPRIT in mapping.read_text()
+    again = tmp_path / "again.yaml"
+    assert compare(opscope, target, sound, "--export-mapping", again).code == FAILED
+    assert again.read_text() == mapping.read_text()
     found = compare(opscope, target, sound, "--mapping", mapping, "--no-guesses")
     assert found.guessed == {"head": ([CULPRIT], "mapping")}
     assert (found.first, found.accused, found.skips) == (("head", "output.0", "own"), ["head"], [])

@@ -65,3 +65,21 @@ def test_ranks_of_a_conversion_are_one_run(tool: Binary, two_ranks: Path, tmp_pa
     assert record["state"] == "finished"
     compared = tool.run("compare", tmp_path, two_ranks)
     assert "pass" in compared.lower()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_record_of_a_conversion_counts_what_it_wrote(tool: Binary, generated: Path, tmp_path: Path, form: str) -> None:
+    model = DIGITS_CASE.model_path(generated)
+    tool.dump(model, "--shape", "image:2,1,8,8", "--seed", 1, "--steps", 3, "--out", tmp_path / "run")
+    told = json.loads(tool.run("convert", "-d", tmp_path / "run", "--form", form, "--out", tmp_path / form, "--json"))
+    source, converted = (
+        json.loads(next((tmp_path / name).glob("**/.opscope/run.json")).read_text()) for name in ("run", form)
+    )
+    for name in ("plan", "engine", "engine_graph", "n_engine_threads", "models", "n_steps"):
+        assert converted[name] == source[name], name
+    counters = converted["counters"]
+    for name in ("n_offered", "n_selected", "n_written", "n_whole", "n_operators_written", "n_steps"):
+        assert counters[name] == source["counters"][name] > 0, name
+    assert (counters["n_refused"], counters["n_failed"], counters["n_dropped"]) == (0, 0, 0)
+    assert (counters["n_files"], counters["n_bytes_written"]) == (told["files"], told["bytes_written"])
+    assert f"{counters['n_written']} tensors written" in tool.run("show", tmp_path / form)

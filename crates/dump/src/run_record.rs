@@ -78,6 +78,13 @@ impl RunRecorder {
         }
     }
 
+    /// Changes what the end will say.
+    pub fn update(&self, change: impl FnOnce(&mut RunRecord)) {
+        if let Some(file) = &self.file {
+            file.update(change);
+        }
+    }
+
     /// The counts of the unfinished files of killed runs that were cleaned up so far.
     pub fn left_overs(&self, dump: &OpenDump) -> LeftOvers {
         self.left_overs + dump.left_overs()

@@ -17,7 +17,9 @@ use crate::destination::DumpPlace;
 /// The outcome of [`transcribe`].
 #[derive(Debug, Default)]
 pub struct TranscriptionReport {
-    /// Executions that were written.
+    /// Executions of models.
+    pub n_steps: u64,
+    /// Executions of operators that were written.
     pub n_executions: u64,
     /// Tensors that were written.
     pub n_tensors: u64,
@@ -54,6 +56,7 @@ type ModelKey = (Option<SharedText>, Option<u32>, Option<u32>);
 impl TranscriptionReport {
     /// Adds the outcome of other executions.
     pub fn add(&mut self, other: TranscriptionReport) {
+        self.n_steps += other.n_steps;
         self.n_executions += other.n_executions;
         self.n_tensors += other.n_tensors;
         self.written = self.written + other.written;
@@ -61,6 +64,28 @@ impl TranscriptionReport {
             *self.left_out.entry(reason).or_default() += n;
         }
         self.errors.extend(other.errors);
+    }
+
+    /// The counts, as the records of runs have them.
+    pub fn counters(&self) -> BTreeMap<String, u64> {
+        let n_refused = self.left_out.values().sum();
+        let n_failed = self.errors.len() as u64;
+        let counts = [
+            ("n_steps", self.n_steps),
+            ("n_operators_written", self.n_executions),
+            ("n_offered", self.n_tensors + n_refused),
+            ("n_selected", self.n_tensors),
+            ("n_refused", n_refused),
+            ("n_written", self.n_tensors),
+            ("n_whole", self.n_tensors),
+            ("n_failed", n_failed),
+            ("n_dropped", 0),
+            ("n_files", self.written.n_files),
+            ("n_linked", self.written.n_linked),
+            ("n_bytes_written", self.written.n_bytes),
+            ("n_bytes_linked", self.written.n_bytes_linked),
+        ];
+        counts.map(|(name, n)| (name.to_owned(), n)).into()
     }
 }
 
@@ -71,6 +96,7 @@ pub fn transcribe(tensors: &[IndexedTensor], sink: &dyn Sink) -> TranscriptionRe
     let mut report = TranscriptionReport::default();
     let mut models: BTreeMap<ModelKey, Arc<ModelId>> = BTreeMap::new();
     let mut open: Option<(Arc<ModelId>, u64)> = None;
+    let mut steps = BTreeSet::new();
     let mut file = LastFile::default();
     let mut last_time = 0;
     let groups = tensors.chunk_by(|a, b| Arc::ptr_eq(&a.execution, &b.execution));
@@ -88,7 +114,7 @@ pub fn transcribe(tensors: &[IndexedTensor], sink: &dyn Sink) -> TranscriptionRe
         let n_models = models.len();
         let key = (execution.model.clone(), execution.model_id, execution.rank);
         let model = models
-            .entry(key)
+            .entry(key.clone())
             .or_insert_with(|| model_of(execution, n_models));
         let step = execution.model_step().unwrap_or(0);
         // A step ends before the next one begins, or its table would wait for the end of the dump.
@@ -98,6 +124,7 @@ pub fn transcribe(tensors: &[IndexedTensor], sink: &dyn Sink) -> TranscriptionRe
         {
             end_step(sink, open.take(), &mut report);
             note(sink.begin_step(model, step), &mut report);
+            steps.insert((key, step));
             open = Some((model.clone(), step));
         }
         let mut record = Record {
@@ -122,6 +149,7 @@ pub fn transcribe(tensors: &[IndexedTensor], sink: &dyn Sink) -> TranscriptionRe
     }
     end_step(sink, open.take(), &mut report);
     note(sink.finish(), &mut report);
+    report.n_steps = steps.len() as u64;
     report
 }
 

@@ -60,8 +60,8 @@ pub(crate) struct CompareArguments {
     /// A dump that shows how far from GOLDEN is natural, such as one of the same dtype as TARGET
     #[arg(long, value_name = "DIR", conflicts_with = "from")]
     reference: Option<PathBuf>,
-    /// Write which operators were taken for partners, to be edited and given back with `--mapping`,
-    /// and compare nothing
+    /// Write which operators were taken for partners, to be edited and given back with `--mapping`;
+    /// dumps are compared only if a report is asked for as well
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     export_mapping: Option<PathBuf>,
     /// Show the result as a page in the browser, as `opscope view` does, until Ctrl-C
@@ -212,9 +212,12 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<(), CommandFailure> {
             };
             if let Some(path) = &arguments.export_mapping {
                 let mapping = run::mapping(&request).map_err(failure)?;
+                partners::export(&mapping, path, options.reports.is_replacing())?;
                 // The mapping is for editing, and a comparison by partners that somebody is about
-                // to correct would take long for nothing.
-                return partners::export(&mapping, path, options.reports.is_replacing());
+                // to correct would take long for nothing, unless its reports are asked for.
+                if !options.reports.is_any() && !arguments.view {
+                    return Ok(());
+                }
             }
             let shared = progress::with_spinner("comparing", || arguments.sharing.run(&request));
             match shared? {

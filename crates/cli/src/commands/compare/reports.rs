@@ -79,6 +79,11 @@ impl ReportArguments {
         save_text(&text, path, self.force)
     }
 
+    /// Whether any report is asked for.
+    pub(super) fn is_any(&self) -> bool {
+        self.all().next().is_some()
+    }
+
     /// Whether the page is asked for, which needs the dumps once more.
     pub(super) fn has_page(&self) -> bool {
         self.html.is_some()

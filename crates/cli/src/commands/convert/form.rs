@@ -1,8 +1,7 @@
 //! A dump in another form.
 
-use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use opscope_analysis::{default_jobs, read_dump};
 use opscope_dump::{
@@ -10,6 +9,7 @@ use opscope_dump::{
 };
 use opscope_store::file_format::run_json::{RunRecord, RunState};
 use opscope_store::reader::IndexedTensor;
+use opscope_store::run_file::{self, FoundRun};
 use opscope_store::temporary::LeftOvers;
 use serde_json::json;
 
@@ -52,35 +52,35 @@ pub(super) fn run(
         ..RunRecord::default()
     };
     let left_overs = LeftOvers::default();
-    // The new dump says that a conversion made it, not a run.
+    // The new dump says that a conversion made it, and which run its values are of.
     let mut recorder = RunRecorder::begin(&dump, &request, record, left_overs);
     let begun = recorder.begun();
     begun.map_err(|error| CommandFailure::new(PARTIAL, error))?;
     let mut report = TranscriptionReport::default();
-    let mut refused = BTreeMap::new();
     for tensors in index.tensors.chunk_by(|a, b| rank_of(a) == rank_of(b)) {
         let of_rank = open_for_rank(rank_of(&tensors[0]), first_rank, &request, &dump, &options)?;
         let written_to = of_rank.as_ref().unwrap_or(&dump);
         report.add(transcribe(tensors, &*written_to.sink()));
-        for (reason, n) in written_to.refused() {
-            *refused.entry(reason).or_insert(0) += n;
+        if let Some(of_rank) = of_rank {
+            add_refused(&mut report, &of_rank);
         }
     }
-    let refused: Vec<(String, u64)> = refused.into_iter().collect();
+    add_refused(&mut report, &dump);
     // Replay and comparison need the graphs; a dump of nothing gets none.
     let copied = dump
         .written_place()
         .map(|place| copy_graphs(&index.tensors, &place));
+    recorder.update(|record| describe(record, path, &report));
     let recorded = recorder.finish(&dump, RunState::Finished);
     let mut failures: Vec<String> = index.errors.iter().map(|error| chain(error)).collect();
     failures.extend(copied.and_then(Result::err).map(|error| chain(&error)));
     failures.extend(report.errors.iter().map(|error| chain(error)));
-    print(arguments, &report, &refused, &failures)?;
+    print(arguments, &report, &failures)?;
     if !arguments.json {
         passed_over::print(&mut console::out(), &index.passed_over)?;
     }
     recorded.map_err(|error| CommandFailure::new(PARTIAL, error))?;
-    if failures.is_empty() && report.left_out.is_empty() && refused.is_empty() {
+    if failures.is_empty() && report.left_out.is_empty() {
         return Ok(());
     }
     let code = if report.n_tensors == 0 {
@@ -89,6 +89,29 @@ pub(super) fn run(
         PARTIAL
     };
     Err(CommandFailure::silent(code))
+}
+
+/// Says which run the values are of, and what was written.
+fn describe(record: &mut RunRecord, source: &Path, report: &TranscriptionReport) {
+    if let Some(FoundRun { record: source, .. }) = run_file::find(source).runs.pop() {
+        record.plan = source.plan;
+        record.engine = source.engine;
+        record.engine_library = source.engine_library;
+        record.engine_graph = source.engine_graph;
+        record.engine_providers = source.engine_providers;
+        record.n_engine_threads = source.n_engine_threads;
+        record.models = source.models;
+    }
+    record.n_steps = report.n_steps;
+    record.counters = report.counters();
+}
+
+/// Counts what the form has no room for.
+fn add_refused(report: &mut TranscriptionReport, dump: &OpenDump) {
+    for (reason, n) in dump.refused() {
+        *report.left_out.entry(reason).or_default() += n;
+        report.n_tensors = report.n_tensors.saturating_sub(n);
+    }
 }
 
 /// The rank that a tensor is of; 0 where the dump does not say.
@@ -125,14 +148,11 @@ fn open_for_rank(
 fn print(
     arguments: &ConvertArguments,
     report: &TranscriptionReport,
-    refused: &[(String, u64)],
     failures: &[String],
 ) -> Result<(), CommandFailure> {
-    let left_out: Vec<(String, u64)> = report.left_out.clone().into_iter().collect();
-    let left_out = [&left_out[..], refused].concat();
     if arguments.json {
+        let left_out = report.left_out.iter();
         let left_out: Vec<_> = left_out
-            .iter()
             .map(|(reason, n)| json!({ "reason": reason, "tensors": n }))
             .collect();
         return Ok(console::print_json(&json!({
@@ -148,7 +168,7 @@ fn print(
     for failure in failures {
         tell!("opscope: {failure}");
     }
-    for (reason, n) in &left_out {
+    for (reason, n) in &report.left_out {
         tell!(
             "opscope: {} left out: {reason}",
             format::count(*n, "tensor")
