@@ -114,3 +114,20 @@ def test_a_umask_that_hides_our_own_files_ends_the_command(opscope: Binary, tmp_
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False, umask=umask)
     assert (done.returncode, f"the umask {umask:03o} takes" in done.stderr) == (2, True), done.stderr
     assert not (tmp_path / "d").exists()
+
+
+def test_what_a_killed_process_left_goes_with_the_next_one(opscope: Binary, tmp_path: Path) -> None:
+    run_dir, tables, parts = dump(opscope, tmp_path / "d"), tmp_path / "t", tmp_path / "p"
+    ended = json.loads((run_dir / ".opscope/run.json").read_text())["process"]
+    name = ".opscope-tmp-{pid}-{start_ticks}-{boot}-{pid_namespace}-0".format(**ended)
+    for command, patterns in (
+        (["index", run_dir, "--out", tables], ("t", "t/tensors/*", "t/events/*")),
+        (["compare", run_dir, run_dir, "--parts", parts], ("p",)),
+    ):
+        assert run(opscope, *command).returncode == 0
+        folders = [folder for pattern in patterns for folder in tmp_path.glob(pattern)]
+        assert len(folders) == len(patterns)
+        for folder in folders:
+            (folder / name).write_text("half")
+        assert run(opscope, *command).returncode == 0
+        assert not [folder for folder in folders if (folder / name).exists()]

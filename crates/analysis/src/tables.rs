@@ -24,7 +24,7 @@ use opscope_store::slot_table::{
     INDEX_LEVEL, N_GROUP_ROWS, SlotTable, TableWriter, compression_of, write_flat,
 };
 use opscope_store::tree::own;
-use opscope_store::{StoreError, reader, remote};
+use opscope_store::{StoreError, reader, remote, temporary};
 
 use self::derived::DerivedTables;
 use self::parts::{DumpParts, Fingerprints, TablePart};
@@ -161,6 +161,7 @@ pub fn write_tables(
     }
     // Last, so that a dump that cannot be read today takes nothing away.
     report.n_removed = place.remove_others(&parts)?;
+    temporary::clean(out);
     PartRanges::update(out, TABLES[0], label, place.creator)?;
     Ok(report)
 }
@@ -364,6 +365,7 @@ impl TablesPlace<'_> {
         let mut n_removed = 0;
         for table in TABLES {
             let dir = self.out.join(table).join(self.label);
+            temporary::clean(&dir);
             // A dump without a single part has no such directory.
             let Ok(entries) = fs::read_dir(&dir) else {
                 continue;

@@ -11,6 +11,7 @@ use opscope_analysis::compare::result::Comparison;
 use opscope_analysis::compare::run::ComparisonRequest;
 use opscope_analysis::elements::limit_reading;
 use opscope_store::atomic_file::{Creator, PermissionModes};
+use opscope_store::temporary;
 use serde_json::{Value, json};
 
 use crate::commands::compare::failure;
@@ -101,6 +102,8 @@ impl SharingArguments {
             return Ok(None);
         };
         let creator = Creator::new(PermissionModes::default());
+        // What killed processes left unfinished.
+        temporary::clean(dir);
         let outcome = if self.list_units {
             SharedOutcome::Lines(self.list(request, dir)?)
         } else if let Some(name) = &self.unit {
