@@ -479,8 +479,8 @@ def test_text_for_people(opscope: Binary, generated: Path, tmp_path: Path) -> No
     onnx.save(faults.set_attribute(onnx.load(model), "/fc/Gemm", alpha=1.1), target)
     done = run_diff(opscope, target, model, "--experiments", 0)
     lines = done.stdout.splitlines()
-    assert lines[0].startswith("FAIL: output `probs` differs: ")
-    assert "; first at Gemm `/fc/Gemm`" in lines[0]
+    assert lines[0].startswith("FAIL: output `probs` differs (")
+    assert " at Gemm `/fc/Gemm`" in lines[0]
     again = lines.index(next(line for line in lines if line.startswith("run again alone")))
     assert "the same inputs, another operator" in lines[again + 1], lines[again + 1]
     assert lines[-1].endswith("--view")

@@ -169,7 +169,7 @@ def test_a_fault_in_one_shard_is_named_with_its_rank(tool: Binary, tmp_path: Pat
     faulty = mlp.up.copy()
     faulty[13, 5] += 7
     assert slot["metrics"]["rel_l2"] == pytest.approx(rel_l2(faulty, mlp.up), rel=1e-12)
-    assert "first at mm `up` input.1 in the part of rank 2 (tp=2) alone" in found.text
+    assert " at mm `up` input.1 in the part of rank 2 (tp=2) alone" in found.text
     assert "largest difference, target: [1, 5] of rank 2" in found.text
 
 

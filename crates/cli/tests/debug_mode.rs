@@ -49,7 +49,7 @@ fn the_first_operator_with_another_hash_is_named() {
             assert_eq!(code, same_code, "{case}.{form}: {told}");
             let (code, told) = compare(&file("_bent"), &file(""));
             assert_eq!(code, other_code, "{case}.{form}: {told}");
-            let first = format!(": first at aten::t `{first}` ");
+            let first = format!("difference at aten::t `{first}` ");
             let head = told.lines().next().unwrap();
             assert!(head.contains(&first), "{case}.{form}: {told}");
         }

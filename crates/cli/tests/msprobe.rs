@@ -30,7 +30,7 @@ fn a_changed_layer_is_found() {
     let (code, told, errors) = compare(&golden("statistics_mix_bent"));
     assert_eq!(code, 1, "{told}{errors}");
     // The function inside of the layer comes first, with the weight that was changed.
-    let first = "first at linear `Functional.linear.1.forward` input.1";
+    let first = "difference at linear `Functional.linear.1.forward` input.1";
     assert!(told.contains(first), "{told}");
     // Names are cut to the width of a terminal, but not in JSON.
     let dir = tempfile::tempdir().unwrap();

@@ -50,6 +50,11 @@ fn of_cause(cause: Cause, operator: &OperatorResult) -> Certainty {
     let mut inputs = operator.slots.iter().filter(|slot| !slot.is_output());
     // A weight that is another one is what differs, and no reason to doubt.
     let is_cause = |slot: &SlotResult| cause == Cause::Outside && slot.level != VerdictLevel::Pass;
+    let is_unknown = |slot: &SlotResult| is_cause(slot) && slot.parameter.is_none();
+    if inputs.clone().any(is_unknown) {
+        // What came in may be what an operator made that nobody compared.
+        return Certainty::FirstDifference;
+    }
     let has_inputs = operator.slots.iter().any(|slot| !slot.is_output());
     if has_inputs && inputs.all(|slot| is_identical(slot) || is_cause(slot)) {
         Certainty::Measured

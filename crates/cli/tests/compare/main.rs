@@ -56,7 +56,7 @@ fn the_first_operator_that_differs_is_named_and_judged_anew() {
     assert_eq!((code, errors.as_str()), (1, ""));
     let first = told.lines().next().unwrap();
     assert!(
-        first.starts_with("FAIL: first at Mul `net_mul_1` output.0: "),
+        first.starts_with("FAIL: cause at Mul `net_mul_1` output.0: "),
         "{first}"
     );
     assert!(

@@ -151,7 +151,7 @@ fn results_without_newer_fields_are_judged() {
     let (code, told, errors) = compare(["--from".as_ref(), old.as_os_str()]);
     assert_eq!((code, errors.as_str()), (1, ""));
     assert!(
-        told.starts_with("FAIL: first at Mul `net_mul_1` output.0: "),
+        told.starts_with("FAIL: cause at Mul `net_mul_1` output.0: "),
         "{told}"
     );
     assert!(!told.contains("differs by more than"), "{told}");

@@ -63,7 +63,7 @@ fn assert_fits(told: &str) {
 fn the_verdict_is_followed_by_where_its_slot_differs() {
     let (told, result) = Dumps::new(&[("1.output", 30.0)]).compare();
     let lines: Vec<&str> = told.lines().collect();
-    assert!(lines[0].starts_with("FAIL: first at Mul `net_mul_1` output.0: "));
+    assert!(lines[0].starts_with("FAIL: cause at Mul `net_mul_1` output.0: "));
     assert!(lines[1].starts_with("  1 of 6 elements differs by more than 0.0"));
     let expected = [
         "  all differing elements in [1, 2]",
@@ -105,7 +105,7 @@ fn the_operator_of_the_verdict_is_the_first_row() {
     let (told, _) =
         Dumps::new(&[("1.input", 30.0), ("2.output", 99.0), ("3.output", 99.0)]).compare();
     assert!(
-        told.starts_with("FAIL: first at Mul `net_mul_2` output.0: "),
+        told.starts_with("FAIL: cause at Mul `net_mul_2` output.0: "),
         "{told}"
     );
     let starts: Vec<&str> = rows(&told).iter().map(|row| &row[..10]).collect();

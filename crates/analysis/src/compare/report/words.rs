@@ -9,7 +9,6 @@ use opscope_store::record::parallel::{Collective, CollectiveKind};
 use opscope_store::visible::visible;
 
 pub use self::changes::{change, weights};
-pub(super) use self::figures::numbers;
 pub use self::figures::{
     excess, number, rule_words, tolerance_hint, worst_element, worst_numbers, worst_slot,
 };
@@ -22,8 +21,8 @@ use crate::compare::result::{
 };
 use crate::compare::verdict::value_of;
 
-/// The verdict in one line: the conclusion, what it is about, and where the sides diverge first,
-/// with the cause and the two worst numbers.
+/// The verdict in one line of two sentences: the conclusion and what it is about, then where the
+/// sides diverge first and why, as sure as that is. Each has its worst number.
 pub fn verdict(comparison: &Comparison) -> String {
     let contract = &comparison.contract;
     let word = contract.conclusion.word();
@@ -35,9 +34,15 @@ pub fn verdict(comparison: &Comparison) -> String {
             Conclusion::Fail | Conclusion::Warn | Conclusion::Quantised
         );
         return match first.filter(|_| names_cause) {
-            Some(first) => format!("{word}: {finding}; {first}"),
+            Some((lead, first)) => {
+                let (head, rest) = lead.split_at(1);
+                format!(
+                    "{word}: {finding}. {}{rest} at {first}",
+                    head.to_uppercase()
+                )
+            }
             None if contract.conclusion == Conclusion::Fail => {
-                format!("{word}: {finding}; no operator inside differs")
+                format!("{word}: {finding}. No operator inside differs")
             }
             None => format!("{word}: {finding}"),
         };
@@ -45,17 +50,23 @@ pub fn verdict(comparison: &Comparison) -> String {
     let [n, ..] = comparison.summary.slots;
     match (contract.conclusion, first) {
         (Conclusion::Incomplete, _) => format!("{word}: {}", contract.missing.join("; ")),
-        (_, Some(first)) => format!("{word}: {first}"),
+        (_, Some((lead, first))) => format!("{word}: {lead} at {first}"),
         (_, None) => format!("{word}: all {n} compared slots agree{}", alone(comparison)),
     }
 }
 
-/// Where the sides diverge first, why, and the two worst numbers.
-fn first_difference(comparison: &Comparison) -> Option<String> {
+/// The word for the first divergence, as far as the evidence goes; and where it is, why, and its
+/// worst number.
+fn first_difference(comparison: &Comparison) -> Option<(&'static str, String)> {
     let (divergence, operator, slot) = headline(comparison)?;
     let name = divergence.name.as_ref();
     let name = name.map_or_else(|| of_operator(operator), in_full);
-    let numbers = slot.map(worst_numbers).unwrap_or_default().join(", ");
+    let number = slot.and_then(|slot| figures::worst_number(&slot.rules));
+    let lead = match comparison.summary.certainty {
+        Some(Certainty::Proven | Certainty::Measured) => "cause",
+        Some(Certainty::Likely) => "likely cause",
+        Some(Certainty::FirstDifference) | None => "first difference",
+    };
     let mut partings = comparison.partings.iter();
     let parting = partings.find(|at| at.operator == divergence.operator);
     let why = parting.and_then(parting_words).map(str::to_owned);
@@ -72,15 +83,12 @@ fn first_difference(comparison: &Comparison) -> Option<String> {
         ""
     };
     let on_rank = slot.and_then(only_part).unwrap_or_default();
-    let first = format!(
-        "first at {name} {}{on_rank}: {why}{reach}{wiring}",
-        divergence.slot
-    );
-    if numbers.is_empty() {
-        Some(first)
-    } else {
-        Some(format!("{first}; {numbers}"))
-    }
+    let number = number.unwrap_or_default();
+    let slot = divergence.slot;
+    Some((
+        lead,
+        format!("{name} {slot}{on_rank}: {why}{reach}{wiring}{number}"),
+    ))
 }
 
 /// The cause of the slot that the verdict names, in words.
@@ -102,7 +110,7 @@ fn why_first(
         (Cause::Outside, Some(name)) => format!("the weight `{}` is another", plain(name)),
         (Cause::Own, _) if let Some(overflow) = slot.and_then(changes::overflow) => overflow,
         (Cause::Own, _) if comparison.summary.certainty == Some(Certainty::Measured) => {
-            "the operator itself: its inputs are the same bit for bit".to_owned()
+            "its inputs are the same bit for bit".to_owned()
         }
         (Cause::Unknown, _) => {
             let operator = comparison.operators.get(point.operator);

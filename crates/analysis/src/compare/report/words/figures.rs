@@ -31,20 +31,42 @@ pub fn worst_slot(operator: &OperatorResult) -> Option<&SlotResult> {
     operator.slots.iter().reduce(worse)
 }
 
-/// `rel_l2 0.2 (limit 0.01)` of the rules that were broken worst.
+/// `rel_l2 0.2 (limit 0.01)` of the rules that were broken worst. Of a failure the limits of
+/// failures are quoted.
 pub fn worst_numbers(slot: &SlotResult) -> Vec<String> {
-    numbers(&slot.rules)
+    let worst = worst_rules(&slot.rules);
+    worst.into_iter().take(N_WORST).map(rule_words).collect()
 }
 
-/// The same of rules. Of a failure the limits of failures are quoted.
-pub(in crate::compare::report) fn numbers(rules: &[RuleHit]) -> Vec<String> {
+/// The rule that was broken worst, in brackets behind a sentence.
+pub(super) fn worst_number(rules: &[RuleHit]) -> Option<String> {
+    let worst = *worst_rules(rules).first()?;
+    let words = match worst.metric {
+        RuleName::Metric(MetricId::NonFiniteMismatches) => {
+            let n = number(worst.value);
+            let element = if n == "1" {
+                "element is"
+            } else {
+                "elements are"
+            };
+            format!("{n} {element} NaN or infinite on one side alone")
+        }
+        RuleName::Metric(metric) => {
+            let (value, limit) = (number(worst.value), number(worst.threshold));
+            format!("{metric} {value}, limit {limit}")
+        }
+        _ => rule_words(worst),
+    };
+    Some(format!(" ({words})"))
+}
+
+/// The rules of the worst level, what is farthest beyond its limit first.
+fn worst_rules(rules: &[RuleHit]) -> Vec<&RuleHit> {
     let worst = rules.iter().map(|rule| rule.level).max();
-    let mut rules: Vec<&RuleHit> = rules
-        .iter()
-        .filter(|rule| Some(rule.level) == worst)
-        .collect();
-    rules.sort_by(|a, b| b.level.cmp(&a.level).then(excess(b).total_cmp(&excess(a))));
-    rules.into_iter().take(N_WORST).map(rule_words).collect()
+    let of_level = |rule: &&RuleHit| Some(rule.level) == worst;
+    let mut rules: Vec<&RuleHit> = rules.iter().filter(of_level).collect();
+    rules.sort_by(|a, b| excess(b).total_cmp(&excess(a)));
+    rules
 }
 
 /// A broken rule in words.
@@ -62,7 +84,11 @@ pub fn rule_words(rule: &RuleHit) -> String {
 
 /// How many times a value is beyond its threshold, whichever direction is the bad one.
 pub fn excess(rule: &RuleHit) -> f64 {
-    let ratio = rule.value / rule.threshold;
+    let mut ratio = rule.value / rule.threshold;
+    if rule.metric == RuleName::Metric(MetricId::Cosine) {
+        // The distance from the same direction, as the cosine itself is hardly ever small.
+        ratio = (1.0 - rule.value) / (1.0 - rule.threshold);
+    }
     match ratio {
         0.0..1.0 => 1.0 / ratio,
         1.0.. => ratio,

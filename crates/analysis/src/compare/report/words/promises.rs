@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::{in_full, number, numbers, plain};
+use super::figures::worst_number;
+use super::{in_full, number, plain};
 use crate::compare::result::{
     Comparison, Conclusion, Contract, ContractValue, Evidence, OperatorName, OutputSource,
     SlotResult, ValuePairing, ValueState,
@@ -135,14 +136,17 @@ fn failure(comparison: &Comparison) -> String {
     if comparison.summary.headline().is_none() && first.state == ValueState::Differ {
         text += &makers(first);
     }
-    let rest = bad
-        .iter()
-        .skip(1)
-        .filter(|value| !is_told_with(first, value));
-    let rest: Vec<&ContractValue> = rest.copied().collect();
-    if !rest.is_empty() {
-        let verb = if rest.len() == 1 { "differs" } else { "differ" };
-        text += &format!("; {} {verb} too", names(&rest));
+    // An output of several steps or ranks is named once.
+    let mut known = HashSet::from([&first.name]);
+    let rest = bad.iter().filter(|value| !is_told_with(first, value));
+    let rest: Vec<&ContractValue> = rest
+        .filter(|value| known.insert(&value.name))
+        .copied()
+        .collect();
+    match &rest[..] {
+        [] => {}
+        [one] => text += &format!("; `{}` differs too", plain(&one.name)),
+        _ => text += &format!("; {} differ too", names(&rest)),
     }
     text
 }
@@ -201,13 +205,9 @@ fn phrase(value: &ContractValue, contract: &Contract, comparison: &Comparison) -
             } else {
                 "differs"
             };
-            // The headline has them.
-            let rules = match is_headline(value, comparison) {
-                true => Vec::new(),
-                false => numbers(&value.rules),
-            };
-            let colon = if rules.is_empty() { "" } else { ": " };
-            format!("output {name} {verb}{colon}{}", rules.join(", "))
+            // The headline has it.
+            let number = worst_number(&value.rules).filter(|_| !is_headline(value, comparison));
+            format!("output {name} {verb}{}", number.unwrap_or_default())
         }
     }
 }
