@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from binary import Binary
+from binary import TIMEOUT_SECONDS, Binary
 from comparing import FAILED, PASSED
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 from test_diff import USAGE, run_diff
@@ -277,3 +278,74 @@ def test_repair_needs_two_models(opscope: Binary, tmp_path: Path) -> None:
     opscope.dump(model, "--out", tmp_path / "dump", "--seed", 1, "--shape", "x:1,3,8,8")
     done = run_diff(opscope, model, tmp_path / "dump", "--repair", tmp_path / "healed.onnx")
     assert (done.returncode, "needs two models" in done.stderr) == (USAGE, True), done.stderr
+
+
+def dump_both(opscope: Binary, tmp_path: Path, fault: str, *options: object) -> tuple[list[Path], list[Path]]:
+    """The faulty and the sound model, and a dump of each."""
+    faulty = onnx.ModelProto()
+    faulty.CopyFrom(SOUND)
+    FAULTS[fault][0](faulty)
+    models, dumps = [], []
+    for name, model in (("faulty", faulty), ("sound", SOUND)):
+        models.append(save(model, tmp_path / f"{name}.onnx"))
+        dumps.append(tmp_path / f"dump-{name}")
+        opscope.dump(models[-1], "--out", dumps[-1], *options)
+    return models, dumps
+
+
+def compare(opscope: Binary, dumps: list[Path], *options: object, cwd: Path | None = None) -> tuple[int, str, str]:
+    engine = opscope.engine.options[:-2] if opscope.engine else []
+    command = opscope.command("compare", *dumps, *options, *engine)
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("fault", ["attribute", "wiring", "missing", "two weights"])
+def test_dumps_are_explained_with_their_models(opscope: Binary, tmp_path: Path, fault: str) -> None:
+    models, dumps = dump_both(opscope, tmp_path, fault, "--seed", 3, "--shape", "x:2,3,8,8", "--steps", 2)
+    healed = tmp_path / "healed.onnx"
+    options = ["--model", models[0], "--golden-model", models[1], "--repair", healed]
+    code, text, errors = compare(opscope, dumps, *options, "--json", "-")
+    found = json.loads(text)
+    assert (code, found["experiments"]["outcome"]) == (FAILED, "proven"), errors
+    assert (names(found["experiments"]), found["summary"]["certainty"]) == (FAULTS[fault][1], "proven")
+    again = run_diff(opscope, healed, models[1], "--seed", 7, "--shape", "x:2,3,8,8")
+    assert again.returncode == PASSED, again.stdout
+
+
+def test_models_are_those_of_the_records(opscope: Binary, tmp_path: Path) -> None:
+    _, dumps = dump_both(opscope, tmp_path, "attribute", "--seed", 3, "--shape", "x:2,3,8,8")
+    (tmp_path / "away").mkdir()
+    for place in (tmp_path, tmp_path / "away"):
+        code, text, errors = compare(opscope, dumps, "--experiments", cwd=place)
+        assert (code, "\nproven: with golden's definition of Elu `elu`" in text) == (FAILED, True), errors
+    (tmp_path / "faulty.onnx").rename(tmp_path / "away/faulty.onnx")
+    save(SOUND, tmp_path / "faulty.onnx")
+    code, text, errors = compare(opscope, dumps, "--experiments", "5", cwd=tmp_path)
+    assert (code, text, "give it by `--model`" in errors) == (USAGE, "", True), errors
+    options = ["--model", tmp_path / "sound.onnx", "--golden-model", tmp_path / "sound.onnx"]
+    code, text, errors = compare(opscope, dumps, *options)
+    assert (code, text, "is not the model of the dump" in errors) == (USAGE, "", True), errors
+    # Without a fault nothing is run, and nothing is said.
+    code, text, _ = compare(opscope, [dumps[1], dumps[1]], "--experiments")
+    assert (code, "proven" in text) == (PASSED, False)
+
+
+def test_experiments_take_the_inputs_that_show_the_fault(opscope: Binary, tmp_path: Path) -> None:
+    (tmp_path / "inputs").mkdir()
+    for step in range(7):
+        scale = 1e-3 if step != 5 else 1.0
+        x = RANDOM.normal(size=(1, 3, 8, 8), scale=scale).astype(np.float32)
+        np.savez(tmp_path / f"inputs/{step}.npz", x=x)
+    _, dumps = dump_both(opscope, tmp_path, "no bounds", "--inputs", tmp_path / "inputs")
+    code, text, errors = compare(opscope, dumps, "--experiments")
+    assert (code, "\nproven: with golden's definition of Clip `clip`" in text) == (FAILED, True), text + errors
+
+
+def test_dumps_of_statistics_need_inputs(opscope: Binary, tmp_path: Path) -> None:
+    options = ["--seed", 3, "--shape", "x:1,3,8,8"]
+    _, dumps = dump_both(opscope, tmp_path, "attribute", *options, "--content", "statistics")
+    code, text, _ = compare(opscope, dumps, "--experiments")
+    assert (code, "no value of the input `x`" in " ".join(text.split())) == (FAILED, True), text
+    code, text, _ = compare(opscope, dumps, "--experiments", *options)
+    assert (code, "\nproven: with golden's definition of Elu `elu`" in text) == (FAILED, True), text

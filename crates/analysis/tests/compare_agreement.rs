@@ -223,7 +223,7 @@ fn compare(target: &Graph, golden: &Graph) -> Comparison {
         program: String::new(),
         options: Vec::new(),
     };
-    run::run(&request).unwrap()
+    run::run(&request, None).unwrap()
 }
 
 /// Name of the operator that the headline names.

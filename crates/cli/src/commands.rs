@@ -9,6 +9,7 @@ pub(crate) mod dump;
 pub(crate) mod gears;
 pub(crate) mod index;
 mod mindspore_target;
+pub(crate) mod model_experiments;
 pub(crate) mod msaccucmp;
 pub(crate) mod nan;
 pub(crate) mod op;

@@ -226,7 +226,7 @@ impl ViewedRuns {
     ) -> Result<ViewedRuns, ViewError> {
         let program = program.to_owned();
         let request = ComparisonRequest::with_defaults(target, golden, n_threads, program.clone());
-        let comparison = run::run(&request)?;
+        let comparison = run::run(&request, None)?;
         ViewedRuns::open_compared(comparison, [target, golden], n_threads)
     }
 

@@ -67,7 +67,7 @@ pub(super) fn compare_dumps(
     judgement: JudgementRequest,
 ) -> PyResult<DumpComparison> {
     let request = comparison_request(py, request, judgement)?;
-    match work(py, || run::run(&request))? {
+    match work(py, || run::run(&request, None))? {
         Ok(comparison) => Ok(DumpComparison {
             comparison: Arc::new(comparison),
             dumps: Some([request.target, request.golden]),

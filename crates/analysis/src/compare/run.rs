@@ -143,19 +143,23 @@ pub struct OpenedDumps<'a> {
     pub experimenter: Option<&'a dyn Experimenter>,
 }
 
-/// Opens, matches, measures and judges two dumps.
+/// Opens, matches, measures and judges two dumps. An `experimenter` is asked if an output differs.
 ///
 /// # Errors
 /// [`CompareError`] if a side cannot be opened, or nothing of it is left to compare. Everything
 /// less than that is a skip of the result.
-pub fn run(request: &ComparisonRequest) -> Result<Comparison, CompareError> {
-    run_with(request, |_, _| {})
+pub fn run(
+    request: &ComparisonRequest,
+    experimenter: Option<&dyn Experimenter>,
+) -> Result<Comparison, CompareError> {
+    run_with(request, experimenter, |_, _| {})
 }
 
 /// [`run`] that shows each dump, with its number (target, golden side, reference), before anything
 /// of it is compared.
 pub(super) fn run_with(
     request: &ComparisonRequest,
+    experimenter: Option<&dyn Experimenter>,
     prepare: impl Fn(&mut ComparedDump, usize),
 ) -> Result<Comparison, CompareError> {
     let open = |name, path: &Path| open(name, path, request);
@@ -178,7 +182,7 @@ pub(super) fn run_with(
         golden: &golden,
         reference: reference.as_ref(),
         measured: None,
-        experimenter: None,
+        experimenter,
     };
     let mut comparison = run_opened(request, dumps)?;
     comparison.config.ranks = rules;

@@ -108,7 +108,7 @@ pub(crate) fn compare_pair(choices: &mut Choices<'_>, root: &Path) {
         let _ = Overview::new(path, &read_whole(dump::list(path), 1));
     }
     let _ = run::mapping(&request);
-    let Ok(mut comparison) = run::run(&request) else {
+    let Ok(mut comparison) = run::run(&request, None) else {
         return;
     };
     for format in [

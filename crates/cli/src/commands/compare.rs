@@ -1,6 +1,7 @@
 //! `opscope compare`.
 
 mod colour;
+mod experiments;
 mod layout;
 mod outcome;
 mod partners;
@@ -12,6 +13,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use opscope_analysis::compare::experiments::Experimenter;
 use opscope_analysis::compare::result::Comparison;
 use opscope_analysis::compare::run::{self, CompareError, ComparisonRequest, VerdictOptions};
 use opscope_analysis::compare::verdict::Thresholds;
@@ -21,6 +23,7 @@ use opscope_tensor::difference;
 use opscope_view::ViewedRuns;
 use serde_json::Value;
 
+use self::experiments::ExperimentArguments;
 use self::outcome::FailOn;
 use self::reports::ReportArguments;
 use self::sharing::{SharedOutcome, SharingArguments};
@@ -71,6 +74,8 @@ pub(crate) struct CompareArguments {
     server: ServerArguments,
     #[command(flatten)]
     sharing: SharingArguments,
+    #[command(flatten)]
+    experiments: ExperimentArguments,
     // Last, as their headings hold for all that follows.
     #[command(flatten)]
     options: ComparisonArguments,
@@ -189,6 +194,20 @@ impl CompareArguments {
     pub(crate) fn cluster(&self) -> Option<&str> {
         self.sharing.pace.on.as_deref()
     }
+
+    /// Compares both dumps here and now, with the experiments that are asked for.
+    fn compare(&self, request: &ComparisonRequest) -> Result<Comparison, CommandFailure> {
+        let dumps = [&*request.target, &*request.golden];
+        let is_quiet = !self.options.has_words();
+        let planned = self.experiments.plan(dumps, request.n_threads, is_quiet)?;
+        let experimenter = planned.as_ref().map(|planned| planned as &dyn Experimenter);
+        let compared = progress::with_spinner("comparing", || run::run(request, experimenter));
+        let mut comparison = compared.map_err(failure)?;
+        if let Some(planned) = &planned {
+            planned.write(&mut comparison)?;
+        }
+        Ok(comparison)
+    }
 }
 
 /// The option that judging anew replaces.
@@ -223,9 +242,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<(), CommandFailure> {
             match shared? {
                 Some(SharedOutcome::Lines(lines)) => return print_lines(&lines),
                 Some(SharedOutcome::Whole(comparison)) => *comparison,
-                None => {
-                    progress::with_spinner("comparing", || run::run(&request)).map_err(failure)?
-                }
+                None => arguments.compare(&request)?,
             }
         }
         // clap has seen to it.
@@ -418,7 +435,7 @@ pub(crate) fn with_defaults(
     n_threads: usize,
 ) -> Result<Comparison, CommandFailure> {
     let request = ComparisonRequest::with_defaults(target, golden, n_threads, program());
-    progress::with_spinner("comparing", || run::run(&request)).map_err(failure)
+    progress::with_spinner("comparing", || run::run(&request, None)).map_err(failure)
 }
 
 pub(crate) fn failure(error: CompareError) -> CommandFailure {

@@ -392,7 +392,7 @@ impl DiffArguments {
         // Nothing runs here, so that the dumps are read where they are.
         let paths = [target, golden.unwrap_or(target)].map(|side| side.path().to_owned());
         let request = (self.options).request((&paths[0], &paths[1]), self.options.judging()?)?;
-        let compared = progress::with_spinner("comparing", || run::run(&request));
+        let compared = progress::with_spinner("comparing", || run::run(&request, None));
         let comparison = compared.map_err(compare::failure)?;
         self.options.print(&comparison)?;
         let [target, golden] = paths.map(Some);

@@ -80,7 +80,9 @@ pub fn merge(
     }
     // Their tables are about to be read again, and need not be there twice.
     drop(units);
-    let comparison = run::run_with(request, |side, role| side.share_facts(&facts, ROLES[role]))?;
+    let comparison = run::run_with(request, None, |side, role| {
+        side.share_facts(&facts, ROLES[role]);
+    })?;
     Ok(MergedComparison {
         comparison,
         n_parts,

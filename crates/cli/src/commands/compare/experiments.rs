@@ -1,0 +1,258 @@
+//! Experiments for two dumps, with the models that they were made of.
+
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use opscope_analysis::compare::experiments::Experimenter;
+use opscope_analysis::compare::result::{
+    Comparison, ContractValue, ExperimentOutcome, Experiments,
+};
+use opscope_analysis::compare::side::ComparedDump;
+use opscope_analysis::compare::verdict::Thresholds;
+use opscope_diff::experiments::N_STEPS_MAX;
+use opscope_diff::inputs::{BaseSide, default_shapes, pair_inputs, recorded_inputs};
+use opscope_dump::model_file;
+use opscope_engine::onnx::HealedModel;
+use opscope_engine::{ModelSignature, ModelSource};
+use opscope_store::run_file;
+use opscope_tensor::Tensor;
+
+use crate::commands::model_experiments::{
+    ModelInFile, check_is_new, with_experiments, write_healed,
+};
+use crate::engine::{EngineArguments, EngineInUse, GraphArguments};
+use crate::exit::{CommandFailure, USAGE, chain};
+use crate::inputs::{InputArguments, InputSource};
+
+/// Runs of TARGET's model where none else are asked for.
+const N_RUNS: &str = "12";
+
+/// Options of experiments.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Experiments")]
+pub(super) struct ExperimentArguments {
+    /// The ONNX model that TARGET is a dump of: if an output differs, it is run again with parts of
+    /// GOLDEN's model in it, which shows what makes the output differ
+    #[arg(long, value_name = "FILE", conflicts_with_all = NOT_WHOLE)]
+    model: Option<PathBuf>,
+    /// The ONNX model that GOLDEN is a dump of
+    #[arg(long, value_name = "FILE", conflicts_with_all = NOT_WHOLE)]
+    golden_model: Option<PathBuf>,
+    /// Make experiments, with at most N runs of TARGET's model (12). A model that no option names is
+    /// the one in the record of the dump, in the working directory or beside the dump
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = N_RUNS, conflicts_with_all = NOT_WHOLE)]
+    experiments: Option<usize>,
+    /// Write TARGET's model with what was wrong healed, if its outputs then agree, as a new file
+    #[arg(long, value_name = "FILE", conflicts_with_all = NOT_WHOLE)]
+    repair: Option<PathBuf>,
+    #[command(flatten)]
+    engine: EngineArguments,
+    #[command(flatten)]
+    inputs: InputArguments,
+}
+
+/// Results without a comparison of elements here and now.
+const NOT_WHOLE: [&str; 4] = ["from", "parts", "on", "reference"];
+
+/// Experiments that are made if an output differs.
+pub(super) struct DumpExperiments<'a> {
+    arguments: &'a ExperimentArguments,
+    models: [PathBuf; 2],
+    dumps: [&'a Path; 2],
+    engine: Arc<EngineInUse>,
+    n_runs_max: usize,
+    n_threads: usize,
+    healed: OnceCell<HealedModel>,
+}
+
+impl ExperimentArguments {
+    /// None if no experiments are asked for.
+    pub(super) fn plan<'a>(
+        &'a self,
+        dumps: [&'a Path; 2],
+        n_threads: usize,
+        is_quiet: bool,
+    ) -> Result<Option<DumpExperiments<'a>>, CommandFailure> {
+        let given = [&self.model, &self.golden_model, &self.repair];
+        let n_runs_max = match self.experiments {
+            Some(n) => n,
+            None if given.into_iter().any(Option::is_some) => N_RUNS.parse().unwrap_or_default(),
+            None => 0,
+        };
+        if n_runs_max == 0 {
+            return Ok(None);
+        }
+        self.repair.as_deref().map_or(Ok(()), check_is_new)?;
+        let models = [
+            model_of(dumps[0], self.model.as_deref(), "--model")?,
+            model_of(dumps[1], self.golden_model.as_deref(), "--golden-model")?,
+        ];
+        let graph = GraphArguments::default();
+        let engine = EngineInUse::new(&self.engine, &graph, n_threads, is_quiet)?;
+        Ok(Some(DumpExperiments {
+            arguments: self,
+            models,
+            dumps,
+            engine: Arc::new(engine),
+            n_runs_max,
+            n_threads,
+            healed: OnceCell::new(),
+        }))
+    }
+}
+
+/// The model that a dump was made of: the given one, or the one that its record names. A record
+/// that has the digest of the file has to agree.
+fn model_of(dump: &Path, given: Option<&Path>, option: &str) -> Result<PathBuf, CommandFailure> {
+    let mut runs = run_file::find(dump).runs;
+    let recorded = runs.pop().map_or_else(Vec::new, |run| run.record.models);
+    let digests: Vec<&String> = recorded
+        .iter()
+        .filter_map(|m| m.xxh3_128.as_ref())
+        .collect();
+    let digest_of = |path: &Path| model_file("", Some(path), "").xxh3_128;
+    if let Some(path) = given {
+        let digest = digest_of(path);
+        let is_other = |digest: &String| !(digests.is_empty() || digests.contains(&digest));
+        if digest.as_ref().is_some_and(is_other) {
+            let message = format!(
+                "`{}` is not the model of the dump `{}`: the digest in the record of the run is another",
+                path.display(),
+                dump.display()
+            );
+            return Err(CommandFailure::message(USAGE, message));
+        }
+        return Ok(path.to_owned());
+    }
+    let names = recorded.iter().filter_map(|model| model.file.as_deref());
+    // The record has no path. A file that only has the name is another model.
+    let folders = [Some(Path::new("")), dump.parent(), Some(dump)];
+    let mut candidates =
+        names.flat_map(|name| folders.iter().flatten().map(move |at| at.join(name)));
+    let found = candidates.find(|path| digest_of(path).is_some_and(|it| digests.contains(&&it)));
+    found.ok_or_else(|| {
+        let message = format!(
+            "the model of the dump `{}` is neither in the working directory nor beside the dump",
+            dump.display()
+        );
+        let hint = format!("give it by `{option}`");
+        CommandFailure::message(USAGE, message).with_hint(hint)
+    })
+}
+
+impl Experimenter for DumpExperiments<'_> {
+    fn examine(&self, comparison: &Comparison, thresholds: &Thresholds) -> Option<Experiments> {
+        let sides = match self.sides(comparison) {
+            Ok(sides) => sides,
+            Err(failure) => {
+                let reason = failure.error.map(|error| chain(error.as_ref()));
+                return Some(Experiments {
+                    engine: self.engine.name().to_owned(),
+                    outcome: ExperimentOutcome::Inconclusive(reason.unwrap_or_default()),
+                    ..Experiments::default()
+                });
+            }
+        };
+        let keeps_healed = self.arguments.repair.is_some();
+        let (made, healed) =
+            with_experiments(&sides, self.n_runs_max, keeps_healed, |experiments| {
+                experiments.examine(comparison, thresholds)
+            });
+        if let Some(healed) = healed {
+            let _ = self.healed.set(healed);
+        }
+        made
+    }
+}
+
+impl DumpExperiments<'_> {
+    /// Writes the healed model, if that is asked for.
+    pub(super) fn write(&self, comparison: &mut Comparison) -> Result<(), CommandFailure> {
+        match &self.arguments.repair {
+            Some(path) => write_healed(comparison, self.healed.get(), path),
+            None => Ok(()),
+        }
+    }
+
+    fn sides(&self, comparison: &Comparison) -> Result<[ModelInFile; 2], CommandFailure> {
+        let signature = |at: usize| -> Result<ModelSignature, CommandFailure> {
+            let model = self
+                .engine
+                .load_alone(ModelSource::File(&self.models[at]))?;
+            Ok(model.signature().clone())
+        };
+        let signatures = [signature(0)?, signature(1)?];
+        let inputs = self.inputs(comparison, &signatures)?;
+        let mut sides = self.models.iter().zip(signatures).zip(inputs);
+        let mut side = || {
+            let ((path, signature), inputs) = sides.next()?;
+            Some(ModelInFile {
+                path: path.clone(),
+                engine: self.engine.clone(),
+                signature,
+                inputs,
+            })
+        };
+        match (side(), side()) {
+            (Some(target), Some(golden)) => Ok([target, golden]),
+            _ => unreachable!("there are two of each"),
+        }
+    }
+
+    /// The inputs of both models: those that are given, else those that a dump has of the steps in
+    /// which outputs differ.
+    fn inputs(
+        &self,
+        comparison: &Comparison,
+        signatures: &[ModelSignature; 2],
+    ) -> Result<[Vec<Vec<Tensor>>; 2], CommandFailure> {
+        let [target, golden] = signatures;
+        let (base, pairing) =
+            pair_inputs(target, golden).map_err(|error| CommandFailure::new(USAGE, error))?;
+        let at = usize::from(base == BaseSide::Golden);
+        let signature = &signatures[at];
+        let made: Vec<Vec<Tensor>> = if self.arguments.inputs.is_empty() {
+            let dump = ComparedDump::open(self.dumps[at], self.n_threads)?;
+            let steps = differing_steps(comparison, at).into_iter();
+            let recorded = steps.map(|step| recorded_inputs(&dump, step, signature));
+            let recorded = recorded.collect::<Result<_, _>>();
+            recorded.map_err(|error| CommandFailure::new(USAGE, error))?
+        } else {
+            let shapes = default_shapes(signature);
+            let (source, _) =
+                InputSource::with_defaults(&self.arguments.inputs, signature, &shapes)?;
+            let steps = 0..source.n_sets().min(N_STEPS_MAX as u64);
+            steps
+                .map(|step| source.step(step))
+                .collect::<Result<_, _>>()?
+        };
+        let others = made.iter().map(|step| pairing.apply(step));
+        let others = others.collect::<Result<Vec<_>, _>>()?;
+        Ok(match base {
+            BaseSide::Target => [made, others],
+            BaseSide::Golden => [others, made],
+        })
+    }
+}
+
+/// The first steps of a side in which an output differs.
+fn differing_steps(comparison: &Comparison, side: usize) -> Vec<Option<u64>> {
+    let outputs = comparison.contract.outputs.iter();
+    let wrong = outputs.filter(|value| value.state.is_bad());
+    let step_of = |value: &ContractValue| {
+        let operator = comparison.operators.get(value.pair?[0])?;
+        let name = [&operator.target, &operator.golden][side].last()?;
+        Some(name.step)
+    };
+    let mut steps: Vec<Option<u64>> = wrong.filter_map(step_of).collect();
+    if steps.is_empty() {
+        let names = comparison.operators.iter();
+        let names = names.filter_map(|one| [&one.target, &one.golden][side].last());
+        steps = names.map(|name| name.step).collect();
+    }
+    steps.sort_unstable();
+    steps.dedup();
+    steps.truncate(N_STEPS_MAX);
+    steps
+}
