@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use opscope_acl::{AclProcess, Answer, Status, engine_of_environment, status};
-use opscope_engine::silence_caught_panics;
+use opscope_store::guard::silence_caught_panics;
 
 /// A code as C sees it.
 pub(crate) type Code = i32;

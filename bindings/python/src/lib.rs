@@ -66,7 +66,7 @@ const PARTS: &[(&str, &[Fill])] = &[
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     // The hook of this module's own Rust runtime, which nobody else in the process shares.
-    opscope_engine::silence_caught_panics();
+    opscope_store::guard::silence_caught_panics();
     opscope_engine::choice::look_in_package(engine::package);
     opscope_cli::look_for_duckdb(duckdb::command);
     // Nothing is connected before a URL is opened.

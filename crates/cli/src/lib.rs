@@ -135,7 +135,7 @@ fn usage(arguments: &[OsString], error: &clap::Error) -> String {
 
 fn execute(command: &CliCommand) -> u8 {
     // A panic inside an engine is that operator's error; its trace would only hide the report.
-    opscope_engine::silence_caught_panics();
+    opscope_store::guard::silence_caught_panics();
     signals::take_over();
     if let Some(umask) = umask().filter(|umask| umask & 0o700 != 0) {
         tell!(

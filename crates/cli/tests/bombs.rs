@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use opscope_store::file_format::npy;
+use opscope_store::guard::silence_caught_panics;
+use opscope_store::slot_table::SlotTable;
 use opscope_tensor::{DType, Shape};
 use support::{digits, opscope, text};
 use zip::write::SimpleFileOptions;
@@ -216,4 +218,50 @@ fn what_memory_cannot_hold_is_refused() {
     check(&["compare", good, good, "--fusion", json], 2, "");
     check(&["compare", "--from", json], 3, "");
     check(&["config", "check", json], 3, "at most");
+}
+
+/// The library that reads Parquet checks much and panics at the rest.
+#[test]
+fn a_panic_at_a_damaged_table_is_an_error_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("d");
+    let mut dump = opscope();
+    dump.args(["dump", "--shape", "image:1,1,8,8", "--seed", "1", "--out"])
+        .args([&out, &digits("digits_cnn.onnx")]);
+    assert_eq!(text(&mut dump).0, 0);
+    let table = walk(&out).find(|path| path.ends_with("step-0.parquet"));
+    let table = table.unwrap();
+    let whole = fs::read(&table).unwrap();
+    // Which damage it takes depends on the bytes of times and digests, so some is looked for.
+    let contradicts = |bytes: &[u8]| {
+        let error = SlotTable::from_bytes(bytes.to_vec().into())
+            .and_then(|table| table.read_group(0))
+            .err();
+        error.is_some_and(|error| error.to_string().contains("contradict each other"))
+    };
+    silence_caught_panics();
+    let damaged = (4..whole.len()).step_by(3).find_map(|at| {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0xff;
+        contradicts(&bytes).then_some(bytes)
+    });
+    fs::write(&table, damaged.expect("some damage makes it panic")).unwrap();
+    let (code, _, errors) = text(opscope().arg("show").arg(&out));
+    assert_eq!(code, 4, "{errors}");
+    assert!(errors.contains("contradict each other"), "{errors}");
+    assert!(!errors.contains("panicked"), "{errors}");
+}
+
+/// The files in a directory and below it.
+fn walk(dir: &Path) -> Box<dyn Iterator<Item = PathBuf>> {
+    let entries = fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    Box::new(entries.flat_map(|path| {
+        if path.is_dir() {
+            walk(&path)
+        } else {
+            Box::new(std::iter::once(path))
+        }
+    }))
 }

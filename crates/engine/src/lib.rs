@@ -37,7 +37,6 @@ pub use engine::{
     SharedEngine,
 };
 pub use error::{EngineError, InputError};
-pub use guard::{is_guarded, silence_caught_panics};
 pub use onnx_dtype::code as onnx_number;
 pub use rounding::{ResultRounding, ResultSurvey, SurveyedOperator};
 

@@ -29,6 +29,7 @@ pub mod dump;
 mod error;
 pub mod file_bytes;
 pub mod file_format;
+pub mod guard;
 mod held_elements;
 mod memory;
 pub mod owner;

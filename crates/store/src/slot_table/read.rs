@@ -1,6 +1,5 @@
 //! Reading.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -17,7 +16,7 @@ use super::columns::{self, CellKind, TableColumn};
 use super::row::KnownTexts;
 use super::{FORMAT_NAME, SlotRow, VERSION, VERSION_KEY};
 use crate::file_bytes::FileBytes;
-use crate::{FormatError, StoreError, check_memory};
+use crate::{FormatError, StoreError, check_memory, guard};
 
 /// Most columns that a table may have; those of later versions among them.
 const N_COLUMNS_MAX: usize = 1 << 10;
@@ -151,13 +150,15 @@ impl SlotTable {
             let expected = format!("at most {N_COLUMNS_MAX} columns");
             return Err(wrong(&expected, n_columns.to_string()));
         }
+        let mut n_rows_total: u64 = 0;
         for group in metadata.row_groups() {
             let n_rows = u64::try_from(group.num_rows()).unwrap_or(u64::MAX);
-            // Also a column in which all cells are equal takes a bit for each, before compression
-            // a thousandth at the least.
+            n_rows_total = n_rows_total.saturating_add(n_rows);
             let n_unpacked = u64::try_from(group.total_byte_size()).unwrap_or(u64::MAX);
-            if n_rows > n_bytes.saturating_mul(1 << 14) {
-                return Err(wrong("rows that fit the file", n_rows.to_string()));
+            // No two rows are the same, so that each takes more than a byte even when packed.
+            if n_rows_total > n_bytes.max(N_ROWS_MIN) {
+                let expected = format!("at most as many rows as the {n_bytes} bytes of the file");
+                return Err(wrong(&expected, n_rows_total.to_string()));
             }
             // Of such the library would panic.
             let is_negative = |column: &ColumnChunkMetaData| {
@@ -251,6 +252,8 @@ impl SlotTable {
 
 /// Memory that a row takes, roughly.
 const ROW_BYTES: u64 = size_of::<SlotRow>() as u64;
+/// Rows that a table may have however small its file is.
+const N_ROWS_MIN: u64 = 1 << 16;
 
 fn read_column(
     column: &TableColumn,
@@ -358,7 +361,7 @@ fn guarded<T>(
     work: impl FnOnce() -> Result<T, ParquetError>,
 ) -> Result<T, FormatError> {
     let wrong = |found: String| FormatError::new(offset, "a Parquet table that is whole", found);
-    match catch_unwind(AssertUnwindSafe(work)) {
+    match guard::catch(work) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(error)) => Err(wrong(error.to_string())),
         Err(_) => Err(wrong("pages that contradict each other".to_owned())),
@@ -417,6 +420,20 @@ mod tests {
         }
         let names: std::collections::HashSet<_> = column_names().into_iter().collect();
         assert_eq!(names.len(), columns::ALL.len());
+    }
+
+    #[test]
+    fn a_small_file_cannot_ask_for_many_rows() {
+        let mut rows = vec![row(1); N_ROWS_MIN as usize + 1];
+        for n_rows in [rows.len() - 1, rows.len()] {
+            let mut file = Vec::new();
+            let mut writer = TableWriter::new(&mut file, Vec::new(), Some(1)).unwrap();
+            writer.write_group(&mut rows[..n_rows]).unwrap();
+            writer.finish().unwrap();
+            let is_small = file.len() < n_rows;
+            let is_read = SlotTable::from_bytes(file.into()).is_ok();
+            assert_eq!((is_small, is_read), (true, n_rows <= N_ROWS_MIN as usize));
+        }
     }
 
     /// Nothing may panic, a table that is cut short is refused, and damage inside a page is found.

@@ -62,7 +62,9 @@ fn first_difference(comparison: &Comparison) -> Option<(&'static str, String)> {
     let name = divergence.name.as_ref();
     let name = name.map_or_else(|| of_operator(operator), in_full);
     let number = slot.and_then(|slot| figures::worst_number(&slot.rules));
-    let lead = match comparison.summary.certainty {
+    // Of outputs that agree nothing is the cause.
+    let is_wrong = comparison.contract.conclusion == Conclusion::Fail;
+    let lead = match comparison.summary.certainty.filter(|_| is_wrong) {
         Some(Certainty::Proven | Certainty::Measured) => "cause",
         Some(Certainty::Likely) => "likely cause",
         Some(Certainty::FirstDifference) | None => "first difference",
