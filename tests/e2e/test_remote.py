@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import isolation
@@ -322,6 +325,41 @@ def test_webdav_servers_are_listed(tool: Binary, dumps: Path) -> None:
         assert found[0] == found[1] and found[0]
         ranges = [request for request in proxy.requests if request.path.endswith(".safetensors")]
         assert ranges and all(request.range and request.status == 206 for request in ranges)
+
+
+def test_an_object_without_a_usable_name_is_told(tool: Binary, dumps: Path, tmp_path: Path) -> None:
+    shutil.copytree(dumps / "native/run", tmp_path / "files/run")
+    env = object_servers.environment()
+    with object_servers.webdav_server(tmp_path / "files") as (host, port):
+        expected = ask(tool, env, "show", f"http://{host}:{port}/run")
+        (tmp_path / "files/run/odd\nname.npy").write_bytes(b"12345")
+        found = ask(tool, env, "show", f"http://{host}:{port}/run")
+    assert (found.returncode, found.stdout) == (4, expected.stdout)
+    assert "illegal character" in found.stderr and "No such file" not in found.stderr
+
+
+class EndlessListing(BaseHTTPRequestHandler):
+    """A listing that never ends, and no file."""
+
+    def do_HEAD(self) -> None:
+        self.send_error(404)
+
+    def do_PROPFIND(self) -> None:
+        self.send_response(207)
+        self.end_headers()
+        self.wfile.write(b'<?xml version="1.0"?><D:multistatus xmlns:D="DAV:">')
+        with suppress(ConnectionError):
+            while True:
+                self.wfile.write(b" " * (1 << 20))
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+def test_a_listing_without_an_end_is_given_up(tool: Binary) -> None:
+    with object_servers.serving(EndlessListing) as (host, port):
+        done = ask(tool, object_servers.environment(), "show", f"http://{host}:{port}/run")
+    assert (done.returncode, "bytes of a listing" in done.stderr) == (3, True), done.stderr
 
 
 def test_servers_without_listing_give_single_files(tool: Binary, dumps: Path) -> None:

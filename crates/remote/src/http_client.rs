@@ -39,6 +39,10 @@ pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(120);
 const N_REDIRECTS_MAX: usize = 5;
 /// Bytes of an answer that are handed on at once.
 const CHUNK_BYTES: usize = 256 << 10;
+/// Most bytes of a listing, which is held as a whole: a million objects take half of it.
+const LISTING_BYTES_MAX: u64 = 512 << 20;
+/// The questions of buckets for a listing: S3 and Google Cloud Storage, and Azure.
+const LISTING_QUERIES: [&str; 2] = ["list-type=", "comp=list"];
 /// Chunks that wait for their reader.
 const N_CHUNKS_WAITING: usize = 4;
 /// Most bytes of a file of certificates; the usual ones have 250 kB.
@@ -136,6 +140,7 @@ impl HttpService for Service {
             parts.headers.entry(name).or_insert_with(|| value.clone());
         }
         let body = body.as_bytes().cloned().unwrap_or_default();
+        let is_listing = is_listing(&parts.method, &parts.uri);
         let agent = self.agent();
         let answer = task::spawn_blocking(move || ask(&agent, parts, &body));
         let answer = answer.await.map_err(|error| {
@@ -145,7 +150,12 @@ impl HttpService for Service {
         let (sender, chunks) = mpsc::channel(N_CHUNKS_WAITING);
         let size = body.content_length();
         let reader = body.into_reader();
-        Handle::current().spawn_blocking(move || hand_on(reader, &sender));
+        let n_bytes_max = if is_listing {
+            LISTING_BYTES_MAX
+        } else {
+            u64::MAX
+        };
+        Handle::current().spawn_blocking(move || hand_on(reader, n_bytes_max, &sender));
         let body = HttpResponseBody::new(ChunkedBody { chunks, size });
         Ok(Response::from_parts(parts, body))
     }
@@ -197,14 +207,29 @@ fn redirected(from: &Uri, method: &Method, target: &str) -> Result<Uri, ureq::Er
     to.map_err(|error| ureq::Error::Http(error.into()))
 }
 
-/// Reads an answer to its end, unless its reader goes away.
-fn hand_on(mut reader: impl Read, sender: &Sender<Result<Bytes, HttpError>>) {
+/// Whether a request asks for a listing, and not for an object.
+fn is_listing(method: &Method, uri: &Uri) -> bool {
+    let query = uri.query().unwrap_or_default();
+    method.as_str() == "PROPFIND" || LISTING_QUERIES.iter().any(|word| query.contains(word))
+}
+
+/// Reads an answer to its end, unless its reader goes away. An answer of more than `n_bytes_max`
+/// ends with an error.
+fn hand_on(mut reader: impl Read, n_bytes_max: u64, sender: &Sender<Result<Bytes, HttpError>>) {
+    let mut n_bytes: u64 = 0;
     loop {
         let mut chunk = Vec::with_capacity(CHUNK_BYTES);
         let read = reader
             .by_ref()
             .take(CHUNK_BYTES as u64)
             .read_to_end(&mut chunk);
+        n_bytes = n_bytes.saturating_add(chunk.len() as u64);
+        if n_bytes > n_bytes_max {
+            let reason = format!("expected at most {n_bytes_max} bytes of a listing, found more");
+            let error = HttpError::new(HttpErrorKind::Decode, io::Error::other(reason));
+            let _ = sender.blocking_send(Err(error));
+            return;
+        }
         if !chunk.is_empty() && sender.blocking_send(Ok(chunk.into())).is_err() {
             return;
         }

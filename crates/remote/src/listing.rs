@@ -19,6 +19,8 @@ use crate::stand_in::StandIns;
 
 /// Most objects of a dump. Each takes a file without content on this machine.
 const N_OBJECTS_MAX: usize = 1 << 22;
+/// Most objects without a usable name whose reasons are told.
+const N_REFUSED_MAX: usize = 100;
 /// How often a listing that breaks off is asked for again.
 const N_ATTEMPTS: u32 = 5;
 /// Longest part of a name that file systems take.
@@ -28,8 +30,16 @@ const N_NAME_BYTES_MAX: usize = 255;
 pub(crate) enum Found {
     /// A file.
     File(ObjectMeta),
-    /// Everything below a directory; each with the part of its name that is below.
-    Directory(Vec<(String, ObjectMeta)>),
+    /// Everything below a directory.
+    Directory(Below),
+}
+
+/// The objects below a directory, each with the part of its name that is below.
+#[derive(Default)]
+pub(crate) struct Below {
+    objects: Vec<(String, ObjectMeta)>,
+    /// Why others cannot be listed, as their names or sizes are none.
+    refused: Vec<String>,
 }
 
 /// Lists what is at a location: everything below it, or the file that it is.
@@ -49,7 +59,7 @@ pub(crate) fn list(client: &Arc<Client>, location: &Location) -> io::Result<Foun
 async fn list_bucket(client: &Client, location: &Location) -> io::Result<Found> {
     let below = everything_below(client, location).await;
     let below = below.map_err(|error| error.in_words(client, location))?;
-    if !below.is_empty() || location.key.as_ref().is_empty() {
+    if !below.objects.is_empty() || location.key.as_ref().is_empty() {
         return Ok(Found::Directory(below));
     }
     let found = head(client, &location.key).await;
@@ -61,7 +71,7 @@ async fn list_bucket(client: &Client, location: &Location) -> io::Result<Found> 
 async fn list_http(client: &Client, location: &Location) -> io::Result<Found> {
     let listed = everything_below(client, location).await;
     if let Ok(below) = &listed
-        && !below.is_empty()
+        && !below.objects.is_empty()
     {
         return listed
             .map(Found::Directory)
@@ -73,7 +83,9 @@ async fn list_http(client: &Client, location: &Location) -> io::Result<Found> {
     match (listed, found) {
         (_, Ok((meta, _))) if is_file => Ok(Found::File(meta)),
         // An empty collection answers to neither.
-        (Ok(_), Ok(_)) => Ok(Found::Directory(Vec::new())),
+        (Ok(_), Ok(_)) => Ok(Found::Directory(Below::default())),
+        // The listing's own fault tells more than that there is no file of this name.
+        (Err(ListError::Store(error)), Err(_)) if is_unusable(&error) => Err(in_words(error)),
         (_, Err(error)) => Err(in_words(error)),
         (Err(ListError::Store(error)), Ok(_)) => {
             let reason = failure::masked(&failure::chain(&error));
@@ -86,6 +98,12 @@ async fn list_http(client: &Client, location: &Location) -> io::Result<Found> {
         }
         (Err(error), Ok(_)) => Err(error.in_words(client, location)),
     }
+}
+
+/// Whether an answer came that is no listing.
+fn is_unusable(error: &ObjectError) -> bool {
+    let is_refusal = || failure::chain(error).contains("non-2xx status");
+    matches!(error, ObjectError::Generic { .. }) && !is_refusal()
 }
 
 enum ListError {
@@ -105,10 +123,7 @@ impl ListError {
     }
 }
 
-async fn everything_below(
-    client: &Client,
-    location: &Location,
-) -> Result<Vec<(String, ObjectMeta)>, ListError> {
+async fn everything_below(client: &Client, location: &Location) -> Result<Below, ListError> {
     let mut n_attempts = 1;
     loop {
         match once_below(client, location).await {
@@ -124,15 +139,27 @@ async fn everything_below(
     }
 }
 
-async fn once_below(
-    client: &Client,
-    location: &Location,
-) -> Result<Vec<(String, ObjectMeta)>, ListError> {
+async fn once_below(client: &Client, location: &Location) -> Result<Below, ListError> {
     let prefix = (!location.key.as_ref().is_empty()).then_some(&location.key);
     let mut listed = client.store.list(prefix);
-    let mut found = Vec::new();
+    let mut found = Below::default();
+    let mut error = None;
     while let Some(meta) = listed.next().await {
-        let meta = meta.map_err(ListError::Store)?;
+        let meta = match meta {
+            Ok(meta) => meta,
+            // WebDAV lists everything in one answer: what fails then is one object of it. Others
+            // may have no more answers.
+            Err(found_error) if location.service == Service::Http => {
+                if found.refused.len() < N_REFUSED_MAX {
+                    found
+                        .refused
+                        .push(failure::masked(&failure::chain(&found_error)));
+                }
+                error.get_or_insert(found_error);
+                continue;
+            }
+            Err(error) => return Err(ListError::Store(error)),
+        };
         let name = meta.location.as_ref().to_owned();
         let below = match prefix {
             None => Some(&*name),
@@ -143,12 +170,15 @@ async fn once_below(
         let Some(below) = below.filter(|below| !below.is_empty()) else {
             continue;
         };
-        found.push((below.to_owned(), meta));
-        if found.len() > N_OBJECTS_MAX {
+        found.objects.push((below.to_owned(), meta));
+        if found.objects.len() > N_OBJECTS_MAX {
             return Err(ListError::TooMany);
         }
     }
-    Ok(found)
+    match error.filter(|_| found.objects.is_empty()) {
+        Some(error) => Err(ListError::Store(error)),
+        None => Ok(found),
+    }
 }
 
 /// A file as its server describes it, and whether it is a page that it makes for people.
@@ -201,9 +231,12 @@ impl ListedRoot {
                 let place = root.place.clone();
                 root.add(url.to_owned(), &place, &meta, client)?;
             }
-            Found::Directory(objects) => {
+            Found::Directory(below) => {
                 stand_ins.create_dir(&root.place)?;
-                root.add_all(objects, client, stand_ins)?;
+                root.add_all(below.objects, client, stand_ins)?;
+                let refused = below.refused.into_iter();
+                let refused = refused.map(|reason| (root.url.clone(), reason));
+                root.unlisted.extend(refused);
             }
         }
         Ok(root)
