@@ -22,6 +22,7 @@ pub mod scalars;
 mod shard;
 pub mod survey;
 pub mod tables;
+pub mod verify;
 
 pub use element::{ElementValue, beyond};
 pub use job::default_jobs;

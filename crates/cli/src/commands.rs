@@ -21,6 +21,7 @@ mod saved_result;
 pub(crate) mod sensitivity;
 pub(crate) mod show;
 pub(crate) mod sql;
+pub(crate) mod verify;
 pub(crate) mod view;
 
 use anyhow::anyhow;

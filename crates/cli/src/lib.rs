@@ -19,7 +19,7 @@ use opscope_store::run_file::umask;
 
 use crate::commands::{
     cluster, compare, config, convert, diff, dump, gears, index, msaccucmp, nan, op, overflow,
-    ranks, replay, sensitivity, show, sql, view,
+    ranks, replay, sensitivity, show, sql, verify, view,
 };
 use crate::console::tell;
 use crate::exit::CommandFailure;
@@ -52,6 +52,7 @@ enum CliCommand {
     Sql(sql::SqlArguments),
     Overflow(overflow::OverflowArguments),
     Nan(nan::NanArguments),
+    Verify(verify::VerifyArguments),
     Ranks(ranks::RanksArguments),
     Replay(replay::ReplayArguments),
     Sensitivity(Box<sensitivity::SensitivityArguments>),
@@ -159,6 +160,7 @@ fn execute(command: &CliCommand) -> u8 {
         CliCommand::Sql(arguments) => sql::run(arguments),
         CliCommand::Overflow(arguments) => overflow::run(arguments),
         CliCommand::Nan(arguments) => nan::run(arguments),
+        CliCommand::Verify(arguments) => verify::run(arguments),
         CliCommand::Ranks(arguments) => ranks::run(arguments),
         CliCommand::Replay(arguments) => replay::run(arguments),
         CliCommand::Sensitivity(arguments) => sensitivity::run(arguments),

@@ -29,6 +29,7 @@ use self::reports::ReportArguments;
 use self::sharing::{SharedOutcome, SharingArguments};
 use crate::arguments::{NumberRanges, rank_ranges, step_ranges};
 use crate::commands::saved_result::{self, program};
+use crate::commands::verify::VerifyOption;
 use crate::commands::view::{self, ServerArguments};
 use crate::console;
 use crate::exit::{CommandFailure, UNREADABLE, USAGE, refuse_model};
@@ -76,13 +77,15 @@ pub(crate) struct CompareArguments {
     sharing: SharingArguments,
     #[command(flatten)]
     experiments: ExperimentArguments,
+    #[command(flatten)]
+    verify: VerifyOption,
     // Last, as their headings hold for all that follows.
     #[command(flatten)]
     options: ComparisonArguments,
 }
 
 /// Options without a meaning for a result whose numbers are there.
-const MEASURING: [&str; 19] = [
+const MEASURING: [&str; 20] = [
     "mapping",
     "whole",
     "fusion",
@@ -102,6 +105,7 @@ const MEASURING: [&str; 19] = [
     "list_units",
     "merge",
     "on",
+    "verify",
 ];
 
 /// How dumps are compared, and what becomes of the result.
@@ -215,6 +219,12 @@ const THRESHOLDS: &str = "thresholds";
 const ATOL: &str = "atol";
 
 pub(crate) fn run(arguments: &CompareArguments) -> Result<(), CommandFailure> {
+    let dumps = [&arguments.target, &arguments.golden, &arguments.reference];
+    let dumps: Vec<&Path> = dumps.into_iter().flatten().map(PathBuf::as_path).collect();
+    arguments.verify.before(&dumps, || compare(arguments))
+}
+
+fn compare(arguments: &CompareArguments) -> Result<(), CommandFailure> {
     let options = &arguments.options;
     options.reports.check()?;
     let judging = options.judging()?;

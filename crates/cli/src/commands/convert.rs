@@ -3,7 +3,7 @@
 mod form;
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use opscope_analysis::convert::{self, ConvertedForm, PickedTensor};
 use opscope_analysis::default_jobs;
@@ -16,6 +16,7 @@ use opscope_tensor::{Layout, Shape};
 use serde_json::json;
 
 use super::dump::form::FormChoice;
+use super::verify::VerifyOption;
 use crate::arguments::{ModeArguments, compression, layout, shape};
 use crate::console::{self, line, tell};
 use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, USAGE, chain, check_dump};
@@ -71,6 +72,8 @@ pub(crate) struct ConvertArguments {
     /// `.zst` appended
     #[arg(long, value_name = "zstd[:LEVEL]", value_parser = compression)]
     compress: Option<zstd::CompressionLevel>,
+    #[command(flatten)]
+    verify: VerifyOption,
     /// Number of threads [default: one for each processor]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
@@ -116,14 +119,19 @@ impl From<OutputChoice> for ConvertedForm {
 
 pub(crate) fn run(arguments: &ConvertArguments) -> Result<(), CommandFailure> {
     let paths = paths(&arguments.dump)?;
-    if let Some(form) = arguments.form {
-        return form::run(arguments, form, &paths);
-    }
-    let options = options(arguments, &paths)?;
+    let dumps: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+    arguments.verify.before(&dumps, || match arguments.form {
+        Some(form) => form::run(arguments, form, &paths),
+        None => convert(arguments, &paths),
+    })
+}
+
+fn convert(arguments: &ConvertArguments, paths: &[PathBuf]) -> Result<(), CommandFailure> {
+    let options = options(arguments, paths)?;
     let mut sources = Vec::new();
     let mut failures: Vec<(String, String)> = Vec::new();
     let mut passed_over = Vec::new();
-    for path in &paths {
+    for path in paths {
         let found = convert::sources(path);
         // One of several paths without a dump counts as well: a wrong directory would go unnoticed
         // beside a right one.

@@ -27,6 +27,7 @@ use json::{file_json, overview_json};
 pub(crate) use json::{finding_json, tensor_json};
 
 use crate::arguments::{NumberRanges, rank_ranges};
+use crate::commands::verify::VerifyOption;
 use crate::console::{self, line, tell};
 use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, chain, refuse_model};
 use crate::{format, passed_over};
@@ -49,6 +50,8 @@ pub(crate) struct ShowArguments {
     /// Show what these ranks wrote; what belongs to no rank always is
     #[arg(long, value_name = "0-3,7", value_parser = rank_ranges)]
     ranks: Option<NumberRanges>,
+    #[command(flatten)]
+    verify: VerifyOption,
     /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
@@ -56,6 +59,11 @@ pub(crate) struct ShowArguments {
 
 pub(crate) fn run(arguments: &ShowArguments) -> Result<(), CommandFailure> {
     refuse_model(&arguments.path)?;
+    let dumps = [&*arguments.path];
+    arguments.verify.before(&dumps, || show(arguments))
+}
+
+fn show(arguments: &ShowArguments) -> Result<(), CommandFailure> {
     if !remote::is_dir(&arguments.path) && !is_dump_alone(&arguments.path) {
         return show_file(arguments);
     }

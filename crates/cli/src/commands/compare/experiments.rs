@@ -208,6 +208,7 @@ impl DumpExperiments<'_> {
         signatures: &[ModelSignature; 2],
     ) -> Result<[Vec<Vec<Tensor>>; 2], CommandFailure> {
         let [target, golden] = signatures;
+        // Both models get the same values, whatever their dumps were made with.
         let (base, pairing) =
             pair_inputs(target, golden).map_err(|error| CommandFailure::new(USAGE, error))?;
         let at = usize::from(base == BaseSide::Golden);
@@ -246,6 +247,7 @@ fn differing_steps(comparison: &Comparison, side: usize) -> Vec<Option<u64>> {
         Some(name.step)
     };
     let mut steps: Vec<Option<u64>> = wrong.filter_map(step_of).collect();
+    // Outputs that are exchanged or lost have no pair that would tell the step.
     if steps.is_empty() {
         let names = comparison.operators.iter();
         let names = names.filter_map(|one| [&one.target, &one.golden][side].last());
