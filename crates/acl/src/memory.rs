@@ -126,9 +126,13 @@ impl MemoryTable {
             return None;
         }
         // SAFETY: the range is inside an allocation, which the guard keeps alive, or the caller has
-        // promised that it can be read. `address` is not null and the range does not wrap.
-        let source = unsafe { std::slice::from_raw_parts(address as *const u8, count) };
-        bytes.extend_from_slice(source);
+        // promised that it can be read. `address` is not null and the range does not wrap. There is
+        // room for `count` bytes, all of which are copied. No reference to the program's memory is
+        // made, which another of its threads may write to meanwhile.
+        unsafe {
+            std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), count);
+            bytes.set_len(count);
+        }
         Some(bytes)
     }
 
