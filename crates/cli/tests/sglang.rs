@@ -44,7 +44,7 @@ fn a_changed_module_is_found_and_no_other() {
     for (target, golden) in [(&sound, &bent), (&bent, &sound)] {
         let (code, told, errors) = compare(target, golden);
         assert_eq!(code, 1, "{told}{errors}");
-        let first = "FAIL: first difference at `model.layers.1.mlp` output.0: ";
+        let first = "FAIL: cause at `model.layers.1.mlp` output.0: ";
         assert!(told.starts_with(first), "{told}");
         let accused = told.lines().filter(|line| line.starts_with('>'));
         assert!(

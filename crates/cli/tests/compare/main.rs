@@ -60,7 +60,7 @@ fn the_first_operator_that_differs_is_named_and_judged_anew() {
         "{first}"
     );
     assert!(
-        first.contains("rel_l2 ") && first.contains("(limit 0.001)"),
+        first.contains("(rel_l2 ") && first.ends_with(", limit 0.001)"),
         "{first}"
     );
     assert!(told.contains("[1, 2] 30 / 13.5"), "{told}");

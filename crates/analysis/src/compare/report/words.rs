@@ -466,7 +466,7 @@ pub fn reason(reason: SkipReason) -> &'static str {
 }
 
 /// Type, name and place of an operator.
-fn with_place(name: &OperatorName, places: ShownPlaces) -> String {
+pub fn with_place(name: &OperatorName, places: ShownPlaces) -> String {
     let place = places.words(name);
     let name = format!("{} `{}`", name.op_type, name.op_name);
     let name = name.trim_start();

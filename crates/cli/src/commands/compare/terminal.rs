@@ -219,7 +219,10 @@ impl TerminalReport<'_> {
     /// Who made the first NaN or infinity, and which way it went.
     fn non_finite(&self) -> Option<String> {
         let first = self.operator(self.comparison.summary.first_non_finite?)?;
-        let name = |operator| words::plain(&words::of_operator(operator));
+        let name = |operator| {
+            let name = words::name_of(operator);
+            words::plain(&words::with_place(&name, self.places))
+        };
         let mut text = String::new();
         let verb = match first.non_finite {
             Some(NonFiniteRole::Producer) => "made",
@@ -235,11 +238,16 @@ impl TerminalReport<'_> {
             self.put(&mut text, &format!("  passed on by {}", name(operator)));
         }
         let [n_producers, n_propagators] = chain::counts(self.comparison);
-        let _ = writeln!(
-            text,
-            "in all made by {}, passed on by {n_propagators}",
-            format::count(n_producers as u64, "operator")
-        );
+        let operators = |n: usize| format::count(n as u64, "operator");
+        let _ = match n_producers {
+            // What comes in from outside has it.
+            0 => writeln!(text, "in all passed on by {}", operators(n_propagators)),
+            n => writeln!(
+                text,
+                "in all made by {}, passed on by {n_propagators}",
+                operators(n)
+            ),
+        };
         Some(text)
     }
 
