@@ -6,6 +6,7 @@ mod bench;
 mod command;
 mod conformance;
 mod install_c;
+mod licences;
 mod package;
 mod page;
 mod prose;
@@ -25,13 +26,16 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 
-use crate::command::{cargo, run};
+use crate::command::{cargo, root, run};
 use crate::package::{RAY_REQUIREMENTS, TORCH_REQUIREMENTS};
 use crate::pytest::AtOnce;
 use crate::stages::Stages;
 
 /// Packages that tests need.
 const E2E_REQUIREMENTS: &str = "tests/e2e/requirements.txt";
+
+/// Where notices of licences are written.
+const NOTICES: &str = "target/THIRD_PARTY_NOTICES";
 
 const USAGE: &str = "usage: cargo xtask COMMAND
 
@@ -42,7 +46,9 @@ const USAGE: &str = "usage: cargo xtask COMMAND
           of cases a sample runs, drawn by the commit. --quick: no documentation, browser, Ray or
           PyTorch. --exhaustive: every case, also for `e2e`, `python`, `ray`, `torch`, `browser`
   check   formatting, lints and invariants only
-  tidy    invariants only: dependencies, places, names, comments, rings of imports
+  tidy    invariants only: dependencies, their licences, places, names, comments, rings of imports
+  notices [FILE]
+          the licence texts of all that a release holds, in target/THIRD_PARTY_NOTICES
   e2e     the comparison with ONNX Runtime only
   conformance [--engine NAME] [--cases PATTERN]...
           the node cases that ONNX tests backends with, through each engine with every operator
@@ -69,7 +75,12 @@ fn main() -> ExitCode {
     let result = match command.as_str() {
         "test" => test(&std::env::args().skip(2).collect::<Vec<_>>()),
         "check" => check(),
-        "tidy" => tidy::check(),
+        "tidy" => invariants(),
+        "notices" => {
+            let out = std::env::args().nth(2);
+            let out = out.map_or_else(|| root().join(NOTICES), PathBuf::from);
+            licences::write(&out)
+        }
         "e2e" => end_to_end(),
         "conformance" => conformance::run_all(&std::env::args().skip(2).collect::<Vec<_>>()),
         "verdicts" => verdicts::run_sets(&std::env::args().skip(2).collect::<Vec<_>>()),
@@ -99,6 +110,12 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The rules of the project that need no build.
+fn invariants() -> Result<()> {
+    tidy::check()?;
+    licences::check()
 }
 
 /// Which tests `cargo xtask test` runs.
@@ -180,7 +197,7 @@ fn check_in(stages: &mut Stages) {
     stages.run("formatting", || {
         run("formatting", cargo(&["fmt", "--all", "--", "--check"]))
     });
-    stages.run("invariants", tidy::check);
+    stages.run("invariants", invariants);
     stages.run("lints", || {
         let mut clippy = cargo(&["clippy", "--workspace", "--all-targets", "--locked"]);
         clippy.args(["--", "-D", "warnings"]);
@@ -230,5 +247,5 @@ fn built(profile: &str, name: &str) -> Result<PathBuf> {
 /// Where cargo puts what it builds.
 fn target_dir() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR");
-    command::root().join(target.map_or_else(|| "target".into(), PathBuf::from))
+    root().join(target.map_or_else(|| "target".into(), PathBuf::from))
 }
