@@ -18,9 +18,10 @@ from programs import ROOT
 from waiting import wait_for
 
 SECONDS_MAX = 600
-COMMANDS = (
-    "dump op config convert compare diff show view index sql overflow nan ranks replay sensitivity msaccucmp".split()
-)
+COMMANDS = [
+    *"dump op config convert compare diff show view index sql overflow nan verify".split(),
+    *"ranks replay sensitivity msaccucmp".split(),
+]
 
 
 def command(*arguments: object) -> list[str]:
