@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -155,8 +156,12 @@ pub(crate) fn write(out: &Path) -> Result<()> {
     Ok(())
 }
 
+/// The packages that are built on this machine, as cargo knows them. Those of other systems would
+/// have to be downloaded for this alone.
 fn metadata() -> Result<Value> {
+    let host = host()?;
     let mut metadata = cargo(&["metadata", "--locked", "--format-version", "1"]);
+    metadata.args(["--filter-platform", &host]);
     let output = metadata
         .current_dir(root())
         .output()
@@ -168,6 +173,15 @@ fn metadata() -> Result<Value> {
         );
     }
     Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+/// The system that this compiler builds for.
+fn host() -> Result<String> {
+    let compiler = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(compiler).arg("-vV").output();
+    let text = String::from_utf8(output.context("rustc -vV")?.stdout)?;
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.context("`rustc -vV` names no host")?.to_owned())
 }
 
 fn packages(metadata: &Value) -> impl Iterator<Item = &Value> {
