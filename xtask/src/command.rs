@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use serde_json::Value;
 
 /// The root of the project.
 pub(crate) fn root() -> &'static Path {
@@ -17,6 +18,18 @@ pub(crate) fn cargo(args: &[&str]) -> Command {
     command.args(args);
     forget_us(&mut command);
     command
+}
+
+/// The packages as cargo knows them, with further arguments.
+pub(crate) fn metadata(args: &[&str]) -> Result<Value> {
+    let mut metadata = cargo(&["metadata", "--format-version", "1", "--locked"]);
+    let output = metadata.args(args).current_dir(root()).output();
+    let output = output.context("cargo metadata")?;
+    if !output.status.success() {
+        let errors = String::from_utf8_lossy(&output.stderr);
+        bail!("cargo metadata: {errors}");
+    }
+    Ok(serde_json::from_slice(&output.stdout)?)
 }
 
 /// Takes the variables of this crate away from a program that calls cargo. Build scripts that ask

@@ -10,7 +10,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::command::{cargo, root};
+use crate::command::{metadata, root};
 
 /// Licences, by their SPDX names, that ask for no more than their text beside a program.
 const ALLOWED: [&str; 15] = [
@@ -57,7 +57,7 @@ struct ForeignPackage {
 
 /// Checks that every package has a licence that is allowed, and comes from a registry.
 pub(crate) fn check() -> Result<()> {
-    let metadata = metadata()?;
+    let metadata = packages_here()?;
     let mut wrong = Vec::new();
     for package in packages(&metadata) {
         let source = package["source"].as_str();
@@ -91,7 +91,7 @@ pub(crate) fn check() -> Result<()> {
 
 /// Writes the licence texts of all that is in the products, each text once.
 pub(crate) fn write(out: &Path) -> Result<()> {
-    let metadata = metadata()?;
+    let metadata = packages_here()?;
     let mut foreign = linked(&metadata)?;
     // The tools that build the page leave nothing of themselves in it.
     for (path, package) in npm_packages()? {
@@ -158,21 +158,8 @@ pub(crate) fn write(out: &Path) -> Result<()> {
 
 /// The packages that are built on this machine, as cargo knows them. Those of other systems would
 /// have to be downloaded for this alone.
-fn metadata() -> Result<Value> {
-    let host = host()?;
-    let mut metadata = cargo(&["metadata", "--locked", "--format-version", "1"]);
-    metadata.args(["--filter-platform", &host]);
-    let output = metadata
-        .current_dir(root())
-        .output()
-        .context("cargo metadata")?;
-    if !output.status.success() {
-        bail!(
-            "cargo metadata: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-    }
-    Ok(serde_json::from_slice(&output.stdout)?)
+fn packages_here() -> Result<Value> {
+    metadata(&["--filter-platform", &host()?])
 }
 
 /// The system that this compiler builds for.

@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use anyhow::{Context, Result, bail};
-use serde_json::Value;
+use anyhow::{Result, bail};
 
-use crate::command::{cargo, root};
+use crate::command::{metadata, root};
 use crate::prose;
 use crate::rings::ModuleTree;
 use crate::source_text::SourceText;
@@ -298,19 +296,7 @@ fn terminal_of_python(name: &str, text: &str, problems: &mut Vec<String>) {
 }
 
 fn dependencies(problems: &mut Vec<String>) -> Result<()> {
-    let mut command: Command =
-        cargo(&["metadata", "--format-version", "1", "--locked", "--no-deps"]);
-    let output = command
-        .current_dir(root())
-        .output()
-        .context("cargo metadata")?;
-    if !output.status.success() {
-        bail!(
-            "cargo metadata: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-    }
-    let metadata: Value = serde_json::from_slice(&output.stdout)?;
+    let metadata = metadata(&["--no-deps"])?;
     let direct = |package: &str| -> Vec<String> {
         let packages = metadata["packages"].as_array();
         let found = packages
