@@ -31,6 +31,7 @@ pub mod file_bytes;
 pub mod file_format;
 pub mod guard;
 mod held_elements;
+pub mod kept_open;
 mod memory;
 pub mod owner;
 pub mod reader;

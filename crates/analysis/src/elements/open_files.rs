@@ -3,9 +3,8 @@
 //! A native dump has all its elements in few files. Opening one for each tensor takes longer than
 //! comparing small ones.
 
-use std::cell::RefCell;
-
 use opscope_store::file_bytes::FileBytes;
+use opscope_store::kept_open::KeptOpen;
 use opscope_store::reader::{IndexedTensor, TensorFile, keep_archives_open};
 use opscope_store::{SharedPath, StoreError, remote};
 
@@ -16,31 +15,12 @@ use super::ElementsError;
 const N_OPEN_MAX: usize = 8;
 
 thread_local! {
-    /// `None` while the thread does no such work: a file must not stay open because it was read
-    /// once.
-    static OPEN: RefCell<Option<Vec<(SharedPath, FileBytes)>>> = const { RefCell::new(None) };
+    static OPEN: KeptOpen<(SharedPath, FileBytes)> = const { KeptOpen::new() };
 }
 
 /// Does `work`, during which files stay open.
 pub(crate) fn keep_open<R>(work: impl FnOnce() -> R) -> R {
-    /// Closes them also after a panic.
-    struct OpenedHere(bool);
-
-    impl Drop for OpenedHere {
-        fn drop(&mut self) {
-            if self.0 {
-                OPEN.with_borrow_mut(Option::take);
-            }
-        }
-    }
-
-    let is_first = OPEN.with_borrow_mut(|open| {
-        let is_first = open.is_none();
-        open.get_or_insert_default();
-        is_first
-    });
-    let _opened = OpenedHere(is_first);
-    keep_archives_open(work)
+    KeptOpen::during(&OPEN, || keep_archives_open(work))
 }
 
 /// Opens the file that a record of a native dump has its elements in.
@@ -49,9 +29,9 @@ pub(super) fn of_elements(record: &IndexedTensor) -> Result<TensorFile, Elements
     if record.held.is_some() || remote::is_remote(&record.path) {
         return Ok(TensorFile::open_elements(record)?);
     }
-    let known = OPEN.with_borrow(|open| {
-        let mut files = open.iter().flatten();
-        let known = files.find(|(path, _)| *path == record.path);
+    let known = OPEN.with(|open| {
+        let files = open.list()?;
+        let known = files.iter().find(|(path, _)| *path == record.path);
         known.map(|(_, bytes)| bytes.clone())
     });
     // A file that grows may reach further by now than when it was opened.
@@ -66,8 +46,8 @@ pub(super) fn of_elements(record: &IndexedTensor) -> Result<TensorFile, Elements
         path: path.to_path_buf(),
         source,
     })?;
-    OPEN.with_borrow_mut(|open| {
-        if let Some(files) = open {
+    OPEN.with(|open| {
+        if let Some(mut files) = open.list() {
             // The mapping that was too short.
             files.retain(|(known, _)| known != path);
             if files.len() >= N_OPEN_MAX {

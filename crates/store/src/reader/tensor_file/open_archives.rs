@@ -3,13 +3,13 @@
 //! Their arrays are asked for one after the other, and listing all of them for each one takes a
 //! time that grows with the square of their number.
 
-use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use crate::StoreError;
 use crate::atomic_file::FileIdentity;
 use crate::file_format::hdf5::Hdf5Array;
 use crate::file_format::npz::Archive;
+use crate::kept_open::KeptOpen;
 
 /// Archives of a thread that are open at once: those of two dumps, and the next ones.
 const N_OPEN_MAX: usize = 4;
@@ -30,31 +30,12 @@ struct KnownArchive {
 }
 
 thread_local! {
-    /// `None` while the thread does no such work: a file must not stay open because it was read
-    /// once.
-    static OPEN: RefCell<Option<Vec<KnownArchive>>> = const { RefCell::new(None) };
+    static OPEN: KeptOpen<KnownArchive> = const { KeptOpen::new() };
 }
 
 /// Does `work`, during which archives of this thread stay open.
 pub fn keep_archives_open<R>(work: impl FnOnce() -> R) -> R {
-    /// Closes them also after a panic.
-    struct OpenedHere(bool);
-
-    impl Drop for OpenedHere {
-        fn drop(&mut self) {
-            if self.0 {
-                OPEN.with_borrow_mut(Option::take);
-            }
-        }
-    }
-
-    let is_first = OPEN.with_borrow_mut(|open| {
-        let is_first = open.is_none();
-        open.get_or_insert_default();
-        is_first
-    });
-    let _opened = OpenedHere(is_first);
-    work()
+    KeptOpen::during(&OPEN, work)
 }
 
 /// Calls `read` with the archive at `path`, which `open` opens unless it is open already. One that
@@ -66,8 +47,8 @@ pub(super) fn with_archive<R>(
 ) -> Result<R, StoreError> {
     // Before it is opened: what changes between is seen by the next one that asks.
     let identity = FileIdentity::read(path).ok();
-    let known = OPEN.with_borrow_mut(|known| {
-        let known = known.as_mut()?;
+    let known = OPEN.with(|open| {
+        let mut known = open.list()?;
         let at = known.iter().position(|one| one.path == path)?;
         Some(known.remove(at))
     });
@@ -77,9 +58,9 @@ pub(super) fn with_archive<R>(
         None => open()?,
     };
     let result = read(&mut archive);
-    OPEN.with_borrow_mut(|known| {
+    OPEN.with(|open| {
         // What no file system knows, as a remote store's object, stays closed.
-        if let (Some(known), Some(identity)) = (known, identity) {
+        if let (Some(mut known), Some(identity)) = (open.list(), identity) {
             if known.len() >= N_OPEN_MAX {
                 known.remove(0);
             }
