@@ -143,19 +143,17 @@ async fn once_below(client: &Client, location: &Location) -> Result<Below, ListE
     let prefix = (!location.key.as_ref().is_empty()).then_some(&location.key);
     let mut listed = client.store.list(prefix);
     let mut found = Below::default();
-    let mut error = None;
+    let mut first_error = None;
     while let Some(meta) = listed.next().await {
         let meta = match meta {
             Ok(meta) => meta,
             // WebDAV lists everything in one answer: what fails then is one object of it. Others
             // may have no more answers.
-            Err(found_error) if location.service == Service::Http => {
+            Err(error) if location.service == Service::Http => {
                 if found.refused.len() < N_REFUSED_MAX {
-                    found
-                        .refused
-                        .push(failure::masked(&failure::chain(&found_error)));
+                    found.refused.push(failure::masked(&failure::chain(&error)));
                 }
-                error.get_or_insert(found_error);
+                first_error.get_or_insert(error);
                 continue;
             }
             Err(error) => return Err(ListError::Store(error)),
@@ -175,7 +173,7 @@ async fn once_below(client: &Client, location: &Location) -> Result<Below, ListE
             return Err(ListError::TooMany);
         }
     }
-    match error.filter(|_| found.objects.is_empty()) {
+    match first_error.filter(|_| found.objects.is_empty()) {
         Some(error) => Err(ListError::Store(error)),
         None => Ok(found),
     }

@@ -2,6 +2,7 @@
 
 mod changes;
 mod figures;
+mod headline;
 pub mod promises;
 pub mod proofs;
 
@@ -12,200 +13,14 @@ pub use self::changes::{change, weights};
 pub use self::figures::{
     excess, number, rule_words, tolerance_hint, worst_element, worst_numbers, worst_slot,
 };
+pub use self::headline::{headline, verdict};
 use super::ShownPlaces;
 use crate::compare::result::{
-    AttributeDifference, Cause, Certainty, Comparison, Conclusion, DivergencePoint, Evidence,
-    MetricId, NonFiniteRole, OperatorName, OperatorResult, PartApart, PartingOperator, Party,
-    ReplicaMismatch, Skip, SkipReason, SkipSide, SlotAgreement, SlotResult, Suspect, VerdictLevel,
-    WiringChange,
+    AttributeDifference, Cause, Comparison, MetricId, NonFiniteRole, OperatorName, OperatorResult,
+    PartApart, Party, ReplicaMismatch, Skip, SkipReason, SkipSide, SlotResult, Suspect,
+    VerdictLevel,
 };
 use crate::compare::verdict::value_of;
-
-/// The verdict in one line of two sentences: the conclusion and what it is about, then where the
-/// sides diverge first and why, as sure as that is. Each has its worst number.
-pub fn verdict(comparison: &Comparison) -> String {
-    let contract = &comparison.contract;
-    let word = contract.conclusion.word();
-    let first = first_difference(comparison);
-    if contract.is_known() {
-        let finding = promises::finding(comparison);
-        let names_cause = matches!(
-            contract.conclusion,
-            Conclusion::Fail | Conclusion::Warn | Conclusion::Quantised
-        );
-        return match first.filter(|_| names_cause) {
-            Some((lead, first)) => {
-                let (head, rest) = lead.split_at(1);
-                format!(
-                    "{word}: {finding}. {}{rest} at {first}",
-                    head.to_uppercase()
-                )
-            }
-            None if contract.conclusion == Conclusion::Fail => {
-                format!("{word}: {finding}. No operator inside differs")
-            }
-            None => format!("{word}: {finding}"),
-        };
-    }
-    let [n, ..] = comparison.summary.slots;
-    match (contract.conclusion, first) {
-        (Conclusion::Incomplete, _) => format!("{word}: {}", contract.missing.join("; ")),
-        (_, Some((lead, first))) => format!("{word}: {lead} at {first}"),
-        (_, None) => format!("{word}: all {n} compared slots agree{}", alone(comparison)),
-    }
-}
-
-/// The word for the first divergence, as far as the evidence goes; and where it is, why, and its
-/// worst number.
-fn first_difference(comparison: &Comparison) -> Option<(&'static str, String)> {
-    let (divergence, operator, slot) = headline(comparison)?;
-    let name = divergence.name.as_ref();
-    let name = name.map_or_else(|| of_operator(operator), in_full);
-    let number = slot.and_then(|slot| figures::worst_number(&slot.rules));
-    // Of outputs that agree nothing is the cause.
-    let is_wrong = comparison.contract.conclusion == Conclusion::Fail;
-    let lead = match comparison.summary.certainty.filter(|_| is_wrong) {
-        Some(Certainty::Proven | Certainty::Measured) => "cause",
-        Some(Certainty::Likely) => "likely cause",
-        Some(Certainty::FirstDifference) | None => "first difference",
-    };
-    let mut partings = comparison.partings.iter();
-    let parting = partings.find(|at| at.operator == divergence.operator);
-    let why = parting.and_then(parting_words).map(str::to_owned);
-    let why = why.unwrap_or_else(|| why_first(comparison, divergence, slot));
-    let (why, wiring) = match (proofs::first_cause(comparison), parting) {
-        (Some(proven), _) => (proven, String::new()),
-        (None, Some(parting)) => (why, others(parting) + &rewired(parting)),
-        (None, None) => (why, wiring(operator)),
-    };
-    let is_from_table = |slot: &SlotResult| slot.evidence == Evidence::Statistics;
-    let reach = if operator.slots.iter().any(is_from_table) {
-        ", as far as statistics show"
-    } else {
-        ""
-    };
-    let on_rank = slot.and_then(only_part).unwrap_or_default();
-    let number = number.unwrap_or_default();
-    let slot = divergence.slot;
-    Some((
-        lead,
-        format!("{name} {slot}{on_rank}: {why}{reach}{wiring}{number}"),
-    ))
-}
-
-/// The cause of the slot that the verdict names, in words.
-fn why_first(
-    comparison: &Comparison,
-    point: &DivergencePoint,
-    slot: Option<&SlotResult>,
-) -> String {
-    let mut islands = comparison.contract.islands.iter();
-    if let Some(island) = islands.find(|island| island.operator == point.operator) {
-        return format!(
-            "it computes in {} here, in {} on the golden side",
-            plain(&island.target),
-            plain(&island.golden)
-        );
-    }
-    let cause = point.cause;
-    match (cause, slot.and_then(|slot| slot.parameter.as_ref())) {
-        (Cause::Outside, Some(name)) => format!("the weight `{}` is another", plain(name)),
-        (Cause::Own, _) if let Some(overflow) = slot.and_then(changes::overflow) => overflow,
-        (Cause::Own, _) if comparison.summary.certainty == Some(Certainty::Measured) => {
-            "its inputs are the same bit for bit".to_owned()
-        }
-        (Cause::Unknown, _) => {
-            let operator = comparison.operators.get(point.operator);
-            let hidden = operator.map_or(&[][..], |operator| &operator.hidden_inputs);
-            match hidden {
-                [] => cause_words(cause).to_owned(),
-                [one] => format!("its input.{one} is not in the dumps"),
-                [one, ..] => format!("its input.{one} and others are not in the dumps"),
-            }
-        }
-        _ => cause_words(cause).to_owned(),
-    }
-}
-
-/// How many operators were compared with nothing, where a dump shows some of them alone, in words.
-fn alone(comparison: &Comparison) -> String {
-    let skips = comparison.skips.iter();
-    let n = skips
-        .filter(|skip| skip.slot.is_none() && skip.reason == SkipReason::Missing)
-        .count();
-    if !comparison.is_partial || n == 0 {
-        return String::new();
-    }
-    let operators = if n == 1 {
-        "operator was"
-    } else {
-        "operators were"
-    };
-    format!("; {n} {operators} compared with nothing, as a dump shows only some")
-}
-
-/// Why the sides part at an operator, where graphs tell, in words.
-fn parting_words(parting: &PartingOperator) -> Option<&'static str> {
-    match parting.change {
-        Some(WiringChange::Inserted) => {
-            Some("the golden side has no such operator between values that agree and this one")
-        }
-        Some(WiringChange::Missing) => {
-            Some("the target has no such operator between values that agree and what differs")
-        }
-        Some(WiringChange::Overwrites) => {
-            Some("it writes in place to a value that is read again afterwards")
-        }
-        None => (!parting.rewired.is_empty()).then_some("it reads another value"),
-    }
-}
-
-/// The operators of which one may be at fault in place of the one that is named, in words.
-fn others(parting: &PartingOperator) -> String {
-    let names = parting.others.iter();
-    let names: Vec<String> = names
-        .map(|name| format!("`{}`", plain(&name.op_name)))
-        .collect();
-    if names.is_empty() {
-        return String::new();
-    }
-    if parting.change == Some(WiringChange::Overwrites) {
-        return format!(", by {}", names.join(", "));
-    }
-    let n = names.len();
-    let which = if n == 1 { "this one" } else { "one of these" };
-    let inside = match parting.change {
-        None => ", in one operator on the golden side",
-        Some(_) => "",
-    };
-    format!("; or {which}{inside}: {}", names.join(", "))
-}
-
-/// The inputs that an operator reads in place of others, in words.
-fn rewired(parting: &PartingOperator) -> String {
-    let inputs = parting.rewired.iter().map(|input| {
-        let of = plain(&input.golden.op_name);
-        let instead = input.instead.as_ref().map(|name| plain(&name.op_name));
-        let instead = instead.map(|name| format!(", which reads `{name}` there"));
-        let instead = instead.unwrap_or_default();
-        format!("; {} is the golden side's `{of}`{instead}", input.slot)
-    });
-    inputs.collect()
-}
-
-/// The divergence that the verdict names, with its operator, and its slot if that was compared: an
-/// operator that is a part of another one on the golden side may show none.
-pub fn headline(
-    comparison: &Comparison,
-) -> Option<(&DivergencePoint, &OperatorResult, Option<&SlotResult>)> {
-    let divergence = comparison.summary.headline()?;
-    let operator = comparison.operators.get(divergence.operator)?;
-    // The slot is that of the operator with the name, and another one's has other numbers.
-    let is_listed = divergence.name.is_none();
-    let mut slots = operator.slots.iter();
-    let slot = slots.find(|s| is_listed && s.slot == divergence.slot);
-    Some((divergence, operator, slot))
-}
 
 /// All operators, that of the verdict first and the others in the order of execution.
 pub fn fault_first(comparison: &Comparison) -> impl Iterator<Item = &OperatorResult> {
@@ -225,21 +40,6 @@ pub fn attribute(attribute: &AttributeDifference) -> String {
     } = attribute;
     let [target, golden] = [target, golden].map(|text| text.as_deref().unwrap_or("not given"));
     format!("{name} is {target} here, {golden} on the golden side")
-}
-
-/// The inputs that the golden side has elsewhere, in words.
-fn wiring(operator: &OperatorResult) -> String {
-    let inputs = operator
-        .slots
-        .iter()
-        .filter_map(|slot| match &slot.agreement {
-            Some(SlotAgreement::Elsewhere(name)) => {
-                let of = plain(&name.op_name);
-                Some(format!("; {} is the golden side's `{of}`", slot.slot))
-            }
-            _ => None,
-        });
-    inputs.collect()
 }
 
 /// A level as results have it.

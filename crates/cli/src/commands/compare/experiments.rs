@@ -81,7 +81,20 @@ impl ExperimentArguments {
             None => 0,
         };
         if n_runs_max == 0 {
-            return Ok(None);
+            // Nothing would be made of these without a word.
+            let unused = [
+                (self.repair.is_some(), "`--repair`"),
+                (self.engine.is_given(), "an option for an engine"),
+                (!self.inputs.is_empty(), "an option for inputs"),
+            ];
+            return match unused.into_iter().find(|(is_given, _)| *is_given) {
+                Some((_, option)) => {
+                    let message = format!("{option} is for experiments, which are not asked for");
+                    let hint = "`--experiments`, or `--model` and `--golden-model`, ask for them";
+                    Err(CommandFailure::message(USAGE, message).with_hint(hint))
+                }
+                None => Ok(None),
+            };
         }
         self.repair.as_deref().map_or(Ok(()), check_is_new)?;
         let models = [
@@ -184,20 +197,17 @@ impl DumpExperiments<'_> {
         };
         let signatures = [signature(0)?, signature(1)?];
         let inputs = self.inputs(comparison, &signatures)?;
-        let mut sides = self.models.iter().zip(signatures).zip(inputs);
-        let mut side = || {
-            let ((path, signature), inputs) = sides.next()?;
-            Some(ModelInFile {
-                path: path.clone(),
-                engine: self.engine.clone(),
-                signature,
-                inputs,
-            })
+        let side = |path: &PathBuf, signature, inputs| ModelInFile {
+            path: path.clone(),
+            engine: self.engine.clone(),
+            signature,
+            inputs,
         };
-        match (side(), side()) {
-            (Some(target), Some(golden)) => Ok([target, golden]),
-            _ => unreachable!("there are two of each"),
-        }
+        let ([target, golden], [of_target, of_golden]) = (signatures, inputs);
+        Ok([
+            side(&self.models[0], target, of_target),
+            side(&self.models[1], golden, of_golden),
+        ])
     }
 
     /// The inputs of both models: those that are given, else those that a dump has of the steps in
