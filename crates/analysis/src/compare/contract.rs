@@ -14,6 +14,7 @@
 //! | `weights` | weights that differ |
 //! | `coverage` | how many bytes of golden's outputs were compared |
 //! | `evidence` | faults of a quantised model that quantising does not explain |
+//! | `losses` | where a quantised model loses most |
 //! | `precision` | operators in a shorter dtype than all around them |
 //! | `state` | what became of one value |
 //! | `conclusion` | the verdict on the whole, from the saved result |
@@ -22,6 +23,7 @@ mod conclusion;
 mod coverage;
 mod evidence;
 mod inputs;
+mod losses;
 mod model_values;
 mod outputs;
 mod pairing;
@@ -66,6 +68,9 @@ pub(super) fn examine(
         weights::examine(&mut contract, comparison, &places);
     } else {
         contract.last_alone = coverage::last_alone(sides);
+    }
+    if contract.has_quantised {
+        contract.loss = losses::find(&contract, comparison, sides, options).map(Box::new);
     }
     contract
 }

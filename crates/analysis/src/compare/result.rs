@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::whole::RankRules;
 
 pub use self::contract::{
-    Conclusion, Contract, ContractValue, NarrowOperator, OutputSource, ValuePairing, ValuePresence,
-    ValueState,
+    CodesParameter, Conclusion, Contract, ContractValue, NarrowOperator, OtherCodes, OutputSource,
+    QuantisedLoss, ValuePairing, ValuePresence, ValueState,
 };
 pub use self::experiments::{ExperimentOutcome, Experiments, HealedCause};
 pub use super::change::{AxisPart, ElementFunction, RoundedFormat, RoundingMode, TensorChange};

@@ -10,7 +10,7 @@ use crate::compare::verdict::value_of;
 /// How far apart a slot is, relative to its size: the norm of the difference, the share of unequal
 /// integers, or the largest distance of a statistic. What cannot be measured, such as a NaN on one
 /// side, other extents or another digest, is infinitely far.
-pub(super) fn slot_distance(slot: &SlotResult) -> f64 {
+pub(in crate::compare) fn slot_distance(slot: &SlotResult) -> f64 {
     // The other side has the value; the numbers are those of another one.
     if slot.agreement.is_some() {
         return 0.0;

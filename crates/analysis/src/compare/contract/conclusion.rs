@@ -6,7 +6,8 @@ use super::state::{is_all_nan, judge_other, judge_output, slot_of};
 use super::{evidence, precision};
 use crate::compare::result::{
     Cause, Comparison, Conclusion, Contract, ContractValue, DivergencePoint, Evidence, MetricId,
-    OutputSource, RuleName, Skip, SkipReason, SlotKey, SlotResult, ValueState, VerdictLevel,
+    OutputSource, QuantisedLoss, RuleName, Skip, SkipReason, SlotKey, SlotResult, ValueState,
+    VerdictLevel,
 };
 use crate::compare::verdict::value_of;
 use crate::compare::verdict_options::VerdictOptions;
@@ -58,8 +59,18 @@ pub(in crate::compare) fn conclude(comparison: &mut Comparison, judging: &Verdic
     };
     // Quantising makes every value differ, which accuses no operator.
     let accuses = !contract.conclusion.is_good() && contract.conclusion != Conclusion::Quantised;
-    let evidence = match contract.conclusion {
-        Conclusion::Quantised => evidence::first(comparison),
+    let evidence = match (contract.conclusion, contract.loss.as_deref()) {
+        // Codes that are read as others are no cost of quantising, whatever golden does.
+        (Conclusion::Quantised, Some(loss)) if loss.codes.is_some() => {
+            Some(point_of(loss, contract.is_quantised))
+        }
+        // Unless it is known from a golden side with the same operators.
+        (Conclusion::Fail, Some(loss)) if loss.codes.is_some() && !is_of_weight(comparison) => {
+            Some(point_of(loss, contract.is_quantised))
+        }
+        (Conclusion::Quantised, loss) => {
+            evidence::first(comparison).or_else(|| loss.map(|loss| point_of(loss, true)))
+        }
         _ => None,
     };
     if contract.is_known() && !accuses {
@@ -82,6 +93,19 @@ pub(in crate::compare) fn conclude(comparison: &mut Comparison, judging: &Verdic
         });
     }
     comparison.contract = contract;
+}
+
+fn point_of(loss: &QuantisedLoss, is_quantised: bool) -> DivergencePoint {
+    DivergencePoint {
+        operator: loss.operator,
+        slot: loss.slot,
+        cause: match loss.codes {
+            Some(_) if loss.behind.is_finite() || !is_quantised => Cause::Own,
+            _ => Cause::Unknown,
+        },
+        name: Some(loss.name.clone()),
+        suspects: Vec::new(),
+    }
 }
 
 /// Gives every input, output and weight its state.
@@ -211,6 +235,12 @@ fn other_shape(comparison: &Comparison) -> Option<String> {
         let shapes = shapes_in_words(slot);
         format!("other inputs: `{}` reads{shapes}", name.op_name)
     })
+}
+
+/// Whether the first slot that fails is a weight.
+fn is_of_weight(comparison: &Comparison) -> bool {
+    let first = comparison.summary.first_failure.as_ref();
+    first.is_some_and(|first| first.cause == Cause::Outside)
 }
 
 /// Whether the first slot that fails is one of an operator at fault, or of a weight or input.

@@ -101,7 +101,7 @@ impl<'a> ModelPlaces<'a> {
 }
 
 /// Whether an operator of this type computes with quantised values, or makes them.
-fn is_quantised_type(op_type: &str) -> bool {
+pub(super) fn is_quantised_type(op_type: &str) -> bool {
     let mut starts = QUANTISED_TYPES.iter();
     let mut ends = QUANTISED_ENDS.iter();
     starts.any(|start| op_type.starts_with(start)) || ends.any(|end| op_type.ends_with(end))

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{DivergencePoint, OperatorName, RuleHit, SlotResult};
+use super::{DivergencePoint, OperatorName, RuleHit, SlotKey, SlotResult};
 
 /// The promises of both models to their callers, and whether they are kept.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -43,6 +43,9 @@ pub struct Contract {
     /// others have golden's dtype and the outputs agree.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub islands: Vec<NarrowOperator>,
+    /// Where a quantised model loses most, if an operator stands out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Box<QuantisedLoss>>,
     /// Why the comparison is incomplete, in words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
@@ -60,6 +63,67 @@ pub struct NarrowOperator {
     pub target: String,
     /// That of golden's.
     pub golden: String,
+}
+
+/// Where a quantised model loses most.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct QuantisedLoss {
+    /// The operator of the comparison that it is, or the first one that reads what it makes.
+    pub operator: usize,
+    /// The target's operator.
+    pub name: OperatorName,
+    /// The slot that shows it.
+    pub slot: SlotKey,
+    /// Operators between the values that were compared and it, of which one may be it instead, the
+    /// nearest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<OperatorName>,
+    /// How far apart the values before it are, relative to their size.
+    #[serde(with = "crate::compare::number")]
+    pub before: f64,
+    /// How far apart those behind it are.
+    #[serde(with = "crate::compare::number")]
+    pub behind: f64,
+    /// The operator that has another parameter of the same codes, if it is that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub codes: Option<OtherCodes>,
+}
+
+/// A parameter that does not fit the operator that reads or writes the same codes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherCodes {
+    /// That operator.
+    pub other: OperatorName,
+    /// The parameter.
+    pub parameter: CodesParameter,
+}
+
+/// A parameter of quantised codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CodesParameter {
+    /// What a step stands for.
+    Scale,
+    /// The code that stands for zero.
+    ZeroPoint,
+}
+
+impl CodesParameter {
+    /// The input of `QuantizeLinear` and `DequantizeLinear` that it is.
+    pub fn index(self) -> u32 {
+        match self {
+            CodesParameter::Scale => 1,
+            CodesParameter::ZeroPoint => 2,
+        }
+    }
+
+    /// Its name in a sentence.
+    pub fn name(self) -> &'static str {
+        match self {
+            CodesParameter::Scale => "scale",
+            CodesParameter::ZeroPoint => "zero point",
+        }
+    }
 }
 
 /// The verdict on the whole.

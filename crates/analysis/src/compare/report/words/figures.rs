@@ -97,6 +97,11 @@ pub fn excess(rule: &RuleHit) -> f64 {
     }
 }
 
+/// A share as percent.
+pub(super) fn percent(share: f64) -> String {
+    format!("{} %", number(share * 100.0))
+}
+
 /// A number with four significant digits.
 pub fn number(value: f64) -> String {
     let magnitude = value.abs();

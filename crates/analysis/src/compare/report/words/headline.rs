@@ -4,9 +4,13 @@ use super::{
     cause_words, changes, figures, in_full, of_operator, only_part, plain, promises, proofs,
 };
 use crate::compare::result::{
-    Cause, Certainty, Comparison, Conclusion, DivergencePoint, Evidence, OperatorResult,
-    PartingOperator, SkipReason, SlotAgreement, SlotResult, WiringChange,
+    Cause, Certainty, Comparison, Conclusion, DivergencePoint, Evidence, OperatorName,
+    OperatorResult, PartingOperator, QuantisedLoss, SkipReason, SlotAgreement, SlotResult,
+    WiringChange,
 };
+
+/// Most operators that a value may come from, in a headline.
+const N_OTHERS_MAX: usize = 4;
 
 /// The verdict in one line of two sentences: the conclusion and what it is about, then where the
 /// sides diverge first and why, as sure as that is. Each has its worst number.
@@ -56,6 +60,29 @@ fn first_difference(comparison: &Comparison) -> Option<(&'static str, String)> {
         Some(Certainty::Likely) => "likely cause",
         Some(Certainty::FirstDifference) | None => "first difference",
     };
+    if let Some(loss) = loss_of(comparison, divergence) {
+        let slot = divergence.slot;
+        return Some(match &loss.codes {
+            Some(codes) => {
+                let [other, parameter] = [in_full(&codes.other), codes.parameter.name().to_owned()];
+                let why =
+                    format!("its {parameter} is another than that of {other} for the same codes");
+                let lead = match divergence.cause {
+                    Cause::Own => "likely cause",
+                    _ => "first difference",
+                };
+                (lead, format!("{name} {slot}: {why}"))
+            }
+            None => {
+                let [before, behind] = [loss.before, loss.behind].map(figures::percent);
+                let others = or_one_of(&loss.others);
+                (
+                    "most of it",
+                    format!("{name} {slot}: {before} apart before it, {behind} behind it{others}"),
+                )
+            }
+        });
+    }
     let mut partings = comparison.partings.iter();
     let parting = partings.find(|at| at.operator == divergence.operator);
     let why = parting.and_then(parting_words).map(str::to_owned);
@@ -78,6 +105,31 @@ fn first_difference(comparison: &Comparison) -> Option<(&'static str, String)> {
         lead,
         format!("{name} {slot}{on_rank}: {why}{reach}{wiring}{number}"),
     ))
+}
+
+/// Operators that it may be instead, in words.
+fn or_one_of(others: &[OperatorName]) -> String {
+    let shown: Vec<String> = others
+        .iter()
+        .take(N_OTHERS_MAX)
+        .map(|name| format!("`{}`", plain(&name.op_name)))
+        .collect();
+    let which = match shown.len() {
+        0 => return String::new(),
+        1 => "this one",
+        _ => "one of these",
+    };
+    let more = match others.len() - shown.len() {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    format!("; or {which}: {}{more}", shown.join(", "))
+}
+
+/// What a quantised model loses at the slot that the verdict names.
+fn loss_of<'a>(comparison: &'a Comparison, point: &DivergencePoint) -> Option<&'a QuantisedLoss> {
+    let loss = comparison.contract.loss.as_deref();
+    loss.filter(|loss| point.name.as_ref() == Some(&loss.name) && point.slot == loss.slot)
 }
 
 /// The cause of the slot that the verdict names, in words.

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::figures::worst_number;
-use super::{in_full, number, plain};
+use super::figures::{percent, worst_number};
+use super::{in_full, plain};
 use crate::compare::result::{
     Comparison, Conclusion, Contract, ContractValue, Evidence, OperatorName, OutputSource,
     SlotResult, ValuePairing, ValueState,
@@ -262,20 +262,14 @@ fn place(value: &ContractValue, contract: &Contract) -> String {
 
 fn quantised(comparison: &Comparison) -> String {
     let contract = &comparison.contract;
-    let percent = |share: f64| format!("{} %", number(share * 100.0));
     let distance = contract.distance(comparison).map(percent);
     let limit = contract
         .limit
         .map(|limit| format!(" (limit {})", percent(limit)));
-    let most = comparison.summary.ranking.first();
-    let most = most.and_then(|&index| comparison.operators.get(index));
-    let most = most.and_then(|operator| operator.target.last());
-    let most = most.map(|name| format!("; most of it from {}", in_full(name)));
     format!(
-        "outputs {} apart{}{}",
+        "outputs {} apart{}",
         distance.unwrap_or_else(|| "not known how far".to_owned()),
-        limit.unwrap_or_default(),
-        most.unwrap_or_default()
+        limit.unwrap_or_default()
     )
 }
 

@@ -1,0 +1,446 @@
+//! Where a quantised model loses most.
+//!
+//! Quantising makes every value differ, so that limits of floats say nothing. Two things do: codes
+//! that are read with other parameters than they were written with, and the operator whose output is
+//! farthest apart beside what it reads.
+
+use std::collections::HashMap;
+
+use opscope_store::record::SlotSide;
+use opscope_tensor::{ElementKind, Stats, digest_and_stats};
+
+use super::ContractOptions;
+use crate::compare::attribution::distance::slot_distance;
+use crate::compare::matching::{MatchedDumps, SlotPair, SlotRef};
+use crate::compare::measure::{MeasureOptions, measure_pair};
+use crate::compare::result::{
+    CodesParameter, Comparison, Contract, MetricId, OperatorName, OperatorResult, OtherCodes,
+    QuantisedLoss, SlotKey, SlotResult,
+};
+use crate::compare::side::{ComparedDump, ExecutionSlot};
+use crate::compare::statistics::table_stats;
+use crate::compare::verdict::{is_float_name, value_of};
+use crate::elements::LastFile;
+
+/// Most operators between a value that was compared and the next one.
+const N_MEMBERS_MAX: usize = 64;
+/// A relative distance that rounding to 8 bits makes, below which nothing is told apart.
+const ROUNDING: f64 = 0.01;
+/// How many times farther apart an output has to be than what its operator reads.
+const GROWTH_MIN: f64 = 1.5;
+/// The parts of the outputs' distance, and of a loss, that have to be there all the way between
+/// them.
+const CARRIED_OF_END: f64 = 0.25;
+const CARRIED_OF_LOSS: f64 = 0.05;
+/// The distance of values that have nothing to do with each other, or more.
+const UNRELATED: f64 = 2.0;
+/// A distance before codes from which on nothing tells what they add.
+const UNSURE_MIN: f64 = 0.2;
+/// The smallest distance that is worth a name.
+const APART_MIN: f64 = 0.03;
+/// What codes that are read otherwise have to add to the distance before them, as errors that know
+/// nothing of each other add up.
+const ADDED_MIN: f64 = 0.02;
+/// Operators whose output changes by a share where their input changes by a number.
+const EXPONENTIALS: [&str; 3] = ["Exp", "LogSoftmax", "Softmax"];
+
+/// The place with the most evidence: parameters that do not fit, else the largest growth.
+pub(super) fn find(
+    contract: &Contract,
+    comparison: &Comparison,
+    sides: MatchedDumps<'_>,
+    options: ContractOptions<'_>,
+) -> Option<QuantisedLoss> {
+    let walk = Walk::new(comparison, sides);
+    walk.other_codes(options.measure)
+        .or_else(|| walk.largest_growth(contract.distance(comparison).unwrap_or(0.0)))
+}
+
+/// The target's graph with what is known of its values.
+struct Walk<'a> {
+    target: &'a ComparedDump,
+    sides: MatchedDumps<'a>,
+    operators: &'a [OperatorResult],
+    /// Distances of outputs of floats.
+    apart: HashMap<SlotRef, f64>,
+    /// The operator of the list that an execution of the target is.
+    of_run: HashMap<usize, usize>,
+}
+
+/// Operators between values that were compared and a value that one of the list reads.
+struct Region {
+    members: Vec<usize>,
+    /// The largest distance of the values before them.
+    before: f64,
+}
+
+impl<'a> Walk<'a> {
+    fn new(comparison: &'a Comparison, sides: MatchedDumps<'a>) -> Walk<'a> {
+        let mut walk = Walk {
+            target: sides.target,
+            sides,
+            operators: &comparison.operators,
+            apart: HashMap::new(),
+            of_run: HashMap::new(),
+        };
+        let pairs = sides.matching.pairs.iter().zip(&comparison.operators);
+        for (pair, operator) in pairs {
+            let runs = pair.target.iter().map(|&run| (run, operator.index));
+            walk.of_run.extend(runs);
+            let slots = pair.slots.iter().zip(&operator.slots);
+            let outputs = slots.filter(|(_, slot)| slot.is_output() && is_of_floats(slot));
+            let outputs = outputs.map(|(places, slot)| (places.target, slot_distance(slot)));
+            walk.apart.extend(outputs);
+        }
+        walk
+    }
+
+    /// Inputs of an operator of the list that are of floats on both sides, and their places.
+    fn inputs(
+        &self,
+        operator: &'a OperatorResult,
+    ) -> impl Iterator<Item = (SlotRef, &'a SlotResult)> {
+        let slots = self.sides.matching.pairs[operator.index].slots.iter();
+        let slots = slots.zip(&operator.slots);
+        let inputs = slots.filter(|(_, slot)| !slot.is_output() && is_of_floats(slot));
+        inputs.map(|(places, slot)| (places.target, slot))
+    }
+
+    /// What leads to some values from those that were compared.
+    fn region_before(&self, mut open: Vec<SlotRef>) -> Option<Region> {
+        let mut region = Region {
+            members: Vec::new(),
+            before: 0.0,
+        };
+        while let Some(made) = open.pop() {
+            if let Some(distance) = self.apart.get(&made) {
+                region.before = region.before.max(*distance);
+            } else if !region.members.contains(&made.run) {
+                if region.members.len() == N_MEMBERS_MAX {
+                    return None;
+                }
+                region.members.push(made.run);
+                open.extend(self.read_by(made.run));
+            }
+        }
+        Some(region)
+    }
+
+    /// The values that an execution reads, as they were made.
+    fn read_by(&self, run: usize) -> impl Iterator<Item = SlotRef> {
+        inputs_of(self.target, run).filter_map(|slot| self.target.producer_of(slot))
+    }
+
+    /// The operator whose output is farthest apart beside what it reads, if it stands out.
+    fn largest_growth(&self, at_end: f64) -> Option<QuantisedLoss> {
+        let inputs = (self.operators.iter()).flat_map(|one| {
+            let inputs = self.inputs(one);
+            inputs.filter_map(|(place, slot)| self.before_input(one, place, slot))
+        });
+        let outputs = (self.operators.iter()).filter_map(|one| self.of_output(one));
+        let carried = self.carried();
+        let growth = |loss: &QuantisedLoss| loss.behind / (loss.before + ROUNDING);
+        let losses = inputs.chain(outputs).filter(|loss| loss.behind.is_finite());
+        let losses = losses.filter(|loss| growth(loss) >= GROWTH_MIN && loss.behind >= APART_MIN);
+        // What agrees again before it reaches an output is no loss: its partner is another one.
+        let reaches_end = |loss: &QuantisedLoss| {
+            let least = carried[loss.operator];
+            let loss = loss.behind.min(UNRELATED);
+            least >= at_end * CARRIED_OF_END && least >= loss * CARRIED_OF_LOSS
+        };
+        let losses = losses.filter(reaches_end);
+        // Of equal ones the first, so that threads and maps decide nothing.
+        losses.reduce(|most, next| {
+            if growth(&next) > growth(&most) {
+                next
+            } else {
+                most
+            }
+        })
+    }
+
+    /// By operator, the smallest distance on the way to an output, on the way where it is largest.
+    fn carried(&self) -> Vec<f64> {
+        let mut carried = vec![f64::INFINITY; self.operators.len()];
+        for operator in self.operators.iter().rev() {
+            let outputs = operator.slots.iter().filter(|slot| slot.is_output());
+            let own = outputs.filter(|slot| is_of_floats(slot)).map(slot_distance);
+            let own = own.reduce(f64::max).unwrap_or(f64::INFINITY);
+            let next = operator.readers.iter().map(|[_, reader]| carried[*reader]);
+            carried[operator.index] = own.min(next.reduce(f64::max).unwrap_or(own));
+        }
+        carried
+    }
+
+    /// What happens between values that were compared and an input.
+    fn before_input(
+        &self,
+        operator: &OperatorResult,
+        place: SlotRef,
+        slot: &SlotResult,
+    ) -> Option<QuantisedLoss> {
+        let made = self.target.producer_of(place)?;
+        let Region { members, before } = self.region_before(vec![made])?;
+        let reader = operator.target.last()?;
+        let mut names = members.iter().map(|&run| self.name(run));
+        let first = names.next();
+        // The reader may read a wrong one of several values that nobody compared.
+        let others = first.iter().map(|_| reader.clone()).chain(names);
+        Some(QuantisedLoss {
+            operator: operator.index,
+            // An input that is farther apart than the value that it reads reads another one.
+            slot: first.as_ref().map_or(slot.slot, |_| OUTPUT),
+            others: others.collect(),
+            name: first.unwrap_or_else(|| reader.clone()),
+            before,
+            behind: slot_distance(slot),
+            codes: None,
+        })
+    }
+
+    /// What an operator makes of its inputs.
+    fn of_output(&self, operator: &OperatorResult) -> Option<QuantisedLoss> {
+        let name = operator.target.last()?;
+        let pair = &self.sides.matching.pairs[operator.index];
+        let mut slots = pair.slots.iter().zip(&operator.slots);
+        let (place, output) = slots.find(|(_, slot)| slot.is_output() && is_of_floats(slot))?;
+        let (before, others) = if self.has_known_inputs(operator) {
+            let is_exponential = EXPONENTIALS.contains(&name.op_type.as_str());
+            let read = self.inputs(operator).map(|(_, slot)| {
+                let absolute = value_of(slot, MetricId::MaxAbs).filter(|_| is_exponential);
+                slot_distance(slot).max(absolute.unwrap_or(0.0))
+            });
+            (read.fold(0.0, f64::max), Vec::new())
+        } else {
+            let region = self.region_before(self.read_by(place.target.run).collect())?;
+            let members = region.members.into_iter().map(|run| self.name(run));
+            (region.before, members.collect())
+        };
+        Some(QuantisedLoss {
+            operator: operator.index,
+            name: name.clone(),
+            slot: output.slot,
+            others,
+            before,
+            behind: slot_distance(output),
+            codes: None,
+        })
+    }
+
+    fn name(&self, run: usize) -> OperatorName {
+        OperatorName::for_execution(&self.target.runs[run])
+    }
+
+    /// Whether everything that an operator reads was compared, or is a constant.
+    fn has_known_inputs(&self, operator: &OperatorResult) -> bool {
+        let pair = &self.sides.matching.pairs[operator.index];
+        let compared: Vec<SlotRef> = self.inputs(operator).map(|(place, _)| place).collect();
+        let mut inputs = (pair.target.iter()).flat_map(|&run| inputs_of(self.target, run));
+        inputs.all(|slot| compared.contains(&slot) || self.target.producer_of(slot).is_none())
+    }
+
+    /// A dequantiser that reads codes with other parameters than they were written with: one that
+    /// shows in what it makes, else one of which nobody compared that.
+    fn other_codes(&self, measure: MeasureOptions<'_>) -> Option<QuantisedLoss> {
+        let runs = self.target.runs.iter().enumerate();
+        let readers = runs.filter(|(_, run)| run.op_type.as_str() == "DequantizeLinear");
+        let mut regions: Option<HashMap<usize, (usize, [f64; 2])>> = None;
+        let mut unmeasured = None;
+        for (reader, _) in readers {
+            let Some((writer, parameter)) = self.mismatch(reader, measure) else {
+                continue;
+            };
+            let regions = regions.get_or_insert_with(|| self.readers_of_regions());
+            let measured = regions
+                .get(&reader)
+                .filter(|(_, [before, _])| *before < UNSURE_MIN);
+            let (operator, [before, behind]) = match measured {
+                Some(measured) => *measured,
+                None => (self.first_after(reader), [0.0, f64::INFINITY]),
+            };
+            // A factor of the graph that a scale was multiplied with changes nothing behind it.
+            if behind < before.hypot(ADDED_MIN) {
+                continue;
+            }
+            let [wrong, other] = if self.is_writer_wrong([reader, writer], parameter) {
+                [writer, reader]
+            } else {
+                [reader, writer]
+            };
+            let loss = QuantisedLoss {
+                operator,
+                name: self.name(wrong),
+                others: Vec::new(),
+                slot: SlotKey {
+                    side: SlotSide::Input,
+                    index: parameter.index(),
+                },
+                before,
+                behind,
+                codes: Some(OtherCodes {
+                    other: self.name(other),
+                    parameter,
+                }),
+            };
+            if measured.is_some() {
+                return Some(loss);
+            }
+            unmeasured.get_or_insert(loss);
+        }
+        unmeasured
+    }
+
+    /// The operator whose codes a dequantiser reads with another parameter, which golden does not.
+    fn mismatch(
+        &self,
+        reader: usize,
+        measure: MeasureOptions<'_>,
+    ) -> Option<(usize, CodesParameter)> {
+        let codes = inputs_of(self.target, reader).next()?;
+        let writer = self.target.producer_of(codes)?.run;
+        let is_writer = self.target.runs[writer].op_type.as_str() == "QuantizeLinear";
+        let parameter = is_writer.then(|| self.other_parameter([reader, writer], measure))??;
+        (!self.is_in_golden([reader, writer])).then_some((writer, parameter))
+    }
+
+    /// The first operator of the list that the target ran after an execution, or the last one.
+    fn first_after(&self, run: usize) -> usize {
+        let of_run = self.of_run.iter();
+        let after = of_run.filter(|(own, _)| **own >= run).min();
+        after.map_or(self.operators.len() - 1, |(_, operator)| *operator)
+    }
+
+    /// By operator without a compared output, the first of the list that reads what it makes, and
+    /// the distances before and behind it.
+    fn readers_of_regions(&self) -> HashMap<usize, (usize, [f64; 2])> {
+        let mut readers = HashMap::new();
+        for operator in self.operators {
+            for (place, slot) in self.inputs(operator) {
+                let made = self.target.producer_of(place);
+                let Some(region) = made.and_then(|made| self.region_before(vec![made])) else {
+                    continue;
+                };
+                let distances = [region.before, slot_distance(slot)];
+                for member in region.members {
+                    readers.entry(member).or_insert((operator.index, distances));
+                }
+            }
+        }
+        readers
+    }
+
+    /// The parameter of which a dequantiser has another value than the quantiser before it.
+    fn other_parameter(
+        &self,
+        runs: [usize; 2],
+        measure: MeasureOptions<'_>,
+    ) -> Option<CodesParameter> {
+        let both = MatchedDumps {
+            golden: self.target,
+            reference: None,
+            ..self.sides
+        };
+        let parameters = [CodesParameter::Scale, CodesParameter::ZeroPoint];
+        parameters.into_iter().find(|parameter| {
+            let [Some(read), Some(written)] = runs.map(|run| self.slot(run, parameter.index()))
+            else {
+                return false;
+            };
+            let result = measure_pair(both, SlotPair::plain(read, written), measure);
+            result.is_ok_and(|slot| slot.evidence.is_measured() && slot_distance(&slot) > 0.0)
+        })
+    }
+
+    /// Whether both have a partner with the same parameters, so that the golden side does the same.
+    fn is_in_golden(&self, runs: [usize; 2]) -> bool {
+        let parameters = [CodesParameter::Scale, CodesParameter::ZeroPoint];
+        runs.into_iter().all(|run| {
+            let Some(operator) = self.of_run.get(&run).map(|&index| &self.operators[index]) else {
+                return false;
+            };
+            parameters.iter().all(|parameter| {
+                let mut slots = operator.slots.iter().filter(|slot| !slot.is_output());
+                let slot = slots.find(|slot| slot.slot.index == parameter.index());
+                match slot {
+                    Some(slot) => slot_distance(slot) == 0.0,
+                    None => self.slot(run, parameter.index()).is_none(),
+                }
+            })
+        })
+    }
+
+    /// Whether the quantiser's parameter is farther than the dequantiser's from what the range of its
+    /// values asks for.
+    fn is_writer_wrong(&self, runs: [usize; 2], parameter: CodesParameter) -> bool {
+        let [read, written] = runs.map(|run| {
+            let slot = self.slot(run, parameter.index())?;
+            Some(self.stats(slot)?.mean)
+        });
+        let (Some(read), Some(written)) = (read, written) else {
+            return false;
+        };
+        let expected = self.expected(runs[1], parameter).unwrap_or_default();
+        let off = |value: f64| {
+            let distances = expected.iter().map(|expected| match parameter {
+                CodesParameter::Scale => (value / expected).ln().abs(),
+                CodesParameter::ZeroPoint => (value - expected).abs(),
+            });
+            distances.fold(f64::INFINITY, f64::min)
+        };
+        off(written) > off(read)
+    }
+
+    /// The parameters that use all codes for the values that a quantiser reads: of a range of its
+    /// own, and of one that is the same on both sides of zero.
+    fn expected(&self, writer: usize, parameter: CodesParameter) -> Option<[f64; 2]> {
+        let values = self.stats(self.slot(writer, 0)?)?;
+        let [low, high] = [values.min.min(0.0), values.max.max(0.0)];
+        let mut slots = self.target.runs[writer].slots.iter();
+        let dtype = slots.find(|slot| slot.side == SlotSide::Output)?.dtype?;
+        let n_codes = 2.0_f64.powi(i32::try_from(dtype.bits()?).ok()?);
+        let lowest = match dtype.kind() {
+            ElementKind::Signed => -n_codes / 2.0,
+            _ => 0.0,
+        };
+        let scale = (high - low) / (n_codes - 1.0);
+        Some(match parameter {
+            CodesParameter::Scale => [scale, 2.0 * high.max(-low) / (n_codes - 1.0)],
+            CodesParameter::ZeroPoint => [lowest - low / scale, lowest + n_codes / 2.0],
+        })
+    }
+
+    fn slot(&self, run: usize, index: u32) -> Option<SlotRef> {
+        let slot = self.target.runs[run]
+            .slots
+            .iter()
+            .position(|slot| slot.side == SlotSide::Input && slot.index == index)?;
+        Some(SlotRef { run, slot })
+    }
+
+    fn stats(&self, at: SlotRef) -> Option<Stats> {
+        let slot: &ExecutionSlot = &self.target.runs[at.run].slots[at.slot];
+        if !slot.has_elements {
+            return table_stats(slot);
+        }
+        let read = slot.with_elements(&mut LastFile::default(), |view| {
+            digest_and_stats(view).1.ok().map(|computed| computed.stats)
+        });
+        read.ok()?
+    }
+}
+
+const OUTPUT: SlotKey = SlotKey {
+    side: SlotSide::Output,
+    index: 0,
+};
+
+fn inputs_of(dump: &ComparedDump, run: usize) -> impl Iterator<Item = SlotRef> {
+    let slots = dump.runs[run].slots.iter().enumerate();
+    let inputs = slots.filter(|(_, slot)| slot.side == SlotSide::Input);
+    inputs.map(move |(slot, _)| SlotRef { run, slot })
+}
+
+fn is_of_floats(slot: &SlotResult) -> bool {
+    slot.evidence.is_measured()
+        && [&slot.target, &slot.golden].map(|side| is_float_name(&side.dtype)) == [true, true]
+}
