@@ -10,7 +10,7 @@ use opscope_store::record::SlotSide;
 use super::attribution::absorbed;
 use super::attribution::kinds::is_in_place;
 use super::flow::{ResultSlot, ValueFlow};
-use super::matching::{MatchedDumps, RunPair, SlotRef};
+use super::matching::{MatchedDumps, RunPair, SlotRef, is_same_type};
 use super::result::{
     Cause, Comparison, OperatorName, OperatorResult, PartingOperator, RewiredInput, SlotKey,
     SlotResult, VerdictLevel, WiringChange,
@@ -51,6 +51,7 @@ pub(super) fn note(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
     edges.note_readers(comparison);
     edges.note_outside(comparison);
     edges.note_partings(comparison);
+    edges.name_inner_readers(comparison);
     edges.leave_absorbed(comparison);
     edges.name_writers(comparison);
 }
@@ -235,6 +236,104 @@ impl<'a> Edges<'a> {
             !(operator.is_certain && is_listed && is_own && is_given)
         });
         comparison.partings.sort_by_key(|one| one.operator);
+    }
+
+    /// Names the operator that reads a value from inside of what is one operator on the golden side,
+    /// instead of the one that makes it: golden has no such value, and needs none.
+    fn name_inner_readers(&self, comparison: &mut Comparison) {
+        let readers = self.readers();
+        let mut found = Vec::new();
+        let mut explained = HashSet::new();
+        for parting in &comparison.partings {
+            let Some(inner) = self.inner(parting, &comparison.operators) else {
+                continue;
+            };
+            let members = &self.pairs[parting.operator].target;
+            let all = readers.iter().filter(|(made, _)| made.run == inner);
+            let mut outside: Vec<usize> = all
+                .flat_map(|(_, runs)| runs.iter().copied())
+                .filter(|run| !members.contains(run))
+                .collect();
+            outside.sort_unstable();
+            let outside = outside.into_iter();
+            let read = outside.filter_map(|run| self.inner_reader(run, inner, &readers));
+            let n = found.len();
+            found.extend(read);
+            if found.len() > n {
+                explained.insert((parting.operator, parting.name.clone()));
+            }
+        }
+        let partings = &mut comparison.partings;
+        partings.retain(|known| !explained.contains(&(known.operator, known.name.clone())));
+        for parting in found {
+            // What is inside of golden's operator is no fault of its own.
+            partings.retain(|known| known.operator != parting.operator);
+            partings.push(parting);
+        }
+        partings.retain(|parting| {
+            let operator = &comparison.operators[parting.operator];
+            let is_inner = self.inner(parting, &comparison.operators).is_some();
+            let is_compared = operator.slots.iter().any(SlotResult::is_output);
+            parting.change == Some(WiringChange::ReadsInner) || !(is_inner && is_compared)
+        });
+        partings.sort_by_key(|one| one.operator);
+    }
+
+    /// The execution that a parting names, where it is a part of what is one operator on the golden
+    /// side, and that one agrees.
+    fn inner(&self, parting: &PartingOperator, operators: &[OperatorResult]) -> Option<usize> {
+        let pair = &self.pairs[parting.operator];
+        let operator = &operators[parting.operator];
+        let last = *pair.target.last()?;
+        let runs = [
+            &self.dumps[0].runs[last],
+            &self.dumps[1].runs[*pair.golden.last()?],
+        ];
+        let is_one = pair.target.len() > 1 || !is_same_type(runs[0], runs[1]);
+        let is_listed = operator.target.last() == Some(&parting.name);
+        let agrees = operator.level == VerdictLevel::Pass;
+        if !(is_one && agrees && parting.rewired.is_empty() && !is_listed) {
+            return None;
+        }
+        let read = inputs(self.dumps[0], last).filter_map(|slot| self.dumps[0].producer_of(slot));
+        let mut read = read.map(|made| made.run);
+        read.find(|&run| {
+            let name = OperatorName::for_execution(&self.dumps[0].runs[run]);
+            let is_listed = self.operators[0].get(&run);
+            name == parting.name && is_listed.is_none_or(|&listed| listed == parting.operator)
+        })
+    }
+
+    /// What is said of an operator that reads a value which golden has inside of another one alone.
+    fn inner_reader(
+        &self,
+        run: usize,
+        inner: usize,
+        readers: &HashMap<SlotRef, Vec<usize>>,
+    ) -> Option<PartingOperator> {
+        let dump = self.dumps[0];
+        let slot = inputs(dump, run).find(|slot| {
+            dump.producer_of(*slot)
+                .is_some_and(|made| made.run == inner)
+        })?;
+        let slots = dump.runs[run].slots.iter().enumerate();
+        let mut outputs = slots.filter(|(_, slot)| slot.side == SlotSide::Output);
+        let listed = self.operators[0].get(&run).copied();
+        let next = || {
+            let next = outputs.find_map(|(slot, _)| {
+                let next = self.readers_of(SlotRef { run, slot }, readers);
+                next.into_iter().next()
+            });
+            next
+        };
+        Some(PartingOperator {
+            operator: listed.or_else(next)?,
+            name: OperatorName::for_execution(&dump.runs[run]),
+            slot: dump.runs[run].slots[slot.slot].key(),
+            cause: Cause::Own,
+            change: Some(WiringChange::ReadsInner),
+            ..PartingOperator::default()
+        })
     }
 
     /// Names the operator that wrote in place to what another one reads, instead of its reader.

@@ -449,6 +449,9 @@ pub enum WiringChange {
     Missing,
     /// It overwrites a value that a later operator reads, and the golden side's leaves that alone.
     Overwrites,
+    /// It reads a value that the golden side has inside of one operator alone, whose output is read
+    /// there.
+    ReadsInner,
 }
 
 /// An input whose value the golden side has at another place of its graph.

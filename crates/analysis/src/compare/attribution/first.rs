@@ -238,7 +238,11 @@ impl FaultSearch<'_> {
                 let is_listed = operator.target.last() == Some(&parting.name);
                 // What it overwrites shows at the reader.
                 let overwrites = parting.change == Some(WiringChange::Overwrites);
-                !is_listed || overwrites || operator.slots.iter().any(is_apart)
+                // Of several that are one on the golden side, the output may be in another form.
+                let is_uncompared = operator.target.len() > 1
+                    && parting.cause == Cause::Own
+                    && !operator.slots.iter().any(SlotResult::is_output);
+                !is_listed || overwrites || is_uncompared || operator.slots.iter().any(is_apart)
             };
             let parting = partings.get(i).filter(is_first).filter(is_apart_there);
             if let Some(parting) = parting {

@@ -62,6 +62,7 @@ fn is_of_wires(parting: &PartingOperator) -> bool {
     match parting.change {
         Some(WiringChange::Inserted) => members.all(|name| !is_quantising(&name.op_type)),
         Some(WiringChange::Missing | WiringChange::Overwrites) => false,
+        Some(WiringChange::ReadsInner) => !is_quantising(&parting.name.op_type),
         None => !parting.rewired.is_empty() && !is_quantising(&parting.name.op_type),
     }
 }

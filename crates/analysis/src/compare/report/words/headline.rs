@@ -195,6 +195,10 @@ fn parting_words(parting: &PartingOperator) -> Option<&'static str> {
         Some(WiringChange::Overwrites) => {
             Some("it writes in place to a value that is read again afterwards")
         }
+        Some(WiringChange::ReadsInner) => Some(
+            "it reads a value from inside of operators that are one on the golden side, and not \
+             their output",
+        ),
         None => (!parting.rewired.is_empty()).then_some("it reads another value"),
     }
 }

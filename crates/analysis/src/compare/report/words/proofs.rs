@@ -25,7 +25,7 @@ fn why(cause: &HealedCause) -> String {
         Some(WiringChange::Inserted) => {
             return "the golden side has no such operator".to_owned() + &with(cause);
         }
-        Some(WiringChange::Overwrites) | None => {}
+        Some(WiringChange::Overwrites | WiringChange::ReadsInner) | None => {}
     }
     let mut parts = Vec::new();
     if let Some(golden) = &cause.golden_type {
@@ -213,6 +213,6 @@ fn at(cause: &HealedCause) -> String {
         Some(WiringChange::Inserted) => format!("({name} left out)"),
         None if !cause.functions.is_empty() => "of the model's own operators".to_owned(),
         None if !cause.operator_sets.is_empty() => "of the operator sets".to_owned(),
-        Some(WiringChange::Overwrites) | None => format!("of {name}"),
+        Some(WiringChange::Overwrites | WiringChange::ReadsInner) | None => format!("of {name}"),
     }
 }
