@@ -1,9 +1,10 @@
 //! How sure a verdict is of the operator that it names.
 
 use super::evidence::Evidence;
+use super::matching::is_one_type;
 use super::result::{
-    Cause, Certainty, Comparison, ExperimentOutcome, MetricId, OperatorResult, SlotResult,
-    VerdictLevel,
+    Cause, Certainty, Comparison, DivergencePoint, ExperimentOutcome, MetricId, OperatorResult,
+    SlotResult, VerdictLevel,
 };
 use super::verdict::value_of;
 
@@ -12,14 +13,40 @@ pub(super) fn note(comparison: &mut Comparison) {
     // Outputs that are exchanged or lost are proven without an operator that is wrong.
     let of_outputs = is_proven_of_outputs(comparison).then_some(Certainty::Proven);
     let of_operator = comparison.summary.headline().map(|point| {
-        let operator = comparison.operators.get(point.operator);
-        match operator {
-            Some(_) if is_proven(comparison) => Certainty::Proven,
-            Some(operator) => of_cause(point.cause, operator),
-            None => Certainty::FirstDifference,
+        let Some(operator) = comparison.operators.get(point.operator) else {
+            return Certainty::FirstDifference;
+        };
+        let mut name = point.name.iter();
+        match name.find(|name| !operator.target.contains(name)) {
+            _ if is_proven(comparison) => Certainty::Proven,
+            _ if is_guess(point, operator, comparison) => Certainty::FirstDifference,
+            Some(_) => of_cause(point.cause, operator).max(Certainty::Likely),
+            None => of_cause(point.cause, operator),
         }
     });
+    if of_operator == Some(Certainty::FirstDifference) {
+        let summary = &mut comparison.summary;
+        let points = [&mut summary.first_failure, &mut summary.first_divergence];
+        if let Some(point) = points.into_iter().flatten().next()
+            && point.cause == Cause::Own
+        {
+            point.cause = Cause::Unknown;
+        }
+    }
     comparison.summary.certainty = of_operator.or(of_outputs);
+}
+
+/// Whether a point rests on nothing but a value that a golden dump lacks of which nobody knows
+/// whether it shows all of them.
+fn is_guess(point: &DivergencePoint, operator: &OperatorResult, comparison: &Comparison) -> bool {
+    let mut partings = comparison.partings.iter();
+    let parting = partings.find(|parting| parting.operator == point.operator);
+    if parting.is_some_and(|at| at.change.is_some() || !at.rewired.is_empty()) {
+        return false;
+    }
+    let name = point.name.as_ref();
+    let is_listed = name.is_none_or(|name| operator.target.contains(name));
+    !is_listed && parting.is_some() && !comparison.contract.has_golden_graph
 }
 
 fn is_proven_of_outputs(comparison: &Comparison) -> bool {
@@ -56,8 +83,12 @@ fn of_cause(cause: Cause, operator: &OperatorResult) -> Certainty {
         return Certainty::FirstDifference;
     }
     let has_inputs = operator.slots.iter().any(|slot| !slot.is_output());
+    // Equal values may bring operators together that do different things.
+    let is_single = match (&operator.target[..], &operator.golden[..]) {
+        ([target], [golden]) => is_one_type(&target.op_type, &golden.op_type),
+        _ => false,
+    };
     // Of several operators that are one on the other side, not every input is compared.
-    let is_single = operator.target.len() == 1 && operator.golden.len() == 1;
     if has_inputs && is_single && inputs.all(|slot| is_identical(slot) || is_cause(slot)) {
         Certainty::Measured
     } else {

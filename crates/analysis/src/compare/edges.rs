@@ -10,7 +10,7 @@ use opscope_store::record::SlotSide;
 use super::attribution::absorbed;
 use super::attribution::kinds::is_in_place;
 use super::flow::{ResultSlot, ValueFlow};
-use super::matching::{MatchedDumps, RunPair, SlotRef, is_same_type};
+use super::matching::{MatchedDumps, RunPair, SlotRef, is_same_type, is_view_type};
 use super::result::{
     Cause, Comparison, OperatorName, OperatorResult, PartingOperator, RewiredInput, SlotKey,
     SlotResult, VerdictLevel, WiringChange,
@@ -54,6 +54,31 @@ pub(super) fn note(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
     edges.name_inner_readers(comparison);
     edges.leave_absorbed(comparison);
     edges.name_writers(comparison);
+}
+
+/// Operators without a partner between values that agree and an output of both models that differs,
+/// by the executions that make it.
+pub(super) fn before_output(
+    comparison: &Comparison,
+    sides: MatchedDumps<'_>,
+    made: [SlotRef; 2],
+) -> Option<PartingOperator> {
+    let edges = Edges::new(sides, ValueFlow::trace(comparison));
+    let regions = [0, 1].map(|side| edges.members_up_to(side, made[side], &comparison.operators));
+    let [Some(target), Some(golden)] = regions else {
+        return None;
+    };
+    let border = target.borders.iter().max_by_key(|border| border.run)?;
+    let operator = *edges.operators[0].get(&border.run)?;
+    let mut members = [target.members, golden.members];
+    for (members, dump) in members.iter_mut().zip(edges.dumps) {
+        // A view or cast hands on what is wrong.
+        let computes = |run: &usize| !is_view_type(&dump.runs[*run].op_type);
+        if members.iter().any(computes) {
+            members.retain(computes);
+        }
+    }
+    edges.region(operator, members)
 }
 
 impl<'a> Edges<'a> {
@@ -433,6 +458,11 @@ impl<'a> Edges<'a> {
             let is_empty = target.members.is_empty() && golden.members.is_empty();
             (!is_empty).then_some([target.members, golden.members])
         })?;
+        self.region(operator.index, members)
+    }
+
+    /// What is said of operators without a partner between values that agree and one that differs.
+    fn region(&self, operator: usize, members: [Vec<usize>; 2]) -> Option<PartingOperator> {
         let names = [0, 1].map(|side| {
             let runs = members[side].iter().map(|&run| &self.dumps[side].runs[run]);
             runs.map(OperatorName::for_execution).collect::<Vec<_>>()
@@ -445,7 +475,7 @@ impl<'a> Edges<'a> {
         };
         let mut own = names[side].iter().cloned();
         Some(PartingOperator {
-            operator: operator.index,
+            operator,
             name: own.next()?,
             slot: SlotKey {
                 side: SlotSide::Output,
@@ -466,8 +496,19 @@ impl<'a> Edges<'a> {
         slot: SlotRef,
         operators: &[OperatorResult],
     ) -> Option<Region> {
+        let made = self.dumps[side].producer_of(slot)?;
+        self.members_up_to(side, made, operators)
+    }
+
+    /// The same of an output.
+    fn members_up_to(
+        &self,
+        side: usize,
+        made: SlotRef,
+        operators: &[OperatorResult],
+    ) -> Option<Region> {
         let mut region = Region::default();
-        let mut open: VecDeque<SlotRef> = VecDeque::from([self.dumps[side].producer_of(slot)?]);
+        let mut open: VecDeque<SlotRef> = VecDeque::from([made]);
         while let Some(made) = open.pop_front() {
             if let Some(&maker) = self.operators[side].get(&made.run) {
                 let mut slots = self.pairs[maker].slots.iter();

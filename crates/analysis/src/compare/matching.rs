@@ -56,7 +56,7 @@ pub(super) use mapping::understood;
 pub use mapping::{MappedNames, Mapping, MappingError, MappingForm, OperatorMapping};
 pub(in crate::compare) use names::joined;
 pub(in crate::compare) use op_type::{
-    has_elements_of_input, is_same_type, is_view, is_view_type, may_be_fused,
+    has_elements_of_input, is_one_type, is_same_type, is_view, is_view_type, may_be_fused,
 };
 pub(super) use structure::extended;
 

@@ -486,7 +486,7 @@ pub struct DivergencePoint {
 }
 
 /// How sure a verdict is of the operator that it names, the surest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Certainty {
     /// With golden's definition in its place all outputs agree.

@@ -19,6 +19,7 @@ use opscope_store::record::parallel::Collective;
 use opscope_store::{SharedPath, SharedText, StoreError, record};
 
 use super::parts::SharedFacts;
+use super::result::{OperatorName, SlotKey};
 use crate::error_chain::chain;
 use crate::read::{read_dump_into, read_listing_into};
 
@@ -493,6 +494,17 @@ impl ComparedDump {
         let is_met = |run: &OperatorExecution| names.contains(&(run.place.step, &run.op_name));
         let last = self.runs.iter().rposition(is_met);
         self.retain_runs(|index, _| last.is_none_or(|last| index <= last));
+    }
+
+    /// The slot of an execution that is told by its name.
+    pub(super) fn slot_named(&self, name: &OperatorName, slot: SlotKey) -> Option<SlotRef> {
+        let mut runs = self.runs.iter();
+        let run = runs.position(|run| OperatorName::for_execution(run) == *name)?;
+        let slot = self.runs[run]
+            .slots
+            .iter()
+            .position(|own| own.key() == slot)?;
+        Some(SlotRef { run, slot })
     }
 
     /// Number of slots.

@@ -6,8 +6,8 @@ use super::state::{is_all_nan, judge_other, judge_output, slot_of};
 use super::{evidence, precision};
 use crate::compare::result::{
     Cause, Comparison, Conclusion, Contract, ContractValue, DivergencePoint, Evidence, MetricId,
-    OutputSource, QuantisedLoss, RuleName, Skip, SkipReason, SlotKey, SlotResult, ValueState,
-    VerdictLevel,
+    OutputSource, PartingOperator, QuantisedLoss, RuleName, Skip, SkipReason, SlotKey, SlotResult,
+    ValueState, VerdictLevel,
 };
 use crate::compare::verdict::value_of;
 use crate::compare::verdict_options::VerdictOptions;
@@ -39,7 +39,9 @@ pub(in crate::compare) fn conclude(comparison: &mut Comparison, judging: &Verdic
     };
     // Values agree, and the next inputs may show what a short dtype cannot hold.
     contract.islands = match conclusion {
-        Conclusion::Pass if contract.is_known() => precision::islands(comparison),
+        Conclusion::Pass | Conclusion::Warn if contract.is_known() => {
+            precision::islands(comparison)
+        }
         _ => Vec::new(),
     };
     let conclusion = match contract.islands[..] {
@@ -68,6 +70,9 @@ pub(in crate::compare) fn conclude(comparison: &mut Comparison, judging: &Verdic
         (Conclusion::Fail, Some(loss)) if loss.codes.is_some() && !is_of_weight(comparison) => {
             Some(point_of(loss, contract.is_quantised))
         }
+        (Conclusion::Fail, _) if comparison.summary.headline().is_none() => {
+            contract.before_output.as_deref().map(before_output)
+        }
         (Conclusion::Quantised, loss) => {
             evidence::first(comparison).or_else(|| loss.map(|loss| point_of(loss, true)))
         }
@@ -93,6 +98,17 @@ pub(in crate::compare) fn conclude(comparison: &mut Comparison, judging: &Verdic
         });
     }
     comparison.contract = contract;
+}
+
+/// What one side alone has before an output that differs, where no operator inside does.
+fn before_output(parting: &PartingOperator) -> DivergencePoint {
+    DivergencePoint {
+        operator: parting.operator,
+        slot: parting.slot,
+        cause: parting.cause,
+        name: Some(parting.name.clone()),
+        suspects: Vec::new(),
+    }
 }
 
 fn point_of(loss: &QuantisedLoss, is_quantised: bool) -> DivergencePoint {

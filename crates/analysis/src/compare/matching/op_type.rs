@@ -120,6 +120,11 @@ pub(in crate::compare) fn is_same_type(a: &OperatorExecution, b: &OperatorExecut
     with_types(|types| types.op_type_of(a).name == types.op_type_of(b).name)
 }
 
+/// The same of types.
+pub(in crate::compare) fn is_one_type(a: &str, b: &str) -> bool {
+    with_types(|types| types.of_word(a).name == types.of_word(b).name)
+}
+
 /// Most words that a thread keeps the types of.
 const N_WORDS_MAX: usize = 4096;
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{DivergencePoint, OperatorName, RuleHit, SlotKey, SlotResult};
+use super::{DivergencePoint, OperatorName, PartingOperator, RuleHit, SlotKey, SlotResult};
 
 /// The promises of both models to their callers, and whether they are kept.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -22,6 +22,8 @@ pub struct Contract {
     pub weights: Vec<ContractValue>,
     /// How many weights were compared.
     pub n_weights: usize,
+    /// Whether a graph tells what golden's operators read.
+    pub has_golden_graph: bool,
     /// Whether both graphs have the same operators with the same names and wiring.
     pub is_same_graph: bool,
     /// Whether the target computes with quantised values and the golden side does not.
@@ -46,6 +48,9 @@ pub struct Contract {
     /// Where a quantised model loses most, if an operator stands out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<Box<QuantisedLoss>>,
+    /// What one side alone has before an output that differs, where no operator inside does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before_output: Option<Box<PartingOperator>>,
     /// Why the comparison is incomplete, in words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,

@@ -83,7 +83,8 @@ fn first_difference(comparison: &Comparison) -> Option<(&'static str, String)> {
             }
         });
     }
-    let mut partings = comparison.partings.iter();
+    let before_output = comparison.contract.before_output.as_deref();
+    let mut partings = before_output.into_iter().chain(&comparison.partings);
     let parting = partings.find(|at| at.operator == divergence.operator);
     let why = parting.and_then(parting_words).map(str::to_owned);
     let why = why.unwrap_or_else(|| why_first(comparison, divergence, slot));
@@ -187,7 +188,7 @@ fn alone(comparison: &Comparison) -> String {
 fn parting_words(parting: &PartingOperator) -> Option<&'static str> {
     match parting.change {
         Some(WiringChange::Inserted) => {
-            Some("the golden side has no such operator between values that agree and this one")
+            Some("the golden side has no such operator between values that agree and what differs")
         }
         Some(WiringChange::Missing) => {
             Some("the target has no such operator between values that agree and what differs")
