@@ -101,6 +101,29 @@ def _quantised() -> Iterator[Unusual]:
     yield Unusual("quantised", coarse, fine, apart, forms=FORMS[:-1])
     accepted = Truth(exits=(0,))
     yield Unusual("quantised within a limit", coarse, fine, accepted, options=("--limit", "0.2"))
+    yield from _faults_of_quantised()
+
+
+def _faults_of_quantised() -> Iterator[Unusual]:
+    """Codes that are read as others than were written, and an operator too many among quantised ones."""
+    product, again = node("MatMul", "x w", "a", "mm"), node("MatMul", "b v", "y", "again")
+    fine = _model([product, node("Relu", "a", "b", "relu"), again], {"y": FLOAT}, v=WEIGHT.T)
+
+    def quantised(relu: list[NodeProto], **parameters: NDArray) -> ModelProto:
+        codes = {name: np.float32(0.05) for name in ("ws", "rs")} | {name: np.uint8(3) for name in ("wz", "rz")}
+        written = node("QuantizeLinear", "r ws wz", "q", "quantise")
+        read = node("DequantizeLinear", "q rs rz", "b", "dequantise")
+        return _model([product, *relu, written, read, again], {"y": FLOAT}, v=WEIGHT.T, **(codes | parameters))
+
+    relu = [node("Relu", "a", "r", "relu")]
+    codes = ("quantise", "dequantise")
+    scale = _fault(*codes, says="scale is another than that of", culprits=codes)
+    yield Unusual("codes read with another scale", quantised(relu, rs=np.float32(0.08)), fine, scale)
+    zero = _fault(*codes, says="zero point is another than that of", culprits=codes)
+    yield Unusual("codes written with another zero point", quantised(relu, wz=np.uint8(40)), fine, zero)
+    factor = [node("Relu", "a", "s", "relu"), node("Mul", "s factor", "r", "factor")]
+    more = quantised(factor, factor=np.float32(1.3))
+    yield Unusual("operator inserted among quantised ones", more, fine, _fault("factor", culprits=("factor",)))
 
 
 def _inputs_and_constants() -> Iterator[Unusual]:

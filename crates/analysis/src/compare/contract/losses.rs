@@ -36,8 +36,8 @@ const CARRIED_OF_LOSS: f64 = 0.05;
 const UNRELATED: f64 = 2.0;
 /// A distance before codes from which on nothing tells what they add.
 const UNSURE_MIN: f64 = 0.2;
-/// The smallest distance that is worth a name.
-const APART_MIN: f64 = 0.03;
+/// The part of the outputs' distance that a loss is at least: most of it.
+const LOSS_OF_END: f64 = 0.7;
 /// What codes that are read otherwise have to add to the distance before them, as errors that know
 /// nothing of each other add up.
 const ADDED_MIN: f64 = 0.02;
@@ -52,8 +52,11 @@ pub(super) fn find(
     options: ContractOptions<'_>,
 ) -> Option<QuantisedLoss> {
     let walk = Walk::new(comparison, sides);
-    walk.other_codes(options.measure)
-        .or_else(|| walk.largest_growth(contract.distance(comparison).unwrap_or(0.0)))
+    walk.other_codes(options.measure).or_else(|| {
+        let at_end = contract.distance(comparison).unwrap_or(0.0);
+        let loss = walk.largest_growth(at_end)?;
+        Some(walk.without_quantisers(loss, options.measure))
+    })
 }
 
 /// The target's graph with what is known of its values.
@@ -115,7 +118,7 @@ impl<'a> Walk<'a> {
         while let Some(made) = open.pop() {
             if let Some(distance) = self.apart.get(&made) {
                 region.before = region.before.max(*distance);
-            } else if !region.members.contains(&made.run) {
+            } else if !region.members.contains(&made.run) && !self.is_constant(made.run) {
                 if region.members.len() == N_MEMBERS_MAX {
                     return None;
                 }
@@ -124,6 +127,11 @@ impl<'a> Walk<'a> {
             }
         }
         Some(region)
+    }
+
+    /// Whether an execution reads nothing but constants, as what reshapes a bias.
+    fn is_constant(&self, run: usize) -> bool {
+        inputs_of(self.target, run).all(|slot| self.target.is_constant(slot))
     }
 
     /// The values that an execution reads, as they were made.
@@ -141,7 +149,8 @@ impl<'a> Walk<'a> {
         let carried = self.carried();
         let growth = |loss: &QuantisedLoss| loss.behind / (loss.before + ROUNDING);
         let losses = inputs.chain(outputs).filter(|loss| loss.behind.is_finite());
-        let losses = losses.filter(|loss| growth(loss) >= GROWTH_MIN && loss.behind >= APART_MIN);
+        let is_most = |loss: &QuantisedLoss| loss.behind >= at_end * LOSS_OF_END;
+        let losses = losses.filter(|loss| growth(loss) >= GROWTH_MIN && is_most(loss));
         // What agrees again before it reaches an output is no loss: its partner is another one.
         let reaches_end = |loss: &QuantisedLoss| {
             let least = carried[loss.operator];
@@ -157,6 +166,63 @@ impl<'a> Walk<'a> {
                 most
             }
         })
+    }
+
+    /// A loss without the quantisers whose own rounding is less than half of it, where another
+    /// operator is left.
+    fn without_quantisers(
+        &self,
+        loss: QuantisedLoss,
+        measure: MeasureOptions<'_>,
+    ) -> QuantisedLoss {
+        let both = MatchedDumps {
+            golden: self.target,
+            reference: None,
+            ..self.sides
+        };
+        let mut names: Vec<OperatorName> = vec![loss.name.clone()];
+        names.extend(loss.others.iter().cloned());
+        let reader = self.operators[loss.operator].target.last();
+        let runs = self.target.runs.iter().enumerate();
+        let named = runs.filter(|(_, run)| run.op_type.as_str() == "DequantizeLinear");
+        let named: Vec<usize> = named
+            .map(|(run, _)| run)
+            .filter(|&run| names.contains(&self.name(run)))
+            .collect();
+        for dequantiser in named {
+            let codes = inputs_of(self.target, dequantiser).next();
+            let written = codes.and_then(|codes| self.target.producer_of(codes));
+            let values = written.and_then(|written| inputs_of(self.target, written.run).next());
+            let slots = self.target.runs[dequantiser].slots.iter();
+            let output = slots
+                .map(|slot| slot.side)
+                .position(|side| side == SlotSide::Output);
+            let (Some(written), Some(values), Some(slot)) = (written, values, output) else {
+                continue;
+            };
+            let output = SlotRef {
+                run: dequantiser,
+                slot,
+            };
+            let result = measure_pair(both, SlotPair::plain(output, values), measure);
+            if result.is_ok_and(|rounded| 2.0 * slot_distance(&rounded) < loss.behind) {
+                let quantisers = [self.name(dequantiser), self.name(written.run)];
+                names.retain(|name| !quantisers.contains(name));
+            }
+        }
+        let is_narrower = names.len() <= loss.others.len();
+        let is_member = |name: &OperatorName| Some(name) != reader;
+        match names.iter().position(is_member) {
+            Some(first) if is_narrower => {
+                let name = names.remove(first);
+                QuantisedLoss {
+                    name,
+                    others: names,
+                    ..loss
+                }
+            }
+            _ => loss,
+        }
     }
 
     /// By operator, the smallest distance on the way to an output, on the way where it is largest.
