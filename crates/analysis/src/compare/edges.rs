@@ -19,6 +19,8 @@ use super::side::ComparedDump;
 
 /// Most operators without a partner that are passed on the way to the next that has one.
 const N_PASSED_MAX: usize = 64;
+/// Most operators that are named where nothing tells which of them is at fault.
+const N_LOST_MAX: usize = 5;
 /// Most operators between values that agree and one that does not.
 const N_MEMBERS_MAX: usize = 16;
 
@@ -64,6 +66,9 @@ pub(super) fn before_output(
     made: [SlotRef; 2],
 ) -> Option<PartingOperator> {
     let edges = Edges::new(sides, ValueFlow::trace(comparison));
+    if sides.golden.is_without_wires() {
+        return edges.first_lost(made[0]);
+    }
     let regions = [0, 1].map(|side| edges.members_up_to(side, made[side], &comparison.operators));
     let [Some(target), Some(golden)] = regions else {
         return None;
@@ -261,6 +266,48 @@ impl<'a> Edges<'a> {
             !(operator.is_certain && is_listed && is_own && is_given)
         });
         comparison.partings.sort_by_key(|one| one.operator);
+    }
+
+    /// The first operators of the target on the way to an output from which on nothing has a partner,
+    /// where golden's values have no graph. Some of them may be made of others there.
+    fn first_lost(&self, output: SlotRef) -> Option<PartingOperator> {
+        let dump = self.dumps[0];
+        let readers = self.readers();
+        let mut lost = BTreeSet::new();
+        let mut open = vec![output.run];
+        while let Some(run) = open.pop() {
+            let slots = dump.runs[run].slots.iter().enumerate();
+            let mut outputs = slots.filter(|(_, slot)| slot.side == SlotSide::Output);
+            // What leads to a value that has a partner is an inner value of something sound.
+            let rejoins = outputs
+                .any(|(slot, _)| !self.readers_of(SlotRef { run, slot }, &readers).is_empty());
+            if rejoins || self.operators[0].contains_key(&run) || !lost.insert(run) {
+                continue;
+            }
+            let read = inputs(dump, run).filter_map(|slot| dump.producer_of(slot));
+            open.extend(read.map(|made| made.run));
+        }
+        lost.retain(|&run| !is_view_type(&dump.runs[run].op_type));
+        let mut names = lost.iter().take(N_LOST_MAX).map(|&run| self.name(run));
+        let name = names.next()?;
+        let first = *lost.first()?;
+        let before = self.operators[0].iter().filter(|(run, _)| **run < first);
+        let (_, &operator) = before.max()?;
+        Some(PartingOperator {
+            operator,
+            name,
+            slot: SlotKey {
+                side: SlotSide::Output,
+                index: 0,
+            },
+            cause: Cause::Unknown,
+            others: names.collect(),
+            ..PartingOperator::default()
+        })
+    }
+
+    fn name(&self, run: usize) -> OperatorName {
+        OperatorName::for_execution(&self.dumps[0].runs[run])
     }
 
     /// Names the operator that reads a value from inside of what is one operator on the golden side,

@@ -337,6 +337,15 @@ impl<'a> ModelPlace<'a> {
         self.read.get(name).copied()
     }
 
+    /// The first and the last value, where the place holds nothing but values with names, as array
+    /// files do.
+    pub(super) fn end_values(&self) -> Option<[SlotRef; 2]> {
+        let mut runs = self.runs.iter();
+        let is_of_values = runs.all(|&run| self.dump.runs[run].is_value());
+        let ends = [self.runs.first()?, self.runs.last()?].map(|&run| SlotRef { run, slot: 0 });
+        is_of_values.then_some(ends)
+    }
+
     /// An array that has the name of a value in place of that of an operator.
     pub(super) fn value_named(&self, name: &str) -> Option<SlotRef> {
         let mut runs = self.runs.iter();

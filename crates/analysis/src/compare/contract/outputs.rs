@@ -9,6 +9,7 @@ use super::ContractOptions;
 use super::model_values::{ModelOutput, ModelPlace, ModelPlaces, PlacePair};
 use super::pairing::{by_name_or_position, by_position, is_reordered, partners};
 use super::state::{judge_output, slot_of, state_of};
+use crate::compare::attribution::distance::slot_distance;
 use crate::compare::matching::{MatchedDumps, SlotPair, SlotRef, is_view};
 use crate::compare::measure::{measure_in_order, measure_pair};
 use crate::compare::party::Party;
@@ -195,14 +196,31 @@ impl OutputSearch<'_> {
     }
 
     /// The last unread output of a side that lists none, if it has as many elements as an output
-    /// that the other side, `party`, lists alone.
+    /// that the other side, `party`, lists alone. Where it holds nothing but values with names, the
+    /// first or the last of them: tools list the outputs before or behind all others.
     fn last_of_size(&self, slot: SlotRef, party: Party, other: &ModelPlace<'_>) -> Option<SlotRef> {
         let dumps = [self.sides.target, self.sides.golden];
         let n_elements =
             |side: usize, at: SlotRef| dumps[side].runs[at.run].slots[at.slot].n_elements();
-        let last = other.outputs.iter().rev().find_map(|output| output.slot)?;
         let own = party.index();
-        (n_elements(own, slot)? == n_elements(1 - own, last)?).then_some(last)
+        let has_size = |at: &SlotRef| {
+            let sizes = [n_elements(own, slot), n_elements(1 - own, *at)];
+            sizes[0].is_some() && sizes[0] == sizes[1]
+        };
+        let mut unread = other.outputs.iter().rev().filter_map(|output| output.slot);
+        if let Some(last) = unread.next() {
+            return Some(last).filter(has_size);
+        }
+        let distance = |at: &SlotRef| {
+            let mut slots = [slot, *at];
+            slots.rotate_left(own);
+            let measured = self.measure(slots[0], slots[1]);
+            measured.map_or(f64::INFINITY, |result| slot_distance(&result))
+        };
+        let ends = other.end_values().into_iter().flatten().filter(has_size);
+        let ends = ends.map(|at| (distance(&at), at));
+        let nearest = ends.min_by(|(a, _), (b, _)| a.total_cmp(b));
+        nearest.map(|(_, at)| at)
     }
 
     /// Whether two slots have the same shape and agree.

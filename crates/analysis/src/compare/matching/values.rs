@@ -12,9 +12,13 @@ use super::{MatchEvidence, MissingSlot, RunPair, ValueAnchor};
 /// An output of an execution.
 type MadeValue = (usize, u32);
 
+/// Of names that two exports share at most one in so many stands for another value, if they are names
+/// of one export.
+const N_KEPT_MIN: usize = 8;
+
 /// Pairs values of one side with the operators of the other that make values of these names, as the
-/// graph beside the dump tells. What equal elements say goes before it: names such as `input.4` are
-/// given anew with each export.
+/// graph beside the dump tells. Where names such as `input.4` were given anew by another export, what
+/// equal elements say goes before it.
 pub(super) fn equal(
     board: &mut Board<'_>,
     anchors: &HashMap<usize, &ValueAnchor>,
@@ -36,17 +40,30 @@ pub(super) fn equal(
                 of_maker.entry(maker).or_default().push((run, index));
             }
         }
-        for (maker, values) in of_maker {
+        let contradicts = |maker: &usize, values: &[MadeValue]| {
             let is_other = |run: &usize| values.iter().all(|(value, _)| value != run);
-            let contradicts = anchored[other].get(&maker).is_some_and(is_other)
+            anchored[other].get(maker).is_some_and(is_other)
                 || values.iter().any(|(value, _)| {
                     let partner = anchored[side].get(value);
-                    partner.is_some_and(|partner| *partner != maker)
-                });
-            if !contradicts {
-                let pair = pair_of(board, side, &values, maker);
-                board.add(pair);
-            }
+                    partner.is_some_and(|partner| partner != maker)
+                })
+        };
+        let is_anchored = |(maker, values): &(&usize, &Vec<MadeValue>)| {
+            let mut values = values.iter();
+            anchored[other].contains_key(maker)
+                || values.any(|(value, _)| anchored[side].contains_key(value))
+        };
+        let known = of_maker.iter().filter(is_anchored);
+        let [n, n_other] = known.fold([0, 0], |[n, n_other], (maker, values)| {
+            [n + 1, n_other + usize::from(contradicts(maker, values))]
+        });
+        // Where nearly all names are those of the same values, they are names of one export, and
+        // one that is not has another maker.
+        let are_given_anew = n_other * N_KEPT_MIN > n;
+        of_maker.retain(|maker, values| !(are_given_anew && contradicts(maker, values)));
+        for (maker, values) in of_maker {
+            let pair = pair_of(board, side, &values, maker);
+            board.add(pair);
         }
     }
 }

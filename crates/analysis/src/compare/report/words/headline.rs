@@ -200,6 +200,9 @@ fn parting_words(parting: &PartingOperator) -> Option<&'static str> {
             "it reads a value from inside of operators that are one on the golden side, and not \
              their output",
         ),
+        None if parting.cause == Cause::Unknown => {
+            Some("from here to the output no value has a partner")
+        }
         None => (!parting.rewired.is_empty()).then_some("it reads another value"),
     }
 }
@@ -219,8 +222,8 @@ fn others(parting: &PartingOperator) -> String {
     let n = names.len();
     let which = if n == 1 { "this one" } else { "one of these" };
     let inside = match parting.change {
-        None => ", in one operator on the golden side",
-        Some(_) => "",
+        None if parting.cause == Cause::Own => ", in one operator on the golden side",
+        _ => "",
     };
     format!("; or {which}{inside}: {}", names.join(", "))
 }
