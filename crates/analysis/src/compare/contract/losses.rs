@@ -11,7 +11,7 @@ use opscope_tensor::{ElementKind, Stats, digest_and_stats};
 
 use super::ContractOptions;
 use crate::compare::attribution::distance::slot_distance;
-use crate::compare::matching::{MatchedDumps, SlotPair, SlotRef};
+use crate::compare::matching::{MatchedDumps, SlotPair, SlotRef, is_same_type};
 use crate::compare::measure::{MeasureOptions, measure_pair};
 use crate::compare::result::{
     CodesParameter, Comparison, Contract, MetricId, OperatorName, OperatorResult, OtherCodes,
@@ -145,7 +145,8 @@ impl<'a> Walk<'a> {
             let inputs = self.inputs(one);
             inputs.filter_map(|(place, slot)| self.before_input(one, place, slot))
         });
-        let outputs = (self.operators.iter()).filter_map(|one| self.of_output(one));
+        let read = self.largest_read();
+        let outputs = (self.operators.iter()).filter_map(|one| self.of_output(one, &read));
         let carried = self.carried();
         let growth = |loss: &QuantisedLoss| loss.behind / (loss.before + ROUNDING);
         let losses = inputs.chain(outputs).filter(|loss| loss.behind.is_finite());
@@ -245,7 +246,9 @@ impl<'a> Walk<'a> {
         place: SlotRef,
         slot: &SlotResult,
     ) -> Option<QuantisedLoss> {
-        let made = self.target.producer_of(place)?;
+        // What is made of constants is a weight.
+        let made = self.target.producer_of(place);
+        let made = made.filter(|made| !self.is_constant(made.run))?;
         let Region { members, before } = self.region_before(vec![made])?;
         let reader = operator.target.last()?;
         let mut names = members.iter().map(|&run| self.name(run));
@@ -264,12 +267,50 @@ impl<'a> Walk<'a> {
         })
     }
 
+    /// Whether both sides have one operator of the same type, and all that golden's reads is compared.
+    fn is_alike(&self, operator: &OperatorResult) -> bool {
+        let pair = &self.sides.matching.pairs[operator.index];
+        let ([target], [golden]) = (&pair.target[..], &pair.golden[..]) else {
+            return false;
+        };
+        let dump = self.sides.golden;
+        let compared = operator.slots.iter().filter(|slot| !slot.is_output());
+        is_same_type(&self.target.runs[*target], &dump.runs[*golden])
+            && compared.count() == inputs_of(dump, *golden).count()
+    }
+
+    /// By output, the largest distance at which an operator of the list reads it.
+    fn largest_read(&self) -> HashMap<SlotRef, f64> {
+        let mut read = HashMap::new();
+        for operator in self.operators {
+            for (place, slot) in self.inputs(operator) {
+                if let Some(made) = self.target.producer_of(place) {
+                    let largest: &mut f64 = read.entry(made).or_default();
+                    *largest = largest.max(slot_distance(slot));
+                }
+            }
+        }
+        read
+    }
+
     /// What an operator makes of its inputs.
-    fn of_output(&self, operator: &OperatorResult) -> Option<QuantisedLoss> {
+    fn of_output(
+        &self,
+        operator: &OperatorResult,
+        read: &HashMap<SlotRef, f64>,
+    ) -> Option<QuantisedLoss> {
         let name = operator.target.last()?;
         let pair = &self.sides.matching.pairs[operator.index];
         let mut slots = pair.slots.iter().zip(&operator.slots);
         let (place, output) = slots.find(|(_, slot)| slot.is_output() && is_of_floats(slot))?;
+        // Who reads it has to see it; else its partner makes another value.
+        let is_seen = match read.get(&place.target) {
+            Some(seen) => 2.0 * seen >= slot_distance(output),
+            None => operator.is_certain || self.is_alike(operator),
+        };
+        if !is_seen {
+            return None;
+        }
         let (before, others) = if self.has_known_inputs(operator) {
             let is_exponential = EXPONENTIALS.contains(&name.op_type.as_str());
             let read = self.inputs(operator).map(|(_, slot)| {
