@@ -1,7 +1,7 @@
 //! How sure a verdict is of the operator that it names.
 
 use super::evidence::Evidence;
-use super::matching::is_one_type;
+use super::matching::{is_one_type, is_view_type};
 use super::result::{
     Cause, Certainty, Comparison, DivergencePoint, ExperimentOutcome, MetricId, OperatorResult,
     SlotResult, VerdictLevel,
@@ -37,12 +37,20 @@ pub(super) fn note(comparison: &mut Comparison) {
 }
 
 /// Whether a point rests on nothing but a value that a golden dump lacks of which nobody knows
-/// whether it shows all of them.
+/// whether it shows all of them, or on the shape that a view gives.
 fn is_guess(point: &DivergencePoint, operator: &OperatorResult, comparison: &Comparison) -> bool {
     let mut partings = comparison.partings.iter();
     let parting = partings.find(|parting| parting.operator == point.operator);
     if parting.is_some_and(|at| at.change.is_some() || !at.rewired.is_empty()) {
         return false;
+    }
+    // Another export exchanges other axes on the way to the same.
+    let mut slots = operator.slots.iter();
+    let is_of_shape = slots.any(|slot| slot.slot == point.slot && slot.evidence == Evidence::Shape);
+    let target = operator.target.last();
+    let is_view = target.is_some_and(|target| is_view_type(&target.op_type));
+    if is_view && is_of_shape && !operator.is_certain {
+        return true;
     }
     let name = point.name.as_ref();
     let is_listed = name.is_none_or(|name| operator.target.contains(name));
