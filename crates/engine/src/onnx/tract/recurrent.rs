@@ -21,6 +21,9 @@ const B: usize = 3;
 const INITIAL_H: usize = 5;
 const INITIAL_C: usize = 6;
 const P: usize = 7;
+/// Positions among its outputs.
+const Y_H: usize = 1;
+const Y_C: usize = 2;
 
 #[derive(Clone, Debug)]
 pub(super) struct RecurrentComposition {
@@ -35,6 +38,8 @@ pub(super) struct RecurrentComposition {
     is_batch_first: bool,
     /// The engine's operator, sequence first, with all states given.
     part: EnginePart,
+    /// Another one for the states of the cells alone, behind the outputs of the first.
+    cells: Option<EnginePart>,
 }
 
 /// The inputs that have an initial state.
@@ -67,6 +72,19 @@ impl Composition for RecurrentComposition {
                 given.input[state] = format!("initial-{state}");
             }
         }
+        // tract's optimiser confuses both states of an `LSTM` if they begin with constants and both
+        // are outputs.
+        let is_there = |names: &[String], at: usize| names.get(at).is_some_and(|n| !n.is_empty());
+        let are_constant = !states(op_type).iter().all(|&at| is_there(&node.input, at));
+        let is_split = are_constant && is_there(&node.output, Y_H) && is_there(&node.output, Y_C);
+        let cells = if is_split {
+            let mut alone = given.clone();
+            alone.output[..Y_C].fill(String::new());
+            given.output[Y_C].clear();
+            Some(EnginePart::new(context, &alone)?)
+        } else {
+            None
+        };
         Ok(RecurrentComposition {
             op_type,
             n_gates,
@@ -74,6 +92,7 @@ impl Composition for RecurrentComposition {
             has_output: node.output.iter().map(|name| !name.is_empty()).collect(),
             is_batch_first: node.get_attr_opt::<i64>("layout")?.unwrap_or(0) == 1,
             part: EnginePart::new(context, &given)?,
+            cells,
         })
     }
 
@@ -128,6 +147,9 @@ impl Composition for RecurrentComposition {
         }
         let wires: TVec<OutletId> = wires.into_iter().flatten().collect();
         let mut outputs = self.part.wire(wiring, &wires)?;
+        if let Some(cells) = &self.cells {
+            outputs.extend(cells.wire(wiring, &wires)?);
+        }
         if self.is_batch_first {
             // `Y` has the batch behind sequence and direction, the states behind the direction.
             let is_y = self.has_output.first().copied().unwrap_or(false);

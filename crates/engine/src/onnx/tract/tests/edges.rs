@@ -234,6 +234,27 @@ fn recurrent_operators_take_a_batch_without_states() {
     }
 }
 
+/// Both states of an `LSTM` as outputs, of a batch, and none of them given.
+#[test]
+fn an_lstm_gives_both_states() {
+    let weights = [wave(&[1, 16, 3]), wave(&[1, 16, 4]), wave(&[1, 32])];
+    let given = |states: [Option<Tensor>; 2]| {
+        let mut inputs = vec![Some(wave(&[5, 2, 3]))];
+        inputs.extend(weights.iter().cloned().map(Some));
+        inputs.push(None);
+        inputs.extend(states);
+        run(node("LSTM", vec![int("hidden_size", 4)], 3), &inputs).unwrap()
+    };
+    let zeros = || Some(floats(&[1, 2, 4], &[0.0; 8]));
+    let expected = given([zeros(), zeros()]);
+    assert_eq!(expected.len(), 3);
+    for states in [[None, None], [zeros(), None], [None, zeros()]] {
+        for (found, expected) in given(states).iter().zip(&expected) {
+            assert_eq!(found.host_bytes().unwrap(), expected.host_bytes().unwrap());
+        }
+    }
+}
+
 #[test]
 fn recurrent_operators_refuse_an_input_that_their_weights_are_not_for() {
     for (op_type, n_gates) in [("GRU", 3), ("LSTM", 4), ("RNN", 1)] {
