@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use opscope_capture::{Probe, Tap};
 use opscope_store::record::{Operator, SlotSide};
-use opscope_tensor::{RoundingFormat, Tensor, TensorView};
+use opscope_tensor::{Tensor, TensorView};
 
 use crate::{
     EngineError, LoadedModel, ModelDescription, ModelSignature, ResultRounding, ResultSurvey,
@@ -127,20 +127,22 @@ impl LoadedModel for FakeModel {
         rounding: &ResultRounding,
     ) -> Result<Vec<Tensor>, EngineError> {
         self.execute(inputs, None, |operator, produced| {
-            if let Some(format) = rounding.format_for(operator.task_id) {
-                produced.iter_mut().for_each(|tensor| round(tensor, format));
+            let task_id = operator.task_id;
+            if rounding.rounds(task_id) {
+                let produced = produced.iter_mut();
+                produced.for_each(|tensor| round(tensor, rounding, task_id));
             }
         })
     }
 }
 
 /// Rounds a tensor of floats.
-fn round(tensor: &mut Tensor, format: RoundingFormat) {
+fn round(tensor: &mut Tensor, rounding: &ResultRounding, task_id: u32) {
     let Ok(bytes) = tensor.host_bytes() else {
         return;
     };
     let mut bytes = bytes.to_vec();
-    format.round(tensor.dtype(), &mut bytes);
+    rounding.round(task_id, tensor.dtype(), &mut bytes);
     if let Ok(rounded) = Tensor::from_vec(tensor.dtype(), tensor.shape().clone(), bytes) {
         *tensor = rounded;
     }

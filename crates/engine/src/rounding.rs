@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use opscope_store::record::Operator;
 use opscope_tensor::{DType, RoundingFormat};
@@ -11,19 +12,43 @@ use opscope_tensor::{DType, RoundingFormat};
 /// All float outputs of such an operator are rounded, each by itself, as soon as the operator has
 /// computed them and before anything reads them, those that are results of the model too; an
 /// operator in a loop is rounded in each iteration.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ResultRounding(HashMap<u32, RoundingFormat>);
+#[derive(Clone, Debug, Default)]
+pub struct ResultRounding {
+    formats: HashMap<u32, RoundingFormat>,
+    /// Whether a finite element has become none. Clones share it.
+    has_overflowed: Arc<AtomicBool>,
+}
 
 impl ResultRounding {
     /// Rounds the results of the operators with these tasks, all to one format.
     pub fn new(format: RoundingFormat, tasks: impl IntoIterator<Item = u32>) -> ResultRounding {
         let formats = tasks.into_iter().map(|task_id| (task_id, format));
-        ResultRounding(formats.collect())
+        ResultRounding {
+            formats: formats.collect(),
+            has_overflowed: Arc::default(),
+        }
     }
 
-    /// The format that an operator's results are rounded to; `None` if they are not.
-    pub fn format_for(&self, task_id: u32) -> Option<RoundingFormat> {
-        self.0.get(&task_id).copied()
+    /// Whether an operator's results are rounded.
+    pub fn rounds(&self, task_id: u32) -> bool {
+        self.formats.contains_key(&task_id)
+    }
+
+    /// Rounds a result of an operator, if it is to be rounded and of a dtype that is.
+    pub fn round(&self, task_id: u32, dtype: DType, bytes: &mut [u8]) {
+        let Some(format) = self.formats.get(&task_id) else {
+            return;
+        };
+        let is_beyond = format.is_beyond(dtype, bytes);
+        format.round(dtype, bytes);
+        if is_beyond {
+            self.has_overflowed.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether rounding has made an infinity of a finite element, in any run with it so far.
+    pub fn has_overflowed(&self) -> bool {
+        self.has_overflowed.load(Ordering::Relaxed)
     }
 }
 

@@ -31,7 +31,8 @@ impl KeptChoice {
 
 /// Looks for a small choice whose distance is at most `limit`.
 ///
-/// It begins with the operators that do most by themselves: bisection finds how many of them have
+/// Operators whose results overflow are kept in any case: these samples may not show what becomes of
+/// an infinity. Then it begins with the operators that do most by themselves: bisection finds how many of them have
 /// to be kept. Then each of them is given up, the least sensitive first, if the distance stays
 /// within the limit. The result is a set from which no single operator was found that could be
 /// left out; there may be a smaller one that is made of others.
@@ -50,9 +51,12 @@ pub fn choose(
         ranking,
         n_tried: 0,
     };
-    let none = search.measure(&BTreeSet::new())?;
+    let overflowing = ranking.iter().enumerate();
+    let overflowing = overflowing.filter(|(_, ranked)| ranked.overflows);
+    let always: BTreeSet<usize> = overflowing.map(|(position, _)| position).collect();
+    let none = search.measure(&always)?;
     if none.rel_l2() <= limit {
-        return Ok(search.found(BTreeSet::new(), none, true));
+        return Ok(search.found(always, none, true));
     }
     // With nothing rounded the distance is that of the model from itself, which may be too large.
     let every: BTreeSet<usize> = (0..ranking.len()).collect();
@@ -65,7 +69,8 @@ pub fn choose(
     let mut best = untouched;
     while high - low > 1 {
         let middle = low.midpoint(high);
-        let distance = search.measure(&(0..middle).collect())?;
+        let kept = always.iter().copied().chain(0..middle);
+        let distance = search.measure(&kept.collect())?;
         if distance.rel_l2() <= limit {
             (high, best) = (middle, distance);
         } else {
@@ -73,8 +78,8 @@ pub fn choose(
         }
     }
     // Bisection takes the head of the ranking whole, with operators whose errors others hide.
-    let mut kept: BTreeSet<usize> = (0..high).collect();
-    for candidate in (0..high).rev() {
+    let mut kept: BTreeSet<usize> = always.iter().copied().chain(0..high).collect();
+    for candidate in (0..high).rev().filter(|at| !always.contains(at)) {
         kept.remove(&candidate);
         let distance = search.measure(&kept)?;
         if distance.rel_l2() <= limit {

@@ -15,6 +15,8 @@ pub struct RankedOperator {
     pub operator: Arc<Operator>,
     /// The distance.
     pub distance: OutputDistance,
+    /// Whether a finite result of it is beyond the format, which has infinities.
+    pub overflows: bool,
 }
 
 /// Rounds the results of one operator after the other, and sorts the operators by the distance of
@@ -31,7 +33,12 @@ pub fn rank(
     for operator in study.roundable() {
         let alone = ResultRounding::new(format, [operator.task_id]);
         let distance = study.distance(&alone)?;
-        ranking.push(RankedOperator { operator, distance });
+        let overflows = alone.has_overflowed();
+        ranking.push(RankedOperator {
+            operator,
+            distance,
+            overflows,
+        });
         done();
     }
     // The sort is stable, and no distance is NaN.

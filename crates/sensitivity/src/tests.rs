@@ -244,3 +244,34 @@ fn nothing_to_round() {
     let choice = choose(&mut study, RoundingFormat::Int8, &ranking, 0.0).unwrap();
     assert_eq!((choice.kept.len(), choice.is_within), (0, true));
 }
+
+/// What becomes infinite in float16 is kept although a clamp hides it from the outputs.
+#[test]
+fn an_operator_that_overflows_is_kept() {
+    let mut model = model(&["y"])
+        .with("Mul", "large", &["x"], &["a"], |read| {
+            let scaled: Vec<f32> = elements(&read[0]).iter().map(|x| x * 1024.0).collect();
+            Ok(vec![tensor(&scaled)])
+        })
+        .with("Clip", "clip", &["a"], &["y"], |read| {
+            let clipped: Vec<f32> = elements(&read[0]).iter().map(|x| x.min(2.0)).collect();
+            Ok(vec![tensor(&clipped)])
+        });
+    let samples = vec![vec![tensor(&[64.0, f32::INFINITY])]];
+    let mut study = SensitivityStudy::begin(&mut model, samples, &ready).unwrap();
+    for (format, expected) in [
+        (RoundingFormat::Float16, vec!["large"]),
+        (RoundingFormat::Bfloat16, vec![]),
+        (RoundingFormat::Float8E4M3, vec![]),
+        (RoundingFormat::Int8, vec![]),
+    ] {
+        let ranking = rank(&mut study, format, || {}).unwrap();
+        let choice = choose(&mut study, format, &ranking, 0.5).unwrap();
+        let kept = choice.kept.iter().map(|at| &ranking[*at]);
+        let names: Vec<&str> = kept
+            .map(|ranked| ranked.operator.op_name.as_str())
+            .collect();
+        assert_eq!(names, expected, "{format}");
+        assert!(choice.is_within, "{format}");
+    }
+}

@@ -26,6 +26,9 @@ use crate::DType;
 
 /// Steps of `int8` on either side of zero.
 const N_STEPS: f64 = 127.0;
+/// The numbers from which on float16 and bfloat16 are infinite: half a step beyond the largest.
+const HALF_END: f64 = 65520.0;
+const BFLOAT_END: f64 = (2.0 - 1.0 / 256.0) * (1_u128 << 127) as f64;
 /// The largest value of float8 E4M3FN.
 const E4M3_MAX: f64 = 448.0;
 /// The exponent of its smallest normal value.
@@ -99,6 +102,32 @@ impl RoundingFormat {
             _ => return false,
         }
         true
+    }
+
+    /// Whether rounding would make an infinity of an element that is finite. Formats that end at
+    /// their largest number have none.
+    pub fn is_beyond(self, dtype: DType, bytes: &[u8]) -> bool {
+        let end = match self {
+            RoundingFormat::Float16 => HALF_END,
+            RoundingFormat::Bfloat16 => BFLOAT_END,
+            RoundingFormat::Float8E4M3 | RoundingFormat::Int8 => return false,
+        };
+        let is_it = |x: f64| x.is_finite() && x.abs() >= end;
+        match dtype {
+            DType::F32 => {
+                let mut elements = bytes.as_chunks().0.iter();
+                elements.any(|element| is_it(f32::from_le_bytes(*element).into()))
+            }
+            DType::F64 => {
+                let mut elements = bytes.as_chunks().0.iter();
+                elements.any(|element| is_it(f64::from_le_bytes(*element)))
+            }
+            DType::BF16 => {
+                let mut elements = bytes.as_chunks().0.iter();
+                elements.any(|element| is_it(bf16::from_le_bytes(*element).to_f64()))
+            }
+            _ => false,
+        }
     }
 
     /// Rounds elements that `read` gives as float32 without loss.

@@ -83,7 +83,7 @@ pub(super) fn before_output(
             members.retain(computes);
         }
     }
-    edges.region(operator, members)
+    edges.region(operator, &members)
 }
 
 impl<'a> Edges<'a> {
@@ -392,11 +392,10 @@ impl<'a> Edges<'a> {
         let mut outputs = slots.filter(|(_, slot)| slot.side == SlotSide::Output);
         let listed = self.operators[0].get(&run).copied();
         let next = || {
-            let next = outputs.find_map(|(slot, _)| {
+            outputs.find_map(|(slot, _)| {
                 let next = self.readers_of(SlotRef { run, slot }, readers);
                 next.into_iter().next()
-            });
-            next
+            })
         };
         Some(PartingOperator {
             operator: listed.or_else(next)?,
@@ -505,11 +504,11 @@ impl<'a> Edges<'a> {
             let is_empty = target.members.is_empty() && golden.members.is_empty();
             (!is_empty).then_some([target.members, golden.members])
         })?;
-        self.region(operator.index, members)
+        self.region(operator.index, &members)
     }
 
     /// What is said of operators without a partner between values that agree and one that differs.
-    fn region(&self, operator: usize, members: [Vec<usize>; 2]) -> Option<PartingOperator> {
+    fn region(&self, operator: usize, members: &[Vec<usize>; 2]) -> Option<PartingOperator> {
         let names = [0, 1].map(|side| {
             let runs = members[side].iter().map(|&run| &self.dumps[side].runs[run]);
             runs.map(OperatorName::for_execution).collect::<Vec<_>>()

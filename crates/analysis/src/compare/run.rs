@@ -294,16 +294,25 @@ pub fn run_opened(
         thresholds,
         selection: &request.selection,
     };
-    comparison.contract = Contract {
-        has_golden_graph: comparison.contract.has_golden_graph,
-        ..contract::examine(&comparison, sides, contract_options)
-    };
-    note_before_output(&mut comparison, sides);
+    examine_contract(&mut comparison, sides, contract_options);
     contract::conclude(&mut comparison, &request.judging);
     experiments::make(&mut comparison, experimenter, thresholds);
     // Last, as it takes the elements of the slots that the verdict names.
     locate(&mut comparison, sides, thresholds);
     Ok(comparison)
+}
+
+/// Fills in the contract, but for the verdict that follows from it.
+fn examine_contract(
+    comparison: &mut Comparison,
+    sides: MatchedDumps<'_>,
+    options: ContractOptions<'_>,
+) {
+    comparison.contract = Contract {
+        has_golden_graph: comparison.contract.has_golden_graph,
+        ..contract::examine(comparison, sides, options)
+    };
+    note_before_output(comparison, sides);
 }
 
 /// Notes what one side alone has before an output that differs, where no operator inside does.

@@ -61,23 +61,7 @@ pub(in crate::compare) fn conclude(comparison: &mut Comparison, judging: &Verdic
     };
     // Quantising makes every value differ, which accuses no operator.
     let accuses = !contract.conclusion.is_good() && contract.conclusion != Conclusion::Quantised;
-    let evidence = match (contract.conclusion, contract.loss.as_deref()) {
-        // Codes that are read as others are no cost of quantising, whatever golden does.
-        (Conclusion::Quantised, Some(loss)) if loss.codes.is_some() => {
-            Some(point_of(loss, contract.is_quantised))
-        }
-        // Unless it is known from a golden side with the same operators.
-        (Conclusion::Fail, Some(loss)) if loss.codes.is_some() && !is_of_weight(comparison) => {
-            Some(point_of(loss, contract.is_quantised))
-        }
-        (Conclusion::Fail, _) if comparison.summary.headline().is_none() => {
-            contract.before_output.as_deref().map(before_output)
-        }
-        (Conclusion::Quantised, loss) => {
-            evidence::first(comparison).or_else(|| loss.map(|loss| point_of(loss, true)))
-        }
-        _ => None,
-    };
+    let evidence = place_of(&contract, comparison);
     if contract.is_known() && !accuses {
         note_inside(&mut contract, comparison);
     }
@@ -98,6 +82,27 @@ pub(in crate::compare) fn conclude(comparison: &mut Comparison, judging: &Verdic
         });
     }
     comparison.contract = contract;
+}
+
+/// The place that the verdict names by evidence of its own, if there is any.
+fn place_of(contract: &Contract, comparison: &Comparison) -> Option<DivergencePoint> {
+    match (contract.conclusion, contract.loss.as_deref()) {
+        // Codes that are read as others are no cost of quantising, whatever golden does.
+        (Conclusion::Quantised, Some(loss)) if loss.codes.is_some() => {
+            Some(point_of(loss, contract.is_quantised))
+        }
+        // Unless it is known from a golden side with the same operators.
+        (Conclusion::Fail, Some(loss)) if loss.codes.is_some() && !is_of_weight(comparison) => {
+            Some(point_of(loss, contract.is_quantised))
+        }
+        (Conclusion::Fail, _) if comparison.summary.headline().is_none() => {
+            contract.before_output.as_deref().map(before_output)
+        }
+        (Conclusion::Quantised, loss) => {
+            evidence::first(comparison).or_else(|| loss.map(|loss| point_of(loss, true)))
+        }
+        _ => None,
+    }
 }
 
 /// What one side alone has before an output that differs, where no operator inside does.

@@ -63,6 +63,7 @@ fn of_format(result: &SensitivityResult, one: &FormatResult) -> Value {
     let ranking = one.ranking.iter().map(|ranked| {
         let mut entry = operator(result, &ranked.operator);
         entry["distance"] = distance(&ranked.distance);
+        entry["overflows"] = ranked.overflows.into();
         entry
     });
     let ranking: Vec<Value> = ranking.collect();

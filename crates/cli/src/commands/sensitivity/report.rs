@@ -76,7 +76,8 @@ fn print_format(
 fn row(position: usize, ranked: &RankedOperator, choice: Option<&KeptChoice>) -> Vec<String> {
     let distance = &ranked.distance;
     let is_kept = choice.is_some_and(|choice| choice.keeps(position));
-    let notes = [is_kept.then_some("keep"), trouble(distance)];
+    let overflows = ranked.overflows.then_some("overflows");
+    let notes = [is_kept.then_some("keep"), overflows, trouble(distance)];
     let notes: Vec<&str> = notes.into_iter().flatten().collect();
     vec![
         (position + 1).to_string(),
@@ -147,6 +148,20 @@ fn print_choice(
         out,
         "limit {limit}: keep {n_kept} of {n_all} operators ({n_tried} tried)"
     )?;
+    let overflowing = one.ranking.iter().filter(|ranked| ranked.overflows);
+    match overflowing.count() {
+        0 => {}
+        1 => line!(
+            out,
+            "1 of them overflows {}, and is kept in any case",
+            one.format
+        )?,
+        n => line!(
+            out,
+            "{n} of them overflow {}, and are kept in any case",
+            one.format
+        )?,
+    }
     line!(out, "all others rounded: {found}")?;
     for position in &choice.kept {
         line!(out, "  {}", one.ranking[*position].operator.op_name)?;

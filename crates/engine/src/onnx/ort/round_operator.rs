@@ -93,12 +93,8 @@ impl Kernel for RoundKernel {
         // A panic would end the process: C++ is on the stack above.
         let result = guard::catch(|| {
             let rounding = self.switch.0.read().unwrap_or_else(PoisonError::into_inner);
-            let format = rounding.format_for(self.task_id);
-            KernelInputs::new(context, false).copy_through(|dtype, bytes| {
-                if let Some(format) = format {
-                    format.round(dtype, bytes);
-                }
-            })
+            KernelInputs::new(context, false)
+                .copy_through(|dtype, bytes| rounding.round(self.task_id, dtype, bytes))
         });
         match result {
             Ok(Some(())) => Ok(()),

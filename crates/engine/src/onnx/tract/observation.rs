@@ -43,13 +43,11 @@ impl<'a> Observation<'a> {
             let dtypes: BTreeMap<usize, DType> = known.collect();
             survey.borrow_mut().note(operator).dtypes.extend(dtypes);
         }
-        let format = self
-            .rounding
-            .and_then(|rounding| rounding.format_for(operator.task_id));
-        if let Some(format) = format {
+        let rounding = self.rounding;
+        if let Some(rounding) = rounding.filter(|rounding| rounding.rounds(operator.task_id)) {
             // Outputs beyond those of the file are the engine's own and are read by nobody.
             for value in outputs.iter_mut().take(positions.len()) {
-                round(value, format);
+                round(value, rounding, operator.task_id);
             }
         }
         outputs
@@ -58,12 +56,12 @@ impl<'a> Observation<'a> {
 
 /// Rounds a value, if it is of floats. Where others hold the same tensor, as an operator that hands
 /// its input on does, it is copied before.
-fn round(value: &mut TValue, format: RoundingFormat) {
+fn round(value: &mut TValue, rounding: &ResultRounding, task_id: u32) {
     let Some(dtype) = value::dtype_of(value).filter(|dtype| RoundingFormat::applies_to(*dtype))
     else {
         return;
     };
     let mut tensor = value.clone().into_tensor();
-    format.round(dtype, tensor.as_bytes_mut());
+    rounding.round(task_id, dtype, tensor.as_bytes_mut());
     *value = tensor.into_tvalue();
 }
