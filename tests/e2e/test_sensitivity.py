@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 import transformer
 from binary import TIMEOUT_SECONDS, Binary
@@ -216,15 +217,35 @@ def test_a_choice_meets_its_limit(name: str, engine: Engine, dtype: str, share: 
 def test_a_limit_of_nothing_keeps_what_matters(tmp_path: Path) -> None:
     """A limit of 0 keeps every operator that changes anything, and no other."""
     study, rounded = STUDIES["language_model"](), reference("language_model")
-    golden = rounded.outputs("float16", (), study.samples)
-    (found,) = measure(ONNX_RUNTIME, *save(study, tmp_path), "--limit", "0")["dtypes"]
+    golden = rounded.outputs("bfloat16", (), study.samples)
+    (found,) = measure(ONNX_RUNTIME, *save(study, tmp_path), "--as", "bfloat16", "--limit", "0")["dtypes"]
     kept = {entry["task_id"] for entry in found["choice"]["kept"]}
-    alone = {number: distance(rounded.outputs("float16", [number], study.samples), golden) for number in rounded.floats}
+    alone = {number: distance(rounded.outputs("bfloat16", [number], study.samples), golden) for number in rounded.floats}
     assert {number for number, value in alone.items() if value > 0} <= kept
     assert found["choice"]["distance"]["rel_l2"] == 0
     others = set(rounded.floats) - kept
     assert others
-    assert distance(rounded.outputs("float16", others, study.samples), golden) == 0
+    assert distance(rounded.outputs("bfloat16", others, study.samples), golden) == 0
+
+
+def test_what_overflows_is_kept(tmp_path: Path) -> None:
+    """Masks of -1e9 are infinite in float16, which no output shows."""
+    study, rounded = STUDIES["language_model"](), reference("language_model")
+    (found,) = measure(ONNX_RUNTIME, *save(study, tmp_path), "--limit", "1")["dtypes"]
+    model = onnx.ModelProto()
+    model.CopyFrom(study.model)
+    nodes = dict(enumerate(model.graph.node))
+    first = {number: nodes[number].output[0] for number in rounded.floats}
+    del model.graph.output[:]
+    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in first.values())
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    large = set()
+    for sample in study.samples:
+        values = session.run(list(first.values()), sample)
+        large |= {number for number, value in zip(first, values, strict=True) if np.abs(value).max() >= 65520}
+    assert large
+    assert {entry["task_id"] for entry in found["choice"]["kept"]} == large
+    assert {entry["task_id"] for entry in found["ranking"] if entry["overflows"]} == large
 
 
 def test_lists_are_those_that_converters_take(tmp_path: Path) -> None:

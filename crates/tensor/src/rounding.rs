@@ -105,26 +105,29 @@ impl RoundingFormat {
     }
 
     /// Whether rounding would make an infinity of an element that is finite. Formats that end at
-    /// their largest number have none.
+    /// their largest number have none, and the largest numbers of the dtype itself stand for
+    /// infinities, as in masks.
     pub fn is_beyond(self, dtype: DType, bytes: &[u8]) -> bool {
         let end = match self {
             RoundingFormat::Float16 => HALF_END,
             RoundingFormat::Bfloat16 => BFLOAT_END,
             RoundingFormat::Float8E4M3 | RoundingFormat::Int8 => return false,
         };
-        let is_it = |x: f64| x.is_finite() && x.abs() >= end;
+        let is_it = |x: f64, largest: f64| (end..largest).contains(&x.abs());
         match dtype {
             DType::F32 => {
                 let mut elements = bytes.as_chunks().0.iter();
-                elements.any(|element| is_it(f32::from_le_bytes(*element).into()))
+                elements.any(|element| is_it(f32::from_le_bytes(*element).into(), f32::MAX.into()))
             }
             DType::F64 => {
                 let mut elements = bytes.as_chunks().0.iter();
-                elements.any(|element| is_it(f64::from_le_bytes(*element)))
+                elements.any(|element| is_it(f64::from_le_bytes(*element), f64::MAX))
             }
             DType::BF16 => {
                 let mut elements = bytes.as_chunks().0.iter();
-                elements.any(|element| is_it(bf16::from_le_bytes(*element).to_f64()))
+                elements.any(|element| {
+                    is_it(bf16::from_le_bytes(*element).to_f64(), bf16::MAX.to_f64())
+                })
             }
             _ => false,
         }
