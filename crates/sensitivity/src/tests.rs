@@ -245,7 +245,7 @@ fn nothing_to_round() {
     assert_eq!((choice.kept.len(), choice.is_within), (0, true));
 }
 
-/// What becomes infinite in float16 is kept although a clamp hides it from the outputs.
+/// An operator with an infinity in float16 is kept although a clamp hides that from the outputs.
 #[test]
 fn an_operator_that_overflows_is_kept() {
     let mut model = model(&["y"])

@@ -273,6 +273,7 @@ impl<'a> Edges<'a> {
     fn first_lost(&self, output: SlotRef) -> Option<PartingOperator> {
         let dump = self.dumps[0];
         let readers = self.readers();
+        // From the output towards the inputs, as far as nothing has a partner.
         let mut lost = BTreeSet::new();
         let mut open = vec![output.run];
         while let Some(run) = open.pop() {
@@ -376,7 +377,7 @@ impl<'a> Edges<'a> {
         })
     }
 
-    /// What is said of an operator that reads a value which golden has inside of another one alone.
+    /// The finding on an operator that reads a value which golden has inside of another one alone.
     fn inner_reader(
         &self,
         run: usize,
@@ -507,7 +508,7 @@ impl<'a> Edges<'a> {
         self.region(operator.index, &members)
     }
 
-    /// What is said of operators without a partner between values that agree and one that differs.
+    /// The finding on operators without a partner between values that agree and one that differs.
     fn region(&self, operator: usize, members: &[Vec<usize>; 2]) -> Option<PartingOperator> {
         let names = [0, 1].map(|side| {
             let runs = members[side].iter().map(|&run| &self.dumps[side].runs[run]);

@@ -105,7 +105,7 @@ fn place_of(contract: &Contract, comparison: &Comparison) -> Option<DivergencePo
     }
 }
 
-/// What one side alone has before an output that differs, where no operator inside does.
+/// The operators that one side alone has before an output that differs, where none inside does.
 fn before_output(parting: &PartingOperator) -> DivergencePoint {
     DivergencePoint {
         operator: parting.operator,

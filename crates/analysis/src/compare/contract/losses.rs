@@ -38,8 +38,8 @@ const UNRELATED: f64 = 2.0;
 const UNSURE_MIN: f64 = 0.2;
 /// The part of the outputs' distance that a loss is at least: most of it.
 const LOSS_OF_END: f64 = 0.7;
-/// What codes that are read otherwise have to add to the distance before them, as errors that know
-/// nothing of each other add up.
+/// The least that codes which are read otherwise add to the distance before them, as errors that
+/// know nothing of each other add up.
 const ADDED_MIN: f64 = 0.02;
 /// Operators whose output changes by a share where their input changes by a number.
 const EXPONENTIALS: [&str; 3] = ["Exp", "LogSoftmax", "Softmax"];
@@ -109,7 +109,7 @@ impl<'a> Walk<'a> {
         inputs.map(|(places, slot)| (places.target, slot))
     }
 
-    /// What leads to some values from those that were compared.
+    /// The operators that lead to some values from those that were compared.
     fn region_before(&self, mut open: Vec<SlotRef>) -> Option<Region> {
         let mut region = Region {
             members: Vec::new(),
@@ -152,6 +152,7 @@ impl<'a> Walk<'a> {
         let losses = inputs.chain(outputs).filter(|loss| loss.behind.is_finite());
         let is_most = |loss: &QuantisedLoss| loss.behind >= at_end * LOSS_OF_END;
         let losses = losses.filter(|loss| growth(loss) >= GROWTH_MIN && is_most(loss));
+        // A loss of one operator fades where its output is added to others, though not at once.
         // What agrees again before it reaches an output is no loss: its partner is another one.
         let reaches_end = |loss: &QuantisedLoss| {
             let least = carried[loss.operator];
@@ -181,6 +182,8 @@ impl<'a> Walk<'a> {
             reference: None,
             ..self.sides
         };
+        // Both sides of the measurement are the target's: the values that were written as codes, and
+        // those that were read from them.
         let mut names: Vec<OperatorName> = vec![loss.name.clone()];
         names.extend(loss.others.iter().cloned());
         let reader = self.operators[loss.operator].target.last();
@@ -228,6 +231,7 @@ impl<'a> Walk<'a> {
 
     /// By operator, the smallest distance on the way to an output, on the way where it is largest.
     fn carried(&self) -> Vec<f64> {
+        // Readers come later in the list, so that from its end each is known before its makers are.
         let mut carried = vec![f64::INFINITY; self.operators.len()];
         for operator in self.operators.iter().rev() {
             let outputs = operator.slots.iter().filter(|slot| slot.is_output());
@@ -239,7 +243,7 @@ impl<'a> Walk<'a> {
         carried
     }
 
-    /// What happens between values that were compared and an input.
+    /// The growth between values that were compared and an input.
     fn before_input(
         &self,
         operator: &OperatorResult,
@@ -293,7 +297,7 @@ impl<'a> Walk<'a> {
         read
     }
 
-    /// What an operator makes of its inputs.
+    /// The growth from an operator's inputs to its output.
     fn of_output(
         &self,
         operator: &OperatorResult,
@@ -405,6 +409,7 @@ impl<'a> Walk<'a> {
     ) -> Option<(usize, CodesParameter)> {
         let codes = inputs_of(self.target, reader).next()?;
         let writer = self.target.producer_of(codes)?.run;
+        // Constants that were quantised beforehand have no writer; their values are weights.
         let is_writer = self.target.runs[writer].op_type.as_str() == "QuantizeLinear";
         let parameter = is_writer.then(|| self.other_parameter([reader, writer], measure))??;
         (!self.is_in_golden([reader, writer])).then_some((writer, parameter))
@@ -500,6 +505,7 @@ impl<'a> Walk<'a> {
     /// The parameters that use all codes for the values that a quantiser reads: of a range of its
     /// own, and of one that is the same on both sides of zero.
     fn expected(&self, writer: usize, parameter: CodesParameter) -> Option<[f64; 2]> {
+        // A range without zero is widened to it, as quantisers do: padding has to have a code.
         let values = self.stats(self.slot(writer, 0)?)?;
         let [low, high] = [values.min.min(0.0), values.max.max(0.0)];
         let mut slots = self.target.runs[writer].slots.iter();

@@ -48,7 +48,7 @@ pub struct Contract {
     /// Where a quantised model loses most, if an operator stands out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<Box<QuantisedLoss>>,
-    /// What one side alone has before an output that differs, where no operator inside does.
+    /// The operators that one side alone has before an output that differs, where none inside does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before_output: Option<Box<PartingOperator>>,
     /// Why the comparison is incomplete, in words.
@@ -107,7 +107,7 @@ pub struct OtherCodes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CodesParameter {
-    /// What a step stands for.
+    /// The size of a step.
     Scale,
     /// The code that stands for zero.
     ZeroPoint,

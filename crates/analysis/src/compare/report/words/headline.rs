@@ -127,7 +127,7 @@ fn or_one_of(others: &[OperatorName]) -> String {
     format!("; or {which}: {}{more}", shown.join(", "))
 }
 
-/// What a quantised model loses at the slot that the verdict names.
+/// The loss of a quantised model at the slot that the verdict names.
 fn loss_of<'a>(comparison: &'a Comparison, point: &DivergencePoint) -> Option<&'a QuantisedLoss> {
     let loss = comparison.contract.loss.as_deref();
     loss.filter(|loss| point.name.as_ref() == Some(&loss.name) && point.slot == loss.slot)
