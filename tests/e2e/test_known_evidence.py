@@ -101,6 +101,37 @@ def test_an_overflow_next_to_a_mask(opscope: Binary, tmp_path: Path, is_product:
         assert ("scale" in found.stdout) == (name == "over"), found.stdout + found.stderr
 
 
+@pytest.mark.parametrize("is_renamed", [False, True])
+def test_arrays_go_by_the_names_of_their_values(opscope: Binary, tmp_path: Path, is_renamed: bool) -> None:
+    """A value of one export belongs to its maker although another operator makes the golden elements."""
+    random = np.random.default_rng(5)
+    weights = {name: random.standard_normal((6, 6)).astype(np.float32) for name in ("w", "v")}
+    names = dict(zip("bcde", "klmn", strict=True)) if is_renamed else {}
+    named = [names.get(name, name) for name in "bcde"]
+    b, c, d, e = named
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["product"], name="first"),
+        helper.make_node("Neg", ["product"], [b], name="planted"),
+        helper.make_node("Relu", [b], [c], name="relu"),
+        helper.make_node("Sigmoid", [c], [d], name="sigmoid"),
+        helper.make_node("MatMul", [d, "v"], [e], name="last"),
+    ]
+    save(tmp_path / "net.onnx", nodes, [6, 6], (e, TensorProto.FLOAT), weights)
+    x = random.standard_normal((6, 6)).astype(np.float32)
+    np.savez(tmp_path / "x.npz", x=x)
+    product = x @ weights["w"]
+    relu = np.maximum(product, 0)
+    sigmoid = 1 / (1 + np.exp(-relu))
+    np.savez(tmp_path / "golden.npz", b=product, c=relu, d=sigmoid, e=sigmoid @ weights["v"])
+    run(opscope, "dump", "net.onnx", "--inputs", "x.npz", "--out", "dump", "--no-baseline", cwd=tmp_path)
+    found = run(opscope, "compare", "dump", "golden.npz", cwd=tmp_path)
+    verdict = found.stdout.splitlines()[0]
+    assert found.returncode == 1, found.stdout + found.stderr
+    assert verdict.startswith("FAIL: output"), verdict
+    # Without a name that both sides have, too little is left to pair anything.
+    assert ("Nothing inside was compared" if is_renamed else "`planted`") in verdict, verdict
+
+
 @pytest.mark.parametrize("has_graph", [True, False])
 def test_an_input_in_neither_dump(opscope: Binary, tmp_path: Path, has_graph: bool) -> None:
     random = np.random.default_rng(0)

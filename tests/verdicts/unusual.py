@@ -75,6 +75,7 @@ def _pairs() -> Iterator[Unusual]:
     yield Unusual("output that is read inside is lost", _model(inner, {"z": FLOAT}), _model(inner, both), _fault("y"))
     yield from _inputs_and_constants()
     yield from _quantised()
+    yield from _parts()
     yield from _numbers()
     yield from _weights()
     split = [*PRODUCT, node("Split", "a", "y z", "split", axis=1)]
@@ -124,6 +125,21 @@ def _faults_of_quantised() -> Iterator[Unusual]:
     factor = [node("Relu", "a", "s", "relu"), node("Mul", "s factor", "r", "factor")]
     more = quantised(factor, factor=np.float32(1.3))
     yield Unusual("operator inserted among quantised ones", more, fine, _fault("factor", culprits=("factor",)))
+
+
+def _parts() -> Iterator[Unusual]:
+    """Values from inside of what is one operator on the golden side, and operators behind all that agrees."""
+    bias = np.linspace(-1, 1, 8).astype(np.float32)
+    golden = [node("Gemm", "x w b", "c", "gemm"), node("Relu", "c", "r", "relu"), node("Add", "r c", "y", "sum")]
+    parts = [node("MatMul", "x w", "m", "mm"), node("Add", "m b", "c", "add"), node("Add", "r c", "y", "sum")]
+    one = _model(golden, {"y": FLOAT}, b=bias)
+    sound = _model([*parts[:2], node("Relu", "c", "r", "relu"), parts[2]], {"y": FLOAT}, b=bias)
+    yield Unusual("parts of a fused operator", sound, one, SOUND)
+    wrong = _model([*parts[:2], node("Relu", "m", "r", "relu"), parts[2]], {"y": FLOAT}, b=bias)
+    yield Unusual("reads a part of a fused operator", wrong, one, _fault("y", culprits=("relu",)))
+    more = _model([*PRODUCT, node("Neg", "a", "y", "planted")], {"y": FLOAT})
+    fewer = _model([node("MatMul", "x w", "y", "mm")], {"y": FLOAT})
+    yield Unusual("operator inserted before the output", more, fewer, _fault("y", culprits=("planted",)))
 
 
 def _inputs_and_constants() -> Iterator[Unusual]:

@@ -3,14 +3,18 @@
 //! Values say what agrees, edges say where it comes from: an input that differs although what it
 //! reads agrees with its own partner reads something else than the golden side's operator does.
 
+mod before_output;
+mod inner_readers;
+
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use opscope_store::record::SlotSide;
 
+pub(super) use self::before_output::note_before_output;
 use super::attribution::absorbed;
 use super::attribution::kinds::is_in_place;
 use super::flow::{ResultSlot, ValueFlow};
-use super::matching::{MatchedDumps, RunPair, SlotRef, is_same_type, is_view_type};
+use super::matching::{MatchedDumps, RunPair, SlotRef};
 use super::result::{
     Cause, Comparison, OperatorName, OperatorResult, PartingOperator, RewiredInput, SlotKey,
     SlotResult, VerdictLevel, WiringChange,
@@ -19,8 +23,6 @@ use super::side::ComparedDump;
 
 /// Most operators without a partner that are passed on the way to the next that has one.
 const N_PASSED_MAX: usize = 64;
-/// Most operators that are named where nothing tells which of them is at fault.
-const N_LOST_MAX: usize = 5;
 /// Most operators between values that agree and one that does not.
 const N_MEMBERS_MAX: usize = 16;
 
@@ -56,34 +58,6 @@ pub(super) fn note(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
     edges.name_inner_readers(comparison);
     edges.leave_absorbed(comparison);
     edges.name_writers(comparison);
-}
-
-/// Operators without a partner between values that agree and an output of both models that differs,
-/// by the executions that make it.
-pub(super) fn before_output(
-    comparison: &Comparison,
-    sides: MatchedDumps<'_>,
-    made: [SlotRef; 2],
-) -> Option<PartingOperator> {
-    let edges = Edges::new(sides, ValueFlow::trace(comparison));
-    if sides.golden.is_without_wires() {
-        return edges.first_lost(made[0]);
-    }
-    let regions = [0, 1].map(|side| edges.members_up_to(side, made[side], &comparison.operators));
-    let [Some(target), Some(golden)] = regions else {
-        return None;
-    };
-    let border = target.borders.iter().max_by_key(|border| border.run)?;
-    let operator = *edges.operators[0].get(&border.run)?;
-    let mut members = [target.members, golden.members];
-    for (members, dump) in members.iter_mut().zip(edges.dumps) {
-        // A view or cast hands on what is wrong.
-        let computes = |run: &usize| !is_view_type(&dump.runs[*run].op_type);
-        if members.iter().any(computes) {
-            members.retain(computes);
-        }
-    }
-    edges.region(operator, &members)
 }
 
 impl<'a> Edges<'a> {
@@ -126,7 +100,10 @@ impl<'a> Edges<'a> {
         let [dump, _] = self.dumps;
         let mut readers: HashMap<SlotRef, Vec<usize>> = HashMap::new();
         for run in 0..dump.runs.len() {
-            for made in inputs(dump, run).filter_map(|slot| dump.producer_of(slot)) {
+            for made in dump
+                .inputs_of(run)
+                .filter_map(|slot| dump.producer_of(slot))
+            {
                 readers.entry(made).or_default().push(run);
             }
         }
@@ -218,7 +195,7 @@ impl<'a> Edges<'a> {
             if n_passed > N_MEMBERS_MAX || self.operators[side].contains_key(&made.run) {
                 return false;
             }
-            open.extend(inputs(dump, made.run));
+            open.extend(dump.inputs_of(made.run));
         }
         true
     }
@@ -268,146 +245,6 @@ impl<'a> Edges<'a> {
         comparison.partings.sort_by_key(|one| one.operator);
     }
 
-    /// The first operators of the target on the way to an output from which on nothing has a partner,
-    /// where golden's values have no graph. Some of them may be made of others there.
-    fn first_lost(&self, output: SlotRef) -> Option<PartingOperator> {
-        let dump = self.dumps[0];
-        let readers = self.readers();
-        // From the output towards the inputs, as far as nothing has a partner.
-        let mut lost = BTreeSet::new();
-        let mut open = vec![output.run];
-        while let Some(run) = open.pop() {
-            let slots = dump.runs[run].slots.iter().enumerate();
-            let mut outputs = slots.filter(|(_, slot)| slot.side == SlotSide::Output);
-            // What leads to a value that has a partner is an inner value of something sound.
-            let rejoins = outputs
-                .any(|(slot, _)| !self.readers_of(SlotRef { run, slot }, &readers).is_empty());
-            if rejoins || self.operators[0].contains_key(&run) || !lost.insert(run) {
-                continue;
-            }
-            let read = inputs(dump, run).filter_map(|slot| dump.producer_of(slot));
-            open.extend(read.map(|made| made.run));
-        }
-        lost.retain(|&run| !is_view_type(&dump.runs[run].op_type));
-        let mut names = lost.iter().take(N_LOST_MAX).map(|&run| self.name(run));
-        let name = names.next()?;
-        let first = *lost.first()?;
-        let before = self.operators[0].iter().filter(|(run, _)| **run < first);
-        let (_, &operator) = before.max()?;
-        Some(PartingOperator {
-            operator,
-            name,
-            slot: SlotKey {
-                side: SlotSide::Output,
-                index: 0,
-            },
-            cause: Cause::Unknown,
-            others: names.collect(),
-            ..PartingOperator::default()
-        })
-    }
-
-    fn name(&self, run: usize) -> OperatorName {
-        OperatorName::for_execution(&self.dumps[0].runs[run])
-    }
-
-    /// Names the operator that reads a value from inside of what is one operator on the golden side,
-    /// instead of the one that makes it: golden has no such value, and needs none.
-    fn name_inner_readers(&self, comparison: &mut Comparison) {
-        let readers = self.readers();
-        let mut found = Vec::new();
-        let mut explained = HashSet::new();
-        for parting in &comparison.partings {
-            let Some(inner) = self.inner(parting, &comparison.operators) else {
-                continue;
-            };
-            let members = &self.pairs[parting.operator].target;
-            let all = readers.iter().filter(|(made, _)| made.run == inner);
-            let mut outside: Vec<usize> = all
-                .flat_map(|(_, runs)| runs.iter().copied())
-                .filter(|run| !members.contains(run))
-                .collect();
-            outside.sort_unstable();
-            let outside = outside.into_iter();
-            let read = outside.filter_map(|run| self.inner_reader(run, inner, &readers));
-            let n = found.len();
-            found.extend(read);
-            if found.len() > n {
-                explained.insert((parting.operator, parting.name.clone()));
-            }
-        }
-        let partings = &mut comparison.partings;
-        partings.retain(|known| !explained.contains(&(known.operator, known.name.clone())));
-        for parting in found {
-            // What is inside of golden's operator is no fault of its own.
-            partings.retain(|known| known.operator != parting.operator);
-            partings.push(parting);
-        }
-        partings.retain(|parting| {
-            let operator = &comparison.operators[parting.operator];
-            let is_inner = self.inner(parting, &comparison.operators).is_some();
-            let is_compared = operator.slots.iter().any(SlotResult::is_output);
-            parting.change == Some(WiringChange::ReadsInner) || !(is_inner && is_compared)
-        });
-        partings.sort_by_key(|one| one.operator);
-    }
-
-    /// The execution that a parting names, where it is a part of what is one operator on the golden
-    /// side, and that one agrees.
-    fn inner(&self, parting: &PartingOperator, operators: &[OperatorResult]) -> Option<usize> {
-        let pair = &self.pairs[parting.operator];
-        let operator = &operators[parting.operator];
-        let last = *pair.target.last()?;
-        let runs = [
-            &self.dumps[0].runs[last],
-            &self.dumps[1].runs[*pair.golden.last()?],
-        ];
-        let is_one = pair.target.len() > 1 || !is_same_type(runs[0], runs[1]);
-        let is_listed = operator.target.last() == Some(&parting.name);
-        let agrees = operator.level == VerdictLevel::Pass;
-        if !(is_one && agrees && parting.rewired.is_empty() && !is_listed) {
-            return None;
-        }
-        let read = inputs(self.dumps[0], last).filter_map(|slot| self.dumps[0].producer_of(slot));
-        let mut read = read.map(|made| made.run);
-        read.find(|&run| {
-            let name = OperatorName::for_execution(&self.dumps[0].runs[run]);
-            let is_listed = self.operators[0].get(&run);
-            name == parting.name && is_listed.is_none_or(|&listed| listed == parting.operator)
-        })
-    }
-
-    /// The finding on an operator that reads a value which golden has inside of another one alone.
-    fn inner_reader(
-        &self,
-        run: usize,
-        inner: usize,
-        readers: &HashMap<SlotRef, Vec<usize>>,
-    ) -> Option<PartingOperator> {
-        let dump = self.dumps[0];
-        let slot = inputs(dump, run).find(|slot| {
-            dump.producer_of(*slot)
-                .is_some_and(|made| made.run == inner)
-        })?;
-        let slots = dump.runs[run].slots.iter().enumerate();
-        let mut outputs = slots.filter(|(_, slot)| slot.side == SlotSide::Output);
-        let listed = self.operators[0].get(&run).copied();
-        let next = || {
-            outputs.find_map(|(slot, _)| {
-                let next = self.readers_of(SlotRef { run, slot }, readers);
-                next.into_iter().next()
-            })
-        };
-        Some(PartingOperator {
-            operator: listed.or_else(next)?,
-            name: OperatorName::for_execution(&dump.runs[run]),
-            slot: dump.runs[run].slots[slot.slot].key(),
-            cause: Cause::Own,
-            change: Some(WiringChange::ReadsInner),
-            ..PartingOperator::default()
-        })
-    }
-
     /// Names the operator that wrote in place to what another one reads, instead of its reader.
     fn name_writers(&self, comparison: &mut Comparison) {
         for parting in &mut comparison.partings {
@@ -450,7 +287,7 @@ impl<'a> Edges<'a> {
         if !is_in_place(&self.dumps[0].runs[written].op_type) {
             return None;
         }
-        let first = inputs(self.dumps[0], written).next()?;
+        let first = self.dumps[0].inputs_of(written).next()?;
         let before = self.dumps[0].producer_of(first)?.run;
         let is_same = self.operators[0].get(&before) == self.operators[1].get(&read);
         let writer = self.operators[0].get(&written).copied();
@@ -571,7 +408,10 @@ impl<'a> Edges<'a> {
                 }
                 region.members.push(made.run);
                 let dump = self.dumps[side];
-                open.extend(inputs(dump, made.run).filter_map(|slot| dump.producer_of(slot)));
+                open.extend(
+                    dump.inputs_of(made.run)
+                        .filter_map(|slot| dump.producer_of(slot)),
+                );
             }
         }
         Some(region)
@@ -636,12 +476,6 @@ impl PartingOperator {
     fn has(&self, name: &OperatorName) -> bool {
         self.name == *name || self.others.contains(name)
     }
-}
-
-fn inputs(dump: &ComparedDump, run: usize) -> impl Iterator<Item = SlotRef> {
-    let slots = dump.runs[run].slots.iter().enumerate();
-    let inputs = slots.filter(|(_, slot)| slot.side == SlotSide::Input);
-    inputs.map(move |(slot, _)| SlotRef { run, slot })
 }
 
 fn is_apart(slot: &SlotResult) -> bool {

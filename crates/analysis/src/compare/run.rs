@@ -17,9 +17,7 @@ use super::flow::ValueFlow;
 use super::locate::locate;
 use super::matching::{self, Mapping, MappingError, MatchedDumps, Matching, ValueAnchor};
 use super::measure::{self, MeasuredPairs, measure};
-use super::result::{
-    AttributeDifference, Comparison, ComparisonConfig, Contract, ValueState, VerdictLevel,
-};
+use super::result::{AttributeDifference, Comparison, ComparisonConfig, Contract, VerdictLevel};
 use super::selection::Selection;
 use super::side::ComparedDump;
 use super::steps::find_origin;
@@ -312,27 +310,7 @@ fn examine_contract(
         has_golden_graph: comparison.contract.has_golden_graph,
         ..contract::examine(comparison, sides, options)
     };
-    note_before_output(comparison, sides);
-}
-
-/// Notes what one side alone has before an output that differs, where no operator inside does.
-fn note_before_output(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
-    if comparison.summary.headline().is_some() {
-        return;
-    }
-    let apart = comparison.contract.outputs.iter();
-    let mut apart = apart.filter(|value| value.state == ValueState::Differ);
-    let found = apart.find_map(|value| {
-        let result = value.result.as_deref()?;
-        let [target, golden] = value.operators.each_ref().map(Option::as_ref);
-        let keys = [result.slot, result.golden_slot.unwrap_or(result.slot)];
-        let made = [
-            sides.target.slot_named(target?, keys[0])?,
-            sides.golden.slot_named(golden?, keys[1])?,
-        ];
-        edges::before_output(comparison, sides, made)
-    });
-    comparison.contract.before_output = found.map(Box::new);
+    edges::note_before_output(comparison, sides);
 }
 
 /// Executions that make the same values, as far as they may be partners.
@@ -399,7 +377,7 @@ fn measure_matched(
     // Coverage needs the dumps, which are gone when verdicts are given anew; `rejudge` makes the
     // rest of the summary.
     coverage::count(&mut comparison, sides, &request.selection);
-    comparison.contract.has_golden_graph = !sides.golden.is_without_wires();
+    comparison.contract.has_golden_graph = sides.golden.has_graph();
     rejudge(&mut comparison, &request.judging);
     comparison
 }

@@ -496,7 +496,19 @@ impl ComparedDump {
         self.retain_runs(|index, _| last.is_none_or(|last| index <= last));
     }
 
-    /// The slot of an execution that is told by its name.
+    /// Whether a graph describes one of the executions.
+    pub(super) fn has_graph(&self) -> bool {
+        (0..self.runs.len()).any(|run| self.description_of(run).is_some())
+    }
+
+    /// The inputs of an execution.
+    pub(super) fn inputs_of(&self, run: usize) -> impl Iterator<Item = SlotRef> {
+        let slots = self.runs[run].slots.iter().enumerate();
+        let inputs = slots.filter(|(_, slot)| slot.side == record::SlotSide::Input);
+        inputs.map(move |(slot, _)| SlotRef { run, slot })
+    }
+
+    /// The slot of an execution with this name.
     pub(super) fn slot_named(&self, name: &OperatorName, slot: SlotKey) -> Option<SlotRef> {
         let mut runs = self.runs.iter();
         let run = runs.position(|run| OperatorName::for_execution(run) == *name)?;

@@ -4,7 +4,7 @@
 //! that are read with other parameters than they were written with, and the operator whose output is
 //! farthest apart beside what it reads.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use opscope_store::record::SlotSide;
 use opscope_tensor::{ElementKind, Stats, digest_and_stats};
@@ -131,12 +131,16 @@ impl<'a> Walk<'a> {
 
     /// Whether an execution reads nothing but constants, as what reshapes a bias.
     fn is_constant(&self, run: usize) -> bool {
-        inputs_of(self.target, run).all(|slot| self.target.is_constant(slot))
+        self.target
+            .inputs_of(run)
+            .all(|slot| self.target.is_constant(slot))
     }
 
     /// The values that an execution reads, as they were made.
     fn read_by(&self, run: usize) -> impl Iterator<Item = SlotRef> {
-        inputs_of(self.target, run).filter_map(|slot| self.target.producer_of(slot))
+        self.target
+            .inputs_of(run)
+            .filter_map(|slot| self.target.producer_of(slot))
     }
 
     /// The operator whose output is farthest apart beside what it reads, if it stands out.
@@ -194,9 +198,9 @@ impl<'a> Walk<'a> {
             .filter(|&run| names.contains(&self.name(run)))
             .collect();
         for dequantiser in named {
-            let codes = inputs_of(self.target, dequantiser).next();
+            let codes = self.target.inputs_of(dequantiser).next();
             let written = codes.and_then(|codes| self.target.producer_of(codes));
-            let values = written.and_then(|written| inputs_of(self.target, written.run).next());
+            let values = written.and_then(|written| self.target.inputs_of(written.run).next());
             let slots = self.target.runs[dequantiser].slots.iter();
             let output = slots
                 .map(|slot| slot.side)
@@ -254,6 +258,10 @@ impl<'a> Walk<'a> {
         let made = self.target.producer_of(place);
         let made = made.filter(|made| !self.is_constant(made.run))?;
         let Region { members, before } = self.region_before(vec![made])?;
+        let behind = slot_distance(slot);
+        if behind < GROWTH_MIN * (before + ROUNDING) {
+            return None;
+        }
         let reader = operator.target.last()?;
         let mut names = members.iter().map(|&run| self.name(run));
         let first = names.next();
@@ -266,7 +274,7 @@ impl<'a> Walk<'a> {
             others: others.collect(),
             name: first.unwrap_or_else(|| reader.clone()),
             before,
-            behind: slot_distance(slot),
+            behind,
             codes: None,
         })
     }
@@ -280,7 +288,7 @@ impl<'a> Walk<'a> {
         let dump = self.sides.golden;
         let compared = operator.slots.iter().filter(|slot| !slot.is_output());
         is_same_type(&self.target.runs[*target], &dump.runs[*golden])
-            && compared.count() == inputs_of(dump, *golden).count()
+            && compared.count() == dump.inputs_of(*golden).count()
     }
 
     /// By output, the largest distance at which an operator of the list reads it.
@@ -346,7 +354,7 @@ impl<'a> Walk<'a> {
     fn has_known_inputs(&self, operator: &OperatorResult) -> bool {
         let pair = &self.sides.matching.pairs[operator.index];
         let compared: Vec<SlotRef> = self.inputs(operator).map(|(place, _)| place).collect();
-        let mut inputs = (pair.target.iter()).flat_map(|&run| inputs_of(self.target, run));
+        let mut inputs = (pair.target.iter()).flat_map(|&run| self.target.inputs_of(run));
         inputs.all(|slot| compared.contains(&slot) || self.target.producer_of(slot).is_none())
     }
 
@@ -357,7 +365,12 @@ impl<'a> Walk<'a> {
         let readers = runs.filter(|(_, run)| run.op_type.as_str() == "DequantizeLinear");
         let mut regions: Option<HashMap<usize, (usize, [f64; 2])>> = None;
         let mut unmeasured = None;
-        for (reader, _) in readers {
+        // Parameters are constants, and the same in every step.
+        let mut seen = HashSet::new();
+        for (reader, run) in readers {
+            if !seen.insert((run.place.rank, &run.op_name)) {
+                continue;
+            }
             let Some((writer, parameter)) = self.mismatch(reader, measure) else {
                 continue;
             };
@@ -367,7 +380,7 @@ impl<'a> Walk<'a> {
                 .filter(|(_, [before, _])| *before < UNSURE_MIN);
             let (operator, [before, behind]) = match measured {
                 Some(measured) => *measured,
-                None => (self.first_after(reader), [0.0, f64::INFINITY]),
+                None => (self.first_after(reader)?, [0.0, f64::INFINITY]),
             };
             // A factor of the graph that a scale was multiplied with changes nothing behind it.
             if behind < before.hypot(ADDED_MIN) {
@@ -407,7 +420,7 @@ impl<'a> Walk<'a> {
         reader: usize,
         measure: MeasureOptions<'_>,
     ) -> Option<(usize, CodesParameter)> {
-        let codes = inputs_of(self.target, reader).next()?;
+        let codes = self.target.inputs_of(reader).next()?;
         let writer = self.target.producer_of(codes)?.run;
         // Constants that were quantised beforehand have no writer; their values are weights.
         let is_writer = self.target.runs[writer].op_type.as_str() == "QuantizeLinear";
@@ -415,11 +428,12 @@ impl<'a> Walk<'a> {
         (!self.is_in_golden([reader, writer])).then_some((writer, parameter))
     }
 
-    /// The first operator of the list that the target ran after an execution, or the last one.
-    fn first_after(&self, run: usize) -> usize {
-        let of_run = self.of_run.iter();
-        let after = of_run.filter(|(own, _)| **own >= run).min();
-        after.map_or(self.operators.len() - 1, |(_, operator)| *operator)
+    /// The first operator of the list that the target ran after an execution, or the last one; none
+    /// if nothing was compared.
+    fn first_after(&self, run: usize) -> Option<usize> {
+        let after = self.of_run.iter().filter(|(own, _)| **own >= run).min();
+        let last = self.operators.len().checked_sub(1);
+        after.map(|(_, operator)| *operator).or(last)
     }
 
     /// By operator without a compared output, the first of the list that reads what it makes, and
@@ -546,12 +560,6 @@ const OUTPUT: SlotKey = SlotKey {
     side: SlotSide::Output,
     index: 0,
 };
-
-fn inputs_of(dump: &ComparedDump, run: usize) -> impl Iterator<Item = SlotRef> {
-    let slots = dump.runs[run].slots.iter().enumerate();
-    let inputs = slots.filter(|(_, slot)| slot.side == SlotSide::Input);
-    inputs.map(move |(slot, _)| SlotRef { run, slot })
-}
 
 fn is_of_floats(slot: &SlotResult) -> bool {
     slot.evidence.is_measured()

@@ -10,7 +10,7 @@ use crate::compare::result::{
 };
 
 /// Most operators that a value may come from, in a headline.
-const N_OTHERS_MAX: usize = 4;
+const N_OTHERS_MAX: usize = 8;
 
 /// The verdict in one line of two sentences: the conclusion and what it is about, then where the
 /// sides diverge first and why, as sure as that is. Each has its worst number.
@@ -33,7 +33,13 @@ pub fn verdict(comparison: &Comparison) -> String {
                 )
             }
             None if contract.conclusion == Conclusion::Fail => {
-                format!("{word}: {finding}. No operator inside differs")
+                let is_compared = comparison.summary.slots.iter().any(|n| *n > 0);
+                let inside = if is_compared {
+                    "No operator inside differs"
+                } else {
+                    "Nothing inside was compared"
+                };
+                format!("{word}: {finding}. {inside}")
             }
             None => format!("{word}: {finding}"),
         };
@@ -75,7 +81,7 @@ fn first_difference(comparison: &Comparison) -> Option<(&'static str, String)> {
             }
             None => {
                 let [before, behind] = [loss.before, loss.behind].map(figures::percent);
-                let others = or_one_of(&loss.others);
+                let others = or_one_of(&loss.others, "");
                 (
                     "most of it",
                     format!("{name} {slot}: {before} apart before it, {behind} behind it{others}"),
@@ -109,7 +115,7 @@ fn first_difference(comparison: &Comparison) -> Option<(&'static str, String)> {
 }
 
 /// Operators that it may be instead, in words.
-fn or_one_of(others: &[OperatorName]) -> String {
+fn or_one_of(others: &[OperatorName], inside: &str) -> String {
     let shown: Vec<String> = others
         .iter()
         .take(N_OTHERS_MAX)
@@ -124,7 +130,7 @@ fn or_one_of(others: &[OperatorName]) -> String {
         0 => String::new(),
         n => format!(" and {n} more"),
     };
-    format!("; or {which}: {}{more}", shown.join(", "))
+    format!("; or {which}{inside}: {}{more}", shown.join(", "))
 }
 
 /// The loss of a quantised model at the slot that the verdict names.
@@ -209,23 +215,17 @@ fn parting_words(parting: &PartingOperator) -> Option<&'static str> {
 
 /// The operators of which one may be at fault in place of the one that is named, in words.
 fn others(parting: &PartingOperator) -> String {
-    let names = parting.others.iter();
-    let names: Vec<String> = names
-        .map(|name| format!("`{}`", plain(&name.op_name)))
-        .collect();
-    if names.is_empty() {
-        return String::new();
-    }
-    if parting.change == Some(WiringChange::Overwrites) {
+    if parting.change == Some(WiringChange::Overwrites) && !parting.others.is_empty() {
+        let names = parting.others.iter();
+        let names = names.map(|name| format!("`{}`", plain(&name.op_name)));
+        let names: Vec<String> = names.collect();
         return format!(", by {}", names.join(", "));
     }
-    let n = names.len();
-    let which = if n == 1 { "this one" } else { "one of these" };
     let inside = match parting.change {
         None if parting.cause == Cause::Own => ", in one operator on the golden side",
         _ => "",
     };
-    format!("; or {which}{inside}: {}", names.join(", "))
+    or_one_of(&parting.others, inside)
 }
 
 /// The inputs that an operator reads in place of others, in words.

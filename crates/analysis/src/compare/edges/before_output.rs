@@ -1,0 +1,110 @@
+//! Operators without a partner before an output that differs, where nothing inside does.
+
+use std::collections::BTreeSet;
+
+use opscope_store::record::SlotSide;
+
+use super::Edges;
+use crate::compare::flow::ValueFlow;
+use crate::compare::matching::{MatchedDumps, SlotRef, is_view_type};
+use crate::compare::result::{
+    Cause, Comparison, OperatorName, PartingOperator, SlotKey, ValueState,
+};
+
+/// Most operators that are named where nothing decides which of them is at fault.
+const N_LOST_MAX: usize = 5;
+
+/// Notes the operators that one side alone has before an output that differs, where none inside
+/// differs.
+pub(in crate::compare) fn note_before_output(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
+    if comparison.summary.headline().is_some() {
+        return;
+    }
+    let apart = comparison.contract.outputs.iter();
+    let mut apart = apart.filter(|value| value.state == ValueState::Differ);
+    let found = apart.find_map(|value| {
+        let result = value.result.as_deref()?;
+        let [target, golden] = value.operators.each_ref().map(Option::as_ref);
+        let keys = [result.slot, result.golden_slot.unwrap_or(result.slot)];
+        let made = [
+            sides.target.slot_named(target?, keys[0])?,
+            sides.golden.slot_named(golden?, keys[1])?,
+        ];
+        before_output(comparison, sides, made)
+    });
+    comparison.contract.before_output = found.map(Box::new);
+}
+
+/// Operators without a partner between values that agree and an output of both models that differs,
+/// by the executions that make it.
+fn before_output(
+    comparison: &Comparison,
+    sides: MatchedDumps<'_>,
+    made: [SlotRef; 2],
+) -> Option<PartingOperator> {
+    let edges = Edges::new(sides, ValueFlow::trace(comparison));
+    if !sides.golden.has_graph() {
+        return edges.first_lost(made[0]);
+    }
+    let regions = [0, 1].map(|side| edges.members_up_to(side, made[side], &comparison.operators));
+    let [Some(target), Some(golden)] = regions else {
+        return None;
+    };
+    let border = target.borders.iter().max_by_key(|border| border.run)?;
+    let operator = *edges.operators[0].get(&border.run)?;
+    let mut members = [target.members, golden.members];
+    for (members, dump) in members.iter_mut().zip(edges.dumps) {
+        // A view or cast hands on what is wrong.
+        let computes = |run: &usize| !is_view_type(&dump.runs[*run].op_type);
+        if members.iter().any(computes) {
+            members.retain(computes);
+        }
+    }
+    edges.region(operator, &members)
+}
+
+impl Edges<'_> {
+    /// The first operators of the target on the way to an output from which on nothing has a partner,
+    /// where golden's values have no graph. Some of them may be made of others there.
+    fn first_lost(&self, output: SlotRef) -> Option<PartingOperator> {
+        let dump = self.dumps[0];
+        let readers = self.readers();
+        // From the output towards the inputs, as far as nothing has a partner.
+        let mut lost = BTreeSet::new();
+        let mut open = vec![output.run];
+        while let Some(run) = open.pop() {
+            let slots = dump.runs[run].slots.iter().enumerate();
+            let mut outputs = slots.filter(|(_, slot)| slot.side == SlotSide::Output);
+            // What leads to a value that has a partner is an inner value of something sound.
+            let rejoins = outputs
+                .any(|(slot, _)| !self.readers_of(SlotRef { run, slot }, &readers).is_empty());
+            if rejoins || self.operators[0].contains_key(&run) || !lost.insert(run) {
+                continue;
+            }
+            let read = dump
+                .inputs_of(run)
+                .filter_map(|slot| dump.producer_of(slot));
+            open.extend(read.map(|made| made.run));
+        }
+        lost.retain(|&run| !is_view_type(&dump.runs[run].op_type));
+        let mut names = lost
+            .iter()
+            .take(N_LOST_MAX)
+            .map(|&run| OperatorName::for_execution(&dump.runs[run]));
+        let name = names.next()?;
+        let first = *lost.first()?;
+        let before = self.operators[0].iter().filter(|(run, _)| **run < first);
+        let (_, &operator) = before.max()?;
+        Some(PartingOperator {
+            operator,
+            name,
+            slot: SlotKey {
+                side: SlotSide::Output,
+                index: 0,
+            },
+            cause: Cause::Unknown,
+            others: names.collect(),
+            ..PartingOperator::default()
+        })
+    }
+}
