@@ -1,0 +1,34 @@
+//! Tests from outside of the crate, in one program: linking takes longer than they do.
+
+mod arrays;
+mod bombs;
+mod compare;
+mod compressed;
+mod compressed_dump;
+mod config;
+mod control;
+mod debug_mode;
+mod dump;
+mod ends;
+mod engine;
+mod extremes;
+mod gears;
+mod hostile_names;
+mod mindspore;
+mod mindspore_dump;
+mod mistakes;
+mod msprobe;
+mod onnx_values;
+mod op;
+mod overflow_mode;
+mod read;
+mod reading;
+mod replay;
+mod ring;
+mod run_record;
+mod sglang;
+mod support;
+mod surroundings;
+mod torch_save;
+mod unread;
+mod volume;

@@ -1,0 +1,162 @@
+//! Each mistake gets one clear error and its documented exit code, and leaves nothing behind.
+
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::{digits, model, opscope, text};
+
+/// A directory with damaged files of every kind.
+struct Damage(tempfile::TempDir);
+
+impl Damage {
+    fn new() -> Damage {
+        let dir = tempfile::tempdir().unwrap();
+        let whole = fs::read(digits("digits_cnn.onnx")).unwrap();
+        let files: [(&str, &[u8]); 7] = [
+            ("truncated.onnx", &whole[..whole.len() / 2]),
+            ("text.onnx", b"this is no model"),
+            ("empty.onnx", b""),
+            ("short.bin", &[0; 10]),
+            ("broken.npy", b"\x93NUMPY\x01\x00\x05\x00{}"),
+            ("broken.npz", b"PK"),
+            ("broken.json", b"{\n \"dump\": {,}\n}"),
+        ];
+        for (name, bytes) in files {
+            fs::write(dir.path().join(name), bytes).unwrap();
+        }
+        Damage(dir)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).display().to_string()
+    }
+
+    /// Runs `dump MODEL ARGS…`, in which `@` stands for this directory and `%` for that of the
+    /// digits example.
+    fn check(&self, model: &Path, args: &str, code: i32, part: &str) {
+        let dir = self.0.path().display().to_string();
+        let digits = digits("").display().to_string();
+        let args = args
+            .split_whitespace()
+            .map(|arg| arg.replace('@', &dir).replace('%', &digits));
+        let mut command = opscope();
+        command.arg("dump").arg(model).args(args);
+        let (found, told, errors) = text(&mut command);
+        assert!(errors.contains(part), "{command:?}: {errors}");
+        assert_eq!(found, code, "{command:?}: {errors}");
+        assert!(told.is_empty(), "{command:?}: {told}");
+        assert!(
+            !Path::new(&self.path("out")).exists(),
+            "{command:?} left something behind"
+        );
+    }
+}
+
+fn digits_model() -> PathBuf {
+    digits("digits_cnn.onnx")
+}
+
+#[test]
+fn models() {
+    let damage = Damage::new();
+    let cases = [
+        ("absent.onnx", "cannot read the model"),
+        ("truncated.onnx", "it ends too early"),
+        ("text.onnx", "not a usable ONNX model"),
+        ("empty.onnx", "it is empty"),
+        ("", "not a regular file"),
+    ];
+    for (name, part) in cases {
+        damage.check(Path::new(&damage.path(name)), "--out @/out", 3, part);
+    }
+    let part = "cannot run operator `/Loop` of type `Loop`";
+    damage.check(&model("loop.onnx"), "--out @/out --seed 0", 3, part);
+}
+
+#[test]
+fn inputs() {
+    let damage = Damage::new();
+    let cases = [
+        ("", 2, "input `image` (float32 [batch,1,8,8]) was not given"),
+        ("--seed 1", 2, "--shape image:1,1,8,8"),
+        (
+            "--input image=%/labels.npy",
+            2,
+            "takes float32, found int64",
+        ),
+        (
+            "--seed 1 --shape image:3",
+            2,
+            "takes shape [batch,1,8,8], found [3]",
+        ),
+        ("--seed 1 --shape x:3", 2, "no input `x`"),
+        (
+            "--input x=%/images.npy",
+            2,
+            "no input `x`; its inputs are `image`",
+        ),
+        (
+            "--input image=%/images.npy --input image=%/images.npy",
+            2,
+            "given twice",
+        ),
+        ("--input image=@/absent.npy", 3, "cannot open"),
+        ("--input image=@/broken.npy", 3, "byte 10"),
+        ("--inputs @/broken.npz", 3, "not a valid npz file"),
+        (
+            "--input image=@/text.onnx",
+            2,
+            "neither a `.npy` nor a `.bin` file",
+        ),
+        (
+            "--input image=@/short.bin --shape image:1,1,8,8",
+            2,
+            "takes 256 bytes, found 10",
+        ),
+    ];
+    for (args, code, part) in cases {
+        damage.check(&digits_model(), &format!("--out @/out {args}"), code, part);
+    }
+}
+
+#[test]
+fn places() {
+    let damage = Damage::new();
+    let cases = [
+        ("", "nothing to do"),
+        (
+            "--out /proc/opscope",
+            "cannot create the directory `/proc/opscope`",
+        ),
+        ("--out @/text.onnx", "cannot create the directory"),
+        ("--out @/text.onnx/below", "cannot create the directory"),
+        ("--out @/out --stats", "cannot be used with"),
+    ];
+    for (args, part) in cases {
+        damage.check(
+            &digits_model(),
+            &format!("{args} --input image=%/images.npy"),
+            2,
+            part,
+        );
+    }
+}
+
+#[test]
+fn configurations() {
+    let damage = Damage::new();
+    let cases = [
+        ("absent.json", 3, "cannot read the configuration"),
+        (
+            "broken.json",
+            2,
+            "broken.json:2:11: error EP0004: not valid JSON",
+        ),
+        ("short.bin", 2, "not valid JSON"),
+    ];
+    for (name, code, part) in cases {
+        let args = format!("--config @/{name} --input image=%/images.npy");
+        damage.check(&digits_model(), &args, code, part);
+    }
+}
