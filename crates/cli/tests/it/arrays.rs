@@ -1,13 +1,12 @@
 //! The commands on directories of named arrays; no engine is needed.
 
-
 use std::fs;
 use std::path::Path;
 
+use crate::support::{json, opscope, text};
 use opscope_store::file_format::npy;
 use opscope_store::file_format::safetensors::{NamedTensor, encode};
 use opscope_tensor::{DType, Shape};
-use crate::support::{json, opscope, text};
 
 fn floats(values: &[f32]) -> Vec<u8> {
     values

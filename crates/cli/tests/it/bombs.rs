@@ -1,16 +1,15 @@
 //! Files that ask for more memory than they are worth, read by processes that may not have it.
 
-
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::support::{digits, opscope, text};
 use opscope_store::file_format::npy;
 use opscope_store::guard::silence_caught_panics;
 use opscope_store::slot_table::SlotTable;
 use opscope_tensor::{DType, Shape};
-use crate::support::{digits, opscope, text};
 use zip::write::SimpleFileOptions;
 
 /// Kilobytes of address space that a command may have. The files here promise much more.

@@ -8,9 +8,9 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
+use crate::support::{opscope, text};
 use dumps::{file, npy};
 use serde_json::Value;
-use crate::support::{opscope, text};
 
 /// Exit code, standard output and standard error of a comparison.
 fn compare<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> (i32, String, String) {

@@ -1,6 +1,5 @@
 //! Compressed arrays in `convert` and `show`; no engine is needed.
 
-
 use std::fs;
 use std::path::{Path, PathBuf};
 

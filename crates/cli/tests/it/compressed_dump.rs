@@ -1,11 +1,10 @@
 //! `opscope dump --compress`, and compressed arrays as a model's inputs.
 
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
 use crate::support::{digits, json as json_of, opscope, text};
+use serde_json::json;
 use tempfile::TempDir;
 
 /// A directory whose name has only letters that MindSpore allows in paths.

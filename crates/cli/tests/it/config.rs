@@ -1,11 +1,10 @@
 //! `opscope config`: what it tells of a configuration, and how it ends.
 
-
 use std::fs;
 use std::path::Path;
 
-use serde_json::{Value, json};
 use crate::support::{opscope, text};
+use serde_json::{Value, json};
 
 /// Exit code, standard output and standard error of `config ARGS…` in `dir`.
 fn config(dir: &Path, args: &str) -> (i32, String, String) {

@@ -3,15 +3,14 @@
 //! Nothing here waits for a time: every step follows a line of standard error, and the run goes on
 //! until it is interrupted.
 
-
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 
-use serde_json::{Value, json};
 use crate::support::{digits, json as run_json, opscope, text};
+use serde_json::{Value, json};
 
 /// More steps than any test lets run.
 const N_STEPS: &str = "100000000";

@@ -1,6 +1,5 @@
 //! The commands on logs of PyTorch's `DebugMode`; no engine is needed.
 
-
 use std::path::{Path, PathBuf};
 
 use crate::support::{json, opscope, text};

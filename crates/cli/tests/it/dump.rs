@@ -1,6 +1,5 @@
 //! `opscope dump`: what lands on disk, and how each mistake is answered.
 
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -1,13 +1,12 @@
 //! `opscope dump` where something limits it: a request, or a disk that is full.
 
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use serde_json::Value;
 use crate::support::{digits, json, opscope, text};
+use serde_json::Value;
 
 const N_STEPS: u64 = 3;
 /// Operators and tensors of one step.

@@ -1,13 +1,12 @@
 //! Which engine runs a model, what is said of it, and what is wrong with another one.
 #![cfg(feature = "tract")]
 
-
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use serde_json::{Value, json};
 use crate::support::{digits, model, opscope, text};
+use serde_json::{Value, json};
 
 /// A directory with an environment of Python whose library of ONNX Runtime is none, and one with
 /// nothing in it.

@@ -1,6 +1,5 @@
 //! Sizes, limits and signals that end a careless process: each is a message and a code.
 
-
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;

@@ -1,13 +1,12 @@
 //! `opscope gears`, and the engine that is taken where the choice is open.
 #![cfg(feature = "tract")]
 
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::support::{digits, opscope, text};
 use opscope_engine::single_operator::read_json;
 use serde_json::{Value, json};
-use crate::support::{digits, opscope, text};
 
 /// Writes a model of one operator.
 fn one_operator(dir: &Path, name: &str, text: &str) -> PathBuf {

@@ -1,17 +1,16 @@
 //! Nothing that a file says reaches a terminal as anything but text.
 #![expect(clippy::too_many_lines, reason = "tables of commands")]
 
-
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::support::{digits, opscope};
 use opscope_store::file_format::dump_data::{
     DumpHeader, HeaderAttribute, OriginalOp, TensorEntry, dtype_code, with_length,
 };
 use opscope_store::file_format::npy;
 use opscope_tensor::{DType, Shape};
-use crate::support::{digits, opscope};
 use tempfile::TempDir;
 
 /// Colours, a reset, a line that was never said, a turned order, nothing at all, and more.

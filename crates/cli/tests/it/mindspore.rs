@@ -1,11 +1,10 @@
 //! `opscope show` and `opscope convert` on what MindSpore dumped.
 
-
 use std::fs;
 use std::path::PathBuf;
 
-use serde_json::Value;
 use crate::support::{json, opscope, text};
+use serde_json::Value;
 
 fn golden(name: &str) -> PathBuf {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));

@@ -7,8 +7,8 @@ mod tree;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
 use crate::support::{digits, json as json_of, opscope, text};
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// Operators of the model, and what they read and write.

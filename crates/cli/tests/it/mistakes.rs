@@ -1,6 +1,5 @@
 //! Each mistake gets one clear error and its documented exit code, and leaves nothing behind.
 
-
 use std::fs;
 use std::path::{Path, PathBuf};
 

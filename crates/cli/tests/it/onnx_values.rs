@@ -1,11 +1,10 @@
 //! The commands on values of ONNX models, as other tools save them under the values' names.
 
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
 use crate::support::{json, opscope, text};
+use serde_json::Value;
 
 fn golden(name: &str) -> PathBuf {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../store/tests/golden");

@@ -1,11 +1,10 @@
 //! `opscope op`: operators that run on their own.
 
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use opscope_store::file_format::dump_data::DumpFile;
 use crate::support::{opscope, text};
+use opscope_store::file_format::dump_data::DumpFile;
 
 const SOFTMAX: &str = r#"{"op": "SoftmaxV2", "name": "a/b.c",
     "input_desc": [{"format": "ND", "type": "float16", "shape": [2, 3]}],

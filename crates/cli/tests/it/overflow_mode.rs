@@ -1,12 +1,11 @@
 //! Overflow: what a run with `dump_debug` leaves, and what `--as` foretells.
 
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use serde_json::Value;
 use crate::support::{digits, model, opscope, text};
+use serde_json::Value;
 
 /// Runs the model that overflows in six ways, and returns the only step's directory.
 fn dump_overflows(dir: &Path) -> std::path::PathBuf {
@@ -137,7 +136,14 @@ fn ranges(more: &[&str]) -> (i32, String) {
         .arg(model("overflow_six.sample.npz"));
     let (code, told, errors) = text(command.args(more));
     let is_json = more.contains(&"--json");
-    assert_eq!(errors, if is_json { "" } else { crate::support::ENGINE_LINE });
+    assert_eq!(
+        errors,
+        if is_json {
+            ""
+        } else {
+            crate::support::ENGINE_LINE
+        }
+    );
     (code, told)
 }
 

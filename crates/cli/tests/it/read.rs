@@ -1,6 +1,5 @@
 //! `opscope show` and `opscope convert`.
 
-
 use std::fs;
 use std::path::PathBuf;
 

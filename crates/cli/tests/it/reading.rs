@@ -1,6 +1,5 @@
 //! `convert`, `overflow` and `show` on recorded files; no engine is needed.
 
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -246,7 +245,11 @@ fn every_kind_of_file_is_shown() {
         assert!(code == 0 && out.contains(told), "{out}{errors}");
     }
     let mut command = opscope();
-    let (code, told, _) = text(command.arg("show").arg(crate::support::digits("images.npy")));
+    let (code, told, _) = text(
+        command
+            .arg("show")
+            .arg(crate::support::digits("images.npy")),
+    );
     assert!(code == 0 && told.contains("16x1x8x8"), "{told}");
     let (code, told, _) = text(
         opscope()

@@ -1,11 +1,10 @@
 //! `opscope replay`: an operator's own error apart from what it inherited.
 
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
 use crate::support::{digits, model, opscope, text};
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// A dump of the digits model on random inputs.

@@ -1,12 +1,11 @@
 //! `opscope dump --keep-last`: the last steps, and which steps are dumped at all.
 
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use serde_json::{Value, json};
 use crate::support::{digits, json, opscope, text, wait_for};
+use serde_json::{Value, json};
 
 /// A file for each step of the digits example: one image, all of whose pixels are `values[step]`.
 fn write_inputs(dir: &Path, values: &[f32]) -> PathBuf {

@@ -1,12 +1,11 @@
 //! Records that a run keeps of itself, also when it is killed.
 
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use serde_json::{Value, json};
 use crate::support::{digits, json as json_of, opscope, text, wait_for};
+use serde_json::{Value, json};
 
 fn dump() -> Command {
     let mut command = opscope();

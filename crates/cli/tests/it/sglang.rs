@@ -1,6 +1,5 @@
 //! The commands on dumps of SGLang; no engine is needed.
 
-
 use std::path::{Path, PathBuf};
 
 use crate::support::{json, opscope, text};

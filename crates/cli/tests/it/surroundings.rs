@@ -1,6 +1,5 @@
 //! Dumps that a file configures, under the environment and by the documents.
 
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,6 +1,5 @@
 //! The commands on files of PyTorch; no engine is needed.
 
-
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -12,9 +12,9 @@ use std::process::{Command, Stdio};
 use opscope_store::file_format::ms_json;
 use serde_json::Value;
 
+use crate::support::{opscope, text};
 use cases::Fate::{NoRecord, Passed, Read, Unread};
 use cases::{ACL, Case, Content, Fate, MINDSPORE, array, of_acl, of_mindspore, record};
-use crate::support::{opscope, text};
 
 fn put(dir: &Path, case: &Case) -> (PathBuf, Option<UnixListener>) {
     fs::create_dir_all(dir).unwrap();
@@ -285,7 +285,10 @@ fn no_reader_waits() {
     } else {
         crate::support::digits("digits_cnn.onnx")
     };
-    let (model, good) = (model.to_str().unwrap(), crate::support::digits("images.npy"));
+    let (model, good) = (
+        model.to_str().unwrap(),
+        crate::support::digits("images.npy"),
+    );
     let good = good.to_str().unwrap();
     for (arguments, code) in [
         (vec!["show", &plain], 3),

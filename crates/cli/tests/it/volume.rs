@@ -1,14 +1,13 @@
 //! How much is written: statistics of all with tensors of a few, and dry runs.
 
-
 use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::{Value, json};
 use crate::support::{digits, json as json_of, opscope, text};
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// A directory whose name has only letters that MindSpore allows in paths.

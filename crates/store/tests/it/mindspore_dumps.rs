@@ -1,15 +1,14 @@
 //! Dump directories of real MindSpore runs, read completely.
 
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::support::sha256;
 use opscope_store::dump::mindspore::{FileName, MindSporeListing, RunKind};
 use opscope_store::file_format::npy::{self, NpyHeader};
 use opscope_store::tree::mindspore::{MindSporePlace, TensorFileName, clean_name};
 use serde_json::Value;
-use crate::support::sha256;
 
 fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/mindspore")
@@ -214,7 +213,10 @@ fn a_tree_has_the_grammar_of_a_real_one() {
     let file = |dir: &Path, name: &str| fs::write(dir.join("rank_0").join(name), "").unwrap();
     assert!(crate::support::tree::grammar_differences(&dir, copy.path()).is_empty());
     file(copy.path(), "stray.txt");
-    assert_eq!(crate::support::tree::differences(&dir, copy.path()).len(), 1);
+    assert_eq!(
+        crate::support::tree::differences(&dir, copy.path()).len(),
+        1
+    );
     assert_eq!(
         crate::support::tree::grammar_differences(&dir, copy.path()).len(),
         1

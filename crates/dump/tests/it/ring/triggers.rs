@@ -10,7 +10,9 @@ use opscope_capture::{
 use opscope_dump::AclSink;
 use opscope_store::record::{ModelId, Record};
 
-use crate::ring::run::{acl_sink, float, only_triggered, ring, run, run_values, step, steps_on_disk};
+use crate::ring::run::{
+    acl_sink, float, only_triggered, ring, run, run_values, step, steps_on_disk,
+};
 
 const NAN: f32 = f32::NAN;
 
