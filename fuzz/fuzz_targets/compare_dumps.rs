@@ -4,7 +4,7 @@
 
 #![no_main]
 
-#[path = "../../crates/analysis/tests/hostile/trees.rs"]
+#[path = "../../crates/analysis/tests/it/hostile/trees.rs"]
 mod trees;
 
 use libfuzzer_sys::fuzz_target;
