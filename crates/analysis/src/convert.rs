@@ -1,9 +1,9 @@
-//! Converting dump files to files of other kinds, many at a time.
+//! Converts dump files to other file formats, many at a time.
 //!
-//! Each input and output of a dump file becomes a file of its own, or all of them together one
-//! safetensors file. Values are exact: types that the new file lacks go to the smallest type that
-//! holds them. Overflow records become JSON. A file or tensor that cannot be converted is reported,
-//! and the others are converted all the same.
+//! Each input and output of a dump file is written to a separate file, or all of them to one
+//! safetensors file. Values are exact: a dtype that the new format lacks is widened to the smallest
+//! dtype that holds it. Overflow records become JSON. A file or tensor that cannot be converted is
+//! reported, and conversion goes on with the rest.
 
 mod error;
 mod names;
@@ -25,51 +25,52 @@ use writer::ResultWriter;
 use crate::elements::WantedLayout;
 use crate::job;
 
-/// How to convert.
+/// Options of a conversion.
 #[derive(Clone, Debug)]
 pub struct ConversionOptions {
     /// The output directory; created if it is missing.
     pub out: PathBuf,
     /// Kind of file to write.
     pub kind: ConvertedForm,
-    /// How hard arrays are compressed, if they are to be. Files of other kinds are not.
+    /// Compression level of arrays; `None` leaves them uncompressed. Other formats are never
+    /// compressed.
     pub compression: Option<zstd::CompressionLevel>,
-    /// The layout to bring every tensor into; by default they keep theirs.
+    /// Target layout of every tensor; `None` keeps the dump's layout.
     pub relayout: Option<WantedLayout>,
-    /// The only tensor to convert; by default all of them, and buffers and workspaces too.
+    /// The only tensor to convert; `None` converts all tensors, buffers and workspaces.
     pub pick: Option<PickedTensor>,
     /// Threads to use.
     pub n_threads: usize,
-    /// Permissions of what is created.
+    /// Permissions of new files and directories.
     pub modes: PermissionModes,
-    /// Whether files that exist already are replaced.
+    /// Whether existing files are replaced.
     pub is_replacing: bool,
 }
 
 /// Kind of file to write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ConvertedForm {
-    /// A numpy array for each tensor.
+    /// One NumPy array per tensor.
     #[default]
     Npy,
-    /// A numpy array for each tensor, named as `MindSpore` names them.
+    /// One NumPy array per tensor, with `MindSpore`'s file names.
     MsNpy,
-    /// The elements of each tensor and nothing else.
+    /// The raw elements of each tensor.
     Bin,
     /// The elements of each tensor as text.
     Txt,
-    /// All tensors of a dump file in one file.
+    /// All tensors of a dump file in one safetensors file.
     Safetensors,
-    /// The file that `torch.save` writes, for each tensor.
+    /// One file per tensor, in `torch.save`'s format.
     Pt,
 }
 
 /// One tensor of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PickedTensor {
-    /// Which side of the operator it is on.
+    /// Input or output side of the operator.
     pub side: SlotSide,
-    /// Its position there.
+    /// Index on that side.
     pub index: usize,
 }
 
@@ -88,7 +89,7 @@ pub struct ConvertReport {
     pub n_bytes_read: u64,
     /// Bytes that were written.
     pub n_bytes_written: u64,
-    /// Files and tensors that could not be converted, in the order of the sources.
+    /// Files and tensors that could not be converted, in source order.
     pub failures: Vec<ConvertFailure>,
 }
 
@@ -97,21 +98,22 @@ pub struct ConvertReport {
 pub struct ConvertFailure {
     /// The dump file.
     pub path: PathBuf,
-    /// Why.
+    /// The cause.
     pub error: ConvertError,
 }
 
-/// Converts every source. `progress` is told the bytes of each source when it is done.
+/// Converts every source. `progress` is called with the byte count of each finished source.
 ///
 /// # Errors
-/// [`StoreError::Io`] if the output directory cannot be created; everything else is in the report.
+/// [`StoreError::Io`] if the output directory cannot be created. All other errors are in the
+/// report.
 pub fn run(
     sources: &[ConvertSource],
     options: &ConversionOptions,
     progress: impl Fn(u64) + Sync,
 ) -> Result<ConvertReport, StoreError> {
     let creator = Creator::in_dump(&options.out, options.modes);
-    // Made first, so that an unusable directory is one error and not one for each file.
+    // Creating it first reports an unusable directory once, not once per file.
     creator.create_dir(&options.out)?;
     let writer = ResultWriter::new(creator, options);
     let results = job::map(sources, options.n_threads, |source| {

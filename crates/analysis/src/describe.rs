@@ -17,21 +17,21 @@ use crate::elements::{DumpElements, ElementsError, decode_tensor};
 use crate::error_chain::chain;
 use crate::overflow::{Finding, findings, records};
 
-/// Elements that are shown of each tensor.
+/// Number of elements shown per tensor.
 pub const N_FIRST_ELEMENTS: usize = 8;
-/// Bytes of a text that are shown.
+/// Number of bytes shown of a text.
 const N_TEXT_BYTES: usize = 32;
 
 /// One dump file, nano dump or array.
 #[derive(Debug)]
 pub struct FileDescription {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
     /// Its format.
     pub kind: FileKind,
     /// Its size in bytes.
     pub n_bytes: u64,
-    /// Its size without its compression, if it has one.
+    /// Its decompressed size, if it is compressed.
     pub n_decompressed: Option<u64>,
     /// Bytes before the payload: length and header.
     pub n_start: u64,
@@ -39,7 +39,7 @@ pub struct FileDescription {
     pub facts: FileFacts,
     /// The parts of the name of a MindSpore array.
     pub array_name: Option<TensorFileName>,
-    /// Its inputs and outputs; none in a file with overflow records.
+    /// Its inputs and outputs; empty for a file of overflow records.
     pub tensors: Vec<TensorDescription>,
     /// Its overflow records.
     pub records: Vec<OverflowDescription>,
@@ -56,7 +56,7 @@ pub struct OverflowDescription {
     pub slot: String,
     /// The record.
     pub record: OverflowRecord,
-    /// Which units overflowed, and why; none if no status is set.
+    /// The units that overflowed, with causes; empty if no status is set.
     pub findings: Vec<Finding>,
 }
 
@@ -65,26 +65,26 @@ pub struct OverflowDescription {
 pub struct TensorDescription {
     /// `input.0`, `output.1`, …, or its name in an archive.
     pub slot: String,
-    /// Everything that the file says of it.
+    /// The file's metadata of the tensor.
     pub stored: StoredTensor,
-    /// Statistics of the decoded values, where they have any.
+    /// Statistics of the decoded values, if they are numeric.
     pub stats: Option<Stats>,
-    /// Counts of NaN and infinities; of complex numbers, those of both parts together.
+    /// Counts of NaN and infinities; for complex numbers, the sum over both parts.
     pub non_finite: NonFinite,
-    /// The first elements; none of text.
+    /// The first elements; empty for text.
     pub first: Vec<ElementValue>,
-    /// The first elements of text, the beginning of each, on one line ([`escaped`]).
+    /// The beginnings of the first text elements, each on one line ([`escaped`]).
     pub first_texts: Vec<String>,
-    /// Why there are no statistics and elements.
+    /// The reason why statistics and elements are missing.
     pub problem: Option<String>,
 }
 
 /// Reads one file and describes it.
 ///
 /// # Errors
-/// [`StoreError`] if the file cannot be read or is damaged, or its name promises overflow records
-/// and it holds something else. A tensor that cannot be decoded is described without values, with
-/// the reason.
+/// [`StoreError`] if the file cannot be read or is damaged, or if its name promises overflow
+/// records and its content is something else. A tensor that cannot be decoded is described without
+/// values, with the reason.
 pub fn file(path: &Path) -> Result<FileDescription, StoreError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let real_name = real_name_of(path)?;
@@ -123,7 +123,7 @@ fn extra_sizes(file: &TensorFile, is_wanted: impl Fn(ExtraKind) -> bool) -> Vec<
     extras.map(|(piece, _)| piece.n_bytes).collect()
 }
 
-/// All inputs and outputs; without values only what the header says.
+/// Describes all inputs and outputs; without values, from the header only.
 pub(crate) fn tensors(file: &TensorFile, has_values: bool) -> Vec<TensorDescription> {
     let descriptions = file.tensors().map(|tensor| {
         let mut description = TensorDescription {
@@ -144,7 +144,7 @@ pub(crate) fn tensors(file: &TensorFile, has_values: bool) -> Vec<TensorDescript
 }
 
 impl TensorDescription {
-    /// Extents as stored; none of a single element.
+    /// Shape as stored; empty for a single element.
     pub fn dims(&self) -> &[u64] {
         self.stored.shape.as_deref().unwrap_or_default()
     }
@@ -166,14 +166,13 @@ fn first_texts(tensor: OpenedTensor<'_>) -> Result<Vec<String>, ElementsError> {
     Ok(texts.take(N_FIRST_ELEMENTS).map(beginning).collect())
 }
 
-/// A text on one line, cut between characters if it is long.
+/// A text on one line, truncated at a character boundary.
 fn beginning(text: &[u8]) -> String {
     let Some(cut) = text.get(..N_TEXT_BYTES).filter(|cut| *cut != text) else {
         return escaped(text);
     };
     let n = match str::from_utf8(cut) {
-        // Only a character that the cut has split is left out; bytes that are no text at all are
-        // shown.
+        // Drops only a character that the cut has split; bytes that are not UTF-8 are shown.
         Err(error) if error.error_len().is_none() => error.valid_up_to(),
         _ => cut.len(),
     };

@@ -17,7 +17,7 @@ pub enum ElementValue {
     Unsigned(u64),
     /// A boolean.
     Bool(bool),
-    /// Real and imaginary part.
+    /// Real and imaginary parts.
     Complex(f64, f64),
 }
 
@@ -29,10 +29,10 @@ impl ElementValue {
             .collect()
     }
 
-    /// Reads little-endian elements of a dtype that numpy has; yields nothing for any other dtype,
-    /// and leaves out the bytes behind the last whole element.
+    /// Reads little-endian elements of a NumPy dtype. Yields nothing for any other dtype, and
+    /// ignores trailing bytes of an incomplete element.
     pub fn all(dtype: DType, bytes: &[u8]) -> impl Iterator<Item = ElementValue> {
-        // No dtype that numpy has is wider.
+        // No NumPy dtype is wider.
         let width = dtype.bytes().unwrap_or(usize::from(u8::MAX));
         let elements = bytes.chunks_exact(width);
         elements.filter_map(move |bytes| ElementValue::read(dtype, bytes))
@@ -65,7 +65,7 @@ impl ElementValue {
 }
 
 impl fmt::Display for ElementValue {
-    /// Floats with six significant digits at most, everything else in full.
+    /// Floats with at most six significant digits; other values in full.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             ElementValue::Float(value) => f.write_str(&short_float(value)),
@@ -90,7 +90,7 @@ pub(crate) fn float(dtype: DType, bytes: &[u8]) -> f64 {
     }
 }
 
-/// A float with six significant digits at most, in whichever notation is shorter to read.
+/// A float with at most six significant digits, in the shorter notation.
 pub(crate) fn short_float(value: f64) -> String {
     if value.is_nan() {
         return "nan".into();
@@ -117,8 +117,8 @@ pub(crate) fn short_float(value: f64) -> String {
     }
 }
 
-/// A text on one line: control characters and the backslash as in the sources of programs, bytes
-/// that are no UTF-8 as `\xff`.
+/// A text on one line: control characters and backslashes escaped as in source code, invalid UTF-8
+/// as `\xff`.
 pub(crate) fn escaped(text: &[u8]) -> String {
     let mut line = String::with_capacity(text.len());
     for chunk in text.utf8_chunks() {
@@ -140,7 +140,7 @@ fn array<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
     bytes.try_into().ok()
 }
 
-/// A magnitude with commas between thousands: 677,596.
+/// A magnitude with thousands separators: 677,596.
 pub(crate) fn thousands(value: f64) -> String {
     if value != value.trunc() || value.abs() >= 1e12 {
         return format!("{value:.4e}");
@@ -156,8 +156,8 @@ pub(crate) fn thousands(value: f64) -> String {
     text
 }
 
-/// `, beyond 65,504, the largest float16`, of an infinity that an operator of a type made of finite
-/// numbers; none of operators that also make infinities at a pole, as a division by zero does.
+/// `, beyond 65,504, the largest float16`, for an infinity that the operator computed from finite
+/// numbers. `None` for operators that also produce infinities at a pole, such as division by zero.
 pub fn beyond(dtype: DType, op_type: &str) -> Option<String> {
     const POLES: [&str; 9] = [
         "div",

@@ -1,4 +1,4 @@
-//! A tensor's elements on their way from a dump to an array, another layout or another file.
+//! Elements of a tensor between a dump and an array, another layout or another file.
 
 mod array;
 mod error;
@@ -17,19 +17,19 @@ pub use error::ElementsError;
 pub use pace::limit_reading;
 pub use relayout::{RelayoutError, WantedLayout};
 
-/// Elements in the dump's dtype, or in numpy's once they were decoded.
+/// Elements in the dump's dtype, or in NumPy's after decoding.
 #[derive(Clone, Debug)]
 pub(crate) struct DumpElements<'a> {
     pub(crate) dtype: DType,
     pub(crate) shape: Shape,
-    /// Its number if it has no name.
+    /// The layout, or its number if it has no name.
     pub(crate) layout: Result<Layout, u32>,
     pub(crate) bytes: Cow<'a, [u8]>,
 }
 
 impl<'a> DumpElements<'a> {
-    /// The elements that a file holds. Bytes beyond those that dtype and shape ask for are left
-    /// out: device buffers are often longer than their tensors.
+    /// The elements of a tensor in a file. Surplus bytes are ignored: device buffers are often
+    /// longer than their tensors.
     pub(crate) fn from_tensor(tensor: OpenedTensor<'a>) -> Result<DumpElements<'a>, ElementsError> {
         let stored = tensor.stored;
         let dtype = match &stored.dtype {
@@ -71,7 +71,7 @@ impl<'a> DumpElements<'a> {
         })
     }
 
-    /// The elements as they are, if there are as many bytes as dtype and shape ask for.
+    /// Returns the elements unchanged if the byte count matches dtype and shape.
     pub(crate) fn check_size(self) -> Result<DumpElements<'a>, DecodeError> {
         let (expected, found) = (self.shape.n_bytes(self.dtype)?, self.bytes.len());
         if expected == found {
@@ -85,7 +85,7 @@ impl<'a> DumpElements<'a> {
         })
     }
 
-    /// The elements in a dtype that numpy has.
+    /// Converts the elements to a dtype that NumPy has.
     pub(crate) fn decode(self) -> Result<DumpElements<'a>, DecodeError> {
         let layout = self.layout;
         let decoded = match self.bytes {
@@ -98,7 +98,7 @@ impl<'a> DumpElements<'a> {
                 } = decode(self.dtype, &self.shape, &bytes)?;
                 let bytes = match decoded {
                     Cow::Owned(bytes) => bytes,
-                    // Decoding changed nothing.
+                    // The bytes did not need decoding.
                     Cow::Borrowed(_) => bytes,
                 };
                 DecodedElements {
@@ -125,7 +125,7 @@ impl<'a> DumpElements<'a> {
     }
 }
 
-/// The tensor in a dtype that numpy has.
+/// Decodes a tensor to a dtype that NumPy has.
 pub(crate) fn decode_tensor(
     tensor: OpenedTensor<'_>,
 ) -> Result<DecodedElements<'_>, ElementsError> {

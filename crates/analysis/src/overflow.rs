@@ -1,9 +1,9 @@
-//! Which operator overflowed first, and why.
+//! The first operator that overflowed, and the cause.
 //!
-//! When an operator overflows, a device writes two files: the operator's own dump, and a record
-//! that names the task and a status. Here records are found in a directory, put in order, and
-//! joined with the dumps of their operators. The ids inside a record count; those in its name are
-//! said to mean nothing.
+//! For an overflow, a device writes two files: the operator's dump, and a record with the task and
+//! a status. This module finds records in a directory, sorts them, and joins them with the
+//! operators' dumps. The ids inside a record count; the ids in its name are documented as
+//! meaningless.
 
 mod export;
 mod finding;
@@ -17,11 +17,11 @@ pub use finding::{Finding, findings};
 pub(crate) use scan::records;
 pub use scan::{OperatorDump, OverflowOperatorFile, OverflowReport, OverflowScan, ScanError, scan};
 
-/// Context and thread numbers that mean any.
+/// Context and thread ids that match any.
 const ANY: [u64; 2] = [0, 65535];
 
-/// Whether the context or thread that a record names is the one that a file's name has. A record
-/// that names none, or one of the numbers that mean any, fits every file.
+/// Whether a record's context or thread id matches a file name's. A missing id or a wildcard id
+/// matches every file.
 pub fn is_same_part(wanted: Option<u64>, found: Option<u32>) -> bool {
     match wanted {
         Some(wanted) if !ANY.contains(&wanted) => found.map(u64::from) == Some(wanted),
@@ -29,7 +29,7 @@ pub fn is_same_part(wanted: Option<u64>, found: Option<u32>) -> bool {
     }
 }
 
-/// Returns a key that sorts decimal numbers of any length by their value, without parsing them.
+/// A key that sorts decimal numbers of any length by value, without parsing them.
 pub fn order(digits: &str) -> (usize, String) {
     let digits = digits.trim_start_matches('0');
     (digits.len(), digits.to_owned())

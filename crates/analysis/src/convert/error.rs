@@ -1,4 +1,4 @@
-//! Why something could not be converted.
+//! Conversion errors.
 
 use std::path::PathBuf;
 
@@ -14,27 +14,27 @@ pub enum ConvertError {
     /// The file cannot be read or is damaged, or the result cannot be written.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The tensor is no overflow record, although the file's name says so.
+    /// The file name promises an overflow record, but the tensor is not one.
     #[error("{slot} is not a valid overflow record")]
     Record {
-        /// Which tensor.
+        /// Slot of the tensor.
         slot: String,
-        /// Where in the file, and what.
+        /// Offset in the file, and the cause.
         source: FormatError,
     },
     /// There are no elements to convert.
     #[error(transparent)]
     Elements(#[from] ElementsError),
-    /// The tensors cannot be held by a safetensors file.
+    /// A safetensors file cannot hold these tensors.
     #[error(transparent)]
     Safetensors(#[from] SafetensorsError),
-    /// The result exists and is not to be replaced.
+    /// The output file exists and may not be replaced.
     #[error("`{}` exists already", .0.display())]
     Exists(PathBuf),
 }
 
 impl ConvertError {
-    /// Where in the file the problem is, if it is the file's content.
+    /// The place of a format error in the file, if the file's content is the cause.
     pub fn format_error(&self) -> Option<&FormatError> {
         match self {
             ConvertError::Store(StoreError::Corrupt { source, .. })

@@ -5,7 +5,8 @@ use opscope_store::file_format::mapping_csv;
 use super::ConvertSource;
 use crate::names::fitting;
 
-/// A file name, and the full one if the two differ. `mapping.csv` beside the file keeps that.
+/// An output file name, plus the full name where the two differ. `mapping.csv` in the same
+/// directory records the full name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OutputName {
     pub(super) name: String,
@@ -13,15 +14,15 @@ pub(super) struct OutputName {
 }
 
 impl OutputName {
-    /// The name of a file made from a dump file, `{file}{tail}{suffix}`.
+    /// Builds `{file}{tail}{suffix}` from the name of a dump file.
     ///
-    /// A file made from a dump file that itself goes by digits goes by the same digits. A name that
-    /// is too long is replaced by the UUID of itself. In both cases the full name is kept.
+    /// If the dump file has a numeric name, so does the output. A name that is too long is replaced
+    /// by its UUID. In both cases the full name is kept.
     pub(super) fn new(source: &ConvertSource, tail: &str, suffix: &str) -> OutputName {
         OutputName::from_stem(&source.file_name, source.real_name.as_deref(), tail, suffix)
     }
 
-    /// [`OutputName::new`] with another beginning than the file's name.
+    /// Like [`OutputName::new`], with a stem other than the file's name.
     pub(super) fn from_stem(
         file_name: &str,
         real_name: Option<&str>,
@@ -38,15 +39,14 @@ impl OutputName {
         OutputName { name, full_name }
     }
 
-    /// The line of `mapping.csv`, if the name needs one.
+    /// The entry for `mapping.csv`, if the name was replaced.
     pub(super) fn mapping_line(&self) -> Option<String> {
         let full_name = self.full_name.as_ref()?;
         Some(mapping_csv::line(&self.name, &without_controls(full_name)))
     }
 }
 
-/// Line breaks would add lines of their own to `mapping.csv`, and a `/` would name another
-/// directory.
+/// A line break would start another row of `mapping.csv`, and a `/` would name another directory.
 pub(super) fn without_controls(text: &str) -> String {
     let is_bad = |c: char| c.is_control() || c == '/';
     text.chars()

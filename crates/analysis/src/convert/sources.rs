@@ -12,34 +12,34 @@ use opscope_store::tree::mindspore::TensorFileName;
 use opscope_store::tree::native::StepFile;
 use opscope_store::{StoreError, remote};
 
-/// One file to convert, and where its results go.
+/// One file to convert, and the place of its results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConvertSource {
     /// The file.
     pub path: PathBuf,
-    /// The file's name, which its results' names begin with.
+    /// The file's name, used as the prefix of its results.
     pub file_name: String,
-    /// The name that `mapping.csv` gives for it, if the real one was too long.
+    /// The real name from `mapping.csv`, if it was too long for the file system.
     pub real_name: Option<String>,
-    /// Whether that name says which tensor of the operator the file holds, as MindSpore's do. What
-    /// the results' names begin with is then without the suffix.
+    /// Whether the name already identifies the tensor, as MindSpore's names do. Results then drop
+    /// the suffix from their prefix.
     pub names_its_tensor: bool,
     /// Directory below the output directory.
     pub subdir: PathBuf,
     /// Size in bytes.
     pub n_bytes: u64,
-    /// The tensors, where the file is the table of a step and the source one of its executions.
+    /// The tensors of one execution, if the file is the table of a whole step.
     pub records: Vec<IndexedTensor>,
 }
 
 impl ConvertSource {
-    /// The name that says what the file holds.
+    /// The name that describes the file's content.
     pub fn telling_name(&self) -> &str {
         self.real_name.as_deref().unwrap_or(&self.file_name)
     }
 
     fn with_tensor_name(mut self) -> ConvertSource {
-        // Without a dtype the name may be that of a result of ours.
+        // A name without a dtype may belong to one of our own results.
         let name = TensorFileName::parse(self.telling_name());
         if name.is_some_and(|name| name.dtype.is_some()) {
             self.file_name = without_suffix(self.file_name);
@@ -50,19 +50,19 @@ impl ConvertSource {
     }
 }
 
-/// The files at a path, by what becomes of them.
+/// The files below a path, sorted by outcome.
 #[derive(Debug, Default)]
 pub struct FoundSources {
     /// Files to convert.
     pub sources: Vec<ConvertSource>,
-    /// Files that hold nothing to convert.
+    /// Files without anything to convert.
     pub passed_over: Vec<PassedOver>,
     /// Files and directories that could not be read.
     pub errors: Vec<StoreError>,
 }
 
-/// Why a single file has nothing to convert; none if it may have. Results of converting can be
-/// converted again, when they are asked for by name.
+/// Why a single file has nothing to convert; `None` if it may have. Results of a conversion can be
+/// converted again when the user names them.
 fn reason_without_tensors(listing: &dump::DumpListing) -> Option<PassReason> {
     let reader = reader_of(listing);
     if !listing.tables.is_empty() || !listing.step_tables.is_empty() {
@@ -76,9 +76,8 @@ fn reason_without_tensors(listing: &dump::DumpListing) -> Option<PassReason> {
     reason.filter(|reason| matches!(reason, PassReason::Statistics | PassReason::Graph))
 }
 
-/// Lists what to convert: a file as it is, a directory with everything below it, keeping its
-/// structure. Files that the reader of the dump takes for results of converting are passed over; so
-/// are statistics, graphs and lists.
+/// Lists the sources: a single file as it is, or a directory recursively with its structure.
+/// Conversion results, statistics, graphs and lists are skipped.
 pub fn sources(path: &Path) -> FoundSources {
     let is_step = remote::absolute(path).is_ok_and(|path| StepFile::parse(&path).is_some());
     if is_step && !remote::is_dir(path) {
@@ -89,7 +88,7 @@ pub fn sources(path: &Path) -> FoundSources {
     }
     if !remote::is_dir(path) {
         let mut found = FoundSources::default();
-        // Without this a log or a table would count as a damaged dump file.
+        // Otherwise a log or a table would count as a damaged dump file.
         if let Some(reason) = reason_without_tensors(&dump::list_file(path)) {
             let path = path.to_owned();
             found.passed_over.push(PassedOver { path, reason });
@@ -139,8 +138,8 @@ pub fn sources(path: &Path) -> FoundSources {
     found
 }
 
-/// The executions of a native dump: each is a source under the name that its file would have in
-/// AscendCL's form, in directories as there.
+/// The executions of a native dump. Each is a source with the file name and directory that
+/// AscendCL's form would use.
 fn executions(root: &Path, listing: dump::DumpListing) -> FoundSources {
     let index = read_listing(listing, &mut |_| Vec::new());
     let mut found = FoundSources {
@@ -169,7 +168,7 @@ fn executions(root: &Path, listing: dump::DumpListing) -> FoundSources {
             });
         }
     }
-    // Rows without elements have the path of their table.
+    // A row without elements carries the path of its table.
     let without = index.tensors.iter().filter(|one| one.elements.is_none());
     let mut tables: Vec<_> = without.map(|one| one.path.clone()).collect();
     tables.dedup();
@@ -182,7 +181,7 @@ fn executions(root: &Path, listing: dump::DumpListing) -> FoundSources {
     found
 }
 
-/// `{time}/{rank}/{model}/{load}/{step}`, or as much of it as the execution says.
+/// `{time}/{rank}/{model}/{load}/{step}`, up to the last part that is known.
 fn execution_dir(root: &Path, tensor: &IndexedTensor) -> PathBuf {
     let execution = &tensor.execution;
     let run = tensor.path.parent().and_then(Path::parent).unwrap_or(root);
@@ -217,7 +216,7 @@ impl FoundSources {
     }
 }
 
-/// Two sources whose results would have the same names, if there are any.
+/// Two sources whose results would get the same names, if any.
 pub fn collision(sources: &[ConvertSource]) -> Option<(&ConvertSource, &ConvertSource)> {
     let mut by_place: HashMap<(&Path, &str), &ConvertSource> = HashMap::new();
     sources.iter().find_map(|source| {

@@ -1,8 +1,8 @@
-//! Elements as text, one to a line, as numpy's `savetxt` writes a flattened array.
+//! Elements as text, one per line, as NumPy's `savetxt` writes a flattened array.
 //!
-//! Floats have the format `%.18e`, which names every `float64` and with it every narrower float;
-//! complex numbers stand in parentheses behind a blank. Integers and booleans are written in full:
-//! numpy's default would round those beyond 2^53.
+//! Floats use `%.18e`, which is exact for `float64` and narrower. Complex numbers are parenthesized
+//! after a blank. Integers and booleans are written in full: NumPy's default would round integers
+//! beyond 2^53.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use crate::ElementValue;
 /// Writes all elements.
 ///
 /// # Errors
-/// The errors of the writer.
+/// Errors of the writer.
 pub(super) fn write(
     out: &mut impl Write,
     elements: impl Iterator<Item = ElementValue>,
@@ -43,7 +43,7 @@ fn signed(value: f64) -> String {
 /// C's `%.18e`.
 fn exponential(value: f64) -> String {
     if value.is_nan() {
-        // C prints the sign of NaN too, Python does not.
+        // C also prints the sign of NaN; Python does not.
         return "nan".to_owned();
     }
     let sign = if value.is_sign_negative() { "-" } else { "" };
@@ -56,7 +56,8 @@ fn exponential(value: f64) -> String {
         Some(digits) => ('-', digits),
         None => ('+', exponent),
     };
-    // C gives exponents a sign and at least two digits; Rust writes no plus and no zero before.
+    // C writes an exponent with a sign and at least two digits; Rust omits the plus and leading
+    // zeros.
     format!("{sign}{mantissa}e{exponent_sign}{digits:0>2}")
 }
 

@@ -1,4 +1,4 @@
-//! One dump file to its results.
+//! Converts one dump file.
 
 mod tensors;
 mod texts;
@@ -36,7 +36,7 @@ pub(super) struct ConvertedFile {
     pub(super) errors: Vec<ConvertError>,
 }
 
-/// A source that was opened, and the directory of its results.
+/// An opened source and its output directory.
 struct OpenedSource<'a> {
     source: &'a ConvertSource,
     file: TensorFile,
@@ -44,8 +44,8 @@ struct OpenedSource<'a> {
     repeated_names: HashSet<usize>,
 }
 
-/// Positions of the tensors of an archive whose names are those of earlier ones once they are parts
-/// of file names.
+/// Indices of archive tensors whose names collide with earlier ones after they are cleaned for use
+/// in file names.
 fn repeated_names(file: &TensorFile) -> HashSet<usize> {
     let mut seen = HashSet::new();
     let named = file.tensors().filter(|tensor| tensor.stored.name.is_some());
@@ -88,8 +88,8 @@ impl<'a> ResultWriter<'a> {
         } else {
             self.convert_tensors(&opened, &mut converted);
         }
-        // Buffers and workspaces have no layout to change, and a picked tensor is all that was
-        // asked for.
+        // Buffers and workspaces have no layout to change, and a picked tensor excludes everything
+        // else.
         if self.options.pick.is_none() && self.options.relayout.is_none() {
             self.convert_rest(&opened, &mut converted);
         }
@@ -111,7 +111,7 @@ impl<'a> ResultWriter<'a> {
         }
     }
 
-    /// The tensors to convert. One that is asked for and absent is an error.
+    /// The tensors to convert. A requested tensor that is absent is an error.
     fn picked<'f>(
         &self,
         file: &'f TensorFile,
@@ -146,7 +146,7 @@ impl<'a> ResultWriter<'a> {
         }
     }
 
-    /// Overflow records become JSON, whatever kind of file was asked for.
+    /// Overflow records become JSON in every output format.
     fn convert_records(&self, opened: &OpenedSource<'_>, converted: &mut ConvertedFile) {
         let tensors = self.picked(&opened.file, converted);
         let outputs = tensors
@@ -176,7 +176,7 @@ impl<'a> ResultWriter<'a> {
         }
     }
 
-    /// Buffers and workspaces, as they are.
+    /// Writes buffers and workspaces unchanged.
     fn convert_rest(&self, opened: &OpenedSource<'_>, converted: &mut ConvertedFile) {
         for (piece, bytes) in opened.file.extras() {
             let kind = match piece.kind {
@@ -215,7 +215,7 @@ impl<'a> ResultWriter<'a> {
         } else if !self.creator.create_with(&path, write)? {
             return Err(ConvertError::Exists(path));
         }
-        // The line follows its file: a result that could not be written leaves no name behind.
+        // The entry is written after its file, so a failed result leaves no name behind.
         if let Some(line) = name.mapping_line() {
             let _guard = self.mapping.lock().unwrap_or_else(PoisonError::into_inner);
             let mapping = dir.join(mapping_csv::FILE_NAME);

@@ -1,4 +1,4 @@
-//! The elements of a tensor that was found in a dump.
+//! The elements of a tensor in a dump.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -13,23 +13,23 @@ use opscope_tensor::{DType, Layout, Shape, Stats, StatsError, TensorView, stats}
 
 use super::{DumpElements, ElementsError, WantedLayout, open_files, pace};
 
-/// Elements that numpy can hold: little-endian, side by side, in row-major order.
+/// Elements that NumPy can hold: little-endian, contiguous, in row-major order.
 pub struct NumpyArray {
-    /// Type of the elements.
+    /// Element type.
     pub dtype: DType,
-    /// Extents.
+    /// Shape.
     pub shape: Shape,
     bytes: ArrayBytes,
 }
 
 enum ArrayBytes {
-    /// A part of a file, which may be mapped into memory.
+    /// A range of a file, which may be memory-mapped.
     Lent(FileBytes, Range<usize>),
     Own(Vec<u8>),
 }
 
 impl NumpyArray {
-    /// Elements that are in memory already, as many as the extents ask for.
+    /// Wraps elements that are in memory; their number matches the shape.
     pub(crate) fn in_memory(dtype: DType, shape: Shape, bytes: Vec<u8>) -> NumpyArray {
         NumpyArray {
             dtype,
@@ -48,10 +48,10 @@ impl NumpyArray {
 }
 
 impl NumpyArray {
-    /// The elements of a record, in another layout if that is asked for.
+    /// The elements of a record, optionally in another layout.
     ///
-    /// Floats that numpy lacks become `float32`, integers the next wider ones; nothing is copied
-    /// where the file's bytes are the array.
+    /// Floats that NumPy lacks become `float32`, integers the next wider type. Nothing is copied if
+    /// the file already holds the array's bytes.
     ///
     /// # Errors
     /// [`ElementsError`].
@@ -60,16 +60,15 @@ impl NumpyArray {
         relayout: Option<&WantedLayout>,
     ) -> Result<NumpyArray, ElementsError> {
         read_array(record, |slot, elements, tensor| {
-            // Asked before decoding, after which halves of the dump and widened bytes look the
-            // same.
+            // Checked before decoding, because float8 also decodes to float16.
             let is_half = elements.dtype == DType::F16;
             let elements = match relayout {
                 None => elements,
                 Some(relayout) => relaid(relayout, elements, tensor, slot)?,
             };
             let decoded = elements.decode().map_err(failed(slot))?;
-            // Decoding takes the narrowest dtype that fits, which for floats of a byte is float16;
-            // callers are promised float32.
+            // Decoding picks the narrowest dtype, which for one-byte floats is float16; the API
+            // promises float32.
             if decoded.dtype == DType::F16 && !is_half {
                 return Ok(widen(decoded));
             }
@@ -77,8 +76,7 @@ impl NumpyArray {
         })
     }
 
-    /// The elements of a record in the dtype that the file has, in another layout if that is asked
-    /// for.
+    /// The elements of a record in the file's dtype, optionally in another layout.
     ///
     /// # Errors
     /// [`ElementsError`].
@@ -92,8 +90,9 @@ impl NumpyArray {
         })
     }
 
-    /// The bytes of a record as stored, after the order of bytes and axes: with elements of one or
-    /// two bytes as `uint8` or `uint16` of the tensor's shape, otherwise as one axis of `uint8`.
+    /// The bytes of a record as stored, with byte order and axes normalized. One- and two-byte
+    /// elements become `uint8` or `uint16` with the tensor's shape; all others become one axis of
+    /// `uint8`.
     ///
     /// # Errors
     /// [`ElementsError`].
@@ -104,7 +103,7 @@ impl NumpyArray {
             let (dtype, shape) = match elements.dtype.bytes() {
                 Some(1) if is_whole => (DType::U8, elements.shape),
                 Some(2) if is_whole => (DType::U16, elements.shape),
-                // As many as there are fit the address space.
+                // The bytes are in memory, so their number fits `usize`.
                 _ => (
                     DType::U8,
                     Shape::new([elements.bytes.len()]).unwrap_or_default(),
@@ -120,13 +119,13 @@ impl NumpyArray {
     }
 }
 
-/// The file that was read last: a file of several tensors is opened once for tensors that are read
-/// one after the other.
+/// The most recently read file. A file of several tensors is opened once if they are read in
+/// sequence.
 #[derive(Default)]
 pub struct LastFile(Option<(SharedPath, TensorFile)>);
 
 impl LastFile {
-    /// Calls `work` with the elements of a record in the dtype that the file has.
+    /// Calls `work` with the elements of a record in the file's dtype.
     ///
     /// # Errors
     /// [`ElementsError`].
@@ -135,7 +134,7 @@ impl LastFile {
         record: &IndexedTensor,
         work: impl FnOnce(TensorView<'_>) -> R,
     ) -> Result<R, ElementsError> {
-        // Of an archive only the tensor that was asked for may have been read.
+        // Of an archive, possibly only the requested tensor was read.
         let (_, file) = match self.0.take() {
             Some((path, mut file)) if path == record.path && may_be_kept(&file, record) => {
                 if file.kind() == FileKind::Elements {
@@ -168,7 +167,7 @@ pub fn stats_of(record: &IndexedTensor) -> Result<Stats, ElementsError> {
     let tensor = find_tensor(record, &file)?;
     let slot = file.slot_of(tensor);
     let elements = DumpElements::from_tensor(tensor)?;
-    // Bytes of unknown meaning are no numbers, whatever their count.
+    // Bytes of an unknown dtype have no numeric value.
     if elements.dtype.bits().is_none() {
         return Err(StatsError::Dtype(elements.dtype).into());
     }
@@ -190,28 +189,28 @@ fn open_file(record: &IndexedTensor) -> Result<TensorFile, ElementsError> {
     Ok(file?)
 }
 
-/// Whether a file that is open has the elements of a record as well.
+/// Whether an open file also holds the elements of a record.
 fn may_be_kept(file: &TensorFile, record: &IndexedTensor) -> bool {
     let place = record.elements.as_ref();
     let is_in_place = place.is_some_and(is_in_place);
-    // Elements that this process holds are no part of a file that others share.
+    // Elements held in this process belong to no shared file.
     record.held.is_none()
-        // A view in an archive is gathered, whatever its neighbours are.
+        // A view in an archive is gathered separately, whatever its neighbours are.
         && !file.kind().is_archive() && is_in_place == (file.kind() == FileKind::Elements)
 }
 
-/// Whether the record says all that reading its elements takes. Archives are not looked through
-/// again for each of their tensors then.
+/// Whether the record alone is enough to read its elements. The archive need not be scanned again
+/// for each tensor then.
 fn is_in_place(place: &ElementsPlace) -> bool {
     let is_archive = matches!(
         place.kind,
         Some(FileKind::Safetensors | FileKind::TorchSave | FileKind::OrtTrace)
     );
-    // Elements in an order of their own have no offset.
+    // Elements in another order have no offset.
     place.kind == Some(FileKind::Elements) || (is_archive && place.offset.is_some())
 }
 
-/// The tensor in its file, which may have become another since it was listed.
+/// The tensor in its file, which may have changed since it was listed.
 fn find_tensor<'f>(
     record: &IndexedTensor,
     file: &'f TensorFile,
@@ -219,7 +218,7 @@ fn find_tensor<'f>(
     let place = record.elements.as_ref().ok_or(ElementsError::NoElements)?;
     let first = (SlotSide::Output, 0);
     let (side, index) = match file.kind() {
-        // The only one, whichever it is of an archive.
+        // Opened in place, the file has only this tensor, even if it is an archive.
         FileKind::Elements => first,
         _ => place.tensor.unwrap_or(first),
     };
@@ -262,8 +261,8 @@ fn read_array(
             ..
         } = bring(&slot, DumpElements::from_tensor(tensor)?, tensor)?;
         pace::wait(bytes.len());
-        // The file goes into the array, so its bytes cannot stay borrowed: a range says which they
-        // are.
+        // The file moves into the array, so its bytes cannot stay borrowed: a range records their
+        // position.
         let found = match bytes {
             Cow::Borrowed(bytes) => file.range_of(bytes).ok_or_else(|| bytes.to_vec()),
             Cow::Owned(bytes) => Err(bytes),

@@ -1,4 +1,4 @@
-//! Why there are no elements.
+//! Errors of reading elements.
 
 use opscope_store::file_format::npy::TextArrayError;
 use opscope_store::{FormatError, StoreError};
@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::RelayoutError;
 
-/// Why the elements of a tensor, or statistics of them, cannot be had.
+/// Why the elements of a tensor, or their statistics, are not available.
 #[derive(Debug, Error)]
 pub enum ElementsError {
     /// Only statistics were dumped.
@@ -17,7 +17,7 @@ pub enum ElementsError {
     /// The file cannot be read or is damaged.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The number of a dtype that no version of the format defines.
+    /// No version of the format defines this dtype number.
     #[error("{slot}: the dtype number {code} is unknown")]
     UnknownDtype {
         /// Which tensor, such as `input.0`.
@@ -25,52 +25,52 @@ pub enum ElementsError {
         /// The number.
         code: u32,
     },
-    /// A tensor, or elements, of a kind that is not read.
+    /// A tensor, or elements, of an unsupported kind.
     #[error("{slot}: elements of `{word}` are not read")]
     OtherKind {
-        /// Which tensor.
+        /// Slot of the tensor.
         slot: String,
-        /// The word of the file for what it is.
+        /// The file's word for the kind.
         word: String,
     },
-    /// The bytes do not fit dtype and shape, or the dtype has no numeric value.
+    /// The bytes do not match dtype and shape, or the dtype has no numeric value.
     #[error("{slot}")]
     Decode {
         /// Which tensor, such as `input.0`.
         slot: String,
-        /// Why.
+        /// The cause.
         source: DecodeError,
     },
-    /// Text that the result cannot hold, or that is damaged.
+    /// Damaged text, or text that the output format cannot hold.
     #[error("{slot}")]
     Text {
-        /// Which tensor.
+        /// Slot of the tensor.
         slot: String,
-        /// Why.
+        /// The cause.
         source: TextArrayError,
     },
-    /// The shape is not usable.
+    /// The shape is invalid.
     #[error("{slot}")]
     Shape {
-        /// Which tensor.
+        /// Slot of the tensor.
         slot: String,
-        /// Why.
+        /// The cause.
         source: ShapeError,
     },
-    /// The tensor cannot be brought into the wanted layout.
+    /// The tensor cannot be converted to the requested layout.
     #[error("{slot}")]
     Relayout {
-        /// Which tensor.
+        /// Slot of the tensor.
         slot: String,
-        /// Why.
+        /// The cause.
         source: RelayoutError,
     },
     /// The file has no such tensor.
     #[error("there is no {slot}: the file has {n} of that side")]
     NoSlot {
-        /// Which tensor.
+        /// Slot of the tensor.
         slot: String,
-        /// How many there are.
+        /// Number of tensors in the file.
         n: usize,
     },
     /// The elements have no order.
@@ -79,7 +79,7 @@ pub enum ElementsError {
 }
 
 impl ElementsError {
-    /// Where in the file the problem is, if it is the file's content.
+    /// The place of a format error in the file, if the file's content is the cause.
     pub fn format_error(&self) -> Option<&FormatError> {
         match self {
             ElementsError::Store(StoreError::Corrupt { source, .. }) => Some(source),

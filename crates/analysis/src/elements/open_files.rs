@@ -1,7 +1,7 @@
-//! Files of elements that stay open while a thread has work of one kind to do.
+//! Keeps element files open while a thread does one kind of work.
 //!
-//! A native dump has all its elements in few files. Opening one for each tensor takes longer than
-//! comparing small ones.
+//! A native dump stores all elements in a few files. Opening a file for each tensor takes longer
+//! than comparing small ones.
 
 use opscope_store::file_bytes::FileBytes;
 use opscope_store::kept_open::KeptOpen;
@@ -10,22 +10,22 @@ use opscope_store::{SharedPath, StoreError, remote};
 
 use super::ElementsError;
 
-/// Files of a thread that are open at once: those of two dumps, and of steps that begin the next
-/// one.
+/// Maximum number of open files per thread: two dumps, each with the current and the next step's
+/// file.
 const N_OPEN_MAX: usize = 8;
 
 thread_local! {
     static OPEN: KeptOpen<(SharedPath, FileBytes)> = const { KeptOpen::new() };
 }
 
-/// Does `work`, during which files stay open.
+/// Runs `work` and keeps files open until it returns.
 pub(crate) fn keep_open<R>(work: impl FnOnce() -> R) -> R {
     KeptOpen::during(&OPEN, || keep_archives_open(work))
 }
 
-/// Opens the file that a record of a native dump has its elements in.
+/// Opens the file with the elements of a native dump's record.
 pub(super) fn of_elements(record: &IndexedTensor) -> Result<TensorFile, ElementsError> {
-    // What this process holds, and what a remote store does, is no file to keep open.
+    // In-process and remote data have no local file to keep open.
     if record.held.is_some() || remote::is_remote(&record.path) {
         return Ok(TensorFile::open_elements(record)?);
     }
@@ -34,7 +34,7 @@ pub(super) fn of_elements(record: &IndexedTensor) -> Result<TensorFile, Elements
         let known = files.iter().find(|(path, _)| *path == record.path);
         known.map(|(_, bytes)| bytes.clone())
     });
-    // A file that grows may reach further by now than when it was opened.
+    // The file may have grown since it was opened.
     if let Some(bytes) = known
         && let Ok(file) = TensorFile::of_elements(bytes, record)
     {
@@ -48,7 +48,7 @@ pub(super) fn of_elements(record: &IndexedTensor) -> Result<TensorFile, Elements
     })?;
     OPEN.with(|open| {
         if let Some(mut files) = open.list() {
-            // The mapping that was too short.
+            // The known mapping was too short.
             files.retain(|(known, _)| known != path);
             if files.len() >= N_OPEN_MAX {
                 files.remove(0);

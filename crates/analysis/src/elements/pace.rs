@@ -1,13 +1,13 @@
-//! A limit to how fast elements are read, for the sake of others who use the same disks.
+//! Limits the rate at which elements are read, to spare other users of the same disks.
 
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Most time that is made up for.
+/// Maximum lag that is caught up.
 const MADE_UP_MAX: Duration = Duration::from_millis(100);
 
-/// The pace of this process.
+/// The rate limit of this process.
 static PACE: Mutex<Pace> = Mutex::new(Pace {
     bytes_per_second: None,
     next: None,
@@ -19,8 +19,8 @@ struct Pace {
     next: Option<Instant>,
 }
 
-/// Lets this process read no more than so many bytes of elements a second on average; none for as
-/// many as it can. What is not above 0 is no limit.
+/// Limits this process to `bytes_per_second` on average. `None`, or a value that is not above 0,
+/// means no limit.
 pub fn limit_reading(bytes_per_second: Option<f64>) {
     let mut pace = PACE.lock().unwrap_or_else(PoisonError::into_inner);
     pace.bytes_per_second = bytes_per_second.filter(|limit| *limit > 0.0);
@@ -34,13 +34,13 @@ pub(super) fn wait(n_bytes: usize) {
             return;
         };
         let now = Instant::now();
-        // Sleepers wake late, which is made up for; what a longer pause left is lost.
+        // Sleeping threads wake late; that lag is caught up, but longer pauses are not.
         let earliest = now.checked_sub(MADE_UP_MAX).unwrap_or(now);
         let start = pace.next.map_or(now, |next| next.max(earliest));
         let took = Duration::try_from_secs_f64(n_bytes as f64 / limit);
         pace.next = start.checked_add(took.unwrap_or(Duration::MAX));
         start
     };
-    // Without the lock, so that other threads take their turns behind this one.
+    // Sleeps without the lock, so that other threads can queue behind this one.
     thread::sleep(until.saturating_duration_since(Instant::now()));
 }

@@ -1,4 +1,4 @@
-//! Conversion of a tensor to another layout.
+//! Converts a tensor to another layout.
 
 use std::borrow::Cow;
 
@@ -10,42 +10,42 @@ use thiserror::Error;
 
 use super::DumpElements;
 
-/// Axes of an image.
+/// Number of image axes.
 const IMAGE_AXES: usize = 4;
 
-/// Which layout is wanted.
+/// A requested layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WantedLayout {
     /// The layout.
     pub target: Layout,
-    /// Extents in the order of the target; larger tensors are cut to their leading part. By default
-    /// those that the dump gives as original.
+    /// Shape in the target's axis order; larger tensors are cropped. `None` uses the dump's
+    /// original shape.
     pub shape: Option<Shape>,
 }
 
 /// Why a tensor cannot be converted to a layout.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RelayoutError {
-    /// The number of a layout that no version of the format defines.
+    /// No version of the format defines this layout number.
     #[error("the layout number {0} is unknown")]
     UnknownLayout(u32),
-    /// The original shape is not usable.
+    /// The original shape is invalid.
     #[error("the original shape: {0}")]
     Original(opscope_tensor::ShapeError),
     /// Packed elements cannot be decoded.
     #[error(transparent)]
     Decode(#[from] DecodeError),
-    /// Layouts and shapes do not fit together.
+    /// Layouts and shapes do not match.
     #[error(transparent)]
     Layout(#[from] LayoutError),
 }
 
-/// Extents without padding, with the layout that they are in.
+/// Shape without padding, and the layout of its axes.
 type Original = (Layout, Shape);
 
 impl WantedLayout {
-    /// The elements in the wanted layout. Whole-byte dtypes stay what they are; packed ones are
-    /// decoded first.
+    /// Converts the elements to the requested layout. Whole-byte dtypes stay as they are; packed
+    /// dtypes are decoded first.
     pub(crate) fn apply<'a>(
         &self,
         elements: DumpElements<'a>,
@@ -58,8 +58,8 @@ impl WantedLayout {
             None => elements.decode()?,
         };
         let from = as_stored(from, elements.shape.n_axes());
-        // `ND` says nothing about the axes, so going to it or from it moves no element of a plain
-        // layout.
+        // `ND` carries no axis meaning, so converting a plain layout to or from it moves no
+        // elements.
         let is_renamed = is_plain(from) && [from, self.target].contains(&Layout::Nd);
         let is_kept = from == self.target || (is_renamed && is_plain(self.target));
         if is_kept && self.shape.is_none() {
@@ -83,14 +83,14 @@ impl WantedLayout {
         };
         let first = request.plans(originals.next().as_ref());
         let plans = match first {
-            // The original layout may be assumed. If it does not fit and exactly one other does, it
-            // is that one.
+            // The original layout may be assumed. If it does not match and exactly one other does,
+            // that one is used.
             Err(LayoutError::ShapeMismatch { .. }) => {
                 let fitting = originals.filter_map(|original| request.plans(Some(&original)).ok());
                 let fitting: Vec<Vec<LayoutPlan>> = fitting.collect();
                 match <[Vec<LayoutPlan>; 1]>::try_from(fitting) {
                     Ok([plans]) => plans,
-                    // The order of the axes cannot be told.
+                    // The axis order is ambiguous.
                     Err(_) => first?,
                 }
             }
@@ -111,7 +111,7 @@ impl WantedLayout {
     }
 }
 
-/// One tensor to be converted.
+/// A tensor to convert.
 struct RelayoutRequest<'a> {
     relayout: &'a WantedLayout,
     from: Layout,
@@ -121,11 +121,11 @@ struct RelayoutRequest<'a> {
 }
 
 impl RelayoutRequest<'_> {
-    /// The conversions to make, one after the other: one, or two by way of the original layout
-    /// where there is no direct way.
+    /// The conversion steps: one, or two by way of the original layout if there is no direct
+    /// conversion.
     fn plans(&self, original: Option<&Original>) -> Result<Vec<LayoutPlan>, LayoutError> {
         let (from, to) = (self.from, self.relayout.target);
-        // Only dtypes of whole bytes are left.
+        // Only whole-byte dtypes remain here.
         let width = self.elements.dtype.bytes().unwrap_or(0);
         let direct = LayoutConversion {
             original: original.map(|(layout, shape)| (*layout, shape)),
@@ -152,7 +152,7 @@ impl RelayoutRequest<'_> {
         Ok(vec![there, onward])
     }
 
-    /// The block size of a device layout that is made here; one that is left has its own.
+    /// The block size of a device layout that is produced; a source layout has its own.
     fn c0(&self, from: Layout) -> Option<usize> {
         let is_made = is_plain(from) && self.relayout.target != Layout::Nc1hwc0C04;
         is_made.then(|| default_c0(self.device_dtype))
@@ -163,8 +163,8 @@ fn is_plain(layout: Layout) -> bool {
     layout == Layout::Nd || layout.n_named_axes().is_some()
 }
 
-/// Frameworks call every tensor of an image network by the image's layout, biases of one axis too.
-/// With another number of axes than the name has, such a tensor is `ND`.
+/// Frameworks label every tensor of an image network with the image layout, one-axis biases
+/// included. If the number of axes does not match the name, the tensor is `ND`.
 fn as_stored(layout: Layout, n_axes: usize) -> Layout {
     match layout.n_named_axes() {
         Some(n) if n != n_axes => Layout::Nd,
@@ -172,9 +172,9 @@ fn as_stored(layout: Layout, n_axes: usize) -> Layout {
     }
 }
 
-/// The extents before the device changed the layout, with the layouts that they may be in: the one
-/// of the operator before fusion where the file says it, else the target's, and after that all
-/// others with as many axes.
+/// Candidate original shapes and layouts, from before the device changed the layout: the layout of
+/// the operator before fusion if the file records it, else the target's, then every other with as
+/// many axes.
 fn originals(
     stored: &StoredTensor,
     from: Layout,
@@ -196,7 +196,7 @@ fn originals(
     if matches!(from, Layout::FractalNz | Layout::FractalZz) {
         return Ok(vec![(Layout::Nd, shape)]);
     }
-    // An image of fewer axes than four lacks the last ones.
+    // An image with fewer than four axes lacks the trailing ones.
     let is_image = matches!(from, Layout::Nc1hwc0 | Layout::Nc1hwc0C04);
     if is_image && shape.n_axes() < IMAGE_AXES {
         let mut dims = shape.to_vec();

@@ -1,4 +1,4 @@
-//! Records to JSON, the tensors of their operators to arrays, and the summary file.
+//! Exports records to JSON, the tensors of their operators to arrays, and the summary file.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::convert::{self, ConversionOptions, ConvertReport, ConvertSource};
 use crate::elements::decode_tensor;
 use crate::error_chain::chain;
 
-/// The files that were written.
+/// The exported files.
 #[derive(Debug)]
 pub struct ExportedFiles {
     /// The summary file.
@@ -21,12 +21,12 @@ pub struct ExportedFiles {
     pub report: ConvertReport,
 }
 
-/// Writes JSON files of the records, arrays of their operators' tensors, and the summary into the
-/// directory that `options` name.
+/// Writes JSON files of the records, arrays of their operators' tensors, and the summary to the
+/// output directory of `options`.
 ///
 /// # Errors
-/// [`StoreError::Io`] if directory or summary cannot be written; what concerns single files is in
-/// the report.
+/// [`StoreError::Io`] if the directory or the summary cannot be written. Errors of single files are
+/// in the report.
 pub fn export(
     overflows: &[&OverflowReport],
     options: &ConversionOptions,
@@ -40,8 +40,8 @@ pub fn export(
         let of_operator = of_operator.map(|file| (&file.path, &file.file_name));
         std::iter::once((&overflow.path, &overflow.file_name)).chain(of_operator)
     });
-    // A file may hold several records, and several records may be about one operator; each file is
-    // converted once.
+    // A file may hold several records, and several records may concern one operator; convert each
+    // file once.
     let files = files.filter(|(path, _)| seen.insert((*path).clone()));
     let sources: Vec<ConvertSource> = files.map(|(path, name)| source(path, name)).collect();
     let report = convert::run(&sources, options, |_| {})?;
@@ -70,7 +70,7 @@ fn source(path: &Path, real_name: &str) -> ConvertSource {
     }
 }
 
-/// Returns the section of the summary on one overflow.
+/// The summary's section about one overflow.
 fn block(overflow: &OverflowReport, number: usize) -> String {
     let mut text = summary::title(number);
     let files = overflow
@@ -82,7 +82,7 @@ fn block(overflow: &OverflowReport, number: usize) -> String {
         .collect();
     let mut opened = files.iter().filter_map(|(_, file)| file.as_ref().ok());
     if let (Some(operator), Some(file)) = (&overflow.operator, opened.next()) {
-        // An array has no header that could name its operator, but its file's name does.
+        // An array has no header with the operator's name, but its file name has it.
         let named = file.array_name().map(|name| name.op_name);
         let op_name = named.as_deref().unwrap_or(&file.facts().op_name);
         text.push_str(&summary::operator_line(&operator.op_type, op_name));
@@ -92,7 +92,7 @@ fn block(overflow: &OverflowReport, number: usize) -> String {
     for (named, file) in &files {
         match file {
             Ok(file) => text.push_str(&tensors(&named.file_name, file)),
-            // One damaged dump must not cost the rest of the summary.
+            // One damaged dump must not break the rest of the summary.
             Err(error) => text.push_str(&format!(" {}\n", chain(error))),
         }
     }

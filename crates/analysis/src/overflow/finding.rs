@@ -1,4 +1,4 @@
-//! Finds the overflows that a record reports.
+//! Extracts overflows from a record.
 
 use opscope_store::file_format::op_debug::{
     Accelerator, CoreData, OverflowRecord, TaskInfo, causes,
@@ -21,9 +21,9 @@ pub struct Finding {
     pub context_id: Option<u64>,
     /// Its thread, in the second layout.
     pub thread_id: Option<u64>,
-    /// The status register, or all four of them; at least one is not zero.
+    /// The status register, or all four; at least one is not zero.
     pub status: Vec<u64>,
-    /// Why, in a few words for each cause.
+    /// A short description of each cause.
     pub causes: Vec<String>,
 }
 
@@ -62,7 +62,7 @@ fn in_block(unit: &'static str, task: &TaskInfo, status: u64) -> Finding {
 
 fn in_accelerator(data: &Accelerator) -> Finding {
     let unit = data.acc_type().name();
-    // The bits of these two are documented nowhere.
+    // The bits of these two units are undocumented.
     let finding = |task_id, stream_id, context_id, thread_id, status| Finding {
         unit,
         task_id,
@@ -130,8 +130,7 @@ impl Finding {
         }
     }
 
-    /// The register whose bits documents name, where the unit has one: an AI Core's, of four the
-    /// first.
+    /// The register with documented bits: of an AI Core; the first of four.
     pub fn core_status(&self) -> Option<u64> {
         let is_core = matches!(self.unit, "AI Core" | "AIC" | "AIV");
         self.status.first().copied().filter(|_| is_core)
@@ -142,17 +141,17 @@ impl Finding {
         format!("{} = {}", self.status_text(), self.causes.join(" + "))
     }
 
-    /// Whether a file of this name is a dump of the task.
+    /// Whether a file name belongs to a dump of the task.
     pub(crate) fn is_of(&self, name: &DumpFileName) -> bool {
         let part = name.sub_task;
         u64::from(name.task_id) == self.task_id
-            // Older files have no stream.
+            // Older file names have no stream.
             && name.stream_id.is_none_or(|stream| u64::from(stream) == self.stream_id)
             && is_same_part(self.context_id, part.map(|part| part.context_id))
             && is_same_part(self.thread_id, part.map(|part| part.thread_id))
     }
 
-    /// The finding as the summary file has it.
+    /// The finding in the form of the summary file.
     pub(crate) fn to_part(&self) -> OverflowPart {
         let words: Vec<String> = self.status.iter().map(u64::to_string).collect();
         OverflowPart {

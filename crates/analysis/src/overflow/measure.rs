@@ -1,19 +1,19 @@
-//! Maximum, minimum and mean, rounded as numpy rounds them.
+//! Maximum, minimum and mean, rounded as NumPy rounds them.
 
 use half::f16;
 use opscope_tensor::{DType, NumpyType};
 
 use super::scalar::{complex, real};
 
-/// numpy converts this many elements at a time before it adds them.
+/// NumPy converts elements in chunks of this size before adding them.
 const CHUNK: usize = 8192;
 /// Up to this many elements are added in one loop.
 const PAIRWISE_MAX: usize = 128;
-/// Sums that run side by side in that loop.
+/// Number of parallel partial sums in that loop.
 const LANES: usize = 8;
 
-/// The texts of maximum, minimum and mean of elements in a dtype that numpy has, or `None` if there
-/// are no elements.
+/// Maximum, minimum and mean as text, for elements of a NumPy dtype; `None` if there are no
+/// elements.
 pub(crate) fn measure(dtype: DType, bytes: &[u8]) -> Option<[String; 3]> {
     if bytes.is_empty() {
         return None;
@@ -22,7 +22,7 @@ pub(crate) fn measure(dtype: DType, bytes: &[u8]) -> Option<[String; 3]> {
         NumpyType::F16 => {
             let (halves, value) = (elements(bytes), |b| f16::from_le_bytes(b).to_f32());
             let [max, min] = extremes(halves, value).map(|value| real(f16::from_f32(value)));
-            // numpy adds halves as float32, which it converts them to chunk by chunk.
+            // NumPy adds float16 as float32, converted chunk by chunk.
             let mean = mean_f32(chunked_sum(halves, value), halves.len());
             [max, min, real(f16::from_f32(mean))]
         }
@@ -74,7 +74,7 @@ fn elements<const N: usize>(bytes: &[u8]) -> &[[u8; N]] {
     bytes.as_chunks().0
 }
 
-/// Real and imaginary part.
+/// Real and imaginary parts.
 fn parts<const N: usize, const M: usize, T>(bytes: [u8; M], value: fn([u8; N]) -> T) -> [T; 2] {
     let mut re = [0; N];
     let mut im = [0; N];
@@ -89,7 +89,7 @@ fn integers<const N: usize, T: Copy + Ord + ToString + Into<i128>>(
 ) -> [String; 3] {
     let values = || elements.iter().map(|&element| value(element));
     let text = |value: Option<T>| value.map(|value| value.to_string()).unwrap_or_default();
-    // numpy adds integers as float64, so large ones are rounded before they are added.
+    // NumPy adds integers as float64, so large ones are rounded first.
     let sum: f64 = chunked_sum(elements, |element| value(element).into() as f64);
     [
         text(values().max()),
@@ -98,12 +98,12 @@ fn integers<const N: usize, T: Copy + Ord + ToString + Into<i128>>(
     ]
 }
 
-/// Divides as numpy does: in double precision, then rounded.
+/// Divides as NumPy does: in double precision, then rounded.
 fn mean_f32(sum: f32, n: usize) -> f32 {
     (f64::from(sum) / n as f64) as f32
 }
 
-/// Maximum and minimum; NaN if there is one. Of equal numbers the last one counts.
+/// Maximum and minimum; NaN if any element is NaN. The last of equal numbers wins.
 fn extremes<const N: usize, T: Copy + PartialOrd>(
     elements: &[[u8; N]],
     value: impl Fn([u8; N]) -> T,
@@ -125,7 +125,7 @@ fn extremes<const N: usize, T: Copy + PartialOrd>(
     [pick(T::gt), pick(T::lt)]
 }
 
-/// A float that can be summed, with its two zeros.
+/// A float type with addition and negative zero.
 trait SummableFloat: Copy + std::ops::Add<Output = Self> {
     const NEGATIVE_ZERO: Self;
     const ZERO: Self;
@@ -141,7 +141,7 @@ impl SummableFloat for f64 {
     const ZERO: f64 = 0.0;
 }
 
-/// numpy's sum of elements that it converts first.
+/// NumPy's sum of elements that it converts first.
 fn chunked_sum<const N: usize, T: SummableFloat>(
     elements: &[[u8; N]],
     value: impl Fn([u8; N]) -> T + Copy,
@@ -151,7 +151,7 @@ fn chunked_sum<const N: usize, T: SummableFloat>(
         .fold(T::ZERO, |sum, chunk| sum + pairs(chunk, value))
 }
 
-/// numpy's sum of elements that it takes as they are.
+/// NumPy's sum of elements without conversion.
 fn pairwise_sum<const N: usize, T: SummableFloat>(
     elements: &[[u8; N]],
     value: impl Fn([u8; N]) -> T + Copy,
@@ -159,7 +159,7 @@ fn pairwise_sum<const N: usize, T: SummableFloat>(
     T::ZERO + pairs(elements, value)
 }
 
-/// Halves are added apart, down to short runs.
+/// Splits into halves and adds their sums, down to short runs.
 fn pairs<const N: usize, T: SummableFloat>(
     elements: &[[u8; N]],
     value: impl Fn([u8; N]) -> T + Copy,
@@ -167,11 +167,11 @@ fn pairs<const N: usize, T: SummableFloat>(
     let n = elements.len();
     let add = |sum: T, &element: &[u8; N]| sum + value(element);
     if n < LANES {
-        // numpy begins short runs with -0, which leaves every number as it is.
+        // NumPy starts short runs with -0, which is neutral for every number.
         return elements.iter().fold(T::NEGATIVE_ZERO, add);
     }
     if n > PAIRWISE_MAX {
-        // numpy cuts at a multiple of the lanes; another cut would round differently.
+        // NumPy splits at a multiple of the lanes; any other split would round differently.
         let half = n / 2 - n / 2 % LANES;
         return pairs(&elements[..half], value) + pairs(&elements[half..], value);
     }
@@ -183,19 +183,19 @@ fn pairs<const N: usize, T: SummableFloat>(
         }
     }
     let [a, b, c, d, e, f, g, h] = lanes;
-    // The order is numpy's, and the last bits depend on it.
+    // NumPy's order, which determines the last bits.
     let sum = ((a + b) + (c + d)) + ((e + f) + (g + h));
     rest.iter().fold(sum, add)
 }
 
-/// numpy divides by the complex number `n + 0j`, so an infinite part makes the other one NaN.
+/// NumPy divides by the complex number `n + 0j`, so an infinite part makes the other part NaN.
 fn complex_mean([re, im]: [f64; 2], n: usize) -> [f64; 2] {
     let n = n as f64;
     let (ratio, scale) = (0.0 / n, 1.0 / n);
     [(re + im * ratio) * scale, (im - re * ratio) * scale]
 }
 
-/// By real part, then by imaginary part; the first one that is NaN if there is one.
+/// Ordered by real part, then by imaginary part; the first element with a NaN if there is one.
 fn complex_extremes<const N: usize, T: Copy + PartialOrd>(
     elements: &[[u8; N]],
     value: impl Fn([u8; N]) -> [T; 2],

@@ -1,19 +1,19 @@
-//! numpy's text of one number: the shortest digits that name it in its own type.
+//! NumPy's text of one number: the shortest digits that identify it in its own type.
 
 use half::f16;
 
-/// Below this numbers are written with an exponent.
+/// Smaller magnitudes are written with an exponent.
 const POSITIONAL_MIN: f64 = 1e-4;
 
-/// A floating-point type as numpy prints it.
+/// A floating-point type as NumPy prints it.
 pub(super) trait PrintedFloat: Copy {
-    /// From here on numbers are written with an exponent.
+    /// Magnitudes from here on are written with an exponent.
     const POSITIONAL_END: f64;
 
     /// The exact value.
     fn value(self) -> f64;
 
-    /// `d.ddde±x` with the fewest digits that read back as the same number.
+    /// `d.ddde±x` with the fewest digits that round-trip.
     fn shortest(self) -> String;
 }
 
@@ -49,7 +49,7 @@ impl PrintedFloat for f16 {
     }
 
     fn shortest(self) -> String {
-        // Five digits tell all numbers of eleven bits apart.
+        // Five digits distinguish all numbers of eleven bits.
         (0..4)
             .map(|n_digits| format!("{:.n_digits$e}", self.value()))
             .find(|text| {
@@ -60,7 +60,7 @@ impl PrintedFloat for f16 {
     }
 }
 
-/// The text of a real number, as `str` gives it.
+/// The text of a real number, as `str` returns it.
 pub(super) fn real<T: PrintedFloat>(number: T) -> String {
     text(number, ".0")
 }
@@ -68,7 +68,7 @@ pub(super) fn real<T: PrintedFloat>(number: T) -> String {
 /// The text of a complex number.
 pub(super) fn complex<T: PrintedFloat>(re: T, im: T) -> String {
     let im_text = text(im, "");
-    // Python leaves out a real part of +0 and the parentheses with it, but writes -0.
+    // Python omits a real part of +0 and the parentheses, but writes -0.
     if re.value() == 0.0 && re.value().is_sign_positive() {
         return format!("{im_text}j");
     }
@@ -76,7 +76,7 @@ pub(super) fn complex<T: PrintedFloat>(re: T, im: T) -> String {
     format!("({}{sign}{im_text}j)", text(re, ""))
 }
 
-/// `whole` is put after numbers without a fraction.
+/// `whole` is appended to numbers without a fraction.
 fn text<T: PrintedFloat>(number: T, whole: &str) -> String {
     let value = number.value();
     if value.is_nan() {
@@ -118,7 +118,7 @@ fn text<T: PrintedFloat>(number: T, whole: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Expectations printed by numpy 2.4.
+    /// Expected values printed by NumPy 2.4.
     #[test]
     fn numbers_are_written_as_numpy_writes_them() {
         let halves = [

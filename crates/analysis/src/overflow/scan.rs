@@ -1,4 +1,4 @@
-//! Finding records and the dumps of their operators.
+//! Finds records and the dumps of their operators.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -20,15 +20,15 @@ use crate::job;
 /// All records of a directory.
 #[derive(Debug, Default)]
 pub struct OverflowScan {
-    /// Records of an overflow, earliest first: by step, then by time.
+    /// Records of an overflow, sorted by step, then by time.
     pub overflows: Vec<OverflowReport>,
-    /// Files of the dump, with records or without.
+    /// Number of files in the dump.
     pub n_files: u64,
-    /// Files that hold records, by their names or by what is in them.
+    /// Files that hold records, by name or content.
     pub n_record_files: u64,
-    /// Files with records that could be read.
+    /// Record files that could be read.
     pub n_read_files: u64,
-    /// Files and directories that are not looked into.
+    /// Skipped files and directories.
     pub passed_over: Vec<PassedOver>,
     /// Files and directories that could not be read.
     pub errors: Vec<ScanError>,
@@ -39,24 +39,24 @@ pub struct OverflowScan {
 pub struct OverflowReport {
     /// The file.
     pub path: PathBuf,
-    /// Its name; the real one where the file goes by digits.
+    /// Its name; the real name if the file has a numeric one.
     pub file_name: String,
-    /// Which execution of the model: the number that the directory is called.
+    /// The step, from the name of the directory.
     pub step: Option<u64>,
-    /// Digits from the file's name; microseconds since 1970-01-01 UTC if there are 16 of them.
+    /// Digits from the file name; 16 digits are microseconds since 1970-01-01 UTC.
     pub timestamp: String,
     /// The record.
     pub record: OverflowRecord,
-    /// Which units overflowed, and why; at least one.
+    /// The units that overflowed, with causes; at least one.
     pub findings: Vec<Finding>,
-    /// The dump of the operator that overflowed, if there is one.
+    /// The dump of the operator that overflowed, if any.
     pub operator: Option<OperatorDump>,
 }
 
 /// The dump of an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorDump {
-    /// The file with all of its tensors, or those with one each; at least one.
+    /// One file with all of its tensors, or one file per tensor; at least one.
     pub files: Vec<OverflowOperatorFile>,
     /// The operator's type.
     pub op_type: String,
@@ -65,9 +65,9 @@ pub struct OperatorDump {
 /// A file with tensors of an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OverflowOperatorFile {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// Its name; the real one where the file goes by digits.
+    /// Its name; the real name if the file has a numeric one.
     pub file_name: String,
 }
 
@@ -77,20 +77,20 @@ pub enum ScanError {
     /// A file or directory.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A file with records has none.
+    /// A record file contains no record.
     #[error("`{}` holds no overflow record", .0.display())]
     NoRecord(PathBuf),
-    /// A file may hold anything.
+    /// The real name of a file with a numeric name is unknown, and it may hold records.
     #[error("`{}` goes by digits, nothing says its real name, and it may hold overflow records", path.display())]
     NoName {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why it could not be looked into.
+        /// Why it could not be read.
         source: StoreError,
     },
 }
 
-/// Reads all records below `path`, or one file.
+/// Reads all records below `path`, or in one file.
 pub fn scan(path: &Path, n_threads: usize) -> OverflowScan {
     let is_dir = remote::is_dir(path);
     let parent = path.parent().filter(|dir| !dir.as_os_str().is_empty());
@@ -99,7 +99,7 @@ pub fn scan(path: &Path, n_threads: usize) -> OverflowScan {
     } else {
         parent.unwrap_or(Path::new("."))
     };
-    // A single record is listed with its directory, where the dump of its operator is.
+    // A single record is listed with its directory, which holds the operator's dump.
     let mut listing = dump::list(dir);
     let mut scan = OverflowScan::default();
     let looked_into: Vec<DumpEntry> = match is_dir {
@@ -107,13 +107,12 @@ pub fn scan(path: &Path, n_threads: usize) -> OverflowScan {
             scan.passed_over = std::mem::take(&mut listing.passed_over);
             scan.errors = listing.errors.drain(..).map(ScanError::from).collect();
             let may_hold = |entry: &&DumpEntry| {
-                // A file that goes by digits and whose line of `mapping.csv` is lost may be a
-                // record.
+                // A file with a numeric name that `mapping.csv` lacks may be a record.
                 op_debug::is_record_name(&entry.real_name) || entry.has_lost_name()
             };
             listing.entries.iter().filter(may_hold).cloned().collect()
         }
-        // A file that is named is taken for what the user says it is.
+        // A file that the user names explicitly is treated as a record.
         false => {
             let named = dump::list_file(path);
             scan.errors = named.errors.into_iter().map(ScanError::from).collect();
@@ -146,7 +145,7 @@ pub fn scan(path: &Path, n_threads: usize) -> OverflowScan {
         scan.errors.push(ScanError::NoRecord(path.to_owned()));
     }
     scan.overflows.sort_by_cached_key(sort_key);
-    // Listed once by task, since each record would otherwise look through all files of the dump.
+    // Indexed by task once; otherwise each record would scan all files of the dump.
     let operators = TaskFiles::of_entries(&listing.entries);
     for overflow in &mut scan.overflows {
         overflow.operator = operators.find(overflow);
@@ -154,7 +153,8 @@ pub fn scan(path: &Path, n_threads: usize) -> OverflowScan {
     scan
 }
 
-/// The records of a file; none if it is something else, which only a file without a name may be.
+/// The records of a file. `None` if it is something else, which is only allowed for a file without
+/// a recognizable name.
 fn look_into(entry: &DumpEntry, is_named: bool) -> Result<Option<Vec<OverflowRecord>>, ScanError> {
     if is_named || op_debug::is_record_name(&entry.real_name) {
         return Ok(Some(read(entry)?));
@@ -163,8 +163,7 @@ fn look_into(entry: &DumpEntry, is_named: bool) -> Result<Option<Vec<OverflowRec
         Ok(file) => file,
         Err(source) => return look_for_json_or_table(entry, source),
     };
-    // Records in the first layout begin with no magic number; the operator in the header tells
-    // them.
+    // Records of the first layout have no magic number; the operator in the header identifies them.
     let is_record = file.tensors().all(|tensor| {
         tensor.stored.side == SlotSide::Output
             && tensor.stored.dtype == DumpTerm::Known(DType::U8)
@@ -179,12 +178,12 @@ fn look_into(entry: &DumpEntry, is_named: bool) -> Result<Option<Vec<OverflowRec
     ))
 }
 
-/// A file without tensors may still be a record in JSON, or statistics.
+/// A file without tensors may still be statistics or a record in JSON.
 fn look_for_json_or_table(
     entry: &DumpEntry,
     source: StoreError,
 ) -> Result<Option<Vec<OverflowRecord>>, ScanError> {
-    // Files of any kind and size come here, so the size is asked before one is read.
+    // Files of any kind and size come here, so check the size before reading.
     let json_limit = op_debug::JSON_BYTES_MAX as u64;
     if entry.n_bytes <= json_limit
         && let Ok(bytes) = regular_file::read_in_dump(&entry.path, json_limit)
@@ -201,7 +200,7 @@ fn look_for_json_or_table(
     }
 }
 
-/// Whether a header's name is that of the operator that writes records.
+/// Whether a header names the operator that writes records.
 fn is_record_op(op_name: &str) -> bool {
     op_name.eq_ignore_ascii_case(dump_data::RECORD_OP_NAME)
 }
@@ -216,7 +215,7 @@ fn read(entry: &DumpEntry) -> Result<Vec<OverflowRecord>, StoreError> {
     records(&entry.path, &file).map(|records| records.into_iter().map(|(_, r)| r).collect())
 }
 
-/// The records in a file, with the positions of their outputs.
+/// The records in a file, with their output indices.
 pub(crate) fn records(
     path: &Path,
     file: &TensorFile,
@@ -252,7 +251,7 @@ fn overflow(entry: &DumpEntry, record: OverflowRecord) -> Option<OverflowReport>
     })
 }
 
-/// The number that is most likely the time in a name of an unknown pattern.
+/// For an unknown name pattern, the number that is most likely the time.
 fn longest_number(name: &str) -> String {
     let fields = name.split(|c: char| !c.is_ascii_digit());
     fields
@@ -261,16 +260,16 @@ fn longest_number(name: &str) -> String {
         .to_owned()
 }
 
-/// Files with tensors, by task.
+/// Files with tensors, indexed by task.
 struct TaskFiles<'a> {
     by_task: HashMap<u64, Vec<OperatorCandidate<'a>>>,
 }
 
-/// A file that may be of an operator that overflowed.
+/// A file that may belong to an overflowing operator.
 struct OperatorCandidate<'a> {
     entry: &'a DumpEntry,
     name: DumpFileName,
-    /// The only tensor in it, where the name says that.
+    /// The file's only tensor, if the name identifies it.
     slot: Option<(SlotSide, u32)>,
 }
 
@@ -287,8 +286,8 @@ impl<'a> TaskFiles<'a> {
         TaskFiles { by_task }
     }
 
-    /// The earliest dump of the task in the record's directory, else below it. A record with
-    /// several sections names the task in the last one.
+    /// The earliest dump of the task in the record's directory, else below it. In a record with
+    /// several sections, the last one names the task.
     fn find(&self, overflow: &OverflowReport) -> Option<OperatorDump> {
         let dir = overflow.path.parent().unwrap_or(Path::new("."));
         let finding = overflow.findings.last()?;
@@ -300,7 +299,7 @@ impl<'a> TaskFiles<'a> {
             let parent = one.entry.path.parent();
             (parent != Some(dir), order(&one.name.timestamp))
         })?;
-        // Of each tensor with a file of its own the earliest.
+        // The earliest file of each tensor.
         let mut by_slot: BTreeMap<Option<(SlotSide, u32)>, &OperatorCandidate<'_>> =
             BTreeMap::new();
         for one in candidates.iter().filter(|one| one.is_beside(first)) {
@@ -345,7 +344,7 @@ impl<'a> OperatorCandidate<'a> {
         })
     }
 
-    /// Whether both hold tensors of one operator, each in a file of its own.
+    /// Whether both files hold single tensors of the same operator.
     fn is_beside(&self, other: &OperatorCandidate<'_>) -> bool {
         let key = |one: &OperatorCandidate<'_>| {
             let name = &one.name;

@@ -1,4 +1,4 @@
-//! The summary file, as the vendor's tool writes it.
+//! The summary file, in the format of the vendor's tool.
 
 use opscope_tensor::DType;
 
@@ -7,33 +7,33 @@ use super::measure::measure;
 /// One part of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OverflowPart {
-    /// The unit of the device that raised the flag, as the summary names it.
+    /// The device unit that raised the flag, as the summary names it.
     pub unit: String,
     /// The task that overflowed.
     pub task_id: u64,
-    /// The stream that the task ran on.
+    /// Its stream.
     pub stream_id: u64,
     /// A number or a list of numbers.
     pub status: String,
 }
 
-/// The file's name, which holds the local time.
+/// The file name, which contains the local time.
 pub fn file_name() -> String {
     let time = opscope_store::clock::local().strftime("%Y%m%d%H%M%S");
     format!("overflow_summary_{time}.txt")
 }
 
-/// The line above the section of the overflow with this number: `===[1]===`, with 49 and 50 `=`.
+/// The heading of the overflow with this number: `===[1]===`, with 49 and 50 `=`.
 pub fn title(number: usize) -> String {
     format!("{}[{number}]{}\n", "=".repeat(49), "=".repeat(50))
 }
 
-/// The line with type and name of the operator.
+/// The line with the operator's type and name.
 pub fn operator_line(op_type: &str, op_name: &str) -> String {
     format!("[{op_type}] {op_name}\n")
 }
 
-/// The lines of an overflow: one for each part of its record, then its time stamp.
+/// The lines of an overflow: one per part of its record, then its time stamp.
 pub fn record_lines(parts: &[OverflowPart], timestamp: &str) -> String {
     let mut text = String::new();
     for part in parts {
@@ -46,8 +46,8 @@ pub fn record_lines(parts: &[OverflowPart], timestamp: &str) -> String {
     text
 }
 
-/// The two lines of a tensor in a dtype that numpy has, or `None` if it is empty. `file` is the
-/// name of the array's file without suffix.
+/// The two lines of a tensor of a NumPy dtype; `None` if it is empty. `file` is the name of the
+/// array file without suffix.
 pub fn tensor_lines(
     file: &str,
     layout: &str,
@@ -63,7 +63,7 @@ pub fn tensor_lines(
     ))
 }
 
-/// Extents as Python writes a tuple.
+/// A shape as Python writes a tuple.
 fn tuple(dims: &[usize]) -> String {
     match dims {
         [one] => format!("({one},)"),

@@ -1,4 +1,4 @@
-//! Tensors to files of each kind.
+//! Writes tensors in each file format.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -15,13 +15,13 @@ use super::{ConvertedFile, OpenedSource, ResultWriter, texts};
 use crate::elements::{DumpElements, ElementsError};
 use crate::{ElementValue, names};
 
-/// From this size on copying from file to file is faster than one write with the header.
+/// From this size on, copying between files beats one write with the header.
 const COPY_BYTES_MIN: usize = 1 << 16;
 /// Bytes of text that are written at a time.
 const TEXT_BUFFER_BYTES: usize = 1 << 18;
 
 impl ResultWriter<'_> {
-    /// Writes one tensor as a file of its own and returns the file's size.
+    /// Writes one tensor to a separate file and returns the file's size.
     pub(super) fn write_tensor(
         &self,
         opened: &OpenedSource<'_>,
@@ -30,7 +30,7 @@ impl ResultWriter<'_> {
     ) -> Result<u64, ConvertError> {
         let slot = opened.file.slot_of(tensor);
         let layout = elements.layout_name();
-        // PyTorch has bfloat16, so that it need not become float32 as for numpy.
+        // PyTorch has bfloat16, so it stays; NumPy would need float32.
         let is_torch = self.options.kind == ConvertedForm::Pt && elements.dtype == DType::BF16;
         let is_text = elements.dtype == DType::String && texts::can_hold(self.options.kind);
         let elements = if is_text {
@@ -48,7 +48,7 @@ impl ResultWriter<'_> {
         };
         let name = self.tensor_name(opened, &in_name, &layout, &elements);
         let dir = &opened.dir;
-        // The result of an array may have the array's own name, and must not take its place.
+        // The result may have the same name as the source array, and must not overwrite it.
         if opened.source.names_its_tensor
             && is_same_file(&dir.join(&name.name), &opened.source.path)
         {
@@ -81,7 +81,7 @@ impl ResultWriter<'_> {
                 Ok(n_bytes)
             }
             ConvertedForm::Npy | ConvertedForm::MsNpy | ConvertedForm::Safetensors => {
-                // Decoding gives dtypes that numpy has.
+                // `decode` only returns dtypes that NumPy has.
                 let header = encode_header(elements.dtype, &elements.shape).unwrap_or_default();
                 match self.options.compression {
                     None => self.put_elements(opened, &name, &header, bytes),
@@ -98,7 +98,7 @@ impl ResultWriter<'_> {
         }
     }
 
-    /// Writes a header and elements, which are copied from file to file if they need no decoding.
+    /// Writes a header and elements. Elements that need no decoding are copied from file to file.
     fn put_elements(
         &self,
         opened: &OpenedSource<'_>,
@@ -116,8 +116,8 @@ impl ResultWriter<'_> {
         Ok((header.len() + bytes.len()) as u64)
     }
 
-    /// The reference's names: with the extents where the layout was changed, and for plain elements
-    /// with everything that is needed to read them.
+    /// The vendor's names: with the shape if the layout was changed, and for raw elements with
+    /// dtype and shape, so that they can be read back.
     fn tensor_name(
         &self,
         opened: &OpenedSource<'_>,
@@ -142,7 +142,7 @@ impl ResultWriter<'_> {
             ConvertedForm::Txt => ".txt",
             ConvertedForm::Pt => ".pt",
         };
-        // The name says it already.
+        // The name already contains the slot.
         let slot = if opened.source.names_its_tensor {
             String::new()
         } else {
@@ -175,8 +175,8 @@ impl ResultWriter<'_> {
         OutputName::new(opened.source, &tail, suffix)
     }
 
-    /// All tensors of a file as one safetensors file. Those that cannot be converted are left out
-    /// and reported.
+    /// Writes all tensors of a file to one safetensors file. A tensor that cannot be converted is
+    /// left out and reported.
     pub(super) fn convert_together(
         &self,
         opened: &OpenedSource<'_>,
@@ -192,7 +192,7 @@ impl ResultWriter<'_> {
                 Ok(elements) => {
                     metadata.push((format!("{slot}.layout"), elements.layout_name()));
                     let dtype = &tensor.stored.dtype;
-                    // safetensors lacks some dtypes; the metadata say what the dump had.
+                    // safetensors lacks some dtypes; the metadata record the dump's dtype.
                     if *dtype != DumpTerm::Known(elements.dtype) {
                         metadata.push((format!("{slot}.dtype"), dtype.to_string()));
                     }
@@ -201,8 +201,8 @@ impl ResultWriter<'_> {
                 Err(error) => converted.errors.push(error.into()),
             }
         }
-        // A file without tensors becomes an archive without any; one whose tensors all failed
-        // becomes nothing.
+        // A file without tensors becomes an empty archive; a file whose tensors all failed becomes
+        // nothing.
         if kept.is_empty() && !converted.errors.is_empty() {
             return;
         }
@@ -237,7 +237,7 @@ impl ResultWriter<'_> {
     }
 }
 
-/// Whether both paths lead to one file.
+/// Whether both paths name the same file.
 fn is_same_file(a: &Path, b: &Path) -> bool {
     matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
@@ -249,7 +249,7 @@ fn decoded<'a>(elements: DumpElements<'a>, slot: &str) -> Result<DumpElements<'a
     })
 }
 
-/// The elements as they are, if dtype, shape and bytes fit together.
+/// Returns the elements unchanged if dtype, shape and byte count match.
 fn checked<'a>(elements: DumpElements<'a>, slot: &str) -> Result<DumpElements<'a>, ElementsError> {
     elements
         .check_size()
@@ -259,8 +259,8 @@ fn checked<'a>(elements: DumpElements<'a>, slot: &str) -> Result<DumpElements<'a
         })
 }
 
-/// The elements in a dtype that safetensors has: their own, else numpy's. `complex128` becomes
-/// pairs of `float64` along a last axis.
+/// The elements in a dtype that safetensors has: the stored dtype, else NumPy's. `complex128`
+/// becomes pairs of `float64` along a new last axis.
 fn storable<'a>(elements: DumpElements<'a>, slot: &str) -> Result<DumpElements<'a>, ElementsError> {
     if safetensors::dtype_name(elements.dtype).is_some() {
         return checked(elements, slot);

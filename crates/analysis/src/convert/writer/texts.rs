@@ -1,4 +1,4 @@
-//! Tensors of text to files.
+//! Writes text tensors to files.
 
 use std::io::{BufWriter, Write};
 
@@ -12,7 +12,7 @@ use super::{OpenedSource, ResultWriter};
 use crate::element;
 use crate::elements::{DumpElements, ElementsError};
 
-/// Whether a kind of file can hold text.
+/// Whether a format can hold text.
 pub(super) fn can_hold(kind: ConvertedForm) -> bool {
     match kind {
         ConvertedForm::Npy | ConvertedForm::MsNpy | ConvertedForm::Txt | ConvertedForm::Bin => true,
@@ -21,8 +21,8 @@ pub(super) fn can_hold(kind: ConvertedForm) -> bool {
 }
 
 impl ResultWriter<'_> {
-    /// Writes a tensor of text of a kind that [`can_hold`] it: an array, its lines, or the bytes as
-    /// they are. Returns the file's size.
+    /// Writes a text tensor in a format that [`can_hold`] it: an array, lines, or raw bytes.
+    /// Returns the file's size.
     pub(super) fn put_text(
         &self,
         opened: &OpenedSource<'_>,

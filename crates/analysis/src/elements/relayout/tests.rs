@@ -28,7 +28,7 @@ fn entry(original: &[u64], n_groups: usize) -> StoredTensor {
     stored
 }
 
-/// There and back is the identity, also by way of a third layout.
+/// Round trips are the identity, also by way of a third layout.
 #[test]
 fn there_and_back() {
     use Layout::*;
@@ -76,7 +76,7 @@ fn groups_come_back() {
     }
 }
 
-/// The order of the original shape is that of the operator before fusion, if the file names it.
+/// The original shape has the axis order of the operator before fusion, if the file names it.
 #[test]
 fn the_original_operator_tells_the_order() {
     let mut entry = entry(&[2, 3, 5, 20], 0);
@@ -87,13 +87,13 @@ fn the_original_operator_tells_the_order() {
     assert_eq!(found.shape.dims(), [2, 20, 3, 5]);
     let expected = to(Layout::Nchw).apply(plain.clone(), &entry).unwrap();
     assert!(found.bytes == expected.bytes);
-    // A matrix layout has no axes to exchange, so the way leads by the original's layout.
+    // A matrix layout has no axes to permute, so conversion goes by the original layout.
     let device = to(Layout::FractalNz).apply(plain, &entry).unwrap();
     let found = to(Layout::Nchw).apply(device, &entry).unwrap();
     assert!(found.bytes == expected.bytes);
 }
 
-/// Where the file does not say it, the device's shape often does.
+/// If the file does not record it, the device's shape often determines the order.
 #[test]
 fn the_device_shape_tells_the_order() {
     let plain = elements(DType::F32, Layout::Nchw, &[2, 20, 3, 5]);

@@ -12,7 +12,7 @@ fn check(dtype: DType, bytes: Vec<u8>, expected: [&str; 3]) {
     assert_eq!(measure(dtype, &bytes).unwrap(), expected, "{dtype}");
 }
 
-/// Expectations printed by numpy 2.4 for the same numbers.
+/// Expected values printed by NumPy 2.4 for the same input.
 #[test]
 fn results_are_numpys_to_the_last_digit() {
     let doubles = |n| numbers(n).map(|number| number as f64 / 97.0);
