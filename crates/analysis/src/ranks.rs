@@ -1,24 +1,24 @@
-//! A run of several processes as one: how their executions follow one another, and what went from
-//! rank to rank.
+//! A run of several processes as a whole: how their executions follow one another, and how values
+//! move between ranks.
 //!
 //! | module | job |
 //! | --- | --- |
 //! | [`run`] | the dumps of all ranks as one run |
 //! | [`sequence`] | the executions of each rank in order |
-//! | [`collective_type`] | which types of operators are collectives |
-//! | [`meetings`] | which executions of several ranks are one collective |
-//! | [`order`] | what comes before what, without clocks |
-//! | [`content`] | whether tensors are equal, and how certain that is |
-//! | [`recomputed`] | a collective's results, computed again from what it was given |
-//! | [`spread`] | which rank made a NaN first, and through which collectives it went |
+//! | [`collective_type`] | which operator types are collectives |
+//! | [`meetings`] | which executions of several ranks form one collective |
+//! | [`order`] | which execution comes before which, without clocks |
+//! | [`content`] | whether tensors are equal, and with what certainty |
+//! | [`recomputed`] | a collective's results, recomputed from its inputs |
+//! | [`spread`] | which rank produced a NaN first, and the collectives that carried it |
 //! | [`overflow_order`] | overflow records of several ranks in that order |
-//! | [`divergence`] | where replicas stop agreeing, and whose fault that is |
-//! | `parameters` | parameters that were equal on several ranks and are not any more |
+//! | [`divergence`] | where replicas diverge, and the rank that caused it |
+//! | `parameters` | parameters that were equal on several ranks and no longer are |
 //! | [`finding`] | findings, as data |
 //! | [`restart`] | the same ranks in another run |
-//! | [`document`] | findings for programs |
+//! | [`document`] | findings as JSON |
 //!
-//! `docs/ranks.md` says what is told on which evidence.
+//! `docs/ranks.md` lists the reports and their evidence.
 
 pub mod collective_type;
 pub mod content;

@@ -1,8 +1,8 @@
-//! Which types of operators are collectives, in dumps that do not say so themselves.
+//! Recognizes collectives by operator type, for dumps without notes about them.
 
 use opscope_store::record::parallel::CollectiveKind;
 
-/// Words before the name of a collective, in lower case without marks: libraries and namespaces.
+/// Prefixes of a collective's name (libraries and namespaces), in lower case without punctuation.
 const BEFORE: [&str; 11] = [
     "c10dfunctional",
     "c10d",
@@ -16,7 +16,7 @@ const BEFORE: [&str; 11] = [
     "nccl",
     "gloo",
 ];
-/// Words behind it: variants of how tensors are handed over.
+/// Suffixes: variants of how tensors are passed.
 const BEHIND: [&str; 16] = [
     "",
     "d",
@@ -35,7 +35,7 @@ const BEHIND: [&str; 16] = [
     "coalesceddefault",
     "out",
 ];
-/// Names with their collectives. Longer ones come before those that they begin with.
+/// Names with their collectives. A longer name comes before its prefixes.
 const NAMES: [(&str, CollectiveKind); 11] = [
     ("allreduce", CollectiveKind::AllReduce(None)),
     ("allgather", CollectiveKind::AllGather),
@@ -49,24 +49,24 @@ const NAMES: [(&str, CollectiveKind); 11] = [
     ("receive", CollectiveKind::Receive(None)),
     ("reduce", CollectiveKind::Reduce(None, None)),
 ];
-/// Names that other operators have as well. They count behind a library's name alone.
+/// Names that other operators share. They only count after a library's name.
 const NAMES_OF_LIBRARIES: [(&str, CollectiveKind); 2] = [
     ("gather", CollectiveKind::Gather(None)),
     ("scatter", CollectiveKind::Scatter(None)),
 ];
 
-/// The collective that a type stands for: `HcomAllReduce`, `c10d.allreduce_`,
+/// The collective that a type names: `HcomAllReduce`, `c10d.allreduce_`,
 /// `_c10d_functional.all_gather_into_tensor.default`, `Distributed.all_reduce`. Reduction and ranks
 /// stay unknown.
 ///
-/// `BroadcastTo`, `ReduceSum` and `Gather` are no collectives.
+/// `BroadcastTo`, `ReduceSum` and `Gather` are not collectives.
 pub fn kind_of_type(op_type: &str) -> Option<CollectiveKind> {
     let plain: String = op_type
         .chars()
         .filter(char::is_ascii_alphanumeric)
         .map(|c| c.to_ascii_lowercase())
         .collect();
-    // Vendors put the library's name before, PyTorch a namespace; the rest is the same word.
+    // Vendors prefix the library's name, PyTorch a namespace; the rest is the same word.
     let of_library = BEFORE.iter().find_map(|word| plain.strip_prefix(word));
     let name = of_library.unwrap_or(&plain);
     let is_variant = |known: &str| {
@@ -75,11 +75,11 @@ pub fn kind_of_type(op_type: &str) -> Option<CollectiveKind> {
     };
     let mut names = NAMES.iter();
     let found = names.find(|(known, kind)| {
-        // `Reduce` alone is a family of operators elsewhere.
+        // `Reduce` without a prefix is an operator family elsewhere.
         let is_common = matches!(kind, CollectiveKind::Reduce(..));
         is_variant(known) && (!is_common || of_library.is_some())
     });
-    // `Gather` and `Scatter` of ONNX and ATen take elements by index, on one rank.
+    // `Gather` and `Scatter` of ONNX and ATen index elements on one rank.
     let mut more = NAMES_OF_LIBRARIES.iter();
     let found = found.or_else(|| {
         let found = more.find(|(known, _)| is_variant(known));

@@ -1,4 +1,4 @@
-//! Whether tensors are equal, as far as a dump tells it without their elements, or by them.
+//! Decides whether tensors are equal, from digests, elements or statistics.
 
 use opscope_store::record::SlotSide;
 use opscope_tensor::digest::{xxh3_128, xxh3_128_parts};
@@ -9,43 +9,42 @@ use crate::job;
 use crate::survey::non_finite;
 use crate::tables::rows::statistics_of;
 
-/// Titles of digests, in lower case.
+/// Column titles of digests, in lower case.
 const DIGESTS: [&str; 5] = ["xxh3", "sha1", "md5", "crc-32", "crc32"];
-/// Executions that a thread takes at once: neighbours are often in one file.
+/// Executions per batch: neighbours are often in one file.
 const N_AT_ONCE: usize = 64;
 
-/// The facts that a tensor is known by. Equal marks are equal contents, with the certainty of what they were
-/// made from.
+/// A fingerprint of a tensor. Equal marks mean equal contents, as certain as their source allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContentMark {
-    /// The facts that it was made from. Marks of two kinds say nothing of each other.
+    /// The source of the mark. Marks of different kinds are not comparable.
     pub kind: MarkKind,
     digest: [u8; 16],
 }
 
-/// The facts that a mark was made from.
+/// The source of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MarkKind {
-    /// Every bit, as a digest in the dump or the elements tell.
+    /// Every bit, from a digest in the dump or the elements.
     Bits,
-    /// Extremes, mean, norm and counts: tensors that differ in few bits may agree in them.
+    /// Extremes, mean, norm and counts. Tensors that differ in a few bits may have the same.
     Statistics,
 }
 
 /// The marks of all tensors of a dump.
 #[derive(Debug, Default)]
 pub struct ContentMarks {
-    /// Of each execution its slots in order; none of a tensor of which nothing tells its content.
+    /// Indexed by execution and slot; `None` if the content is unknown.
     marks: Vec<Vec<Option<ContentMark>>>,
-    /// Tensors that have elements which could not be read.
+    /// Tensors whose elements could not be read.
     pub n_unread: u64,
 }
 
 impl ContentMarks {
-    /// Takes digests where the dump has them, else reads elements on `n_threads` threads; tensors
-    /// without either are known by their statistics.
+    /// Uses digests if the dump has them, else reads elements on `n_threads` threads. Tensors
+    /// without either get marks from their statistics.
     pub fn read(dump: &ComparedDump, n_threads: usize) -> ContentMarks {
-        // One by one, threads would open the same files again and again.
+        // Batches keep threads from opening the same files again and again.
         let numbers: Vec<usize> = (0..dump.runs.len()).collect();
         let chunks: Vec<&[usize]> = numbers.chunks(N_AT_ONCE).collect();
         let parts = job::map(&chunks, n_threads, |chunk| {
@@ -71,8 +70,8 @@ impl ContentMarks {
         self.marks.get(run)?.get(slot).copied().flatten()
     }
 
-    /// One mark for all tensors on a side of an execution; none unless all are known, and there is
-    /// one at least.
+    /// One mark for all tensors on a side of an execution. `None` if any of them is unknown or
+    /// there are none.
     pub fn of_side(&self, dump: &ComparedDump, run: usize, side: SlotSide) -> Option<ContentMark> {
         let slots = dump.runs[run].slots.iter().enumerate();
         let mut slots = slots.filter(|(_, slot)| slot.side == side).peekable();
@@ -81,15 +80,15 @@ impl ContentMarks {
     }
 }
 
-/// The mark of what an execution makes, and whether it is without NaN and infinities; elements are
-/// read where the dump has nothing else.
+/// The mark of an execution's outputs, and whether they are free of NaN and infinities. Elements
+/// are read if the dump has no digests.
 pub(super) fn mark_of_outputs(run: &OperatorExecution) -> Option<(ContentMark, bool)> {
     let outputs = run
         .slots
         .iter()
         .filter(|slot| slot.side == SlotSide::Output);
     let outputs: Vec<&ExecutionSlot> = outputs.collect();
-    // Asked before marks are made: both may read the elements, and the file stays open.
+    // Checked before marks are computed: both may read the elements, and the file stays open.
     let is_finite = outputs.iter().all(|slot| non_finite(slot) == Some([0, 0]));
     outputs.first()?;
     let mut file = LastFile::default();
@@ -99,7 +98,7 @@ pub(super) fn mark_of_outputs(run: &OperatorExecution) -> Option<(ContentMark, b
     Some((joined(marks)?, is_finite))
 }
 
-/// One mark for several slots.
+/// Combines the marks of several slots.
 fn joined<'a>(
     slots: impl Iterator<Item = (&'a ExecutionSlot, Option<ContentMark>)>,
 ) -> Option<ContentMark> {
@@ -109,7 +108,7 @@ fn joined<'a>(
         let mark = mark?;
         kind = kind.max(mark.kind);
         bytes.extend(mark.digest);
-        // Equal bytes of other extents are another tensor.
+        // Equal bytes with another shape are another tensor.
         for extent in slot.shape.iter().flatten() {
             bytes.extend(extent.to_le_bytes());
         }
@@ -120,15 +119,16 @@ fn joined<'a>(
     Some(ContentMark { kind, digest })
 }
 
-/// The mark of a tensor; elements are read where there is something to read them with.
+/// The mark of a tensor; elements are read if `reading` is set.
 fn mark(slot: &ExecutionSlot, reading: Option<(&mut LastFile, &mut u64)>) -> Option<ContentMark> {
-    // A digest spares reading the elements, which are most of a dump's bytes.
+    // A digest avoids reading the elements, which are most of a dump's bytes.
     let digest = slot.statistics.iter().find_map(|(title, text)| {
         let title = title.trim().to_lowercase();
         text.filter(|text| DIGESTS.contains(&title.as_str()) && !text.is_empty())
     });
     if let Some(digest) = digest {
-        // Of one length whatever the digest is; tools write hexadecimal digits in either case.
+        // Hashing makes all digests the same length. Lower case, because tools disagree on
+        // hexadecimal case.
         let digest = xxh3_128(digest.to_lowercase().as_bytes());
         return Some(ContentMark {
             kind: MarkKind::Bits,
@@ -148,11 +148,11 @@ fn mark(slot: &ExecutionSlot, reading: Option<(&mut LastFile, &mut u64)>) -> Opt
             Err(_) => *n_unread += 1,
         }
     }
-    // The last resort: numbers that a few flipped bits may leave as they are.
+    // The last resort: a few flipped bits may not show in these numbers.
     let cells = statistics_of(slot);
     let [min, max, _, mean, _, _, l2] = cells.numbers;
     let numbers = [min, max, mean, l2];
-    // A lone maximum is often the same by chance.
+    // A single maximum is often equal by chance.
     if numbers.iter().flatten().count() < 3 {
         return None;
     }

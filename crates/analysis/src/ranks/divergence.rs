@@ -1,9 +1,8 @@
-//! Where ranks that must agree stop agreeing.
+//! Finds the places where ranks that should agree diverge.
 //!
-//! A rank is accused by what it did itself: it had the same inputs as others and made something
-//! else, a collective gave it something else than its group was given, or a tensor was changed
-//! between the operator that made it and the one that reads it. What differs because of that
-//! afterwards is not told.
+//! A rank is a culprit only for its own actions: it computed another result from the same inputs as
+//! others, a collective returned something other than its group contributed, or a tensor changed
+//! between its producer and its reader. Later differences that follow from these are not reported.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -19,8 +18,8 @@ use super::results;
 use super::run::RankedRun;
 use crate::compare::side::SlotRef;
 
-/// Looks for ranks that stop agreeing; elements of collectives are read on `n_threads` threads. The
-/// run's marks have to be read before.
+/// Finds divergences between ranks. Elements of collectives are read on `n_threads` threads. The
+/// run's marks must have been read before.
 pub fn find(run: &RankedRun, n_threads: usize) -> RankDivergences {
     let mut found = RankDivergences {
         n_unmatched: run.meetings.unmatched.len() as u64,
@@ -96,7 +95,7 @@ fn desyncs(run: &RankedRun, found: &mut RankDivergences) {
     }
 }
 
-/// Looks for tensors that are something else where they are read than where they were made.
+/// Finds tensors that differ between their producer and their reader.
 fn overwritten(run: &RankedRun, fits: &[MeetingFits], found: &mut RankDivergences) {
     let mut written: HashMap<SlotRef, Vec<usize>> = HashMap::new();
     let mut told: HashSet<SlotRef> = HashSet::new();
@@ -117,8 +116,8 @@ fn overwritten(run: &RankedRun, fits: &[MeetingFits], found: &mut RankDivergence
                 }
             }
             for &(at, maker) in &read {
-                // An operator in between wrote to it on purpose, and the description still names the first
-                // maker.
+                // An operator in between wrote to it on purpose, and the description still names
+                // the original producer.
                 let is_written = written.contains_key(&maker);
                 if let Some(is_equal) = is_unchanged(run, reader, at, maker) {
                     found.n_edges += 1;
@@ -130,7 +129,7 @@ fn overwritten(run: &RankedRun, fits: &[MeetingFits], found: &mut RankDivergence
                     }
                 }
             }
-            // What works in place writes to what it reads; later readers see another content.
+            // In-place operators write to their inputs; later readers see other content.
             if may_write(&one.op_type) {
                 for (_, maker) in read {
                     written.entry(maker).or_default().push(reader);
@@ -160,8 +159,8 @@ fn overwritten_finding(
     }
 }
 
-/// Whether a tensor is what was made, as far as all bits of both are known and both have the same
-/// dtype and extents.
+/// Whether a tensor is unchanged since it was produced. `None` unless all bits of both are known
+/// and dtype and shape match.
 fn is_unchanged(run: &RankedRun, reader: usize, at: usize, maker: SlotRef) -> Option<bool> {
     let read = &run.dump.runs[reader].slots[at];
     let made = run.dump.runs[maker.run].slots.get(maker.slot)?;
@@ -169,14 +168,14 @@ fn is_unchanged(run: &RankedRun, reader: usize, at: usize, maker: SlotRef) -> Op
         run.marks.get(reader, at)?,
         run.marks.get(maker.run, maker.slot)?,
     ];
-    // A view or a cast is another tensor with the same maker.
+    // A view or a cast is another tensor with the same producer.
     let is_comparable = read.dtype_name == made.dtype_name
         && read.shape == made.shape
         && marks.iter().all(|mark| mark.kind == MarkKind::Bits);
     is_comparable.then_some(marks[0] == marks[1])
 }
 
-/// Whether what an execution made was all there when it was shown: a collective may go on behind
+/// Whether an execution's output was complete when it was captured. A collective may continue after
 /// its call, unless its result is known to be right.
 fn is_settled(run: &RankedRun, fits: &[MeetingFits], maker: usize) -> bool {
     match run.meetings.of_run.get(&maker) {
@@ -185,8 +184,8 @@ fn is_settled(run: &RankedRun, fits: &[MeetingFits], maker: usize) -> bool {
     }
 }
 
-/// Whether all ranks of a collective were shown the same result, to the bit, and it is another than
-/// what they gave.
+/// Whether all ranks of a collective were shown the same result, bit for bit, and it differs from
+/// their contributions.
 fn has_one_result(run: &RankedRun, nth: usize) -> bool {
     let calls = &run.meetings.meetings[nth].calls;
     let marks = calls.iter().map(|call| {
@@ -208,7 +207,7 @@ fn may_write(op_type: &str) -> bool {
     is_in_place || WRITING.iter().any(|part| lower.contains(part))
 }
 
-/// Joins findings of one operator, kind and ranks, in order.
+/// Merges findings with the same operator, kind and ranks, in order.
 fn with_later_ones(run: &RankedRun, findings: Vec<DivergenceFinding>) -> Vec<DivergenceFinding> {
     let mut joined: Vec<DivergenceFinding> = Vec::new();
     let mut known: HashMap<(Arc<str>, &'static str, Vec<u32>), usize> = HashMap::new();

@@ -1,4 +1,4 @@
-//! Findings over ranks as JSON.
+//! Findings about ranks as JSON.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ pub fn execution(run: &RankedRun, index: usize) -> Value {
     })
 }
 
-/// A collective: kind, group, which of its group it is, and the operator on its first rank.
+/// A collective: kind, group, index within its group, and the operator on its first rank.
 pub fn meeting(run: &RankedRun, nth: usize) -> Value {
     let meeting: &Meeting = &run.meetings.meetings[nth];
     let first = meeting.calls.first().map(|call| &run.dump.runs[call.run]);
@@ -37,7 +37,7 @@ pub fn meeting(run: &RankedRun, nth: usize) -> Value {
     })
 }
 
-/// Facts about a run that every document has.
+/// Facts about a run that every document includes.
 pub fn run(run: &RankedRun) -> Value {
     let ranks: Vec<u32> = run.ranks.iter().map(|sequence| sequence.rank).collect();
     json!({
@@ -68,7 +68,7 @@ fn desync(run: &RankedRun, desync: &Desync) -> Value {
     })
 }
 
-/// Where NaN and infinities come from.
+/// The origins of NaN and infinities.
 pub fn spread(run: &RankedRun, spread: &NonFiniteSpread) -> Value {
     let (order, first) = match &spread.first {
         FirstOrigin::None => ("none", Vec::new()),
@@ -109,7 +109,7 @@ fn later(run: &RankedRun, later: &[usize]) -> Value {
     later.iter().map(|&index| execution(run, index)).collect()
 }
 
-/// Where ranks stop agreeing.
+/// The places where ranks diverge.
 pub fn divergences(run: &RankedRun, found: &RankDivergences) -> Value {
     json!({
         "findings": found.findings.iter().map(|one| finding(run, one)).collect::<Value>(),
@@ -162,7 +162,7 @@ fn number(number: f64) -> Value {
     serde_json::Number::from_f64(number).map_or_else(|| number.to_string().into(), Value::Number)
 }
 
-/// Where ranks stop doing what they did in another run.
+/// The places where ranks diverge from another run.
 pub fn restart(run: &RankedRun, found: &RestartComparison) -> Value {
     let differences = found.differences.iter().map(|one| {
         let mut value = execution(run, one.run);

@@ -1,87 +1,87 @@
-//! Findings about ranks that must agree.
+//! Findings about ranks that should agree.
 
 use super::recomputed::ResultDifference;
 use crate::compare::result::SlotKey;
 
-/// Findings in a run, and how much was looked at.
+/// Findings in a run, and how much was checked.
 #[derive(Debug, Default)]
 pub struct RankDivergences {
-    /// The findings, in an order in which none comes before another that it may follow from.
+    /// The findings, causes before their possible consequences.
     pub findings: Vec<DivergenceFinding>,
-    /// Collectives of which the results were computed again.
+    /// Collectives whose results were recomputed.
     pub n_recomputed: u64,
-    /// Collectives whose results were set against each other alone, because what was given is not
-    /// in the dump or the kind is not computed here.
+    /// Collectives whose results were only compared with each other, because the dump lacks their
+    /// inputs or the kind cannot be recomputed.
     pub n_compared: u64,
-    /// Collectives of which nothing could be checked.
+    /// Collectives that could not be checked.
     pub n_unchecked: u64,
-    /// Collectives of which nothing tells the other ranks.
+    /// Collectives whose other ranks are unknown.
     pub n_unmatched: u64,
     /// Operators that several ranks executed with equal inputs.
     pub n_replicated: u64,
-    /// Tensors that were set against the operator that made them.
+    /// Tensors that were compared with their producer's output.
     pub n_edges: u64,
     /// Parameters that several ranks read in several steps.
     pub n_parameters: u64,
-    /// Tensors of which nothing tells the content.
+    /// Tensors with unknown content.
     pub n_unknown: u64,
 }
 
-/// Something that must not be.
+/// A violated expectation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DivergenceFinding {
     /// The kind of finding.
     pub kind: DivergenceKind,
-    /// The execution that shows it, on the first of the ranks that are accused.
+    /// The execution that shows it, on the first suspected rank.
     pub run: usize,
-    /// The tensor that shows it, where one does.
+    /// The tensor that shows it, if any.
     pub slot: Option<SlotKey>,
-    /// The ranks that are accused: one of them, or each, as [`is_each`](Self::is_each) says.
+    /// The suspected ranks: one of them, or each, as [`is_each`](Self::is_each) says.
     pub ranks: Vec<u32>,
-    /// Whether each of the ranks is accused, or one of them that nothing tells from the others.
+    /// Whether every rank in the list is a culprit, or only one that cannot be singled out.
     pub is_each: bool,
     /// The ranks that agree with each other.
     pub others: Vec<u32>,
-    /// The collective, as a number of the run's meetings.
+    /// The collective, as an index into the run's meetings.
     pub meeting: Option<usize>,
-    /// Where values differ, if elements were looked at.
+    /// Where values differ, if elements were compared.
     pub difference: Option<ResultDifference>,
-    /// The facts that the finding rests on.
+    /// The evidence for the finding.
     pub evidence: DivergenceEvidence,
     /// Executions of the same operator in later steps with the same finding.
     pub later: Vec<usize>,
 }
 
-/// The things that must not be.
+/// Kinds of violated expectations.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DivergenceKind {
-    /// Ranks of a group go on to different collectives; the number is that of the run's list.
+    /// Ranks of a group go on to different collectives; an index into the run's desyncs.
     Desync(usize),
-    /// A collective's result is not what its group gave.
+    /// A collective's result does not follow from its group's contributions.
     WrongResult,
-    /// A collective's result has the right parts in a wrong order: the ranks by place.
+    /// A collective's result has the right parts in a wrong order: the rank at each place.
     WrongOrder(Vec<u32>),
-    /// A collective gave its ranks different results.
+    /// A collective returned different results to its ranks.
     UnequalResults,
-    /// An operator made something else than on other ranks, of equal inputs.
+    /// An operator computed another result than on other ranks, from equal inputs.
     OperatorDiffers,
-    /// Tensors that must be equal on several ranks are not, and nothing before explains it.
+    /// Tensors that should be equal on several ranks differ, and no earlier finding explains it.
     ReplicaDiffers,
-    /// A parameter that was equal on several ranks is not equal any more.
+    /// A parameter that was equal on several ranks no longer is.
     Drifted(DriftedParameter),
-    /// A tensor changed between the execution that made it, which is given, and its reader.
+    /// A tensor changed between its producer (the given execution) and its reader.
     Overwritten(usize),
 }
 
-/// A parameter that ranks had alike.
+/// A parameter that was equal on several ranks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DriftedParameter {
     /// Its name.
     pub name: String,
-    /// The last step in which it was equal on these ranks.
+    /// The last step in which these ranks agreed.
     pub equal_in: Option<u64>,
-    /// Whether the gradients that the optimizer read in that step were equal; none if the dump does
-    /// not show them.
+    /// Whether the optimizer read equal gradients in that step; `None` if the dump does not show
+    /// them.
     pub had_equal_gradients: Option<bool>,
 }
 
@@ -100,20 +100,20 @@ impl DivergenceKind {
     }
 }
 
-/// The facts that a finding rests on.
+/// The evidence for a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DivergenceEvidence {
     /// The order of collectives.
     Order,
-    /// Values that were computed again.
+    /// Recomputed values.
     Recomputed,
     /// Digests of all bits.
     Bits,
-    /// Statistics, which differ.
+    /// Different statistics.
     Statistics,
-    /// Placements, which say that tensors are replicated.
+    /// Placements that declare the tensors replicated.
     Placement,
-    /// That the tensors were equal in earlier steps.
+    /// The tensors were equal in earlier steps.
     History,
 }
 
@@ -131,23 +131,23 @@ impl DivergenceEvidence {
     }
 }
 
-/// Members that stand apart.
+/// Members that disagree with the rest.
 pub(super) struct Minority {
     pub(super) accused: Vec<usize>,
     pub(super) others: Vec<usize>,
-    /// Whether more than half of all agree against them.
+    /// Whether a majority of all members agrees against them.
     pub(super) is_each: bool,
 }
 
-/// Members apart from the class that more than half of all are in, or all if there is none; none if
-/// there is one class alone.
+/// The members outside the majority class, or all members if there is no majority. `None` if all
+/// agree.
 pub(super) fn minority(mut classes: Vec<Vec<usize>>) -> Option<Minority> {
     if classes.len() < 2 {
         return None;
     }
     classes.sort_by_key(|class| (std::cmp::Reverse(class.len()), class[0]));
     let n: usize = classes.iter().map(Vec::len).sum();
-    // A half against a half accuses nobody more than the others.
+    // Half against half singles out neither side.
     let has_majority = classes[0].len() * 2 > n;
     let others = if has_majority {
         classes.remove(0)

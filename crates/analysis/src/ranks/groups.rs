@@ -1,8 +1,8 @@
-//! The groups of collectives in dumps that do not name them, told from what they gave out.
+//! Infers the groups of collectives from equal results, for dumps that do not name them.
 //!
-//! Ranks that got the same from the same collective are a group. That is taken for known only where
-//! such collectives give groups of one size, and all of them the same groups: what one dump shows
-//! by chance would otherwise accuse a rank of having left a group that it was never in.
+//! Ranks with the same result of the same collective form a group. An inferred group counts only if
+//! such collectives yield groups of one size, and all of them the same groups. Otherwise chance
+//! equality in one dump could accuse a rank of leaving a group that it never joined.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -15,17 +15,18 @@ use crate::compare::side::ComparedDump;
 
 /// Groups of ranks, each in ascending order.
 type Partition = BTreeSet<Vec<u32>>;
-/// A collective of the program, over all steps: kind, name and its place among those of a step.
+/// A collective in the program, over all steps: kind, name and index within a step.
 type Site = (&'static str, String, usize);
-/// Calls that meet by their order, with the step and their group.
+/// Calls that match by order, with their step and group.
 type GroupedCalls = Vec<(Option<u64>, Vec<Call>)>;
 
-/// Puts calls of which nothing tells the group into groups; the second are those that stay without.
+/// Assigns calls without a known group to groups; the second result holds the calls that remain
+/// unassigned.
 pub(super) fn by_contents(dump: &ComparedDump, calls: Vec<Call>) -> (GroupedCalls, Vec<Call>) {
     let mut of_step: BTreeMap<Option<u64>, BTreeMap<u32, Vec<Call>>> = BTreeMap::new();
     let mut unmatched = Vec::new();
     for call in calls {
-        // Without an end a send could meet any receive.
+        // With an unknown peer, a send could match any receive.
         if matches!(
             call.kind,
             CollectiveKind::Send(_) | CollectiveKind::Receive(_)
@@ -38,8 +39,8 @@ pub(super) fn by_contents(dump: &ComparedDump, calls: Vec<Call>) -> (GroupedCall
     }
     let mut sites: HashMap<Site, Vec<Vec<Call>>> = HashMap::new();
     for of_rank in of_step.into_values() {
-        // Pipeline stages have collectives of their own. Only ranks with one sequence are set beside
-        // each other.
+        // Pipeline stages have separate collectives. Only ranks with the same sequence are
+        // compared.
         for alike in ranks_with_one_sequence(of_rank) {
             let n_calls = alike[0].len();
             let mut columns: Vec<Vec<Call>> = vec![Vec::new(); n_calls];
@@ -97,7 +98,7 @@ pub(super) fn by_contents(dump: &ComparedDump, calls: Vec<Call>) -> (GroupedCall
     (grouped.collect(), unmatched)
 }
 
-/// Ranks by the kinds of their collectives in a step.
+/// Groups ranks by the kinds of their collectives in a step.
 fn ranks_with_one_sequence(of_rank: BTreeMap<u32, Vec<Call>>) -> Vec<Vec<Vec<Call>>> {
     let mut alike: BTreeMap<Vec<&'static str>, Vec<Vec<Call>>> = BTreeMap::new();
     for calls in of_rank.into_values() {
@@ -110,9 +111,9 @@ fn ranks_with_one_sequence(of_rank: BTreeMap<u32, Vec<Call>>) -> Vec<Vec<Vec<Cal
 /// Ranks by equal results of a collective in a step.
 #[derive(Default)]
 struct Classes {
-    /// Empty where the kind gives different results, or not all are known.
+    /// Empty if the kind returns different results per rank, or not all are known.
     ranks: Partition,
-    /// Whether a NaN or an infinity is among the results, which makes equal what was different.
+    /// Whether a result contains NaN or infinities, which can make different results equal.
     has_non_finite: bool,
 }
 
@@ -132,7 +133,7 @@ fn classes_of(dump: &ComparedDump, calls: &[Call]) -> Classes {
         let Some((mark, is_finite)) = mark_of_outputs(&dump.runs[call.run]) else {
             return classes;
         };
-        // Tensors full of NaN are equal though nothing went between their ranks.
+        // Tensors full of NaN are equal even without communication.
         classes.has_non_finite |= !is_finite;
         of_mark.entry(mark).or_default().push(call.rank);
     }
@@ -140,15 +141,15 @@ fn classes_of(dump: &ComparedDump, calls: &[Call]) -> Classes {
     classes
 }
 
-/// The groups that a collective has in all steps in which its results tell any: groups of one size
-/// with two ranks or more.
+/// The groups that a collective forms in all steps whose results show any: of one size, with at
+/// least two ranks each.
 fn partition_of(steps: &[Classes]) -> Option<Partition> {
     let mut known: Option<Partition> = None;
     let telling = steps
         .iter()
         .filter(|step| !step.has_non_finite && is_even(&step.ranks));
     for step in telling {
-        // Groups with equal results by chance, as of zeros, are told apart by other steps.
+        // Other steps separate groups whose results were equal by chance, such as zeros.
         known = Some(match known {
             Some(known) => refined(&known, &step.ranks),
             None => step.ranks.clone(),
@@ -157,9 +158,9 @@ fn partition_of(steps: &[Classes]) -> Option<Partition> {
     known.filter(is_even)
 }
 
-/// The groups of a collective: its own, or those of others of its kind that fit its results in
-/// every step where its own do not. A rank may have left its group in a step, but several groups
-/// that are the same by chance until one of them gets something else look alike.
+/// The groups of a collective: its own, or those of other collectives of its kind that fit its
+/// results in every step in which its own do not. A rank may have left its group in a step, but so
+/// it looks when groups are equal by chance until one of them receives something else.
 fn chosen<'a>(
     known: &'a HashMap<&Site, Partition>,
     site: &Site,
@@ -174,7 +175,7 @@ fn chosen<'a>(
             })
         })
     };
-    // A collective's own results come first: others of its kind may have other groups.
+    // A collective's own results take precedence: others of its kind may have other groups.
     let own = known.get(site);
     if own.is_some_and(fits) {
         return own;
@@ -184,12 +185,12 @@ fn chosen<'a>(
     let others: BTreeSet<&Partition> = of_kind.map(|(_, partition)| partition).collect();
     let is_checked = steps.iter().any(|step| !step.ranks.is_empty());
     let fitting = others.iter().filter(|other| is_checked && fits(other));
-    // The fewest groups say the most.
+    // The coarsest partition carries the most information.
     let fitting = fitting.min_by_key(|partition| partition.len());
     match (fitting, own) {
         (Some(fitting), _) => Some(fitting),
         (None, Some(own)) => Some(own),
-        // Of one that tells nothing itself, all others have to have the same.
+        // If its own results show nothing, all others must agree.
         (None, None) if others.len() == 1 => others.first().copied(),
         (None, None) => None,
     }
@@ -200,7 +201,7 @@ fn is_even(partition: &Partition) -> bool {
     n > 1 && partition.iter().all(|group| group.len() == n)
 }
 
-/// Ranks that are together in both.
+/// Ranks that share a group in both partitions.
 fn refined(first: &Partition, second: &Partition) -> Partition {
     let mut refined = Partition::new();
     for group in first {

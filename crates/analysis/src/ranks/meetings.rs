@@ -1,7 +1,7 @@
-//! Which executions of several ranks are one collective.
+//! Matches executions of several ranks that form one collective.
 //!
-//! The k-th collective of a group on one rank meets the k-th of that group on the others, within a
-//! step. Sends and receives meet by the ranks at their two ends.
+//! The k-th collective of a group on one rank matches the k-th of that group on the others, within
+//! a step. Sends and receives match by their two endpoints.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use crate::compare::side::{ComparedDump, OperatorExecution};
 /// The collectives of a run.
 #[derive(Debug, Default)]
 pub struct Meetings {
-    /// Those whose ranks are known, by step and group.
+    /// The collectives with known ranks, by step and group.
     pub meetings: Vec<Meeting>,
-    /// Of each execution that takes part in one, the meeting and the call's place in it.
+    /// For each execution in a collective, the meeting and the index of its call.
     pub of_run: HashMap<usize, (usize, usize)>,
-    /// Executions of collectives of which nothing tells the other ranks, with their kinds.
+    /// Collective executions whose other ranks are unknown, with their kinds.
     pub unmatched: HashMap<usize, CollectiveKind>,
-    /// Where ranks disagree which collective comes next.
+    /// Places where ranks disagree about the next collective.
     pub desyncs: Vec<Desync>,
 }
 
@@ -32,20 +32,19 @@ pub struct Meetings {
 pub struct Meeting {
     /// The step.
     pub step: Option<u64>,
-    /// Its kind. Of a send and its receive it is the receive.
+    /// Its kind; for a send and its receive, the receive's.
     pub kind: CollectiveKind,
-    /// All ranks that take part, in the order in which their group numbers them; of a send and its
-    /// receive the sender first.
+    /// All participating ranks, in group order; for a send and its receive, the sender first.
     pub group: Arc<[u32]>,
-    /// Where the group is known from.
+    /// The source of the group.
     pub group_source: GroupSource,
-    /// Which collective of its group in the step, counted from 0.
+    /// Index among the group's collectives in the step, from 0.
     pub nth: usize,
-    /// The executions that the dump has of it, in the order of the group.
+    /// The executions that the dump has, in group order.
     pub calls: Vec<MeetingCall>,
     /// Ranks of the group whose execution is not in the dump.
     pub missing: Vec<u32>,
-    /// Number of calls that give something.
+    /// Number of calls that contribute data.
     pub n_givers: usize,
 }
 
@@ -56,16 +55,16 @@ pub struct MeetingCall {
     pub run: usize,
     /// Its rank.
     pub rank: u32,
-    /// Its place in the order of its rank.
+    /// Its position in its rank's sequence.
     pub place: RankPlace,
-    /// Its place in the group.
+    /// Its index in the group.
     pub nth_in_group: usize,
 }
 
-/// Where the ranks of a group are known from.
+/// The source of a group's ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum GroupSource {
-    /// The dump says it.
+    /// The dump names them.
     Notes,
     /// The results of such collectives are equal on these ranks.
     Contents,
@@ -88,9 +87,9 @@ pub struct Desync {
     pub step: Option<u64>,
     /// The group.
     pub group: Arc<[u32]>,
-    /// Which collective of the group in the step is the first that differs, counted from 0.
+    /// Index of the first differing collective of the group in the step, from 0.
     pub nth: usize,
-    /// The ranks by what they execute there, those of the most ranks first.
+    /// The ranks by the collective that they execute there, largest set first.
     pub sides: Vec<DesyncSide>,
 }
 
@@ -99,16 +98,16 @@ pub struct Desync {
 pub struct DesyncSide {
     /// The ranks, in ascending order.
     pub ranks: Vec<u32>,
-    /// The execution on the first of them; none where they execute no further collective.
+    /// The execution on the first of them; `None` if they execute no further collective.
     pub run: Option<usize>,
     /// Its kind.
     pub kind: Option<CollectiveKind>,
-    /// How many collectives of the group each of them has in the step.
+    /// Number of collectives of the group that each of them has in the step.
     pub n_calls: usize,
 }
 
 impl Meeting {
-    /// Whether the results of others depend on what this call is given.
+    /// Whether other calls' results depend on this call's input.
     pub fn gives(&self, call: usize) -> bool {
         match self.kind {
             CollectiveKind::Broadcast(Some(root)) | CollectiveKind::Scatter(Some(root)) => {
@@ -121,7 +120,7 @@ impl Meeting {
         }
     }
 
-    /// Whether this call's results depend on what others are given.
+    /// Whether this call's results depend on other calls' inputs.
     pub fn takes(&self, call: usize) -> bool {
         match self.kind {
             CollectiveKind::Reduce(_, Some(root)) | CollectiveKind::Gather(Some(root)) => {
@@ -134,7 +133,7 @@ impl Meeting {
         }
     }
 
-    /// The calls that give something.
+    /// The calls that contribute data.
     pub fn givers(&self) -> impl Iterator<Item = &MeetingCall> {
         let calls = self.calls.iter().enumerate();
         calls
@@ -142,7 +141,7 @@ impl Meeting {
             .map(|(_, call)| call)
     }
 
-    /// The calls that get something.
+    /// The calls that receive data.
     pub fn takers(&self) -> impl Iterator<Item = &MeetingCall> {
         let calls = self.calls.iter().enumerate();
         calls
@@ -151,7 +150,7 @@ impl Meeting {
     }
 }
 
-/// The key of calls that meet by their order: step and ranks in ascending order.
+/// The key of calls that match by order: step and ranks in ascending order.
 type GroupKey = (Option<u64>, Vec<u32>);
 
 impl Meetings {
@@ -189,8 +188,8 @@ impl Meetings {
         found
     }
 
-    /// Of each rank that takes part in collectives of at most `n_ranks` ranks, the lowest that these
-    /// connect it with; sends and receives do not count.
+    /// Maps each rank in collectives of at most `n_ranks` ranks to the lowest rank that these
+    /// connect it with. Sends and receives do not count.
     pub(super) fn connected(&self, n_ranks: u64) -> HashMap<u32, u32> {
         let mut groups: HashSet<&[u32]> = HashSet::new();
         for meeting in &self.meetings {
@@ -202,7 +201,7 @@ impl Meetings {
                 groups.insert(&meeting.group);
             }
         }
-        // Groups are few next to meetings, so that going over them until nothing changes is cheap.
+        // There are far fewer groups than meetings, so iterating to a fixed point is cheap.
         let mut lowest: HashMap<u32, u32> = HashMap::new();
         for &rank in groups.iter().copied().flatten() {
             lowest.insert(rank, rank);
@@ -221,7 +220,7 @@ impl Meetings {
         }
     }
 
-    /// Matches the calls of a group in a step, up to the first on which ranks disagree.
+    /// Matches the calls of a group in a step, up to the first disagreement between ranks.
     fn match_group(
         &mut self,
         dump: &ComparedDump,
@@ -239,13 +238,14 @@ impl Meetings {
         }
         let is_member = |sequence: &&RankSequence| group.contains(&sequence.rank);
         let members = ranks.iter().filter(is_member);
-        // A rank with executions in the step and no such collective disagrees; one without any has
+        // A rank that executes other things in the step disagrees; a rank without any execution has
         // no dump of the step.
         for sequence in members.filter(|sequence| sequence.steps.contains(&step)) {
             of_rank.entry(sequence.rank).or_default();
         }
         let n_calls = of_rank.values().map(Vec::len).max().unwrap_or(0);
-        // A rank that leaves one out goes on with another of the same kind, and only names tell where.
+        // A rank that skips a collective goes on with another of the same kind, so only names
+        // locate the gap.
         let goes_by_name = is_told_by_names(dump, &of_rank);
         for nth in 0..n_calls {
             let at: Vec<(u32, Option<&Call>)> = of_rank
@@ -272,7 +272,7 @@ impl Meetings {
         }
     }
 
-    /// Matches what one rank sends another in a step with what that receives.
+    /// Matches the sends from one rank to another in a step with the receives.
     fn match_pairs(
         &mut self,
         ranks: &[RankSequence],
@@ -284,7 +284,7 @@ impl Meetings {
             let mut ranks = ranks.iter();
             ranks.any(|sequence| sequence.rank == rank && sequence.steps.contains(&step))
         };
-        // Of a rank without a dump nothing is known to be missing.
+        // If a rank has no dump, nothing is known to be missing.
         let (n_sent, n_received) = (sent.len(), received.len());
         let n = match (has_dump(ends[0]), has_dump(ends[1])) {
             (true, true) => n_sent.min(n_received),
@@ -300,7 +300,7 @@ impl Meetings {
         if n == n_sent.max(n_received) {
             return;
         }
-        // Which of them lacks its other end is not known: only that their numbers differ.
+        // Only the counts are known to differ, not which call lacks its peer.
         let side = |rank, calls: &[Call]| DesyncSide {
             ranks: vec![rank],
             run: calls.get(n).map(|call| call.run),
@@ -342,10 +342,10 @@ impl Meetings {
                 nth_in_group: in_group.get(&call.rank).copied().unwrap_or(0),
             })
             .collect();
-        // Parts of gathered results stand in the order of the group, which need not be that of ranks.
+        // Gathered results are in group order, which may differ from rank order.
         calls.sort_by_key(|call| call.nth_in_group);
         let present: HashSet<u32> = calls.iter().map(|call| call.rank).collect();
-        // Their dumps may lie elsewhere, or were never written.
+        // Their dumps may be elsewhere, or were never written.
         let missing = group.iter().copied().filter(|rank| !present.contains(rank));
         let mut meeting = Meeting {
             step,
@@ -366,19 +366,19 @@ impl Meetings {
     }
 }
 
-/// All executions of collectives, rank by rank in order.
+/// All collective executions, rank by rank in order.
 fn calls(dump: &ComparedDump, ranks: &[RankSequence]) -> Vec<Call> {
     let mut calls = Vec::new();
     for (nth_rank, sequence) in ranks.iter().enumerate() {
         for (position, &index) in sequence.runs.iter().enumerate() {
             let run = &dump.runs[index];
             let noted = run.collective.as_deref();
-            // Notes know more than a type: reduction, root, and group.
+            // Notes know more than the type: reduction, root and group.
             let kind = noted.map(|noted| noted.kind);
             let Some(kind) = kind.or_else(|| kind_of_type(&run.op_type)) else {
                 continue;
             };
-            // A group without the rank itself is one of other numbers.
+            // A group without the rank itself uses another numbering.
             let group = noted.map(|noted| &noted.ranks[..]);
             let group = group.filter(|ranks| ranks.contains(&sequence.rank));
             calls.push(Call {
@@ -394,7 +394,7 @@ fn calls(dump: &ComparedDump, ranks: &[RankSequence]) -> Vec<Call> {
     calls
 }
 
-/// The sender and the receiver of a send or a receive, if both are known.
+/// The sender and the receiver of a send or receive, if both are known.
 fn ends(call: &Call) -> Option<(u32, u32)> {
     let is_receive = match call.kind {
         CollectiveKind::Send(_) => false,
@@ -411,9 +411,9 @@ fn ends(call: &Call) -> Option<(u32, u32)> {
     })
 }
 
-/// Whether names tell where ranks with different numbers of collectives part: one that leaves out a
-/// collective goes on with another of the same kind. Those with the most must agree in all names,
-/// and the others have no other names.
+/// Whether names locate the divergence of ranks with different numbers of collectives. A rank that
+/// skips a collective goes on with another of the same kind. The ranks with the most collectives
+/// must agree in all names, and the others must not have additional names.
 fn is_told_by_names(dump: &ComparedDump, of_rank: &BTreeMap<u32, Vec<Call>>) -> bool {
     let names = |calls: &[Call]| -> Vec<&str> {
         let names = calls
@@ -436,7 +436,7 @@ fn is_told_by_names(dump: &ComparedDump, of_rank: &BTreeMap<u32, Vec<Call>>) -> 
         && shorter.all(|calls| names(calls).iter().all(|name| known.contains(name)))
 }
 
-/// The ranks by what they execute, if that is not one collective.
+/// The ranks by their next collective, if they disagree.
 fn disagreement(
     dump: &ComparedDump,
     at: &[(u32, Option<&Call>)],
@@ -471,7 +471,7 @@ fn disagreement(
     Some(sides.collect())
 }
 
-/// Whether two calls may be of one collective.
+/// Whether two calls may belong to one collective.
 fn fits(dump: &ComparedDump, first: &Call, second: &Call) -> bool {
     let (a, b) = (&dump.runs[first.run], &dump.runs[second.run]);
     if first.kind.name() != second.kind.name() {
@@ -479,12 +479,12 @@ fn fits(dump: &ComparedDump, first: &Call, second: &Call) -> bool {
     }
     let reductions = [first.kind.reduction(), second.kind.reduction()];
     let roots = [first.kind.root(), second.kind.root()];
-    // Two dumps may know different parts of it: only parts that both know can differ.
+    // Two dumps may know different parts of it: only parts known to both can differ.
     let is_other_reduction = matches!(reductions, [Some(a), Some(b)] if a != b);
     let is_other_root = matches!(roots, [Some(a), Some(b)] if a != b);
-    // Ranks that sum tensors of different lengths hang or read beyond the end.
+    // Ranks that sum tensors of different lengths hang or read out of bounds.
     let is_other_size = match first.kind {
-        // Others may have parts of different lengths.
+        // Other kinds may have parts of different lengths.
         CollectiveKind::AllReduce(_) => {
             let sizes = [n_elements(a), n_elements(b)];
             matches!(sizes, [Some(a), Some(b)] if a != b)
@@ -494,7 +494,7 @@ fn fits(dump: &ComparedDump, first: &Call, second: &Call) -> bool {
     !(is_other_reduction || is_other_root || is_other_size)
 }
 
-/// Number of elements that a collective is given, or gives where it shows no input.
+/// Number of elements of a collective's input, or of its output if no input is shown.
 fn n_elements(run: &OperatorExecution) -> Option<u64> {
     let of_side = |side| {
         let slots = run.slots.iter().filter(move |slot| slot.side == side);

@@ -1,39 +1,38 @@
-//! The order of executions over ranks: that of each rank by itself, and that a collective's results
-//! come after what it was given. Nothing else orders two ranks, and clocks are not asked.
+//! The order of executions across ranks. It follows each rank's sequence, and each collective's
+//! results come after its inputs. Clocks are not used.
 
 use super::meetings::Meetings;
 use super::sequence::RankPlace;
 
-/// Which calls of collectives come after which.
+/// A partial order of collective calls.
 #[derive(Debug, Default)]
 pub struct RankOrder {
-    /// Calls of all ranks, so that each stands behind those that it waits for: the meeting, and the
-    /// call's place in it.
+    /// The calls of all ranks in topological order: the meeting, and the index of the call.
     pub calls: Vec<(usize, usize)>,
-    /// Of each rank the positions of its calls with their levels.
+    /// For each rank, the positions of its calls with their levels.
     levels: Vec<Vec<(usize, u32)>>,
-    /// Calls that wait for each other without end, which no run can have done: they were matched
-    /// by a mistake of the dump or of the notes.
+    /// Number of calls in a cycle. No real run has one, so the dump or its notes led to a wrong
+    /// match.
     pub n_unordered: u64,
 }
 
-/// The state of ranks while their calls are put in order.
+/// The state of ranks while their calls are sorted.
 struct Walk<'a> {
     meetings: &'a Meetings,
-    /// Of each rank its calls: position, meeting, call.
+    /// For each rank, its calls: position, meeting, call.
     calls: Vec<Vec<(usize, usize, usize)>>,
-    /// How many of its calls each rank has behind it.
+    /// For each rank, the number of finished calls.
     n_done: Vec<usize>,
-    /// Of each meeting the givers that have come so far, and the highest level among them.
+    /// For each meeting, the number of contributors that have arrived, and their highest level.
     arrived: Vec<(usize, u32)>,
-    /// Ranks that may go on.
+    /// Ranks that can proceed.
     ready: Vec<usize>,
-    /// The level that each rank has reached.
+    /// The current level of each rank.
     level: Vec<u32>,
 }
 
 impl RankOrder {
-    /// Puts the calls of `n_ranks` ranks in order.
+    /// Sorts the calls of `n_ranks` ranks.
     pub fn new(meetings: &Meetings, n_ranks: usize) -> RankOrder {
         let mut calls = vec![Vec::new(); n_ranks];
         for (nth, meeting) in meetings.meetings.iter().enumerate() {
@@ -41,7 +40,7 @@ impl RankOrder {
                 calls[call.place.nth_rank].push((call.place.position, nth, at));
             }
         }
-        // Meetings are in the order of groups, not in that of any rank.
+        // Meetings are sorted by group, not by rank.
         for of_rank in &mut calls {
             of_rank.sort_unstable();
         }
@@ -65,7 +64,7 @@ impl RankOrder {
                 walk.advance(rank, &mut order, false);
             }
             let mut ranks = 0..n_ranks;
-            // All wait: one is let through, so that the others' order is still told.
+            // A deadlock: force one call, so that the rest can still be sorted.
             let Some(rank) = ranks.find(|&rank| walk.n_done[rank] < walk.calls[rank].len()) else {
                 return order;
             };
@@ -74,27 +73,27 @@ impl RankOrder {
         }
     }
 
-    /// The number of collectives that an execution waits for, one after the other, along the
-    /// longest way. What comes before another has no higher level.
+    /// Length of the longest chain of collectives that an execution waits for. An execution never
+    /// has a higher level than its successors.
     pub fn level(&self, place: RankPlace) -> u32 {
         let levels = &self.levels[place.nth_rank];
         let n = levels.partition_point(|(position, _)| *position <= place.position);
         n.checked_sub(1).map_or(0, |last| levels[last].1)
     }
 
-    /// Of each rank the first position that comes after an execution, that of itself included;
-    /// `usize::MAX` where none is known to.
+    /// For each rank, the first position that comes after an execution (itself included);
+    /// `usize::MAX` if none is known.
     pub fn reached_from(&self, meetings: &Meetings, from: RankPlace) -> Vec<usize> {
         let mut reached = vec![usize::MAX; self.levels.len()];
         reached[from.nth_rank] = from.position;
         let mut is_met: Vec<Option<bool>> = vec![None; meetings.meetings.len()];
         for &(nth, at) in &self.calls {
             let meeting = &meetings.meetings[nth];
-            // A sender learns nothing of its receiver.
+            // A sender receives nothing from its receiver.
             if !meeting.takes(at) {
                 continue;
             }
-            // All givers stand before the first taker, so that one look at them is enough.
+            // All contributors come before the first receiver, so one check is enough.
             let is_met = is_met[nth].get_or_insert_with(|| {
                 let mut givers = meeting.givers();
                 givers.any(|call| reached[call.place.nth_rank] <= call.place.position)
@@ -107,7 +106,7 @@ impl RankOrder {
         reached
     }
 
-    /// Whether the first place is known to come before the second, or is it.
+    /// Whether the first place is known to come before the second, or equals it.
     pub fn precedes(&self, meetings: &Meetings, first: RankPlace, second: RankPlace) -> bool {
         if first.nth_rank == second.nth_rank {
             return first.position <= second.position;
@@ -117,7 +116,7 @@ impl RankOrder {
 }
 
 impl Walk<'_> {
-    /// Notes that a rank has come to its next call, which others may wait for.
+    /// Records that a rank has reached its next call, which others may wait for.
     fn arrive(&mut self, rank: usize) {
         let Some(&(_, nth, at)) = self.calls[rank].get(self.n_done[rank]) else {
             return;
@@ -127,7 +126,7 @@ impl Walk<'_> {
             return;
         }
         let (n, level) = &mut self.arrived[nth];
-        // The ranks that wait here go on when the last of them has come.
+        // The waiting ranks proceed when the last contributor arrives.
         *n += 1;
         *level = (*level).max(self.level[rank]);
         if *n == meeting.n_givers {
@@ -136,7 +135,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Lets a rank go on as far as it does not wait, and by one call more if it is forced.
+    /// Advances a rank until it has to wait, and past one more call if forced.
     fn advance(&mut self, rank: usize, order: &mut RankOrder, is_forced: bool) {
         let mut is_forced = is_forced;
         while let Some(&(position, nth, at)) = self.calls[rank].get(self.n_done[rank]) {
@@ -169,8 +168,8 @@ mod tests {
     use crate::compare::side::{ComparedDump, OperatorExecution, RunPlace};
     use crate::ranks::run::RankedRun;
 
-    /// A run from the operators of each rank: collectives with the ranks of their group behind
-    /// `@`, and names of other operators.
+    /// Builds a run from the operators of each rank: collectives with the ranks of their group
+    /// after `@`, and names of other operators.
     fn run(ranks: &[&[&str]]) -> RankedRun {
         let mut runs = Vec::new();
         for (rank, names) in ranks.iter().enumerate() {
@@ -197,7 +196,7 @@ mod tests {
         })
     }
 
-    /// Checks which executions, by their numbers over all ranks, come before which.
+    /// Checks the order of executions, by their index over all ranks.
     fn check(ranks: &[&[&str]], before: &[(usize, usize)], unordered: &[(usize, usize)]) {
         let run = run(ranks);
         assert_eq!(run.order.n_unordered, 0);
@@ -226,7 +225,7 @@ mod tests {
         );
         let to = "reduce(sum,0)@0,1";
         check(&[&["a", to, "b"], &["c", to, "d"]], &[(3, 2)], &[(0, 5)]);
-        // Groups of two reach the third rank one after the other.
+        // Groups of two reach the third rank in sequence.
         check(
             &[
                 &["a", "all_gather@0,1"],
@@ -240,7 +239,7 @@ mod tests {
 
     #[test]
     fn sends_wait_for_nobody() {
-        // Each sends before it receives: as one event for both ends these would wait for each other.
+        // Each rank sends before it receives: as a single event these would deadlock.
         check(
             &[
                 &["a", "send(1)@", "recv(1)@", "b"],

@@ -1,4 +1,4 @@
-//! Overflow records of several ranks, in the order that steps and collectives give them.
+//! Overflow records of several ranks, in the order of steps and collectives.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -6,23 +6,23 @@ use std::path::{Path, PathBuf};
 use super::run::RankedRun;
 use crate::overflow::{OverflowReport, OverflowScan};
 
-/// Which ranks overflowed, and in which order.
+/// The ranks that overflowed, and their order.
 #[derive(Debug, Default)]
 pub struct OverflowOrder {
-    /// Of each overflow of the scan its rank, where the dump tells it.
+    /// For each overflow of the scan, its rank if the dump has it.
     pub ranks: Vec<Option<u32>>,
-    /// The first overflow of each rank that no other rank's is known to come before, as numbers of
-    /// the scan's list. One is the first of all; several are not ordered.
+    /// The first overflow of each rank that follows no other rank's, as indices into the scan's
+    /// list. A single entry is the first of all; several are unordered.
     pub first: Vec<usize>,
     /// Operators that overflowed in a step on several ranks: step, name and ranks.
     pub together: Vec<(Option<u64>, String, Vec<u32>)>,
 }
 
-/// Puts the overflows of a scan in the order of ranks: by step, then by the collectives between the
-/// ranks, then by rank, then by time, which is of one clock then. Of one rank they stay as they are;
-/// none where there is one rank alone.
+/// Sorts the overflows of a scan by step, then by collectives between ranks, then by rank, then by
+/// time (of one clock within a rank). `None` if there is only one rank; the order then stays
+/// unchanged.
 pub fn order_overflows(run: &RankedRun, scan: &mut OverflowScan) -> Option<OverflowOrder> {
-    // Records name tasks, and files of operators tell which rank's.
+    // Records name tasks; operator files determine the rank.
     let files = Executions::find(run, &scan.overflows);
     let known = scan.overflows.iter().map(|one| files.of_overflow(one));
     let known: Vec<(Option<usize>, Option<u32>)> = known.collect();
@@ -34,7 +34,7 @@ pub fn order_overflows(run: &RankedRun, scan: &mut OverflowScan) -> Option<Overf
     let mut numbered: Vec<_> = overflows.into_iter().zip(known).enumerate().collect();
     numbered.sort_by_key(|(nth, (one, (index, rank)))| {
         let level = index.map_or(u32::MAX, |index| run.sort_key(index).1);
-        // The scan has them by time.
+        // The scan sorts them by time.
         (
             one.step.unwrap_or(u64::MAX),
             level,
@@ -54,7 +54,7 @@ pub fn order_overflows(run: &RankedRun, scan: &mut OverflowScan) -> Option<Overf
     Some(order)
 }
 
-/// The executions and ranks that files belong to.
+/// The executions and ranks of files.
 struct Executions<'a> {
     of_file: HashMap<&'a Path, usize>,
     rank_of_dir: HashMap<PathBuf, u32>,
@@ -87,7 +87,7 @@ impl<'a> Executions<'a> {
     fn of_overflow(&self, overflow: &OverflowReport) -> (Option<usize>, Option<u32>) {
         let file = operator_file(overflow);
         let index = file.and_then(|file| self.of_file.get(file).copied());
-        // A record whose operator has no dump lies beside those of its rank.
+        // A record whose operator has no dump is next to those of its rank.
         let dir = overflow.path.parent();
         let rank = index.map(|index| self.run.rank_of(index));
         (index, rank.or_else(|| self.rank_of_dir.get(dir?).copied()))
@@ -105,7 +105,7 @@ fn first_of(run: &RankedRun, ranks: &[Option<u32>], executions: &[Option<usize>]
             of_rank.entry(*rank).or_insert(nth);
         }
     }
-    // Later ones of a rank come after its first.
+    // Later overflows of a rank come after its first.
     let firsts: Vec<usize> = of_rank.into_values().collect();
     let is_behind = |nth: usize| {
         let mut others = firsts.iter().filter(|other| **other != nth);

@@ -1,9 +1,9 @@
-//! Parameters that several ranks had alike, and have not any more.
+//! Finds parameters that were equal on several ranks and no longer are.
 //!
-//! Replicas of a model begin with equal parameters and stay equal as long as every gradient is
-//! reduced. Which parameters are replicas is taken from the dump itself: those with equal values.
-//! Zeros and ones are equal by chance, as in the biases of a layer that is cut into parts. They
-//! count if the other parameters of their module, or all of the model, are equal as well.
+//! Replicas of a model start with equal parameters and stay equal while every gradient is reduced.
+//! Replicas are inferred from equal values in the dump. Constant parameters, such as zero biases of
+//! a layer that is split, are equal by chance. They count only if the other parameters of their
+//! module, or all of the model's, are equal as well.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -21,25 +21,25 @@ use crate::tables::rows::statistics_of;
 
 /// The phase in which parameters are updated.
 const OPTIMIZER: &str = "optimizer";
-/// The end of a gradient's name, which is no parameter.
+/// The suffix of a gradient's name; a gradient is not a parameter.
 const GRADIENT: &str = ".grad";
 
-/// Where each rank reads a parameter first in a step, in the order of ranks.
+/// The first read of a parameter on each rank in a step.
 type Reads = BTreeMap<u32, SlotRef>;
 
 /// A parameter's reads by step.
 type Steps = BTreeMap<Option<u64>, Reads>;
 
-/// Ranks with one value of a parameter.
+/// Ranks with equal values of a parameter.
 struct ReplicaGroup {
     ranks: Vec<u32>,
-    /// Whether all elements are one number.
+    /// Whether all elements are the same number.
     is_constant: bool,
     /// The last step in which they were equal.
     step: Option<u64>,
 }
 
-/// Finds parameters that stop being equal on ranks, where no finding before explains it.
+/// Finds parameters that diverge between ranks, unless an earlier finding explains it.
 pub(super) fn drifted(run: &RankedRun, found: &mut RankDivergences) -> Vec<DivergenceFinding> {
     let parameters = read_parameters(run);
     let groups: BTreeMap<&str, Vec<ReplicaGroup>> = parameters
@@ -47,7 +47,7 @@ pub(super) fn drifted(run: &RankedRun, found: &mut RankDivergences) -> Vec<Diver
         .map(|(name, steps)| (name.as_str(), first_groups(run, steps)))
         .collect();
     let mut candidates = Vec::new();
-    // In the order of names, which decides where two drift at one operator.
+    // Iterates in name order, which decides when two drift at one operator.
     for (name, steps) in &parameters {
         found.n_parameters += u64::from(steps.values().filter(|reads| reads.len() > 1).count() > 1);
         for group in &groups[name.as_str()] {
@@ -68,7 +68,7 @@ fn read_parameters(run: &RankedRun) -> BTreeMap<String, Steps> {
                 if tensor.side != SlotSide::Input || run.dump.producer_of(at).is_some() {
                     continue;
                 }
-                // The optimizer reads state of the same parameter, which is a replica as well.
+                // The optimizer reads state of the same parameter, which is also replicated.
                 let name = run.dump.parameter_of(at);
                 if let Some(name) = name.filter(|name| !name.ends_with(GRADIENT)) {
                     let reads = parameters.entry(name).or_default();
@@ -81,9 +81,9 @@ fn read_parameters(run: &RankedRun) -> BTreeMap<String, Steps> {
     parameters
 }
 
-/// Ranks with equal values in the first step that several ranks show.
+/// Ranks with equal values in the first step with several ranks.
 fn first_groups(run: &RankedRun, steps: &Steps) -> Vec<ReplicaGroup> {
-    // A rank alone has nothing to be equal to.
+    // A single rank has nothing to compare with.
     let Some((&step, reads)) = steps.iter().find(|(_, reads)| reads.len() > 1) else {
         return Vec::new();
     };
@@ -101,7 +101,7 @@ fn first_groups(run: &RankedRun, steps: &Steps) -> Vec<ReplicaGroup> {
     groups.collect()
 }
 
-/// Ranks by the value that they read; none unless all values are known by marks of one kind.
+/// Groups ranks by the value that they read; `None` unless all values have marks of one kind.
 fn classes(run: &RankedRun, reads: &Reads, ranks: &[u32]) -> Option<Vec<Vec<u32>>> {
     let mut classes: BTreeMap<ContentMark, Vec<u32>> = BTreeMap::new();
     for rank in ranks {
@@ -114,19 +114,20 @@ fn classes(run: &RankedRun, reads: &Reads, ranks: &[u32]) -> Option<Vec<Vec<u32>
     is_one_kind.then(|| classes.into_values().collect())
 }
 
-/// Whether all elements are one number, as far as statistics tell; a single element is.
+/// Whether all elements are the same number, according to statistics. A single element always is.
 fn is_constant(run: &RankedRun, at: SlotRef) -> bool {
     let tensor = &run.dump.runs[at.run].slots[at.slot];
     let [min, max, ..] = statistics_of(tensor).numbers;
     match (min, max) {
         (Some(min), Some(max)) => min == max,
-        // Without statistics two elements may be equal by chance, and many are not.
+        // Without statistics: two elements may be equal by chance, more are not.
         _ => tensor.n_elements().is_none_or(|n| n < 2),
     }
 }
 
-/// Whether equal values mean that the parameter is a replica: it varies, or the parameters that
-/// vary next to it, or else in the whole model, are replicas on the same ranks.
+/// Whether equal values show that the parameter is a replica: it is not constant, or the
+/// non-constant parameters of its module, or else of the whole model, are replicas on the same
+/// ranks.
 fn is_replicated(
     name: &str,
     group: &ReplicaGroup,
@@ -173,7 +174,7 @@ fn drift_of(
             is_replica |= !is_constant(run, reads[&group.ranks[0]]);
             continue;
         }
-        // What was equal by chance may differ.
+        // Values that were equal by chance may differ later.
         if !is_replica {
             return None;
         }
@@ -214,14 +215,14 @@ fn drift_of(
 }
 
 /// Whether the optimizer of a step read equal gradients of a parameter on these ranks: the values
-/// that its operators did not make themselves.
+/// that its own operators did not produce.
 fn had_equal_gradients(
     run: &RankedRun,
     name: &str,
     step: Option<u64>,
     ranks: &[u32],
 ) -> Option<bool> {
-    // Of each rank the marks of all gradients, in the order in which they are read.
+    // For each rank, the marks of all gradients in reading order.
     let mut known: HashMap<u32, Vec<ContentMark>> = HashMap::new();
     let sequences = run.ranks.iter();
     for sequence in sequences.filter(|sequence| ranks.contains(&sequence.rank)) {

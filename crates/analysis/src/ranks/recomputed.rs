@@ -1,9 +1,8 @@
-//! A collective's results, computed again from what its ranks were given.
+//! Recomputes a collective's results from its ranks' inputs.
 //!
-//! Sums may be taken in any order: a result fits if it is as near to the exact sum as the dtype
-//! allows for that number of additions. What is only moved has to be equal to the bit. One tensor
-//! of each side is looked at, and parts of the first axis; collectives of other shapes are not
-//! checked.
+//! Sums may be evaluated in any order: a result fits if it is as close to the exact sum as the
+//! dtype allows for that number of additions. Moved data must be equal bit for bit. Only
+//! collectives with one tensor per side and parts along the first axis are checked.
 
 use std::collections::HashMap;
 
@@ -18,32 +17,32 @@ use super::run::RankedRun;
 use crate::compare::side::ExecutionSlot;
 use crate::elements::NumpyArray;
 
-/// How a rank's result stands to what the ranks were given.
+/// How a rank's result compares with the recomputed one.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ResultFit {
-    /// It is that, within the dtype's tolerance.
+    /// Equal within the dtype's tolerance.
     Fits,
-    /// It is something else.
+    /// Different.
     Differs(ResultDifference),
-    /// It has the right parts in another order: of each place the rank whose part is there.
+    /// The right parts in another order: for each place, the rank whose part is there.
     Reordered(Vec<u32>),
 }
 
-/// Where a result is something else.
+/// Where a result differs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ResultDifference {
-    /// Elements beyond the tolerance, where they are numbers that were added.
+    /// Number of elements beyond the tolerance, for sums.
     pub n_elements: u64,
-    /// The first of them.
+    /// Index of the first one.
     pub first: u64,
-    /// The result there, and what it should be.
+    /// The actual and the expected value there.
     pub values: [f64; 2],
 }
 
-/// The outcome for the calls of a meeting, in their order; none of those that were not checked.
+/// The result for each call of a meeting, in order; `None` for unchecked calls.
 pub type MeetingFits = Vec<Option<ResultFit>>;
 
-/// Bits of all elements.
+/// A hash of all elements.
 type Digest = [u8; 16];
 
 /// The contributions of all ranks, reduced.
@@ -52,12 +51,12 @@ struct Reduced {
     dtype: DType,
     n_ranks: usize,
     values: Vec<f64>,
-    /// Sums of magnitudes, which bound what rounding does to sums.
+    /// Sums of magnitudes, which bound the rounding error of sums.
     magnitudes: Vec<f64>,
 }
 
-/// Checks the results of a collective. Nothing is told unless all its ranks are in the dump with
-/// what they gave.
+/// Checks the results of a collective. Returns no fits unless the dump has the inputs of all its
+/// ranks.
 pub fn check(run: &RankedRun, meeting: &Meeting) -> MeetingFits {
     let nothing = vec![None; meeting.calls.len()];
     if !meeting.missing.is_empty() || meeting.calls.len() < 2 {
@@ -104,7 +103,7 @@ fn reduced(
     reduction: Option<Reduction>,
     is_cut: bool,
 ) -> Option<MeetingFits> {
-    // A call that works in its own buffer may be shown what it has made as what it was given.
+    // An in-place call may show its output as its input.
     let is_in_place = |call: &MeetingCall| {
         let given = bits(run, call, SlotSide::Input);
         given.is_some() && given == bits(run, call, SlotSide::Output)
@@ -113,7 +112,7 @@ fn reduced(
         return None;
     }
     let known = [reduction.unwrap_or(Reduction::Sum)];
-    // Where nothing tells the reduction, the first that fits a rank is taken for it.
+    // If the reduction is unknown, take the first that fits a rank.
     let tried = [
         Reduction::Sum,
         Reduction::Mean,
@@ -140,7 +139,7 @@ fn reduced(
 
 impl Reduced {
     fn of_meeting(run: &RankedRun, meeting: &Meeting, reduction: Reduction) -> Option<Reduced> {
-        // One contribution is in memory at a time: groups have hundreds of ranks.
+        // Only one contribution is in memory at a time: groups have hundreds of ranks.
         let mut reduced: Option<Reduced> = None;
         for call in &meeting.calls {
             let dtype = slot(run, call, SlotSide::Input)?.dtype?;
@@ -161,7 +160,7 @@ impl Reduced {
         reduced
     }
 
-    /// Adds the contribution of a rank; none for a reduction that is not computed here.
+    /// Adds the contribution of a rank; `None` for a reduction that is not supported.
     fn add(&mut self, numbers: Numbers<'_>) -> Option<()> {
         self.n_ranks += 1;
         if self.n_ranks == 1 {
@@ -170,7 +169,7 @@ impl Reduced {
             self.magnitudes = self.values.iter().map(|number| number.abs()).collect();
             return Some(());
         }
-        // In double precision, whose own rounding is far below the bound of narrower dtypes.
+        // In double precision, whose rounding is far below the bound of narrower dtypes.
         let combine: fn(f64, f64) -> f64 = match self.reduction {
             Reduction::Sum | Reduction::Mean => |a, b| a + b,
             Reduction::Max => f64::max,
@@ -205,7 +204,7 @@ impl Reduced {
             if numbers.len() != n_part || is_cut && !is_cut_along_first(run, call, n) {
                 return None;
             }
-            // Of a scattered result each rank has the part of its own number.
+            // After a reduce-scatter, each rank has the part with its own index.
             let nth = if is_cut { call.nth_in_group } else { 0 };
             // Ranks with equal results, which are nearly all, are checked once.
             let key = (xxh3_128(array.bytes()), nth);
@@ -227,7 +226,7 @@ impl Reduced {
         Some(fits)
     }
 
-    /// Where numbers differ from the part of the reduced ones that begins at `first`.
+    /// Compares numbers with the part of the reduced ones that starts at `first`.
     fn difference(&self, numbers: Numbers<'_>, first: usize) -> Option<ResultDifference> {
         let epsilon = match self.dtype {
             DType::F16 => 2_f64.powi(-10),
@@ -244,21 +243,21 @@ impl Reduced {
         } else {
             1.0
         };
-        // Beyond this an infinite result is what the dtype makes of it.
+        // Beyond this magnitude an infinite result is expected.
         let largest = largest_finite(self.dtype).unwrap_or(f64::MAX);
         let mut difference = ResultDifference::default();
         let mut at = 0;
         numbers.for_each(0..usize::MAX, |number| {
             let expected = self.values[first + at] / divisor;
             let magnitude = self.magnitudes[first + at];
-            // Twice the bound of additions one after the other, each rounded, and of the result's
-            // own rounding; a mean may be divided before or after.
+            // Twice the rounding bound of sequential additions, plus the result's own rounding; a
+            // mean may be divided before or after.
             let bound = match is_sum {
                 true => epsilon * (self.n_ranks as f64 + 1.0) * magnitude / divisor,
                 false => 0.0,
             };
             let is_near = (number - expected).abs() <= bound + 2_f64.powi(-149) * 64.0;
-            // Partial sums may overflow where the whole does not.
+            // Partial sums may overflow even if the total does not.
             let may_overflow = magnitude >= largest;
             let is_same = number.is_nan() && expected.is_nan() || number == expected;
             let is_fit = is_same || is_near || may_overflow || !expected.is_finite();
@@ -275,7 +274,7 @@ impl Reduced {
     }
 }
 
-/// Whether a rank's result has the extents of a part of the first axis of what it gave.
+/// Whether a rank's result has the shape of a part along the first axis of its input.
 fn is_cut_along_first(run: &RankedRun, call: &MeetingCall, n: usize) -> bool {
     let shape = |side| slot(run, call, side).and_then(|slot| slot.shape.as_deref());
     match (shape(SlotSide::Input), shape(SlotSide::Output)) {
@@ -286,7 +285,7 @@ fn is_cut_along_first(run: &RankedRun, call: &MeetingCall, n: usize) -> bool {
     }
 }
 
-/// Results that are the contributions of all ranks, one behind the other.
+/// Results that concatenate the contributions of all ranks.
 fn gathered(run: &RankedRun, meeting: &Meeting) -> Option<MeetingFits> {
     let n = meeting.group.len();
     let mut given = Vec::new();
@@ -306,7 +305,7 @@ fn gathered(run: &RankedRun, meeting: &Meeting) -> Option<MeetingFits> {
             continue;
         }
         let array = elements(run, call, SlotSide::Output)?;
-        // Where the first axis is not the one that is gathered, parts lie among each other.
+        // If another axis is gathered, the parts are interleaved.
         let is_along_first = {
             let shape = |side| slot(run, call, side).and_then(|slot| slot.shape.as_deref());
             let (part, whole) = (shape(SlotSide::Input)?, shape(SlotSide::Output)?);
@@ -329,7 +328,7 @@ fn gathered(run: &RankedRun, meeting: &Meeting) -> Option<MeetingFits> {
     Some(fits)
 }
 
-/// Results that are a part of each rank's contribution, all of one length.
+/// Results that contain an equal-sized part of each rank's contribution.
 fn exchanged(run: &RankedRun, meeting: &Meeting) -> Option<MeetingFits> {
     let n = meeting.group.len();
     let mut given: Vec<Vec<Digest>> = Vec::new();
@@ -340,13 +339,13 @@ fn exchanged(run: &RankedRun, meeting: &Meeting) -> Option<MeetingFits> {
         let [Some(shape), Some(other)] = shapes else {
             return None;
         };
-        // Parts of different lengths are told by arguments that dumps do not have.
+        // Uneven parts depend on arguments that dumps do not have.
         let is_uneven = shape.first().is_none_or(|first| first % n as u64 != 0);
         if shape != other || is_uneven {
             return None;
         }
         let array = elements(run, call, SlotSide::Input)?;
-        // One part for each rank, all of one length.
+        // One part per rank, all of the same length.
         let length = array.bytes().len() / n;
         if length == 0 || *n_bytes.get_or_insert(length) != length {
             return None;
@@ -359,7 +358,7 @@ fn exchanged(run: &RankedRun, meeting: &Meeting) -> Option<MeetingFits> {
         let parts: Vec<Digest> = array.bytes().chunks(n_bytes?).map(xxh3_128).collect();
         let expected = given.iter().map(|parts| parts.get(at).copied());
         let expected: Vec<Digest> = expected.collect::<Option<_>>()?;
-        // Parts that are there in another order show how the group was numbered.
+        // Parts in another order reveal how the group was numbered.
         fits.push(Some(fit_of_parts(&parts, &expected, &meeting.group)));
     }
     Some(fits)
@@ -374,7 +373,7 @@ fn fit_of_parts(parts: &[Digest], expected: &[Digest], group: &[u32]) -> ResultF
     if sorted[0] != sorted[1] {
         return ResultFit::Differs(ResultDifference::default());
     }
-    // Equal parts are nobody's, so that the first that is left is as good as any.
+    // Equal parts are interchangeable, so the first free one is as good as any.
     let mut is_taken = vec![false; expected.len()];
     let order = parts.iter().enumerate().filter_map(|(place, part)| {
         let is_it = |at: &usize| expected[*at] == *part && !is_taken[*at];
@@ -386,17 +385,17 @@ fn fit_of_parts(parts: &[Digest], expected: &[Digest], group: &[u32]) -> ResultF
     ResultFit::Reordered(order.collect())
 }
 
-/// Results that are what one rank gave: digests are enough.
+/// Results that equal one rank's contribution: digests are enough.
 fn handed_on(run: &RankedRun, meeting: &Meeting) -> Option<MeetingFits> {
     let giver = meeting.givers().next()?;
     let side = match meeting.kind {
-        // A root that shows what it has behind the call has it from before.
+        // A root that only shows its output had the same data before the call.
         CollectiveKind::Broadcast(_) if only(run, giver, SlotSide::Input).is_none() => {
             SlotSide::Output
         }
         _ => SlotSide::Input,
     };
-    // No elements are needed where digests tell every bit.
+    // Digests of every bit make reading elements unnecessary.
     let given = bits(run, giver, side)?;
     let fits = meeting.calls.iter().enumerate().map(|(at, call)| {
         if !meeting.takes(at) {
@@ -410,7 +409,7 @@ fn handed_on(run: &RankedRun, meeting: &Meeting) -> Option<MeetingFits> {
     Some(fits.collect())
 }
 
-/// The mark of the only tensor on a side, if it tells every bit.
+/// The mark of the only tensor on a side, if it covers every bit.
 fn bits(run: &RankedRun, call: &MeetingCall, side: SlotSide) -> Option<ContentMark> {
     let at = only(run, call, side)?;
     let mark = run.marks.get(call.run, at)?;
@@ -433,7 +432,7 @@ mod tests {
         check([1, 2, 3], ResultFit::Fits);
         check([2, 1, 3], ResultFit::Reordered(vec![6, 4, 8]));
         check([1, 2, 2], ResultFit::Differs(ResultDifference::default()));
-        // Of equal parts each is taken once.
+        // Each of several equal parts is used once.
         let fit = fit_of_parts(&[2, 1, 1].map(part), &[1, 1, 2].map(part), &group);
         assert_eq!(fit, ResultFit::Reordered(vec![8, 6, 4]));
     }
@@ -473,14 +472,14 @@ mod tests {
             );
         };
         let many: &[&[f32]] = &[&[1e8, 1.0], &[1.0, 2.0], &[-1e8, 3.0]];
-        // What is small is lost or kept, as the order of additions has it.
+        // Small terms are lost or kept, depending on the order of additions.
         check(Reduction::Sum, many, &[0.0, 6.0], 0);
         check(Reduction::Sum, many, &[1.0, 6.0], 0);
         check(Reduction::Sum, many, &[1.0, 6.5], 1);
         check(Reduction::Mean, many, &[0.33, 2.0], 0);
         check(Reduction::Max, many, &[1e8, 3.0], 0);
         check(Reduction::Max, many, &[1e8, 2.0], 1);
-        // An infinity is no sum of small numbers, and one of large ones.
+        // Small numbers never sum to an infinity; large ones may.
         check(Reduction::Sum, &[&[1.0], &[1.0]], &[f32::INFINITY], 1);
         check(Reduction::Sum, &[&[3e38], &[3e38]], &[f32::INFINITY], 0);
     }

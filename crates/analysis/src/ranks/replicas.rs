@@ -1,4 +1,4 @@
-//! Operators and tensors that several ranks have alike.
+//! Compares operators and tensors that several ranks have in common.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -15,8 +15,8 @@ use crate::compare::result::SlotKey;
 use crate::compare::side::{ExecutionSlot, SlotRef};
 use crate::tables::rows::statistics_of;
 
-/// Parts of the types of operators whose results may depend on the rank, which no input tells: they
-/// take a part, make up values, or draw random ones.
+/// Substrings of operator types whose results may depend on the rank without an input that shows
+/// it: they slice, fill, or draw random values.
 const OF_RANK: [&str; 22] = [
     "slice",
     "narrow",
@@ -42,15 +42,16 @@ const OF_RANK: [&str; 22] = [
     "constant",
 ];
 
-/// Tensors that are told of, at most: following each through all collectives takes time.
+/// Maximum number of reported tensors: tracing each through all collectives takes time.
 const N_KEPT_MAX: usize = 256;
 
-/// An operator of the program on any rank and step: type, name, model and which call in the step.
+/// An operator of the program on any rank and step: type, name, model and index among its calls in
+/// the step.
 type Operator<'a> = (&'a str, &'a str, Option<&'a str>, usize);
-/// The executions of an operator in a step: rank and execution.
+/// The executions of an operator by step: rank and execution.
 type Executions = BTreeMap<Option<u64>, Vec<(u32, usize)>>;
 
-/// The executions of all operators that are on several ranks.
+/// The executions of all operators that run on several ranks.
 fn operators_of(run: &RankedRun) -> Vec<Executions> {
     let mut of_operator: HashMap<Operator<'_>, Executions> = HashMap::new();
     for sequence in &run.ranks {
@@ -69,13 +70,13 @@ fn operators_of(run: &RankedRun) -> Vec<Executions> {
                 .push((sequence.rank, index));
         }
     }
-    // A map's order differs from run to run.
+    // A map's order differs between runs.
     let mut operators: Vec<_> = of_operator.into_iter().collect();
     operators.sort_by_key(|(key, _)| *key);
     operators.into_iter().map(|(_, steps)| steps).collect()
 }
 
-/// Tells of operators that made something else of equal inputs than other ranks.
+/// Reports operators that computed another result than other ranks from equal inputs.
 pub(super) fn operators(run: &RankedRun, found: &mut RankDivergences) {
     for steps in operators_of(run) {
         let mut first = steps.values().flatten();
@@ -91,7 +92,7 @@ pub(super) fn operators(run: &RankedRun, found: &mut RankDivergences) {
                     alike.entry(*inputs).or_default().push(at);
                 }
             }
-            // Equal inputs are the evidence; ranks that were given something else are not compared.
+            // Equal inputs are the evidence; ranks with other inputs are not compared.
             for members in alike.into_values().filter(|members| members.len() > 1) {
                 found.n_replicated += 1;
                 let mut classes: BTreeMap<ContentMark, Vec<usize>> = BTreeMap::new();
@@ -117,20 +118,20 @@ pub(super) fn operators(run: &RankedRun, found: &mut RankDivergences) {
     }
 }
 
-/// The marks of inputs and outputs of executions, where both are known.
+/// The marks of inputs and outputs of executions, if both are known.
 fn both_marks(run: &RankedRun, executions: &[(u32, usize)]) -> HashMap<usize, [ContentMark; 2]> {
     let known = executions.iter().filter_map(|&(_, index)| {
         let inputs = run.marks.of_side(&run.dump, index, SlotSide::Input)?;
         let outputs = run.marks.of_side(&run.dump, index, SlotSide::Output)?;
-        // Statistics that are equal do not prove that inputs are.
+        // Equal statistics do not prove equal inputs.
         (inputs.kind == MarkKind::Bits).then_some((index, [inputs, outputs]))
     });
     known.collect()
 }
 
-/// Whether members that stand apart must agree with the others: in another step they did, with
-/// equal inputs; or placements say it; or the type does not depend on the rank, and one stands
-/// against several. The evidence is none where the operator itself is.
+/// Whether outlying members must agree with the others: they did in another step with equal inputs,
+/// or placements require it, or the type does not depend on the rank and one disagrees with
+/// several. The evidence is `None` if the operator itself is.
 fn is_known_equal(
     run: &RankedRun,
     steps: &Executions,
@@ -141,7 +142,8 @@ fn is_known_equal(
 ) -> Option<Option<DivergenceEvidence>> {
     let mut members = apart.accused.iter().chain(&apart.others);
     let a = executions[*members.next()?];
-    // One that differs from the first: without a majority, members that agree are accused together.
+    // One that differs from the first: without a majority, members that agree are suspected
+    // together.
     let output_of = |(_, index): (u32, usize)| marks[nth].get(&index).map(|[_, output]| *output);
     let mut members = members.map(|&at| executions[at]);
     let b = members.find(|&other| output_of(other) != output_of(a))?;
@@ -149,7 +151,7 @@ fn is_known_equal(
         if other_nth == nth {
             continue;
         }
-        // Of the same two ranks, since others may cut other parts.
+        // The same two ranks, because others may take other parts.
         let of_rank = |rank: u32| {
             let mut ranks = executions.iter().filter(|(known, _)| *known == rank);
             ranks
@@ -168,20 +170,20 @@ fn is_known_equal(
     };
     let placements = [output(a.1)?, output(b.1)?].map(placement);
     if let [Some(a), Some(b)] = placements {
-        // With equal coordinates they are of two meshes, such as those of two pipeline stages.
+        // Equal coordinates belong to two meshes, such as those of two pipeline stages.
         let is_one_mesh = coordinates(a) != coordinates(b);
         let is_replicated = is_one_mesh && replica_key(a) == replica_key(b);
         return is_replicated.then_some(Some(DivergenceEvidence::Placement));
     }
-    // Attributes of operators are not in all dumps, so the type has to do.
+    // Not all dumps have attributes, so the type must suffice.
     let op_type = run.dump.runs[a.1].op_type.to_ascii_lowercase();
-    // A part by the rank's number, or random numbers, of equal inputs.
+    // It slices by rank or draws random numbers, from equal inputs.
     let is_of_rank = OF_RANK.iter().any(|part| op_type.contains(part));
     let is_one_against_all = apart.accused.len() == 1 && apart.others.len() > 1;
     (!is_of_rank && is_one_against_all).then_some(None)
 }
 
-/// The first output in which a member that stands apart differs from another.
+/// The first output in which an outlying member differs from another.
 fn first_output(run: &RankedRun, executions: &[(u32, usize)], apart: &Minority) -> Option<SlotKey> {
     let index = executions[apart.accused[0]].1;
     let other = apart.others.first().or(apart.accused.get(1))?;
@@ -218,8 +220,8 @@ fn placement(slot: &ExecutionSlot) -> Option<&Placement> {
     slot.record().placement.as_deref()
 }
 
-/// The placement with no coordinates on axes along which the tensor is replicated: ranks with equal
-/// keys have equal tensors.
+/// The placement without the coordinates of replicated axes: ranks with equal keys have equal
+/// tensors.
 fn replica_key(placement: &Placement) -> Vec<(String, Option<u32>)> {
     let axes = placement.axes.iter().map(|axis| {
         let is_replicated = axis.placement == AxisPlacement::Replicated;
@@ -237,13 +239,13 @@ fn coordinates(placement: &Placement) -> Vec<u32> {
     placement.axes.iter().map(|axis| axis.coordinate).collect()
 }
 
-/// Of each rank the lowest of its mesh, by the number of ranks of a mesh.
+/// For each mesh size, the lowest rank in the mesh of each rank.
 type ConnectedRanks = HashMap<u64, HashMap<u32, u32>>;
 
-/// Parts members with equal placements into those of one mesh. A run may have several meshes with
-/// equal names, as pipeline stages have, and nothing in a placement tells them apart: two members
-/// with equal coordinates are of two. Ranks that meet in collectives of no more ranks than the mesh
-/// has are of one then; members of which that does not tell are left out.
+/// Splits members with equal placements by mesh. A run may have several meshes with equal names,
+/// such as those of pipeline stages, and a placement does not distinguish them: two members with
+/// equal coordinates are in different meshes. Ranks that meet in collectives no larger than the
+/// mesh are in the same one; members that never do are dropped.
 fn of_one_mesh(
     run: &RankedRun,
     connected: &mut ConnectedRanks,
@@ -275,15 +277,15 @@ fn of_one_mesh(
     parts.filter(|part| !has_duplicates(part)).collect()
 }
 
-/// A tensor that differs on some ranks, in a step.
+/// A tensor that differs on some ranks in a step.
 pub(super) struct TensorCandidate {
     pub(super) finding: DivergenceFinding,
-    /// The executions of the ranks that are accused.
+    /// The executions of the suspected ranks.
     pub(super) accused: Vec<usize>,
 }
 
-/// Tells of tensors that placements call replicated and that are not, where no finding before
-/// explains it.
+/// Reports tensors that differ although placements declare them replicated, unless an earlier
+/// finding explains it.
 pub(super) fn placed(run: &RankedRun, before: &[DivergenceFinding]) -> Vec<DivergenceFinding> {
     let mut candidates = Vec::new();
     let mut connected = ConnectedRanks::new();
@@ -316,7 +318,7 @@ fn placed_apart(
     let groups = replicas.into_values().filter(|members| members.len() > 1);
     let meshes = groups.flat_map(|all| of_one_mesh(run, connected, executions, all, slot));
     let apart = meshes.filter_map(|members| {
-        // Ranks whose statistics differ differ; that they are equal is no finding.
+        // Different statistics prove a difference; equal ones prove nothing.
         let apart = minority(classes_of(run, executions, &members, slot)?)?;
         Some(candidate(
             run,
@@ -329,7 +331,7 @@ fn placed_apart(
     apart.collect()
 }
 
-/// Members with equal tensors; none unless all are known by marks of one kind.
+/// Groups members with equal tensors; `None` unless all have marks of one kind.
 fn classes_of(
     run: &RankedRun,
     executions: &[(u32, usize)],
@@ -341,7 +343,7 @@ fn classes_of(
         let mark = run.marks.get(executions[at].1, slot)?;
         classes.entry(mark).or_default().push(at);
     }
-    // A digest of one rank and statistics of another say nothing of each other.
+    // A digest of one rank and statistics of another are not comparable.
     let kinds: HashSet<MarkKind> = classes.keys().map(|mark| mark.kind).collect();
     (kinds.len() == 1).then(|| classes.into_values().collect())
 }
@@ -361,21 +363,21 @@ fn candidate(
     TensorCandidate { finding, accused }
 }
 
-/// Leaves out what may follow from a finding before, or from another candidate.
+/// Drops candidates that may follow from an earlier finding or from another candidate.
 pub(super) fn unexplained(
     run: &RankedRun,
     before: &[DivergenceFinding],
     mut candidates: Vec<TensorCandidate>,
 ) -> Vec<DivergenceFinding> {
     candidates.sort_by_key(|candidate| run.sort_key(candidate.finding.run));
-    // Behind collectives on which ranks disagree nothing is known to come from anything.
+    // After a desync, nothing can be traced across ranks.
     let first_desync = before.iter().filter_map(|finding| {
         let is_desync = matches!(finding.kind, DivergenceKind::Desync(_));
         is_desync.then(|| run.dump.runs[finding.run].place.step)
     });
-    // Steps before it are still sound.
+    // Steps before it are still valid.
     let first_desync = first_desync.min();
-    // Whatever may depend on a finding is explained by it.
+    // A finding explains everything that may depend on it.
     let mut causes: Vec<Vec<usize>> = Vec::new();
     for finding in before {
         causes.extend(reached(run, finding));
@@ -389,7 +391,7 @@ pub(super) fn unexplained(
         if first_desync.is_some_and(|first| step >= first) {
             continue;
         }
-        // With two ranks apart either may have it from elsewhere.
+        // With two outlying ranks, either may have inherited it.
         let places = candidate
             .accused
             .iter()
@@ -411,10 +413,10 @@ pub(super) fn unexplained(
     kept
 }
 
-/// The positions of each rank that may depend on what a finding is about.
+/// For each rank, the positions that may depend on a finding.
 fn reached(run: &RankedRun, finding: &DivergenceFinding) -> Vec<Vec<usize>> {
     let runs = match finding.meeting {
-        // Whichever of its ranks is meant.
+        // Any of its ranks may be meant.
         Some(nth) if !finding.is_each => {
             let calls = run.meetings.meetings[nth].calls.iter();
             calls.map(|call| call.run).collect()
@@ -426,7 +428,7 @@ fn reached(run: &RankedRun, finding: &DivergenceFinding) -> Vec<Vec<usize>> {
     reached.collect()
 }
 
-/// The executions of a finding's operator and step on the ranks that are accused.
+/// The executions of a finding's operator and step on the suspected ranks.
 fn executions_alike(run: &RankedRun, finding: &DivergenceFinding) -> Vec<usize> {
     let shown = &run.dump.runs[finding.run];
     if finding.ranks.len() < 2 {
@@ -446,9 +448,9 @@ fn executions_alike(run: &RankedRun, finding: &DivergenceFinding) -> Vec<usize> 
     found.collect()
 }
 
-/// Tells of inputs that were equal on ranks in all steps before and are not any more, though the
-/// dump shows nobody who made them: weights. Data differ from step to step by design, so that only
-/// numbers are looked at which were equal while they changed, or which all others still have.
+/// Reports weights that were equal on ranks in all earlier steps and no longer are: inputs without
+/// a producer in the dump. Training data differ between steps by design, so a tensor counts only if
+/// it was equal while it changed, or if all other ranks still have its value.
 pub(super) fn equal_before(
     run: &RankedRun,
     before: &[DivergenceFinding],
@@ -494,7 +496,7 @@ pub(super) fn equal_before(
     unexplained(run, before, candidates)
 }
 
-/// The marks of a tensor by ranks.
+/// The marks of a tensor by rank.
 fn marks_of(
     run: &RankedRun,
     executions: &[(u32, usize)],
@@ -505,8 +507,8 @@ fn marks_of(
     marks.collect()
 }
 
-/// Whether a tensor is on one rank alone another than in the step before. Two ranks that were given
-/// the same data once look like two with the same weights, but both get others then.
+/// Whether a tensor changed since the previous step on one rank only. Two ranks that received the
+/// same batch once look like replicas, but then both receive new data.
 fn is_one_alone_changed(
     run: &RankedRun,
     last: &HashMap<u32, ContentMark>,
@@ -520,7 +522,7 @@ fn is_one_alone_changed(
     changed.count() == 1
 }
 
-/// A group of ranks by the classes of a step, if one alone has left it.
+/// Splits a group if exactly one rank has left its class in this step.
 fn split(now: &[Vec<u32>], group: &[u32]) -> Option<[Vec<u32>; 2]> {
     let parts = now.iter().map(|class| {
         let both = class.iter().filter(|rank| group.contains(rank));
@@ -534,7 +536,7 @@ fn split(now: &[Vec<u32>], group: &[u32]) -> Option<[Vec<u32>; 2]> {
     }
 }
 
-/// The members by their places among executions.
+/// Converts ranks to indices of executions.
 fn at_ranks(executions: &[(u32, usize)], [one, rest]: [Vec<u32>; 2]) -> Option<Minority> {
     let place = |rank: &u32| executions.iter().position(|(known, _)| known == rank);
     let accused: Vec<usize> = one.iter().filter_map(place).collect();
@@ -546,7 +548,7 @@ fn at_ranks(executions: &[(u32, usize)], [one, rest]: [Vec<u32>; 2]) -> Option<M
             is_each: true,
         });
     }
-    // Of two ranks either may be the one.
+    // With two ranks, either may be the culprit.
     let accused: Vec<usize> = accused.into_iter().chain(others).collect();
     (accused.len() == 2).then_some(Minority {
         accused,
@@ -555,7 +557,7 @@ fn at_ranks(executions: &[(u32, usize)], [one, rest]: [Vec<u32>; 2]) -> Option<M
     })
 }
 
-/// Ranks that were together before and are now.
+/// Ranks that were together before and still are.
 fn intersected(equal: &[Vec<u32>], now: &[Vec<u32>]) -> Vec<Vec<u32>> {
     let pairs = equal.iter().flat_map(|a| now.iter().map(move |b| (a, b)));
     let both = pairs.map(|(a, b)| {
@@ -565,11 +567,11 @@ fn intersected(equal: &[Vec<u32>], now: &[Vec<u32>]) -> Vec<Vec<u32>> {
     both.filter(|both| !both.is_empty()).collect()
 }
 
-/// Elements that a weight has at least: few numbers are equal by chance.
+/// Minimum number of elements of a weight: few numbers are rarely equal by chance.
 const N_WEIGHT_ELEMENTS_MIN: u64 = 16;
 
-/// Whether a slot may be a weight: floating-point numbers that the dump shows nobody make, of two
-/// axes or more, and no mask of zeros and ones or infinities.
+/// Whether a slot may be a weight: floating-point, without a producer in the dump, with at least
+/// two axes, and not a mask of zeros and ones or infinities.
 fn is_weight(run: &RankedRun, index: usize, slot: usize) -> bool {
     let Some(tensor) = run.dump.runs[index].slots.get(slot) else {
         return false;
@@ -581,7 +583,7 @@ fn is_weight(run: &RankedRun, index: usize, slot: usize) -> bool {
     let [min, max, sum, _, _, l1, l2] = cells.numbers;
     let is_mask = match (min, max, sum, l1, l2) {
         (Some(min), Some(max), Some(sum), Some(l1), Some(l2)) => {
-            // Zeros and ones have equal sums of themselves, magnitudes and squares.
+            // Zeros and ones have equal sums of values, magnitudes and squares.
             let of_ones = sum == l1 && (l2 * l2 - l1).abs() <= l1 * 1e-9;
             !min.is_finite() || !max.is_finite() || min == max || of_ones
         }

@@ -1,4 +1,4 @@
-//! The same ranks in another run: where each stops doing the same, bit for bit.
+//! Compares ranks with the same ranks in another run, bit for bit.
 
 use std::collections::HashMap;
 
@@ -7,19 +7,18 @@ use opscope_store::record::SlotSide;
 use super::run::RankedRun;
 use crate::compare::result::SlotKey;
 
-/// Two runs beside each other.
+/// The comparison of two runs.
 #[derive(Debug, Default)]
 pub struct RestartComparison {
-    /// Ranks that stop doing the same, in an order in which none comes before another that it may
-    /// follow from.
+    /// Diverging ranks, causes before their possible consequences.
     pub differences: Vec<RestartDifference>,
-    /// Executions that both runs have.
+    /// Executions in both runs.
     pub n_compared: u64,
-    /// Tensors of them whose contents are known on both sides.
+    /// Their tensors whose contents are known on both sides.
     pub n_tensors: u64,
-    /// Executions that one of the runs has alone.
+    /// Executions in only one of the runs.
     pub n_single: u64,
-    /// Ranks that one of the runs has alone.
+    /// Ranks in only one of the runs.
     pub single_ranks: Vec<u32>,
 }
 
@@ -34,20 +33,20 @@ pub struct RestartDifference {
     pub other_run: usize,
     /// The first tensor that differs.
     pub slot: SlotKey,
-    /// How it differs.
+    /// The kind of difference.
     pub kind: RestartDifferenceKind,
-    /// Whether the difference may have come from another rank that is among the list.
+    /// Whether the difference may come from another rank in the list.
     pub may_follow: bool,
 }
 
-/// How an execution differs from that of another run.
+/// How an execution differs from the one in the other run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RestartDifferenceKind {
-    /// All its inputs are equal, and an output is not.
+    /// All inputs are equal, and an output differs.
     Computed,
-    /// A collective's result differs, though the rank gave the same.
+    /// A collective's result differs, although the rank contributed the same.
     Received,
-    /// An input differs that nothing before explains: data, weights, or memory that was changed.
+    /// An input differs and nothing earlier explains it: data, weights, or overwritten memory.
     Input,
 }
 
@@ -62,8 +61,8 @@ impl RestartDifferenceKind {
     }
 }
 
-/// Sets the ranks of a run against the same ranks of another. The marks of both have to be read
-/// before.
+/// Compares the ranks of a run with the same ranks of another. The marks of both must have been
+/// read before.
 pub fn compare(run: &RankedRun, other: &RankedRun) -> RestartComparison {
     let mut found = RestartComparison::default();
     for sequence in &run.ranks {
@@ -72,7 +71,7 @@ pub fn compare(run: &RankedRun, other: &RankedRun) -> RestartComparison {
             found.single_ranks.push(sequence.rank);
             continue;
         };
-        // Positions may differ: the other run may have been dumped with another selection.
+        // Positions may differ: the other run may use another selection.
         let mut of_key: HashMap<_, usize> = HashMap::new();
         for &index in &partner.runs {
             of_key.insert(key(other, index), index);
@@ -84,7 +83,7 @@ pub fn compare(run: &RankedRun, other: &RankedRun) -> RestartComparison {
                 continue;
             };
             found.n_compared += 1;
-            // All are counted, so that one knows how much the runs have in common.
+            // All are counted, to show how much the runs have in common.
             let difference = difference(run, other, [index, other_index], &mut found.n_tensors);
             first = first.or(difference);
         }
@@ -111,7 +110,7 @@ pub fn compare(run: &RankedRun, other: &RankedRun) -> RestartComparison {
     found
 }
 
-/// The facts that an execution has in both runs.
+/// Identifies an execution in both runs.
 fn key(run: &RankedRun, index: usize) -> (Option<u64>, Option<&str>, &str, &str, usize) {
     let one = &run.dump.runs[index];
     (
@@ -123,7 +122,7 @@ fn key(run: &RankedRun, index: usize) -> (Option<u64>, Option<&str>, &str, &str,
     )
 }
 
-/// The first tensor in which two executions differ; inputs come first.
+/// The first tensor that differs between two executions; inputs come first.
 fn difference(
     run: &RankedRun,
     other: &RankedRun,
@@ -137,7 +136,7 @@ fn difference(
         let mut slots = partner.slots.iter();
         let other_at = slots.position(|other| other.key() == slot.key());
         let marks = run.marks.get(index, at);
-        // By position of the slot, as one run may have been dumped without inputs.
+        // By slot position, because one run may have been dumped without inputs.
         let marks = marks.zip(other_at.and_then(|at| other.marks.get(other_index, at)));
         let Some((a, b)) = marks.filter(|(a, b)| a.kind == b.kind) else {
             continue;

@@ -1,4 +1,4 @@
-//! The results of collectives, against what their ranks gave and against each other.
+//! Checks the results of collectives against their inputs and each other.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -16,9 +16,8 @@ use super::run::RankedRun;
 use crate::compare::result::SlotKey;
 use crate::job;
 
-/// How often results of one type of operator are as they must be. A type whose results mostly are
-/// not was shown before it was over, as calls are that go on behind the program's back, or is
-/// something else than it seems.
+/// How often results of one operator type are right. A type with mostly wrong results was captured
+/// before it finished, as asynchronous calls are, or is not the collective that it seems.
 #[derive(Clone, Copy, Default)]
 struct TypeRecord {
     n_fitting: u64,
@@ -27,7 +26,7 @@ struct TypeRecord {
     n_unequal: u64,
 }
 
-/// Checks all collectives; the results that were computed again, by meeting.
+/// Checks all collectives. Returns the recomputed results by meeting.
 pub(super) fn check(
     run: &RankedRun,
     n_threads: usize,
@@ -53,12 +52,12 @@ pub(super) fn check(
             .get(op_type(run, meeting))
             .copied()
             .unwrap_or_default();
-        // More wrong than right is no fault of single ranks.
+        // If most results are wrong, the type is misunderstood and no single rank is to blame.
         let is_unlike = record.n_other > 0 && record.n_fitting <= record.n_other;
         if is_unlike {
             fits[nth].fill(None);
         }
-        // A single collective of its type that is unequal is no pattern, and no proof either.
+        // A single unequal collective of its type is neither a pattern nor a proof.
         let may_compare = !is_unlike && record.n_equal > record.n_unequal;
         check_meeting(run, nth, &fits[nth], may_compare, found);
     }
@@ -71,8 +70,8 @@ fn op_type<'a>(run: &'a RankedRun, meeting: &Meeting) -> &'a str {
     first.map_or("", |call| run.dump.runs[call.run].op_type.as_str())
 }
 
-/// A collective's results, computed again, without those that are what the rank itself gave: these
-/// were shown before it was over.
+/// A collective's recomputed results, without those that equal the rank's own contribution: these
+/// were captured before the call finished.
 fn over_only(run: &RankedRun, meeting: &Meeting) -> MeetingFits {
     let mut fits = recomputed::check(run, meeting);
     for (fit, call) in fits.iter_mut().zip(&meeting.calls) {
@@ -94,8 +93,8 @@ struct ResultClasses {
     is_of_bits: bool,
 }
 
-/// The calls of a collective that gives all the same, by their results; none if not all are known,
-/// or one was shown before it was over.
+/// The calls of a collective with a common result, grouped by result. `None` if not all are known,
+/// or one was captured before it finished.
 fn classes(run: &RankedRun, meeting: &Meeting) -> Option<ResultClasses> {
     let gives_all_the_same = matches!(
         meeting.kind,
@@ -109,10 +108,10 @@ fn classes(run: &RankedRun, meeting: &Meeting) -> Option<ResultClasses> {
         let mark = run.marks.of_side(&run.dump, call.run, SlotSide::Output)?;
         of_mark.entry(mark).or_default().push(at);
     }
-    // The root of a broadcast gives and has the same.
+    // The root of a broadcast has the same input and output.
     let has_root = matches!(meeting.kind, CollectiveKind::Broadcast(_));
     let is_over = |call: &MeetingCall| has_root || !is_own_input(run, call);
-    // One rank may have been shown its result, and another still what it gave.
+    // One rank may show its result, and another still its input.
     if of_mark.len() > 1 && !meeting.calls.iter().all(is_over) {
         return None;
     }
@@ -144,8 +143,8 @@ fn check_meeting(
         .iter()
         .filter(|&&at| fits[at] == Some(ResultFit::Fits));
     let fitting: Vec<u32> = fitting.map(|&at| meeting.calls[at].rank).collect();
-    // A group that is known by equal results alone may be several, which were equal by chance: a
-    // rank is accused if it alone does not fit.
+    // A group inferred from equal results may be several groups that were equal by chance: suspect
+    // a rank only if it alone does not fit.
     let is_doubtful = wrong.len() > 1 || fitting.is_empty();
     if meeting.group_source == GroupSource::Contents && !wrong.is_empty() && is_doubtful {
         found.n_unchecked += 1;
@@ -185,8 +184,8 @@ fn check_meeting(
     }
 }
 
-/// Tells of results that differ from rank to rank though a collective gives all the same; whether
-/// they could be compared.
+/// Reports results that differ between ranks although the collective returns the same to all.
+/// Returns whether they could be compared.
 fn unequal_results(run: &RankedRun, nth: usize, found: &mut RankDivergences) -> bool {
     let meeting = &run.meetings.meetings[nth];
     let Some(ResultClasses { calls, is_of_bits }) = classes(run, meeting) else {

@@ -1,4 +1,4 @@
-//! The dumps of all ranks of a run, as one sequence of executions for each rank.
+//! Joins the dumps of all ranks into one run with a sequence of executions per rank.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -21,37 +21,37 @@ pub struct RankedRun {
     pub dump: ComparedDump,
     /// The ranks, in ascending order.
     pub ranks: Vec<RankSequence>,
-    /// Of each execution of the dump the rank's place among [`RankedRun::ranks`] and the place in
-    /// its sequence; none of what is no execution, such as a parameter.
+    /// For each execution of the dump, the index of its rank in [`RankedRun::ranks`] and its
+    /// position in that sequence; `None` for values that are not executed, such as parameters.
     pub places: Vec<Option<RankPlace>>,
     /// The collectives.
     pub meetings: Meetings,
-    /// Which executions come before which.
+    /// The order of executions.
     pub order: RankOrder,
-    /// The marks of its tensors; nothing until [`RankedRun::read_marks`].
+    /// The marks of its tensors; empty before [`RankedRun::read_marks`].
     pub marks: ContentMarks,
 }
 
-/// Dumps that are no single run.
+/// Why dumps do not form a single run.
 #[derive(Debug, Error)]
 pub enum RankedRunError {
-    /// Nothing is at a path.
+    /// A path does not exist.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// There is nothing to read.
     #[error("`{}` holds no executions of operators", .0.display())]
     Empty(PathBuf),
-    /// One rank twice.
+    /// Two dumps have the same rank.
     #[error("rank {rank} is in both `{}` and `{}`: they are two runs", first.display(), second.display())]
     SameRank {
         /// The rank.
         rank: u32,
         /// The first dump that has it.
         first: PathBuf,
-        /// The other one.
+        /// The other dump.
         second: PathBuf,
     },
-    /// One rank twice below one directory.
+    /// A rank appears twice below one directory.
     #[error(
         "`{}` holds several runs: rank {rank} has `{op_name}` of step {step} more than once",
         path.display()
@@ -71,10 +71,10 @@ pub enum RankedRunError {
 impl RankedRun {
     /// Reads a run from a directory of all ranks, or from several dumps of some ranks each.
     ///
-    /// Executions without a rank are those of rank 0.
+    /// Executions without a rank belong to rank 0.
     ///
     /// # Errors
-    /// [`RankedRunError`] if nothing is there, or more than one run is.
+    /// [`RankedRunError`] if there is no run, or more than one.
     pub fn open(paths: &[PathBuf], n_threads: usize) -> Result<RankedRun, RankedRunError> {
         let root = paths.first().map_or(Path::new("."), PathBuf::as_path);
         let dump = match paths {
@@ -88,7 +88,7 @@ impl RankedRun {
         Ok(RankedRun::new(dump))
     }
 
-    /// The run whose executions a dump has.
+    /// Builds the run of a dump's executions.
     pub fn new(dump: ComparedDump) -> RankedRun {
         let ranks = sequences(&dump);
         let mut places = vec![None; dump.runs.len()];
@@ -109,7 +109,7 @@ impl RankedRun {
         }
     }
 
-    /// Takes what tensors are known by from digests, elements or statistics of the dump.
+    /// Reads the marks of tensors from digests, elements or statistics of the dump.
     pub fn read_marks(&mut self, n_threads: usize) {
         self.marks = ContentMarks::read(&self.dump, n_threads);
     }
@@ -119,13 +119,13 @@ impl RankedRun {
         rank(&self.dump.runs[run])
     }
 
-    /// Whether an execution is one of a collective.
+    /// Whether an execution is a collective.
     pub fn is_collective(&self, run: usize) -> bool {
         self.meetings.of_run.contains_key(&run) || self.meetings.unmatched.contains_key(&run)
     }
 
-    /// A key that sorts executions of all ranks so that what comes before another by the order of
-    /// ranks and collectives stands before it: step, level, rank and place.
+    /// A key that sorts executions of all ranks consistently with the order of ranks and
+    /// collectives: step, level, rank and place.
     pub fn sort_key(&self, run: usize) -> (Option<u64>, u32, usize, usize) {
         let step = self.dump.runs[run].place.step;
         match self.places[run] {
@@ -152,10 +152,10 @@ impl RankedRun {
 fn read_all(paths: &[PathBuf], n_threads: usize) -> Result<DumpIndex, RankedRunError> {
     let mut all = DumpIndex::default();
     let mut of_rank: BTreeMap<u32, &PathBuf> = BTreeMap::new();
-    // The executions of a rank that is in two dumps would become one, with slots of both.
+    // A rank in two dumps would be merged into one, with slots of both.
     for path in paths {
         let mut index = read_dump(path, n_threads)?;
-        // Before the tensors are moved: afterwards executions of both dumps are mixed.
+        // Checked before the tensors are moved: afterwards executions of both dumps are mixed.
         let ranks: HashSet<u32> = index
             .executions
             .iter()
@@ -170,7 +170,7 @@ fn read_all(paths: &[PathBuf], n_threads: usize) -> Result<DumpIndex, RankedRunE
                 });
             }
         }
-        // The form decides how names are read; dumps of one run have one.
+        // The form determines how names are parsed; dumps of one run share it.
         if all.form.is_empty() {
             all.form = index.form;
         }
@@ -186,11 +186,11 @@ fn read_all(paths: &[PathBuf], n_threads: usize) -> Result<DumpIndex, RankedRunE
     Ok(all)
 }
 
-/// Refuses a directory in which a rank has an operator twice under one number: executions of two
-/// runs would be taken for one, with slots of both.
+/// Rejects a directory in which a rank has an operator twice under one number: executions of two
+/// runs would be merged, with slots of both.
 fn check_single_run(dump: &ComparedDump, path: &Path) -> Result<(), RankedRunError> {
     for run in &dump.runs {
-        // Slots are sorted, so that a slot that is there twice has itself for a neighbour.
+        // Slots are sorted, so duplicates are neighbours.
         let mut pairs = run.slots.windows(2);
         if run.place.step.is_some()
             && pairs.any(|pair| pair[0].key() == pair[1].key() && pair[0].problem.is_none())

@@ -1,4 +1,4 @@
-//! The executions of each rank in their order.
+//! The executions of each rank in order.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -13,18 +13,18 @@ use crate::compare::side::{ComparedDump, OperatorExecution};
 pub struct RankSequence {
     /// The rank.
     pub rank: u32,
-    /// The executions in their order, as numbers of [`ComparedDump::runs`].
+    /// The executions in order, as indices into [`ComparedDump::runs`].
     pub runs: Vec<usize>,
-    /// The steps of which it has executions.
+    /// The steps with executions of the rank.
     pub steps: HashSet<Option<u64>>,
 }
 
 /// The place of an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RankPlace {
-    /// The rank, by its place among the ranks of the run.
+    /// Index of the rank among the ranks of the run.
     pub nth_rank: usize,
-    /// The place in its sequence.
+    /// Index in its sequence.
     pub position: usize,
 }
 
@@ -36,17 +36,17 @@ pub(super) struct Call {
     pub(super) place: RankPlace,
     pub(super) step: Option<u64>,
     pub(super) kind: CollectiveKind,
-    /// The ranks of its group, where notes tell them.
+    /// The ranks of its group, if notes name them.
     pub(super) group: Option<Arc<[u32]>>,
 }
 
-/// The rank of an execution; one that says none is of the only process.
+/// The rank of an execution; without one, that of the only process.
 pub(super) fn rank(run: &OperatorExecution) -> u32 {
     run.place.rank.unwrap_or(0)
 }
 
-/// The executions of each rank, by step. Within a step they stay in the dump's order, or come into
-/// that of their times where several models of a process take turns: these times are of one clock.
+/// The executions of each rank, by step. Within a step they keep the dump's order, or are sorted by
+/// time if several models of a process alternate: these times come from one clock.
 pub(super) fn sequences(dump: &ComparedDump) -> Vec<RankSequence> {
     let mut of_rank: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (index, run) in dump.runs.iter().enumerate() {
@@ -57,8 +57,8 @@ pub(super) fn sequences(dump: &ComparedDump) -> Vec<RankSequence> {
     }
     let sequences = of_rank.into_iter().map(|(rank, mut runs)| {
         let step = |run: &usize| dump.runs[*run].place.step;
-        // A dump lists models one after the other, each with all its steps. Sorting is stable, so that
-        // the order within a step stays.
+        // A dump lists models in sequence, each with all its steps. The sort is stable, so the
+        // order within a step stays.
         runs.sort_by_key(step);
         for runs in runs.chunk_by_mut(|a, b| step(a) == step(b)) {
             put_models_in_order(dump, runs);
@@ -75,7 +75,7 @@ fn put_models_in_order(dump: &ComparedDump, runs: &mut [usize]) {
         let place = &dump.runs[run].place;
         *models.entry((&place.model, place.model_id)).or_default() += 1;
     }
-    // Without all times the order of the dump is as good as any.
+    // If any time is missing, the dump's order is as good as any.
     let has_times = runs
         .iter()
         .all(|&run| dump.runs[run].timestamp_us.is_some());

@@ -1,9 +1,9 @@
-//! Which rank made a NaN or an infinity first, and how it came to the others.
+//! Finds the rank that produced a NaN or an infinity first, and how it spread to the others.
 //!
-//! An execution that makes one of finite numbers is an origin, and so is a collective whose
-//! contributions are all finite. What comes out of a collective otherwise was made elsewhere: it is
-//! followed from rank to rank, through collectives that were given it. `docs/non-finite.md` says
-//! which infinities somebody wants.
+//! An execution that produces one from finite numbers is an origin, and so is a collective with
+//! only finite contributions. Other non-finite results of a collective come from elsewhere: they
+//! are traced through the collectives that received them. `docs/non-finite.md` lists the infinities
+//! that are intentional.
 
 use std::collections::HashSet;
 
@@ -15,42 +15,42 @@ use super::run::RankedRun;
 use super::sequence::RankPlace;
 use crate::survey::{DumpSurvey, SpreadRole, non_finite, survey};
 
-/// Origins that are put in order and followed. Of more, those that come first are.
+/// Maximum number of origins that are sorted and traced; the first ones are chosen.
 const N_FOLLOWED_MAX: usize = 256;
 
 /// NaN and infinities of a run.
 #[derive(Debug, Default)]
 pub struct NonFiniteSpread {
-    /// Where they come from, in an order in which none comes before another that it depends on.
+    /// The origins, causes before their possible consequences.
     pub origins: Vec<NonFiniteOrigin>,
-    /// Which of the origins comes first.
+    /// The first origin.
     pub first: FirstOrigin,
-    /// Executions that have one among their outputs.
+    /// Executions with a NaN or an infinity in their outputs.
     pub n_executions: u64,
-    /// Executions with infinities that somebody may want, as masks are.
+    /// Executions with infinities that may be intentional, such as masks.
     pub n_maybe_masks: u64,
-    /// Executions of whose outputs nothing is known.
+    /// Executions with unknown outputs.
     pub n_unknown: u64,
-    /// Origins that are not among the list.
+    /// Origins that are not listed.
     pub n_unlisted: u64,
     /// Tensors whose elements could not be read.
     pub problems: Vec<String>,
 }
 
-/// An execution, or a collective, that has a NaN or an infinity from nowhere before.
+/// An execution or collective with a NaN or an infinity that has no earlier source.
 #[derive(Debug)]
 pub struct NonFiniteOrigin {
-    /// The execution; of a collective that of the first rank that has the result.
+    /// The execution; for a collective, that of the first rank with the result.
     pub run: usize,
-    /// How it came to it.
+    /// How it arose.
     pub cause: OriginCause,
-    /// NaN among its outputs.
+    /// Number of NaN in its outputs.
     pub n_nan: Option<u64>,
-    /// Infinities among its outputs.
+    /// Number of infinities in its outputs.
     pub n_inf: Option<u64>,
-    /// Whether there may be more of both.
+    /// Whether both counts are lower bounds.
     pub is_least: bool,
-    /// The collective that it is, as a number of the run's meetings.
+    /// The collective, as an index into the run's meetings.
     pub meeting: Option<usize>,
     /// Later executions of the same operator on the same rank that are origins themselves.
     pub later: Vec<usize>,
@@ -58,23 +58,22 @@ pub struct NonFiniteOrigin {
     pub reached: Vec<ReachedRank>,
 }
 
-/// How an execution came to a NaN or an infinity.
+/// How a NaN or an infinity arose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OriginCause {
-    /// It computed it from finite numbers.
+    /// Computed from finite numbers.
     Computed,
-    /// It computed NaN from infinities that nobody is accused of.
+    /// NaN computed from infinities that may be intentional.
     FromInfinities,
-    /// An input has it, and nothing before on the rank gave it.
+    /// Present in an input without an earlier source on the rank.
     Given,
-    /// A sum of finite contributions that its dtype cannot hold.
+    /// A sum of finite contributions that overflows its dtype.
     Overflow,
-    /// A collective's result, though what all its ranks gave is finite.
+    /// A collective's result, although all contributions are finite.
     Collective,
-    /// A collective gave it out, and dumps of ranks that took part are missing, or nothing tells
-    /// which took part.
+    /// Received from a collective whose participants are unknown or not all dumped.
     Received,
-    /// Not all was dumped that could tell.
+    /// The dump lacks the data to decide.
     Unknown,
 }
 
@@ -92,48 +91,48 @@ impl OriginCause {
         }
     }
 
-    /// Whether the dump shows that it was made there.
+    /// Whether the dump proves that it arose there.
     fn is_certain(self) -> bool {
         !matches!(self, OriginCause::Received | OriginCause::Unknown)
     }
 }
 
-/// A rank to which a NaN or an infinity came.
+/// A rank that received a NaN or an infinity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReachedRank {
     /// The rank.
     pub rank: u32,
-    /// The execution that had it first there.
+    /// The first execution that had it there.
     pub run: usize,
-    /// The collective that it came through, as a number of the run's meetings.
+    /// The collective that carried it, as an index into the run's meetings.
     pub meeting: usize,
-    /// The first rank of those that it came from.
+    /// The first of the source ranks.
     pub from: u32,
 }
 
-/// Which origin comes first.
+/// The first origin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum FirstOrigin {
-    /// There are none.
+    /// No origin.
     #[default]
     None,
-    /// This one: all others are known to come after it.
+    /// This origin: all others are known to come after it.
     Known(usize),
-    /// Nothing orders these, and all others come after one of them.
+    /// These are unordered, and all others come after one of them.
     NotOrdered(Vec<usize>),
 }
 
-/// The facts that origins are found with.
+/// The data for finding origins.
 struct OriginSearch<'a> {
     run: &'a RankedRun,
     survey: &'a DumpSurvey,
-    /// Of each rank the position of its first execution with a NaN or an infinity.
+    /// For each rank, the position of its first execution with a NaN or an infinity.
     first_bad: Vec<usize>,
     origins: Vec<NonFiniteOrigin>,
 }
 
-/// Looks for NaN and infinities. Statistics that the dump has are taken; where there are none,
-/// elements are read on `n_threads` threads.
+/// Traces NaN and infinities. Uses the dump's statistics; if there are none, elements are read on
+/// `n_threads` threads.
 pub fn trace(run: &RankedRun, n_threads: usize) -> NonFiniteSpread {
     let survey = survey(&run.dump, n_threads);
     let first_bad = run.ranks.iter().map(|sequence| {
@@ -150,7 +149,7 @@ pub fn trace(run: &RankedRun, n_threads: usize) -> NonFiniteSpread {
     search.add_executions();
     search.add_meetings();
     let mut origins = search.origins;
-    // As in captures: what may have been made elsewhere is told where nothing certain is found.
+    // As in captures: uncertain origins are reported only if there is no certain one.
     if origins.iter().any(|origin| origin.cause.is_certain()) {
         origins.retain(|origin| origin.cause != OriginCause::Unknown);
     }
@@ -176,15 +175,15 @@ pub fn trace(run: &RankedRun, n_threads: usize) -> NonFiniteSpread {
     spread
 }
 
-/// Whether an execution has a NaN or an infinity among its outputs that is no mask. A collective
-/// chooses and fills in nothing, whatever words its type has.
+/// Whether an execution has a NaN or an infinity in its outputs that is no mask. A collective
+/// neither selects nor fills, whatever its type's name contains.
 fn is_bad(run: &RankedRun, survey: &DumpSurvey, index: usize) -> bool {
     let found = &survey.executions[index];
     found.n_nan.unwrap_or(0) + found.n_inf.unwrap_or(0) > 0
         && (found.role != Some(SpreadRole::MayBeMask) || run.is_collective(index))
 }
 
-/// Whether what a call of a collective was given has a NaN or an infinity; none if that is unknown.
+/// Whether a collective call's input has a NaN or an infinity; `None` if unknown.
 fn is_given_bad(run: &RankedRun, call: &MeetingCall) -> Option<bool> {
     let slots = run.dump.runs[call.run].slots.iter();
     let mut inputs = slots.filter(|slot| slot.side == SlotSide::Input).peekable();
@@ -201,7 +200,7 @@ fn is_given_bad(run: &RankedRun, call: &MeetingCall) -> Option<bool> {
 }
 
 impl OriginSearch<'_> {
-    /// Adds executions that no collective is.
+    /// Adds executions that are not collectives.
     fn add_executions(&mut self) {
         let run = self.run;
         let mut of_infinities = Vec::new();
@@ -212,12 +211,12 @@ impl OriginSearch<'_> {
                 if is_collective || !is_bad(run, self.survey, index) {
                     continue;
                 }
-                // Later ones on the rank may have it from the first.
+                // Later ones on the rank may have inherited it from the first.
                 let is_first = self.first_bad[nth_rank] == position;
                 let is_unmatched = run.meetings.unmatched.contains_key(&index);
                 let cause = match self.survey.executions[index].role {
                     Some(SpreadRole::HandsOn | SpreadRole::TurnsInfToNan) if is_unmatched => None,
-                    // A rank that had one before may have given it.
+                    // A rank that already had one may have contributed it.
                     _ if is_unmatched => is_first.then_some(OriginCause::Received),
                     Some(SpreadRole::MakesNan | SpreadRole::MakesInf) => {
                         Some(OriginCause::Computed)
@@ -237,7 +236,7 @@ impl OriginSearch<'_> {
                 }
             }
         }
-        // A NaN of infinities that an origin made is that origin's.
+        // A NaN from an origin's infinities belongs to that origin.
         let made: Vec<Vec<usize>> = (self.origins.iter().take(N_FOLLOWED_MAX))
             .filter_map(|origin| run.places[origin.run])
             .map(|place| run.order.reached_from(&run.meetings, place))
@@ -250,7 +249,7 @@ impl OriginSearch<'_> {
         }
     }
 
-    /// Adds collectives whose results have what no rank is known to have given.
+    /// Adds collectives with non-finite results that no rank is known to have contributed.
     fn add_meetings(&mut self) {
         for (nth, meeting) in self.run.meetings.meetings.iter().enumerate() {
             let mut takers = meeting.takers();
@@ -264,11 +263,11 @@ impl OriginSearch<'_> {
                 .givers()
                 .map(|call| is_given_bad(self.run, call))
                 .collect();
-            // One of the ranks had it already: the collective only handed it on.
+            // A rank already had it: the collective only passed it on.
             if given.contains(&Some(true)) {
                 continue;
             }
-            // Unknown contributions prove nothing either way.
+            // Unknown contributions prove nothing.
             let is_all_finite = !given.is_empty() && given.iter().all(|one| *one == Some(false));
             let mut givers = meeting.givers();
             let had_before =
@@ -276,7 +275,7 @@ impl OriginSearch<'_> {
             let cause = match (meeting.missing.is_empty(), is_all_finite) {
                 (true, true) => self.cause_of_result(meeting),
                 (false, _) if is_all_finite || !had_before => OriginCause::Received,
-                // What was given is not in the dump, but a rank had something to give.
+                // The inputs are not in the dump, but a rank may have contributed it.
                 _ if had_before => continue,
                 _ => OriginCause::Unknown,
             };
@@ -284,12 +283,12 @@ impl OriginSearch<'_> {
         }
     }
 
-    /// Whether the sum of what was given is beyond the dtype.
+    /// Whether the sum of the contributions overflows the dtype.
     fn cause_of_result(&self, meeting: &Meeting) -> OriginCause {
         if meeting.kind.reduction().is_none() {
             return OriginCause::Collective;
         }
-        // A sum that is beyond the dtype fits an infinite result; one that is not does not.
+        // An overflowing sum fits an infinite result; any other does not.
         let fits = recomputed::check(self.run, meeting);
         match fits.iter().flatten().all(|fit| *fit == ResultFit::Fits) {
             true if fits.iter().any(Option::is_some) => OriginCause::Overflow,
@@ -312,14 +311,14 @@ impl OriginSearch<'_> {
     }
 }
 
-/// Whether a NaN is among the inputs of an execution.
+/// Whether an execution has a NaN in its inputs.
 fn reads_nan(run: &RankedRun, index: usize) -> bool {
     let slots = run.dump.runs[index].slots.iter();
     let mut inputs = slots.filter(|slot| slot.side == SlotSide::Input);
     inputs.any(|slot| non_finite(slot).is_some_and(|[nan, _]| nan > 0))
 }
 
-/// Joins origins of one operator and rank, in order.
+/// Merges origins with the same operator and rank, in order.
 fn with_later_ones(run: &RankedRun, origins: Vec<NonFiniteOrigin>) -> Vec<NonFiniteOrigin> {
     let mut joined: Vec<NonFiniteOrigin> = Vec::new();
     for origin in origins {
@@ -337,14 +336,14 @@ fn with_later_ones(run: &RankedRun, origins: Vec<NonFiniteOrigin>) -> Vec<NonFin
     joined
 }
 
-/// Follows what an origin made from rank to rank, through collectives that were given a NaN or an
-/// infinity by a rank that has it, and gave one out.
+/// Traces an origin's output from rank to rank, through collectives that received a NaN or an
+/// infinity from an affected rank and returned one.
 fn follow(run: &RankedRun, survey: &DumpSurvey, origin: &NonFiniteOrigin) -> Vec<ReachedRank> {
     let Some(place) = run.places[origin.run] else {
         return Vec::new();
     };
-    // Positions are enough: a rank that has it once keeps it until the end of the run, and only
-    // collectives that were given one hand it on.
+    // Positions are enough: an affected rank stays affected until the end of the run, and only
+    // collectives that received one pass it on.
     let mut has_it = vec![usize::MAX; run.ranks.len()];
     has_it[place.nth_rank] = place.position;
     let mut reached = Vec::new();
@@ -381,15 +380,15 @@ fn follow(run: &RankedRun, survey: &DumpSurvey, origin: &NonFiniteOrigin) -> Vec
     reached
 }
 
-/// Which of the origins, that are in order, comes first.
+/// The first of the sorted origins.
 fn first_of(run: &RankedRun, origins: &[NonFiniteOrigin]) -> FirstOrigin {
-    // An origin that may be another's doing is not set against those that are known.
+    // Uncertain origins may follow from others, so they are not ranked against certain ones.
     let certain = origins.iter().enumerate();
     let certain: Vec<usize> = certain
         .filter(|(_, origin)| origin.cause.is_certain())
         .map(|(nth, _)| nth)
         .collect();
-    // Where nothing is certain, the uncertain ones are still put in order.
+    // If nothing is certain, the uncertain ones are still ranked.
     let candidates = match certain.is_empty() {
         true => (0..origins.len()).collect(),
         false => certain,
