@@ -1,8 +1,8 @@
-//! The tables of a dump: tensors, operators, edges and events as Parquet, for other tools to ask;
-//! and of two dumps the table of their comparison.
+//! Exports the tables of a dump (tensors, operators, edges and events) as Parquet for other tools,
+//! and the table of a comparison of two dumps.
 //!
-//! `docs/formats/tables.md` has the columns. A table is made of parts, one for each rank, model and
-//! step, so that many processes may write at once and what is there already is not made again.
+//! `docs/formats/tables.md` lists the columns. A table has one part per rank, model and step, so
+//! that many processes can write at once and existing parts are reused.
 
 mod compared;
 mod derived;
@@ -38,50 +38,50 @@ pub use run_names::run_names;
 pub use tensor_rows::{PartOfRows, TensorRows};
 pub use views::{FUNCTIONS, NamedQuery, VIEWS, write_views};
 
-/// The names of the tables, each of which is a directory.
+/// The names of the tables; each is a directory.
 pub const TABLES: [&str; 4] = ["tensors", "operators", "edges", "events"];
-/// Extension of parts.
+/// File extension of parts.
 const EXTENSION: &str = "parquet";
-/// Where a part says which files it was made from.
+/// Metadata key of the digest of a part's source files.
 const SOURCES_KEY: &str = "opscope.sources";
-/// Where a part has what could not be read when it was made, as a list in JSON.
+/// Metadata key of the problems while reading a part, as a JSON list.
 const PROBLEMS_KEY: &str = "opscope.problems";
 
-/// How tables are made.
+/// Options for writing tables.
 #[derive(Clone, Debug)]
 pub struct TablesOptions {
-    /// Threads to work on.
+    /// Number of threads.
     pub n_threads: usize,
-    /// Whether statistics and digests of tensors without any are computed.
+    /// Whether missing statistics and digests are computed.
     pub has_stats: bool,
     /// Permissions of new files.
     pub modes: PermissionModes,
-    /// Which parts are made.
+    /// The parts to write.
     pub share: TablesShare,
 }
 
-/// The parts of a dump's tables that a process makes.
+/// The parts that a process writes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum TablesShare {
-    /// All, with what is common to them; what is there of them stays.
+    /// All parts and the common files; existing parts are reused.
     #[default]
     All,
-    /// Those that fall to one of several processes.
+    /// The share of one of several processes.
     Shard(Shard),
-    /// The one with this name.
+    /// The part with this name.
     Part(String),
-    /// None: all have to be there, and what is common to them is made.
+    /// No parts: all must exist, and only the common files are written.
     Merge,
 }
 
 /// A part of a dump's tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TablesUnit {
-    /// Its name, which is that of its files without their extension.
+    /// Its name: its file name without extension.
     pub name: String,
-    /// Bytes of the files that say what is in it.
+    /// Bytes of the files that describe its content.
     pub n_bytes: u64,
-    /// Whether it is there, made from the files that the dump has now.
+    /// Whether it exists and matches the dump's current files.
     pub is_current: bool,
 }
 
@@ -90,29 +90,29 @@ pub struct TablesUnit {
 pub struct TablesReport {
     /// Parts that were written.
     pub n_written: u64,
-    /// Parts that were there and are current.
+    /// Parts that existed and are current.
     pub n_current: u64,
-    /// Parts that were removed, as the dump has no such step any more.
+    /// Parts that were removed because the dump no longer has the step.
     pub n_removed: u64,
-    /// Rows of tensors in the parts that were written.
+    /// Rows of tensors in the written parts.
     pub n_rows: u64,
     /// Tensors whose statistics were computed.
     pub n_computed: u64,
-    /// Names of parts that should have been there, and were not made.
+    /// Names of missing parts.
     pub missing: Vec<String>,
-    /// Everything that could not be read or written.
+    /// Read and write errors.
     pub errors: Vec<String>,
-    /// Files that were not read as a part of the dump.
+    /// Files that were not read as part of the dump.
     pub passed_over: Vec<PassedOver>,
-    /// A digest of names, sizes and times of all files that the tables were made from.
+    /// A digest of the names, sizes and times of all source files.
     sources: String,
 }
 
-/// Writes the tables of a dump below `out`, each part in `{table}/{label}`. Parts that are there
-/// and were made from the same files stay.
+/// Writes the tables of a dump below `out`, each part to `{table}/{label}`. Parts that match the
+/// dump's current files are kept.
 ///
 /// # Errors
-/// [`StoreError`] if there is nothing at `path`; what else cannot be read is in the report.
+/// [`StoreError`] if there is nothing at `path`. All other errors are in the report.
 pub fn write_tables(
     path: &Path,
     label: &str,
@@ -140,7 +140,7 @@ pub fn write_tables(
     if options.share == TablesShare::Merge {
         report.missing = place.missing(&parts);
     }
-    // Of what is not whole nothing is told but what is missing.
+    // For an incomplete table only the missing parts are reported.
     let own = if report.missing.is_empty() {
         place.own_parts(&parts)
     } else {
@@ -156,17 +156,17 @@ pub fn write_tables(
     report.sources = parts.common_fingerprint();
     let is_all = matches!(options.share, TablesShare::All | TablesShare::Merge);
     if !(is_all && report.missing.is_empty()) {
-        // What is common to all parts is left to whoever has all.
+        // Common files are left to the process that has all parts.
         return Ok(report);
     }
-    // Last, so that a dump that cannot be read today takes nothing away.
+    // Done last, so that an unreadable dump deletes nothing.
     report.n_removed = place.remove_others(&parts)?;
     temporary::clean(out);
     PartRanges::update(out, TABLES[0], label, place.creator)?;
     Ok(report)
 }
 
-/// The parts that the tables of a dump have.
+/// Lists the parts of a dump's tables.
 ///
 /// # Errors
 /// As [`write_tables`].
@@ -191,15 +191,15 @@ pub fn tables_units(
     Ok(units.collect())
 }
 
-/// A creator of files for tables in `out`. It follows no symbolic link below the dump that `out` is
-/// in, or below `out` itself outside of a dump.
+/// A file creator for tables in `out`. It follows no symbolic link below the dump that contains
+/// `out`, or below `out` itself outside of a dump.
 pub fn creator(out: &Path, modes: PermissionModes) -> Creator {
     Creator::in_dump(own::dump_of_index(out).unwrap_or(out), modes)
 }
 
 /// Lists a dump and its parts.
 fn open_parts(path: &Path, label: &str, n_threads: usize) -> Result<DumpParts, StoreError> {
-    // A listing of nothing is empty, and no error.
+    // An empty listing is not an error, so check that the path exists.
     remote::metadata(path).map_err(failed("read", path))?;
     let listing = if remote::is_dir(path) {
         dump::list(path)
@@ -213,7 +213,7 @@ fn open_parts(path: &Path, label: &str, n_threads: usize) -> Result<DumpParts, S
     }
 }
 
-/// The names of the dumps whose tables are in the directory `index`; none if no tables are there.
+/// The names of the dumps with tables in the directory `index`; empty if there are none.
 pub fn labels_in(index: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(index.join(TABLES[0])) else {
         return Vec::new();
@@ -225,7 +225,7 @@ pub fn labels_in(index: &Path) -> Vec<String> {
     labels
 }
 
-/// Whether a directory has a file with the columns of tensors.
+/// Whether a directory contains a file with the tensor columns.
 fn has_part(dir: &Path) -> bool {
     let Ok(entries) = fs::read_dir(dir) else {
         return false;
@@ -246,7 +246,7 @@ struct PartOutcome {
 }
 
 impl TablesReport {
-    /// Parts that are there now.
+    /// Number of parts that exist now.
     pub fn n_parts(&self) -> u64 {
         self.n_written + self.n_current
     }
@@ -260,7 +260,7 @@ impl TablesReport {
     }
 }
 
-/// Where the parts of a dump go.
+/// The target directory of a dump's parts.
 struct TablesPlace<'a> {
     out: &'a Path,
     label: &'a str,
@@ -273,11 +273,11 @@ impl TablesPlace<'_> {
         part_file(self.out, table, self.label, part)
     }
 
-    /// The parts that this process makes.
+    /// The parts of this process.
     fn own_parts<'p>(&self, parts: &'p DumpParts) -> Vec<&'p TablePart> {
         match &self.options.share {
             TablesShare::All | TablesShare::Merge => parts.parts.iter().collect(),
-            // By the sizes of the tables, which tell how many tensors there are.
+            // Divided by table size, which reflects the number of tensors.
             TablesShare::Shard(shard) => {
                 let sizes: Vec<u64> = parts.parts.iter().map(|part| parts.n_bytes(part)).collect();
                 let own = shard.share(&sizes).into_iter();
@@ -290,9 +290,9 @@ impl TablesPlace<'_> {
         }
     }
 
-    /// Names of parts that are not there, or were made from other files.
+    /// Names of parts that do not exist or are outdated.
     fn missing(&self, parts: &DumpParts) -> Vec<String> {
-        // By the files of today: a part of yesterday's dump is as good as none.
+        // Checked against the current files: an outdated part counts as missing.
         let gone = parts.parts.iter();
         let gone = gone.filter(|part| self.current(parts, part).is_none());
         gone.map(|part| part.name.clone()).collect()
@@ -308,14 +308,14 @@ impl TablesPlace<'_> {
     }
 
     fn write_part(&self, parts: &DumpParts, part: &TablePart) -> Result<PartOutcome, StoreError> {
-        // Tensors are written last, so that they tell of all tables.
+        // Tensors are written last, so their file stands for all tables.
         let tensors = self.file(TABLES[0], part);
-        // Before the files are read: of one that changes meanwhile the part is not current.
+        // Taken before the files are read: if a file changes meanwhile, the part is outdated.
         let sources = parts.fingerprints(part);
         if let Some(table) = current_part(&tensors, &sources, self.options.has_stats) {
             return Ok(PartOutcome {
                 is_current: true,
-                // What could not be read then is not in the tables today either.
+                // Problems from then still apply to the tables.
                 errors: problems_in(&table),
                 ..PartOutcome::default()
             });
@@ -350,7 +350,7 @@ impl TablesPlace<'_> {
             let mut out = BufWriter::new(file);
             let level = compression_of(found.rows.len(), INDEX_LEVEL);
             let mut writer = TableWriter::new(&mut out, metadata.clone(), level)?;
-            // The library takes no more rows at once.
+            // The library's limit of rows per call.
             for rows in found.rows.chunks_mut(N_GROUP_ROWS) {
                 writer.write_group(rows)?;
             }
@@ -366,7 +366,7 @@ impl TablesPlace<'_> {
         for table in TABLES {
             let dir = self.out.join(table).join(self.label);
             temporary::clean(&dir);
-            // A dump without a single part has no such directory.
+            // A dump without parts has no such directory.
             let Ok(entries) = fs::read_dir(&dir) else {
                 continue;
             };
@@ -374,7 +374,7 @@ impl TablesPlace<'_> {
                 let path = entry.path();
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
                 let stem = name.strip_suffix(&format!(".{EXTENSION}"));
-                // Other files were put here by somebody else.
+                // Files that we did not create are left alone.
                 let is_gone =
                     stem.is_some_and(|stem| !parts.has(stem)) && fingerprint_in(&path).is_some();
                 if is_gone {
@@ -392,25 +392,25 @@ fn part_file(index: &Path, table: &str, label: &str, part: &TablePart) -> PathBu
     dir.join(format!("{}.{EXTENSION}", part.name))
 }
 
-/// The part at `path`, if it was made from the files that the dump has now. With `needs_stats` its
-/// statistics were computed; without, they may have been.
+/// The part at `path`, if it matches the dump's current files. With `needs_stats` its statistics
+/// must have been computed; without, they may have been.
 fn current_part(path: &Path, sources: &Fingerprints, needs_stats: bool) -> Option<SlotTable> {
-    // Damaged ones and those of other versions have no sources, and are made again.
+    // Damaged parts and those of other versions have no sources and are rewritten.
     let table = SlotTable::open(path).ok()?;
     let known = table.fact(SOURCES_KEY)?;
-    // Statistics that were computed once are not thrown away by those who need none.
+    // Computed statistics are kept even if they are not needed.
     let is_current = known == sources.with_stats || !needs_stats && known == sources.without;
     is_current.then_some(table)
 }
 
-/// Everything that could not be read when a part was made.
+/// The problems that occurred while a part was written.
 fn problems_in(table: &SlotTable) -> Vec<String> {
     let list = table.fact(PROBLEMS_KEY);
     list.and_then(|list| serde_json::from_str(list).ok())
         .unwrap_or_default()
 }
 
-/// The files that a part says it was made from; none if it is missing, damaged or no part.
+/// The digest of a part's source files; `None` if it is missing, damaged or not a part.
 fn fingerprint_in(path: &Path) -> Option<String> {
     let table = SlotTable::open(path).ok()?;
     table.fact(SOURCES_KEY).map(str::to_owned)

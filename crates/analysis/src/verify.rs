@@ -1,4 +1,4 @@
-//! Whether the elements of a dump are still those that its rows have digests of.
+//! Verifies the elements of a dump against the digests in its rows.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -13,12 +13,12 @@ use crate::elements::LastFile;
 use crate::error_chain::chain;
 use crate::{job, read_dump};
 
-/// Tensors that a thread takes at once: neighbours are often in one file.
+/// Tensors per batch: neighbours are often in one file.
 const N_TENSORS_AT_ONCE: usize = 32;
 
 type DigestOf = fn(&[u8]) -> String;
 
-/// The digests that are computed, by the titles of their columns in lower case.
+/// The supported digests, by column title in lower case.
 const DIGESTS: [(&str, DigestOf); 3] = [
     ("xxh3", |bytes| hex(&xxh3_128(bytes))),
     ("md5", |bytes| hex(&md5(bytes))),
@@ -28,21 +28,21 @@ const DIGESTS: [(&str, DigestOf); 3] = [
 /// The outcome of [`verify`].
 #[derive(Debug, Default)]
 pub struct VerifyReport {
-    /// Tensors whose elements have the digest of their row.
+    /// Tensors whose elements match the digest in their row.
     pub n_verified: u64,
     /// Bytes of their elements.
     pub n_bytes: u64,
-    /// Tensors without elements, or without a digest of what the file holds.
+    /// Tensors without elements, or without a digest of the file's bytes.
     pub n_without_digest: u64,
-    /// Tensors whose elements are others than those of their row.
+    /// Tensors whose elements do not match their row.
     pub changed: Vec<ChangedTensor>,
     /// Files and elements that could not be read.
     pub errors: Vec<String>,
-    /// Files that were not read as a part of the dump.
+    /// Files that were not read as part of the dump.
     pub passed_over: Vec<PassedOver>,
 }
 
-/// A tensor whose elements are not those that its row describes.
+/// A tensor whose elements do not match its row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangedTensor {
     /// The file of the elements.
@@ -51,7 +51,7 @@ pub struct ChangedTensor {
     pub tensor: String,
     /// The digest in the row, with its kind.
     pub expected: String,
-    /// That of the elements.
+    /// The digest of the elements.
     pub found: String,
 }
 
@@ -62,10 +62,10 @@ enum Outcome {
     Failed(String),
 }
 
-/// Reads all elements of a dump, and compares their digests with those in its rows.
+/// Reads all elements of a dump and compares their digests with its rows.
 ///
 /// # Errors
-/// [`StoreError`] if there is nothing at `path`; what else cannot be read is in the report.
+/// [`StoreError`] if there is nothing at `path`. All other errors are in the report.
 pub fn verify(path: &Path, n_threads: usize) -> Result<VerifyReport, StoreError> {
     let index = read_dump(path, n_threads)?;
     let n_tensors = index.tensors.len();
@@ -73,7 +73,7 @@ pub fn verify(path: &Path, n_threads: usize) -> Result<VerifyReport, StoreError>
         .step_by(N_TENSORS_AT_ONCE)
         .map(|start| start..n_tensors.min(start + N_TENSORS_AT_ONCE))
         .collect();
-    // A file of a native dump holds many tensors, and stays open for its neighbours.
+    // A native dump's file holds many tensors, and stays open for its neighbours.
     let outcomes = job::map(&chunks, n_threads, |chunk| {
         let mut file = LastFile::default();
         let tensors = index.tensors[chunk.clone()].iter();
@@ -101,7 +101,7 @@ pub fn verify(path: &Path, n_threads: usize) -> Result<VerifyReport, StoreError>
 }
 
 fn outcome(tensor: &IndexedTensor, file: &mut LastFile) -> Outcome {
-    // A file of another dtype holds other bytes than the digest is of.
+    // The digest covers the original dtype, but the file stores another.
     let is_converted = tensor.stored_dtype.is_some() && tensor.stored_dtype != tensor.dtype;
     if tensor.elements.is_none() || is_converted {
         return Outcome::WithoutDigest;
@@ -114,7 +114,7 @@ fn outcome(tensor: &IndexedTensor, file: &mut LastFile) -> Outcome {
         Some((digest, text?))
     });
     let known: Vec<_> = known.collect();
-    // Other kinds, such as CRC-32, are of other bytes than those of the file.
+    // Other digests, such as CRC-32, do not cover the file's bytes.
     if known.is_empty() {
         return Outcome::WithoutDigest;
     }

@@ -1,4 +1,4 @@
-//! The table of comparisons: a part for each pair of dumps.
+//! The comparison table: one part per pair of dumps.
 
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::compare::result::Comparison;
 /// The name of the table.
 pub const COMPARE_TABLE: &str = "compare";
 
-/// The place of a comparison among the tables of an index.
+/// The part of a comparison in an index.
 pub struct ComparePart<'a> {
     out: &'a Path,
     runs: ComparedRuns<'a>,
@@ -22,7 +22,7 @@ pub struct ComparePart<'a> {
 }
 
 impl<'a> ComparePart<'a> {
-    /// The part of two dumps whose tables were just written, the target's first.
+    /// The part of two dumps whose tables were just written, the target first.
     pub fn new(
         out: &'a Path,
         runs: ComparedRuns<'a>,
@@ -33,7 +33,7 @@ impl<'a> ComparePart<'a> {
             target: run,
             golden: golden_run,
         } = runs;
-        // The rules of comparing are those of a version.
+        // Comparison rules depend on the version.
         let version = env!("CARGO_PKG_VERSION");
         let text = format!("{version} {run} {golden_run} {target} {golden}");
         ComparePart {
@@ -49,12 +49,12 @@ impl<'a> ComparePart<'a> {
         dir.join(format!("{}.{EXTENSION}", self.runs.golden))
     }
 
-    /// Whether the part is there and was made from the same files.
+    /// Whether the part exists and matches the source files.
     pub fn is_current(&self) -> bool {
         fingerprint_in(&self.file()).is_some_and(|sources| sources == self.sources)
     }
 
-    /// Writes the part; it appears by a rename.
+    /// Writes the part atomically.
     ///
     /// # Errors
     /// [`StoreError`] if it cannot be written.
@@ -67,7 +67,7 @@ impl<'a> ComparePart<'a> {
     }
 }
 
-/// Whether an index has comparisons of the dump `target`, or of any.
+/// Whether an index has comparisons of the dump `target`, or any comparisons.
 pub fn has_comparisons(index: &Path, target: Option<&str>) -> bool {
     let dir = index.join(COMPARE_TABLE);
     match target {

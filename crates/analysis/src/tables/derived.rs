@@ -1,4 +1,4 @@
-//! Tables that follow from the rows of tensors: operators, edges and events.
+//! Tables derived from the rows of tensors: operators, edges and events.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ struct ExecutionRow {
     outputs: SideTotals,
 }
 
-/// Sums over one side of an execution. A number is none where that of a tensor is not known.
+/// Sums over one side of an execution. A sum is `None` if a term is unknown.
 #[derive(Clone, Copy)]
 struct SideTotals {
     n_slots: i64,
@@ -44,18 +44,18 @@ impl SideTotals {
         self.n_inf = sum(sum(self.n_inf, pos_inf), neg_inf);
     }
 
-    /// Whether all elements are finite; none if some are not known and the others are.
+    /// Whether all elements are finite; `None` if some are unknown and the known ones are finite.
     fn is_finite(self) -> Option<bool> {
         Some(self.n_nan? + self.n_inf? == 0)
     }
 }
 
 fn sum(a: Option<i64>, b: Option<i64>) -> Option<i64> {
-    // A sum that does not fit is not known either.
+    // An overflowing sum is unknown too.
     a?.checked_add(b?)
 }
 
-/// The rows of the tables that follow from those of tensors.
+/// The tables derived from the rows of tensors.
 pub(super) struct DerivedTables<'a> {
     part: &'a PartRows<'a>,
     executions: Vec<ExecutionRow>,
@@ -74,7 +74,7 @@ impl<'a> DerivedTables<'a> {
                     ..ExecutionRow::default()
                 });
             }
-            // Always there now.
+            // Always present at this point.
             if let Some(last) = executions.last_mut() {
                 side_of(last, row).add(row);
             }
@@ -157,26 +157,26 @@ impl<'a> DerivedTables<'a> {
         columns
     }
 
-    /// Outputs with NaN or infinities, with what is known of the inputs.
+    /// Outputs with NaN or infinities, and the state of the inputs.
     fn events(&self) -> Vec<FlatColumn> {
         let mut rows = Vec::new();
         let mut kinds = Vec::new();
         let mut executions = self.executions.iter();
         let mut execution = executions.next();
         for row in &self.part.rows {
-            // Both are in order of execution.
+            // Both are in execution order.
             while execution.is_some_and(|found| found.first.position != row.position) {
                 execution = executions.next();
             }
             let is_output = row.side.as_deref() == Some(SlotSide::Output.name());
-            // A tensor is not finite only if its counts are known.
+            // A tensor counts as non-finite only if its counts are known.
             let mut totals = SideTotals::default();
             totals.add(row);
             let (true, Some(execution), Some(false)) = (is_output, execution, totals.is_finite())
             else {
                 continue;
             };
-            // An operator without inputs makes what it gives.
+            // An operator without inputs creates its values.
             let kind = match execution.inputs.is_finite() {
                 Some(true) => "made_non_finite",
                 Some(false) => "passed_non_finite",
@@ -220,13 +220,13 @@ fn side_of<'a>(execution: &'a mut ExecutionRow, row: &SlotRow) -> &'a mut SideTo
     }
 }
 
-/// A number of a row, or of an execution.
+/// A numeric cell of a row or an execution.
 type IntCell<R> = fn(&R) -> Option<i64>;
 
-/// A text of a row.
+/// A text cell of a row.
 type TextCell = fn(&SlotRow) -> &Option<Arc<str>>;
 
-/// The columns that say where an execution belongs; all tables begin with them.
+/// The columns that place an execution; all tables start with them.
 fn place_columns<'a>(rows: &(impl Iterator<Item = &'a SlotRow> + Clone)) -> Vec<FlatColumn> {
     let texts: [(&'static str, TextCell); 3] = [
         ("run", |row| &row.run),

@@ -1,4 +1,4 @@
-//! The parts that a dump falls into.
+//! The parts of a dump.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -14,14 +14,15 @@ use super::rows::{self, PartRows};
 use crate::compare::side::{ComparedDump, RunPlace};
 use crate::error_chain::chain;
 
-/// Most bytes of a part's name. Names that are longer, or lose characters, get a digest behind.
+/// Maximum bytes of a part's name. Names that are longer, or lose characters, get a digest as
+/// suffix.
 const NAME_BYTES_MAX: usize = 150;
 
 /// A dump with its parts.
 pub(super) struct DumpParts {
     root: PathBuf,
     label: String,
-    /// `None` of the native form, whose tables are read as they are.
+    /// `None` for the native form, whose tables are read directly.
     side: Option<ComparedDump>,
     pub(super) parts: Vec<TablePart>,
     names: HashSet<String>,
@@ -36,7 +37,7 @@ pub(super) struct TablePart {
     source: PartSource,
 }
 
-/// Digests of the files that a part was made from, with computed statistics and without.
+/// Digests of a part's source files, with and without computed statistics.
 pub(super) struct Fingerprints {
     pub(super) with_stats: String,
     pub(super) without: String,
@@ -106,7 +107,7 @@ impl DumpParts {
     ) -> Result<DumpParts, StoreError> {
         let mut side = ComparedDump::open(root, n_threads)?;
         let mut places: BTreeMap<RunPlace, Vec<usize>> = BTreeMap::new();
-        // Sorted by place, as models may have taken turns.
+        // Sorted by place, because models may alternate.
         for (index, run) in side.runs.iter().enumerate() {
             places.entry(run.place.clone()).or_default().push(index);
         }
@@ -126,8 +127,7 @@ impl DumpParts {
         })
     }
 
-    /// Problems with single tensors, which rows of their parts tell as well; none of the native
-    /// form.
+    /// Problems with single tensors, which the rows also report; empty for the native form.
     pub(super) fn slot_problems(&self) -> Vec<String> {
         let runs = self.side.iter().flat_map(|side| &side.runs);
         let slots = runs.flat_map(|run| &run.slots);
@@ -157,12 +157,12 @@ impl DumpParts {
         }
     }
 
-    /// Names, sizes and times of the files that a part is made from, as digests. A file that cannot
-    /// be looked at has no size.
+    /// Digests of the names, sizes and times of a part's source files. A file that cannot be
+    /// inspected has no size.
     pub(super) fn fingerprints(&self, part: &TablePart) -> Fingerprints {
         let mut text = String::new();
         for path in self.sources(part) {
-            // A dump that was moved is the same.
+            // A moved dump counts as unchanged.
             let below = path.strip_prefix(&self.root).unwrap_or(path);
             text += &format!("{}", below.display());
             if let Ok(metadata) = remote::metadata(path) {
@@ -188,7 +188,7 @@ impl DumpParts {
         }
     }
 
-    /// Bytes of the files that a part is made from.
+    /// Bytes of a part's source files.
     pub(super) fn n_bytes(&self, part: &TablePart) -> u64 {
         let sources = self.sources(part).into_iter();
         let sizes = sources.filter_map(|path| Some(remote::metadata(path).ok()?.len()));
@@ -209,7 +209,7 @@ impl DumpParts {
             (PartSource::Runs(runs), Some(side)) => {
                 let slots = runs.iter().flat_map(|&run| &side.runs[run].slots);
                 let files = slots.map(|slot| slot.path.as_path());
-                // Names of values and modules are in the graphs.
+                // Graphs have the names of values and modules.
                 let graphs = runs.iter().filter_map(|&run| side.description_of(run));
                 files.chain(graphs.map(|(path, _, _)| path)).collect()
             }
@@ -231,14 +231,14 @@ fn name_of_place(place: &RunPlace) -> String {
     ])
 }
 
-/// The name of a part, which no other part has.
+/// The unique name of a part.
 fn part_name(names: &[String]) -> String {
     let cleaned: Vec<String> = names.iter().map(|name| clean_name(name)).collect();
     let name = cleaned.join(".");
     if cleaned == names && name.len() <= NAME_BYTES_MAX {
         return name;
     }
-    // File systems take 255 bytes.
+    // File systems allow 255 bytes.
     let end = name.floor_char_boundary(NAME_BYTES_MAX);
     let digest = hex(&xxh3_128(names.join("/").as_bytes()));
     format!("{}.{}", &name[..end], &digest[..16])
@@ -255,7 +255,7 @@ mod tests {
             part_name(&names)
         };
         assert_eq!(name(&["rank-0", "net-1", "step-7"]), "rank-0.net-1.step-7");
-        // What loses characters, or falls on a boundary in another way, is told apart.
+        // A digest distinguishes names that lose characters or that split differently.
         let odd = [
             name(&["a/b", "c"]),
             name(&["a_b", "c"]),

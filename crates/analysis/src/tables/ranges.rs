@@ -1,8 +1,8 @@
-//! The ranges of integers in each part of a table, in one file beside the parts.
+//! Integer ranges of the parts of a table, in one file next to the parts.
 //!
-//! A question about few rows need not open a part whose numbers cannot fit: of thousands of parts
-//! that is most of the time. The file is a help and no part of the tables: without it, or for a
-//! part that has changed since, the part itself is opened.
+//! A query for few rows can skip parts whose numbers cannot match, which saves most of the time
+//! with thousands of parts. The file is optional: if it is missing, or a part has changed since,
+//! the part itself is opened.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
@@ -18,12 +18,12 @@ use serde_json::{Map, Value, json};
 
 use super::EXTENSION;
 
-/// The file, in the directory of a dump's parts.
+/// The file name, in the directory of a dump's parts.
 const FILE: &str = "ranges.json";
-/// Most bytes of the file that are read. A part has about a KiB.
+/// Maximum bytes of the file. A part takes about 1 KiB.
 const N_BYTES_MAX: u64 = 1 << 28;
 
-/// The ranges of parts, by the name of their file.
+/// The ranges of parts, by file name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PartRanges {
     parts: BTreeMap<String, PartRange>,
@@ -32,45 +32,45 @@ pub struct PartRanges {
 /// The ranges of one part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartRange {
-    /// Size of the file when it was looked at.
+    /// File size when the range was read.
     pub n_bytes: u64,
-    /// Its time of modification, in nanoseconds since 1970.
+    /// Modification time, in nanoseconds since 1970.
     pub modified_ns: u64,
     /// Number of rows.
     pub n_rows: u64,
-    /// Columns of integers with their least and largest value, which are missing where all cells
-    /// are empty, and the number of empty cells.
+    /// Integer columns with their minimum and maximum (`None` if all cells are empty) and the
+    /// number of empty cells.
     pub columns: BTreeMap<String, (Option<(i64, i64)>, u64)>,
 }
 
-/// A condition on a column of integers that all rows of an answer meet.
+/// A condition on an integer column that all rows of an answer meet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeCondition {
     /// The column.
     pub column: String,
-    /// How its cells compare with the value.
+    /// The comparison with the value.
     pub comparison: RangeComparison,
     /// The value.
     pub value: i64,
 }
 
-/// How a cell compares with a value.
+/// The comparison of a cell with a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RangeComparison {
-    /// It is the value.
+    /// The cell equals the value.
     Equal,
-    /// It is less.
+    /// The cell is less.
     Less,
-    /// It is less, or the value.
+    /// The cell is less or equal.
     AtMost,
-    /// It is more.
+    /// The cell is greater.
     Greater,
-    /// It is more, or the value.
+    /// The cell is greater or equal.
     AtLeast,
 }
 
 impl PartRanges {
-    /// Reads the ranges of a dump's parts; none if they are missing or damaged.
+    /// Reads the ranges of a dump's parts; empty if they are missing or damaged.
     pub fn read(index: &Path, table: &str, label: &str) -> PartRanges {
         PartRanges::try_read(&index.join(table).join(label).join(FILE)).unwrap_or_default()
     }
@@ -78,7 +78,7 @@ impl PartRanges {
     fn try_read(path: &Path) -> Option<PartRanges> {
         let bytes = regular_file::read_in_dump(path, N_BYTES_MAX).ok()?;
         let root: Value = serde_json::from_slice(&bytes).ok()?;
-        // Of another version nothing is known.
+        // Other versions are not understood.
         if root["version"].as_u64()? != u64::from(slot_table::VERSION) {
             return None;
         }
@@ -90,19 +90,19 @@ impl PartRanges {
         })
     }
 
-    /// The range of a part whose file has this name; `None` if it is not known.
+    /// The range of the part with this file name; `None` if unknown.
     pub fn part(&self, file_name: &str) -> Option<&PartRange> {
         self.parts.get(file_name)
     }
 
-    /// The range of the part in `path`; `None` if it is not known, or the file has changed since.
+    /// The range of the part at `path`; `None` if unknown or the file has changed since.
     pub fn current_part(&self, path: &Path) -> Option<&PartRange> {
         let part = self.part(path.file_name()?.to_str()?)?;
         let stamp = stamp(&fs::metadata(path).ok()?)?;
         ((part.n_bytes, part.modified_ns) == stamp).then_some(part)
     }
 
-    /// Brings the ranges of the parts in `index/table/label` up to date.
+    /// Updates the ranges of the parts in `index/table/label`.
     ///
     /// # Errors
     /// [`StoreError`] if the file cannot be written.
@@ -113,7 +113,7 @@ impl PartRanges {
         creator: &Creator,
     ) -> Result<(), StoreError> {
         let dir = index.join(table).join(label);
-        // A dump without a single part has no such directory.
+        // A dump without parts has no such directory.
         let Ok(entries) = fs::read_dir(&dir) else {
             return Ok(());
         };
@@ -155,12 +155,12 @@ impl PartRanges {
 }
 
 impl PartRange {
-    /// Whether a row of the part may meet a condition, as far as the range tells.
+    /// Whether a row of the part may meet a condition, according to the range.
     pub fn may_meet(&self, condition: &RangeCondition) -> bool {
         let value = condition.value;
         match self.columns.get(&condition.column) {
             None => true,
-            // An empty cell compares with nothing.
+            // An empty cell matches no comparison.
             Some((None, _)) => false,
             Some(&(Some((least, most)), _)) => match condition.comparison {
                 RangeComparison::Equal => (least..=most).contains(&value),
@@ -224,7 +224,7 @@ impl PartRange {
     }
 }
 
-/// Size and time of modification of a file.
+/// Size and modification time of a file.
 fn stamp(metadata: &Metadata) -> Option<(u64, u64)> {
     let modified = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
     Some((metadata.len(), u64::try_from(modified.as_nanos()).ok()?))
@@ -304,7 +304,7 @@ mod tests {
         let text = ranges.to_json().to_string();
         std::fs::write(&path, &text).unwrap();
         assert_eq!(PartRanges::try_read(&path), Some(ranges));
-        // A bound that is missing beside one that is there.
+        // One bound is missing and the other is not.
         std::fs::write(&path, text.replace("-9223372036854775808", "null")).unwrap();
         let read = PartRanges::try_read(&path).unwrap();
         assert_eq!(read.part("rank-0.parquet"), None);

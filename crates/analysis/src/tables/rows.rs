@@ -15,7 +15,7 @@ use crate::compare::matching::SlotRef;
 use crate::compare::side::{ComparedDump, ExecutionSlot, OperatorExecution, positions};
 use crate::error_chain::chain;
 
-/// Titles of statistics, in lower case, with the column that takes their numbers.
+/// Titles of statistics, in lower case, with their column.
 const NUMBERS: [(&str, usize); 9] = [
     ("min value", 0),
     ("min", 0),
@@ -27,7 +27,7 @@ const NUMBERS: [(&str, usize); 9] = [
     ("l2norm value", 6),
     ("l2norm", 6),
 ];
-/// Likewise of counts. What MindSpore calls negative zeros are the elements below zero.
+/// Titles of counts, likewise. MindSpore's negative zeros are the elements below zero.
 const COUNTS: [(&str, usize); 5] = [
     ("nan count", 0),
     ("positive inf count", 1),
@@ -35,18 +35,18 @@ const COUNTS: [(&str, usize); 5] = [
     ("zero count", 3),
     ("negative zero count", 5),
 ];
-/// The title of the digest that tables have.
+/// The title of the digest in the tables.
 const DIGEST: &str = "xxh3";
 
-/// Rows in order of execution, and where their elements are.
+/// Rows in execution order, and the place of their elements.
 #[derive(Default)]
 pub(super) struct PartRows<'a> {
     pub(super) rows: Vec<SlotRow>,
-    /// For each row the slot that it is of; empty for the native form.
+    /// The slot of each row; empty for the native form.
     pub(super) slots: Vec<&'a ExecutionSlot>,
-    /// For each input that is made in this part, its row and that of the output.
+    /// For each input produced in this part, its row and the output's row.
     pub(super) edges: Vec<(usize, usize)>,
-    /// The directory from which rows of the native form name files.
+    /// The base directory of file names in rows of the native form.
     pub(super) run_dir: std::path::PathBuf,
     pub(super) problems: Vec<String>,
 }
@@ -62,7 +62,7 @@ pub(super) fn of_native(step: &NativeStep, run: &str) -> Result<PartRows<'static
     let mut last = None;
     for row in &mut rows {
         row.run = Some(run.clone());
-        // The rows of a journal have no position yet; no two executions have the same time.
+        // The rows of a journal have no position yet; every execution has a unique time.
         if last != Some(row.time_us) {
             last = Some(row.time_us);
             position += 1;
@@ -78,7 +78,7 @@ pub(super) fn of_native(step: &NativeStep, run: &str) -> Result<PartRows<'static
     })
 }
 
-/// Inputs with the output that was last made under their name.
+/// Matches inputs with the latest output of their name.
 fn edges_by_name(rows: &[SlotRow]) -> Vec<(usize, usize)> {
     let mut made: HashMap<&Arc<str>, usize> = HashMap::new();
     let mut edges = Vec::new();
@@ -86,8 +86,8 @@ fn edges_by_name(rows: &[SlotRow]) -> Vec<(usize, usize)> {
         let Some(value) = &row.value else {
             continue;
         };
-        // Inputs stand before the outputs of their execution, so that an operator that writes to
-        // what it reads is not its own producer.
+        // Inputs come before the outputs of their execution, so an in-place operator is not its own
+        // producer.
         if row.side.as_deref() == Some(SlotSide::Output.name()) {
             made.insert(value, index);
         } else if let Some(&producer) = made.get(value) {
@@ -97,7 +97,7 @@ fn edges_by_name(rows: &[SlotRow]) -> Vec<(usize, usize)> {
     edges
 }
 
-/// Makes the rows of executions of another form.
+/// Builds the rows of executions of another form.
 pub(super) fn of_runs<'a>(
     side: &'a ComparedDump,
     runs: &[usize],
@@ -134,24 +134,24 @@ pub(super) fn of_runs<'a>(
         }
     }
     let inputs = row_of.iter().filter_map(|(slot, &row)| {
-        // One that is in another part has no row here.
+        // A producer in another part has no row here.
         let producer = side.producer_of(*slot)?;
         Some((row, *row_of.get(&producer)?))
     });
     found.edges = inputs.collect();
-    // A map's order differs from run to run.
+    // A map's order differs between runs.
     found.edges.sort_unstable();
     found
 }
 
-/// The cells that all tensors of an execution have in common.
+/// The cells shared by all tensors of an execution.
 fn execution_row(side: &ComparedDump, index: usize) -> SlotRow {
     let run = &side.runs[index];
     let text = |text: &str| (!text.is_empty()).then(|| Arc::<str>::from(text));
     let described = side.description_of(index);
-    // The description of another graph is none, so that nothing is told of the wrong operator.
+    // The description of another graph is ignored, so that no operator gets the wrong name.
     let operator = described.and_then(|(_, graph, operator)| graph.operators.get(operator));
-    // Dumps of msProbe have it beside each call.
+    // Dumps of msProbe store it with each call.
     let recorded = run.call_site.as_deref().cloned().unwrap_or_default();
     let collective = run.collective.as_ref();
     SlotRow {
@@ -178,7 +178,7 @@ fn execution_row(side: &ComparedDump, index: usize) -> SlotRow {
     }
 }
 
-/// A part of an operator's call site. Descriptions of eager steps have it among the attributes.
+/// One part of an operator's call site. Descriptions of eager steps store it in the attributes.
 fn call_site(operator: &GraphOperator, known: &str, attribute: &str) -> Option<Arc<str>> {
     let found = operator
         .attributes
@@ -188,7 +188,7 @@ fn call_site(operator: &GraphOperator, known: &str, attribute: &str) -> Option<A
     (!text.is_empty()).then(|| text.into())
 }
 
-/// Names of values by the place of their slots, as far as a description of the graph tells.
+/// Names of values by slot index, if a description of the graph has them.
 fn value_names(side: &ComparedDump, index: usize) -> HashMap<usize, String> {
     let run: &OperatorExecution = &side.runs[index];
     let described = side.description_of(index);
@@ -237,7 +237,7 @@ fn describe(row: &mut SlotRow, slot: &ExecutionSlot, root: &Path) {
     let placement = record.placement.as_ref();
     row.placement = placement.map(|placement| placement.to_string().into());
     row.n_bytes = record.n_bytes.and_then(|n| i64::try_from(n).ok());
-    // A single file has no directory to be below.
+    // A single file has no parent directory in the dump.
     let below = slot.path.strip_prefix(root).unwrap_or(&slot.path);
     row.file = Some(below.to_string_lossy().into());
     if let Some(place) = &record.elements {
@@ -247,16 +247,16 @@ fn describe(row: &mut SlotRow, slot: &ExecutionSlot, root: &Path) {
         row.offset = slot.offset().and_then(|offset| i64::try_from(offset).ok());
     }
     row.statistics = statistics_of(slot);
-    // Other digests have as many digits, and would pass for this one.
+    // Other digests have as many digits and would be mistaken for this one.
     let mut statistics = slot.statistics.iter();
     let digest = statistics.find(|(title, _)| title.eq_ignore_ascii_case(DIGEST));
     row.digest = digest.and_then(|(_, text)| text.as_deref().map(Into::into));
 }
 
-/// The statistics that a dump has of a slot. A NaN is no number of the elements that are none.
+/// The dump's statistics of a slot. A NaN that stands for a missing element is not counted.
 ///
-/// Where the dump does not count NaN and infinities, other statistics tell of them: counts are 0 if
-/// all elements have to be finite, and at least 1 where some have to be NaN or infinite.
+/// If the dump does not count NaN and infinities, they are inferred from other statistics: counts
+/// are 0 if all elements must be finite, and at least 1 if some must be NaN or infinite.
 pub(crate) fn statistics_of(slot: &ExecutionSlot) -> StatisticsCells {
     if let Some(cells) = slot.statistics.numbers() {
         return cells;
@@ -265,7 +265,7 @@ pub(crate) fn statistics_of(slot: &ExecutionSlot) -> StatisticsCells {
     let mut written = cells.numbers;
     for (title, text) in slot.statistics.iter() {
         let title = title.trim().to_lowercase();
-        // An empty cell, as of statistics that were not asked for.
+        // An empty cell, such as a statistic that was not requested.
         let Some(text) = text else {
             continue;
         };
@@ -278,7 +278,7 @@ pub(crate) fn statistics_of(slot: &ExecutionSlot) -> StatisticsCells {
             cells.counts[*nth] = text.parse().ok();
         }
     }
-    // Of no elements numbers are NaN, and none of them is.
+    // Statistics of zero elements are NaN, although no element is.
     let is_counted = cells.counts[..3].iter().any(Option::is_some);
     if !is_counted && slot.n_elements() != Some(0) {
         cells.counts[..3].copy_from_slice(&least_counts(written));
@@ -286,7 +286,7 @@ pub(crate) fn statistics_of(slot: &ExecutionSlot) -> StatisticsCells {
     cells
 }
 
-/// Whether the dump itself counts NaN or infinities of a slot.
+/// Whether the dump counts NaN or infinities of a slot.
 pub(crate) fn has_counts(slot: &ExecutionSlot) -> bool {
     let mut statistics = slot.statistics.iter();
     slot.statistics.numbers().is_some()
@@ -297,12 +297,12 @@ pub(crate) fn has_counts(slot: &ExecutionSlot) -> bool {
         })
 }
 
-/// How many NaN, positive and negative infinities there are at least, by numbers that they show in;
-/// none if the numbers do not tell. A sum or a norm may be infinite for its size alone, which takes
-/// elements near the end of the dtype.
+/// Lower bounds for the counts of NaN, positive and negative infinities, inferred from statistics;
+/// `None` if these do not suffice. A sum or a norm may overflow without an infinite element if some
+/// elements are near the limit of the dtype.
 fn least_counts(numbers: [Option<f64>; 7]) -> [Option<i64>; 3] {
     let [min, max, sum, mean, _, l1, l2] = numbers;
-    // Every element takes part in these, and a maximum may pass over NaN.
+    // Every element contributes to these; a maximum may ignore NaN.
     let sums = [sum, mean, l1, l2];
     if sums.into_iter().flatten().any(|sum| sum.is_finite()) {
         return [Some(0); 3];
@@ -310,10 +310,10 @@ fn least_counts(numbers: [Option<f64>; 7]) -> [Option<i64>; 3] {
     let any = |is_it: fn(f64) -> bool| numbers.into_iter().flatten().any(is_it);
     let is_negative = |number: Option<f64>| number == Some(f64::NEG_INFINITY);
     let has_infinite = any(f64::is_infinite);
-    // A finite maximum leaves negative ones alone.
+    // With a finite maximum, only negative ones are possible.
     let has_negative = [min, max, sum, mean].into_iter().any(is_negative)
         || has_infinite && max.is_some_and(f64::is_finite);
-    // A NaN would have made the mean one, too.
+    // A NaN would have made the mean NaN, too.
     let has_nan = any(f64::is_nan);
     match (has_nan, has_infinite) {
         (false, false) => [None; 3],
@@ -326,7 +326,7 @@ fn least_counts(numbers: [Option<f64>; 7]) -> [Option<i64>; 3] {
 }
 
 impl PartRows<'_> {
-    /// The record of a row of the native form, to read its elements with; none if it has none.
+    /// The record for reading a native row's elements; `None` if it has no elements.
     pub(super) fn native_record(&self, row: &SlotRow) -> Option<IndexedTensor> {
         let path = file_below(&self.run_dir, row.file.as_deref()?)?;
         let dtype = row.stored_dtype.as_ref().or(row.dtype.as_ref())?;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use opscope_store::tree::acl::clean_name;
 
-/// The names of dumps: their directories', with a number where several are called alike.
+/// Names dumps by directory, with a number appended to duplicates.
 pub fn run_names<P: AsRef<Path>>(dumps: &[P]) -> Vec<String> {
     let mut taken = HashSet::new();
     let names = dumps.iter().map(|dump| {
@@ -22,8 +22,7 @@ pub fn run_names<P: AsRef<Path>>(dumps: &[P]) -> Vec<String> {
 }
 
 fn base_name(dump: &Path) -> String {
-    // `.` and `dump/..` have names of their own only when they are resolved.
-    // A dump that is gone by now keeps the name that was given.
+    // Resolves `.` and `dump/..` to real names. A dump that no longer exists keeps the given name.
     let absolute = dump.canonicalize().unwrap_or_else(|_| dump.to_owned());
     let name = absolute.file_name().unwrap_or_default();
     let name = name.to_string_lossy().into_owned();

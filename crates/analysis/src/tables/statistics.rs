@@ -1,4 +1,4 @@
-//! Statistics of tensors that a dump left without.
+//! Computes missing statistics of tensors.
 
 use std::ops::Range;
 
@@ -11,14 +11,14 @@ use crate::elements::LastFile;
 use crate::error_chain::chain;
 use crate::job;
 
-/// Tensors that a thread takes at once: neighbours are often in one file.
+/// Tensors per batch: neighbours are often in one file.
 const N_ROWS_AT_ONCE: usize = 32;
 
-/// Numbers of a tensor, and its digest if the dump has none, by its row.
+/// A tensor's row, its statistics, and its digest if the dump has none.
 type Computed = (usize, Option<Stats>, Option<[u8; 16]>);
 
-/// Fills in the statistics and digests that are missing of tensors with elements; returns how many,
-/// and what could not be read.
+/// Fills in missing statistics and digests of tensors with elements. Returns their number, and the
+/// errors.
 pub(super) fn compute(part: &mut PartRows<'_>, n_threads: usize) -> (u64, Vec<String>) {
     let n_rows = part.rows.len();
     let chunks: Vec<Range<usize>> = (0..n_rows)
@@ -32,9 +32,9 @@ pub(super) fn compute(part: &mut PartRows<'_>, n_threads: usize) -> (u64, Vec<St
         errors.extend(failed);
         for (row, stats, digest) in computed {
             let row = &mut part.rows[row];
-            // Counted also if it has a digest alone.
+            // Also counts tensors that only have a digest.
             n_computed += 1;
-            // A digest that the dump has is of what the operator had, whatever the file holds, and
+            // The dump's own digest is of the operator's tensor, whatever the file holds, so it
             // stays.
             if let Some(digest) = digest {
                 row.digest = Some(hex(&digest).into());
@@ -52,11 +52,11 @@ fn of_rows(part: &PartRows<'_>, chunk: Range<usize>) -> (Vec<Computed>, Vec<Stri
     let (mut computed, mut errors) = (Vec::new(), Vec::new());
     for index in chunk {
         let row = &part.rows[index];
-        // All or nothing: counts of one source and sums of another would not belong together.
+        // All or nothing: counts and sums of different sources must not be mixed.
         if row.stats().is_some() {
             continue;
         }
-        // Bytes of unknown meaning have no statistics, but a digest.
+        // Bytes of an unknown dtype have no statistics, but a digest.
         let numbers = |view: TensorView<'_>| match row.digest {
             Some(_) => (stats(view).ok(), None),
             None => {

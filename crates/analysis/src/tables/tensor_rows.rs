@@ -1,4 +1,4 @@
-//! The rows of a dump's tensors without files, for tables in memory.
+//! The rows of a dump's tensors in memory, without writing files.
 
 use std::path::{Path, PathBuf};
 
@@ -9,8 +9,8 @@ use opscope_store::tree::own;
 use super::parts::{DumpParts, TablePart};
 use super::{TABLES, current_part, open_parts, part_file, problems_in, statistics};
 
-/// A dump whose rows are made part by part: one for each rank, model and step. They are those that
-/// [`write_tables`](super::write_tables) writes.
+/// A dump whose rows are built part by part: one per rank, model and step, as in
+/// [`write_tables`](super::write_tables).
 pub struct TensorRows {
     parts: DumpParts,
     index: PathBuf,
@@ -22,19 +22,18 @@ pub struct TensorRows {
 /// The rows of a part.
 #[derive(Debug, Default)]
 pub struct PartOfRows {
-    /// In order of execution.
+    /// The rows, in execution order.
     pub rows: Vec<SlotRow>,
-    /// Problems found while they were read.
+    /// Problems while reading them.
     pub problems: Vec<String>,
 }
 
 impl TensorRows {
-    /// Lists a dump. `label` is what the rows call its run; with `has_stats` statistics and digests
-    /// of tensors without any are computed.
+    /// Lists a dump. `label` is the name of its run in the rows; with `has_stats` missing
+    /// statistics and digests are computed.
     ///
     /// # Errors
-    /// [`StoreError`] if there is nothing at `path`; what else cannot be read is among the
-    /// problems.
+    /// [`StoreError`] if there is nothing at `path`. All other errors are among the problems.
     pub fn open(
         path: &Path,
         label: &str,
@@ -58,13 +57,13 @@ impl TensorRows {
         self.parts.parts.len()
     }
 
-    /// Problems found before any part was asked for.
+    /// Problems that occurred before any part was read.
     pub fn problems(&self) -> &[String] {
         &self.problems
     }
 
-    /// Makes the rows of a part; none of one that is not there. Statistics that would have to be
-    /// computed are taken from the dump's own index, as long as that part of it is current.
+    /// Builds the rows of a part; empty for a part that does not exist. Statistics that would have
+    /// to be computed are taken from the dump's index if that part of it is current.
     ///
     /// # Errors
     /// [`StoreError`] if its file cannot be read.
@@ -89,8 +88,8 @@ impl TensorRows {
         })
     }
 
-    /// The rows of a part that the index has with statistics; none if it has not, or they cannot be
-    /// read.
+    /// The rows of a part from the index, with statistics; `None` if they are missing or
+    /// unreadable.
     fn indexed_part(&self, part: &TablePart) -> Option<PartOfRows> {
         let path = part_file(&self.index, TABLES[0], self.parts.label(), part);
         let table = current_part(&path, &self.parts.fingerprints(part), true)?;

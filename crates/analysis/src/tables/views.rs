@@ -1,6 +1,6 @@
-//! Questions that are often asked, as views and functions over the tables.
+//! Common queries, as views and functions over the tables.
 //!
-//! DuckDB reads them in `views.sql`, and from `opscope sql`.
+//! `views.sql` defines them for DuckDB, and `opscope sql` loads them.
 
 use std::path::Path;
 
@@ -17,14 +17,14 @@ const FILE_NAME: &str = "views.sql";
 pub struct NamedQuery {
     /// The name of the view or function.
     pub name: &'static str,
-    /// Its answer, in a sentence.
+    /// A one-sentence description of its answer.
     pub meaning: &'static str,
-    /// The query; `$1` and `$2` are the runs that a function is given.
+    /// The query; `$1` and `$2` are the runs passed to a function.
     pub query: &'static str,
 }
 
 impl NamedQuery {
-    /// The body of a function whose arguments are `first_run` and `second_run`.
+    /// The body of a function with the arguments `first_run` and `second_run`.
     pub fn on_runs(&self) -> String {
         self.query
             .replace("$1", "first_run")
@@ -32,7 +32,7 @@ impl NamedQuery {
     }
 }
 
-/// Views over the tables, which have the names of their directories, and over those before them.
+/// Views over the tables, named like their directories, and over earlier views.
 pub const VIEWS: &[NamedQuery] = &[
     NamedQuery {
         name: "first_nan",
@@ -47,8 +47,8 @@ qualify row_number() over (partition by run, rank order by step, position, slot)
         query: "select * from events where event = 'made_non_finite'
 qualify row_number() over (partition by run, rank order by step, position, output) = 1",
     },
-    // Many columns are a join by a hash only if all of them treat NULL alike. The parentheses are for
-    // parsers to which `and` binds closer.
+    // A join over many columns is hashed only if all of them treat NULL alike. The parentheses help
+    // parsers in which `and` binds more tightly.
     NamedQuery {
         name: "ordered_pairs",
         meaning: "Tensors of two runs that go by the same names, either run first.",
@@ -94,7 +94,7 @@ having count(distinct run) < (select count(distinct run) from tensors)",
     },
 ];
 
-/// Functions of two runs, named by texts.
+/// Functions of two runs, which are passed by name.
 pub const FUNCTIONS: &[NamedQuery] = &[
     NamedQuery {
         name: "pairs",
@@ -130,7 +130,7 @@ group by rank, step, op_name, call, side, slot having count(distinct run) = 1",
     },
 ];
 
-/// A view of DuckDB over the parts of a table.
+/// A DuckDB view over the parts of a table.
 fn view_of(table: &str, place: &str) -> String {
     format!(
         "create or replace view {table} as\n\
@@ -138,19 +138,19 @@ fn view_of(table: &str, place: &str) -> String {
     )
 }
 
-/// Writes `views.sql` beside the tables below `out`.
+/// Writes `views.sql` next to the tables below `out`.
 ///
 /// # Errors
 /// [`StoreError`] if it cannot be written.
 pub fn write_views(out: &Path, creator: &Creator) -> Result<(), StoreError> {
-    // DuckDB takes paths from where it was started.
+    // DuckDB resolves relative paths against its working directory.
     let place = std::path::absolute(out).unwrap_or_else(|_| out.to_owned());
     let place = place.to_string_lossy().replace('\'', "''");
     let mut text = "-- duckdb -init views.sql\n".to_owned();
     for table in TABLES {
         text += &view_of(table, &place);
     }
-    // A view over no files would be an error for whoever opens the file.
+    // A view over no files would fail as soon as the file is opened.
     if has_comparisons(out, None) {
         text += &view_of(COMPARE_TABLE, &place);
     }
