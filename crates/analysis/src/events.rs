@@ -1,9 +1,8 @@
-//! Events of the run that made a dump: overflows, overwritten memory, and the first NaN or infinity
-//! that a capture saw.
+//! Events in the run that made a dump: overflows, overwritten memory, and the first NaN or
+//! infinity.
 //!
-//! Overflows are the records of [`crate::overflow`]. Overwritten values are listed in
-//! `overwrites.json`, and the first NaN or infinity in `run.json`. Here each is joined with the
-//! execution of the dump that it is about, where that can be told.
+//! Overflows come from [`crate::overflow`], overwrites from `overwrites.json`, and the first NaN or
+//! infinity from `run.json`. Each event is joined with its execution in the dump where possible.
 
 mod changed_bytes;
 
@@ -22,63 +21,63 @@ use crate::overflow::{self, Finding, OverflowReport};
 
 pub use changed_bytes::{ChangedBytes, ChangedElement, ChangedRange, changed_bytes};
 
-/// Digits of a time in microseconds since 1970-01-01 UTC.
+/// Number of digits of a time in microseconds since 1970-01-01 UTC.
 const N_TIME_DIGITS: usize = 16;
 
 /// The events of a dump.
 #[derive(Debug, Default)]
 pub struct DumpEvents {
-    /// By step, then by time; what has neither comes last.
+    /// Sorted by step, then by time; events with neither come last.
     pub events: Vec<DumpEvent>,
-    /// Overwritten values that were counted and not listed.
+    /// Overwrites that were counted but not listed.
     pub n_unlisted: u64,
-    /// Messages about records and lists that could not be read.
+    /// Records and lists that could not be read.
     pub problems: Vec<String>,
 }
 
 /// Something that happened to an operator.
 #[derive(Debug)]
 pub struct DumpEvent {
-    /// The file that tells of it.
+    /// The file that reports it.
     pub path: PathBuf,
-    /// The execution among [`ComparedDump::runs`]; of an overwrite the one after which it was seen,
-    /// or else the value as it was then. None if the dump does not have it, or more than one
-    /// that it may be.
+    /// Index into [`ComparedDump::runs`]. For an overwrite, the execution after which it was
+    /// detected, or else the value as it was then. `None` if the dump lacks it or has several
+    /// candidates.
     pub run: Option<usize>,
-    /// Type of the operator; empty if nothing tells it.
+    /// Operator type; empty if unknown.
     pub op_type: String,
-    /// Its name; empty if nothing tells it.
+    /// Operator name; empty if unknown.
     pub op_name: String,
-    /// The process.
+    /// The rank.
     pub rank: Option<u32>,
-    /// The execution of the model.
+    /// The step.
     pub step: Option<u64>,
-    /// When, in microseconds since 1970-01-01 UTC.
+    /// Time, in microseconds since 1970-01-01 UTC.
     pub time_us: Option<u64>,
     /// Its task.
     pub task_id: Option<u64>,
     /// Its stream.
     pub stream_id: Option<u64>,
-    /// The event itself.
+    /// The kind of event.
     pub kind: EventKind,
 }
 
-/// The event itself.
+/// The kind of event.
 #[derive(Debug)]
 pub enum EventKind {
-    /// The status registers of a device were set: the units that have one, at least one.
+    /// A device set status registers: the units whose status is not zero, at least one.
     Overflow(Vec<Finding>),
     /// A watched value changed.
     Overwrite(Box<OverwriteEntry>),
-    /// The first NaN or infinity that a capture saw and nobody put there on purpose.
+    /// The first NaN or infinity of a capture that is not intentional.
     NonFinite(Box<NonFiniteFinding>),
 }
 
-/// Collects the events of a dump, reading records on `n_threads` threads.
+/// Collects the events of a dump. Records are read on `n_threads` threads.
 pub fn events(dump: &ComparedDump, n_threads: usize) -> DumpEvents {
     let mut found = DumpEvents::default();
     let reasons: HashSet<PassReason> = dump.passed_over.iter().map(|file| file.reason).collect();
-    // Listing a large dump once more is for those that have records.
+    // Listing a large dump again is only worth it if it has records.
     if reasons.contains(&PassReason::OverflowRecord) {
         found.add_overflows(dump, n_threads);
     }
@@ -86,7 +85,7 @@ pub fn events(dump: &ComparedDump, n_threads: usize) -> DumpEvents {
     if reasons.contains(&PassReason::OwnRecords) {
         found.add_non_finite(dump);
     }
-    // Sorts are stable, so that what was seen at one time stays in the order in which it was told.
+    // The sort is stable, so simultaneous events keep their reported order.
     found.events.sort_by_key(|event| {
         let step = event.step.unwrap_or(u64::MAX);
         (step, event.time_us.unwrap_or(u64::MAX))
@@ -134,7 +133,7 @@ impl DumpEvents {
             };
             let is_of_whole = !run.path.starts_with(&dump.root);
             let event = non_finite_event(dump, run.path, finding);
-            // Where a part of a dump was opened, the finding may be about the rest.
+            // If only part of a dump was opened, the finding may concern the rest.
             if event.run.is_some() || !is_of_whole {
                 self.events.push(event);
             }
@@ -156,13 +155,13 @@ fn read_list(path: &Path) -> Result<overwrites_json::OverwriteList, StoreError> 
     })
 }
 
-/// A file with tensors of the operator that overflowed.
+/// A file with tensors of the overflowing operator.
 fn operator_file(report: &OverflowReport) -> Option<&Path> {
     let first = report.operator.as_ref()?.files.first()?;
     Some(&first.path)
 }
 
-/// The first execution of each of these files.
+/// The first execution in each of these files.
 fn runs_of_files<'a>(dump: &'a ComparedDump, files: &HashSet<&Path>) -> HashMap<&'a Path, usize> {
     let mut runs = HashMap::new();
     for (index, run) in dump.runs.iter().enumerate() {
@@ -178,15 +177,14 @@ fn runs_of_files<'a>(dump: &'a ComparedDump, files: &HashSet<&Path>) -> HashMap<
 
 fn overflow_event(dump: &ComparedDump, report: OverflowReport, run: Option<usize>) -> DumpEvent {
     let execution = run.and_then(|run| dump.runs.get(run));
-    // A record with several sections names the task in the last one.
+    // In a record with several sections, the last one names the task.
     let last = report.findings.last();
     let [task_id, stream_id] = [
         last.map(|finding| finding.task_id),
         last.map(|finding| finding.stream_id),
     ];
     let time = Some(&report.timestamp).filter(|digits| digits.len() == N_TIME_DIGITS);
-    // The name of a file has its operator's name with some letters replaced, which is still better
-    // than none where the dump itself cannot be read.
+    // File names have some letters replaced, but that beats no name if the dump cannot be read.
     let file = report.operator.as_ref().and_then(|one| one.files.first());
     let named = file.and_then(|file| DumpFileName::parse(&file.file_name));
     let of_file = named
@@ -217,7 +215,7 @@ fn overwrite_event(dump: &ComparedDump, path: &Path, entry: OverwriteEntry) -> D
             && run.op_name.as_str() == entry.seen_after
             && is_type(run, &entry.seen_after_type)
     };
-    // An operator that is watched itself has its own name in the dump.
+    // A watched operator has its real name in the dump.
     let run = only_run(dump, path, is_suspect).or(written);
     let seen = written.or(run).and_then(|run| dump.runs.get(run));
     DumpEvent {
@@ -241,13 +239,13 @@ fn non_finite_event(dump: &ComparedDump, path: PathBuf, finding: NonFiniteFindin
             && run.op_name.as_str() == finding.op_name
             && is_type(run, &finding.op_type)
     };
-    // Dumps tell models, and graphs of PyTorch are models of their names: where several graphs have
-    // the operator, that one is meant.
+    // Dumps identify models, and each PyTorch graph is a model: if several graphs have the
+    // operator, that identifies it.
     let is_of_graph = |run: &&OperatorExecution| {
         let model = run.place.model.as_ref();
         is_it(run) && model.is_some_and(|model| model.as_str() == finding.graph)
     };
-    // The record lies in `.opscope`, which is beside the tensors of its run.
+    // The record is in `.opscope`, next to the run's tensors.
     let dir = path.parent().unwrap_or(Path::new(""));
     let run = only_run(dump, dir, is_it).or_else(|| only_run(dump, dir, is_of_graph));
     let execution = run.and_then(|run| dump.runs.get(run));
@@ -265,7 +263,7 @@ fn non_finite_event(dump: &ComparedDump, path: PathBuf, finding: NonFiniteFindin
     }
 }
 
-/// The only execution below the directory of `file` that is meant; none if there are several.
+/// The only matching execution below the directory of `file`; `None` if there are several.
 fn only_run(
     dump: &ComparedDump,
     file: &Path,
@@ -278,7 +276,7 @@ fn only_run(
     meant.next().is_none().then_some(index)
 }
 
-/// Whether an execution is of this type, whose dots names of files and dumps do not keep.
+/// Whether an execution has this type. Dots are ignored: file names and dumps drop them.
 fn is_type(run: &OperatorExecution, op_type: &str) -> bool {
     let letters = op_type.chars();
     let letters = letters.map(|letter| if letter == '.' { '_' } else { letter });

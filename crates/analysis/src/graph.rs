@@ -1,4 +1,4 @@
-//! Reads the files beside the tensors of a dump: a graph, or statistics.
+//! Reads graph and statistics files next to the tensors of a dump.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use opscope_store::record::graph::{GraphDescription, TensorType, ValueType};
 use opscope_store::tree::mindspore::STATISTIC_FILE_NAME;
 use opscope_store::{FormatError, StoreError};
 
-/// A file beside tensors.
+/// A graph or statistics file.
 #[derive(Clone, Debug)]
 pub enum BesideFile {
     /// A graph of operators.
@@ -18,8 +18,8 @@ pub enum BesideFile {
     Statistics(StatisticRows),
 }
 
-/// Reads a graph (`.ir`, `.pb`) or statistics (`statistic.csv`); none if the name is that of
-/// neither, or if a `.pb` file is a tensor of ONNX's.
+/// Reads a graph (`.ir`, `.pb`) or statistics (`statistic.csv`). `None` for other names, and for a
+/// `.pb` file that is an ONNX tensor.
 ///
 /// # Errors
 /// [`StoreError`] if the file cannot be read or is damaged.
@@ -51,7 +51,7 @@ pub fn open(path: &Path) -> Result<Option<BesideFile>, StoreError> {
         Some(ms_graph_pb::EXTENSION) => {
             let format = ms_graph_pb::FORMAT_NAME;
             let graph = ms_graph_pb::decode(bytes()?.as_ref());
-            // The message leaves out what the text says of values in tuples.
+            // The protobuf message omits values in tuples, which the text has.
             BesideFile::Graph(graph.map_err(|error| corrupt(format, error))?.completed())
         }
         _ => return Ok(None),
@@ -69,7 +69,7 @@ fn text<T>(
     text.and_then(parse)
 }
 
-/// Dtype and extents of everything that a value holds: `float32 2x3`, in parentheses for a tuple.
+/// Dtype and shape of each tensor in a value: `float32 2x3`, in parentheses for a tuple.
 pub fn type_text(value: &ValueType) -> String {
     let tensor = |tensor: &TensorType| {
         let dims: Vec<_> = tensor.shape.iter().map(i64::to_string).collect();

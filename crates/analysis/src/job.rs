@@ -1,4 +1,4 @@
-//! Doing many independent things on several threads.
+//! Runs many independent jobs on several threads.
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,12 +6,12 @@ use std::thread;
 
 use crate::elements::open_files::keep_open;
 
-/// Number of threads to use when nobody says: one for each processor.
+/// Default number of threads: one per processor.
 pub fn default_jobs() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// Calls `work` for each item on `n_threads` threads; the results keep the order of the items.
+/// Calls `work` for each item on `n_threads` threads. Results keep the order of the items.
 pub fn map<T: Sync, R: Send>(
     items: &[T],
     n_threads: usize,
@@ -35,12 +35,11 @@ pub fn map<T: Sync, R: Send>(
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Works on items that nobody else has taken, until there are none.
+/// Processes unclaimed items until none remain.
 fn take_items<T, R>(next: &AtomicUsize, items: &[T], work: &impl Fn(&T) -> R) -> Vec<(usize, R)> {
     let mut results = Vec::new();
     loop {
-        // Items are taken one by one: files differ so much in size that equal shares would not
-        // end together.
+        // Items are claimed one at a time: file sizes vary too much for equal shares.
         let i = next.fetch_add(1, Ordering::Relaxed);
         let Some(item) = items.get(i) else {
             return results;

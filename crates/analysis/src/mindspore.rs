@@ -1,4 +1,4 @@
-//! Describes the tensors of a dump of MindSpore's, execution by execution.
+//! Describes the tensors of a MindSpore dump by execution.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -16,16 +16,16 @@ use opscope_store::record::graph::GraphNode;
 use crate::describe::{self, TensorDescription};
 use crate::job;
 
-/// A dump with the descriptions of its tensors.
+/// A dump with descriptions of its tensors.
 #[derive(Debug, Default)]
 pub struct MindSporeOverview {
-    /// Everything that was found.
+    /// The index of the dump.
     pub index: DumpIndex,
     /// Graphs.
     pub graphs: Vec<GraphOverview>,
     /// Ranks, in order.
     pub ranks: Vec<u32>,
-    /// The tensors of each file; none of damaged files.
+    /// The tensors of each file; damaged files are absent.
     described: HashMap<PathBuf, Vec<TensorDescription>>,
 }
 
@@ -34,18 +34,18 @@ pub struct MindSporeOverview {
 pub struct GraphOverview {
     /// The rank.
     pub rank: Option<u32>,
-    /// Its number.
+    /// Its id.
     pub graph_id: u32,
-    /// Number of its operators, if there is a graph file.
+    /// Number of operators, if there is a graph file.
     pub n_nodes: Option<usize>,
-    /// Number of its kernels, if they are listed.
+    /// Number of kernels, if they are listed.
     pub n_kernels: Option<usize>,
-    /// The iterations in which it ran, if they are listed.
+    /// The iterations that ran it, if they are listed.
     pub iterations: Option<Vec<u64>>,
 }
 
-/// Reads a listing on `n_threads` threads and describes the tensors of each file, with values or
-/// without.
+/// Reads a listing on `n_threads` threads and describes the tensors of each file, optionally with
+/// values.
 pub fn overview(listing: DumpListing, n_threads: usize, has_values: bool) -> MindSporeOverview {
     let mut described = HashMap::new();
     let index = reader::read_listing(listing, &mut |requests| {
@@ -75,7 +75,7 @@ fn describe_file(
         return Ok((request.read_whole()?, Vec::new()));
     }
     let file = TensorFile::open(&request.path, &request.real_name)?;
-    // Head and values come of one opening, so that no file is read twice.
+    // Header and values come from one opening, so no file is read twice.
     let content = FileContent::Tensors(FileHead::from(&file));
     Ok((content, describe::tensors(&file, has_values)))
 }
@@ -88,7 +88,7 @@ impl MindSporeOverview {
         let mut tensors = self.index.tensors.iter().peekable();
         let with_tensors = executions.map(|execution| {
             let mut own = Vec::new();
-            // Executions without tensors have none to take, so that both lists stay in step.
+            // An execution without tensors consumes none, so both lists stay aligned.
             while let Some(tensor) =
                 tensors.next_if(|tensor| Arc::ptr_eq(&tensor.execution, execution))
             {
@@ -99,7 +99,7 @@ impl MindSporeOverview {
         with_tensors.collect()
     }
 
-    /// The description of a tensor; none if its elements are not there, or its file is damaged.
+    /// The description of a tensor; `None` if it has no elements or its file is damaged.
     pub fn description(&self, tensor: &IndexedTensor) -> Option<&TensorDescription> {
         let (side, index) = tensor.elements.as_ref()?.tensor?;
         let of_file = self.described.get(&*tensor.path)?;
@@ -126,23 +126,23 @@ impl MindSporeOverview {
     }
 }
 
-/// Whether MindSpore's files tell of an execution. Where only a table of the runtime does, the
-/// table is shown as it is.
+/// Whether MindSpore's files contain an execution. If only a table of the runtime does, that table
+/// is shown unchanged.
 fn is_shown(execution: &IndexedExecution) -> bool {
     execution.other_names.in_files.is_some()
 }
 
-/// Whether the file is one of the runtime below MindSpore, with all tensors of an operator.
+/// Whether the file comes from the runtime below MindSpore, with all tensors of an operator.
 pub fn is_dump_file(tensor: &IndexedTensor) -> bool {
     let kind = tensor.elements.as_ref().and_then(|place| place.kind);
     kind.is_some_and(|kind| kind != FileKind::Npy)
 }
 
-/// Nodes of graphs, to look up.
+/// A lookup table of graph nodes.
 pub struct GraphNodes<'a>(HashMap<(Option<u32>, u32, &'a str), &'a GraphNode>);
 
 impl GraphNodes<'_> {
-    /// Where an execution comes from in the source, outermost call first.
+    /// Source location of an execution, outermost call first.
     pub fn source(&self, execution: &IndexedExecution) -> Vec<String> {
         let names = &execution.other_names;
         let name = names.listed.as_deref().or(names.full.as_deref());
@@ -154,7 +154,7 @@ impl GraphNodes<'_> {
 }
 
 fn graphs(index: &DumpIndex) -> Vec<GraphOverview> {
-    // Each of the three files may be missing, and a graph counts if any is there.
+    // Any of the three files may be missing; one is enough for a graph to count.
     let keys = index.graphs.iter().map(|g| (g.rank, g.graph_id));
     let orders = index.orders.iter().map(|o| (o.rank, o.graph_id));
     let iterations = index.iterations.iter().map(|o| (o.rank, o.graph_id));
@@ -181,7 +181,7 @@ fn graphs(index: &DumpIndex) -> Vec<GraphOverview> {
 fn ranks(index: &DumpIndex) -> Vec<u32> {
     let executions = index.executions.iter().filter(|one| is_shown(one));
     let of_executions = executions.filter_map(|one| one.rank);
-    // A rank of which no tensor was selected may still have its graphs.
+    // A rank without selected tensors may still have graphs.
     let of_graphs = index.graphs.iter().filter_map(|graph| graph.rank);
     let ranks: BTreeSet<_> = of_executions.chain(of_graphs).collect();
     ranks.into_iter().collect()

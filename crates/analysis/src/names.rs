@@ -1,12 +1,12 @@
-//! Names of output files, by the rules of the vendor's converter.
+//! Output file names, by the rules of the vendor's converter.
 
 use opscope_tensor::digest::{hex, uuid_v3_dns};
 
-/// Names of this length and more are replaced.
+/// Names of this length or longer are replaced.
 const NAME_LENGTH_MAX: usize = 255;
 
-/// The name for `{stem}{suffix}`: that, or the hexadecimal UUID (version 3, DNS name space) of it
-/// with the same suffix if it is too long for a file system.
+/// The name `{stem}{suffix}`, or its hexadecimal UUID (version 3, DNS name space) with the same
+/// suffix if it is too long for a file system.
 pub fn fitting(stem: &str, suffix: &str) -> String {
     let name = format!("{stem}{suffix}");
     if name.len() < NAME_LENGTH_MAX {
@@ -15,9 +15,10 @@ pub fn fitting(stem: &str, suffix: &str) -> String {
     format!("{}{suffix}", hex(&uuid_v3_dns(name.as_bytes())))
 }
 
-/// The file name with the operator's name put back, as `msnpy` files have it.
+/// The file name with the operator's name restored, as in `msnpy` files.
 ///
-/// Only the last part of the operator's name, and only in file names of exactly five fields.
+/// Only the last part of the operator's name is used, and only in file names of exactly five
+/// fields.
 pub fn mindspore(file_name: &str, op_name: &str) -> String {
     let fields: Vec<&str> = file_name.split('.').collect();
     match (&fields[..], op_name.rsplit('/').next()) {
@@ -28,7 +29,7 @@ pub fn mindspore(file_name: &str, op_name: &str) -> String {
     }
 }
 
-/// Joins extents with `separator`; a scalar has none and gives an empty text.
+/// Joins dimensions with `separator`; a scalar yields an empty string.
 pub fn join(dims: &[usize], separator: &str) -> String {
     let dims: Vec<String> = dims.iter().map(usize::to_string).collect();
     dims.join(separator)

@@ -1,4 +1,4 @@
-//! The operators of a dump, counted.
+//! Counts the operators of a dump.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -7,18 +7,18 @@ use opscope_store::SharedText;
 use opscope_store::file_format::op_debug;
 use opscope_store::reader::{DumpIndex, IndexedFile, OperatorInFile};
 
-/// A dump, with its operators instead of its tensors.
+/// A dump, summarized by operator.
 #[derive(Debug, Default)]
 pub struct Overview {
-    /// Operators in the order of their first file.
+    /// Operators, in the order of their first file.
     pub operators: Vec<OperatorOverview>,
-    /// Number of files that could be read.
+    /// Number of readable files.
     pub n_files: u64,
-    /// Number of files with overflow records among them.
+    /// How many of them hold overflow records.
     pub n_record_files: u64,
     /// Bytes of these files.
     pub n_bytes: u64,
-    /// Directories that hold such files, relative to the dump's, in order.
+    /// Directories with such files, relative to the dump, in order.
     pub dirs: Vec<String>,
     /// The ranks that wrote them, in ascending order.
     pub ranks: BTreeSet<u32>,
@@ -29,7 +29,7 @@ pub struct Overview {
 pub struct OperatorOverview {
     /// Its type, from the file names.
     pub op_type: SharedText,
-    /// Its name, from the headers where they have one.
+    /// Its name, from the headers if they have one.
     pub op_name: SharedText,
     /// Position in execution order, from the file names.
     pub task_id: Option<u32>,
@@ -41,17 +41,17 @@ pub struct OperatorOverview {
     pub n_inputs: u64,
     /// Number of outputs in all files.
     pub n_outputs: u64,
-    /// Bytes of its files, or of its tensors where files hold several operators.
+    /// Bytes of its files, or of its tensors if files hold several operators.
     pub n_bytes: u64,
-    /// Whether the files hold overflow records instead of tensors.
+    /// Whether the files hold overflow records, not tensors.
     pub is_record: bool,
 }
 
-/// Which files belong to one operator: number of the model's directory, or none for all ranks of a
-/// run, type, name, task.
+/// Groups files by operator: number of the model directory (`None` for all ranks of a run), type,
+/// name, task.
 type OperatorKey = (Option<usize>, SharedText, SharedText, Option<u32>);
 
-/// Directories of models and operators that were met, with their numbers.
+/// Numbers of the known model directories and operators.
 #[derive(Default)]
 struct KnownOperators {
     dirs: HashMap<String, usize>,
@@ -64,7 +64,7 @@ impl Overview {
         let mut overview = Overview::default();
         let mut known = KnownOperators::default();
         overview.ranks = index.files.iter().filter_map(|file| file.rank).collect();
-        // A file of which no operator is known is damaged, and among the errors.
+        // A file without a known operator is damaged, and listed among the errors.
         for file in index.files.iter().filter(|file| !file.operators.is_empty()) {
             overview.add(dir, file, &mut known);
         }
@@ -73,7 +73,7 @@ impl Overview {
 
     fn add(&mut self, dir: &Path, file: &IndexedFile, known: &mut KnownOperators) {
         let parent = file.path.parent().unwrap_or(dir);
-        // One level above the step, so that all executions of an operator count as one operator.
+        // One level above the step, so that all executions of an operator count together.
         let model_dir = parent.parent().unwrap_or(dir).to_string_lossy();
         let subdir = parent.strip_prefix(dir).unwrap_or(parent).to_string_lossy();
         if self.dirs.last().is_none_or(|last| *last != subdir) {
@@ -81,7 +81,8 @@ impl Overview {
         }
         let n_dirs = known.dirs.len();
         let model_dir = *known.dirs.entry(model_dir.into_owned()).or_insert(n_dirs);
-        // What every rank executes is one operator, or a run of many would be listed many times.
+        // An operator that every rank executes counts once; otherwise large runs would repeat it
+        // per rank.
         let is_of_many = file.rank.is_some() && self.ranks.len() > 1;
         let model_dir = (!is_of_many).then_some(model_dir);
         let is_record = op_debug::is_record_name(&file.real_name);

@@ -8,18 +8,17 @@ use opscope_store::reader::{self, DumpIndex, FileRequest, TakeTensors};
 
 use crate::job;
 
-/// Reads what a directory with everything below it, or a single file, says of its tensors, without
-/// their elements.
+/// Reads the tensor metadata of a directory (recursively) or of a single file, without elements.
 ///
 /// # Errors
-/// [`StoreError::Io`] if there is nothing at `path`; everything else is in the index.
+/// [`StoreError::Io`] if there is nothing at `path`. All other errors are in the index.
 pub fn read_dump(path: &Path, n_threads: usize) -> Result<DumpIndex, StoreError> {
     reader::read_dump(path, &mut |requests| {
         job::map(requests, n_threads, FileRequest::read_head)
     })
 }
 
-/// [`read_dump`] that hands the tensors over instead of keeping them.
+/// Like [`read_dump`], but passes the tensors to a callback.
 ///
 /// # Errors
 /// As [`read_dump`].
@@ -33,7 +32,7 @@ pub(crate) fn read_dump_into(
     reader::read_dump_into(path, read, take)
 }
 
-/// [`read_dump_into`] of what was listed before.
+/// Like [`read_dump_into`], for an existing listing.
 pub(crate) fn read_listing_into(
     listing: DumpListing,
     n_threads: usize,
@@ -45,15 +44,15 @@ pub(crate) fn read_listing_into(
     reader.index_into(listing, read, take)
 }
 
-/// Reads a listing, looking at every file from beginning to end, so that all damage is noticed.
+/// Reads every file of a listing completely, so that all damage is detected.
 pub fn read_whole(listing: DumpListing, n_threads: usize) -> DumpIndex {
     reader::read_listing(listing, &mut |requests| {
         job::map(requests, n_threads, FileRequest::read_whole)
     })
 }
 
-/// [`read_whole`] for the files, operators and tables of statistics alone: there may be no
-/// executions and tensors.
+/// Like [`read_whole`], for files, operators and statistics only: executions and tensors may be
+/// missing.
 pub fn read_overview(listing: DumpListing, n_threads: usize) -> DumpIndex {
     reader::read_overview(listing, &mut |requests| {
         job::map(requests, n_threads, FileRequest::read_whole)

@@ -1,4 +1,4 @@
-//! Outputs of one element, such as a loss, over the steps of a dump.
+//! Single-element outputs, such as a loss, over the steps of a dump.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,30 +12,30 @@ use crate::compare::side::{ComparedDump, ExecutionSlot};
 use crate::elements::LastFile;
 use crate::tables::rows::statistics_of;
 
-/// Titles of the two statistics that are the element itself where there is one.
+/// Titles of the minimum and the maximum, which equal the value of a single element.
 const EXTREMES: [[&str; 2]; 2] = [["min value", "min"], ["max value", "max"]];
 
-/// An output that has one element whenever its operator runs, in two steps or more.
+/// An output with one element in every execution of its operator, in at least two steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScalarOutput {
     /// The operator's type.
     pub op_type: SharedText,
     /// The operator's name.
     pub op_name: SharedText,
-    /// Which output.
+    /// Index of the output.
     pub output: u32,
     /// Element type.
     pub dtype: DType,
-    /// Its executions among [`ComparedDump::runs`], in the dump's order.
+    /// Its executions, as indices into [`ComparedDump::runs`], in the dump's order.
     pub runs: Vec<usize>,
 }
 
-/// The outputs of one number, in the order in which operators first ran.
+/// The scalar outputs, in the order in which their operators first ran.
 pub fn scalar_outputs(dump: &ComparedDump) -> Vec<ScalarOutput> {
     let mut known: HashMap<(&str, &str, u32), usize> = HashMap::new();
     let mut found: Vec<Option<ScalarOutput>> = Vec::new();
     for (index, run) in dump.runs.iter().enumerate() {
-        // Weights and constants of one element are no results.
+        // Single-element weights and constants are not results.
         if run.kind != ExecutionKind::Operator || run.place.step.is_none() {
             continue;
         }
@@ -49,7 +49,7 @@ pub fn scalar_outputs(dump: &ComparedDump) -> Vec<ScalarOutput> {
                 found.push(new_scalar(run.op_type.clone(), run.op_name.clone(), slot));
                 found.len() - 1
             });
-            // One that has more elements in another step is none.
+            // An output with more elements in another step is not a scalar.
             let scalar = dtype_of_scalar(slot).and_then(|_| found[place].take());
             found[place] = scalar.map(|mut scalar| {
                 scalar.runs.push(index);
@@ -82,14 +82,14 @@ fn new_scalar(
     })
 }
 
-/// The element type of a slot with one element that is a number; truth values are none.
+/// The element type of a slot with one numeric element; booleans do not count.
 fn dtype_of_scalar(slot: &ExecutionSlot) -> Option<DType> {
     let dtype = slot.dtype.filter(|dtype| *dtype != DType::Bool)?;
     (slot.n_elements() == Some(1)).then_some(dtype)
 }
 
-/// The scalar that is shown unless another one is chosen: the last whose operator's name has
-/// `loss`, else the last whose type has it, else the last of all. The scale of a loss is no loss.
+/// The scalar to show by default: the last whose operator's name contains `loss`, else the last
+/// whose type does, else the last. The scale of a loss is not a loss.
 pub fn default_scalar(scalars: &[ScalarOutput]) -> Option<usize> {
     let is_loss = |text: &SharedText| {
         let text = text.to_ascii_lowercase();
@@ -100,8 +100,8 @@ pub fn default_scalar(scalars: &[ScalarOutput]) -> Option<usize> {
     by_name.or_else(by_type).or(scalars.len().checked_sub(1))
 }
 
-/// The number that a slot of one element holds, from its element or else from its statistics; none
-/// if neither is known. Integers beyond 2^53 are rounded.
+/// The value of a single-element slot, from its element or else from its statistics; `None` if
+/// neither is known. Integers beyond 2^53 are rounded.
 pub fn scalar_value(slot: &ExecutionSlot, file: &mut LastFile) -> Option<f64> {
     let read = slot.with_elements(file, |view| {
         let decoded = decode(view.dtype, view.shape, view.bytes).ok()?;
@@ -110,7 +110,7 @@ pub fn scalar_value(slot: &ExecutionSlot, file: &mut LastFile) -> Option<f64> {
     read.ok().flatten().or_else(|| value_of_statistics(slot))
 }
 
-/// The smallest and the largest element, if both are the same.
+/// The value of minimum and maximum, if they are equal.
 fn value_of_statistics(slot: &ExecutionSlot) -> Option<f64> {
     let [min, max] = EXTREMES.map(|titles| {
         let mut statistics = slot.statistics.iter();
@@ -120,7 +120,7 @@ fn value_of_statistics(slot: &ExecutionSlot) -> Option<f64> {
         })?;
         text.as_ref()?.trim().parse::<f64>().ok()
     });
-    // Of an element that is NaN some tools leave out the extremes, or have infinities there.
+    // For a NaN some tools omit the extremes, or write infinities.
     if statistics_of(slot).counts[0] == Some(1) {
         return Some(f64::NAN);
     }

@@ -1,23 +1,23 @@
-//! Which of several processes does what.
+//! Divides work between several processes.
 
 use std::str::FromStr;
 
 use thiserror::Error;
 
-/// One of several processes that share some work, counted from 0.
+/// One of several processes that share work, counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
     nth: usize,
     n: usize,
 }
 
-/// Why a text is no shard.
+/// Why a text is not a shard.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ShardError {
-    /// It has another form.
+    /// The text is malformed.
     #[error("expected I/N, such as 0/4")]
     Form,
-    /// There is no such process.
+    /// The index is out of range.
     #[error("{0} is not below {1}: shards are counted from 0")]
     TooLarge(usize, usize),
 }
@@ -37,17 +37,17 @@ impl FromStr for Shard {
 }
 
 impl Shard {
-    /// The positions of the items of this process, in order. Each goes, the largest first, to the
-    /// process that has least; every process comes to the same division by itself.
+    /// The indices of this process's items, in order. Items are assigned largest first, to the
+    /// process with the least work; every process computes the same division.
     pub fn share(self, sizes: &[u64]) -> Vec<usize> {
         let mut order: Vec<usize> = (0..sizes.len()).collect();
         order.sort_by_key(|&i| (std::cmp::Reverse(sizes[i]), i));
-        // More processes than items leave some without any, and cost no memory.
+        // Surplus processes get no items and cost no memory.
         let n = self.n.min(sizes.len().max(1));
         let mut loads = vec![(0_u64, 0_usize); n];
         let mut own = Vec::new();
         for i in order {
-            // Among equals the one with fewer items: sizes may be unknown, and 0.
+            // On a tie, the process with fewer items: sizes may be unknown and 0.
             let least = (0..n).min_by_key(|&nth| loads[nth]).unwrap_or(0);
             loads[least].0 = loads[least].0.saturating_add(sizes[i]);
             loads[least].1 += 1;

@@ -1,5 +1,5 @@
-//! Findings in the numbers of one dump, without another to compare with: where NaN and infinities
-//! begin, and how near the rest comes to the end of its dtype.
+//! Finds problems in the numbers of a single dump: where NaN and infinities begin, and how close
+//! the other values are to the limit of their dtype.
 
 mod kept;
 mod progress;
@@ -17,64 +17,64 @@ use crate::tables::rows::{has_counts, statistics_of};
 pub use kept::{keep, kept};
 pub use progress::SurveyProgress;
 
-/// Powers of two that are left below the largest number of a dtype, from which on an operator is
-/// near the edge.
+/// An operator is near the limit if its outputs have at most this many powers of two of headroom.
 pub const NEAR_EDGE: i32 = 4;
-/// Parts of the types of operators that move, choose or fill in values.
+/// Substrings of operator types that move, select or fill in values.
 const CHOOSING: [&str; 14] = [
     "cat", "clamp", "clip", "constant", "copy", "fill", "full", "gather", "index", "pad",
     "scatter", "tri", "where", "select",
 ];
-/// The executions of a dump, in its order.
+/// The executions of a dump, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DumpSurvey {
-    /// One for each of [`ComparedDump::runs`]; nothing is known of those that are not surveyed yet.
+    /// One per entry of [`ComparedDump::runs`]; blank for those that are not surveyed yet.
     pub executions: Vec<SurveyedExecution>,
-    /// How many of them were surveyed, from the first on.
+    /// Number of surveyed executions, from the first on.
     pub n_surveyed: usize,
     /// Tensors whose elements could not be read.
     pub problems: Vec<String>,
 }
 
-/// The numbers of an execution, as far as they are known.
+/// The numbers of an execution, if known.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SurveyedExecution {
-    /// The largest magnitude of the finite elements of its outputs.
+    /// The largest magnitude among the finite elements of its outputs.
     pub max_abs: Option<f64>,
-    /// Whole powers of two between that and the largest number of the output's dtype, where that is
-    /// a floating-point one.
+    /// Whole powers of two between that and the largest number of the output's floating-point
+    /// dtype.
     pub headroom: Option<i32>,
-    /// NaN in its outputs.
+    /// Number of NaN in its outputs.
     pub n_nan: Option<u64>,
-    /// Infinities in its outputs.
+    /// Number of infinities in its outputs.
     pub n_inf: Option<u64>,
-    /// Whether there may be more of both: the dump counts neither, and other statistics show them.
+    /// Whether both counts are lower bounds: the dump has no counts, and other statistics imply
+    /// them.
     pub is_least: bool,
-    /// Elements of its outputs.
+    /// Number of elements of its outputs.
     pub n_elements: Option<u64>,
-    /// Its part in the spreading of NaN and infinities.
+    /// Its role in the spread of NaN and infinities.
     pub role: Option<SpreadRole>,
 }
 
-/// The part of an execution in the spreading of NaN and infinities that its outputs have.
+/// The role of an execution in the spread of NaN and infinities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpreadRole {
-    /// All its inputs are finite, and NaN are among its outputs.
+    /// All inputs are finite, and the outputs contain NaN.
     MakesNan,
-    /// All its inputs are finite, and infinities are among its outputs, but no NaN.
+    /// All inputs are finite, and the outputs contain infinities but no NaN.
     MakesInf,
-    /// Its inputs have infinities and no NaN, its outputs have NaN.
+    /// The inputs contain infinities but no NaN, the outputs contain NaN.
     TurnsInfToNan,
-    /// It had them from its inputs.
+    /// Inherited from its inputs.
     HandsOn,
-    /// Infinities without NaN that somebody may want, as masks of attention are: negative ones
-    /// alone, or of an operator that does no arithmetic. Nobody is accused of these.
+    /// Infinities without NaN that may be intentional, such as attention masks: only negative ones,
+    /// or from an operator that does no arithmetic. Never reported as a cause.
     MayBeMask,
-    /// Not all its inputs are known.
+    /// Not all inputs are known.
     Unknown,
 }
 
-/// NaN, infinities, elements and magnitudes of some tensors; a sum is known if all parts are.
+/// NaN, infinities, elements and magnitudes of several tensors; a sum is known if all terms are.
 #[derive(Clone, Copy, Debug)]
 struct Totals {
     n_nan: Option<u64>,
@@ -83,7 +83,7 @@ struct Totals {
     n_elements: Option<u64>,
     max_abs: Option<f64>,
     headroom: Option<i32>,
-    /// Whether no infinity is known to be a positive one.
+    /// Whether no infinity is known to be positive.
     is_negative_only: bool,
 }
 
@@ -132,9 +132,9 @@ impl Totals {
     }
 }
 
-/// Whole powers of two from a magnitude to the end of a dtype.
+/// Whole powers of two between a magnitude and the limit of a dtype.
 fn headroom(dtype: DType, magnitude: f64) -> Option<i32> {
-    // Of zeros there is no end of room.
+    // Zeros have unlimited headroom.
     if magnitude == 0.0 {
         return None;
     }
@@ -142,8 +142,8 @@ fn headroom(dtype: DType, magnitude: f64) -> Option<i32> {
     Some(powers.floor() as i32)
 }
 
-/// Surveys a dump. Statistics that it has are taken; of tensors with elements alone they are
-/// computed, on `n_threads` threads.
+/// Surveys a dump. Existing statistics are used; for tensors with elements only, they are computed
+/// on `n_threads` threads.
 pub fn survey(dump: &ComparedDump, n_threads: usize) -> DumpSurvey {
     let mut progress = SurveyProgress::new(dump);
     while !progress.is_done() {
@@ -152,7 +152,7 @@ pub fn survey(dump: &ComparedDump, n_threads: usize) -> DumpSurvey {
     progress.into_survey()
 }
 
-/// Whether the graph beside the dump gives an operator more inputs than the dump shows.
+/// Whether the graph next to the dump has more inputs of an operator than the dump.
 fn lacks_inputs(dump: &ComparedDump, run: usize) -> bool {
     let Some((_, graph, operator)) = dump.description_of(run) else {
         return false;
@@ -176,13 +176,13 @@ fn totals(
     for slot in &run.slots {
         let is_output = slot.side == SlotSide::Output;
         let mut cells = statistics_of(slot);
-        // Counts that only say that there are some are worth a look at the elements.
+        // If the counts are only lower bounds, read the elements.
         let is_exact = has_counts(slot) || cells.counts[..3].iter().all(|n| *n == Some(0));
         let is_known = cells.counts[..3].iter().all(Option::is_some) && is_exact;
         if !is_known && slot.has_elements {
             match slot.with_elements(file, stats) {
                 Ok(Ok(stats)) => cells = StatisticsCells::from(&stats),
-                // Text has no numbers, and is no problem.
+                // Text has no numbers, and that is not a problem.
                 Ok(Err(_)) => cells.counts = cells.counts.map(|_| Some(0)),
                 Err(error) => {
                     let key = slot.key();
@@ -201,8 +201,8 @@ fn totals(
     totals
 }
 
-/// Elements of a tensor that are NaN, and that are infinite, by the dump's statistics or else by its
-/// elements; none if neither can be read.
+/// Numbers of NaN and of infinite elements, from the dump's statistics or else its elements; `None`
+/// if neither can be read.
 pub fn non_finite(slot: &ExecutionSlot) -> Option<[u64; 2]> {
     let counts = |cells: &StatisticsCells| -> Option<[u64; 2]> {
         let [nan, pos_inf, neg_inf, ..] = cells.counts.map(|n| n.and_then(|n| n.try_into().ok()));
@@ -218,15 +218,15 @@ pub fn non_finite(slot: &ExecutionSlot) -> Option<[u64; 2]> {
     })
 }
 
-/// The largest magnitude by statistics; `None` if an infinity is among the extremes, which hides
-/// that of the finite elements.
+/// The largest magnitude according to statistics. `None` if an extreme is infinite, which hides the
+/// finite elements.
 fn magnitude(cells: &StatisticsCells) -> Option<f64> {
     let [min, max, ..] = cells.numbers;
     let (min, max) = (min?, max?);
     (min.is_finite() && max.is_finite()).then(|| min.abs().max(max.abs()))
 }
 
-/// The same of elements.
+/// The largest magnitude of elements.
 fn largest_magnitude(elements: &NumpyArray) -> Option<f64> {
     let numbers = Numbers::new(elements.dtype, elements.bytes())?;
     let (low, high) = finite_range(numbers)?;
@@ -255,8 +255,8 @@ fn surveyed(inputs: &Totals, outputs: &Totals, is_all_known: bool) -> SurveyedEx
     }
 }
 
-/// Takes what may be a mask out of the accused. `docs/non-finite.md` has the rules of a capture,
-/// which sees the graph; a survey leaves out whatever these might.
+/// Reclassifies possible masks. `docs/non-finite.md` has the rules of a capture, which sees the
+/// graph; a survey exempts everything that these rules might.
 fn with_masks(found: SurveyedExecution, outputs: &Totals, op_type: &str) -> SurveyedExecution {
     let op_type = op_type.to_ascii_lowercase();
     let is_choosing = CHOOSING.iter().any(|part| op_type.contains(part));
@@ -295,7 +295,7 @@ mod tests {
         check(none, (Some(2), Some(0)), true, Some(SpreadRole::MakesNan));
         check(none, (Some(2), Some(1)), true, Some(SpreadRole::MakesNan));
         check(none, (Some(0), Some(1)), true, Some(SpreadRole::MakesInf));
-        // An input that is not shown may have had it.
+        // A missing input may have contained it.
         check(none, (Some(0), Some(1)), false, Some(SpreadRole::Unknown));
         check(
             (None, None),

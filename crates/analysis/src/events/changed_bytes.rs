@@ -1,4 +1,4 @@
-//! The bytes of a watched value before and after it was overwritten, where the dump has both.
+//! The bytes of a watched value before and after it was overwritten, if the dump has both.
 
 use std::ops::Range;
 use std::path::Path;
@@ -12,55 +12,55 @@ use crate::compare::side::{ComparedDump, OperatorExecution};
 use crate::element::ElementValue;
 use crate::elements::LastFile;
 
-/// Most ranges that are shown.
+/// Maximum number of ranges shown.
 const N_RANGES_MAX: usize = 16;
-/// Most bytes of a range that are shown.
+/// Maximum number of bytes shown per range.
 const N_BYTES_MAX: usize = 64;
-/// Most elements that are shown.
+/// Maximum number of elements shown.
 const N_ELEMENTS_MAX: usize = 32;
 
 /// A watched value before and after it was overwritten.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChangedBytes {
-    /// The execution whose output is the value before.
+    /// The execution whose output is the old value.
     pub before: usize,
-    /// The execution whose output is the value afterwards.
+    /// The execution whose output is the new value.
     pub after: usize,
-    /// Type of the elements.
+    /// Element type.
     pub dtype: DType,
-    /// The ranges that were listed, 16 at most.
+    /// The listed ranges, at most 16.
     pub ranges: Vec<ChangedRange>,
-    /// Elements in these ranges, 32 at most; empty if numpy does not have the dtype.
+    /// Elements in these ranges, at most 32; empty if NumPy lacks the dtype.
     pub elements: Vec<ChangedElement>,
 }
 
 /// Bytes that changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangedRange {
-    /// Where the range begins, in bytes from the beginning of the tensor.
+    /// Start, in bytes from the start of the tensor.
     pub start: u64,
-    /// Where it ends.
+    /// End.
     pub end: u64,
-    /// Its first bytes, 64 at most, before.
+    /// The first bytes of the old value, at most 64.
     pub before: Vec<u8>,
-    /// The same bytes afterwards.
+    /// The same bytes of the new value.
     pub after: Vec<u8>,
 }
 
 /// An element that changed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChangedElement {
-    /// Its place in memory order.
+    /// Its index in memory order.
     pub index: u64,
-    /// Its value before.
+    /// The old value.
     pub before: ElementValue,
-    /// Its value afterwards.
+    /// The new value.
     pub after: ElementValue,
 }
 
-/// The bytes that an overwrite changed. Two records are needed, of which each is looked for among
-/// those of the watched value in the same step, and is taken only if the listed bytes differ; `None`
-/// if there are no such two, or if the event is no overwrite.
+/// The bytes that an overwrite changed. Both records are searched among those of the watched value
+/// in the same step, and accepted only if the listed bytes differ. `None` if no such pair exists or
+/// the event is not an overwrite.
 pub fn changed_bytes(dump: &ComparedDump, event: &DumpEvent) -> Option<ChangedBytes> {
     let EventKind::Overwrite(entry) = &event.kind else {
         return None;
@@ -72,7 +72,7 @@ pub fn changed_bytes(dump: &ComparedDump, event: &DumpEvent) -> Option<ChangedBy
     for [start, end] in entry.byte_ranges.iter().take(N_RANGES_MAX) {
         let place = usize::try_from(*start).ok()?..usize::try_from(*end).ok()?;
         let (old, new) = (old.get(place.clone())?, new.get(place)?);
-        // Another record than the one that the entry tells of would be taken for the evidence.
+        // Otherwise the evidence would be some record other than the entry's.
         if old == new {
             return None;
         }
@@ -92,8 +92,8 @@ pub fn changed_bytes(dump: &ComparedDump, event: &DumpEvent) -> Option<ChangedBy
     })
 }
 
-/// The execution under whose name the value was written after it had changed. In a loop there may be
-/// several, of which nothing tells the right one.
+/// The execution under whose name the changed value was written. `None` for a loop with several
+/// candidates.
 pub(super) fn written_run(
     dump: &ComparedDump,
     list: &Path,
@@ -112,7 +112,7 @@ pub(super) fn written_run(
     written.next().is_none().then_some(index)
 }
 
-/// The latest record of the same value before that one.
+/// The latest record of the same value before `after`.
 fn run_before(dump: &ComparedDump, after: usize, entry: &OverwriteEntry) -> Option<usize> {
     let after = dump.runs.get(after)?;
     let time = after.timestamp_us?;
@@ -133,7 +133,7 @@ fn run_before(dump: &ComparedDump, after: usize, entry: &OverwriteEntry) -> Opti
     latest.map(|(index, _)| index)
 }
 
-/// The elements of an output as they are stored; none if they cannot be read.
+/// The stored elements of an output; empty if they cannot be read.
 fn elements(dump: &ComparedDump, run: usize, output: u32) -> (DType, Vec<u8>) {
     let run = dump.runs.get(run);
     let slot = run.and_then(|run| run.slot(SlotSide::Output, output));
@@ -152,7 +152,7 @@ fn changed_elements(
     ranges: &[ChangedRange],
 ) -> Vec<ChangedElement> {
     let mut changed = Vec::new();
-    // Elements that share a byte have no place of their own.
+    // Elements that share a byte have no byte offset.
     let Some(width) = dtype.as_numpy().and(dtype.bytes()) else {
         return changed;
     };
@@ -183,7 +183,7 @@ fn changed_elements(
     changed
 }
 
-/// The numbers of the elements of a range.
+/// The indices of the elements in a range.
 fn whole_elements(range: &ChangedRange, width: usize) -> Option<Range<usize>> {
     let [start, end] = [range.start, range.end].map(|at| usize::try_from(at).ok());
     Some(start? / width..end? / width)

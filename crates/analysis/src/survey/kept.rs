@@ -1,9 +1,9 @@
-//! The survey of a dump, kept for the next time: beside the dump, or where the user keeps what can be
-//! made again if the dump is read-only.
+//! Caches the survey of a dump: next to the dump, or in the user's cache directory if the dump is
+//! read-only.
 //!
-//! The file is little-endian: 8 bytes [`MAGIC`], the xxh3-128 of everything behind it, the
-//! [`Fingerprint`] of the dump, the number of executions (8 bytes), 40 bytes for each of them, and
-//! the problems as a JSON list of texts.
+//! The file is little-endian: 8 bytes [`MAGIC`], the xxh3-128 of the rest, the [`Fingerprint`] of
+//! the dump, the number of executions (8 bytes), 40 bytes for each of them, and the problems as a
+//! JSON list of strings.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,13 +20,13 @@ use crate::compare::side::ComparedDump;
 
 const MAGIC: &[u8; 8] = b"OPSSURV1";
 const EXECUTION_BYTES: usize = 40;
-/// Most bytes of a file beside those of its executions. A survey with more problems is not kept.
+/// Maximum bytes of a file apart from its executions. A survey with more problems is not cached.
 const REST_BYTES_MAX: u64 = 1 << 24;
 
-/// A digest of the names, sizes and times of the files that tensors are in.
+/// A digest of the names, sizes and times of the files with tensors.
 type Fingerprint = [u8; 16];
 
-/// The survey that was kept of a dump; none if there is none, or the dump has changed since.
+/// The cached survey of a dump; `None` if there is none or the dump has changed since.
 pub fn kept(dump: &ComparedDump) -> Option<DumpSurvey> {
     let fingerprint = fingerprint(dump);
     places(&dump.root).into_iter().find_map(|path| {
@@ -35,20 +35,20 @@ pub fn kept(dump: &ComparedDump) -> Option<DumpSurvey> {
     })
 }
 
-/// Keeps the survey of a dump, and returns where. Where neither place can be written to, the next
-/// survey takes as long as this one: that is no error.
+/// Caches the survey of a dump and returns the path. If neither place is writable, the next survey
+/// takes as long as this one; that is not an error.
 pub fn keep(dump: &ComparedDump, survey: &DumpSurvey) -> Option<PathBuf> {
     let bytes = encode(survey, fingerprint(dump));
     if bytes.len() as u64 > n_bytes_max(dump) {
         return None;
     }
-    // Whoever may not read the dump shall not read this.
+    // A user without access to the dump gets none to this file.
     let modes = PermissionModes::default();
     places(&dump.root).into_iter().find(|path| {
         let Some(dir) = path.parent() else {
             return false;
         };
-        // The dump may be somebody else's, with links in it.
+        // The dump may belong to another user and contain links.
         let creator = if path.starts_with(&dump.root) {
             Creator::in_dump(&dump.root, modes)
         } else {
@@ -62,10 +62,10 @@ fn n_bytes_max(dump: &ComparedDump) -> u64 {
     REST_BYTES_MAX.saturating_add((dump.runs.len() * EXECUTION_BYTES) as u64)
 }
 
-/// Where the survey of a dump may be: beside it, then in the user's directory.
+/// Possible paths of the cached survey: next to the dump, then in the user's cache directory.
 fn places(root: &Path) -> Vec<PathBuf> {
     let mut places = Vec::new();
-    // A single file may lie in any directory, which is not ours to write to.
+    // A single file may be in any directory, which is not ours to write to.
     if root.is_dir() {
         places.push(own::survey_file(root));
     }
@@ -75,10 +75,10 @@ fn places(root: &Path) -> Vec<PathBuf> {
     places
 }
 
-/// The user's directory of files that can be made again, by the rules of freedesktop.org.
+/// The user's cache directory, by the rules of freedesktop.org.
 fn user_dir() -> Option<PathBuf> {
     let of = |name| std::env::var_os(name).map(PathBuf::from);
-    // A relative path is none by these rules.
+    // The rules ignore relative paths.
     let dir = of("XDG_CACHE_HOME").filter(|dir| dir.is_absolute());
     dir.or_else(|| Some(of("HOME")?.join(".cache")))
 }
@@ -88,7 +88,7 @@ fn fingerprint(dump: &ComparedDump) -> Fingerprint {
     let mut paths: BTreeSet<&Path> = BTreeSet::new();
     let mut last: Option<&Path> = None;
     for slot in slots {
-        // Neighbours are mostly in one file.
+        // Neighbours are usually in one file.
         if last != Some(&*slot.path) {
             paths.insert(&slot.path);
             last = Some(&slot.path);
@@ -96,7 +96,7 @@ fn fingerprint(dump: &ComparedDump) -> Fingerprint {
     }
     let mut text = format!("{}\n{}\n", env!("CARGO_PKG_VERSION"), dump.n_slots());
     for path in paths {
-        // A dump that was moved is the same.
+        // A moved dump counts as unchanged.
         let below = path.strip_prefix(&dump.root).unwrap_or(path);
         text += &below.to_string_lossy();
         if let Ok(metadata) = remote::metadata(path) {
@@ -131,7 +131,7 @@ fn encode(survey: &DumpSurvey, fingerprint: Fingerprint) -> Vec<u8> {
             body.extend(count.unwrap_or(0).to_le_bytes());
         }
     }
-    // Texts of our own always make JSON.
+    // Serializing strings cannot fail.
     body.extend(serde_json::to_vec(&survey.problems).unwrap_or_default());
     let mut bytes = MAGIC.to_vec();
     bytes.extend(xxh3_128(&body));
@@ -139,7 +139,7 @@ fn encode(survey: &DumpSurvey, fingerprint: Fingerprint) -> Vec<u8> {
     bytes
 }
 
-/// A survey of as many executions with this fingerprint; none of a file that is damaged, or of
+/// Decodes a survey with this fingerprint and number of executions; `None` for a damaged file or
 /// another state of the dump.
 fn decode(bytes: &[u8], fingerprint: Fingerprint, n_executions: usize) -> Option<DumpSurvey> {
     let n_bytes = n_executions.checked_mul(EXECUTION_BYTES)?;
@@ -154,7 +154,7 @@ fn decode(bytes: &[u8], fingerprint: Fingerprint, n_executions: usize) -> Option
     if !is_ours {
         return None;
     }
-    // What has our digest was written by us, and numbers without a meaning are of a later version.
+    // Files with a valid digest are ours, so an unknown number comes from a later version.
     let executions = executions.chunks_exact(EXECUTION_BYTES).map(execution);
     Some(DumpSurvey {
         executions: executions.collect::<Option<_>>()?,
@@ -198,7 +198,7 @@ fn role_number(role: SpreadRole) -> u8 {
     place.map_or(0, |place| place as u8 + 1)
 }
 
-/// The role of a number, where 0 is none; `None` of a number that has no meaning.
+/// The role with this number, where 0 is no role; `None` for an unknown number.
 fn role_of(number: u8) -> Option<Option<SpreadRole>> {
     match number.checked_sub(1) {
         None => Some(None),
@@ -238,7 +238,7 @@ mod tests {
         let bytes = encode(&survey, [7; 16]);
         let n = survey.executions.len();
         assert_eq!(decode(&bytes, [7; 16], n), Some(survey));
-        // Of another dump, or of another number of executions.
+        // Another dump, or another number of executions.
         assert_eq!(decode(&bytes, [8; 16], n), None);
         assert_eq!(decode(&bytes, [7; 16], n - 1), None);
         assert_eq!(decode(&bytes, [7; 16], usize::MAX), None);

@@ -1,5 +1,4 @@
-//! A survey in pieces: of a large dump of elements it takes minutes, and what is known so far is
-//! shown.
+//! Surveys a dump in pieces: a large dump of elements takes minutes, and partial results are shown.
 
 use std::collections::HashMap;
 
@@ -11,27 +10,27 @@ use crate::elements::LastFile;
 use crate::job;
 use crate::tables::rows::statistics_of;
 
-/// Executions that a thread takes at once: neighbours are often in one file.
+/// Executions per batch: neighbours are often in one file.
 const N_AT_ONCE: usize = 64;
-/// Pieces end after so many executions.
+/// Maximum number of executions per piece.
 const N_OF_PIECE: usize = 1 << 14;
-/// They also end after so many bytes of elements, so that news come several times a second.
+/// Maximum bytes of elements per piece, for several updates per second.
 const BYTES_OF_PIECE: u64 = 1 << 28;
 
-/// A survey that goes on.
+/// A survey in progress.
 #[derive(Debug)]
 pub struct SurveyProgress {
     survey: DumpSurvey,
     shows_inputs: bool,
     n_bytes: u64,
-    /// The executions that a survey before has, where there was one.
+    /// Executions that an earlier survey covers.
     is_known: Vec<bool>,
 }
 
 impl SurveyProgress {
     /// A survey that has not begun.
     pub fn new(dump: &ComparedDump) -> SurveyProgress {
-        // Of a dump of outputs nothing tells that an operator has no inputs.
+        // In a dump of outputs, a missing input does not mean that the operator has none.
         let mut slots = dump.runs.iter().flat_map(|run| &run.slots);
         SurveyProgress {
             shows_inputs: slots.any(|slot| slot.side == SlotSide::Input),
@@ -44,7 +43,7 @@ impl SurveyProgress {
         }
     }
 
-    /// The survey of a dump that had fewer executions before, when it was surveyed already.
+    /// Continues the survey of a dump that had fewer executions before.
     pub fn continued(
         dump: &ComparedDump,
         before: &ComparedDump,
@@ -52,13 +51,13 @@ impl SurveyProgress {
     ) -> SurveyProgress {
         let mut progress = SurveyProgress::new(dump);
         let had_inputs = SurveyProgress::new(before).shows_inputs;
-        // The first input shows that other executions have none.
+        // The first input shows that operators without inputs really have none.
         if had_inputs != progress.shows_inputs {
             return progress;
         }
         let known = before.runs.iter().zip(&survey.executions);
         let known = known.take(survey.n_surveyed);
-        // Elements that could not be read may be there by now.
+        // Elements that could not be read may be readable by now.
         let known = known.filter(|(_, found)| found.n_nan.is_some() && found.n_inf.is_some());
         let known: HashMap<_, _> = known.map(|(run, found)| (key(run), found)).collect();
         let executions = progress.survey.executions.iter_mut();
@@ -75,7 +74,7 @@ impl SurveyProgress {
         self.survey.n_surveyed == self.survey.executions.len()
     }
 
-    /// Bytes of elements that were read so far.
+    /// Bytes of elements read so far.
     pub fn n_bytes(&self) -> u64 {
         self.n_bytes
     }
@@ -85,12 +84,12 @@ impl SurveyProgress {
         &self.survey
     }
 
-    /// The survey.
+    /// Returns the survey.
     pub fn into_survey(self) -> DumpSurvey {
         self.survey
     }
 
-    /// Surveys the next executions of the dump that the survey began with.
+    /// Surveys the next executions of the dump that was passed to the constructor.
     pub fn advance(&mut self, dump: &ComparedDump, n_threads: usize) {
         let first = self.survey.n_surveyed;
         let (mut end, mut n_bytes) = (first, 0_u64);
@@ -119,7 +118,7 @@ impl SurveyProgress {
         });
         let mut runs = runs.iter();
         for (executions, problems) in parts {
-            // In this order: a zip takes one more of its first part than it has of the second.
+            // The order matters: `zip` consumes one more of its first iterator than of its second.
             for (execution, &run) in executions.into_iter().zip(runs.by_ref()) {
                 self.survey.executions[run] = execution;
             }
@@ -130,7 +129,7 @@ impl SurveyProgress {
     }
 }
 
-/// The facts that tell an execution from others, while there are as many slots.
+/// Identifies an execution, along with the number of slots.
 fn key(run: &OperatorExecution) -> (&RunPlace, &str, Option<u32>, usize, usize) {
     (
         &run.place,
@@ -163,7 +162,7 @@ mod tests {
             ..ComparedDump::default()
         };
         let before = dump(&["a", "c"]);
-        // Numbers that a survey of these would not find.
+        // Values that a real survey would not produce.
         let found = |n| SurveyedExecution {
             n_nan: Some(n),
             n_inf: Some(0),
