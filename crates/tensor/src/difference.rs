@@ -1,6 +1,6 @@
 //! How far two tensors are apart: every metric of a comparison, in one pass over both.
 //!
-//! `docs/compare.md` defines each of them, `specification.rs` in code that is plain and slow. The
+//! `docs/compare/metrics.md` defines each of them, `specification.rs` in code that is plain and slow. The
 //! code that runs takes a block of both sides after the other, decodes it to doubles, and adds up
 //! in lanes whose number does not depend on the CPU; every CPU gives the same bits. Blocks are
 //! joined with what rounding took away, so that errors do not grow with the tensor. How far results

@@ -3,7 +3,7 @@
 //! A model promises outputs: their number, names, shapes, dtypes and values. They decide the
 //! verdict. Operators inside that differ, or have no partner, are notes as long as the outputs
 //! agree. [`Contract`] is the result, and
-//! `docs/compare.md` has the rules.
+//! `docs/compare/contract.md` has the rules.
 //!
 //! | module | job |
 //! | --- | --- |

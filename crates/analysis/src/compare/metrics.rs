@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::metric::{MetricId, TensorStatistic};
 use super::party::Party;
 
-/// Metrics with their values, in the order of `docs/compare.md`.
+/// Metrics with their values, in the order of `docs/compare/metrics.md`.
 ///
 /// Copies share their memory, and nearly all slots of a comparison share the list of metrics.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -79,7 +79,7 @@ impl Metrics {
         self.get(MetricId::from_name(name)?)
     }
 
-    /// The numbers of a difference, under the names and in the order of `docs/compare.md`.
+    /// The numbers of a difference, under the names and in the order of `docs/compare/metrics.md`.
     pub fn from_difference(found: &TensorDifference) -> Metrics {
         let mut all: Vec<(MetricId, f64)> = Vec::with_capacity(48);
         // There is none where one side alone is all zero, which has no direction.
