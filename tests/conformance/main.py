@@ -22,7 +22,7 @@ import sample
 from run import Engine, Result, run_all
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENT = ROOT / "docs" / "engines.md"
+DOCUMENT = ROOT / "tests" / "conformance" / "README.md"
 
 
 def main() -> int:

@@ -14,8 +14,8 @@ use crate::{E2E_REQUIREMENTS, build_binary, built, python};
 /// Where generated cases are kept from one run to the next.
 const CASES: &str = "target/conformance";
 
-/// Runs all cases and writes the tables into `docs/engines.md`; with options, only what they name,
-/// and writes nothing.
+/// Runs all cases and writes the tables into `tests/conformance/README.md`; with options, only the
+/// cases that they name, and writes nothing.
 pub(crate) fn run_all(options: &[String]) -> Result<()> {
     let write: &[&str] = if options.is_empty() {
         &["--write"]

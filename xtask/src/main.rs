@@ -52,7 +52,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   e2e     the comparison with ONNX Runtime only
   conformance [--engine NAME] [--cases PATTERN]...
           the node cases that ONNX tests backends with, through each engine with every operator
-          dumped; without options the tables in docs/engines.md are written anew
+          dumped; without options the tables in tests/conformance/README.md are written anew
   verdicts [--set NAME] [--only GLOB] [--update] [-v]
           cases with a known right answer through the binary, as a table, and which of them are
           better or worse than in tests/verdicts/expected.json; `--update` stores the outcomes
