@@ -1,15 +1,14 @@
-//! Values that the other side has as well, whichever operator shows them there.
+//! Finds values that the other side also has, under whatever operator.
 //!
-//! Operators are matched by names, types and order, and where the two graphs are built differently
-//! that brings some together that compute different things. Their outputs differ, and nothing is
-//! wrong. Elements tell: the value that the target's operator made is in the golden dump too, under
-//! another operator; or it is not there, because the golden graph never makes it, and everything
-//! that was computed from it is.
+//! Operators are matched by names, types and order. If the two graphs are built differently, some
+//! matched operators compute different things, and their outputs differ without an error. Elements
+//! decide: either the value of the target's operator is in the golden dump under another operator,
+//! or it is not, because the golden graph never computes it, but everything computed from it is.
 //!
-//! A side's *values* are its tensors by their elements: slots with the same elements show one
-//! value, so that views and casts without effect do not count, and what reads a value is known
-//! without a recorded graph. A value is *found* if the other side has one that agrees with it. It
-//! is *rejoined* if it is found, or if every operator that reads it makes rejoined values.
+//! A side's *values* are its tensors by elements: slots with the same elements show one value, so
+//! that views and casts without effect do not count, and the readers of a value are known without a
+//! recorded graph. A value is *found* if the other side has one that agrees with it. It is
+//! *rejoined* if it is found, or if every operator that reads it produces rejoined values.
 
 mod anchors;
 mod coverage;
@@ -343,7 +342,7 @@ impl ComparedValues {
         if inputs.peek().is_none() {
             let has_inputs = |side: &SideValues, run: &usize| side.inputs_of(*run).next().is_some();
             let [target, golden] = &self.sides;
-            // In a dump without inputs nothing tells what was computed from the outputs either.
+            // Without inputs, the dump does not show what was computed from the outputs.
             return pair.target.iter().any(|run| has_inputs(target, run))
                 && pair.golden.iter().any(|run| has_inputs(golden, run))
                 || slots().all(|(slot, _)| self.are_found(slot));
@@ -403,7 +402,7 @@ impl ComparedValues {
                 .any(|other| other.is_outside && own.is_permutation_of(other))
     }
 
-    /// Whether a slot shows extents or indices on both sides, which graphs write in several ways.
+    /// Whether a slot shows shapes or indices on both sides, which graphs write in several ways.
     fn are_extents(&self, slot: &SlotPair) -> bool {
         self.here(slot)
             .is_some_and(|here| (0..2).all(|i| self.sides[i].values[here[i].0].is_extents))

@@ -1,9 +1,9 @@
-//! Whose fault is it?
+//! Attribution: which operator caused the difference?
 //!
-//! Operators are looked at in the order of execution. One whose inputs agree and whose output does
-//! not is at fault itself; one whose inputs part already may only pass on what it got. Nothing is
-//! accused of what may have come from something that was not compared. `docs/compare.md` has the
-//! rules.
+//! Operators are checked in execution order. An operator with matching inputs and a different
+//! output is a culprit; an operator whose inputs already differ may only pass the error on. No
+//! operator is accused of a difference that may come from uncompared operators. `docs/compare.md`
+//! has the rules.
 
 pub(super) mod absorbed;
 mod cause;
@@ -45,7 +45,7 @@ pub(super) fn attribute_along(comparison: &mut Comparison, n_ranked: usize, flow
     }
     non_finite::fill_in(&mut comparison.operators, flow, &is_hidden);
     comparison.summary = ComparisonSummary {
-        // Verdicts may be given anew without the dumps that these were counted from.
+        // A result can be rejudged without the dumps from which these were counted.
         n_bytes: comparison.summary.n_bytes,
         target_coverage: comparison.summary.target_coverage,
         golden_coverage: comparison.summary.golden_coverage,

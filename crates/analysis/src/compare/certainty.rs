@@ -36,8 +36,8 @@ pub(super) fn note(comparison: &mut Comparison) {
     comparison.summary.certainty = of_operator.or(of_outputs);
 }
 
-/// Whether a point rests on nothing but a value that a golden dump lacks of which nobody knows
-/// whether it shows all of them, or on the shape that a view gives.
+/// Whether a point rests only on the shape of a view, or on a value that the golden dump lacks
+/// although the dump may be incomplete.
 fn is_guess(point: &DivergencePoint, operator: &OperatorResult, comparison: &Comparison) -> bool {
     let mut partings = comparison.partings.iter();
     let parting = partings.find(|parting| parting.operator == point.operator);
@@ -87,7 +87,7 @@ fn of_cause(cause: Cause, operator: &OperatorResult) -> Certainty {
     let is_cause = |slot: &SlotResult| cause == Cause::Outside && slot.level != VerdictLevel::Pass;
     let is_unknown = |slot: &SlotResult| is_cause(slot) && slot.parameter.is_none();
     if inputs.clone().any(is_unknown) {
-        // What came in may be what an operator made that nobody compared.
+        // The input may come from an uncompared operator.
         return Certainty::FirstDifference;
     }
     let has_inputs = operator.slots.iter().any(|slot| !slot.is_output());

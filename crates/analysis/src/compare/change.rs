@@ -76,7 +76,7 @@ fn operation(pair: &ElementPair<'_>) -> Option<TensorChange> {
     if pair.n_distinct < N_DISTINCT_MIN {
         return unambiguous(pair);
     }
-    // The fewest free numbers first: what a factor explains is no permutation.
+    // The fewest free parameters first: a scaled tensor is not a permutation.
     map::scaled_or_shifted(pair)
         .or_else(|| arrangement::axes(pair))
         .or_else(|| arrangement::mirrored(pair))

@@ -20,8 +20,8 @@ const LEFT_OUT: [&str; 5] = ["Concat", "Split", "If", "Loop", "Scan"];
 /// side computes, such as a constant that an engine folded.
 const GAP_ONE_IN: usize = 4;
 
-/// Whether a place of a dump lacks operators. `sides` are its own values and the other side's,
-/// `equals` which of the other's each of its own is.
+/// Whether a place of a dump lacks operators. `sides` are this side's values and the other side's;
+/// `equals` maps each value of this side to the other side's.
 pub(super) fn is_partial(
     dump: &ComparedDump,
     runs: &[usize],
@@ -37,9 +37,8 @@ pub(super) fn is_partial(
     }
 }
 
-/// How many operators of the graphs beside a dump it does not show, and how many there are; none
-/// without a description. Operators that read nothing, or that AscendCL leaves out, need not be
-/// shown.
+/// The number of operators that the graphs next to a dump have and the dump lacks, and their total;
+/// `None` without a description. Operators that read nothing, or that AscendCL omits, do not count.
 fn missing(dump: &ComparedDump, runs: &[usize]) -> Option<(usize, usize)> {
     let mut shown: HashMap<&Path, HashSet<usize>> = HashMap::new();
     let mut n_all = 0;

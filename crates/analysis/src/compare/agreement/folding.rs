@@ -14,14 +14,14 @@ use crate::compare::side::{ComparedDump, ExecutionSlot};
 use crate::compare::verdict::unit;
 use crate::element::ElementValue;
 
-/// Numbers that are usually added to a variance, where no attribute tells.
+/// Common epsilons added to a variance, for graphs without the attribute.
 const EPSILONS: [f64; 5] = [1e-5, 1e-3, 1e-4, 1e-6, 1e-12];
 /// No attribute beyond this is taken for such a number.
 const EPSILON_MAX: f64 = 0.1;
 /// Roundings that folding may cost.
 const N_ROUNDINGS: f64 = 64.0;
 
-/// Most bytes of a weight whose elements are looked at one by one.
+/// Maximum bytes of a weight whose elements are compared one by one.
 const N_BYTES_MAX: u64 = 4 << 20;
 /// Fewer equal elements may be chance.
 const N_SAME_MIN: usize = 8;
@@ -180,7 +180,7 @@ pub(super) fn share_most(a: &ExecutionSlot, b: &ExecutionSlot) -> bool {
         return false;
     };
     let is_most = |n_same: usize| n_same >= N_SAME_MIN && 2 * n_same > a.len().max(b.len());
-    // A weight that is laid out as before is told without sorting.
+    // A weight in the original layout is recognized without sorting.
     let n_in_place = (a.iter().zip(&b))
         .filter(|(a, b)| a.to_bits() == b.to_bits())
         .count();
@@ -228,7 +228,7 @@ fn elements(slot: &ExecutionSlot) -> Option<(Vec<f64>, f64)> {
 
 /// Whether two lists have the same elements in any order, zeros left out.
 fn are_same(a: &[f64], b: &[f64], tolerance: f64) -> bool {
-    // Sums of magnitudes tell most that are not, and cost much less than a sort.
+    // Sums of magnitudes rule out most candidates, and cost much less than a sort.
     let [size_a, size_b] = [a, b].map(|elements| elements.iter().map(|x| x.abs()).sum::<f64>());
     if (size_a - size_b).abs() > tolerance * size_a.max(size_b) {
         return false;

@@ -43,16 +43,16 @@ impl PartingPair {
     }
 }
 
-/// Most pairs of weights that are looked at for a change of a part.
+/// Maximum number of weight pairs that are checked for a partial change.
 const N_WEIGHT_PAIRS_MAX: usize = 256;
-/// Types of operators that round their input to steps of its own, or bring it into another layout.
+/// Types of operators that round their input to separate steps, or convert its layout.
 const FORMATTING_TYPES: [&str; 4] = [
     "QuantizeLinear",
     "DequantizeLinear",
     "ReorderInput",
     "ReorderOutput",
 ];
-/// How many operators before another are looked at for such a one.
+/// Maximum number of preceding operators that are checked for such an operator.
 const N_IDLE_MAX: usize = 64;
 
 /// Brings together operators at which both sides part: that read the same values and make others.
@@ -114,8 +114,8 @@ pub(super) fn frontier(
             parting.push(PartingPair::new(run, Some(golden), others));
         }
     }
-    // What nobody reads leads to nothing: an operator whose input was taken for another has lost
-    // its reader, and the reader has lost its partner.
+    // An unread value has no effect: an operator whose input was replaced has lost its reader, and
+    // the reader has lost its match.
     let is_read = |pair: &PartingPair| is_live(&pair.target) || is_namesake(dumps, pair);
     if alone.iter().any(is_live) || parting.iter().any(is_read) {
         let (read, unread): (Vec<_>, Vec<_>) = parting.into_iter().partition(is_read);
@@ -165,8 +165,8 @@ fn n_inputs(run: &OperatorExecution) -> usize {
         .count()
 }
 
-/// Whether all that an operator gives is exactly what its partner gives. Zeros and small numbers are
-/// too common to count as values, so that the golden side may seem to lack them.
+/// Whether all outputs of an operator exactly equal its partner's. Zeros and small numbers are too
+/// common to count as values, so the golden side may seem to lack them.
 fn gives_the_same(operator: &OperatorResult) -> bool {
     let is_same = |slot: &SlotResult| {
         let is_equal = slot.metrics.get(MetricId::MaxAbs) == Some(0.0);
@@ -185,8 +185,8 @@ fn is_namesake(dumps: [&ComparedDump; 2], pair: &PartingPair) -> bool {
     })
 }
 
-/// Operators that read a weight of which a part was changed. Behind a normalisation nothing may
-/// come of the change, and then values part nowhere.
+/// Operators that read a weight of which a part was changed. After a normalization the change may
+/// have no effect, and then values never diverge.
 fn changed_weights(
     values: &ComparedValues,
     dumps: [&ComparedDump; 2],
@@ -236,8 +236,8 @@ fn fused_counterpart(dumps: [&ComparedDump; 2], target: usize) -> Option<usize> 
     runs.next().map(|(run, _)| run)
 }
 
-/// The operator before another that hands it one of its inputs and says that it does nothing: where
-/// the golden side computes something of that input, this one stands for the computation.
+/// The preceding operator that passes on one of the inputs and is declared a no-op. If the golden
+/// side computes something from that input, the no-op has replaced the computation.
 fn idle_before(
     values: &ComparedValues,
     dumps: [&ComparedDump; 2],
@@ -245,8 +245,8 @@ fn idle_before(
     inputs: &[ValueIndex],
 ) -> Option<usize> {
     let handed = |run: usize| values.handed_on(0, dumps[0], run, inputs);
-    // PyTorch clones a value on both sides. Only one more than the golden side has stands for
-    // something else.
+    // PyTorch clones a value on both sides. Only a clone more than on the golden side is a
+    // replacement.
     let is_more = |value: ValueIndex| {
         let golden =
             values.equals[0][value.0].map_or(0, |golden| values.n_idle(1, dumps[1], golden));
@@ -259,7 +259,7 @@ fn idle_before(
 }
 
 impl ComparedValues {
-    /// The one of some values that an operator which says that it does nothing hands on.
+    /// The value that a declared no-op passes on.
     fn handed_on(
         &self,
         side: usize,
@@ -304,9 +304,8 @@ impl ComparedValues {
         })
     }
 
-    /// Whether the golden dump shows what is computed from one of the values that an operator
-    /// reads. A dump of some operators alone does not, nor does one without inputs: what follows a
-    /// value there may be as it should be.
+    /// Whether the golden dump shows a computation from a value that an operator reads. A partial
+    /// dump, or one without inputs, does not: what follows a value there may be correct.
     fn shows_readers(&self, inputs: &[ValueIndex]) -> bool {
         let golden = &self.sides[1];
         if inputs.is_empty() {
@@ -355,7 +354,8 @@ impl ComparedValues {
                 return None;
             }
             let own = paired.or(partner).copied();
-            // What vanished in the graph of the other side stands before the next that did not.
+            // An operator that vanished from the other side's graph precedes the next one that
+            // remains.
             let next = || {
                 of_run[0]
                     .range(target..)
@@ -370,7 +370,7 @@ impl ComparedValues {
             let shown = golden.or_else(|| sides.matching.pairs[own?].golden.first().copied());
             let cause = match (outside, operators.get(operator)?.cause) {
                 (Some(_), _) => Cause::Outside,
-                // What the golden side has not shown may be as it is there, or not.
+                // The golden side has not shown the value, so it may or may not be the same there.
                 (None, _) if self.reads_unseen(sides, target, shown) => Cause::Unknown,
                 (None, Some(Cause::Gradual)) if own.is_some() => Cause::Gradual,
                 (None, _) => Cause::Own,
@@ -472,7 +472,7 @@ impl ComparedValues {
                 is_it.then_some((place, of.stats.counts.n_elements))
             })
         };
-        // The golden side may add a bias by an operator of its own.
+        // The golden side may add a bias in a separate operator.
         let made = self.sides[1].outputs.get(&golden).into_iter().flatten();
         let inner = made.filter(|value| self.equals[1][value.0].is_none());
         let next = inner.flat_map(|value| &self.sides[1].values[value.0].readers);
@@ -489,7 +489,7 @@ impl ComparedValues {
             .filter(|of| of.is_outside && !of.is_extents)
             .map(|of| of.stats.counts.n_elements)
             .collect();
-        // A folded weight has no counterpart of its own.
+        // A folded weight has no direct counterpart.
         let is_norm_behind = !self.norms_behind(sides.golden, 1, golden).is_empty();
         let mut changed = orphans(0, target).filter(|(place, n)| {
             (of_golden.contains(n) || is_norm_behind) && !self.is_folded(dumps, 0, *place, golden)

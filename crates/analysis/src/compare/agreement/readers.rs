@@ -7,7 +7,7 @@ use super::values::ValueIndex;
 use crate::compare::matching::is_same_type;
 use crate::compare::side::ComparedDump;
 
-/// Most readers of a value that are looked at.
+/// Maximum number of readers of a value that are checked.
 const N_READERS_MAX: usize = 64;
 
 /// Operators of the golden side at which both sides part, with the values that they read.

@@ -147,7 +147,7 @@ fn known_value(
         elements = read.elements.clone();
         Some(read.to_fact())
     });
-    // Few elements are in no fact: whoever needs them again knows how far they are apart.
+    // Small tensors have no facts: they are compared again if needed.
     Some(ReadValue {
         elements,
         ..ReadValue::from_fact(&fact?)?

@@ -1,10 +1,9 @@
-//! Which of several operators, that are one on the other side, is at fault.
+//! Finds the culprit among several operators that are one operator on the other side.
 //!
-//! Where both sides part, one operator of the golden side may be several of the target, such as a
-//! linear layer that is a `MatMul` and an `Add`. Values on the way have no counterpart.
-//! But a network has many such places, and those at which both sides agree tell what the operators
-//! have to be: the first that is another one, has other attributes, or reads a weight that the
-//! golden side has not, is named.
+//! At a divergence, one golden operator may be several on the target, such as a linear layer that
+//! is a `MatMul` and an `Add`. Intermediate values have no counterpart. But a network has many such
+//! places, and those that agree show how the operators should look. The first operator with another
+//! type or other attributes, or with a weight that the golden side lacks, is named.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::f64::consts::SQRT_2;
@@ -14,7 +13,7 @@ use super::values::{IDLE_TYPES, ValueIndex, is_one_of};
 use crate::compare::matching::{ValueAnchor, is_view};
 use crate::compare::side::ComparedDump;
 
-/// The types of one operator, and the types of those that it is made of, with their constants.
+/// The types of one operator, and the types of its components with their constants.
 type Decomposition = (&'static [&'static str], &'static [(&'static str, f64)]);
 
 /// Operators that exporters take apart, under their types in ONNX and in PyTorch, and what they
@@ -86,14 +85,14 @@ const GELU: [&str; 2] = ["Gelu", "aten_gelu_default"];
 const NONE: f64 = f64::NAN;
 /// The factor of the cube in the approximation of GELU by a hyperbolic tangent.
 const GELU_CUBIC: f64 = 0.044_715;
-/// √(2 / π), which stands before its argument.
+/// √(2 / π), the factor before its argument.
 const SQRT_2_OVER_PI: f64 = 0.797_884_560_802_865_4;
 /// How far apart constants of two dtypes may be, relative to their size.
 const CONSTANTS_APART_MAX: f64 = 1e-3;
 
 /// Most operators of a region.
 const N_OPERATORS_MAX: usize = 32;
-/// Most other operators that are named beside one.
+/// Maximum number of alternative operators that are named.
 const N_OTHERS_MAX: usize = 8;
 
 /// An operator of a region, as far as regions are compared.
@@ -102,7 +101,7 @@ struct RegionStep {
     op_type: String,
     /// The single number from outside that it reads, if it reads one.
     constant: Option<f64>,
-    /// Its attributes, if a graph tells of them.
+    /// Its attributes, if a graph has them.
     attributes: Option<BTreeMap<String, String>>,
 }
 
@@ -214,7 +213,7 @@ impl LearnedRegions {
         };
         if is_part(&target) {
             let parts: Vec<usize> = region.iter().copied().filter(is_part).collect();
-            // Between parts under their own names, one that the golden side has not stands out.
+            // Among components with original names, one that the golden side lacks is recognizable.
             let last = parts.last().copied().unwrap_or(target);
             let mut within = region.iter().copied().take_while(|run| *run <= last + 1);
             let foreign =
@@ -274,8 +273,8 @@ impl LearnedRegions {
             outside.any(|value| values.is_orphan(0, value))
         };
         let changed = parts.iter().find(reads_orphan).copied();
-        // What the golden side computes of its operator's inputs, the target computes of others.
-        // A value that the target has nowhere may be one of them in another form.
+        // The golden side computes from its operator's inputs, the target from others. A value that
+        // the target lacks may be one of them in another form.
         let is_told = values.sides[1].inputs_of(golden).all(|value| {
             let of = &values.sides[1].values[value.0];
             let is_known = of.is_outside || values.equals[1][value.0].is_some();

@@ -17,14 +17,13 @@ use crate::job;
 
 /// Most values whose elements are compared with one of the other side.
 const N_CANDIDATES_MAX: usize = 16;
-/// Most values on either side of a norm that are looked at.
+/// Maximum number of values on either side of a norm that are checked.
 const N_NEAR_MAX: usize = 256;
 /// How far apart the statistics of one value may be on two sides, in roundings of its dtype.
 const N_ROUNDINGS: f64 = 4.0;
 /// The same of printed ones, relative to the size of the elements.
 const PRINTED_APART_MAX: f64 = 1e-4;
-/// How far apart extremes of one value may be, relative to themselves, where nothing but statistics
-/// tells.
+/// Maximum relative distance of the extremes of one value, if only statistics are available.
 const EXTREMES_APART_MAX: f64 = 0.01;
 /// How far apart they may be besides, relative to the largest element, as sums round.
 const EXTREMES_SLACK: f64 = 1e-5;
@@ -32,8 +31,8 @@ const EXTREMES_SLACK: f64 = 1e-5;
 const UNLIKE_BIN: usize = 12;
 /// Most elements that may be so far apart, as a share.
 const UNLIKE_SHARE_MAX: f64 = 0.25;
-/// The share of the elements that are looked at first, of values of so many elements. Somewhat more
-/// than what is too much, as a few of unlike values are alike by chance.
+/// The share of the elements that is compared first, for large values. It exceeds the limit
+/// somewhat, because a few elements of different values agree by chance.
 const FIRST_SHARE: f64 = 0.34;
 const N_LONG: usize = 1 << 14;
 /// Most quantised values that may be a step apart, as a share.
@@ -61,11 +60,12 @@ pub(super) fn find_equals(
 ) -> EqualValues {
     let mut of_length: HashMap<u64, Vec<ValueIndex>> = HashMap::new();
     for (i, value) in sides[1].values.iter().enumerate() {
-        // A value keeps its length under every change of extents and layout that is followed.
+        // A value keeps its number of elements under every change of shape and layout that is
+        // followed.
         let n = value.stats.counts.n_elements;
         of_length.entry(n).or_default().push(ValueIndex(i));
     }
-    // Tables need not have norms, and then the largest magnitude stands for them.
+    // Tables may lack norms; the largest magnitude replaces them.
     let has_norms = sides.iter().all(|side| {
         let mut values = side.values.iter();
         values.all(|value| !value.stats.l2.is_nan() || value.stats.counts.n_nan > 0)
@@ -105,11 +105,11 @@ pub(super) fn find_equals(
         near.sort_by(|a, b| a.0.total_cmp(&b.0));
         near.truncate(N_CANDIDATES_MAX);
         let agreeing = near.into_iter().filter_map(|(_, golden)| {
-            // Digests tell what another look at all elements would.
+            // Equal digests make another comparison of all elements unnecessary.
             if identical[i] == Some(golden) && is_plain(target) {
                 return Some((golden, true));
             }
-            // Where both have a partner that is the very same, nobody asks how near they are.
+            // If both have an identical match, their distance does not matter.
             if identical[i].is_some() && is_plain(target) && is_there[golden.0] {
                 return None;
             }
@@ -147,7 +147,7 @@ fn near_in_norm(
     norm: impl Fn(&ValueIndex) -> f64,
 ) -> &[ValueIndex] {
     let at = values.partition_point(|value| norm(value).total_cmp(&wanted).is_lt());
-    // One norm may be that of very many values, and then others are not looked at.
+    // Very many values may share one norm; then the others are not checked.
     let (start, end) = (
         at.saturating_sub(N_NEAR_MAX),
         (at + N_NEAR_MAX).min(values.len()),
@@ -155,7 +155,7 @@ fn near_in_norm(
     &values[start..end]
 }
 
-/// How far apart two values can be told to be from their statistics, relative to their size.
+/// Lower bound of the distance of two values from their statistics, relative to their size.
 fn distance(a: &DumpValue, b: &DumpValue) -> f64 {
     let (a, b) = (&a.stats, &b.stats);
     if is_printed(a) || is_printed(b) {
@@ -248,7 +248,7 @@ fn agreement_of(
         metrics,
         ..SlotResult::default()
     };
-    // What is an order of magnitude within the limits is no wrong value that just passes.
+    // An error an order of magnitude below the limits is not a wrong value that barely passes.
     let error = value_in(&slot.metrics, MetricId::RelL2);
     let is_float = values.iter().any(|value| unit(value.coarsest).is_some());
     let close_max = N_ROUNDINGS_CLOSE * roundings[0].max(roundings[1]).min(COARSE_ROUNDING);
@@ -348,7 +348,7 @@ fn have_same_bytes(slots: [&ExecutionSlot; 2]) -> Option<bool> {
     Some(is_same)
 }
 
-/// How far apart two slots are, whatever their extents; nothing if they are not alike.
+/// The distance of two slots, whatever their shapes; `None` if they are not alike.
 fn measured(
     [target, golden]: [&ExecutionSlot; 2],
 ) -> Result<Option<(Evidence, Metrics)>, Unreadable> {

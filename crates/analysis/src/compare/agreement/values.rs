@@ -12,7 +12,7 @@ use crate::compare::matching::{SlotRef, is_view};
 use crate::compare::side::{ComparedDump, ExecutionSlot, OperatorExecution};
 use crate::compare::verdict::{coarser, unit};
 
-/// Most elements that extents have.
+/// Maximum number of elements of a tensor that holds a shape.
 const N_EXTENTS_MAX: u64 = 8;
 /// How far apart sums of the same elements in two orders may be, relative to their size.
 const ORDER_ERROR_MAX: f64 = 1e-9;
@@ -217,7 +217,7 @@ impl SideValues {
         }
     }
 
-    /// Tells what comes from outside from what the model computes.
+    /// Separates outside values from those that the model computes.
     fn tell_outside(&mut self, side: &ComparedDump) {
         let mut runs: Vec<usize> = self.outputs.keys().copied().collect();
         runs.sort_unstable();
@@ -245,9 +245,8 @@ impl SideValues {
         }
     }
 
-    /// Tells the dtypes that values went through. A value that is rounded and widened again at once
-    /// was not computed with in the dtype between, so that its rounding is no property of the
-    /// network.
+    /// Records the dtypes that values went through. A value that is rounded and widened again at
+    /// once is not used in the intermediate dtype, so that rounding is no property of the network.
     fn tell_coarsest(&mut self, side: &ComparedDump) {
         let mut runs: Vec<usize> = self.outputs.keys().copied().collect();
         runs.sort_unstable();
@@ -276,8 +275,8 @@ impl SideValues {
         }
     }
 
-    /// Counts floats that quantised values stand for as known where the other side has the latter
-    /// and computes with them.
+    /// Counts dequantized floats as known if the other side has the quantized values and computes
+    /// with them.
     pub(super) fn follow_formats(
         &self,
         dumps: [&ComparedDump; 2],
@@ -335,8 +334,8 @@ impl SideValues {
                 .any(|value| self.values[value.0].is_distinctive() && equals[value.0].is_some());
             let is_new = |value: &ValueIndex| {
                 let of = &self.values[value.0];
-                // Operators of one framework make more than those of another, such as a mean, and
-                // nobody reads it.
+                // Operators of one framework return more than another's, such as a mean, and no
+                // operator reads it.
                 let is_aside = is_found && of.readers.is_empty();
                 !of.is_outside && !of.is_extents && !is_rejoined[value.0] && !is_aside
             };
@@ -447,7 +446,7 @@ impl SideValues {
         equals: &[Option<ValueIndex>],
         is_told: Vec<bool>,
     ) -> Vec<bool> {
-        // Exporters compute extents that other graphs have as attributes; what they lead to tells.
+        // Exporters compute shapes that other graphs have as attributes; their consumers decide.
         let values = self.values.iter().zip(equals);
         let mut known: Vec<Option<bool>> = values
             .map(|(value, equal)| {
@@ -456,8 +455,8 @@ impl SideValues {
             })
             .collect();
         let mut is_told = is_told;
-        // A value is decided after all that is made of it, so values are taken from the last one
-        // made; what was made in place of itself has been cut out of its own readers.
+        // A value is decided after everything computed from it, so values are visited from the last
+        // one back. The outputs of an in-place operator have been removed from its own readers.
         let mut order: Vec<usize> = (0..self.values.len()).collect();
         order.sort_by_key(|&i| std::cmp::Reverse(self.values[i].first));
         let steers = self.steering(side, &order);
@@ -466,7 +465,7 @@ impl SideValues {
                 continue;
             }
             let readers = &self.values[i].readers;
-            // Everything has extents, whatever is in it.
+            // Every tensor has a shape, whatever it contains.
             let makes_data = |run: usize| {
                 let mut outputs = self.outputs[&run].iter();
                 outputs.any(|output| {
@@ -475,7 +474,7 @@ impl SideValues {
                 })
             };
             let comes_to_known = |run: &usize| {
-                // Positions of maxima, which some graphs make beside them and nobody reads.
+                // Positions of maxima, which some graphs return as well and no operator reads.
                 let is_aside = |n: usize, output: &ValueIndex| {
                     let of = &self.values[output.0];
                     n > 0 && of.is_integer && of.readers.is_empty()

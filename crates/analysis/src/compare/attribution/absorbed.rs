@@ -1,8 +1,8 @@
-//! Differences that come to nothing.
+//! Differences without effect.
 //!
-//! A mask of -1e4 and one of minus infinity are far apart, and what is computed with them is the
-//! same. An operator is looked at only if what differs there leads to something that differs behind
-//! it, or to something of which nobody knows.
+//! A mask of -1e4 and one of minus infinity are far apart, but the results computed with them are
+//! the same. An operator is only considered if its difference leads to another difference
+//! downstream, or to something unknown.
 
 use super::is_apart;
 use crate::compare::flow::ValueFlow;
@@ -25,8 +25,7 @@ pub(super) fn find(comparison: &Comparison, flow: &ValueFlow) -> Vec<bool> {
         .collect()
 }
 
-/// Of each operator, whether a difference that it makes leads to another one, as far as a graph
-/// tells.
+/// For each operator, whether its difference leads to another one, according to a graph.
 pub(in crate::compare) fn leads_on(operators: &[OperatorResult]) -> Vec<bool> {
     let readers: Vec<Readers> = operators
         .iter()
@@ -38,7 +37,7 @@ pub(in crate::compare) fn leads_on(operators: &[OperatorResult]) -> Vec<bool> {
 /// Readers of an operator's outputs: the place of the output, and the reader.
 type Readers = Vec<[usize; 2]>;
 
-/// Readers as equal numbers tell them, without a graph.
+/// Readers inferred from equal numbers, without a graph.
 fn readers_by_numbers(operators: &[OperatorResult], flow: &ValueFlow) -> Vec<Readers> {
     let mut readers: Vec<Readers> = vec![Vec::new(); operators.len()];
     for (reader, operator) in operators.iter().enumerate() {
@@ -58,7 +57,7 @@ fn readers_by_numbers(operators: &[OperatorResult], flow: &ValueFlow) -> Vec<Rea
 fn along(operators: &[OperatorResult], readers: &[Readers]) -> Vec<bool> {
     // Until it is known, everything may lead on.
     let mut leads_on = vec![true; operators.len()];
-    // What is read by an operator that ran before, as in a loop, is looked at no further.
+    // A reader that ran earlier, as in a loop, is not followed.
     for (i, operator) in operators.iter().enumerate().rev() {
         let is_open = |(slot, result): (usize, &SlotResult)| {
             let known = readers[i].iter().filter(|[made, _]| *made == slot);

@@ -102,7 +102,7 @@ fn is_explained(operator: &OperatorResult, inputs: &[&SlotResult], op_type: &str
     if farthest == 0.0 {
         return false;
     }
-    // What one step of an integer is worth, nothing tells.
+    // The size of one integer step is unknown.
     let mut integers = inputs.iter().filter(|slot| !distance::is_float(slot));
     if integers.any(|slot| distance::slot_distance(slot) > 0.0) {
         return true;
@@ -113,8 +113,8 @@ fn is_explained(operator: &OperatorResult, inputs: &[&SlotResult], op_type: &str
         return true;
     }
     let outputs = apart().map(distance::slot_distance).fold(0.0, f64::max);
-    // The large values of a mask are all of an input's norm, so that what differs beside them does
-    // not show in a relative distance.
+    // The large values of a mask dominate the norm of an input, so that other differences do not
+    // show in a relative distance.
     if is_contracting(op_type) && inputs.iter().all(|slot| slot.absolute_distance().is_some()) {
         return is_absolutely_explained(operator, inputs);
     }

@@ -7,9 +7,9 @@ use crate::compare::metric::MetricId;
 use crate::compare::result::{Evidence, OperatorPlace, OperatorResult, OwnError, SlotResult};
 use crate::compare::verdict::value_of;
 
-/// How far apart a slot is, relative to its size: the norm of the difference, the share of unequal
-/// integers, or the largest distance of a statistic. What cannot be measured, such as a NaN on one
-/// side, other extents or another digest, is infinitely far.
+/// The distance of a slot, relative to its size: the norm of the difference, the share of unequal
+/// integers, or the largest distance of a statistic. It is infinite if it cannot be measured, as
+/// with a NaN on one side, another shape or another digest.
 pub(in crate::compare) fn slot_distance(slot: &SlotResult) -> f64 {
     // The other side has the value; the numbers are those of another one.
     if slot.agreement.is_some() {
@@ -41,8 +41,8 @@ pub(super) fn is_float(slot: &SlotResult) -> bool {
     crate::compare::verdict::is_float_slot(slot)
 }
 
-/// Gives every operator its error of inputs and outputs. Where no input was compared, the worst
-/// output before it in the same step stands for them.
+/// Sets the input and output errors of every operator. If no input was compared, the worst earlier
+/// output in the same step replaces it.
 pub(super) fn fill_in(operators: &mut [OperatorResult]) {
     let mut before: HashMap<OperatorPlace, f64> = HashMap::new();
     for operator in operators {
@@ -61,7 +61,7 @@ pub(super) fn fill_in(operators: &mut [OperatorResult]) {
         let worst = before.entry(place).or_insert(0.0);
         *worst = worst.max(outputs);
         let added = match (outputs.is_finite(), inputs.is_finite()) {
-            // Behind an infinite distance nothing tells what an operator adds.
+            // After an infinite distance, an operator's contribution is unknown.
             (_, false) => 0.0,
             (false, true) => f64::INFINITY,
             // Errors that know nothing of each other add up as squares.

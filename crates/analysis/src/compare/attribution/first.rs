@@ -68,8 +68,8 @@ fn fed(operators: &[OperatorResult]) -> Vec<bool> {
     let mut is_fed = vec![false; operators.len()];
     for operator in operators {
         for &[_, reader] in &operator.readers {
-            // A result that was saved may be damaged. What a step leaves to a later one comes from
-            // outside of that.
+            // A saved result may be damaged. A value that one step leaves to a later one comes from
+            // outside the later step.
             let is_here = |reader: &OperatorResult| reader.place() == operator.place();
             if operators.get(reader).is_some_and(is_here) {
                 is_fed[reader] = true;
@@ -79,8 +79,8 @@ fn fed(operators: &[OperatorResult]) -> Vec<bool> {
     is_fed
 }
 
-/// Whether a pair rests on type and order, and what differs are extents, whole numbers or booleans:
-/// other graphs compute these in other ways.
+/// Whether a pair rests on type and order, and shapes, whole numbers or booleans differ: other
+/// graphs compute these in other ways.
 fn is_doubtful(operator: &OperatorResult) -> bool {
     let is_guessed = !operator.is_certain && operator.how != PairingEvidence::Mapping;
     let tells_little =
@@ -128,21 +128,21 @@ struct FaultSearch<'a> {
     flow: &'a ValueFlow,
     /// Of each operator, whether nothing that differs behind it comes from what differs there.
     is_absorbed: Vec<bool>,
-    /// Of each operator, whether a graph tells which other one makes something that it reads.
+    /// For each operator, whether a graph names the producer of one of its inputs.
     is_fed: Vec<bool>,
     suspects: SuspectSearch<'a>,
 }
 
 impl FaultSearch<'_> {
-    /// The first of some operators that reaches a level. Where values tell at which operators both
-    /// sides part, no other is named, unless something that it reads is changed from outside.
+    /// The first of some operators that reaches a level. If values locate the divergence, no other
+    /// operator is named, unless one of its inputs is changed from outside.
     fn first(&self, level: VerdictLevel, order: &[usize]) -> Option<DivergencePoint> {
         let leading = order.iter().copied();
         let leading = leading.filter(|&i| !self.is_absorbed[i]);
         let leading: Vec<usize> = leading.collect();
         let operators = &self.comparison.operators;
-        // What is one operator on one side and several on the other is so whatever the shapes of
-        // the pair are that shows it.
+        // One operator on one side and several on the other: that holds for every shape of the pair
+        // that shows it.
         let is_of_several = |parting: &&PartingOperator| {
             let golden = operators[parting.operator].golden.last();
             let is_part = golden.is_some_and(|golden| {
@@ -165,7 +165,7 @@ impl FaultSearch<'_> {
             !self.is_absorbed[*i] || !outputs.any(|slot| slot.level == VerdictLevel::Fail)
         };
         let quiet: Vec<usize> = order.iter().copied().filter(is_quiet).collect();
-        // A difference that comes to nothing is told only where there is no other.
+        // A difference without effect is reported only if there is no other.
         self.first_of(level, &sure)
             .filter(accuses)
             .or_else(|| self.first_of(level, &leading).filter(accuses))
@@ -236,7 +236,7 @@ impl FaultSearch<'_> {
             // An operator that passes is no place where anything goes wrong.
             let is_apart_there = |parting: &&&PartingOperator| {
                 let is_listed = operator.target.last() == Some(&parting.name);
-                // What it overwrites shows at the reader.
+                // The overwrite shows at the reader.
                 let overwrites = parting.change == Some(WiringChange::Overwrites);
                 // Of several that are one on the golden side, the output may be in another form.
                 let is_uncompared = operator.target.len() > 1
@@ -346,7 +346,7 @@ impl FaultSearch<'_> {
         }
         let nearest = || self.suspects.nearest(operator, SuspectReach::Any);
         let op_type = type_of(operator);
-        // What is another input of before is no operator's work.
+        // A changed input of the model is no operator's work.
         let made = |at: Option<ResultSlot>| {
             at.filter(|at| self.comparison.operators[at.operator].slots[at.slot].is_output())
         };
@@ -380,7 +380,7 @@ impl FaultSearch<'_> {
             [None, None] if slot.is_unseen || self.suspects.is_gap_before(operator, slot) => {
                 (Cause::Unknown, nearest())
             }
-            // A graph tells what comes from outside.
+            // A graph identifies outside values.
             [None, None] if operator.is_certain && self.is_fed[operator.index] => {
                 (Cause::Unknown, nearest())
             }

@@ -1,4 +1,4 @@
-//! The way operators treat errors, as far as their type tells.
+//! How operators propagate errors, according to their type.
 
 /// How far the outputs of an operator may be farther apart than its inputs without anything being
 /// wrong.
@@ -8,7 +8,7 @@ pub(super) enum ErrorGrowth {
     Even,
     /// Sums and differences: absolute errors stay of the same size.
     Additive,
-    /// Small errors can become large ones: powers, quotients, what has a mean taken off.
+    /// Small errors can become large: powers, quotients, values with their mean subtracted.
     Steep,
     /// Any error can become a whole step.
     Stepped,
@@ -305,7 +305,7 @@ pub(in crate::compare) fn plain_type(op_type: &str) -> String {
         .into_iter()
         .find_map(|start| name.strip_prefix(start))
     {
-        // Files name them with underscores throughout, so that only known overloads are told.
+        // Files replace punctuation with underscores, so only known overloads are recognized.
         let overload = OVERLOADS.iter().find_map(|end| name.strip_suffix(end));
         return overload.unwrap_or(name).to_owned();
     }

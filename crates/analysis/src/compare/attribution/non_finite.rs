@@ -6,7 +6,7 @@ use super::{NonFiniteRole, slots};
 use crate::compare::flow::ValueFlow;
 use crate::compare::result::{MetricId, OperatorPlace, OperatorResult, SlotResult};
 
-/// Gives every operator its role.
+/// Sets the role of every operator.
 pub(super) fn fill_in(operators: &mut [OperatorResult], flow: &ValueFlow, is_hidden: &[bool]) {
     // Places that had something bad already.
     let mut carriers: HashMap<OperatorPlace, usize> = HashMap::new();
@@ -73,8 +73,8 @@ pub(super) fn chain(operators: &[OperatorResult], order: &[usize]) -> Vec<usize>
         let Some(NonFiniteRole::Propagator { from: Some(from) }) = role(i) else {
             continue;
         };
-        // A source stands before its readers in the order, so one pass finds all that the producer
-        // reached.
+        // A source precedes its readers in the order, so one pass finds everything that the
+        // producer reached.
         if reached.contains_key(from) {
             reached.insert(i, *from);
             last = i;

@@ -1,4 +1,4 @@
-//! Operators that may be behind a difference of which nobody can be accused.
+//! Operators that may have caused a difference without a known culprit.
 //!
 //! They were not compared, or not in all of their slots, and ran right before.
 
@@ -14,7 +14,7 @@ use crate::compare::result::{
     SkipSide, SlotResult, Suspect,
 };
 
-/// Most operators that are named beside a difference.
+/// Maximum number of operators that are named with a difference.
 const N_SUSPECTS_MAX: usize = 5;
 
 /// How far back suspects are looked for.
@@ -54,8 +54,8 @@ impl<'a> SuspectSearch<'a> {
                 continue;
             };
             match (skip.slot, skip.before) {
-                // An operator that lacks one slot was compared in its others, and stands in the
-                // list itself.
+                // An operator without one slot was compared in its others, and is in the list
+                // itself.
                 (Some(_), _) => search.slots.entry(name).or_default().push(skip),
                 (None, Some(before)) => {
                     let unmatched = search.unmatched.entry((name.rank, name.step)).or_default();
@@ -150,8 +150,8 @@ impl<'a> SuspectSearch<'a> {
             || before.any(|other| {
                 other.slots.iter().any(|other| {
                     let dims = &other.golden.shape;
-                    // A damaged output may have no extents, and then it may be anything; one with
-                    // others is not this input.
+                    // A damaged output may have no shape, and then it may be anything; a different
+                    // shape rules it out.
                     is_hidden_output(other) && (dims.is_empty() || *dims == slot.golden.shape)
                 })
             })

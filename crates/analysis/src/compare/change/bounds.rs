@@ -47,7 +47,7 @@ pub(super) fn overflow(
         let (t, g) = (target.at(i), golden.at(i));
         let slack = tolerance.max(N_ROUNDINGS * rounding * g.abs());
         if t.is_infinite() && g.is_finite() {
-            // What was computed in shorter steps may end just before the limit.
+            // Computation in shorter steps may end just before the limit.
             if t.signum() != g.signum() || g.abs() + slack < largest {
                 return None;
             }

@@ -4,7 +4,7 @@ use super::TensorChange;
 use super::arrangement::strides;
 use super::elements::ElementPair;
 
-/// Fewer elements fit a number of their own by chance.
+/// Fewer elements fit a separate factor by chance.
 const N_IN_CHANNEL_MIN: usize = 4;
 
 /// The first axis along which a factor, or an offset, for each index explains everything.

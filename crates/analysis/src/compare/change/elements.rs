@@ -68,7 +68,7 @@ impl<'a> ComparedElements<'a> {
         (elements.len() == n).then_some(elements)
     }
 
-    /// Whether there are enough distinct elements to tell the tensor from others.
+    /// Whether the tensor has enough distinct elements to be recognizable.
     pub(in crate::compare) fn is_distinctive(&self) -> bool {
         let mut distinct: Vec<u64> = Vec::new();
         for i in 0..self.len() {

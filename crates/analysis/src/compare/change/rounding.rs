@@ -63,7 +63,7 @@ pub(super) fn to_format(pair: &ElementPair<'_>) -> Option<TensorChange> {
                 let (mode, _) = MODES.into_iter().find(|(_, round)| {
                     is_rounded(pair, |x| {
                         let rounded = to_float(x, digits, least, *round);
-                        // What is too large becomes infinite or the largest.
+                        // Overflow becomes infinite or the largest value.
                         if rounded.abs() > largest {
                             f64::INFINITY.copysign(x)
                         } else {

@@ -4,7 +4,7 @@ use super::TensorChange;
 use super::arrangement::{Arrangement, strides};
 use super::elements::ElementPair;
 
-/// Elements of a slice that tell it apart.
+/// Number of elements that identify a slice.
 const N_SLICE_SAMPLES: usize = 64;
 /// Longest axis whose slices are sorted where they need not be equal.
 const N_SORTED_MAX: usize = 1 << 14;
