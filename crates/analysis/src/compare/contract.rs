@@ -48,8 +48,8 @@ pub(super) struct ContractOptions<'a> {
     pub(super) selection: &'a Selection,
 }
 
-/// Finds, pairs and measures the inputs, outputs and weights of both models. Verdicts on slots have
-/// to be there; [`conclude`] gives the verdict on the whole.
+/// Finds, pairs and measures the inputs, outputs and weights of both models. Slots must have been
+/// judged; [`conclude`] judges the whole.
 pub(super) fn examine(
     comparison: &Comparison,
     sides: MatchedDumps<'_>,

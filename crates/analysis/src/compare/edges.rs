@@ -1,7 +1,7 @@
-//! Which operator reads what another makes, as the graphs beside the dumps tell.
+//! Which operator reads which output, according to the graphs next to the dumps.
 //!
-//! Values say what agrees, edges say where it comes from: an input that differs although what it
-//! reads agrees with its own partner reads something else than the golden side's operator does.
+//! Values show what agrees, edges show where it comes from. If an input differs although its source
+//! agrees with the source's own partner, the operator reads something else than golden's does.
 
 mod before_output;
 mod inner_readers;
@@ -116,8 +116,7 @@ impl<'a> Edges<'a> {
         let mut passed = BTreeSet::new();
         let mut open: Vec<usize> = of(&made).collect();
         while let Some(run) = open.pop() {
-            // What has a partner is judged by itself; what has none only hands on.
-            // What has a partner is judged by itself; what has none only hands on.
+            // An operator with a partner is judged separately; one without only passes values on.
             if let Some(&operator) = self.operators[0].get(&run) {
                 found.insert(operator);
             } else if passed.len() < N_PASSED_MAX && passed.insert(run) {
@@ -129,7 +128,7 @@ impl<'a> Edges<'a> {
         found
     }
 
-    /// Leaves out what is told of operators without a partner, where all that reads them agrees.
+    /// Drops findings about operators without a partner if all their readers agree.
     fn leave_absorbed(&self, comparison: &mut Comparison) {
         let named: HashSet<&OperatorName> = comparison
             .partings
@@ -207,15 +206,15 @@ impl<'a> Edges<'a> {
         runs.all(|(i, run)| self.dumps[i].description_of(run).is_some())
     }
 
-    /// Notes where the inputs of certain pairs part, in place of what values told of the same
-    /// operators.
+    /// Records where the inputs of certain pairs diverge, in place of value-based findings about
+    /// the same operators.
     fn note_partings(&self, comparison: &mut Comparison) {
         let operators = &comparison.operators;
         let mut found = Vec::new();
         for operator in operators.iter().filter(|one| one.is_certain) {
             let parting = self.rewired_operator(operator, operators);
             let parting = parting.or_else(|| self.region_before(operator, operators));
-            // Values may tell which of several operators it is.
+            // Values may identify one of several operators.
             let is_told = |parting: &PartingOperator| {
                 parting.rewired.is_empty()
                     && comparison.partings.iter().any(|known| {
@@ -417,8 +416,8 @@ impl<'a> Edges<'a> {
         Some(region)
     }
 
-    /// An input that differs, where what the target reads agrees with its own partner and is not
-    /// what the golden side reads.
+    /// An input that differs although the target's source agrees with its own partner, which is not
+    /// the source that golden reads.
     fn rewired(
         &self,
         slots: [SlotRef; 2],
@@ -446,7 +445,7 @@ impl<'a> Edges<'a> {
 }
 
 impl Edges<'_> {
-    /// The same where no graph tells, from numbers that only one output before has.
+    /// Likewise without a graph, from numbers that only one earlier output has.
     fn rewired_by_numbers(
         &self,
         [operator, k]: [usize; 2],
@@ -455,11 +454,11 @@ impl Edges<'_> {
         if !self.dumps.iter().any(|dump| dump.is_without_wires()) {
             return None;
         }
-        // Numbers tell the last output with these values, or the first input where there is none.
+        // Numbers identify the last output with these values, or the first input if there is none.
         let source = self.flow.source(operator, k);
         let (made, read) = (source.target?, source.golden?);
         let slot = |at: ResultSlot| &operators[at.operator].slots[at.slot];
-        // A weight that is another one is a finding of its own.
+        // A replaced weight is a separate finding.
         let is_made = made != read && slot(made).is_output() && slot(read).is_output();
         let agrees = slot(made).level == VerdictLevel::Pass;
         let name = |at: ResultSlot| operators[at.operator].golden.last().cloned();
@@ -472,7 +471,7 @@ impl Edges<'_> {
 }
 
 impl PartingOperator {
-    /// Whether an operator is one of those of which it tells.
+    /// Whether an operator is among the named ones.
     fn has(&self, name: &OperatorName) -> bool {
         self.name == *name || self.others.contains(name)
     }

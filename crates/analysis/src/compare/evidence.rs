@@ -19,7 +19,7 @@ pub enum Evidence {
     Statistics,
     /// Digests alone.
     Digest,
-    /// Extents alone, because they differ.
+    /// The shapes alone, because they differ.
     Shape,
     /// Nothing, for a reason in words.
     Reason(String),
@@ -75,15 +75,15 @@ pub enum PairingEvidence {
     /// They have the same name.
     #[default]
     Name,
-    /// They stand at the same place of both graphs.
+    /// The same position in both graphs.
     Structure,
     /// They make the same values.
     Value,
     /// One module or line of the program called them.
     Origin,
-    /// They stand at the same place between others.
+    /// The same position between other pairs.
     Order,
-    /// One stands for several of the other side.
+    /// One operator corresponds to several on the other side.
     Fusion,
     /// A mapping says so.
     Mapping,
@@ -110,7 +110,7 @@ impl PairingEvidence {
 /// The rule that a verdict follows from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RuleName {
-    /// Extents have to agree.
+    /// Shapes must agree.
     #[default]
     Shape,
     /// Outputs without a defined value are not judged.

@@ -1,7 +1,7 @@
-//! Experiments: what becomes of the outputs if a part of the target is replaced.
+//! Experiments: how the outputs change if a part of the target is replaced.
 //!
-//! Nothing is run here. Whoever has an engine is an [`Experimenter`]; it is asked once outputs are
-//! known to differ, and what it proves takes the place of what was concluded from values alone.
+//! Nothing runs here. An engine implements [`Experimenter`]; it is called once outputs are known to
+//! differ, and its proof replaces conclusions from values alone.
 
 use opscope_store::record::SlotSide;
 use opscope_tensor::{DType, Tensor};
@@ -37,7 +37,7 @@ pub(super) fn make(
     apply(comparison);
 }
 
-/// Lets the summary name what was proven. Verdicts may have been given anew.
+/// Adds the proof to the summary, also after rejudging.
 pub(super) fn apply(comparison: &mut Comparison) {
     name_proven(comparison);
     certainty::note(comparison);

@@ -107,12 +107,12 @@ impl ExplainedNumbers<'_> {
     }
 }
 
-/// `None` of extents that no memory holds, as damaged files have.
+/// `None` if the shape exceeds any memory, as in damaged files.
 fn n_elements(shape: &[u64]) -> Option<u64> {
     shape.iter().try_fold(1_u64, |n, &dim| n.checked_mul(dim))
 }
 
-/// The weight of golden's model that the target has in place of its own, if that is one alone.
+/// The golden weight that the target uses instead, if there is exactly one.
 fn other_weight(
     golden: &ComparedDump,
     pair: SlotPair,

@@ -1,8 +1,8 @@
-//! Which output an input is, told from the numbers of both.
+//! Infers which output an input is, from the numbers of both.
 //!
-//! Dumps seldom say how operators are connected. A saved result has extremes, mean, deviation and
-//! norm of every tensor, and two tensors that agree in all of these bit for bit are the same for
-//! all that matters here.
+//! Dumps seldom record how operators are connected. A saved result has extremes, mean, deviation
+//! and norm of every tensor. Two tensors for which all of these are equal bit for bit are
+//! considered the same.
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
@@ -68,7 +68,7 @@ type Marks = [Option<Mark>; 3];
 type Seen = [HashMap<Mark, u32>; 3];
 
 impl ValueFlow {
-    /// Connects inputs with the latest output before them; what comes from outside, with its first
+    /// Connects inputs with the latest output before them, and outside values with their first
     /// reader.
     pub(super) fn trace(comparison: &Comparison) -> ValueFlow {
         let n_slots = comparison
@@ -106,8 +106,8 @@ impl ValueFlow {
                 });
                 let is_new = target.is_none() && golden.is_none();
                 flow.sources.push(PackedSource {
-                    // The numbers of the pair tell more than those of one side, of which constants
-                    // have many alike.
+                    // The numbers of the pair are more specific than one side's: many constants
+                    // share those.
                     target: both.or(target),
                     golden: both.or(golden),
                     is_same: both.is_some(),
@@ -126,8 +126,8 @@ impl ValueFlow {
                     if is_output(k) {
                         known.insert(*mark, place);
                     } else {
-                        // A reader never hides the output that it read, and of a weight's readers
-                        // the first stands for all.
+                        // A reader never hides the output that it reads; a weight's first reader
+                        // represents the others.
                         known.entry(*mark).or_insert(place);
                     }
                 }
@@ -192,8 +192,7 @@ impl SeenAtPlaces {
             return;
         };
         *n_left -= 1;
-        // Nobody asks for those of a step that is over, which are all the numbers of the dump
-        // together.
+        // Entries of a finished step are never used, and would add up to all numbers of the dump.
         if *n_left > 0 {
             *known = seen;
         }

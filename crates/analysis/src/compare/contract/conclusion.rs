@@ -18,13 +18,13 @@ const COMPARED_MIN: [u64; 2] = [3, 5];
 /// Most names in a list.
 const N_NAMES_MAX: usize = 3;
 
-/// Gives the verdict on the whole anew. Levels, causes and the summary of the slots have to be
-/// there; what they say of a good comparison becomes a note.
+/// Judges the whole again. Levels, causes and the summary of the slots must exist; their objections
+/// to a good comparison become notes.
 pub(in crate::compare) fn conclude(comparison: &mut Comparison, judging: &VerdictOptions) {
     let mut contract = std::mem::take(&mut comparison.contract);
     contract.limit = judging.limit;
     judge_values(&mut contract, comparison, judging);
-    // Verdicts may be given anew, and start from nothing.
+    // A result can be rejudged, so start from nothing.
     contract.missing = Vec::new();
     contract.inside = None;
     let slots = comparison.summary.slots;
@@ -48,7 +48,7 @@ pub(in crate::compare) fn conclude(comparison: &mut Comparison, judging: &Verdic
         [] => conclusion,
         _ => Conclusion::Warn,
     };
-    // Only what is good can be spoiled by files that nobody could read.
+    // Unreadable files only spoil a good verdict.
     contract.conclusion = with_damage(conclusion, &mut contract, comparison);
     if judging.is_strict && contract.conclusion.is_good() {
         contract.conclusion = strictly(&mut contract, comparison);
@@ -84,7 +84,7 @@ pub(in crate::compare) fn conclude(comparison: &mut Comparison, judging: &Verdic
     comparison.contract = contract;
 }
 
-/// The place that the verdict names by evidence of its own, if there is any.
+/// The place that the verdict names by separate evidence, if any.
 fn place_of(contract: &Contract, comparison: &Comparison) -> Option<DivergencePoint> {
     match (contract.conclusion, contract.loss.as_deref()) {
         // Codes that are read as others are no cost of quantising, whatever golden does.
@@ -129,7 +129,7 @@ fn point_of(loss: &QuantisedLoss, is_quantised: bool) -> DivergencePoint {
     }
 }
 
-/// Gives every input, output and weight its state.
+/// Sets the state of every input, output and weight.
 fn judge_values(contract: &mut Contract, comparison: &Comparison, judging: &VerdictOptions) {
     let mut outputs = std::mem::take(&mut contract.outputs);
     for value in &mut outputs {
@@ -165,7 +165,7 @@ fn by_outputs(
 ) -> Conclusion {
     // In the order of outputs, so that the headline names the first that differs.
     let first_bad = contract.outputs.iter().find(|value| value.state.is_bad());
-    // Where all outputs agree, a padded batch may stand for one without padding.
+    // If all outputs agree, a padded batch may correspond to one without padding.
     let agree = |value: &ContractValue| value.state == ValueState::Agree;
     if !contract.outputs.iter().all(agree)
         && let Some(message) = other_shape(comparison).filter(|_| contract.inputs.is_empty())
@@ -178,7 +178,7 @@ fn by_outputs(
             contract.missing.push(message);
             return Conclusion::Incomplete;
         }
-        // Limits that were given for such a model tell a fault from what quantising costs.
+        // Limits that were set for such a model separate an error from the cost of quantization.
         let is_by_distance = judging.limit.is_some() || judging.thresholds.are_default();
         return if contract.is_quantised && is_by_distance {
             by_distance(contract, comparison)
@@ -196,7 +196,7 @@ fn by_outputs(
     let nan = is_nothing_but_nan(contract, comparison).then(|| nan.to_owned());
     if let Some(message) = uncompared(contract, comparison).or(nan) {
         contract.missing.push(message);
-        // A difference inside is evidence, as long as no output tells otherwise.
+        // An inner difference is evidence unless an output contradicts it.
         return if slots_level(comparison) == VerdictLevel::Fail {
             Conclusion::Fail
         } else {
@@ -270,17 +270,17 @@ fn accuses(comparison: &Comparison) -> bool {
     first.is_some_and(|first| matches!(first.cause, Cause::Own | Cause::Outside))
 }
 
-/// Whether the first failure is of a small difference that grew, which is nobody's fault.
+/// Whether the first failure is a small difference that grew, without a culprit.
 fn has_grown(comparison: &Comparison) -> bool {
     let first = comparison.summary.first_failure.as_ref();
     first.is_some_and(|first| matches!(first.cause, Cause::Gradual | Cause::Inherited))
 }
 
-/// The outputs that stand in the way of a verdict, in words.
+/// The outputs that prevent a verdict, in words.
 fn uncompared(contract: &Contract, comparison: &Comparison) -> Option<String> {
     let is_open = |value: &&ContractValue| value.state == ValueState::NotCompared;
     if contract.known_by == [OutputSource::Unread; 2] {
-        // Whoever allows every gap has seen them.
+        // A user who allows every gap has seen them.
         open_skips(comparison).next()?;
         // What no operator reads need not be a result, and some of it is left over in most graphs.
         let last = contract.outputs.last().filter(is_open);
@@ -350,7 +350,7 @@ fn by_distance(contract: &Contract, comparison: &Comparison) -> Conclusion {
         return Conclusion::Fail;
     }
     let distance = contract.distance(comparison);
-    // Without a limit nobody said how far apart such a model may be.
+    // Without a limit, the acceptable distance of such a model is unknown.
     match (contract.limit, distance) {
         (Some(limit), Some(distance)) if distance <= limit => Conclusion::QuantisedWithin,
         _ => Conclusion::Quantised,
@@ -390,7 +390,7 @@ fn by_slots(contract: &mut Contract, comparison: &Comparison) -> Conclusion {
             list(&alone)
         )
     });
-    // Whoever allows every gap has seen them.
+    // A user who allows every gap has seen them.
     let has_gaps = open_skips(comparison).next().is_some();
     if let Some(message) = last.or_else(|| too_little(contract)).filter(|_| has_gaps) {
         contract.missing.push(message);
@@ -403,13 +403,13 @@ fn by_slots(contract: &mut Contract, comparison: &Comparison) -> Conclusion {
     }
 }
 
-/// Skips that nobody allowed.
+/// Skips that are not allowed.
 fn open_skips(comparison: &Comparison) -> impl Iterator<Item = &Skip> {
     let skips = comparison.skips.iter();
     skips.filter(|skip| !(skip.is_allowed || skip.reason.is_expected()))
 }
 
-/// A good verdict does not stand next to files that could not be read.
+/// Downgrades a good verdict if files could not be read.
 fn with_damage(
     conclusion: Conclusion,
     contract: &mut Contract,

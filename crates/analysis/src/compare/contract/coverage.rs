@@ -51,10 +51,9 @@ pub(super) fn output_bytes(comparison: &Comparison, sides: MatchedDumps<'_>) -> 
     bytes
 }
 
-/// Operators that ran last at their place on either side and have no partner: without a graph
-/// nothing tells of their outputs that they are no outputs of the model. Views and copies show what
-/// the operator before them made. Dumps without inputs are lists of values, of which none is the
-/// last.
+/// The last operators of their place on either side without a match: without a graph they may be
+/// outputs of the model. Views and copies show the output of the operator before them. Dumps
+/// without inputs are lists of values, without a last operator.
 pub(super) fn last_alone(sides: MatchedDumps<'_>) -> Vec<OperatorName> {
     let mut alone = Vec::new();
     for party in [Party::Golden, Party::Target] {
@@ -87,7 +86,7 @@ pub(super) fn last_alone(sides: MatchedDumps<'_>) -> Vec<OperatorName> {
     alone
 }
 
-/// The bytes of a tensor; a table of statistics tells its shape alone.
+/// The bytes of a tensor; a table of statistics only has its shape.
 fn n_bytes(tensor: &ExecutionSlot) -> u64 {
     let by_shape = || {
         let dtype = tensor.dtype?;

@@ -1,8 +1,8 @@
-//! Where a quantised model loses most.
+//! Finds where a quantized model loses most.
 //!
-//! Quantising makes every value differ, so that limits of floats say nothing. Two things do: codes
-//! that are read with other parameters than they were written with, and the operator whose output is
-//! farthest apart beside what it reads.
+//! Quantization changes every value, so float limits do not apply. Two things are significant:
+//! codes that are read with other parameters than they were written with, and the operator that
+//! adds most to the error of its inputs.
 
 use std::collections::{HashMap, HashSet};
 
@@ -24,7 +24,7 @@ use crate::elements::LastFile;
 
 /// Most operators between a value that was compared and the next one.
 const N_MEMBERS_MAX: usize = 64;
-/// A relative distance that rounding to 8 bits makes, below which nothing is told apart.
+/// The relative error of rounding to 8 bits; smaller errors are indistinguishable.
 const ROUNDING: f64 = 0.01;
 /// How many times farther apart an output has to be than what its operator reads.
 const GROWTH_MIN: f64 = 1.5;
@@ -34,7 +34,7 @@ const CARRIED_OF_END: f64 = 0.25;
 const CARRIED_OF_LOSS: f64 = 0.05;
 /// The distance of values that have nothing to do with each other, or more.
 const UNRELATED: f64 = 2.0;
-/// A distance before codes from which on nothing tells what they add.
+/// From this distance before the codes on, their contribution is unknown.
 const UNSURE_MIN: f64 = 0.2;
 /// The part of the outputs' distance that a loss is at least: most of it.
 const LOSS_OF_END: f64 = 0.7;
@@ -143,7 +143,7 @@ impl<'a> Walk<'a> {
             .filter_map(|slot| self.target.producer_of(slot))
     }
 
-    /// The operator whose output is farthest apart beside what it reads, if it stands out.
+    /// The operator that adds most to the error of its inputs, if one stands out.
     fn largest_growth(&self, at_end: f64) -> Option<QuantisedLoss> {
         let inputs = (self.operators.iter()).flat_map(|one| {
             let inputs = self.inputs(one);
@@ -254,7 +254,7 @@ impl<'a> Walk<'a> {
         place: SlotRef,
         slot: &SlotResult,
     ) -> Option<QuantisedLoss> {
-        // What is made of constants is a weight.
+        // A value computed from constants is a weight.
         let made = self.target.producer_of(place);
         let made = made.filter(|made| !self.is_constant(made.run))?;
         let Region { members, before } = self.region_before(vec![made])?;
@@ -265,7 +265,7 @@ impl<'a> Walk<'a> {
         let reader = operator.target.last()?;
         let mut names = members.iter().map(|&run| self.name(run));
         let first = names.next();
-        // The reader may read a wrong one of several values that nobody compared.
+        // The reader may read the wrong one of several uncompared values.
         let others = first.iter().map(|_| reader.clone()).chain(names);
         Some(QuantisedLoss {
             operator: operator.index,
@@ -358,8 +358,8 @@ impl<'a> Walk<'a> {
         inputs.all(|slot| compared.contains(&slot) || self.target.producer_of(slot).is_none())
     }
 
-    /// A dequantiser that reads codes with other parameters than they were written with: one that
-    /// shows in what it makes, else one of which nobody compared that.
+    /// A dequantizer that reads codes with other parameters than they were written with: one whose
+    /// output shows it, else one whose output was not compared.
     fn other_codes(&self, measure: MeasureOptions<'_>) -> Option<QuantisedLoss> {
         let runs = self.target.runs.iter().enumerate();
         let readers = runs.filter(|(_, run)| run.op_type.as_str() == "DequantizeLinear");

@@ -288,8 +288,8 @@ impl<'a> ModelPlace<'a> {
         })
     }
 
-    /// The first outputs of operators that no operator reads; none where the graph does not tell of
-    /// each operator what it reads.
+    /// The first outputs of operators that no operator reads; empty unless the graph has the inputs
+    /// of every operator.
     fn unread(&self, read_outputs: &HashSet<SlotRef>) -> Vec<ModelOutput> {
         let is_described = |run: &usize| self.dump.description_of(*run).is_some();
         if !self.runs.iter().all(is_described) {
@@ -351,7 +351,7 @@ impl<'a> ModelPlace<'a> {
         let mut runs = self.runs.iter();
         let is_it = |run: &&usize| {
             let run = &self.dump.runs[**run];
-            // Archives of numpy tell no kind of their arrays.
+            // NumPy archives do not record the kind of their arrays.
             let is_array = run.op_type.is_empty()
                 && matches!(&run.slots[..], [slot] if slot.side == SlotSide::Output);
             is_array && run.op_name.as_str() == name

@@ -323,8 +323,8 @@ impl OutputSearch<'_> {
                 if !is_measured {
                     value.result = self.measure(target, golden).map(Box::new);
                 }
-                // An operator that nobody reads need not be the output itself: graphs without a
-                // list of outputs leave views out.
+                // An unread operator is not necessarily the output: graphs without a list of
+                // outputs omit views.
                 let is_other = |slot: &SlotResult| slot.evidence == Evidence::Shape;
                 if !is_listed && slot_of(&value, self.comparison).is_some_and(is_other) {
                     value.pair = None;
@@ -504,8 +504,8 @@ fn presence(outputs: [Option<&ModelOutput>; 2], by: ValuePairing) -> ValuePresen
     }
 }
 
-/// The recorded values by which an output is judged that a dump does not show: what the operators
-/// of one type that make it read.
+/// The recorded values by which an output is judged that a dump lacks: the inputs of the operators
+/// of one type that compute it.
 fn operand_pairs(
     target: Option<&ModelOutput>,
     golden: Option<&ModelOutput>,

@@ -47,7 +47,7 @@ pub(super) fn partners(paired: &PairedNames) -> impl Iterator<Item = usize> {
         .filter_map(|(_, partner)| partner.map(|(at, _)| at))
 }
 
-/// Whether names that are on both sides stand in another order.
+/// Whether names on both sides are in another order.
 pub(super) fn is_reordered(paired: &PairedNames) -> bool {
     let named = paired.iter().filter_map(|(_, partner)| match partner {
         Some((at, ValuePairing::Name)) => Some(*at),

@@ -11,7 +11,7 @@ use crate::compare::result::{
 };
 use crate::compare::verdict::{Thresholds, is_float_name, judge_alone};
 
-/// Kinds of dtypes that callers tell apart.
+/// Kinds of dtypes that callers distinguish.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum DtypeKind {
     Float,
@@ -60,7 +60,7 @@ fn judged(
     Some(slot)
 }
 
-/// Gives an output its state, with the limits that it is beyond.
+/// Sets the state of an output, with the limits that it exceeds.
 pub(super) fn judge_output(
     value: &mut ContractValue,
     contract: &Contract,
@@ -133,7 +133,7 @@ pub(super) fn state_of(slot: &SlotResult, is_exact: bool) -> ValueState {
     }
 }
 
-/// Whether the shapes differ, axes of 1 included. Layouts with an order of their own tell nothing.
+/// Whether the shapes differ, axes of 1 included. Permuted layouts are inconclusive.
 fn has_other_shape(slot: &SlotResult) -> bool {
     let is_plain = slot.layout.is_none() && slot.target.layout == slot.golden.layout;
     let [target, golden] = [&slot.target, &slot.golden].map(|side| &side.shape);

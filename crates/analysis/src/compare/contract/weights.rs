@@ -32,7 +32,7 @@ pub(super) fn examine(contract: &mut Contract, comparison: &Comparison, places: 
             );
             let (target, golden) = match listed {
                 (Some(target), Some(golden)) => (target, golden),
-                // Step by step, without a graph, an input tells which parameter it is.
+                // In eager mode, without a graph, the input names the parameter.
                 (None, None) => match &result.parameter {
                     Some(name) => (name.to_string(), name.to_string()),
                     None => continue,

@@ -54,7 +54,7 @@ fn before_output(
     let operator = *edges.operators[0].get(&border.run)?;
     let mut members = [target.members, golden.members];
     for (members, dump) in members.iter_mut().zip(edges.dumps) {
-        // A view or cast hands on what is wrong.
+        // A view or cast passes the error on.
         let computes = |run: &usize| !is_view_type(&dump.runs[*run].op_type);
         if members.iter().any(computes) {
             members.retain(computes);

@@ -40,7 +40,7 @@ impl Edges<'_> {
         let partings = &mut comparison.partings;
         partings.retain(|known| !explained.contains(&(known.operator, known.name.clone())));
         for parting in found {
-            // What is inside of golden's operator is no fault of its own.
+            // The inside of golden's operator is not a separate error.
             partings.retain(|known| known.operator != parting.operator);
             partings.push(parting);
         }
