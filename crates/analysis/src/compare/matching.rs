@@ -1,25 +1,25 @@
-//! Which operator and slot of one side is which of the other.
+//! Matches operators and slots of both sides.
 //!
-//! Each way of finding partners sees only what the ways before it left over. The rules, one after
-//! the other, are in `docs/compare/matching.md`.
+//! Each rule only sees operators that earlier rules left unmatched. `docs/compare/matching.md`
+//! lists the rules in order.
 //!
 //! | module | job |
 //! | --- | --- |
-//! | `places` | which rank, model and step of one side is which of the other |
-//! | `board` | who has a partner, and what lies between those that have |
-//! | `mapping` | what the user says |
-//! | `fusion` | one operator that was made of several |
-//! | `identity` | names that nothing found later takes apart |
-//! | `structure` | what stands at the same place of both graphs |
+//! | `places` | matches ranks, models and steps of both sides |
+//! | `board` | existing pairs, and the gaps between them |
+//! | `mapping` | the user's pairs |
+//! | `fusion` | fused operators |
+//! | `identity` | name pairs that no later rule breaks |
+//! | `structure` | equal positions in both graphs |
 //! | `values` | equal names of values |
 //! | `name` | equal names |
-//! | `names` | how names are compared and told |
+//! | `names` | comparison and display of names |
 //! | `optimizer` | updates of parameters of one name |
-//! | `origin` | equal types that one module or line of the program called |
-//! | `order` | equal types in the order of execution |
-//! | `fuzzy` | likeness |
-//! | `slots` | which slot of partners is which, and in what layout |
-//! | `reason` | why the rest has no partner |
+//! | `origin` | equal types called by one module or source line |
+//! | `order` | equal types in execution order |
+//! | `fuzzy` | similarity |
+//! | `slots` | slots of a pair, and their layouts |
+//! | `reason` | why an operator has no match |
 
 mod board;
 mod fusion;
@@ -63,7 +63,7 @@ pub(super) use structure::extended;
 /// How partners are looked for.
 #[derive(Clone, Debug, Default)]
 pub struct MatchingOptions {
-    /// Ranks of the target with those of the golden side. Without any, all that can be told.
+    /// Pairs of target and golden ranks. If empty, they are inferred.
     pub ranks: Vec<(u32, u32)>,
     /// Names of models of the target with those of the golden side, likewise.
     pub models: Vec<(String, String)>,
@@ -172,12 +172,11 @@ impl Matching {
                 origin::equal(&mut board, scope);
                 fusion::by_name(&mut board, scope);
                 if scope.is_ordered {
-                    // Before `order`, which would pair what stands for a chain with one part of
-                    // it.
+                    // Before `order`, which would pair a fused operator with one part of its chain.
                     fusion::chains(&mut board, scope);
                     order::align(&mut board, scope);
                     name::equal_between_anchors(&mut board, scope);
-                    // New pairs have narrowed the gaps, so that more operators stand alone between
+                    // New pairs have narrowed the gaps, so that more operators are alone between
                     // two pairs.
                     fusion::chains(&mut board, scope);
                 }
@@ -258,7 +257,7 @@ pub struct SlotPair {
     /// The layout that both are brought to before they are compared; none if they are compared as
     /// they are.
     pub layout: Option<Layout>,
-    /// A change that may be made if their extents do not agree; never made without being asked for.
+    /// A conversion that may apply if the shapes differ; only made on request.
     pub hint: Option<LayoutHint>,
 }
 
@@ -274,10 +273,10 @@ impl SlotPair {
     }
 }
 
-/// A proposal for slots whose extents do not agree.
+/// A proposal for slots with different shapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LayoutHint {
-    /// The extents agree if the target has the one layout and the golden side the other.
+    /// The shapes agree if the target has one layout and the golden side the other.
     Layouts {
         /// The target's.
         target: Layout,

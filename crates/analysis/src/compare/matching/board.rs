@@ -113,7 +113,7 @@ impl<'a> Board<'a> {
         self.states[side][run] == ExecutionState::Free
     }
 
-    /// Where it stands in the order of execution of its place.
+    /// Its position in the execution order of its place.
     pub(super) fn position(&self, side: usize, run: usize) -> usize {
         self.positions[side][run]
     }
@@ -136,9 +136,9 @@ impl<'a> Board<'a> {
         self.types[0][t].clashes_with(&self.types[1][g])
     }
 
-    /// Whether one computes numbers of another kind and extent than its namesake, as the counter of
-    /// a loop does; where a side lacks operators, also whether nothing that it reads and makes has
-    /// the extents of its namesake's.
+    /// Whether one has another dtype kind and size than its namesake, as the counter of a loop
+    /// does. If a side lacks operators, also whether none of its inputs and outputs has the shape
+    /// of its namesake's.
     pub(super) fn kinds_clash(&self, t: usize, g: usize) -> bool {
         if self.values.is_partial && self.is_baseless(&[t], &[g]) {
             let [own, others] = [(0, t), (1, g)].map(|(i, run)| {
@@ -156,8 +156,7 @@ impl<'a> Board<'a> {
         }
     }
 
-    /// Whether two only turn values and show others, of other extents: their names were counted on
-    /// either side.
+    /// Whether two views have different shapes: their names were counted separately on each side.
     pub(super) fn views_clash(&self, t: usize, g: usize) -> bool {
         let runs = [self.run(0, t), self.run(1, g)];
         let is_other = |kind: SlotSide| {
@@ -184,7 +183,7 @@ impl<'a> Board<'a> {
         Some(dtype.is_float())
     }
 
-    /// Whether the first outputs have the same extents, in whatever order, as far as that is known.
+    /// Whether the first outputs have the same dimensions in any order, if known.
     pub(super) fn has_like_outputs(&self, t: usize, g: usize) -> bool {
         let extents = |i, run| slots::first_extents(self.run(i, run), true);
         match (extents(0, t), extents(1, g)) {
@@ -397,9 +396,8 @@ impl<'a> Board<'a> {
         self.doubts.get(&(side, run))
     }
 
-    /// Returns the executions left between pairs that stand in the same order on both sides, taking
-    /// the most such pairs that there are. Where the order is unknown, returns everything that is
-    /// left.
+    /// Returns the executions left between pairs in the same order on both sides, for the largest
+    /// set of such pairs. If the order is unknown, returns all remaining executions.
     pub(super) fn gaps(&self, scope: &PlaceScope) -> Vec<PairingGap> {
         let mut anchors: Vec<[usize; 2]> = Vec::new();
         for &run in scope.runs[0].iter().filter(|_| scope.is_ordered) {
@@ -475,7 +473,7 @@ fn keys<'n>(
 
 /// The longest part of a list, ordered by the first number, in which the second numbers rise too.
 fn longest_rise(anchors: &[[usize; 2]]) -> Vec<[usize; 2]> {
-    // The end of the best part of each length, and what stands before each element in its part.
+    // The end of the best subsequence of each length, and the predecessor of each element.
     let mut ends: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = Vec::with_capacity(anchors.len());
     for (i, anchor) in anchors.iter().enumerate() {

@@ -122,8 +122,8 @@ pub(super) fn declared(board: &mut Board<'_>, scope: &PlaceScope, rules: Rules<'
             if members.is_empty() || is_itself || runs.iter().any(|&run| is_same_fused(run)) {
                 continue;
             }
-            // If the last part was not dumped, what the last member gives is an inner value, which
-            // is not the fused operator's output.
+            // If the last part was not dumped, the last member's output is an inner value, not the
+            // fused operator's output.
             let is_end_shared = names.last().is_some_and(|last| {
                 let end = members.last().map(|&run| board.name(other, run));
                 end == Some(last) || names.iter().all(|name| found(name).is_some())
@@ -185,7 +185,7 @@ pub(super) fn same_originals(board: &mut Board<'_>, scope: &PlaceScope, rules: R
         groups
     });
     for (key, targets) in &groups[0] {
-        // Of several with the same originals nothing tells which is which.
+        // Several with the same originals are indistinguishable.
         if let Some(goldens) = groups[1].get(key)
             && let ([target], [golden]) = (&targets[..], &goldens[..])
             && !board.types_clash(*target, *golden)

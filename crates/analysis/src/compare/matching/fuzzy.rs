@@ -9,7 +9,7 @@ use super::places::PlaceScope;
 use super::{MatchEvidence, slots};
 use crate::compare::side::ExecutionSlot;
 
-/// Weights of name, type, extents, dtypes and place. They add up to 1.
+/// Weights of name, type, shapes, dtypes and place. They add up to 1.
 const WEIGHTS: [f64; 5] = [0.35, 0.25, 0.2, 0.05, 0.15];
 /// The least likeness at which an operator is taken for another.
 const LIKENESS_MIN: f64 = 0.6;
@@ -19,13 +19,13 @@ const LEAD_MIN: f64 = 0.1;
 const UNKNOWN: f64 = 0.5;
 /// The likeness of types that differ in words, without any table saying that they are others.
 const OTHER_WORD: f64 = 0.2;
-/// In larger gaps, only operators this near by position are looked at.
+/// In larger gaps, only operators this close by position are considered.
 const N_NEAR: usize = 32;
-/// Pairs that are looked at, whatever their distance; more where the order is unknown, so that
-/// there is none.
+/// Maximum number of pairs considered at any distance; larger if the order is unknown, because
+/// distance is undefined then.
 const N_PAIRS_MAX: usize = 4096;
 const N_UNORDERED_PAIRS_MAX: usize = 1 << 20;
-/// How often what is left is looked at again.
+/// Maximum number of passes.
 const N_ROUNDS_MAX: usize = 32;
 
 /// The parts of a name, sorted.
@@ -92,13 +92,13 @@ pub(super) fn likely(board: &mut Board<'_>, scope: &PlaceScope) {
         if gap.runs.iter().any(Vec::is_empty) {
             continue;
         }
-        // What is taken is out of the way of the others.
+        // Operators taken earlier no longer compete.
         let mut is_taken = [0, 1].map(|i| vec![false; gap.runs[i].len()]);
         let candidates = candidates(board, &gap, scope.is_ordered);
         // A round may take a single pair, so without a bound a large gap would cost the square of
         // its size.
         for _ in 0..N_ROUNDS_MAX {
-            // What is taken within a round stays a rival until the next, so that the order of
+            // Operators taken in this round stay rivals until the next, so that the order of
             // candidates does not matter.
             let best = best(&candidates, &is_taken);
             let mut has_new = false;
@@ -205,8 +205,7 @@ fn candidates(board: &Board<'_>, gap: &PairingGap, is_ordered: bool) -> Vec<Cand
         let near = if is_small {
             0..m
         } else {
-            // Without a pair in between, the same share of the way is where a partner most likely
-            // stands.
+            // Without a pair in between, the same relative position is the most likely one.
             let middle = t * m / n;
             middle.saturating_sub(N_NEAR)..(middle + N_NEAR).min(m)
         };
@@ -257,7 +256,7 @@ fn of_types(board: &Board<'_>, t: usize, g: usize) -> f64 {
     }
 }
 
-/// The shares of outputs, of those that both have, with the same extents and with the same dtype.
+/// The shares of common outputs with equal shape, and with equal dtype.
 fn of_slots(board: &Board<'_>, t: usize, g: usize) -> [f64; 2] {
     let outputs = |side, run| {
         let slots = &board.run(side, run).slots;

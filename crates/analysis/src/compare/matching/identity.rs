@@ -13,7 +13,7 @@ use super::{MatchEvidence, MatchedDumps, RunPair, SlotRef};
 use crate::compare::result::{Comparison, Evidence, OperatorResult, SlotResult, VerdictLevel};
 use crate::compare::side::{ComparedDump, OperatorExecution};
 
-/// The pairs of before, with all that tells whether their names are certain.
+/// Earlier pairs, and everything that determines whether their names are certain.
 struct NamedPairs<'a> {
     dumps: [&'a ComparedDump; 2],
     /// Partners that have no others, of both sides.
@@ -83,7 +83,7 @@ impl<'a> NamedPairs<'a> {
                     }
                 }
             }
-            // Without a graph the order of execution is all that tells.
+            // Without a graph, only the execution order is known.
             for &run in alone[i]
                 .iter()
                 .filter(|&&run| makers(dump, run).next().is_none())
@@ -201,7 +201,7 @@ impl<'a> NamedPairs<'a> {
                         return false;
                     }
                 }
-                // A weight that agrees tells no more than that it may be the one.
+                // An agreeing weight only shows that the pair may be right.
                 [None, None] if is_apart(result) => return false,
                 _ => {}
             }

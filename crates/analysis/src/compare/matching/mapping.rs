@@ -160,7 +160,7 @@ pub enum MappingError {
     Slot {
         /// Where in the mapping.
         place: String,
-        /// The text that stands there.
+        /// The text at that place.
         text: String,
     },
     /// It cannot be written.

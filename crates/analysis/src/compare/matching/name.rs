@@ -32,8 +32,8 @@ pub(super) fn equal(board: &mut Board<'_>, scope: &PlaceScope) {
     }
 }
 
-/// Pairs equal names of different types that stand at the same place: an operator that was
-/// replaced. Elsewhere the names are numbers that were given anew.
+/// Pairs equal names of different types at the same position: a replaced operator. Elsewhere the
+/// names are numbers that were assigned again.
 pub(super) fn equal_between_anchors(board: &mut Board<'_>, scope: &PlaceScope) {
     for gap in board.gaps(scope) {
         let is_certain = |side: usize, run: &usize| {

@@ -1,6 +1,6 @@
-//! Names of operators, as they are compared and told.
+//! Names of operators, as they are compared and shown.
 
-/// Most names of a fused group that a reason tells.
+/// Maximum number of names of a fused group in a reason.
 const N_JOINED_MAX: usize = 64;
 
 /// The names of a group's operators, as one.

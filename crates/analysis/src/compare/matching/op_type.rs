@@ -42,10 +42,10 @@ const VIEWS: [&str; 14] = [
 /// Those of them that have the values in another order, or several times.
 const REORDERING_VIEWS: [&str; 3] = ["transpose", "transdata", "expand"];
 
-/// The words for types are shorter, whatever marks stand in them.
+/// Type words are shorter, whatever punctuation they contain.
 const N_WORD_BYTES_MAX: usize = 64;
 
-/// Namespaces that stand before a type.
+/// Namespaces in front of a type.
 const NAMESPACES: [&str; 12] = [
     "ai.onnx.ml::",
     "ai.onnx::",
@@ -61,7 +61,7 @@ const NAMESPACES: [&str; 12] = [
     "npu_",
 ];
 
-/// Overloads of PyTorch that stand behind a type.
+/// Suffixes of PyTorch's overloads.
 const OVERLOADS: [&str; 22] = [
     "default",
     "tensor",
@@ -104,7 +104,7 @@ pub(in crate::compare) fn is_view_type(op_type: &str) -> bool {
     with_types(|types| types.of_word(op_type).is_view)
 }
 
-/// Whether an operator of a type may stand for several.
+/// Whether an operator type may replace several operators.
 pub(in crate::compare) fn may_be_fused(op_type: &str) -> bool {
     with_types(|types| types.of_word(op_type).may_be_fused())
 }
@@ -213,7 +213,7 @@ impl OpType {
         self.name.is_empty()
     }
 
-    /// Whether it may stand for several: nothing says what it is, or no table has it.
+    /// Whether it may replace several operators: its type is unknown or not in any table.
     pub(super) fn may_be_fused(&self) -> bool {
         !self.is_known
     }
@@ -233,7 +233,7 @@ impl OpType {
 fn normalised(word: &str) -> impl Iterator<Item = String> {
     let lower = word.to_ascii_lowercase();
     let mut rest = lower.as_str();
-    // Namespaces stand before each other, as in `torch.ops.aten.add`.
+    // Namespaces nest, as in `torch.ops.aten.add`.
     while let Some(after) = NAMESPACES.iter().find_map(|space| rest.strip_prefix(space)) {
         rest = after;
     }

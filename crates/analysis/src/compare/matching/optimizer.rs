@@ -27,7 +27,7 @@ pub(super) fn equal(board: &mut Board<'_>, scope: &PlaceScope) {
         let Some(golden) = goldens.get(key) else {
             continue;
         };
-        // Another optimizer runs other operators, and no number tells which are which.
+        // Another optimizer runs other operators, and no number identifies the matching ones.
         if target.len() != golden.len() {
             continue;
         }

@@ -12,11 +12,11 @@ use super::{MatchEvidence, slots};
 /// Operators of the same kind, on the same side of a match, that might be meant instead.
 const N_ALTERNATIVES_MAX: usize = 16;
 
-/// The properties that have to agree: the type, and the extents of the first output.
+/// The properties that must agree: the type and the shape of the first output.
 type Kind<'a> = (&'a str, Option<Vec<u64>>);
 
-/// Pairs operators of the same type and extents that stand in the same order between pairs: first
-/// those that compute, then those that only pass on values, of which one side may have many more.
+/// Pairs operators of the same type and shape in the same order between pairs: first those that
+/// compute, then those that only pass values on, of which one side may have many more.
 pub(super) fn align(board: &mut Board<'_>, scope: &PlaceScope) {
     for has_views in [false, true] {
         for gap in board.gaps(scope) {
@@ -49,7 +49,7 @@ fn matches(board: &Board<'_>, gap: &PairingGap, has_views: bool) -> Vec<[usize; 
         }
         kinds
     });
-    // Extents alone say little: they count only where everything else agrees too.
+    // A shape alone is weak evidence: it counts only if everything else agrees too.
     let is_identical = kinds[0]
         .iter()
         .map(|k| k.1)

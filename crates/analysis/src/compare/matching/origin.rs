@@ -25,9 +25,9 @@ enum Origin {
 /// An operator of one side by where it comes from and its type, as all frameworks say it.
 type OriginKey<'a> = (&'a str, &'a str);
 
-/// Pairs operators of one type that come from one place of the program, if both sides have as many
-/// of them between two pairs. Does nothing where the order of execution is unknown, or where dumps
-/// and graphs beside them tell no places.
+/// Pairs operators of one type from one place in the program, if both sides have equally many of
+/// them between two pairs. Does nothing if the execution order is unknown, or if neither dumps nor
+/// graphs have source places.
 pub(super) fn equal(board: &mut Board<'_>, scope: &PlaceScope) {
     let has_free = [0, 1].map(|side| scope.runs[side].iter().any(|&run| board.is_free(side, run)));
     if !scope.is_ordered || has_free != [true, true] {
@@ -121,8 +121,8 @@ fn matches(
             continue;
         };
         let [targets, goldens] = [(0, targets), (1, goldens)].map(|(side, runs)| {
-            // A module's own call may stand beside the call in it. The inner one, which is meant,
-            // ends first.
+            // A module's own call may appear next to the call inside it. The inner one, which is
+            // meant, ends first.
             let word = &board.run(side, runs[0]).op_type;
             let runs = runs.iter().copied();
             runs.filter(|&run| board.run(side, run).op_type == *word)
@@ -140,8 +140,8 @@ fn matches(
     found
 }
 
-/// Whether the first outputs have as many elements, as far as that is known. Extents say less, as
-/// frameworks flatten batches in front of an operator.
+/// Whether the first outputs have equally many elements, if known. Shapes are less reliable,
+/// because frameworks flatten batches in front of an operator.
 fn has_as_many_elements(board: &Board<'_>, t: usize, g: usize) -> bool {
     let n_elements = |side: usize, run: usize| {
         let mut slots = board.run(side, run).slots.iter();
@@ -155,9 +155,9 @@ fn has_as_many_elements(board: &Board<'_>, t: usize, g: usize) -> bool {
     }
 }
 
-/// Inputs that belong together though frameworks order them otherwise: those of one value, then
-/// those of the same extents, then those of as many elements in another number of axes. A value
-/// that the other side has is never paired with one that it has not.
+/// Matches inputs that frameworks order differently: equal values first, then equal shapes, then
+/// equally many elements in another number of axes. A value that both sides have is never paired
+/// with one that only one side has.
 fn inputs_of(board: &Board<'_>, runs: [usize; 2]) -> Vec<[Position; 2]> {
     let slots = [0, 1].map(|side| &board.run(side, runs[side]).slots);
     let number = |side: usize, slot: usize| {

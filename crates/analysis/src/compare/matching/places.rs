@@ -51,9 +51,8 @@ pub(super) fn align(
     places
 }
 
-/// Steps of both sides that belong together although they have other numbers: by the offset that
-/// the user gives, or where no number is on both sides and all are as far apart. A run may have
-/// begun to count elsewhere, or after steps to warm up.
+/// Matches steps with different numbers: by the user's offset, or by a constant offset if no number
+/// is on both sides. A run may start counting elsewhere, or after warm-up steps.
 fn shifted_steps(
     sides: [&ComparedDump; 2],
     runs: &[Vec<usize>; 2],
@@ -91,9 +90,9 @@ impl PlaceScope {
     }
 }
 
-/// Brings executions of a place into order, if that is not the one that they are in. Without the
-/// number of a task in any name, times tell it; without these, or if all are the same, nothing
-/// does: arrays in a directory are listed by their names.
+/// Sorts the executions of a place by the task numbers in their names, else by time. Returns
+/// whether the order is known: without distinct numbers or times it is not, as arrays in a
+/// directory are listed by name.
 fn put_in_order(side: &ComparedDump, runs: &mut [usize]) -> bool {
     let has_tasks = runs.iter().any(|&run| side.runs[run].task_id.is_some());
     if has_tasks || runs.len() < 2 {
@@ -121,7 +120,7 @@ impl PlaceScopes {
         let mut pairs: Vec<[Option<N>; 2]> = Vec::new();
         let reason = if chosen.is_empty() {
             match [0, 1].map(|i| only(&groups[i])) {
-                // Constants of a graph have no step and stay beside those that have one.
+                // Constants of a graph have no step and stay next to those that have one.
                 [Some(t), Some(g)] => pairs.extend([[t, g], [None, None]]),
                 _ => {
                     let shared = groups[0].keys().filter(|key| groups[1].contains_key(key));
@@ -173,7 +172,7 @@ impl PlaceScopes {
     }
 }
 
-/// The only number that there is; what has no number is beside it, unless there is nothing else.
+/// The only number. Entries without a number are ignored unless there are no others.
 fn only<N: Copy + Ord>(groups: &Grouped<Option<N>>) -> Option<Option<N>> {
     let mut numbers = groups.keys().filter(|key| key.is_some());
     match (numbers.next(), numbers.next()) {

@@ -15,7 +15,7 @@ pub(super) fn explain(board: &mut Board<'_>, scope: &PlaceScope) {
             let runs = scope.runs[side].iter().copied();
             runs.filter(|&run| board.is_free(side, run))
         };
-        // Only names of what is left are noted, which are few beside those of the dump.
+        // Only names of unmatched operators are stored, a small part of the dump's.
         let mut of_name: HashMap<usize, Vec<usize>> = HashMap::new();
         for run in free() {
             of_name.entry(board.key(side, run).0).or_default();

@@ -21,14 +21,14 @@ pub(super) type Position = (SlotSide, u32);
 /// Two slots, the target's first.
 pub(super) type Two = [SlotRef; 2];
 
-/// The extents before the device changed the layout. None where padding hides them.
+/// The shape before the device changed the layout. `None` if padding hides it.
 fn original_extents(slot: &ExecutionSlot) -> Option<&Vec<u64>> {
     let is_plain = slot.layout.is_none_or(is_plain);
     let stored = slot.shape.as_ref().filter(|_| is_plain);
     slot.original_shape.as_ref().or(stored)
 }
 
-/// The extents without those of 1, from the smallest to the largest: the same in every layout.
+/// The dimensions other than 1 in ascending order: the same in every layout.
 pub(super) fn extents(slot: &ExecutionSlot) -> Option<Vec<u64>> {
     let mut dims = original_extents(slot)?.clone();
     dims.retain(|&dim| dim != 1);
@@ -36,8 +36,8 @@ pub(super) fn extents(slot: &ExecutionSlot) -> Option<Vec<u64>> {
     Some(dims)
 }
 
-/// The extents of the first output, or of the first input where there are no outputs and inputs may
-/// stand for them.
+/// The shape of the first output; without outputs, that of the first input if inputs may replace
+/// them.
 pub(super) fn first_extents(run: &OperatorExecution, may_be_input: bool) -> Option<Vec<u64>> {
     let first = |side| run.slots.iter().find(|slot| slot.side == side);
     let output = first(SlotSide::Output);

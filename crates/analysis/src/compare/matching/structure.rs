@@ -1,8 +1,8 @@
-//! Operators that stand at the same place of both graphs.
+//! Matches operators at the same position in both graphs.
 //!
-//! Names with a counter are moved by one operator more or less. From pairs that are certain, and
-//! from operators that read a parameter of one name, the graphs lead to the others: what makes the
-//! same input, and what alone of its type reads the same output.
+//! One additional operator shifts all names with a counter. From certain pairs, and from operators
+//! that read a parameter of one name, the graphs lead to the others: the producer of the same
+//! input, and the only reader of its type of the same output.
 
 use std::collections::{HashMap, HashSet};
 
@@ -28,11 +28,11 @@ struct Structure<'a> {
     types: [Vec<String>; 2],
     readers: [HashMap<SlotRef, Vec<Reader>>; 2],
     partners: [HashMap<usize, usize>; 2],
-    /// Pairs whose neighbours were not looked at yet.
+    /// Pairs whose neighbours have not been visited yet.
     open: Vec<[usize; 2]>,
 }
 
-/// The pairs that are certain, with those that the graphs around them tell.
+/// The certain pairs, extended by those that follow from the graphs around them.
 pub(in crate::compare) fn extended(
     certain: Vec<[usize; 2]>,
     sides: MatchedDumps<'_>,
@@ -141,7 +141,7 @@ impl<'a> Structure<'a> {
         others.find(is_it).unwrap_or([t, g])
     }
 
-    /// Whether two operators have the same attributes, if graphs tell of them.
+    /// Whether two operators have the same attributes, if graphs have them.
     fn has_one_set_of_attributes(&self, [t, g]: [usize; 2]) -> Option<bool> {
         let [target, golden] = self.dumps;
         Some(target.attributes_of(t)? == golden.attributes_of(g)?)
@@ -195,7 +195,7 @@ impl<'a> Structure<'a> {
                     };
                     let place = &dump.runs[run].place;
                     let op_type = self.types[side][run].clone();
-                    // Steps and ranks have operators of their own with the same parameters.
+                    // Each step and rank has separate operators with the same parameters.
                     let key = (place.rank, place.step, op_type, index, name);
                     let reader = of_key.entry(key).or_insert(Some(run));
                     *reader = reader.filter(|known| *known == run);
@@ -217,14 +217,14 @@ impl<'a> Structure<'a> {
 
     /// Pairs the makers of the inputs of a pair.
     fn pair_makers(&mut self, pair: [usize; 2]) {
-        // Both have one type, so that the target's tells.
+        // Both have one type, so the target's is enough.
         let is_commutative = COMMUTATIVE.contains(&self.types[0][pair[0]].as_str());
         let makers = [0, 1].map(|side| {
             let inputs = slots(self.dumps[side], pair[side], SlotSide::Input);
             let makers = inputs.filter_map(|(slot, index)| {
                 let made = self.dumps[side].producer_of(slot)?;
                 let output = self.dumps[side].runs[made.run].slots[made.slot].index;
-                // In either order, types have to tell which is which.
+                // If the input order is free, types must identify the match.
                 let key = if is_commutative { 0 } else { index };
                 Some(((key, self.types[side][made.run].clone(), output), made.run))
             });
@@ -241,7 +241,7 @@ impl<'a> Structure<'a> {
                 let readers = self.readers[side].get(&slot).into_iter().flatten();
                 readers.map(move |(run, index)| (output, *run, *index))
             });
-            // What has its partner already leaves its place to the other.
+            // An operator that already has a match leaves its position to the other.
             let free = readers.filter(|(_, run, _)| self.is_free(side, *run));
             only(free.map(|(output, run, index)| {
                 let op_type = self.types[side][run].clone();
@@ -265,10 +265,10 @@ impl<'a> Structure<'a> {
     }
 }
 
-/// Where a neighbour stands: number of the input, type, number of the output.
+/// The position of a neighbour: input index, type, output index.
 type Place = (u32, String, u32);
 
-/// The neighbours that alone stand at their place.
+/// The neighbours with a unique position.
 fn only(neighbours: impl Iterator<Item = (Place, usize)>) -> HashMap<Place, usize> {
     let mut found: HashMap<Place, usize> = HashMap::new();
     let mut is_many: HashSet<Place> = HashSet::new();
@@ -278,7 +278,7 @@ fn only(neighbours: impl Iterator<Item = (Place, usize)>) -> HashMap<Place, usiz
         }
         found.insert(place, run);
     }
-    // Nothing tells apart what stands at one place.
+    // Operators at the same position are indistinguishable.
     found.retain(|place, _| !is_many.contains(place));
     found
 }

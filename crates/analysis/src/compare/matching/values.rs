@@ -12,13 +12,13 @@ use super::{MatchEvidence, MissingSlot, RunPair, ValueAnchor};
 /// An output of an execution.
 type MadeValue = (usize, u32);
 
-/// Of names that two exports share at most one in so many stands for another value, if they are names
-/// of one export.
+/// At most one in this many names shared by two files may name another value, if both come from one
+/// export.
 const N_KEPT_MIN: usize = 8;
 
-/// Pairs values of one side with the operators of the other that make values of these names, as the
-/// graph beside the dump tells. Where names such as `input.4` were given anew by another export, what
-/// equal elements say goes before it.
+/// Pairs values with the operators on the other side that produce values of the same name,
+/// according to the graph next to the dump. If another export renumbered names such as `input.4`,
+/// equal elements take precedence.
 pub(super) fn equal(
     board: &mut Board<'_>,
     anchors: &HashMap<usize, &ValueAnchor>,

@@ -1,5 +1,4 @@
-//! Fusion that nothing tells of: names that are made of others, and one operator where the other
-//! side has a chain.
+//! Infers undocumented fusion: composed names, and one operator in place of a chain.
 
 mod prefixes;
 
@@ -14,7 +13,7 @@ use crate::compare::matching::names::file_name;
 use crate::compare::matching::places::PlaceScope;
 use crate::compare::matching::slots::{self, OperatorGroup};
 
-/// Most operators that one stands for without anything that says so.
+/// Maximum number of operators that one replaces without a record of it.
 const CHAIN_LENGTH_MAX: usize = 8;
 /// Longer names are not taken apart: what that takes grows with the square of their length.
 const N_NAME_BYTES_MAX: usize = 2048;
@@ -23,8 +22,7 @@ const MARKS: [char; 7] = ['_', '+', ',', ';', '&', '-', '|'];
 /// Words in a name that say that it is fused.
 const WORDS: [&str; 5] = ["fused", "fusion", "fuse", "and", "op"];
 
-/// Pairs operators whose name is made of two or more names that the other side has one after the
-/// other.
+/// Pairs operators whose name consists of two or more consecutive names of the other side.
 pub(in super::super) fn by_name(board: &mut Board<'_>, scope: &PlaceScope) {
     for gap in board.gaps(scope) {
         for side in [0, 1] {
@@ -35,7 +33,7 @@ pub(in super::super) fn by_name(board: &mut Board<'_>, scope: &PlaceScope) {
     }
 }
 
-/// The operators of one side of a gap that are made of those of its other side.
+/// The operators of one side of a gap whose names consist of names of its other side.
 fn made_of_names(board: &mut Board<'_>, scope: &PlaceScope, gap: &PairingGap, side: usize) {
     let other = 1 - side;
     let names = gap.runs[other].iter().map(|&run| board.name(other, run));
@@ -126,8 +124,8 @@ fn first_name<'n>(known: &SortedPrefixes<'n>, text: &str, scope: &str) -> Option
     (length > 0).then_some((name, length))
 }
 
-/// Pairs an operator that stands alone between two pairs with a chain that stands there on the
-/// other side, if what goes in and what comes out agree and it cannot be one of the chain alone.
+/// Pairs the only operator between two pairs with the chain between them on the other side, if
+/// inputs and outputs agree and it cannot match one operator of the chain.
 pub(in super::super) fn chains(board: &mut Board<'_>, scope: &PlaceScope) {
     for gap in board.gaps(scope) {
         for side in [0, 1] {
@@ -153,8 +151,7 @@ fn chain(board: &Board<'_>, side: usize, gap: &PairingGap) -> Option<(usize, Vec
     let members = &gap.runs[other];
     let (&first, &last) = (members.first()?, members.last()?);
     let is_length = (2..=CHAIN_LENGTH_MAX).contains(&members.len());
-    // A gap without a pair at either end is a whole place, where nothing says that both stand for
-    // each other.
+    // A gap without a pair at either end is a whole place, and both sides need not correspond.
     if !is_length || !gap.is_bounded.contains(&true) {
         return None;
     }
@@ -181,7 +178,7 @@ fn chain(board: &Board<'_>, side: usize, gap: &PairingGap) -> Option<(usize, Vec
             rest.any(|&m| inputs(other, m).contains(dims))
         })
     };
-    // One of the chain that goes from the same extents to the same extents may be it alone.
+    // An operator of the chain with the same input and output shapes may be the match by itself.
     let own_type = board.op_type(side, run);
     // A linear layer with a bias is more than a product: what this one does is less than one of the
     // chain.
@@ -209,7 +206,7 @@ fn chain(board: &Board<'_>, side: usize, gap: &PairingGap) -> Option<(usize, Vec
     let is_like_one = members
         .iter()
         .any(|&m| own_type.is_same(board.op_type(other, m)));
-    // A type that the table knows and that none of the chain has is an operator of its own.
+    // A known type that is absent from the chain is a separate operator.
     let is_possible = is_like_one || own_type.may_be_fused();
     let is_sure = is_possible && !members.iter().any(|&member| is_it_alone(member));
     (is_chain && is_sure).then(|| (run, members.clone()))

@@ -96,7 +96,7 @@ fn ignore(patterns: &[String], board: &mut Board<'_>) {
             let is_ignored = patterns
                 .iter()
                 .any(|pattern| names.iter().any(|name| is_match(pattern, name)));
-            // What is at a place that the other side lacks has been left with that reason.
+            // An operator in a place that the other side lacks already has that reason.
             if board.is_free(side, run) && is_ignored {
                 board.leave(side, run, UnmatchedReason::LeftOut);
             }

@@ -38,8 +38,8 @@ impl Matching {
                     .collect::<Vec<_>>()
             };
             let keys: Vec<_> = [0, 1].into_iter().flat_map(keys).collect();
-            // `resolve` refuses a mapping with a name that stands in it twice, and a proposal has
-            // to be accepted as it is.
+            // `resolve` rejects a mapping with duplicate names, and a proposal must be accepted
+            // without changes.
             if keys.iter().any(|key| claimed.contains_key(key)) {
                 continue;
             }

@@ -257,7 +257,7 @@ pub(super) const SYNONYMS: &[&[&str]] = &[
     &["shape"],
     &["triu"],
     &["tril", "trilu"],
-    // What has the values of its input.
+    // Operators that keep the values of their input.
     &["transpose", "permute", "t", "movedim"],
     &["transdata"],
     &["reshape", "view", "unsafeview", "viewcopy", "asstrided"],

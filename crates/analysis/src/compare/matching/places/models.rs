@@ -11,7 +11,7 @@ use crate::compare::side::ComparedDump;
 const NAME_WEIGHT: f64 = 0.25;
 /// The weight of an equal number.
 const NUMBER_WEIGHT: f64 = 0.05;
-/// Pairs of models of which the operators' names are looked at.
+/// Maximum number of model pairs whose operator names are compared.
 const N_COMPARED_MAX: usize = 10_000;
 
 type Key = (Option<String>, Option<u32>);

@@ -52,7 +52,7 @@ pub(in super::super) fn of_group(
     work.by_value(group);
     work.by_origin(group);
     let is_output = |two: &Two| work.slot(0, two[0]).side == SlotSide::Output;
-    // One known origin shows that the dump tells origins, and then a position proves nothing.
+    // One known origin shows that the dump records origins, and then a position proves nothing.
     if !work.found.iter().any(is_output) && group.is_end_shared {
         work.ends(group);
     }
@@ -62,7 +62,7 @@ pub(in super::super) fn of_group(
         let runs = work.found.iter().map(|two| two[i].run);
         runs.collect::<HashSet<_>>()
     });
-    // Of a side without any slot that is compared, the last operator stands for all.
+    // If no slot of a side is compared, the last operator represents all.
     let kept = [0, 1].map(|i| {
         let runs = &group.runs[i];
         let mut kept: Vec<usize> = runs
@@ -125,7 +125,7 @@ impl<'a> GroupPairing<'a> {
         self.found.push(two);
     }
 
-    /// Pairs the slots that the user gives.
+    /// Pairs the slots of the user's mapping.
     fn given(&mut self, group: &OperatorGroup<'_>) {
         for pair in &group.given {
             let find = |i: usize| {
@@ -209,16 +209,16 @@ impl<'a> GroupPairing<'a> {
         }
     }
 
-    /// Pairs inputs that come into a group from outside, in order, where extents agree.
+    /// Pairs inputs from outside of a group, in order, if shapes agree.
     fn inputs(&mut self, group: &OperatorGroup<'_>) {
-        // What is elsewhere on the other side belongs to nothing here.
+        // A value that is elsewhere on the other side has no match here.
         let values = self.values;
         let [targets, goldens] = [0, 1].map(|i| {
             let mut outer = self.outer_inputs(i, &group.runs[i]);
             outer.retain(|place| values.number(i, *place).is_none());
             outer
         });
-        // Fusion gives inputs new positions and leaves their extents.
+        // Fusion renumbers inputs and keeps their shapes.
         let mut of_extents: HashMap<Vec<u64>, VecDeque<SlotRef>> = HashMap::new();
         for golden in goldens {
             if let Some(extents) = extents(self.slot(1, golden)) {
@@ -233,7 +233,7 @@ impl<'a> GroupPairing<'a> {
         }
     }
 
-    /// Inputs that cannot be outputs of an operator before them in the group, by their extents.
+    /// Inputs that cannot be outputs of an earlier operator of the group, because of their shapes.
     fn outer_inputs(&self, i: usize, runs: &[usize]) -> Vec<SlotRef> {
         let mut inner: HashSet<Option<&Vec<u64>>> = HashSet::new();
         let mut outer = Vec::new();
@@ -241,7 +241,7 @@ impl<'a> GroupPairing<'a> {
             let slots = &self.sides[i].runs[run].slots;
             for place in self.free(i, &[run], SlotSide::Input) {
                 let of_slot = original_extents(self.slot(i, place));
-                // Without outputs before it nothing tells what is inner.
+                // Without earlier outputs, inner inputs cannot be recognized.
                 let is_sure =
                     n == 0 || (!inner.is_empty() && of_slot.is_some() && !inner.contains(&None));
                 if is_sure && !inner.contains(&of_slot) {

@@ -62,7 +62,7 @@ fn n_original_axes(slot: &ExecutionSlot) -> Option<usize> {
     Some(slot.original_shape.as_ref().or(stored)?.len())
 }
 
-/// Layouts of images in which the extents of a target would be those of a golden side.
+/// Image layouts that would map a target's shape to golden's.
 const TURNS: [(Layout, Layout, &[usize]); 6] = [
     (Layout::Nhwc, Layout::Nchw, &[0, 3, 1, 2]),
     (Layout::Nchw, Layout::Nhwc, &[0, 2, 3, 1]),
@@ -72,7 +72,7 @@ const TURNS: [(Layout, Layout, &[usize]); 6] = [
     (Layout::Ncdhw, Layout::Ndhwc, &[0, 2, 3, 4, 1]),
 ];
 
-/// Layouts that would explain extents that differ, where nothing says which layouts they have.
+/// Layouts that would explain different shapes, if the real layouts are unknown.
 pub(super) fn hint(
     a: &ExecutionSlot,
     b: &ExecutionSlot,
