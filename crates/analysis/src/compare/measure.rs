@@ -42,7 +42,7 @@ pub struct MeasureOptions<'a> {
 /// no room.
 const N_BATCH_SLOTS: usize = 1 << 15;
 
-/// Measures every pair of slots. Verdicts are not given yet, apart from those on extents.
+/// Measures every pair of slots. Only mismatched shapes are judged at this point.
 ///
 /// The result does not depend on the number of threads.
 pub fn measure(
@@ -149,7 +149,7 @@ fn outcomes(
                 None,
                 options.difference,
             ),
-            // The first of them could not be read, and each is told by its own name.
+            // The first one could not be read, and each is reported under its own name.
             None => measure(pair).1,
         }
     });
@@ -333,7 +333,7 @@ fn slot(
     let found = match found {
         Ok(Some(found)) => found,
         Ok(None) => return without_elements(sides, pair, result),
-        // Other extents are a finding about the target, which fails, and no reason to skip it.
+        // Another shape is a failure of the target, and no reason to skip the slot.
         Err(MeasureFault::Shape) => return Ok((of_shapes(result), 0)),
         Err(fault) => return Err(Box::new(skip_of(sides, pair, fault))),
     };
@@ -420,7 +420,7 @@ fn statistics_of(
     }
 }
 
-/// The result of slots whose extents differ.
+/// The result of slots with different shapes.
 fn of_shapes(mut result: SlotResult) -> SlotResult {
     result.evidence = Evidence::Shape;
     result.level = VerdictLevel::Fail;
@@ -503,7 +503,7 @@ impl ReferenceSlots<'_> {
 
 /// Why two slots have no numbers.
 pub(super) enum MeasureFault {
-    /// The extents differ by more than axes of 1.
+    /// The shapes differ by more than axes of 1.
     Shape,
     /// The elements of one side cannot be read.
     Read(Party, LoadError),
@@ -536,7 +536,7 @@ pub(super) fn load(
     let b = golden
         .load(layout_for(golden, layout))
         .map_err(|error| MeasureFault::Read(Party::Golden, error))?;
-    // Only now: extents as they are stored differ wherever the layouts do.
+    // Checked late: stored shapes differ whenever the layouts do.
     if !statistics::has_same_extents(a.shape().dims(), b.shape().dims()) {
         return Err(MeasureFault::Shape);
     }

@@ -23,7 +23,7 @@ struct MetricRow {
 /// metrics of which more is better.
 macro_rules! metrics {
     ($($metric:ident = $name:literal $([$($use:ident)+])?,)+) => {
-        /// A number that a comparison gives of a pair of tensors. `docs/compare/metrics.md` defines each.
+        /// A metric of a pair of tensors. `docs/compare/metrics.md` defines each.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
         #[expect(missing_docs, reason = "`docs/compare/metrics.md` defines them under their names")]

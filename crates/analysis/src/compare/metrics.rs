@@ -191,7 +191,7 @@ impl<'de> Deserialize<'de> for Metrics {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Metrics, A::Error> {
                 let mut all = Vec::new();
                 while let Some((name, StoredNumber(value))) = map.next_entry()? {
-                    // The order of the file stays, as tables put columns of their own in it.
+                    // Keep the file's order: tables append further columns.
                     all.push((name, value));
                 }
                 Ok(Metrics::from(all))

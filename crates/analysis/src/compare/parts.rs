@@ -1,18 +1,18 @@
-//! A comparison in parts: units of work that many processes share, and the files that they leave.
+//! Splits a comparison into units of work for many processes, each of which writes a part.
 //!
 //! | module | job |
 //! | --- | --- |
-//! | `facts` | answers that reading elements gave, kept so that nobody reads them twice |
+//! | `facts` | results of reading elements, cached so that no element is read twice |
 //! | [`part_file`] | facts on disk |
 //! | `steps` | the ranks and steps of a dump, opened one by one |
 //! | [`units`] | the work by rank and step |
 //! | [`merge`] | the result, from the parts |
 //!
-//! The pass over all elements is the part of a comparison that takes long. A unit is that pass over
-//! one step of one rank, and its part holds the numbers that came out. Matching, causes and verdicts need
-//! all ranks and steps at once and little time: they are made when the parts are put together, from
-//! the tables of both dumps and the numbers of the parts. A part is a memory and no result: what
-//! none of them knows is read from the dumps, so that the outcome is that of one process.
+//! Reading all elements takes most of the time of a comparison. A unit reads one step of one rank,
+//! and its part holds the resulting numbers. Matching, causes and verdicts need all ranks and steps
+//! at once but little time: they are computed when the parts are merged, from the tables of both
+//! dumps and the numbers of the parts. A part is a cache and no result: missing numbers are read
+//! from the dumps, so the outcome equals that of a single process.
 
 pub(super) mod facts;
 pub mod merge;

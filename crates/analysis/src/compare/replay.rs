@@ -1,7 +1,7 @@
-//! Judges an operator by its outputs for known inputs: tells its own error from the one it
-//! inherited.
+//! Judges an operator by its outputs for known inputs: separates its own error from the inherited
+//! one.
 //!
-//! Nothing is run here. Whoever has an engine computes outputs again and hands them over.
+//! Nothing runs here. An engine recomputes the outputs and passes them in.
 
 mod choice;
 
@@ -55,8 +55,7 @@ pub struct ReplayResult {
     pub notes: Vec<String>,
 }
 
-/// Relative distances (`rel_l2`), the largest of several slots; infinite where extents or NaN
-/// differ.
+/// Relative distances (`rel_l2`), the largest of several slots; infinite if shapes or NaN differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ReplayErrors {
     /// The operator's own.
@@ -80,7 +79,7 @@ pub struct ReplayErrors {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplayBlame {
-    /// Nobody: they are as they should be.
+    /// Nothing: the outputs are correct.
     #[default]
     Nobody,
     /// The operator itself.
@@ -172,7 +171,7 @@ fn info(tensor: &Tensor) -> TensorSummary {
 }
 
 impl ReplayResult {
-    /// Gives levels to all slots, then errors, and who is at fault.
+    /// Sets the levels of all slots, then errors, and the culprit.
     pub fn judge(&mut self, thresholds: &Thresholds) {
         let name = self.operator.clone();
         let lists = [
@@ -211,7 +210,7 @@ impl ReplayResult {
     }
 }
 
-/// Whoever has the worse level is at fault.
+/// The worse level gets the blame.
 fn blame(own: VerdictLevel, inherited: VerdictLevel) -> ReplayBlame {
     match (own, inherited) {
         (VerdictLevel::Pass, VerdictLevel::Pass) => ReplayBlame::Nobody,
@@ -222,8 +221,8 @@ fn blame(own: VerdictLevel, inherited: VerdictLevel) -> ReplayBlame {
 }
 
 fn judge_slots(name: &OperatorName, slots: &mut Vec<SlotResult>, thresholds: &Thresholds) {
-    // Each list is judged as an operator of its own, or what its inputs lost would loosen the
-    // limits of the lists that hold outputs.
+    // Each list is judged as a separate operator; otherwise the loss of its inputs would loosen the
+    // limits of the lists with outputs.
     let mut comparison = Comparison {
         operators: vec![OperatorResult {
             target: vec![name.clone()],

@@ -66,7 +66,7 @@ pub enum ReportError {
 }
 
 impl ReportFormat {
-    /// The format that a file name's ending stands for.
+    /// The format of a file name's extension.
     pub fn of_path(path: &Path) -> Option<ReportFormat> {
         let ending = path.extension()?.to_str()?.to_ascii_lowercase();
         Some(match ending.as_str() {
@@ -108,18 +108,18 @@ fn write_whole_parquet(comparison: &Comparison, out: &mut dyn Write) -> io::Resu
     out.write_all(&table)
 }
 
-/// Writes a result as a file that only its owner may read. The file appears whole or not at all;
-/// what is no file, such as a pipe or a device, is written to as it is.
+/// Writes a result to a file that only its owner may read. The file appears atomically. Pipes and
+/// devices are written to directly.
 ///
 /// # Errors
-/// [`ReportError`]; a file that exists is left alone unless `is_replacing`.
+/// [`ReportError`]; an existing file is kept unless `is_replacing`.
 pub fn save(
     comparison: &Comparison,
     format: ReportFormat,
     path: &Path,
     is_replacing: bool,
 ) -> Result<(), ReportError> {
-    // Whoever reads them begins at their ends.
+    // Readers of these formats start at the end of the file.
     let needs_file = matches!(format, ReportFormat::Xlsx | ReportFormat::Parquet);
     if needs_file && is_stream(path) {
         return Err(ReportError::Stream(path.to_owned()));

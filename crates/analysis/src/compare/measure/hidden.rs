@@ -58,7 +58,7 @@ fn of_run(dump: &ComparedDump, run: usize) -> Vec<u32> {
             let last = shown.iter().max().map_or(0, |last| last + 1);
             let n_numbered = if is_numbered { last } else { 0 };
             let n = n_numbered.max(n_least(&execution.op_type));
-            // Without numbers of tensors alone their count is all that tells.
+            // If tensors have no numbers, only their count is known.
             let n = if is_numbered || shown.len() < n { n } else { 0 };
             (shown, vec![true; n])
         }

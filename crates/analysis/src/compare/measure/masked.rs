@@ -39,7 +39,7 @@ fn look_behind(found: &mut TensorDifference, [a, b]: [TensorView<'_>; 2]) {
         return;
     }
     let is_masked = |value: f64| value <= lowest / 2.0;
-    // A mask on one side alone is a difference of its own.
+    // A mask on one side alone is a separate difference.
     let mut largest = 0.0_f64;
     for (own, other) in numbers(a).zip(numbers(b)) {
         if is_masked(own) != is_masked(other) {

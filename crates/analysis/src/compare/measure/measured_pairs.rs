@@ -18,8 +18,8 @@ pub struct MeasuredPairs {
     pairs: Mutex<HashMap<PairKey, PairNumbers>>,
 }
 
-/// Contents on both sides, with what they were taken for: the same bytes may have other dtypes or
-/// extents in another slot.
+/// The contents of both sides and their interpretation: the same bytes may have another dtype or
+/// shape in another slot.
 #[derive(PartialEq, Eq, Hash)]
 struct PairKey {
     target: u64,
@@ -29,7 +29,7 @@ struct PairKey {
     shape: Vec<u64>,
 }
 
-/// A tensor beside the elements of its golden partner.
+/// A tensor and the elements of its golden partner.
 pub struct StreamedDifference {
     /// The numbers.
     pub difference: TensorDifference,
@@ -39,9 +39,9 @@ pub struct StreamedDifference {
 }
 
 impl StreamedDifference {
-    /// Measures a tensor against the elements of a golden slot, as both are stored. None if they
-    /// differ in layout or extents, or cannot be compared: whoever matches the whole dumps says more
-    /// of that.
+    /// Measures a tensor against the elements of a golden slot, both as stored. `None` if layout or
+    /// shape differ, or if they cannot be compared: matching the whole dumps reports such cases in
+    /// detail.
     pub fn measure(
         tensor: TensorView<'_>,
         golden: &ExecutionSlot,
@@ -86,7 +86,7 @@ impl MeasuredPairs {
         }
     }
 
-    /// The numbers of a pair, if it was measured as it stands here.
+    /// The numbers of a pair, if it was measured in this form.
     pub(super) fn get(
         &self,
         target: &ExecutionSlot,

@@ -21,7 +21,7 @@ pub(in crate::compare) enum FactKind {
     Difference = 0,
     /// The digest and the statistics of a slot.
     Value = 1,
-    /// How far two slots are apart, whatever their extents; nothing if they are not alike.
+    /// The distance of two slots, whatever their shapes; `None` if they are not alike.
     Likeness = 2,
     /// Whether two slots of bytes have the same in any order.
     SameBytes = 3,
@@ -56,7 +56,7 @@ pub(in crate::compare) struct Fact {
     pub(in crate::compare) bytes: Box<[u8]>,
 }
 
-/// Answers that were found before, or are found by whoever has the elements.
+/// Cached results, or results of the process that has the elements.
 #[derive(Debug, Default)]
 pub(in crate::compare) struct ElementFacts {
     facts: Mutex<HashMap<FactKey, Fact>>,
@@ -94,14 +94,14 @@ impl ElementFacts {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<FactKey, Fact>> {
-        // Facts are put in whole, whatever panics beside them.
+        // Facts are inserted atomically, so a panic elsewhere cannot corrupt them.
         self.facts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl ComparedDump {
-    /// Remembers from now on what is read of its elements; `role` tells the dumps of a comparison
-    /// apart.
+    /// Starts recording what is read of its elements; `role` distinguishes the dumps of a
+    /// comparison.
     pub(super) fn share_facts(&mut self, facts: &Arc<ElementFacts>, role: &'static str) {
         self.facts = Some(SharedFacts {
             facts: facts.clone(),
@@ -114,8 +114,8 @@ impl ComparedDump {
     /// elements that are in no file.
     fn digest_of(&self, slot: &ExecutionSlot) -> Option<[u8; 16]> {
         let shared = self.facts.as_ref()?;
-        // Of a damaged file every process finds out by itself what is wrong with it. What was put
-        // together has no file of its own: the number would be that of one of its parts.
+        // Every process checks a damaged file by itself. A tensor assembled from parts has no file:
+        // the number would be that of one of its parts.
         let is_in_parts = slot.whole().is_some() || slot.parts_problem().is_some();
         if slot.held().is_some() || slot.problem.is_some() || is_in_parts {
             return None;
@@ -164,7 +164,7 @@ pub(in crate::compare) fn of_slot(
     (dump, slot): (&ComparedDump, &ExecutionSlot),
     read: impl FnOnce() -> Option<Fact>,
 ) -> Option<Fact> {
-    // Nobody keeps facts, as in most comparisons, or the slot has no name.
+    // Facts are not cached, as in most comparisons, or the slot has no name.
     let Some(digest) = dump.digest_of(slot) else {
         return read();
     };
@@ -232,7 +232,7 @@ pub(in crate::compare) fn number_of(evidence: &Evidence) -> u64 {
     }
 }
 
-/// The evidence that a number stands for.
+/// The evidence with this number.
 pub(in crate::compare) fn evidence_of(number: u64) -> Evidence {
     match number {
         1 => Evidence::Tensor,

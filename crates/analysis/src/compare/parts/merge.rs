@@ -14,7 +14,7 @@ use crate::compare::run::{self, ComparisonRequest};
 pub enum MissingParts<'a> {
     /// They are an error.
     Refuse,
-    /// They are measured, and each is told of.
+    /// Measure missing units, and report each.
     Measure(&'a mut dyn FnMut(&MeasuredUnit)),
 }
 
@@ -25,7 +25,7 @@ pub struct MergedComparison {
     pub comparison: Comparison,
     /// Number of parts.
     pub n_parts: usize,
-    /// Bytes of elements that were read, as no part knew what they tell.
+    /// Bytes of elements that were read because no part had their results.
     pub n_bytes_read: u64,
 }
 
@@ -58,7 +58,7 @@ pub fn merge(
             (Err(state), MissingParts::Measure(tell)) => {
                 let measured = units.measure(unit, dir, creator)?;
                 let found = measured.plan.read(dir);
-                // As it was found here: between the two looks somebody else may have made it.
+                // The state found here: another process may have written it since the first check.
                 tell(&MeasuredUnit {
                     found: state,
                     ..measured

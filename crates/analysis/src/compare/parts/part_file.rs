@@ -18,7 +18,7 @@ const MAGIC: &[u8; 16] = b"opscope part  1\n";
 const N_DIGEST_BYTES: usize = 16;
 /// Bytes of the key.
 const N_KEY_BYTES: usize = 16;
-/// Stands for no layout.
+/// Marks the absence of a layout.
 const NO_LAYOUT: u8 = u8::MAX;
 
 /// Writes a part, which appears whole.
@@ -63,8 +63,8 @@ pub(super) fn check(path: &Path, key: [u8; N_KEY_BYTES]) -> Result<bool, String>
     Ok(body_of(path, key)?.is_some())
 }
 
-/// Number of facts in the records of a part, which stand between its key and its digest; none if
-/// the bytes are no records.
+/// Number of facts in the records of a part, which are between its key and its digest; `None` if
+/// the bytes are not records.
 pub fn count_facts(records: &[u8]) -> Option<usize> {
     decode(records).map(|facts| facts.len())
 }
@@ -83,7 +83,7 @@ fn body_of(path: &Path, key: [u8; N_KEY_BYTES]) -> Result<Option<FileBytes>, Str
     if xxh3_128(body) != *digest {
         return Err("its checksum does not fit".to_owned());
     }
-    // A part that somebody renamed is whole, and still no answer to this question.
+    // A renamed part is intact, but answers another request.
     let head = [&MAGIC[..], &key].concat();
     if !body.starts_with(&head) {
         return Err("it is no part of this unit".to_owned());
@@ -284,7 +284,7 @@ mod tests {
         let head = MAGIC.len() + N_KEY_BYTES;
         let body = &encode([9; 16], &facts())[head..];
         assert!(decode(body).is_some());
-        // Whoever forges a checksum gets no more memory than the file has bytes.
+        // A forged checksum gets no more memory than the file has bytes.
         for at in 0..body.len() {
             let mut changed = body.to_vec();
             changed[at] = 0xff;

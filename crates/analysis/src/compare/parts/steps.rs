@@ -24,7 +24,7 @@ pub(super) struct DumpSteps {
 enum StepSource {
     /// The native form has files for each, and the others are not opened.
     Native(BTreeMap<RankStep, Vec<NativeStep>>),
-    /// Of other forms no name of a file tells in general what is in it.
+    /// File names of other forms generally do not identify their content.
     Whole(Box<ComparedDump>),
 }
 
@@ -95,7 +95,7 @@ impl DumpSteps {
         })
     }
 
-    /// Messages about files that could not be read, as far as they were looked at.
+    /// Messages about files that could not be read so far.
     pub(super) fn problems(&self) -> Vec<String> {
         match &self.source {
             StepSource::Native(_) => Vec::new(),
@@ -108,7 +108,7 @@ impl DumpSteps {
         match &self.source {
             StepSource::Native(steps) => steps.keys().copied().collect(),
             StepSource::Whole(side) => {
-                // Constants of a graph have no step, and are a place of their own.
+                // Constants of a graph have no step, and form a separate place.
                 let runs = side.runs.iter();
                 runs.map(|run| (run.place.rank, run.place.step)).collect()
             }
@@ -145,7 +145,7 @@ impl DumpSteps {
             StepSource::Native(steps) => {
                 for step in steps.get(&place).into_iter().flatten() {
                     files.paths.insert(step.path.clone());
-                    // A table that cannot be read names nothing, and the comparison tells of it.
+                    // A table that cannot be read names nothing, and the comparison reports it.
                     let (rows, _) = step.read_rows().unwrap_or_default();
                     for row in rows {
                         let name = row.file.as_deref();
@@ -188,7 +188,7 @@ impl DumpSteps {
             // A dump that was moved is the same.
             let below = root.strip(path);
             text += &below.display().to_string();
-            // A file that cannot be looked at has no size.
+            // A file that cannot be inspected has no size.
             if let Ok(metadata) = remote::metadata(path) {
                 let modified = metadata.modified().ok();
                 let since = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());

@@ -16,7 +16,7 @@ use crate::compare::matching::MatchingOptions;
 use crate::compare::run::{self, CompareError, ComparisonRequest, OpenedDumps};
 use crate::job;
 
-/// Version of the parts: what they are made from, and how.
+/// Version of the parts: their sources and computation.
 const VERSION: u32 = 1;
 /// Extension of parts.
 const EXTENSION: &str = "part";
@@ -61,7 +61,7 @@ pub struct ComparisonUnit {
     places: Vec<RankStep>,
 }
 
-/// A unit as it stands now.
+/// The current state of a unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitPlan {
     /// The unit's name.
@@ -112,7 +112,7 @@ impl<'a> ComparisonUnits<'a> {
         for (path, side) in paths.flatten().zip(ROLES) {
             let steps = DumpSteps::open(path, request.n_threads);
             let steps = steps.map_err(|source| CompareError::Open { side, source })?;
-            // Told apart from a selection that leaves nothing, as in one process.
+            // An empty dump is distinct from an empty selection, as in a single process.
             if steps.places().is_empty() {
                 return Err(CompareError::Empty {
                     side,
@@ -188,8 +188,8 @@ impl<'a> ComparisonUnits<'a> {
         }
     }
 
-    /// Everything of the request that decides which elements are read. Limits do not: whoever
-    /// changes them need not have the elements read again.
+    /// Everything in the request that decides which elements are read. Limits do not: changing them
+    /// must not cause the elements to be read again.
     fn question(&self) -> String {
         let ComparisonRequest {
             selection,
@@ -214,11 +214,11 @@ impl<'a> ComparisonUnits<'a> {
         format!("{VERSION} {version} {difference:?} {selected:?} {matched:?}\n")
     }
 
-    /// Measures a unit, unless its part is there, and writes the part.
+    /// Measures a unit, unless its part exists, and writes the part.
     ///
     /// # Errors
-    /// [`PartsError::Store`] if the part cannot be written. What cannot be read or matched is left
-    /// to whoever puts the parts together.
+    /// [`PartsError::Store`] if the part cannot be written. Elements that cannot be read or matched
+    /// are left to the merging process.
     pub fn measure(
         &self,
         unit: &ComparisonUnit,
@@ -271,8 +271,8 @@ impl<'a> ComparisonUnits<'a> {
             experimenter: None,
         };
         if let Err(CompareError::Mapping(_)) = run::run_opened(self.request, dumps) {
-            // A mapping may name operators of other steps. Whether it fits is asked of all steps;
-            // what it brings together that has other names is read then.
+            // A mapping may name operators of other steps. It is checked against all steps; pairs
+            // with other names are read during the merge.
             let without = self.request.without_mapping();
             let _ = run::run_opened(&without, dumps);
         }

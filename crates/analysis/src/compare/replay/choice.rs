@@ -84,7 +84,8 @@ pub fn choose(side: &ComparedDump, choice: &OperatorChoice) -> Result<Vec<usize>
         return some(side, choice, name, chosen(&fits));
     }
     let exactly = chosen(&|run: &OperatorExecution| forms(run).contains(name));
-    // Whole names go before ends of names, or `conv1` could not be meant beside `block/conv1`.
+    // Full names take precedence over suffixes; otherwise `conv1` could not be chosen next to
+    // `block/conv1`.
     let found = if exactly.is_empty() {
         chosen(&|run: &OperatorExecution| {
             run.op_name.ends_with(name.as_str())

@@ -27,7 +27,7 @@ pub(super) fn rows<'a>(
 ) -> impl Iterator<Item = Vec<ReportCell>> + 'a {
     let rows = OperatorRows::for_comparison(comparison);
     let of_slots = words::fault_first(comparison).flat_map(move |operator| {
-        // The others have a skip of their own, which is a row below.
+        // The others have a separate skip, which is a row below.
         let compared = operator.slots.iter();
         let compared = compared.filter(|slot| slot.evidence != Evidence::None);
         compared.map(move |slot| {

@@ -1,6 +1,6 @@
 //! A result as JSON: one document, or typed records line by line.
 //!
-//! Both hold everything, and are read again to give verdicts anew.
+//! Both are complete, and can be read back for rejudging.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
@@ -102,7 +102,7 @@ pub fn read(path: &Path) -> Result<Comparison, ReadError> {
 fn parse(mut from: impl BufRead) -> Result<Comparison, ReadError> {
     let mut first = String::new();
     from.read_line(&mut first)?;
-    // Records begin with one that says so in a line of its own; a document may have any form.
+    // Records start with an identifying line; a document may have any form.
     let record: Option<Value> = serde_json::from_str(&first).ok();
     let is_records = record.is_some_and(|record| record.get("type").is_some());
     let mut comparison = if is_records {
@@ -173,7 +173,8 @@ fn records(first: &str, from: impl BufRead) -> Result<Comparison, ReadError> {
             .as_object_mut()
             .and_then(|object| object.remove("type"));
         let kind = kind.as_ref().and_then(Value::as_str).unwrap_or_default();
-        // Each line sets it anew, as a summary that others follow ends nothing.
+        // Each line sets it again, because a summary followed by other records does not end the
+        // result.
         is_whole = kind == "summary";
         match kind {
             "config" => {

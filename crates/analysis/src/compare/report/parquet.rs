@@ -111,7 +111,7 @@ impl<'a> ComparedRows<'a> {
     fn for_each<E>(&self, mut show: impl FnMut(Vec<ReportCell>) -> Result<(), E>) -> Result<(), E> {
         for operator in &self.comparison.operators {
             let compared = operator.slots.iter();
-            // The others have a skip of their own, which is a row below.
+            // The others have a separate skip, which is a row below.
             for slot in compared.filter(|slot| slot.evidence != Evidence::None) {
                 let paths = [&slot.target.path, &slot.golden.path];
                 let paths = paths.map(|path| columns::text(path.as_deref().unwrap_or_default()));
@@ -140,7 +140,7 @@ fn columns_before() -> impl Iterator<Item = (String, CellKind)> {
     })
 }
 
-/// Rows that wait for a group of their own.
+/// Rows that wait for a full row group.
 struct TableInProgress {
     runs: [Arc<str>; 2],
     kinds: Vec<CellKind>,

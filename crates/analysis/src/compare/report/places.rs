@@ -1,4 +1,4 @@
-//! Places of operators, as far as they tell operators of one comparison apart.
+//! Places of operators, reduced to what distinguishes the operators of one comparison.
 
 use crate::compare::result::{Comparison, OperatorName, SkipSide};
 

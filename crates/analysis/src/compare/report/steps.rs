@@ -78,7 +78,7 @@ fn before(steps: &StepFindings, first: &FirstStep) -> String {
     }
 }
 
-/// Where the fault is, if the comparison tells.
+/// The place of the error, if the comparison found it.
 fn fault(comparison: &Comparison, first: &FirstStep) -> Option<String> {
     if first.fault != StepFault::Before {
         return None;

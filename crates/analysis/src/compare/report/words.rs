@@ -212,7 +212,7 @@ pub fn ranks(slot: &SlotResult) -> Vec<String> {
     lines
 }
 
-/// Which replicas stand apart.
+/// The replicas that disagree with the others.
 fn replica_words(replicas: &ReplicaMismatch) -> String {
     let distance = replicas.metrics.get(MetricId::RelL2).unwrap_or(f64::NAN);
     let [apart, others] = [&replicas.apart, &replicas.others].map(|ranks| rank_words(ranks));

@@ -165,7 +165,7 @@ fn affine(factor: f64, offset: f64) -> String {
     }
 }
 
-/// A factor: near 1 the digits that tell it from 1.
+/// A factor, with enough digits to differ from 1.
 fn short(value: f64) -> String {
     let text = number(value);
     if text == "1" || value.abs() > 0.9 && value.abs() < 1.1 {

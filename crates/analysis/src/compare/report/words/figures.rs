@@ -60,7 +60,7 @@ pub(super) fn worst_number(rules: &[RuleHit]) -> Option<String> {
     Some(format!(" ({words})"))
 }
 
-/// The rules of the worst level, what is farthest beyond its limit first.
+/// The rules of the worst level, sorted by excess over the limit.
 fn worst_rules(rules: &[RuleHit]) -> Vec<&RuleHit> {
     let worst = rules.iter().map(|rule| rule.level).max();
     let of_level = |rule: &&RuleHit| Some(rule.level) == worst;
@@ -131,7 +131,7 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// An element's value with the digits that tell floats of 32 bits apart.
+/// An element's value with enough digits to distinguish 32-bit floats.
 pub(super) fn element(value: f64) -> String {
     let magnitude = value.abs();
     if !value.is_finite() || value == value.trunc() && magnitude < 1e15 {
@@ -187,8 +187,7 @@ pub fn worst_element(slot: &SlotResult) -> Option<String> {
     ))
 }
 
-/// An element's index along each axis; its number in row-major order where the extents are not
-/// those that were compared.
+/// An element's index along each axis; its row-major index if the shape is not the compared one.
 fn position(slot: &SlotResult, flat: f64) -> String {
     let shape = &slot.target.shape;
     let n = shape.iter().try_fold(1_u64, |n, &dim| n.checked_mul(dim));

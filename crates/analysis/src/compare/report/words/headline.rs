@@ -190,7 +190,7 @@ fn alone(comparison: &Comparison) -> String {
     format!("; {n} {operators} compared with nothing, as a dump shows only some")
 }
 
-/// Why the sides part at an operator, where graphs tell, in words.
+/// Why the sides diverge at an operator, according to graphs, in words.
 fn parting_words(parting: &PartingOperator) -> Option<&'static str> {
     match parting.change {
         Some(WiringChange::Inserted) => {

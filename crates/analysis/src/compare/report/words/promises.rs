@@ -32,7 +32,7 @@ pub fn finding_of_outputs(comparison: &Comparison) -> Option<String> {
 
 fn all_agree(comparison: &Comparison) -> String {
     let contract = &comparison.contract;
-    // An output that is judged by what its operator reads stands there several times.
+    // An output that is judged by its operator's inputs appears several times.
     let agreed: HashSet<_> = contract
         .outputs
         .iter()

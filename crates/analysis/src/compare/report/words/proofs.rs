@@ -136,7 +136,7 @@ pub fn lines(comparison: &Comparison) -> Vec<String> {
         1 => format!(" (1 run by {})", experiments.engine),
         n => format!(" ({n} runs by {})", experiments.engine),
     };
-    // The first cause stands in the verdict itself.
+    // The first cause is in the verdict itself.
     let mut lines = vec![finding(experiments) + &runs];
     let is_listed = |cause: &HealedCause| cause.index.is_none();
     let further = experiments.causes.iter().enumerate();
