@@ -1,20 +1,20 @@
-//! Tensors that are put together from the parts that ranks hold.
+//! Assembles tensors from the parts that ranks hold.
 //!
-//! Operators of all ranks become one without a rank, and its slots become whole tensors that are
-//! read a piece at a time. `docs/compare/ranks.md` has the rules.
+//! Operators of all ranks are merged into one without a rank, and its slots become whole tensors
+//! that are read piece by piece. `docs/compare/ranks.md` has the rules.
 //!
 //! | module | job |
 //! | --- | --- |
-//! | `rules` | what a mapping says of ranks |
-//! | `cut` | how an axis is cut, and where the parts belong |
-//! | `note` | from notes and parts to a whole tensor |
-//! | `gather` | which executions of ranks are one |
-//! | `inferred` | parts of which no note tells, by what the other side has |
-//! | `names` | names that are numbers, which are others with other ranks |
+//! | `rules` | rank rules of a mapping |
+//! | `cut` | how an axis is split, and the places of the parts |
+//! | `note` | builds a whole tensor from notes and parts |
+//! | `gather` | merges executions of ranks |
+//! | `inferred` | parts without a note, by comparison with the other side |
+//! | `names` | numeric names, which differ with the number of ranks |
 //! | `tensor` | a whole tensor: which part holds which element |
-//! | `read` | its elements, a piece at a time |
-//! | `reduce` | one value of several contributions |
-//! | `replicas` | whether parts that must agree do |
+//! | `read` | its elements, piece by piece |
+//! | `reduce` | reduces several contributions to one value |
+//! | `replicas` | checks that replicated parts agree |
 //! | `measured` | the difference of two whole tensors |
 
 mod cut;

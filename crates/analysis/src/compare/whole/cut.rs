@@ -25,7 +25,7 @@ pub(super) struct FusedPiece {
 /// How the ranks along an axis of the mesh share an axis of a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum AxisCut {
-    /// In parts as long as the extent divided by the number of ranks, rounded up; the last ones are
+    /// In parts of the dimension divided by the number of ranks, rounded up; the last ones are
     /// shorter or empty.
     Plain,
     /// In parts of these lengths, where they follow from the parts themselves.
@@ -148,8 +148,8 @@ fn unit_of(n_units: u64, coordinate: u64, size: u64) -> Option<Range<u64>> {
     None
 }
 
-/// The extent of an axis of fused pieces, of which a rank holds `n` elements; none if ranks cannot
-/// share the pieces so.
+/// The size of an axis of fused pieces, of which a rank holds `n` elements; `None` if ranks cannot
+/// share the pieces that way.
 pub(super) fn fused_extent(pieces: &[FusedPiece], n: u64, size: u64) -> Option<u64> {
     // Units of a rank, as many times as there are ranks: whole numbers also of units in parts.
     let mut n_held = 0_u64;
@@ -193,12 +193,12 @@ pub(super) struct AxisOrder {
     /// Ranges as the ranks' tensors have them, with the place where each begins in the order of the
     /// comparison. Elements in no range are left out.
     pub(super) moves: Vec<(Range<u64>, u64)>,
-    /// The extent that results.
+    /// The resulting size.
     pub(super) extent: u64,
 }
 
 impl AxisOrder {
-    /// The first `extent` elements where they are; the rest is padding.
+    /// The first `extent` elements unchanged; the rest is padding.
     pub(super) fn cropped(extent: u64) -> AxisOrder {
         AxisOrder {
             moves: vec![(0..extent, 0)],
@@ -251,7 +251,7 @@ pub(super) struct Segment {
     pub(super) first: u64,
     /// How many there are.
     pub(super) n: u64,
-    /// Elements of the part before the first of them, as far as this axis tells.
+    /// Number of elements of the part before the first of them, along this axis.
     pub(super) offset: u64,
     /// Elements of the part from one to the next.
     pub(super) stride: u64,

@@ -18,7 +18,7 @@ use crate::compare::side::{ComparedDump, ExecutionSlot, OperatorExecution};
 use crate::compare::slot_key::SlotKey;
 use crate::element::ElementValue;
 
-/// Numbers that a slot which tells of tokens may have.
+/// Maximum number of elements of a slot that describes tokens.
 const N_TOKEN_NUMBERS_MAX: u64 = 1 << 24;
 
 /// Executions on several ranks that are one: the same operator, model, step and repetition.
@@ -54,7 +54,7 @@ pub(in crate::compare) fn put_together(side: &mut ComparedDump, rules: &CheckedR
     for mut runs in groups {
         // Sums are taken in the order of the ranks, whatever the order of the dump.
         runs.sort_by_key(|&run| side.runs[run].place.rank);
-        // The dump lists the ranks one after the other, so that the first stands where it ran.
+        // The dump lists the ranks in sequence, so the first gives the position.
         let first = runs.iter().copied().min().unwrap_or(0);
         let slots = whole_slots(side, &runs, rules, &mut tokens);
         is_kept[first] = true;
@@ -138,7 +138,7 @@ fn whole_slots(
     let mut is_told = BTreeSet::new();
     let mut all = Vec::with_capacity(order.len());
     for key in order {
-        // A dump may have two slots of one position, which nothing tells apart on other ranks.
+        // A dump may have two slots with one position, which are indistinguishable on other ranks.
         if !is_told.insert(key) {
             continue;
         }
@@ -186,7 +186,7 @@ struct KnownTokens {
 }
 
 impl KnownTokens {
-    /// The tokens that a rule tells of, for a slot of these axes.
+    /// The tokens that a rule describes, for a slot of these axes.
     fn map(
         &mut self,
         side: &ComparedDump,
@@ -261,7 +261,7 @@ impl KnownTokens {
         }
     }
 
-    /// The numbers of a slot, and its extents.
+    /// The numbers of a slot, and its shape.
     fn read(
         &mut self,
         side: &ComparedDump,
@@ -328,7 +328,7 @@ fn numbers_of(slot: &ExecutionSlot, text: &str) -> Result<Vec<u64>, String> {
     numbers.ok_or_else(|| format!("`{text}` holds other numbers than lengths or a mask"))
 }
 
-/// Whether a side has tensors in parts of which the dump itself tells.
+/// Whether the dump itself describes tensors in parts.
 pub(in crate::compare) fn has_placements(side: &ComparedDump) -> bool {
     let mut slots = side.runs.iter().flat_map(|run| &run.slots);
     slots.any(|slot| slot.record().placement.is_some())

@@ -1,10 +1,10 @@
-//! Tensors of which no note tells how ranks share them, next to the same tensors of the other side.
+//! Infers how ranks share tensors without notes, by comparison with the other side.
 //!
-//! Data-parallel ranks work on parts of a batch, and no dump says so. Where the other side has a
-//! tensor of the same shape but for one axis, which is as many times longer as there are ranks, each
-//! rank holds its part of that axis. Gradients of a part are those of the part's own loss: where
-//! that is a mean, they are as many times larger as there are parts. What ranks reduce next is a
-//! contribution of each.
+//! Data-parallel ranks process parts of a batch, and no dump records it. If the other side has a
+//! tensor of the same shape except for one axis, which is longer by the number of ranks, each rank
+//! holds its part of that axis. Gradients of a part belong to that part's loss: if the loss is a
+//! mean, they are larger by the number of parts. A tensor that ranks reduce next is a contribution
+//! of each.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -238,7 +238,7 @@ fn cut_like(whole: &WholeTensor, other: &[u64]) -> Option<(WholeTensor, u32)> {
     }
     // With tensor-parallel ranks as well, several ranks hold the same part of the batch.
     let n_replicas = n_ranks / n_parts;
-    // Replicas are neighbours, or as far apart as there are parts: what is equal tells which.
+    // Replicas are adjacent, or as far apart as there are parts: equality decides.
     let neighbours: Vec<u64> = (0..n_ranks).map(|at| (at / n_replicas) as u64).collect();
     let interleaved: Vec<u64> = (0..n_ranks).map(|at| (at % n_parts) as u64).collect();
     let mut orders = [neighbours, interleaved].into_iter();

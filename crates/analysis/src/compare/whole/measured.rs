@@ -50,12 +50,12 @@ pub(in crate::compare) fn measure_whole(
     let target = SideTensor::open(Party::Target, slots.0, layout)?;
     let golden = SideTensor::open(Party::Golden, slots.1, layout)?;
     let (a, b) = (target.shape(), golden.shape());
-    // Only now, as extents follow from notes on either side.
+    // Checked late, because shapes follow from notes on either side.
     if !has_same_extents(&a, &b) {
         return Err(MeasureFault::Shape);
     }
     let mut best: Option<(TensorDifference, [Vec<bool>; 2])> = None;
-    // Where as many ranks have the one as the other, the other side tells which of them is right.
+    // If two groups of ranks are equally large, the other side decides which is right.
     for choice in 0..target.n_choices() {
         for other in 0..golden.n_choices() {
             let avoided = [target.avoided(choice), golden.avoided(other)];
@@ -105,7 +105,7 @@ fn note_worst(
         let SideTensor::Parts(whole, _) = side else {
             continue;
         };
-        // The parts of complex numbers are elements of their own there.
+        // Real and imaginary parts are separate elements there.
         let position = worst.index / whole.dtype.parts().1 as u64;
         ranks.worst = Some(index_of(&whole.shape, position));
         let is_read = |part: &RankPart| {
@@ -210,7 +210,7 @@ impl<'a> SideTensor<'a> {
         }
     }
 
-    /// Replicas that stand apart from those which are read.
+    /// Replicas that disagree with those that are read.
     fn mismatch(
         &self,
         party: Party,
@@ -222,11 +222,11 @@ impl<'a> SideTensor<'a> {
         if !avoided.contains(&true) {
             return Ok(None);
         }
-        // The same tensor with the parts that stand apart, as far as there are any.
+        // The same tensor with the disagreeing parts, if there are any.
         let swapped = classes.swapped(whole, avoided);
         let sides = [self, self];
         let found = difference(sides, &[swapped, avoided.to_vec()], &whole.shape)?;
-        // Other parts of the tensor have replicas of their own.
+        // Other parts of the tensor have separate replicas.
         let members = (0..avoided.len()).filter(|&part| classes.has_part(part));
         let (apart, others): (Vec<usize>, Vec<usize>) = members.partition(|&part| avoided[part]);
         Ok(Some(ReplicaMismatch {
@@ -366,7 +366,7 @@ pub(in crate::compare) fn differing_parts(
     tolerance: f64,
     ranks: &mut SlotRanks,
 ) -> Option<DifferingElements> {
-    // They were read before; what has become of them since is no reason to give up the result.
+    // They were read before; a later change is no reason to drop the result.
     let target = SideTensor::open(Party::Target, slots.0, layout).ok()?;
     let golden = SideTensor::open(Party::Golden, slots.1, layout).ok()?;
     let shape = target.shape();
@@ -441,7 +441,7 @@ fn note_parts(
             PartApart {
                 side: party,
                 ranks: ranks_of(whole, parts.iter().map(|&part| part as usize)),
-                // Contributions to a sum stand at several places.
+                // Contributions to a sum are at several places.
                 coordinates: first
                     .filter(|_| is_one)
                     .map(|first| first.coordinates.clone())

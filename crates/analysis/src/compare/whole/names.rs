@@ -1,8 +1,7 @@
-//! Names that are numbers: of operators of PyTorch's eager mode, which are called by their type and
-//! how many there were before.
+//! Numeric names: operators of PyTorch's eager mode are named by type and call count.
 //!
-//! A run of several ranks has operators beside those of one process, so that the numbers of all
-//! others are different. The module and the line that call an operator stay.
+//! A run of several ranks has more operators than a single process, so the numbers of all others
+//! change. The module and the line that call an operator stay the same.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -44,7 +43,7 @@ struct CallNames {
 }
 
 impl CallNames {
-    /// Gives names to the operators of calls that both sides have alike.
+    /// Assigns common names to the operators of calls that both sides share.
     fn pair(&mut self, calls: [&Calls; 2], sides: [&ComparedDump; 2]) {
         // In the order of execution, so that numbers behind names rise with it.
         let mut order: Vec<(usize, &CallKey)> = (calls[0].iter())

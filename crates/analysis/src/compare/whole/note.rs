@@ -26,7 +26,7 @@ pub(super) struct FoundPart<'a> {
 pub(super) enum TokenMap {
     /// Of each sequence of a padded batch the positions that hold tokens.
     Padded(Vec<Vec<Range<u64>>>),
-    /// The lengths of sequences that stand one behind the other.
+    /// The lengths of concatenated sequences.
     Packed(Vec<u64>),
 }
 
@@ -52,12 +52,12 @@ struct PlacedPart<'a> {
     found: &'a FoundPart<'a>,
     coordinates: Vec<u64>,
     local: Vec<u64>,
-    /// Extents of the tensor that the dump's own note tells.
+    /// Shape of the tensor according to the dump's note.
     told: Option<Vec<u64>>,
 }
 
 impl PlacedPart<'_> {
-    /// The extent of an axis that the dump's note tells, or else that of the part.
+    /// The size of an axis according to the dump's note, else that of the part.
     fn extent(&self, axis: usize) -> u64 {
         let told = self.told.as_ref();
         told.map_or(self.local[axis], |told| told[axis])
@@ -268,7 +268,7 @@ impl TensorNote {
                 self.partials.push((m, reduction));
             }
         }
-        // From the last one on, since a factor tells of those behind.
+        // From the last one on, because a factor refers to those after it.
         for (m, axis) in placement.axes.iter().enumerate().rev() {
             let AxisPlacement::Sharded { axis, split_factor } = axis.placement else {
                 continue;
@@ -326,7 +326,7 @@ impl TensorNote {
         for (a, axis) in dims.axes.iter().enumerate() {
             self.names[a].clone_from(&axis.name);
             for mark in &axis.marks {
-                // What the dump itself says goes before.
+                // The dump's own notes take precedence.
                 if self.mesh.iter().any(|(name, _)| *name == mark.mesh_axis) {
                     continue;
                 }
@@ -346,7 +346,7 @@ impl TensorNote {
                     }
                     share => share,
                 };
-                // Marks of several axes of the mesh cut in the order in which they stand.
+                // Marks of several mesh axes split the tensor in the order of their appearance.
                 let cut = match share {
                     MeshShare::Sharded => match rule.fused.get(&axis.name) {
                         Some(fused) if fused.n_groups.is_none() => {
@@ -454,7 +454,7 @@ impl TensorNote {
         {
             return Err("ranks hold parts of several dtypes".to_owned());
         }
-        // Notes of a damaged table may tell of any extents.
+        // Notes of a damaged table may contain any shape.
         let n = shape.iter().try_fold(1_u64, |n, &dim| n.checked_mul(dim));
         if n.is_none_or(|n| n > u64::from(u32::MAX) << 20) {
             return Err("it has more elements than can be counted".to_owned());
@@ -471,7 +471,7 @@ impl TensorNote {
         })
     }
 
-    /// The extent of an axis as the ranks' tensors have it, and its cuts.
+    /// The size of an axis in the ranks' tensors, and its splits.
     fn extent(
         &self,
         axis: usize,
@@ -479,7 +479,7 @@ impl TensorNote {
     ) -> Result<(u64, Vec<(usize, AxisCut)>), String> {
         let mut cuts = self.cuts[axis].clone();
         let n_outer = self.n_outer[axis];
-        // What the outer cuts leave: told by the dump's note, or what the ranks hold.
+        // The result of the outer splits: from the dump's note, or the size that the ranks hold.
         let is_told = parts.iter().all(|part| part.told.is_some());
         let n_open = if is_told { n_outer } else { cuts.len() };
         // By their places on the axes that cut: ranks at one place must agree.
@@ -506,7 +506,7 @@ impl TensorNote {
         }
         let mut sizes = cuts[..n_open].iter().map(|&(m, _)| self.mesh[m].1);
         let n_wanted = sizes.try_fold(1_u64, u64::checked_mul).unwrap_or(u64::MAX);
-        // Without one of them the extent is unknown, and so is where the later ones begin.
+        // If one of them is missing, the size is unknown, and so is the start of the later ones.
         if lengths.len() as u64 != n_wanted {
             return Err(format!(
                 "ranks that hold {} of {n_wanted} parts of axis {axis} are not in the dump",
@@ -576,7 +576,7 @@ impl TensorNote {
     }
 
     fn coordinates_text(&self, coordinates: &[u64]) -> String {
-        // Axes along which all ranks have the same tell nothing of the part.
+        // Axes along which all ranks are equal do not identify the part.
         let cutting: BTreeSet<usize> = self
             .cuts
             .iter()

@@ -15,7 +15,7 @@ pub(super) struct PartFiles<'a> {
     loaded: Vec<Option<LoadedSlot>>,
 }
 
-/// Elements of a part that lie beside each other in the whole.
+/// Elements of a part that are contiguous in the whole.
 #[derive(Clone, Copy)]
 pub(super) struct PartRun {
     offset: u64,
@@ -170,7 +170,7 @@ impl<'a> WholeReader<'a> {
         };
         let contribution = |part: u32| whole.parts[part as usize].contribution;
         for replicas in cell.chunk_by(|a, b| contribution(*a) == contribution(*b)) {
-            // Of replicas one stands for all; whether they agree is looked at by itself.
+            // One replica represents all; whether they agree is checked separately.
             let mut read = replicas.iter().copied();
             let part = read.find(|&part| !self.is_avoided[part as usize]);
             let part = part.unwrap_or(replicas[0]) as usize;

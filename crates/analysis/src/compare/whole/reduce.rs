@@ -80,7 +80,7 @@ impl Accumulator {
         self.n += 1;
     }
 
-    /// Appends the values, and begins anew.
+    /// Appends the values, and starts again.
     pub(super) fn take(&mut self, out: &mut Vec<u8>) {
         let n = f64::from(self.n.max(1));
         // Boxes have their own numbers of contributions.

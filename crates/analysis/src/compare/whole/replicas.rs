@@ -75,8 +75,8 @@ impl ReplicaClasses {
         members.any(|&member| member as usize == part)
     }
 
-    /// How many choices there are of the parts that stand for the others: more than one where as
-    /// many ranks have the one as the other.
+    /// Number of choices of representative parts: more than one if groups of ranks are equally
+    /// large.
     pub(super) fn n_choices(&self) -> usize {
         let tied = self.classes.iter().map(|classes| {
             let most = classes[0].len();
@@ -102,13 +102,13 @@ impl ReplicaClasses {
         is_avoided
     }
 
-    /// The parts that have to be avoided so that those which stand apart by a choice are read.
+    /// The parts to avoid so that the disagreeing parts of a choice are read.
     pub(super) fn swapped(&self, whole: &WholeTensor, is_avoided: &[bool]) -> Vec<bool> {
         let mut swapped = vec![false; whole.parts.len()];
         for classes in &self.classes {
             let mut firsts = classes.iter().map(|class| class[0]);
             let first = firsts.find(|&part| is_avoided[part as usize]);
-            // Only the first class that stands apart is read; others differ from it as well.
+            // Only the first disagreeing class is read; others differ from it as well.
             for &part in classes.iter().flatten() {
                 swapped[part as usize] = Some(part) != first;
             }
@@ -117,11 +117,11 @@ impl ReplicaClasses {
     }
 }
 
-/// All elements of a whole that is small enough, of replicas those that most ranks have.
+/// All elements of a whole that is small enough; of replicas, the majority's.
 ///
 /// # Errors
-/// [`LoadError`] also where ranks hold different values of a part and no note tells why: the first
-/// of them would pass for the tensor.
+/// [`LoadError`], also if ranks hold different values of a part and no note explains it: the first
+/// of them would be mistaken for the tensor.
 pub(in crate::compare) fn read_all(whole: &WholeTensor) -> Result<Vec<u8>, LoadError> {
     let replicas = ReplicaClasses::find(whole).map_err(|fault| match fault {
         ReplicaFault::Read(error) => error,

@@ -1,4 +1,4 @@
-//! Notes about ranks in a mapping, for dumps that have none of their own.
+//! Rank notes in a mapping, for dumps without notes.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ pub struct SideRules {
     /// are numbered along the last one first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mesh: Vec<String>,
-    /// The place of ranks on the mesh where their numbers do not tell it: `dp=0,tp=1` by rank.
+    /// The mesh coordinates of ranks, if their numbers do not determine them: `dp=0,tp=1` by rank.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub ranks: BTreeMap<String, String>,
     /// How tensors are shared. The first rule that fits a tensor holds for it.
@@ -70,11 +70,10 @@ pub struct TensorRule {
     /// The axes in the order in which tensors are compared; without it, that of `dims`.
     #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
     pub compared_as: Option<String>,
-    /// Axes that are made of pieces: `q*8 k*2 v*2`, or `(q*4 k v)*2` where groups follow each
-    /// other.
+    /// Axes of concatenated pieces: `q*8 k*2 v*2`, or `(q*4 k v)*2` for repeated groups.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub fused: BTreeMap<String, String>,
-    /// Extents without padding, which is at the end of an axis.
+    /// Sizes without padding, which is at the end of an axis.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub extents: BTreeMap<String, u64>,
     /// Which tokens there are.
@@ -92,7 +91,7 @@ pub struct TokenRule {
     /// Where each sequence begins among all tokens, and at the end their number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cu_seqlens: Option<TokenNumbers>,
-    /// A slot of extents `[b, s]` with zeros where there is no token, as `mask:output.0`.
+    /// A slot of shape `[b, s]` with zeros for missing tokens, as `mask:output.0`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mask: Option<String>,
     /// Whether padding is behind the tokens, `right`, or before them, `left`.
@@ -132,7 +131,7 @@ impl PaddingSide {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RenumberRule {
-    /// The text before the number, such as `layers.`; a number follows where it stands first.
+    /// The text before the number, such as `layers.`; empty if the number comes first.
     pub before: String,
     /// The axis of the mesh, such as `pp`.
     pub axis: String,
@@ -250,7 +249,7 @@ impl Mesh {
 
     /// The place of a rank along each axis; none of a rank beyond the mesh.
     pub(super) fn coordinates(&self, rank: u32) -> Option<Vec<u64>> {
-        // Places that are given stand for all: a rank without one is not on the mesh.
+        // Explicit places are complete: a rank without one is not on the mesh.
         if !self.given.is_empty() {
             return self.given.get(&rank).cloned();
         }
@@ -297,11 +296,11 @@ pub(super) struct CheckedRule {
 #[derive(Clone, Copy)]
 pub(super) struct NamedOperator<'a> {
     pub(super) op_name: &'a str,
-    /// The phase of training, where the dump tells it.
+    /// The training phase, if the dump has it.
     pub(super) phase: Option<&'a str>,
 }
 
-/// An axis that is made of pieces.
+/// An axis of concatenated pieces.
 #[derive(Clone, Debug)]
 pub(super) struct FusedAxis {
     pub(super) pieces: Vec<FusedPiece>,
@@ -325,7 +324,7 @@ impl CheckedRule {
             }
         }
         if let Some(phase) = &rule.phase {
-            // A misspelt phase would fit nothing, and nobody would notice.
+            // A misspelt phase would match nothing without any warning.
             if !PHASES.contains(&phase.as_str()) {
                 let message = format!("there is no phase `{phase}`; {}", PHASES.join(", "));
                 return Err(at("phase")(message));

@@ -29,8 +29,8 @@ pub struct RankPart {
     pub(super) axes: Vec<Vec<Segment>>,
     /// Which contribution it is of values that are added up; 0 where they are not.
     pub(super) contribution: usize,
-    /// Its place on all axes of the mesh that a note tells of. Parts with the same elements at
-    /// different places are replicas; at the same place nothing says what tells them apart.
+    /// Its place on all mesh axes that a note describes. Parts with the same elements at different
+    /// places are replicas; at the same place, their difference is unknown.
     pub(super) noted: Vec<u64>,
 }
 
@@ -48,7 +48,7 @@ pub(super) enum VaryingShare {
 pub struct WholeTensor {
     /// Element type of the parts, and of the whole.
     pub dtype: DType,
-    /// Extents.
+    /// Shape.
     pub shape: Vec<u64>,
     /// How contributions become one value, where they do.
     pub reduction: Option<Reduction>,
@@ -58,7 +58,7 @@ pub struct WholeTensor {
     pub(super) divisor: u32,
     /// How ranks share it along an axis of which a rule left that open.
     pub(super) varying: Option<VaryingShare>,
-    /// Extents with axes taken together that no part cuts.
+    /// Shape, with adjacent axes merged that no part splits.
     pub(super) dims: Vec<u64>,
     /// For each part the segments along these axes.
     pub(super) segments: Vec<Vec<Vec<Segment>>>,
@@ -68,7 +68,7 @@ pub struct WholeTensor {
 /// The boxes that the parts cut a tensor into.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PartGrid {
-    /// For each axis the indices at which boxes begin, and the extent at the end.
+    /// For each axis the indices at which boxes begin, and its size at the end.
     pub(super) bounds: Vec<Vec<u64>>,
     /// For each box in row-major order the parts that hold it, by contribution and then in order.
     pub(super) cells: Vec<Vec<u32>>,
