@@ -11,7 +11,7 @@ use super::side::ComparedDump;
 pub(super) fn count(comparison: &mut Comparison, sides: MatchedDumps<'_>, selection: &Selection) {
     let pairs = &sides.matching.pairs;
     let mut compared: [Vec<SlotRef>; 2] = Default::default();
-    // `measure` gives every pair a result, skipped or not, so that both lists run side by side.
+    // `measure` returns a result for every pair, skipped or not, so that both lists stay aligned.
     for (pair, operator) in pairs.iter().zip(&comparison.operators) {
         for (slots, result) in pair.slots.iter().zip(&operator.slots) {
             if result.evidence != Evidence::None {

@@ -10,7 +10,7 @@ pub struct DifferingElements {
     pub tolerance: f64,
     /// How many elements differ.
     pub n: u64,
-    /// The extents of the tensor, as they were compared.
+    /// The shape of the tensor, as compared.
     pub shape: Vec<u64>,
     /// For each axis the first index at which an element differs, and the index behind the last.
     pub ranges: Vec<[u64; 2]>,

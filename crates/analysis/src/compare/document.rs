@@ -10,7 +10,7 @@ use thiserror::Error;
 /// Largest file that is read.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
-/// Why a file that somebody wrote could not be used.
+/// Why a file of the user could not be used.
 #[derive(Debug, Error)]
 pub enum DocumentError {
     /// It cannot be read.
@@ -52,7 +52,7 @@ pub fn read_document<T: DeserializeOwned>(path: &Path) -> Result<T, DocumentErro
     };
     let (file, _) = regular_file::open(path).map_err(failed)?;
     let mut text = String::new();
-    // One byte more than allowed tells a file that is too long; a size asked for before could
+    // One byte more than allowed reveals a file that is too long; a size queried earlier could
     // change.
     let read = file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text);
     if read.map_err(failed)? as u64 > FILE_BYTES_MAX {
@@ -94,7 +94,7 @@ fn of_yaml<T: DeserializeOwned>(text: &str) -> Result<T, Fault> {
         let (line, column) = place.map_or((1, 1), |place| (place.line(), place.column()));
         let message = error.to_string();
         let message = message.lines().next().unwrap_or_default();
-        // The place stands before the message already.
+        // The place is already in front of the message.
         let message = message.split(" at line ").next().unwrap_or(message);
         (line, column, message.to_owned())
     })

@@ -1,4 +1,4 @@
-//! The word that somebody may have meant.
+//! Suggests the word that the user may have meant.
 
 /// Longer words are no misspelt names.
 const N_CHARS_MAX: usize = 40;

@@ -1,8 +1,8 @@
-//! Results that each rank computed from its own part, and that say nothing about the whole.
+//! Results that each rank computed from its part of the data, and that say nothing about the whole.
 //!
-//! The number of samples in a rank's batch is the same on all ranks, and still is not that of the
-//! whole batch. Where no note says how ranks share a tensor, being equal makes them replicas only if
-//! what it was computed from is equal as well.
+//! The number of samples in a rank's batch is the same on all ranks, but it is not that of the
+//! whole batch. If no note says how ranks share a tensor, equal values make ranks replicas only if
+//! the inputs of the computation are equal as well.
 
 use std::collections::HashSet;
 

@@ -1,5 +1,4 @@
-//! Everything that a comparison found, as it is saved: reports are made from it, and verdicts are
-//! given anew.
+//! The saved outcome of a comparison: reports are written from it, and it can be rejudged.
 
 mod contract;
 mod experiments;
@@ -87,10 +86,10 @@ pub struct ComparisonConfig {
     /// The dump whose distance from the golden one is the yardstick.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
-    /// How the target's dump was made, if it tells.
+    /// How the target's dump was made, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_run: Option<RunOrigin>,
-    /// How the golden dump was made, if it tells.
+    /// How the golden dump was made, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub golden_run: Option<RunOrigin>,
     /// The mapping's rules by which tensors of ranks were put together; without any rule by notes of
@@ -132,18 +131,18 @@ pub struct OperatorResult {
     /// Of an unknown cause, the operators that may be behind it, the nearest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suspects: Vec<Suspect>,
-    /// The path of its module, where it does not pass and a graph beside the dumps tells.
+    /// The path of its module, if it does not pass and a graph next to the dumps has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
     /// The line of the program that it comes from, likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Attributes that its graphs give other values, where it does not pass and both graphs tell
+    /// Attributes with different values in the graphs, if it does not pass and both graphs have
     /// them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attributes: Vec<AttributeDifference>,
-    /// Operators that read its outputs, where both sides differ somewhere and a graph beside the
-    /// target tells: the output's place in `slots`, and the reader's index.
+    /// Readers of its outputs, if both sides differ somewhere and a graph next to the target has
+    /// them: the output's index in `slots`, and the reader's index.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub readers: Vec<[usize; 2]>,
     /// Error of the inputs, of the outputs, and what the operator added.
@@ -214,7 +213,7 @@ pub struct SlotResult {
     /// The golden side's, where it is another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub golden_slot: Option<SlotKey>,
-    /// The target's dtype, layout and extents.
+    /// The target's dtype, layout and shape.
     pub target: SharedSummary,
     /// The golden side's.
     pub golden: SharedSummary,
@@ -223,8 +222,8 @@ pub struct SlotResult {
     /// The layout in which they were compared, where it is none of theirs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layout: Option<SharedText>,
-    /// The name of the parameter or weight that an input is, where it does not pass and a graph
-    /// beside the dumps tells.
+    /// The name of the parameter or weight in this input, if it does not pass and a graph next to
+    /// the dumps has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameter: Option<SharedText>,
     /// The numbers; those that do not exist are left out. Infinities and NaN are the texts `inf`,
@@ -237,12 +236,11 @@ pub struct SlotResult {
     /// have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged_as: Option<SharedText>,
-    /// Whether it is an input that an operator makes which a dump does not show, as the graph
-    /// beside it tells.
+    /// Whether the input's producer is missing in a dump, according to the graph next to it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unseen: bool,
-    /// Whether it is an input that differs and that no operator of either side makes, as far as the
-    /// elements of all tensors tell.
+    /// Whether the input differs and no operator of either side produces it, according to the
+    /// elements of all tensors.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_outside: bool,
     /// Why a difference is no evidence of a fault, if it is none.
@@ -280,8 +278,8 @@ pub enum SlotAgreement {
     Inner,
     /// Of an input: the partner reads the value as another input.
     OtherInput,
-    /// Of an input: extents, or a weight with its elements in another order, of operators that make
-    /// the same of it; or a weight into which a batch normalisation was multiplied.
+    /// For inputs: a shape, or a weight with its elements in another order, with equal results of
+    /// the operators; or a weight with a folded batch normalization.
     Stored,
     /// Of an input: the golden dump has the value, first at this operator, and the partner does not
     /// read it.
@@ -422,12 +420,11 @@ pub struct PartingOperator {
     pub slot: SlotKey,
     /// The cause.
     pub cause: Cause,
-    /// The name of the parameter or weight that the slot is, if it is one and a graph beside the
-    /// dump tells.
+    /// The name of the parameter or weight in the slot, if a graph next to the dump has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameter: Option<String>,
-    /// Operators of the target that may be at fault as well: with the first they are one operator
-    /// of the golden side, and nothing tells which of them it is.
+    /// Other operators of the target that may be the culprit: together with the first they
+    /// correspond to one golden operator, and are indistinguishable.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<OperatorName>,
     /// Whether one side alone has it.
@@ -479,8 +476,7 @@ pub struct DivergencePoint {
     /// list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<OperatorName>,
-    /// Operators that were not compared and stand between what agrees and this slot, the nearest
-    /// first.
+    /// Uncompared operators between agreeing operators and this slot, nearest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suspects: Vec<Suspect>,
 }

@@ -230,8 +230,8 @@ pub fn run_opened(
         experimenter,
     } = dumps;
     let mut matching = Matching::align(target, golden, &request.matching)?;
-    // Names and types narrow what was matched and not what is matched: partners are found by their
-    // neighbours, and must not depend on what is looked at.
+    // Names and types narrow the matching's result, not its input: matches depend on neighbours,
+    // and must not depend on the selection.
     request.selection.narrow(&mut matching, target, golden);
     // An operator without a partner is a finding, so only a selection that leaves none of either
     // kind is a mistake.
@@ -255,7 +255,7 @@ pub fn run_opened(
         measured,
     };
     let mut comparison = measure_matched(request, sides, options);
-    // Names that are certain, and graphs around them, stand against anything that comes later.
+    // Certain names, and the graphs around them, take precedence over later evidence.
     let certain = certain_pairs(&comparison, sides);
     let moved = realigned(request, sides, &certain)?;
     if let Some(moved) = &moved {
@@ -282,7 +282,7 @@ pub fn run_opened(
         sides.matching = &anchored;
         comparison = measure_matched(request, sides, options);
     }
-    // Edges come after values, as they tell more about the same operators.
+    // Edges come after values, because they are more specific about the same operators.
     found.note(&mut comparison, sides);
     edges::note(&mut comparison, sides);
     rejudge(&mut comparison, &request.judging);
@@ -374,8 +374,8 @@ fn measure_matched(
     options: measure::MeasureOptions<'_>,
 ) -> Comparison {
     let mut comparison = measure(sides, config(request), options);
-    // Coverage needs the dumps, which are gone when verdicts are given anew; `rejudge` makes the
-    // rest of the summary.
+    // Coverage needs the dumps, which are gone when a result is rejudged; `rejudge` builds the rest
+    // of the summary.
     coverage::count(&mut comparison, sides, &request.selection);
     comparison.contract.has_golden_graph = sides.golden.has_graph();
     rejudge(&mut comparison, &request.judging);
@@ -385,14 +385,13 @@ fn measure_matched(
 /// Whether executions that make the same values may be partners.
 fn is_anchor(anchor: &ValueAnchor, target: &ComparedDump, golden: &ComparedDump) -> bool {
     let [t, g] = anchor.runs;
-    // The result of a reduction is the golden side's product as well, which stands by the operator
+    // The result of a reduction is the golden side's product as well, which belongs to the operator
     // whose contributions were added up for it.
     let has_collective = [&target.runs[t], &golden.runs[g]].map(|run| run.collective.is_some());
     !(target.is_whole && golden.is_whole) || has_collective[0] == has_collective[1]
 }
 
-/// Gives operators and inputs that do not pass the names that they have in the program. The
-/// target's go before the golden side's.
+/// Sets the program's names of operators and inputs that do not pass. The target's take precedence.
 fn name_origins(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
     let dumps = [sides.target, sides.golden];
     let named: HashSet<usize> = comparison.partings.iter().map(|at| at.operator).collect();
@@ -450,7 +449,7 @@ pub fn mapping(request: &ComparisonRequest) -> Result<Mapping, CompareError> {
     Ok(matching.to_mapping(&target, &golden))
 }
 
-/// Gives all verdicts anew, from the numbers of a result.
+/// Judges a result again from its numbers.
 pub fn rejudge(comparison: &mut Comparison, judging: &VerdictOptions) {
     // Levels change none of the numbers by which values are followed.
     let flow = ValueFlow::trace(comparison);
@@ -490,7 +489,7 @@ fn put_ranks_together(
     let rules = rules.unwrap_or_default();
     put_both_together([target, golden], &rules);
     if let Some(reference) = reference {
-        // It shows how the golden side may look elsewhere, and is told of as that is.
+        // It shows alternative forms of the golden side, and is reported like it.
         put_together(reference, &rules[1]);
     }
     Ok(Some(
@@ -510,7 +509,7 @@ fn put_both_together(sides: [&mut ComparedDump; 2], rules: &[CheckedRules; 2]) {
     put_together(target, &rules[0]);
     put_together(golden, &rules[1]);
     whole::name_by_call([target, golden]);
-    // Whoever says how ranks share tensors is not contradicted.
+    // The user's rules for shared tensors take precedence.
     if !rules.iter().any(CheckedRules::has_tensors) {
         whole::cut_like_others([target, golden]);
     }
@@ -527,7 +526,7 @@ pub fn open_again(
 ) -> Result<[ComparedDump; 2], StoreError> {
     let mut target = ComparedDump::open(paths[0], n_threads)?;
     let mut golden = ComparedDump::open(paths[1], n_threads)?;
-    // Rules that nobody understands made no comparison.
+    // Invalid rules never led to a comparison.
     let rules = comparison.config.ranks.as_ref();
     if let Some(Ok(rules)) = rules.map(matching::understood) {
         put_both_together([&mut target, &mut golden], &rules);
@@ -562,8 +561,7 @@ pub fn narrow(
             problems: std::mem::take(&mut side.problems),
         });
     }
-    // Only now, so that a dump without tensors (exit code 3) is told apart from a selection that
-    // leaves none (2).
+    // Done last, so that a dump without tensors (exit code 3) differs from an empty selection (2).
     request.selection.narrow_side(side);
     if side.runs.is_empty() {
         return Err(CompareError::NothingChosen { side: name });

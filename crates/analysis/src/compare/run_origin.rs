@@ -1,8 +1,8 @@
-//! How a dump was made, as far as the record beside it says.
+//! How a dump was made, from the run record next to it.
 
 use serde::{Deserialize, Serialize};
 
-/// How a dump was made, from the record beside it.
+/// How a dump was made, from the run record next to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunOrigin {
     /// The command or interface, as in the record.

@@ -46,12 +46,12 @@ pub struct ComparedDump {
     pub form: &'static str,
     /// Executions of operators, in order.
     pub runs: Vec<OperatorExecution>,
-    /// Graphs that lie beside the tensors, with their ranks.
+    /// Graph files next to the tensors, with their ranks.
     pub graphs: Vec<(Option<u32>, GraphDescription)>,
-    /// Facts about its runs from the descriptions of graphs and the graphs beside the dump.
+    /// Facts about its runs from graph descriptions and graph files next to the dump.
     pub described: DumpGraphs,
-    /// Names of the values of ONNX models that ran as they are, as far as descriptions of their
-    /// graphs lie beside the dump.
+    /// Names of the values of unmodified ONNX models, if descriptions of their graphs are next to
+    /// the dump.
     pub value_names: HashSet<String>,
     /// Messages about files that could not be read and belong to no run.
     pub problems: Vec<String>,
@@ -65,7 +65,7 @@ pub struct ComparedDump {
     /// Files that were not read as a part of the dump, and overflow records, of which there are no
     /// tensors.
     pub passed_over: Vec<PassedOver>,
-    /// Answers about its elements that are known without reading them, if somebody keeps these.
+    /// Cached results about its elements, if enabled.
     pub facts: Option<SharedFacts>,
 }
 
@@ -160,7 +160,7 @@ struct KnownExecutions {
     last: Option<(Arc<IndexedExecution>, Option<u32>, usize)>,
 }
 
-/// A record of which only the errors of the whole dump tell what it is, in the order of records.
+/// A record whose kind depends on the errors of the whole dump, in record order.
 enum UnsettledRecord {
     /// A file of overflow records, of which there are no tensors.
     Overflow(SharedPath),
@@ -226,7 +226,7 @@ impl ComparedDump {
         Ok(side)
     }
 
-    /// Takes over what a dump says beside its tensors.
+    /// Takes over the dump's metadata other than tensors.
     fn complete(&mut self, index: DumpIndex, late: Vec<UnsettledRecord>) {
         self.passed_over = index.passed_over;
         self.form = index.form;
@@ -284,18 +284,18 @@ impl ComparedDump {
         }
     }
 
-    /// Decides on a record of which errors tell what it is.
+    /// Classifies a record by the dump's errors.
     fn settle(&mut self, record: UnsettledRecord, problems: &mut HashMap<PathBuf, String>) {
         match record {
-            // A damaged one is told of as such.
+            // A damaged record is reported as such.
             UnsettledRecord::Overflow(path) => {
                 if !problems.contains_key(&*path) {
                     let (path, reason) = (path.to_path_buf(), PassReason::OverflowRecord);
                     self.passed_over.push(PassedOver { path, reason });
                 }
             }
-            // A tensor of which nothing is known stands for the damaged file. A damaged table still
-            // has sound rows, and the damage is none of theirs.
+            // An undescribed tensor represents the damaged file. A damaged table still has intact
+            // rows, which do not share its damage.
             UnsettledRecord::Undescribed(at) => {
                 let slot = &mut self.runs[at.run].slots[at.slot];
                 if let Some(problem) = problems.remove(&*slot.path) {
@@ -378,9 +378,9 @@ impl ComparedDump {
         run
     }
 
-    /// Brings the executions of a step into the order of their times where they are of several
-    /// graphs of one network: MindSpore makes the body and the condition of a loop graphs of their
-    /// own, which take turns, and a dump has each in a directory of its own.
+    /// Sorts the executions of a step by time if they come from several graphs of one network:
+    /// MindSpore compiles the body and the condition of a loop as separate graphs, which alternate,
+    /// and a dump stores each in a separate directory.
     fn put_graphs_in_order(&mut self) {
         let mut steps: HashMap<RunPlace, Vec<usize>> = HashMap::new();
         for (index, run) in self.runs.iter().enumerate() {
@@ -473,7 +473,7 @@ impl ComparedDump {
         }
         let mut kept = numbers.iter().map(Option::is_some);
         self.runs.retain(|_| kept.next().unwrap_or(false));
-        // What is known of executions goes by their numbers.
+        // Facts about executions are indexed by their numbers.
         self.described.renumber(&numbers);
     }
 
@@ -528,16 +528,15 @@ impl ComparedDump {
 /// A type as the vendors' trees have it, in names of files and without the dots of PyTorch's. Lists
 /// of types that mean something, and the other dump, are to find both.
 pub fn without_dots(op_type: &str) -> String {
-    // C++'s names of them are told by their colons.
+    // C++ type names contain colons.
     if op_type.contains("::") {
         return op_type.to_owned();
     }
     op_type.replace('.', "_")
 }
 
-/// The file that makes a tensor one of an execution of its own. A file of the runtime is one
-/// execution; arrays of one execution are files of their own, and elements of the native form are
-/// wherever there was room.
+/// The file that makes a tensor part of a separate execution. A runtime file is one execution;
+/// arrays of one execution are separate files, and elements of the native form may be anywhere.
 fn file_of_execution(record: &IndexedTensor) -> Option<SharedPath> {
     let place = record.elements.as_ref()?;
     let is_of_runtime = place.kind != Some(FileKind::Elements)
@@ -553,7 +552,7 @@ fn file_of_execution(record: &IndexedTensor) -> Option<SharedPath> {
     (is_of_runtime && !is_array()).then(|| record.path.clone())
 }
 
-/// Leaves each name where it stands first.
+/// Keeps the first occurrence of each name.
 fn keep_first(names: &mut Vec<String>) {
     if names.len() > 1 {
         let mut seen = HashSet::new();

@@ -33,7 +33,7 @@ pub enum SkipReason {
     NoEvidence,
     /// The elements have no values, such as text.
     NotComparable,
-    /// The extents differ.
+    /// The shapes differ.
     Shape,
     /// Its parts on the ranks cannot be put together.
     InParts,

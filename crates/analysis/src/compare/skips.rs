@@ -23,7 +23,7 @@ pub(super) fn of_matching(sides: MatchedDumps<'_>) -> Vec<Skip> {
         let slots = pair.missing.iter();
         slots.map(move |slot| of_slot(sides, pair, *slot))
     });
-    // Damage of the reference is told as well: slots without its numbers fall back to the plain
+    // Damage of the reference is reported as well: slots without its numbers fall back to the plain
     // limits.
     let problems = named_sides(sides).flat_map(|(name, side)| {
         side.problems.iter().map(move |message| Skip {

@@ -14,8 +14,8 @@ pub struct SlotRanks {
     /// The same of the golden side.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub n_golden: usize,
-    /// Whether ranks that no note tells apart hold the same elements, and are taken for replicas for
-    /// that alone.
+    /// Whether ranks without notes hold the same elements, and are considered replicas only for
+    /// that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_unnoted_replicas: bool,
     /// Whether the mapping left open if ranks share it, and they turned out to hold parts.
@@ -44,15 +44,15 @@ pub struct SlotRanks {
 pub struct ReplicaMismatch {
     /// The side.
     pub side: Party,
-    /// The ranks that stand apart.
+    /// The ranks that disagree with the others.
     pub apart: Vec<u32>,
     /// The ranks that have what was compared.
     pub others: Vec<u32>,
-    /// Whether as many ranks have the one as the other, so that the numbers do not tell which is
+    /// Whether two groups of ranks are equally large, so that the count does not decide which is
     /// right.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_tied: bool,
-    /// The tensor with the parts that stand apart against the one that was compared.
+    /// The tensor with the disagreeing parts, compared with the tensor that was used.
     pub metrics: Metrics,
 }
 

@@ -23,7 +23,7 @@ use super::side::{ExecutionSlot, LoadError};
 pub(super) enum StatisticsOutcome {
     /// Both have something in common.
     Measured(StatisticsMatch),
-    /// The extents differ.
+    /// The shapes differ.
     Shape,
     /// There is nothing to compare, and why.
     Nothing(String),
@@ -99,8 +99,8 @@ pub(super) fn compare(
     compare_numbers(target, golden, turned.is_some())
 }
 
-/// Compares the numbers of both sides, whatever their extents are. Digests tell nothing of elements
-/// in another order.
+/// Compares the numbers of both sides, whatever their shapes. Digests do not apply to reordered
+/// elements.
 pub(super) fn compare_numbers(
     target: &ExecutionSlot,
     golden: &ExecutionSlot,
@@ -145,8 +145,7 @@ pub(super) fn compare_numbers(
     })
 }
 
-/// The statistics that a table has of a slot; none without number and extremes. What a table
-/// lacks is NaN.
+/// A table's statistics of a slot; `None` without count and extremes. Missing statistics are NaN.
 pub(super) fn table_stats(slot: &ExecutionSlot) -> Option<Stats> {
     let described = DescribedSlot::of_table(slot);
     let get = |name| {
@@ -173,7 +172,7 @@ pub(super) fn table_stats(slot: &ExecutionSlot) -> Option<Stats> {
     })
 }
 
-/// Whether extents are the same, apart from axes of 1.
+/// Whether shapes are the same, apart from axes of 1.
 pub(super) fn has_same_extents<T: Copy + PartialEq + From<u8>>(a: &[T], b: &[T]) -> bool {
     let squeezed = |dims: &[T]| {
         dims.iter()
@@ -184,7 +183,7 @@ pub(super) fn has_same_extents<T: Copy + PartialEq + From<u8>>(a: &[T], b: &[T])
     squeezed(a) == squeezed(b)
 }
 
-/// The extents that a slot has in another layout; none unless both name their axes.
+/// The shape of a slot in another layout; `None` unless both name their axes.
 fn extents_in(slot: &ExecutionSlot, layout: Layout) -> Option<Vec<u64>> {
     let (dims, from) = (slot.shape.as_ref()?, slot.layout?);
     if from == layout {
@@ -279,7 +278,7 @@ fn non_finite(a: &DescribedSlot, b: &DescribedSlot, metrics: &mut Vec<(MetricId,
         let names = names.filter(|name| !is_extreme(*name) || a.family == b.family);
         let pairs: Vec<(f64, f64)> = names.filter_map(both).collect();
         let differs = pairs.iter().any(|&(x, y)| {
-            // An infinity beside a NaN is NaN in some means and an infinity in others.
+            // An infinity next to a NaN is NaN in some means and an infinity in others.
             is(x) != is(y) && (x.is_finite() || y.is_finite())
         });
         (!pairs.is_empty()).then(|| f64::from(u8::from(differs)))

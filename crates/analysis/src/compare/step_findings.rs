@@ -38,7 +38,7 @@ pub struct FirstStep {
     pub before: Option<u64>,
     /// Where the fault is to be looked for.
     pub fault: StepFault,
-    /// A further dump that would tell more.
+    /// The additional dump that would help most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<NextDump>,
 }
@@ -51,7 +51,7 @@ pub enum StepFault {
     Inside,
     /// Before the step: it differs in what comes into it.
     Before,
-    /// Nothing tells.
+    /// Unknown.
     #[default]
     Unknown,
 }

@@ -1,7 +1,7 @@
-//! Several steps of a run: which is the first that differs, and which to dump next.
+//! Several steps of a run: finds the first that differs, and the best one to dump next.
 //!
-//! A run that trains for a long time is dumped in part: some steps, or statistics alone. Two such
-//! dumps tell between which steps the runs part, and a further pair narrows it down.
+//! A long training run is dumped in part: some steps, or statistics only. Two such dumps bracket
+//! the step at which the runs diverge, and a further pair narrows it down.
 
 mod origin;
 mod rounds;
@@ -99,7 +99,7 @@ fn fault_of(step: u64, operators: &[OperatorResult], summary: &ComparisonSummary
     }
 }
 
-/// The dump that tells more than one whose first step that differs is `step`, after `before`.
+/// The best next dump if `step` is the first that differs, after `before`.
 fn next_dump(
     before: Option<u64>,
     step: u64,
@@ -131,8 +131,7 @@ impl StepFindings {
 }
 
 impl Comparison {
-    /// How the dumps of both sides were made, as far as they tell: the target's and the golden
-    /// side's.
+    /// How the dumps of both sides were made, if known: the target's and the golden side's.
     pub fn origins(&self) -> [Option<&RunOrigin>; 2] {
         [&self.config.target_run, &self.config.golden_run].map(Option::as_ref)
     }

@@ -14,7 +14,7 @@ pub struct TensorSummary {
     /// Name of the layout, if it says anything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layout: Option<SharedText>,
-    /// Extents as stored.
+    /// Shape as stored.
     pub shape: Vec<u64>,
     /// The file.
     #[serde(skip_serializing_if = "Option::is_none")]

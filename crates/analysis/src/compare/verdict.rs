@@ -1,7 +1,7 @@
-//! Pass, warn or fail: what metrics mean.
+//! Pass, warn or fail: the meaning of metrics.
 //!
-//! A verdict is a function of saved numbers and thresholds, so that it can be given anew without
-//! reading a tensor again. `docs/compare.md` gives the rules and the reasons of every default.
+//! A verdict is a function of saved numbers and thresholds, so a result can be rejudged without
+//! reading a tensor again. `docs/compare.md` has the rules and the reason for every default.
 
 mod bounds;
 mod defaults;
@@ -42,7 +42,7 @@ const CANCELLATION_MAX: f64 = 4.0;
 /// Norms of the same elements are as close as this, relative to themselves.
 const SAME_NORM: f64 = 1e-9;
 
-/// Judges every slot anew, and each operator by its outputs.
+/// Judges every slot again, and each operator by its outputs.
 pub fn judge(comparison: &mut Comparison, thresholds: &Thresholds) {
     let flow = ValueFlow::trace(comparison);
     judge_along(comparison, thresholds, &flow);
@@ -166,9 +166,8 @@ pub(super) fn is_within(mut slot: SlotResult, thresholds: &Thresholds) -> Verdic
     slot.level
 }
 
-/// The level of an output whose difference from a golden slot was measured, by itself: what is
-/// known of its operator's inputs may excuse it. `dtype` is the output's, and `names` are the
-/// operator's type and name.
+/// The level of an output from its difference to a golden slot, without excuses from its operator's
+/// inputs. `dtype` is the output's, and `names` are the operator's type and name.
 pub fn level_of_difference(
     (golden, dtype): (&ExecutionSlot, DType),
     found: &TensorDifference,

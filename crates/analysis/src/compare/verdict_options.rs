@@ -3,7 +3,7 @@
 use super::allow::SkipPattern;
 use super::verdict::Thresholds;
 
-/// How numbers are judged; a saved result can be judged anew.
+/// How numbers are judged; a saved result can be judged again.
 #[derive(Clone, Debug)]
 pub struct VerdictOptions {
     /// How far is too far.

@@ -22,7 +22,7 @@ pub struct Contract {
     pub weights: Vec<ContractValue>,
     /// How many weights were compared.
     pub n_weights: usize,
-    /// Whether a graph tells what golden's operators read.
+    /// Whether a graph has the inputs of golden's operators.
     pub has_golden_graph: bool,
     /// Whether both graphs have the same operators with the same names and wiring.
     pub is_same_graph: bool,
@@ -45,7 +45,7 @@ pub struct Contract {
     /// others have golden's dtype and the outputs agree.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub islands: Vec<NarrowOperator>,
-    /// Where a quantised model loses most, if an operator stands out.
+    /// The place where a quantized model loses most, if an operator stands out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<Box<QuantisedLoss>>,
     /// The operators that one side alone has before an output that differs, where none inside does.
@@ -109,7 +109,7 @@ pub struct OtherCodes {
 pub enum CodesParameter {
     /// The size of a step.
     Scale,
-    /// The code that stands for zero.
+    /// The code of zero.
     ZeroPoint,
 }
 
@@ -137,7 +137,7 @@ impl CodesParameter {
 pub enum Conclusion {
     /// The outputs agree.
     Pass,
-    /// They agree, and something else has to be looked at.
+    /// They agree, but something else needs a check.
     Warn,
     /// An output differs, or is lost, exchanged or of another shape.
     Fail,
@@ -179,7 +179,7 @@ pub enum OutputSource {
     Graph,
     /// The graph next to the dump does not, and they are the values that no operator reads.
     Unread,
-    /// Nothing tells, or the dump shows none of them.
+    /// Unknown, or the dump shows none of them.
     #[default]
     Unknown,
 }
@@ -226,7 +226,7 @@ pub enum ValuePairing {
     /// They have the same name.
     #[default]
     Name,
-    /// They stand at the same position.
+    /// They have the same position.
     Position,
     /// The operators that make them belong together.
     Operator,

@@ -49,8 +49,7 @@ pub enum ExperimentOutcome {
     Proven,
     /// The same, but fewer of them might do.
     Within,
-    /// With golden's definition at all candidates outputs still differ: what is wrong is in none of
-    /// them.
+    /// Outputs still differ with golden's definition at all candidates: none of them is the cause.
     #[default]
     Elsewhere,
     /// Nothing follows, for this reason.

@@ -1,8 +1,7 @@
-//! Finds in the graphs beside a dump which operator a run is of, and which one made the values that
-//! it reads.
+//! Finds a run's operator and the producers of its inputs in the graphs next to a dump.
 //!
-//! Descriptions in `.opscope/graphs` go before the graph files of MindSpore. They are looked for in
-//! the directories above each file, so that a part of a dump has them too.
+//! Descriptions in `.opscope/graphs` take precedence over MindSpore's graph files. They are
+//! searched in the directories above each file, so that a part of a dump has them too.
 
 mod origin;
 mod wiring;
@@ -68,8 +67,8 @@ struct FilesOfDir {
 }
 
 impl DumpGraphs {
-    /// Reads what lies beside the runs of a side, unless their graphs are known; what cannot be read
-    /// is noted there.
+    /// Reads the graphs next to the runs of a side, unless they are known; read errors are recorded
+    /// there.
     pub(super) fn collect(
         side: &mut ComparedDump,
         known: Vec<GraphFile>,
@@ -92,7 +91,7 @@ impl DumpGraphs {
             return graphs;
         }
         let mut problems = Vec::new();
-        // The first stands for all directories without descriptions.
+        // The first entry represents all directories without descriptions.
         let mut dirs: Vec<FilesOfDir> = vec![FilesOfDir::default()];
         let mut of_dir: HashMap<PathBuf, usize> = HashMap::new();
         // Many directories of a dump have the same descriptions above them, which are read once.
@@ -200,8 +199,8 @@ impl DumpGraphs {
             }
             let found = described.by_name.get(&key)?;
             let operator = match found.n {
-                // Namesakes are told apart by their task alone: no description is better than that
-                // of another operator.
+                // Only the task distinguishes namesakes: no description is better than another
+                // operator's.
                 1 => found.first,
                 _ => *found.by_task.get(&run.task_id?)?,
             };
@@ -260,8 +259,8 @@ impl ComparedDump {
         }
     }
 
-    /// Outputs of a run, by the names of the values in the graph of an ONNX model, as far as a
-    /// description lies beside the dump.
+    /// Outputs of a run, by value names in the graph of an ONNX model, if a description is next to
+    /// the dump.
     pub fn named_outputs(&self, run: usize) -> Vec<(&str, u32)> {
         let Some((file, operator)) = self.described.of_run(run) else {
             return Vec::new();
@@ -279,8 +278,8 @@ impl ComparedDump {
         named.collect()
     }
 
-    /// Which inputs, or outputs, of a run's operator are there in its graph; none if no description
-    /// of it lies beside the dump.
+    /// Which inputs, or outputs, of a run's operator its graph has; `None` without a description
+    /// next to the dump.
     pub fn presence(&self, run: usize, side: record::SlotSide) -> Option<Vec<bool>> {
         let (_, operator) = self.described.of_run(run)?;
         let values = match side {
@@ -290,13 +289,13 @@ impl ComparedDump {
         Some(values.iter().map(Option::is_some).collect())
     }
 
-    /// The output that an input of a run was made as, by a run of the same rank, model and step;
-    /// none if no graph tells, or if it is not in the dump.
+    /// The output that an input of a run reads, from a run of the same rank, model and step; `None`
+    /// if no graph has it or it is not in the dump.
     pub fn producer_of(&self, slot: SlotRef) -> Option<SlotRef> {
         self.described.producers.get(&slot).copied()
     }
 
-    /// The outputs that an operator of the same rank, model and step reads, as far as graphs tell.
+    /// The outputs that an operator of the same rank, model and step reads, according to graphs.
     pub fn read_outputs(&self) -> HashSet<SlotRef> {
         self.described.producers.values().copied().collect()
     }
@@ -312,8 +311,7 @@ impl ComparedDump {
         described.is_some_and(|(file, _)| self.described.files[file].is_made)
     }
 
-    /// Whether an operator that the dump does not show makes what an input reads, as the graph
-    /// beside it tells.
+    /// Whether an input's producer is missing in the dump, according to the graph next to it.
     pub fn is_unseen(&self, slot: SlotRef) -> bool {
         let read = self
             .value_read(slot)
@@ -345,8 +343,8 @@ impl ComparedDump {
         Some((file, operator.inputs.get(position)?.as_ref()?))
     }
 
-    /// The description that a run's graph has beside the dump, with its file and the position of
-    /// the run's operator in it.
+    /// The description of a run's graph next to the dump, with its file and the index of the run's
+    /// operator.
     pub fn description_of(&self, run: usize) -> Option<(&Path, &GraphFile, usize)> {
         let (file, operator) = (*self.described.of_run.get(run)?)?;
         let file = &self.described.files[file];

@@ -55,7 +55,7 @@ impl LoadedSlot {
         self.array.dtype
     }
 
-    /// Extents.
+    /// Shape.
     pub fn shape(&self) -> &Shape {
         &self.array.shape
     }
@@ -92,7 +92,7 @@ impl ExecutionSlot {
         Ok(())
     }
 
-    /// The elements as they are stored, or in another layout, cut to their original extents.
+    /// The elements as stored, or in another layout, cropped to their original shape.
     ///
     /// # Errors
     /// [`LoadError`].

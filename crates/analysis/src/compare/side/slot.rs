@@ -39,7 +39,7 @@ pub struct ExecutionSlot {
     facts: Arc<SlotFacts>,
 }
 
-/// Stands in shared facts for the place of each slot.
+/// Replaces the place of a slot in shared facts.
 const ANY_PLACE: (record::SlotSide, usize) = (record::SlotSide::Output, 0);
 /// No file is so large. A number takes half of the room of one that may be missing.
 const NO_OFFSET: u64 = u64::MAX;
@@ -53,9 +53,9 @@ pub struct SlotFacts {
     pub dtype_name: SharedText,
     /// The meaning of the axes; none if it is unknown.
     pub layout: Option<Layout>,
-    /// Extents as stored; none of a damaged file.
+    /// Shape as stored; `None` for a damaged file.
     pub shape: Option<Vec<u64>>,
-    /// Extents before the layout was changed, where the dump says.
+    /// Shape before the layout was changed, if the dump has it.
     pub original_shape: Option<Vec<u64>>,
     /// Bytes of the tensor.
     pub n_bytes: u64,
@@ -89,8 +89,7 @@ impl DerefMut for ExecutionSlot {
 }
 
 impl ExecutionSlot {
-    /// A slot of which dtype and extents are known and nothing else: the dump has neither elements
-    /// nor statistics of it.
+    /// A slot with known dtype and shape only: the dump has neither elements nor statistics of it.
     pub fn described(
         side: record::SlotSide,
         index: u32,
@@ -133,7 +132,7 @@ impl ExecutionSlot {
     /// them.
     pub(in crate::compare) fn in_parts(first: &ExecutionSlot, reason: String) -> ExecutionSlot {
         let mut slot = first.without_own_elements();
-        // A damaged part is told of as such.
+        // A damaged part is reported as such.
         slot.problem.clone_from(&first.problem);
         slot.shape = None;
         slot.has_elements = false;
@@ -244,7 +243,7 @@ impl ExecutionSlot {
         self.place.map(|(side, index)| (side, index as usize))
     }
 
-    /// The record that tells where the elements are.
+    /// The record for reading its elements.
     pub fn elements_record(&self) -> IndexedTensor {
         let mut elements = self.record.elements.clone();
         if let Some(place) = &mut elements {
@@ -277,12 +276,12 @@ impl ExecutionSlot {
         }
     }
 
-    /// Its extents; empty where they are unknown.
+    /// Its shape; empty if unknown.
     pub(in crate::compare) fn dims(&self) -> &[u64] {
         self.shape.as_deref().unwrap_or_default()
     }
 
-    /// How many elements its extents tell; none if they are unknown.
+    /// Number of elements, from its shape; `None` if unknown.
     pub fn n_elements(&self) -> Option<u64> {
         let mut dims = self.shape.as_ref()?.iter();
         dims.try_fold(1_u64, |n, &dim| n.checked_mul(dim))

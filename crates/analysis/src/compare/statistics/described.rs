@@ -191,8 +191,8 @@ impl DescribedSlot {
         Ok(described)
     }
 
-    /// Takes sums for those of a device, which adds in another order than the host, while limits of
-    /// integers are 0. What the host has looked at has a digest as well.
+    /// Marks sums as computed on a device, which adds in another order than the host, if limits of
+    /// integers are 0. Tensors that the host has read have a digest as well.
     fn note_device(&mut self) {
         let magnitude = |name: TensorStatistic| self.get(name).map(|number| number.value.abs());
         let ends = [TensorStatistic::Max, TensorStatistic::Min].map(magnitude);

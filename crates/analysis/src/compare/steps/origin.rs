@@ -7,7 +7,7 @@ use opscope_store::run_file;
 
 use crate::compare::run_origin::RunOrigin;
 
-/// Reads how a dump was made; none if nothing beside it tells.
+/// Reads how a dump was made; `None` without a record next to it.
 pub(in crate::compare) fn find_origin(dump: &Path) -> Option<RunOrigin> {
     // Of several runs in one directory the last one wrote over what the others had.
     let run = run_file::find(dump).runs.pop()?;
@@ -18,7 +18,7 @@ pub(in crate::compare) fn find_origin(dump: &Path) -> Option<RunOrigin> {
         mut models,
         ..
     } = run.record;
-    // With several models nothing tells which one the operators are of.
+    // With several models, the operators' model is unknown.
     let model = if models.len() == 1 {
         models.pop().and_then(|model| model.file)
     } else {

@@ -71,7 +71,7 @@ fn one_step_is_not_told_about() {
     check(&[(3, OWN)], &Evidence::Tensor, &[]);
     let without = comparison(vec![operator(None, OWN, &Evidence::Tensor)], [None, None]);
     assert_eq!(without.summary.steps, None);
-    // What was not compared neither agrees nor differs.
+    // Uncompared steps neither agree nor differ.
     let skipped = [VerdictLevel::Skip; 2];
     check(&[(0, AGREE), (1, skipped)], &Evidence::Tensor, &[]);
 }
@@ -161,7 +161,7 @@ fn gaps_are_to_be_filled() {
         "dump next, on both sides: steps 90, 181, 272, 363, 454, 545, 636, 727, 818, 909, which \
          were not compared; statistics will do; at most 2 more dumps after it find the first"
     );
-    // Nothing tells whether there were steps before the first that was dumped.
+    // There may have been steps before the first that was dumped.
     let late = [(5, OUTSIDE), (6, OUTSIDE)];
     let operators = late.map(|(step, levels)| operator(Some(step), levels, &Evidence::Tensor));
     let found = comparison(operators.to_vec(), [None, None]);

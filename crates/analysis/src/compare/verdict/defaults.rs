@@ -1,4 +1,4 @@
-//! Limits where nobody gives others. `docs/compare.md` has the table and the reasons.
+//! Default limits. `docs/compare.md` has the table and the reasons.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ struct FloatLimits {
     cosine: [f64; 2],
     /// Of `gain_error` and `offset_error`.
     systematic: [f64; 2],
-    /// A warning alone: what is nothing but rounding has any sign.
+    /// A warning only: pure rounding noise may have any sign.
     sign_flip_share: f64,
 }
 
@@ -79,7 +79,7 @@ const INT8: FloatLimits = FloatLimits {
     sign_flip_share: 0.05,
 };
 
-/// Integers that stand for floats; one step up or down is how those round.
+/// Integers that encode floats; they round by one step up or down.
 const QUANTISED: [&str; 7] = ["int8", "uint8", "int4", "qint8", "quint8", "int2", "uint2"];
 
 /// Types of operators whose outputs have no value that two runs must agree on, in lower case and
@@ -118,7 +118,7 @@ pub(super) const NOT_JUDGED: [&str; 31] = [
     "new_empty*",
 ];
 
-/// Limits by name of the dtype; `float` and `integer` for those that have none of their own.
+/// Limits by dtype name; `float` and `integer` for dtypes without an entry.
 pub(super) fn dtypes() -> BTreeMap<String, Limits> {
     let mut dtypes = BTreeMap::new();
     for limits in FLOATS {

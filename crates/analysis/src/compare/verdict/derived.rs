@@ -60,8 +60,8 @@ pub(super) fn value(metrics: &Metrics, metric: MetricId) -> Option<f64> {
     }
 }
 
-/// A systematic error less what errors that know nothing of each other make of the same distance.
-/// It exists where both sides have the same elements finite, and enough of them to tell.
+/// The systematic part of an error beyond that of independent errors of the same distance. Exists
+/// if both sides have the same finite elements, and enough of them.
 fn beyond_chance(metrics: &Metrics, error: f64) -> Option<f64> {
     let get = |metric| metrics.get(metric);
     let has_all = value(metrics, MetricId::NonFiniteMismatches)? == 0.0;

@@ -18,7 +18,7 @@ pub fn dtype_of(slot: &SlotResult) -> Option<DType> {
         (Some(a), Some(b)) if is_float(a) && is_float(b) => Some(coarser(a, b)),
         (Some(a), Some(b)) if is_float(b) && !is_float(a) => Some(b),
         (Some(a), Some(_)) => Some(a),
-        // What a table leaves out is a dtype that is newer, and coarser, than those it knows.
+        // A dtype that a table lacks is newer, and coarser, than those it knows.
         (None, Some(b)) if is_float(b) => None,
         (Some(a), None) if is_float(a) => None,
         (a, b) => a.or(b),
@@ -38,7 +38,7 @@ pub(super) fn judge_exactness(comparison: &Comparison, flow: &ValueFlow) -> Vec<
             }
             let source = flow.source(i, k);
             let made = [source.target, source.golden].into_iter().flatten();
-            // A source stands before its readers, so what it went through is known already.
+            // A source precedes its readers, so its precision is known already.
             let made = made.filter_map(|at| *all.get(firsts.get(at.operator)? + at.slot)?);
             of_slots[k] = made.fold(of_slots[k], |own, dtype| joined(own, Some(dtype)));
             inherited = match of_slots[k].filter(|&dtype| is_float(dtype)) {
@@ -57,7 +57,7 @@ pub(super) fn judge_exactness(comparison: &Comparison, flow: &ValueFlow) -> Vec<
     all
 }
 
-/// The coarser of a slot's own dtype and another; what is no float stays what it is.
+/// The coarser of a slot's own dtype and another; other kinds than floats are unchanged.
 fn joined(own: Option<DType>, other: Option<DType>) -> Option<DType> {
     match (own, other) {
         (Some(a), Some(b)) if is_float(a) && is_float(b) => Some(coarser(a, b)),
@@ -72,7 +72,7 @@ fn has_no_difference(slot: &SlotResult) -> bool {
             get(MetricId::Count).is_some() && get(MetricId::Count) == get(MetricId::EqualCount)
         }
         Evidence::Statistics | Evidence::Digest => get(MetricId::DigestMismatch) == Some(0.0),
-        // What was not compared shows no loss that could be passed on.
+        // An uncompared slot shows no loss that could be passed on.
         _ => true,
     }
 }
@@ -91,7 +91,7 @@ fn n_digits(dtype: DType) -> Option<u32> {
     dtype.parts().0.n_digits()
 }
 
-/// Half the distance of 1 to the next number: what one rounding adds at most.
+/// Half the distance from 1 to the next number: the maximum error of one rounding.
 pub(in crate::compare) fn unit(dtype: DType) -> Option<f64> {
     let n_digits = i32::try_from(n_digits(dtype)?).ok()?;
     Some(0.5f64.powi(n_digits + 1))

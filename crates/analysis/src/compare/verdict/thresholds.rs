@@ -21,7 +21,7 @@ use crate::compare::side::without_dots;
 /// The name of the limits for models that are quantised to 8 bits.
 pub const PRESET_INT8: &str = "int8";
 
-/// All limits: the defaults, and what a file says beside them.
+/// All limits: the defaults, and those of a file.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Thresholds {
@@ -120,7 +120,7 @@ impl Thresholds {
         Ok(file.over_defaults())
     }
 
-    /// Whether nobody gave other limits.
+    /// Whether all limits are defaults.
     pub fn are_default(&self) -> bool {
         self.dtypes == defaults::dtypes() && self.op_types.is_empty() && self.names.is_empty()
     }
@@ -161,8 +161,8 @@ impl Thresholds {
             .or(same.map(|(_, limits)| limits))
     }
 
-    /// Whether the outputs of operators of a type have values to judge, or limits of their own say
-    /// so.
+    /// Whether outputs of an operator type have meaningful values, or specific limits exist for
+    /// them.
     pub fn is_judged(&self, op_type: &str, op_name: &str) -> bool {
         let has_own = self.limits_of(op_type).is_some()
             || self.names.iter().any(|(name, _)| is_match(name, op_name));

@@ -37,7 +37,7 @@ fn limit_of(bounds: MetricBounds, level: VerdictLevel) -> Option<f64> {
     of_failure.unwrap_or(bounds.warn.or(bounds.fail))
 }
 
-/// The difference of an element that a metric of 1 stands for.
+/// The element difference that corresponds to a metric of 1.
 fn scale(slot: &SlotResult, metric: MetricId) -> Option<f64> {
     let get = |metric| slot.metrics.get(metric);
     match metric {

@@ -22,8 +22,8 @@ const PHASE: &str = "phase";
 const N_VIEWS_MAX: usize = 4;
 
 impl ComparedDump {
-    /// The path of the module that an operator was called in, and the line of the program, as far
-    /// as the dump or the graph beside it tells.
+    /// The module path and the source line that called an operator, if the dump or the graph next
+    /// to it has them.
     pub fn module_and_source(&self, run: usize) -> [Option<String>; 2] {
         let Some(described) = self.operator_of(run) else {
             let recorded = self.runs[run].call_site.as_deref();
@@ -38,27 +38,27 @@ impl ComparedDump {
         })
     }
 
-    /// The attributes of an operator that decide what it computes, as texts by name; none if no
-    /// graph beside the dump tells them.
+    /// The attributes of an operator that affect its computation, as texts by name; `None` if no
+    /// graph next to the dump has them.
     pub fn attributes_of(&self, run: usize) -> Option<BTreeMap<&str, &str>> {
         let (_, graph, at) = self.description_of(run)?;
         let operator = graph.operators.get(at)?;
-        // Graphs of PyTorch have no sets of operators, and facts of other kinds beside arguments.
+        // PyTorch graphs have no operator sets, and contain other facts in addition to arguments.
         let decides = |name: &str| !graph.opsets.is_empty() || name.starts_with(ARGUMENT);
         let attributes = operator.attributes.iter();
         let attributes = attributes.map(|(name, text)| (name.as_str(), text.as_str()));
         Some(attributes.filter(|(name, _)| decides(name)).collect())
     }
 
-    /// The phase of training that an execution belongs to, where the dump's description tells it.
+    /// The training phase of an execution, if the dump's description has it.
     pub fn phase_of(&self, run: usize) -> Option<&str> {
         let (_, graph, at) = self.description_of(run)?;
         let phase = graph.operators.get(at)?.attributes.get(PHASE)?;
         Some(phase.as_str())
     }
 
-    /// The name of the parameter or weight that an input is; none if the graph beside the dump does
-    /// not tell, or if an exporter made the value and its name.
+    /// The name of the parameter or weight in an input; `None` if the graph next to the dump lacks
+    /// it, or if an exporter created the value and its name.
     pub fn parameter_of(&self, slot: SlotRef) -> Option<String> {
         let mut slot = slot;
         // PyTorch transposes weights in front of the operator that reads them.

@@ -150,8 +150,8 @@ impl<'a> MindSporeNodes<'a> {
             for (n, node) in graph.graph.nodes.iter().enumerate() {
                 let name = clean_name(&node.full_name);
                 let key = (graph.rank, Some(graph.graph_id), name);
-                // Names that differ only in marks are one in the names of files, where nothing
-                // tells such nodes apart.
+                // Names that differ only in punctuation share a file name, so such nodes are
+                // indistinguishable.
                 by_name.entry(key).or_insert((g, n));
             }
         }
@@ -192,10 +192,10 @@ fn name_of(node: usize, output: usize) -> Cow<'static, str> {
     Cow::Owned(format!("{node}:{output}"))
 }
 
-/// The node and output that an input reads, through nodes that only hand it on.
+/// The node and output that an input reads, through nodes that only pass it on.
 fn value_of(graph: &GraphDescription, input: &InputOrigin) -> Value<'static> {
     let (mut input, mut output) = (input, 0);
-    // A damaged graph may have nodes that hand on each other's value.
+    // In a damaged graph, such nodes may form a cycle.
     for _ in 0..N_HANDED_ON_MAX {
         // Parameters and constants are the output of no run.
         let InputOrigin::Node(at) = input else {
