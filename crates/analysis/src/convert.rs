@@ -126,8 +126,10 @@ pub fn run(
         report.n_arrays += converted.n_arrays;
         report.n_records += converted.n_records;
         report.n_rest += converted.n_rest;
+        // Counted even if the conversion failed, so that the bytes match those of `progress`.
         report.n_bytes_read += source.n_bytes;
         report.n_bytes_written += converted.n_bytes;
+        // A file counts as converted only if every tensor was.
         report.n_converted += u64::from(converted.errors.is_empty());
         let failures = converted.errors.into_iter().map(|error| ConvertFailure {
             path: source.path.clone(),

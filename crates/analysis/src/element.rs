@@ -51,6 +51,7 @@ impl ElementValue {
             NumpyType::U16 => ElementValue::Unsigned(u16::from_le_bytes(array(bytes)?).into()),
             NumpyType::U32 => ElementValue::Unsigned(u32::from_le_bytes(array(bytes)?).into()),
             NumpyType::U64 => ElementValue::Unsigned(u64::from_le_bytes(array(bytes)?)),
+            // NumPy writes 0 and 1; any other byte is true as well.
             NumpyType::Bool => ElementValue::Bool(bytes != [0]),
             NumpyType::C64 => ElementValue::Complex(
                 f32::from_le_bytes(array(&bytes[..4])?).into(),
@@ -73,6 +74,7 @@ impl fmt::Display for ElementValue {
             ElementValue::Unsigned(value) => value.fmt(f),
             ElementValue::Bool(value) => value.fmt(f),
             ElementValue::Complex(re, im) => {
+                // A negative number brings its sign along.
                 let sign = if im.is_sign_negative() { "" } else { "+" };
                 write!(f, "{}{sign}{}i", short_float(re), short_float(im))
             }
@@ -98,6 +100,7 @@ pub(crate) fn short_float(value: f64) -> String {
     if value.is_infinite() || value == 0.0 {
         return value.to_string();
     }
+    // Outside of this range an exponent is shorter than the zeros that it replaces.
     let magnitude = value.abs().log10().floor() as i32;
     if (-5..15).contains(&magnitude) {
         let n_decimals = usize::try_from(5 - magnitude).unwrap_or(0);

@@ -185,7 +185,10 @@ fn overflow_event(dump: &ComparedDump, report: OverflowReport, run: Option<usize
     ];
     let time = Some(&report.timestamp).filter(|digits| digits.len() == N_TIME_DIGITS);
     // File names have some letters replaced, but that beats no name if the dump cannot be read.
-    let file = report.operator.as_ref().and_then(|one| one.files.first());
+    let file = report
+        .operator
+        .as_ref()
+        .and_then(|operator| operator.files.first());
     let named = file.and_then(|file| DumpFileName::parse(&file.file_name));
     let of_file = named
         .map(|name| (name.op_type, name.op_name))

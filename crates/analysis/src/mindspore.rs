@@ -84,7 +84,7 @@ impl MindSporeOverview {
     /// Executions of operators, parameters and constants with their tensors, in order.
     pub fn executions(&self) -> Vec<(&IndexedExecution, Vec<&IndexedTensor>)> {
         let executions = self.index.executions.iter();
-        let executions = executions.filter(|one| is_shown(one));
+        let executions = executions.filter(|execution| is_shown(execution));
         let mut tensors = self.index.tensors.iter().peekable();
         let with_tensors = executions.map(|execution| {
             let mut own = Vec::new();
@@ -105,7 +105,7 @@ impl MindSporeOverview {
         let of_file = self.described.get(&*tensor.path)?;
         of_file
             .iter()
-            .find(|one| (one.stored.side, one.stored.index) == (side, index))
+            .find(|tensor| (tensor.stored.side, tensor.stored.index) == (side, index))
     }
 
     /// Number of files with overflow records.
@@ -179,8 +179,11 @@ fn graphs(index: &DumpIndex) -> Vec<GraphOverview> {
 }
 
 fn ranks(index: &DumpIndex) -> Vec<u32> {
-    let executions = index.executions.iter().filter(|one| is_shown(one));
-    let of_executions = executions.filter_map(|one| one.rank);
+    let executions = index
+        .executions
+        .iter()
+        .filter(|execution| is_shown(execution));
+    let of_executions = executions.filter_map(|execution| execution.rank);
     // A rank without selected tensors may still have graphs.
     let of_graphs = index.graphs.iter().filter_map(|graph| graph.rank);
     let ranks: BTreeSet<_> = of_executions.chain(of_graphs).collect();

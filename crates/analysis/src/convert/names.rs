@@ -32,6 +32,7 @@ impl OutputName {
         let stem = without_controls(&format!("{file_name}{tail}"));
         let full_name = real_name.map(|real| format!("{real}{tail}{suffix}"));
         let name = fitting(&stem, suffix);
+        // A source with a numeric name has a full name even if its own name fits.
         let full_name = full_name.or_else(|| {
             let long = format!("{stem}{suffix}");
             (long != name).then_some(long)

@@ -153,7 +153,7 @@ fn executions(root: &Path, listing: dump::DumpListing) -> FoundSources {
     for group in groups {
         let records: Vec<_> = group
             .iter()
-            .filter(|one| one.elements.is_some())
+            .filter(|tensor| tensor.elements.is_some())
             .cloned()
             .collect();
         if let Some(first) = records.first() {
@@ -162,15 +162,18 @@ fn executions(root: &Path, listing: dump::DumpListing) -> FoundSources {
                 file_name: execution_name(first),
                 real_name: None,
                 names_its_tensor: false,
-                n_bytes: records.iter().filter_map(|one| one.n_bytes).sum(),
+                n_bytes: records.iter().filter_map(|tensor| tensor.n_bytes).sum(),
                 path: first.path.to_path_buf(),
                 records,
             });
         }
     }
     // A row without elements carries the path of its table.
-    let without = index.tensors.iter().filter(|one| one.elements.is_none());
-    let mut tables: Vec<_> = without.map(|one| one.path.clone()).collect();
+    let without = index
+        .tensors
+        .iter()
+        .filter(|tensor| tensor.elements.is_none());
+    let mut tables: Vec<_> = without.map(|tensor| tensor.path.clone()).collect();
     tables.dedup();
     let reason = PassReason::Statistics;
     let passed = tables.into_iter().map(|path| PassedOver {

@@ -65,6 +65,7 @@ fn source(path: &Path, real_name: &str) -> ConvertSource {
         file_name,
         names_its_tensor: false,
         subdir: PathBuf::new(),
+        // Only counted for the report, so an unreadable file may have no size.
         n_bytes: remote::metadata(path).map_or(0, |metadata| metadata.len()),
         records: Vec::new(),
     }
@@ -80,6 +81,7 @@ fn block(overflow: &OverflowReport, number: usize) -> String {
     let files: Vec<_> = files
         .map(|file| (file, TensorFile::open(&file.path, &file.file_name)))
         .collect();
+    // All files belong to one operator, so the first readable one names it.
     let mut opened = files.iter().filter_map(|(_, file)| file.as_ref().ok());
     if let (Some(operator), Some(file)) = (&overflow.operator, opened.next()) {
         // An array has no header with the operator's name, but its file name has it.
@@ -87,6 +89,7 @@ fn block(overflow: &OverflowReport, number: usize) -> String {
         let op_name = named.as_deref().unwrap_or(&file.facts().op_name);
         text.push_str(&summary::operator_line(&operator.op_type, op_name));
     }
+    // Without an operator dump the section still lists the record itself.
     let parts: Vec<_> = overflow.findings.iter().map(|f| f.to_part()).collect();
     text.push_str(&summary::record_lines(&parts, &overflow.timestamp));
     for (named, file) in &files {

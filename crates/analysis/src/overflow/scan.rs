@@ -81,7 +81,7 @@ pub enum ScanError {
     #[error("`{}` holds no overflow record", .0.display())]
     NoRecord(PathBuf),
     /// The real name of a file with a numeric name is unknown, and it may hold records.
-    #[error("`{}` goes by digits, nothing says its real name, and it may hold overflow records", path.display())]
+    #[error("`{}` has a numeric name, `mapping.csv` does not list it, and it may hold overflow records", path.display())]
     NoName {
         /// The file.
         path: PathBuf,
@@ -293,24 +293,29 @@ impl<'a> TaskFiles<'a> {
         let finding = overflow.findings.last()?;
         let of_task = self.by_task.get(&finding.task_id)?.iter();
         let candidates: Vec<&OperatorCandidate<'_>> = of_task
-            .filter(|one| one.entry.path.starts_with(dir) && finding.is_of(&one.name))
+            .filter(|candidate| {
+                candidate.entry.path.starts_with(dir) && finding.is_of(&candidate.name)
+            })
             .collect();
-        let first = *candidates.iter().min_by_key(|one| {
-            let parent = one.entry.path.parent();
-            (parent != Some(dir), order(&one.name.timestamp))
+        let first = *candidates.iter().min_by_key(|candidate| {
+            let parent = candidate.entry.path.parent();
+            (parent != Some(dir), order(&candidate.name.timestamp))
         })?;
         // The earliest file of each tensor.
         let mut by_slot: BTreeMap<Option<(SlotSide, u32)>, &OperatorCandidate<'_>> =
             BTreeMap::new();
-        for one in candidates.iter().filter(|one| one.is_beside(first)) {
-            let known = by_slot.entry(one.slot).or_insert(one);
-            if order(&one.name.timestamp) < order(&known.name.timestamp) {
-                *known = one;
+        for candidate in candidates
+            .iter()
+            .filter(|candidate| candidate.is_beside(first))
+        {
+            let known = by_slot.entry(candidate.slot).or_insert(candidate);
+            if order(&candidate.name.timestamp) < order(&known.name.timestamp) {
+                *known = candidate;
             }
         }
-        let file = |one: &OperatorCandidate<'_>| OverflowOperatorFile {
-            path: one.entry.path.clone(),
-            file_name: one.entry.real_name.clone(),
+        let file = |candidate: &OperatorCandidate<'_>| OverflowOperatorFile {
+            path: candidate.entry.path.clone(),
+            file_name: candidate.entry.real_name.clone(),
         };
         let files = match first.slot {
             None => vec![file(first)],

@@ -28,7 +28,7 @@ pub fn meeting(run: &RankedRun, nth: usize) -> Value {
     let first = meeting.calls.first().map(|call| &run.dump.runs[call.run]);
     json!({
         "kind": meeting.kind.to_string(),
-        "op_name": first.map(|one| one.op_name.as_str()),
+        "op_name": first.map(|execution| execution.op_name.as_str()),
         "step": meeting.step,
         "group": &meeting.group[..],
         "group_from": meeting.group_source.name(),
@@ -46,7 +46,7 @@ pub fn run(run: &RankedRun) -> Value {
         "collectives": run.meetings.meetings.len(),
         "unmatched_collectives": run.meetings.unmatched.len(),
         "unordered_collectives": run.order.n_unordered,
-        "desyncs": run.meetings.desyncs.iter().map(|one| desync(run, one)).collect::<Value>(),
+        "desyncs": run.meetings.desyncs.iter().map(|item| desync(run, item)).collect::<Value>(),
         "problems": run.dump.problems,
     })
 }
@@ -76,7 +76,7 @@ pub fn spread(run: &RankedRun, spread: &NonFiniteSpread) -> Value {
         FirstOrigin::NotOrdered(origins) => ("not_ordered", origins.clone()),
     };
     json!({
-        "origins": spread.origins.iter().map(|one| origin(run, one)).collect::<Value>(),
+        "origins": spread.origins.iter().map(|item| origin(run, item)).collect::<Value>(),
         "unlisted_origins": spread.n_unlisted,
         "order": order,
         "first": first,
@@ -88,10 +88,10 @@ pub fn spread(run: &RankedRun, spread: &NonFiniteSpread) -> Value {
 }
 
 fn origin(run: &RankedRun, origin: &NonFiniteOrigin) -> Value {
-    let reached = origin.reached.iter().map(|one| {
-        let mut value = execution(run, one.run);
-        value["from"] = one.from.into();
-        value["through"] = meeting(run, one.meeting);
+    let reached = origin.reached.iter().map(|reached| {
+        let mut value = execution(run, reached.run);
+        value["from"] = reached.from.into();
+        value["through"] = meeting(run, reached.meeting);
         value
     });
     let mut value = execution(run, origin.run);
@@ -112,7 +112,7 @@ fn later(run: &RankedRun, later: &[usize]) -> Value {
 /// The places where ranks diverge.
 pub fn divergences(run: &RankedRun, found: &RankDivergences) -> Value {
     json!({
-        "findings": found.findings.iter().map(|one| finding(run, one)).collect::<Value>(),
+        "findings": found.findings.iter().map(|item| finding(run, item)).collect::<Value>(),
         "recomputed_collectives": found.n_recomputed,
         "compared_collectives": found.n_compared,
         "unchecked_collectives": found.n_unchecked,
@@ -164,11 +164,11 @@ fn number(number: f64) -> Value {
 
 /// The places where ranks diverge from another run.
 pub fn restart(run: &RankedRun, found: &RestartComparison) -> Value {
-    let differences = found.differences.iter().map(|one| {
-        let mut value = execution(run, one.run);
-        value["difference"] = one.kind.name().into();
-        value["slot"] = one.slot.to_string().into();
-        value["may_follow"] = one.may_follow.into();
+    let differences = found.differences.iter().map(|difference| {
+        let mut value = execution(run, difference.run);
+        value["difference"] = difference.kind.name().into();
+        value["slot"] = difference.slot.to_string().into();
+        value["may_follow"] = difference.may_follow.into();
         value
     });
     json!({

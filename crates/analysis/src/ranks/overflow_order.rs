@@ -24,7 +24,10 @@ pub struct OverflowOrder {
 pub fn order_overflows(run: &RankedRun, scan: &mut OverflowScan) -> Option<OverflowOrder> {
     // Records name tasks; operator files determine the rank.
     let files = Executions::find(run, &scan.overflows);
-    let known = scan.overflows.iter().map(|one| files.of_overflow(one));
+    let known = scan
+        .overflows
+        .iter()
+        .map(|overflow| files.of_overflow(overflow));
     let known: Vec<(Option<usize>, Option<u32>)> = known.collect();
     let ranks: HashSet<u32> = known.iter().filter_map(|(_, rank)| *rank).collect();
     if ranks.len() < 2 {

@@ -141,12 +141,12 @@ fn is_replicated(
     let (mut beside, mut all) = (Vec::new(), Vec::new());
     for (other, known) in groups {
         // A parameter that is equal nowhere, or constant, has no group that varies.
-        if known.iter().any(|one| one.is_constant) {
+        if known.iter().any(|group| group.is_constant) {
             continue;
         }
         let is_replica = known
             .iter()
-            .any(|one| group.ranks.iter().all(|rank| one.ranks.contains(rank)));
+            .any(|replicas| group.ranks.iter().all(|rank| replicas.ranks.contains(rank)));
         all.push(is_replica);
         if module(other) == own {
             beside.push(is_replica);

@@ -102,7 +102,11 @@ pub fn compare(run: &RankedRun, other: &RankedRun) -> RestartComparison {
     found
         .differences
         .sort_by_key(|difference| run.sort_key(difference.run));
-    let runs: Vec<usize> = found.differences.iter().map(|one| one.run).collect();
+    let runs: Vec<usize> = found
+        .differences
+        .iter()
+        .map(|difference| difference.run)
+        .collect();
     for (nth, difference) in found.differences.iter_mut().enumerate() {
         let mut before = runs[..nth].iter();
         difference.may_follow = before.any(|&first| run.precedes(first, difference.run));

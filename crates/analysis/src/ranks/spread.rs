@@ -268,7 +268,8 @@ impl OriginSearch<'_> {
                 continue;
             }
             // Unknown contributions prove nothing.
-            let is_all_finite = !given.is_empty() && given.iter().all(|one| *one == Some(false));
+            let is_all_finite =
+                !given.is_empty() && given.iter().all(|&is_bad| is_bad == Some(false));
             let mut givers = meeting.givers();
             let had_before =
                 givers.any(|call| self.first_bad[call.place.nth_rank] < call.place.position);
@@ -323,7 +324,7 @@ fn with_later_ones(run: &RankedRun, origins: Vec<NonFiniteOrigin>) -> Vec<NonFin
     let mut joined: Vec<NonFiniteOrigin> = Vec::new();
     for origin in origins {
         let same = joined.iter_mut().find(|known| {
-            let [a, b] = [known.run, origin.run].map(|one| &run.dump.runs[one]);
+            let [a, b] = [known.run, origin.run].map(|index| &run.dump.runs[index]);
             a.op_name == b.op_name
                 && run.rank_of(known.run) == run.rank_of(origin.run)
                 && known.cause == origin.cause
@@ -376,7 +377,7 @@ fn follow(run: &RankedRun, survey: &DumpSurvey, origin: &NonFiniteOrigin) -> Vec
             });
         }
     }
-    reached.sort_by_key(|one| run.sort_key(one.run));
+    reached.sort_by_key(|rank| run.sort_key(rank.run));
     reached
 }
 

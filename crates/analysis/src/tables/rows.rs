@@ -170,8 +170,8 @@ fn execution_row(side: &ComparedDump, index: usize) -> SlotRow {
         source: operator
             .and_then(|operator| call_site(operator, &operator.source, "source"))
             .or_else(|| text(&recorded.source)),
-        collective: collective.map(|one| one.kind.to_string().into()),
-        group_ranks: collective.and_then(|one| text(&one.ranks_text())),
+        collective: collective.map(|note| note.kind.to_string().into()),
+        group_ranks: collective.and_then(|note| text(&note.ranks_text())),
         task: run.task_id.map(Into::into),
         time_us: run.timestamp_us.and_then(|time| i64::try_from(time).ok()),
         ..SlotRow::default()

@@ -78,6 +78,7 @@ impl TensorRows {
         }
         let mut found = self.parts.rows(part)?;
         let mut problems = std::mem::take(&mut found.problems);
+        // Problems of single tensors are in `self.problems` already.
         problems.retain(|problem| !self.problems.contains(problem));
         if self.has_stats {
             problems.extend(statistics::compute(&mut found, self.n_threads).1);

@@ -55,6 +55,7 @@ impl ResultWriter<'_> {
                 })?;
             }
             ConvertedForm::Bin => {
+                // Damaged text is an error, although these bytes could be written as they are.
                 text::iter(view).map_err(|error| failed(error.into()))?;
                 n_bytes = self.put(dir, name, &[view.bytes])?;
             }
