@@ -8,15 +8,15 @@ use super::integers::{IntegerBounds, IntegerTensor};
 use super::tally::Tally;
 use super::walk::OperandWalk;
 
-/// The accumulator of the operators that are named for their integers, and of quantised ones.
+/// The accumulator of quantised operators and of those with `Integer` in their name.
 pub(super) const I32: IntegerBounds = IntegerBounds {
     min: i32::MIN as i128,
     max: i32::MAX as i128,
 };
 
-/// Whether no sum of `n_products` products of factors of these magnitudes can leave the
-/// accumulator, whatever sum up to `start` it begins with. Nearly every operator ends here, having
-/// read its inputs once.
+/// Whether no sum of `n_products` products of factors of these magnitudes, plus a start of
+/// magnitude up to `start`, can leave the accumulator. Nearly every operator ends here, having read
+/// its inputs once.
 pub(super) fn always_fits(
     bounds: IntegerBounds,
     n_products: usize,
@@ -32,15 +32,15 @@ pub(super) fn always_fits(
 pub(super) struct ProductSum {
     /// The accumulator.
     pub(super) bounds: IntegerBounds,
-    /// The loops; the operands are the factors and, last, the result.
+    /// The loops over the factors and, last, the result.
     pub(super) walk: OperandWalk,
-    /// Values that the results start with: zeros or a bias.
+    /// Initial values of the results: zeros or a bias.
     pub(super) results: Vec<i128>,
 }
 
 impl ProductSum {
-    /// Sums that do not fit the accumulator, in whatever order they are summed: only the end
-    /// counts.
+    /// Sums that do not fit the accumulator. Only the final sum counts, so the order does not
+    /// matter.
     pub(super) fn place(mut self, factors: &[&[i128]]) -> Option<OutputOverflow> {
         let results = &mut self.results;
         self.walk.each_run(|len, offsets, strides| match factors {
@@ -52,8 +52,7 @@ impl ProductSum {
                 );
                 for i in 0..len {
                     let total = &mut to[i * strides[2]];
-                    // Saturating loses nothing: a sum that far outside stays outside the
-                    // accumulator's bounds.
+                    // Saturating is safe: so large a sum stays outside the accumulator's bounds.
                     let product = a[i * strides[0]].saturating_mul(b[i * strides[1]]);
                     *total = total.saturating_add(product);
                 }
@@ -78,19 +77,19 @@ impl ProductSum {
     }
 }
 
-/// One zero for each element of a result of this shape. `None` unless it has as many as the one
-/// that was recorded, so that no description can ask for more memory than the engine had.
+/// One zero for each element of a result of this shape. `None` unless the recorded result has as
+/// many elements, so that no description can ask for more memory than the engine had.
 pub(super) fn zeros(record: &Record, dims: &[usize]) -> Option<Vec<i128>> {
     let n_elements = dims
         .iter()
         .try_fold(1_usize, |n, &dim| n.checked_mul(dim))?;
-    // The extents come from attributes and inputs, which a damaged model may have made up.
+    // The shape comes from attributes and inputs, which a damaged model may have made up.
     let recorded = &record.outputs.iter().find(|(i, _)| *i == 0)?.1;
     (recorded.shape().n_elements() == n_elements).then(|| vec![0; n_elements])
 }
 
-/// The elements of a quantised tensor with its zero point taken off. `zero_dims` is the shape in
-/// which the zero points are broadcast against the elements.
+/// The elements of a quantised tensor minus its zero point. `zero_dims` is the shape in which the
+/// zero points are broadcast against the elements.
 pub(super) fn centred(
     elements: &IntegerTensor,
     zero: Option<&IntegerTensor>,
@@ -113,6 +112,6 @@ pub(super) fn centred(
         }
         start += len;
     });
-    // Zero points of more axes than the elements would have made it longer.
+    // Zero points with more axes than the elements would have made it longer.
     (start == values.len()).then_some(values)
 }

@@ -8,7 +8,7 @@ use super::integers::IntegerTensor;
 use super::operators::{int, ints, text};
 use super::walk::{OperandWalk, dense_strides};
 
-/// Most elements of a padded input that are looked at one by one: 1 GiB of memory.
+/// Most elements of a padded input that are checked individually: 1 GiB of memory.
 const N_PADDED_MAX: usize = 1 << 26;
 
 /// `ConvInteger`, accumulated in 32 bits.
@@ -16,7 +16,7 @@ pub(super) fn conv_integer(record: &Record) -> Option<OutputOverflow> {
     place(record, [0, 2], [1, 3], None)
 }
 
-/// `QLinearConv`, accumulated in 32 bits with its bias before it is quantised anew.
+/// `QLinearConv`, accumulated in 32 bits with its bias before requantisation.
 pub(super) fn qlinear_conv(record: &Record) -> Option<OutputOverflow> {
     place(record, [0, 2], [3, 5], Some(8))
 }
@@ -33,7 +33,8 @@ struct SpatialAxis {
     padded: usize,
 }
 
-/// Inputs and weights are given as the positions of their elements and their zero point.
+/// Positions of the elements and of the zero point among the inputs, for the input and for the
+/// weights.
 fn place(
     record: &Record,
     x: [usize; 2],
@@ -47,7 +48,7 @@ fn place(
     else {
         return None;
     };
-    // An attribute comes from a file: a negative or contradictory one must not reach the strides.
+    // Attributes come from a file: a negative or contradictory value must not reach the strides.
     let n_groups = usize::try_from(int(&record.operator, "group").unwrap_or(1)).ok()?;
     let axes = axes(record, x_spatial, w_spatial)?;
     if n_groups == 0 || !n_kernels.is_multiple_of(n_groups) || *channels != depth * n_groups {
@@ -67,7 +68,7 @@ fn place(
     ) {
         return None;
     }
-    // A list of zero points for the weights is one for each kernel.
+    // A list of zero points for the weights has one for each kernel.
     let mut kernels = zero_w.as_ref().map_or(vec![], |zero| zero.dims.to_vec());
     if let [n] = kernels[..] {
         kernels = vec![n];
@@ -76,8 +77,8 @@ fn place(
     let scalar = zero_x.as_ref().map_or(vec![], |zero| zero.dims.to_vec());
     let x_values = centred(&x, zero_x.as_ref(), &scalar)?;
     let w_values = centred(&w, zero_w.as_ref(), &kernels)?;
-    // Zeros around the input let one nest of loops serve every kind of padding; without them each
-    // loop would have bounds of its own.
+    // Zeros around the input let one nest of loops serve every kind of padding; otherwise each loop
+    // would need separate bounds.
     let padded = padded(&x_values, n * channels, &axes)?;
     let mut outputs = axes.iter().map(|axis| axis.output);
     let n_outputs = outputs.try_fold(1_usize, usize::checked_mul)?;
@@ -159,7 +160,7 @@ fn padded(x: &[i128], n_planes: usize, axes: &[SpatialAxis]) -> Option<Vec<i128>
     Some(padded)
 }
 
-/// The spatial axes, from attributes and from the extents of the recorded result.
+/// The spatial axes, from attributes and the shape of the recorded result.
 fn axes(record: &Record, x: &[usize], w: &[usize]) -> Option<Vec<SpatialAxis>> {
     let operator = &record.operator;
     let list = |name, default: usize, n: usize| {
@@ -171,9 +172,9 @@ fn axes(record: &Record, x: &[usize], w: &[usize]) -> Option<Vec<SpatialAxis>> {
     let strides = list("strides", 1, n)?;
     let dilations = list("dilations", 1, n)?;
     let pads = list("pads", 0, 2 * n)?;
-    // Attributes are kept as text, in which a string has its quotes.
+    // Attributes are stored as text, in which a string has quotes.
     let auto_pad = text(operator, "auto_pad").unwrap_or("\"NOTSET\"");
-    // The recorded result settles the extents where `auto_pad` would have to be worked out.
+    // The recorded result has the sizes that `auto_pad` would otherwise determine.
     let result = record.outputs.iter().find(|(i, _)| *i == 0)?.1.shape();
     let outputs = result.get(2..)?;
     if w.len() != n || outputs.len() != n {

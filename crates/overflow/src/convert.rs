@@ -9,7 +9,7 @@ use super::float_bits::FloatBits;
 use super::non_finite::{holds_non_finite, non_finite_elements};
 use super::tally::Tally;
 
-/// Elements that the target's range cannot hold, as far as the status register has a bit for it.
+/// Elements outside the target's range, where the status register has a bit for it.
 pub(super) fn place(record: &Record) -> Option<OutputOverflow> {
     let from = &record.inputs.iter().find(|(i, _)| *i == 0)?.1;
     let to = &record.outputs.iter().find(|(i, _)| *i == 0)?.1;
@@ -19,7 +19,7 @@ pub(super) fn place(record: &Record) -> Option<OutputOverflow> {
     if is_unsigned(to.dtype()) && record.operator.op_type != "QuantizeLinear" {
         return negative_to_unsigned(from);
     }
-    // The scale of a quantisation is not the element's own.
+    // The scale of a quantisation is another input.
     let mut others = record.inputs.iter().filter(|(i, _)| *i != 0);
     if others
         .any(|(_, tensor)| record.operator.op_type == "QuantizeLinear" && holds_non_finite(tensor))
@@ -29,13 +29,13 @@ pub(super) fn place(record: &Record) -> Option<OutputOverflow> {
     finite_to_non_finite(from, to)
 }
 
-/// Finite numbers that became Inf, or NaN where the format has no Inf. Element by element: an
-/// infinity that was there before does not hide one that is new.
+/// Finite numbers that became Inf, or NaN where the format has no Inf. The check is per element: an
+/// infinity in the input does not hide a new one.
 fn finite_to_non_finite(from: &Tensor, to: &Tensor) -> Option<OutputOverflow> {
     if !holds_non_finite(to) {
         return None;
     }
-    // Both are in rising order.
+    // Both lists are ascending.
     let mut before = non_finite_elements_or_none(from)?.into_iter().peekable();
     let mut is_new = |element: &usize| {
         while before.next_if(|earlier| earlier < element).is_some() {}
@@ -46,7 +46,7 @@ fn finite_to_non_finite(from: &Tensor, to: &Tensor) -> Option<OutputOverflow> {
     tally.place(StatusCause::ToF16, 0)
 }
 
-/// Text may say `inf`, and types without numbers say nothing: they give `None`.
+/// Types without numbers give `None`, and so does text, which may say `inf`.
 fn non_finite_elements_or_none(tensor: &Tensor) -> Option<Vec<usize>> {
     tensor.dtype().bits()?;
     if holds_non_finite(tensor) {
@@ -56,7 +56,7 @@ fn non_finite_elements_or_none(tensor: &Tensor) -> Option<Vec<usize>> {
     }
 }
 
-/// Numbers of -1 and less; what lies between -1 and 0 is cut to 0 and fits.
+/// Numbers of -1 and less; numbers between -1 and 0 are truncated to 0 and fit.
 fn negative_to_unsigned(from: &Tensor) -> Option<OutputOverflow> {
     let float = FloatBits::for_dtype(from.dtype())?;
     let low = float.positions(from.host_bytes().ok()?, |number| {

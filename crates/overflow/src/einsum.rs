@@ -8,7 +8,7 @@ use super::integers::IntegerTensor;
 use super::operators::text;
 use super::walk::{OperandWalk, dense_strides};
 
-/// The name of an axis: a letter, or a position behind an ellipsis counted from the last.
+/// The name of an axis: a letter, or a position in an ellipsis counted from the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum AxisLabel {
     Ellipsis(std::cmp::Reverse<usize>),
@@ -40,8 +40,8 @@ pub(super) fn place(record: &Record) -> Option<OutputOverflow> {
         .map(|(term, operand)| labels(term, operand.dims.len()))
         .collect::<Option<_>>()?;
     let mut every: Vec<AxisLabel> = terms.iter().flatten().copied().collect();
-    // The implicit result has the ellipsis first and then letters in alphabetical order, which is
-    // the order of `AxisLabel`.
+    // The implicit result has the ellipsis first, then letters in alphabetical order: the order of
+    // `AxisLabel`.
     every.sort_unstable();
     let is_ellipsis = |label: &AxisLabel| matches!(label, AxisLabel::Ellipsis(_));
     let result = match result {
@@ -56,7 +56,7 @@ pub(super) fn place(record: &Record) -> Option<OutputOverflow> {
                 n_letters + if has_ellipsis { n_ellipsis.len() } else { 0 },
             )?
         }
-        // Without a right side: what the ellipsis stands for, then every letter that occurs once.
+        // Without a right side: the axes of the ellipsis, then every letter that occurs once.
         None => {
             let n_times = |label: &AxisLabel| every.iter().filter(|other| *other == label).count();
             let mut kept = every.clone();
@@ -76,7 +76,7 @@ fn contraction(
     result: &[AxisLabel],
     every: &[AxisLabel],
 ) -> Option<OutputOverflow> {
-    // An axis of one element may be repeated.
+    // An axis of size 1 may be broadcast.
     let extent = |label: AxisLabel| {
         let labelled = terms.iter().zip(operands).flat_map(|(term, operand)| {
             let axes = term.iter().zip(operand.dims);
@@ -96,8 +96,8 @@ fn contraction(
         .copied()
         .filter(|label| !result.contains(label))
         .collect();
-    // Axes of the result go outside and summed ones inside, so that each total is finished in one
-    // go.
+    // Axes of the result are outer loops and summed axes inner ones, so that each total is finished
+    // in one go.
     let mut n_products = 1_usize;
     let mut axes = Vec::new();
     for label in result.iter().chain(&summed).copied() {
@@ -128,7 +128,7 @@ fn contraction(
     contraction.place(&factors)
 }
 
-/// How far one step along `label` moves in a dense tensor; a label that occurs twice is a diagonal.
+/// The step along `label` in a dense tensor; a label that occurs twice is a diagonal.
 fn stride(label: AxisLabel, term: &[AxisLabel], dims: &[usize]) -> usize {
     let strides = dense_strides(dims);
     let axes = term.iter().zip(dims).zip(strides);
@@ -137,7 +137,7 @@ fn stride(label: AxisLabel, term: &[AxisLabel], dims: &[usize]) -> usize {
         .sum()
 }
 
-/// The labels of a term of `n_axes` axes.
+/// The labels of a term with `n_axes` axes.
 fn labels(term: &str, n_axes: usize) -> Option<Vec<AxisLabel>> {
     let letters = |text: &str| -> Option<Vec<AxisLabel>> {
         text.chars()
@@ -155,6 +155,6 @@ fn labels(term: &str, n_axes: usize) -> Option<Vec<AxisLabel>> {
             before.into_iter().chain(more).chain(after).collect()
         }
     };
-    // A term that does not fit its operand is the engine's to refuse.
+    // The engine refuses a term that does not fit its operand.
     (found.len() == n_axes).then_some(found)
 }

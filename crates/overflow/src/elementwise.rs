@@ -9,7 +9,7 @@ use super::integers::{IntegerBounds, IntegerTensor, StoredInteger, tensor, with_
 use super::tally::Tally;
 use super::walk::OperandWalk;
 
-/// An operator on two integers.
+/// An operator with two integer operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BinaryOperation {
     Add,
@@ -21,8 +21,8 @@ pub(super) enum BinaryOperation {
 }
 
 impl BinaryOperation {
-    /// The exact result, cut to the range of `i128`. A division by zero has none: it fails or gives
-    /// what it likes, but it does not overflow.
+    /// The exact result, saturated to the range of `i128`. A division by zero has none: it fails or
+    /// returns anything, but it does not overflow.
     fn exact(self, a: i128, b: i128) -> Option<i128> {
         Some(match self {
             BinaryOperation::Add => a + b,
@@ -35,13 +35,13 @@ impl BinaryOperation {
         })
     }
 
-    /// Whether no result for operands between these ends can leave `bounds`; `false` if that takes
-    /// looking at each.
+    /// Whether no result for operands in these ranges can leave `bounds`; `false` if each element
+    /// has to be checked.
     fn always_fits(self, bounds: IntegerBounds, a: (i128, i128), b: (i128, i128)) -> bool {
         let ends: [i128; 4] = match self {
             BinaryOperation::Add => [a.0 + b.0, a.1 + b.1, 0, 0],
             BinaryOperation::Sub => [a.0 - b.1, a.1 - b.0, 0, 0],
-            // A product is largest in magnitude at a corner of the two ranges.
+            // The largest magnitude of a product is at a corner of the two ranges.
             BinaryOperation::Mul | BinaryOperation::PRelu => {
                 let times = i128::saturating_mul;
                 let held = if self == BinaryOperation::PRelu {
@@ -60,15 +60,15 @@ impl BinaryOperation {
                     .chain([held.0, held.1])
                     .all(|end| bounds.contains(end));
             }
-            // Only the smallest integer by -1 is larger than any.
+            // Only the smallest integer divided by -1 overflows.
             BinaryOperation::Div => {
                 return a.0 > bounds.min || b.0 > -1 || b.1 < -1 || bounds.min == 0;
             }
             BinaryOperation::Pow => {
                 let base = a.0.unsigned_abs().max(a.1.unsigned_abs());
                 let base = i128::try_from(base).unwrap_or(i128::MAX);
-                // Magnitudes grow with base and exponent. Negative exponents give 0, 1 or -1, which
-                // always fit.
+                // Magnitudes grow with base and exponent. Negative exponents yield 0, 1 or -1,
+                // which always fit.
                 [0, power(base, b.1.max(0)).unwrap_or(0), 0, 0]
             }
         };
@@ -76,7 +76,7 @@ impl BinaryOperation {
     }
 }
 
-/// `base` to the power of `exponent`, cut to the range of `i128`, fractions cut off.
+/// `base` to the power of `exponent`, truncated to an integer and saturated to the range of `i128`.
 fn power(base: i128, exponent: i128) -> Option<i128> {
     match (base, exponent) {
         // Zero to a negative power is a division by zero.
@@ -103,12 +103,12 @@ pub(super) fn binary(record: &Record, operator: BinaryOperation) -> Option<Outpu
     }
     let walk = OperandWalk::broadcast(&[a.dims, b.dims])?;
     let tally = if operator == BinaryOperation::Pow {
-        // The exponent may be of another type.
+        // The exponent may have another type.
         let (bases, exponents) = (a.to_wide(), b.to_wide());
         tally(&walk, |x, y| {
             power(bases[x], exponents[y]).is_none_or(|value| a.bounds.contains(value))
         })
-    // ONNX gives both operands one type; anything else is no arithmetic that we know.
+    // ONNX requires one type for both operands; anything else is unknown arithmetic.
     } else if a.storage == b.storage {
         with_integer!(a.storage, Int => count::<Int>(operator, &walk, &a, &b))
     } else {
@@ -130,7 +130,7 @@ fn tally(walk: &OperandWalk, fits: impl Fn(usize, usize) -> bool) -> Tally {
     tally
 }
 
-/// Picks the operator before the loops begin.
+/// Picks the operator outside of the loops.
 fn count<Int: StoredInteger>(
     operator: BinaryOperation,
     walk: &OperandWalk,
@@ -165,7 +165,7 @@ fn count_with<Int: StoredInteger>(
     walk.each_run(|len, offsets, strides| {
         let (a, b) = (&a[offsets[0]..], &b[offsets[1]..]);
         let mut note = |i: usize| tally.note(start + i);
-        // One loop for each pattern of strides, so that compilers see straight lines.
+        // One loop for each pattern of strides, so that the compiler can vectorise it.
         match (strides[0], strides[1]) {
             (1, 1) => {
                 let pairs = a[..len].iter().zip(&b[..len]).enumerate();

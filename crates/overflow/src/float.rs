@@ -1,4 +1,4 @@
-//! Floating-point results that are not finite although everything they came from was.
+//! Non-finite floating-point results of operators with finite inputs.
 
 use opscope_store::file_format::op_debug::StatusCause;
 use opscope_store::record::Record;
@@ -10,8 +10,8 @@ use super::operands;
 use super::operators::attributes_may_be_non_finite;
 use super::tally::Tally;
 
-/// Outputs that hold Inf or NaN while no input and no attribute does; element by element where an
-/// element is known to come from some of the inputs' alone.
+/// Outputs that hold Inf or NaN while no input and no attribute does. Elements are judged
+/// individually where the input elements that each depends on are known.
 pub(super) fn places(record: &Record, cause: StatusCause) -> Vec<OutputOverflow> {
     let outputs = record.outputs.iter();
     let outputs: Vec<&(usize, Tensor)> = outputs
@@ -40,15 +40,15 @@ pub(super) fn places(record: &Record, cause: StatusCause) -> Vec<OutputOverflow>
     outputs.into_iter().filter_map(place).collect()
 }
 
-/// Whether everything that the operator starts from is here, and there is any of it.
+/// Whether all inputs of the operator were recorded, and at least one has elements.
 ///
-/// A reduction over nothing gives an infinity or NaN by definition, so an operator whose
+/// A reduction over nothing yields an infinity or NaN by definition, so an operator whose
 /// floating-point inputs are all empty computes nothing.
 fn is_complete(record: &Record) -> bool {
     let names = record.operator.inputs.iter();
     let n_named = names.filter(|name| !name.is_empty()).count();
     let inputs = || record.inputs.iter().map(|(_, tensor)| tensor);
-    // An input that was not shown may hold the infinity that the output has.
+    // An unrecorded input may hold the infinity of the output.
     record.inputs.len() >= n_named
         && inputs().any(|tensor| {
             let bytes = tensor.host_bytes();
@@ -61,8 +61,8 @@ fn is_float_or_complex(dtype: DType) -> bool {
     dtype.parts().0.is_float()
 }
 
-/// Whether an output of an attention is not finite by design: its scores show what is masked as
-/// -Inf, and a query that may look at nothing has no result.
+/// Whether an output of `Attention` is non-finite by design: its scores show masked positions as
+/// -Inf, and a fully masked query has no result.
 fn is_masked(record: &Record, output: usize) -> bool {
     const SCORES: usize = 3;
     const MASK: usize = 3;

@@ -7,18 +7,18 @@ use opscope_tensor::DType;
 /// Comparing bits needs no conversion, so one rule serves every width.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FloatBits {
-    /// Bytes of one number.
+    /// Bytes of a number.
     n_bytes: usize,
     /// Bit pattern of 1.
     one: u64,
-    /// The largest pattern, sign aside, that is a finite number.
+    /// The largest pattern, without sign, of a finite number.
     largest: u64,
-    /// The pattern of infinity; `largest` in formats without one.
+    /// The pattern of infinity; `largest` in formats without it.
     infinity: u64,
 }
 
 impl FloatBits {
-    /// The format of `dtype`'s numbers, if they are floating-point ones.
+    /// The format of `dtype`'s numbers, if they are floating-point.
     pub(super) fn for_dtype(dtype: DType) -> Option<FloatBits> {
         let ieee = |n_bytes: usize, n_mantissa_bits: u32| {
             let n_exponent_bits = 8 * n_bytes as u32 - 1 - n_mantissa_bits;
@@ -37,7 +37,7 @@ impl FloatBits {
             F32 => ieee(4, 23),
             F64 => ieee(8, 52),
             F8E5M2 => ieee(1, 2),
-            // This format spends the patterns of infinity on numbers: only the last pattern is NaN.
+            // This format uses the patterns of infinity for numbers: only the last pattern is NaN.
             F8E4M3FN => FloatBits {
                 n_bytes: 1,
                 one: 0x38,
@@ -51,7 +51,7 @@ impl FloatBits {
         })
     }
 
-    /// Positions of the numbers in `bytes` that `is_it` picks, in rising order.
+    /// Positions of the numbers in `bytes` that `is_it` picks, ascending.
     pub(super) fn positions(self, bytes: &[u8], is_it: impl Fn(u64) -> bool) -> Vec<usize> {
         match self.n_bytes {
             1 => positions(bytes, |[b]| is_it(u64::from(b))),
@@ -83,7 +83,7 @@ fn positions<const N: usize>(bytes: &[u8], is_it: impl Fn([u8; N]) -> bool) -> V
     let mut found = Vec::new();
     let blocks = bytes.as_chunks::<N>().0.chunks(BLOCK);
     for (i_block, block) in blocks.enumerate() {
-        // Most blocks hold none, and a loop without a branch tells that at the speed of memory.
+        // Most blocks hold none, and a branch-free loop finds that out at the speed of memory.
         if !block.iter().fold(false, |any, &number| any | is_it(number)) {
             continue;
         }
@@ -130,7 +130,7 @@ mod tests {
     fn eight_bits() {
         let [e5m2, e4m3] =
             [DType::F8E5M2, DType::F8E4M3FN].map(|d| FloatBits::for_dtype(d).unwrap());
-        // 57344 is the largest of one, 448 of the other.
+        // The largest number of E5M2 is 57344, that of E4M3FN 448.
         assert!(e5m2.is_finite(0x7b) && !e5m2.is_finite(0x7c) && !e5m2.is_finite(0xff));
         assert!(e4m3.is_finite(0x7e) && !e4m3.is_finite(0x7f) && !e4m3.is_finite(0xff));
         for (bits, is_low) in [

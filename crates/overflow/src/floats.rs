@@ -4,7 +4,7 @@ use half::f16;
 use opscope_tensor::convert::dtype::decode;
 use opscope_tensor::{NumpyType, Tensor};
 
-/// Every element; `None` if they are no floating-point numbers.
+/// Every element; `None` if the elements are not floating-point.
 pub(super) fn to_f64(tensor: &Tensor) -> Option<Vec<f64>> {
     let decoded = decode(tensor.dtype(), tensor.shape(), tensor.host_bytes().ok()?).ok()?;
     let bytes = &decoded.bytes;

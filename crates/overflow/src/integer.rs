@@ -6,8 +6,8 @@ use super::elementwise::{BinaryOperation, binary, negate, sum};
 use super::reduce::{Fold, cumulate, reduce};
 use super::{OutputOverflow, conv, einsum, matmul};
 
-/// Returns the place where an operator on integers overflowed; `None` if it did not. Computes anew
-/// from the inputs and the operator alone, in wider arithmetic: the engine's results do not matter.
+/// Returns where an operator on integers overflowed; `None` if it did not. The inputs are
+/// recomputed in wider arithmetic: the engine's results do not matter.
 pub(super) fn place(record: &Record) -> Option<OutputOverflow> {
     match record.operator.op_type.as_str() {
         "Add" => binary(record, BinaryOperation::Add),
@@ -17,7 +17,7 @@ pub(super) fn place(record: &Record) -> Option<OutputOverflow> {
         "Pow" => binary(record, BinaryOperation::Pow),
         "PRelu" => binary(record, BinaryOperation::PRelu),
         "Sum" => sum(record),
-        // The magnitude of the smallest integer has no place in its type, with or without the sign.
+        // The magnitude of the smallest integer does not fit its type, with or without the sign.
         "Neg" | "Abs" => negate(record),
         "ReduceSum" => reduce(record, Fold::Sum),
         "ReduceL1" => reduce(record, Fold::SumOfMagnitudes),

@@ -14,7 +14,7 @@ pub(super) struct IntegerBounds {
 }
 
 impl IntegerBounds {
-    /// The bounds of `dtype`, if it is an integer type. `bool` is none.
+    /// The bounds of `dtype`, if it is an integer type. `bool` is not.
     pub(super) fn for_dtype(dtype: DType) -> Option<IntegerBounds> {
         let is_signed = match dtype.kind() {
             ElementKind::Signed => true,
@@ -26,31 +26,31 @@ impl IntegerBounds {
             | ElementKind::Text
             | ElementKind::Opaque => return None,
         };
-        // Packed types have ranges of their own, although a byte stores each element.
+        // A byte stores each element of a packed type, but its range is narrower.
         let n_bits = dtype.bits()? - u32::from(is_signed);
         let max = (1_i128 << n_bits) - 1;
         let min = if is_signed { -max - 1 } else { 0 };
         Some(IntegerBounds { min, max })
     }
 
-    /// Whether `value` can be held.
+    /// Whether `value` is in range.
     pub(super) fn contains(self, value: i128) -> bool {
         self.min <= value && value <= self.max
     }
 
-    /// Whether every value of that magnitude can be held, either sign where there is one.
+    /// Whether every value of that magnitude is in range, with either sign if the type is signed.
     pub(super) fn hold_magnitude(self, magnitude: u128) -> bool {
         magnitude <= self.max.unsigned_abs()
     }
 }
 
-/// An integer as it stands in memory.
+/// An integer in memory.
 pub(super) trait StoredInteger: Copy + Ord + Into<i128> {
     /// Its bytes.
     type Bytes: Copy;
     /// The smallest and the largest.
     const ENDS: (Self, Self);
-    /// Cuts memory into integers.
+    /// Splits memory into integers.
     fn cut(bytes: &[u8]) -> &[Self::Bytes];
     /// The integer in those bytes, little-endian.
     fn read(bytes: Self::Bytes) -> Self;
@@ -73,8 +73,8 @@ macro_rules! integers {
 
 integers!(i8 u8 i16 u16 i32 u32 i64 u64);
 
-/// Evaluates an expression with a type's name standing for the integer that a dtype is stored as;
-/// the default where it is none.
+/// Evaluates an expression with a type's name bound to the integer that stores a dtype, or returns
+/// the default if there is none.
 macro_rules! with_integer {
     ($dtype:expr, $int:ident => $body:expr) => {
         match $dtype {
@@ -120,16 +120,16 @@ pub(super) use with_integer;
 pub(super) struct IntegerTensor<'a> {
     /// Range of an element.
     pub(super) bounds: IntegerBounds,
-    /// How elements are stored in `bytes`: packed ones take a byte each.
+    /// The dtype that `bytes` store: a byte for each packed element.
     pub(super) storage: DType,
-    /// Extents of the axes.
+    /// The shape.
     pub(super) dims: &'a [usize],
     /// The elements.
     pub(super) bytes: Cow<'a, [u8]>,
 }
 
 impl<'a> IntegerTensor<'a> {
-    /// A look at `tensor`, if it holds integers.
+    /// A view of `tensor`, if it holds integers.
     pub(super) fn read(tensor: &'a Tensor) -> Option<IntegerTensor<'a>> {
         let bounds = IntegerBounds::for_dtype(tensor.dtype())?;
         let decoded = decode(tensor.dtype(), tensor.shape(), tensor.host_bytes().ok()?).ok()?;
@@ -141,13 +141,13 @@ impl<'a> IntegerTensor<'a> {
         })
     }
 
-    /// The same for a tensor that has elements at all. Then no product of some of its extents
+    /// Like `read`, for a tensor with elements. Then no product of some of its dimensions
     /// overflows.
     pub(super) fn filled(tensor: &'a Tensor) -> Option<IntegerTensor<'a>> {
         IntegerTensor::read(tensor).filter(|integers| !integers.bytes.is_empty())
     }
 
-    /// The input of `record` at `index`, if it is there and has elements, and they are integers.
+    /// The input of `record` at `index`, if it was recorded and holds integers.
     pub(super) fn input(record: &'a Record, index: usize) -> Option<IntegerTensor<'a>> {
         IntegerTensor::filled(tensor(record, index)?)
     }
@@ -162,12 +162,11 @@ impl<'a> IntegerTensor<'a> {
         self.magnitude_around(None)
     }
 
-    /// The largest magnitude of an element with a zero point taken off.
+    /// The largest magnitude of an element minus its zero point.
     pub(super) fn magnitude_around(&self, zero: Option<&IntegerTensor>) -> u128 {
         let (min, max) = self.extremes().unwrap_or_default();
         let (zero_min, zero_max) = zero.and_then(IntegerTensor::extremes).unwrap_or_default();
-        // Which zero point belongs to which element does not matter for a bound: the worst pair is
-        // assumed.
+        // A bound may assume the worst pair of element and zero point.
         let (min, max) = (min - zero_max, max - zero_min);
         min.unsigned_abs().max(max.unsigned_abs())
     }
@@ -181,7 +180,7 @@ impl<'a> IntegerTensor<'a> {
     }
 }
 
-/// The input of `record` at `index`, if it is there.
+/// The input of `record` at `index`, if it was recorded.
 pub(super) fn tensor(record: &Record, index: usize) -> Option<&Tensor> {
     let mut inputs = record.inputs.iter();
     inputs
@@ -191,9 +190,9 @@ pub(super) fn tensor(record: &Record, index: usize) -> Option<&Tensor> {
 
 fn extremes<Int: StoredInteger>(bytes: &[u8]) -> Option<(i128, i128)> {
     let elements = Int::cut(bytes);
-    // Starting from the opposite ends needs no first element, and so no branch for it in the loop.
+    // Starting from the opposite ends needs no special case for the first element.
     let (smallest, largest) = Int::ENDS;
-    // No branch and no early end: compilers turn this into vector instructions.
+    // Without branches and early exit the compiler can vectorise this.
     let (min, max) = elements
         .iter()
         .fold((largest, smallest), |(min, max), bytes| {

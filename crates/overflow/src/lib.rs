@@ -1,13 +1,12 @@
-//! Whether an operator's arithmetic overflowed, told from what it read and what it produced.
+//! Decides whether an operator's arithmetic overflowed, from its inputs and outputs.
 //!
-//! An accelerator keeps a status register; a CPU has none that survives an operator. A pure
-//! function over one execution with both sides present stands in its place: [`ValueDetector`]. The
+//! An accelerator keeps a status register; a CPU has none that survives an operator.
+//! [`ValueDetector`] replaces it: a pure function over one execution with inputs and outputs. The
 //! rules, one for each bit of the register, are in `docs/overflow.md`.
 //!
-//! The trait [`OverflowDetector`] lives here and `opscope-capture` depends on this crate, not the
-//! other way round: the capturing side judges NaN and infinities by the same [`ArithmeticKind`] of
-//! an operator, and a session takes [`ValueDetector`] unless it is given another detector, so that
-//! callers need not name one. This crate knows no session, no thread and no file.
+//! `opscope-capture` depends on this crate for the trait [`OverflowDetector`], for the
+//! [`ArithmeticKind`] by which it judges NaN and infinities, and for [`ValueDetector`], the default
+//! detector of a session. This crate knows no session, no thread and no file.
 
 mod contract;
 mod conv;
@@ -35,7 +34,7 @@ pub use self::operators::{ArithmeticKind, arithmetic_kind, attributes_may_be_non
 /// The overflows in one execution of one operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorOverflow {
-    /// The bits of the status register, all causes together; never 0.
+    /// The bits of the status register, for all causes; never 0.
     pub status: u64,
     /// Where it happened, at most once for each cause and output.
     pub places: Vec<OutputOverflow>,
@@ -44,13 +43,13 @@ pub struct OperatorOverflow {
 /// Elements of one output that overflowed for the same cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutputOverflow {
-    /// Why.
+    /// The cause.
     pub cause: StatusCause,
-    /// Position among the operator's outputs.
+    /// Index of the operator's output.
     pub output: usize,
-    /// How many elements.
+    /// Number of such elements.
     pub n_elements: u64,
-    /// Which is the first, counted through the output in memory order.
+    /// Flat index of the first such element, in memory order.
     pub first_element: usize,
 }
 
@@ -64,9 +63,9 @@ pub trait OverflowDetector: Send + Sync {
 
 /// Detects overflows from the values that an operator read and produced.
 ///
-/// The record must hold both sides: a missing input may have held anything, and an overflow that
-/// such an input could explain is not reported. Values that were infinite or NaN before are handed
-/// on, not overflowed. Operators that only move, choose or make up values never overflow.
+/// The record must hold both sides: a missing input may have held anything, and an overflow that it
+/// could explain is not reported. Passing on an infinity or NaN of an input is no overflow.
+/// Operators that only move, choose or make up values never overflow.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ValueDetector;
 
@@ -78,7 +77,7 @@ impl OverflowDetector for ValueDetector {
             ArithmeticKind::Accumulates => float::places(record, StatusCause::CubeAccumulate),
             ArithmeticKind::Computes => float::places(record, StatusCause::Float),
         };
-        // An integer that wrapped leaves no trace in the result, so these are computed anew.
+        // An integer that wrapped leaves no trace in the result, so these are recomputed.
         places.extend(integer::place(record));
         OperatorOverflow::from_places(places)
     }
@@ -92,7 +91,7 @@ impl OperatorOverflow {
         (status != 0).then_some(OperatorOverflow { status, places })
     }
 
-    /// The record that a device would leave: first layout, the AI Core block filled. Addresses,
+    /// The record that a device would write: first layout, the AI Core block filled. Addresses,
     /// kinds of task and block numbers have no meaning here and are 0.
     pub fn to_record(&self, model_id: u64, stream_id: u64, task_id: u64) -> BlockRecord {
         BlockRecord {

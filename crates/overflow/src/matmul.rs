@@ -8,7 +8,7 @@ use super::integers::{IntegerBounds, IntegerTensor};
 use super::operators::{int, text};
 use super::walk::{OperandWalk, broadcast_dims, broadcast_strides};
 
-/// `MatMul` of integers, accumulated in their own dtype.
+/// `MatMul` of integers, accumulated in the dtype of the operands.
 pub(super) fn matmul(record: &Record) -> Option<OutputOverflow> {
     let (a, b) = (
         IntegerTensor::input(record, 0)?,
@@ -27,12 +27,13 @@ pub(super) fn matmul_integer(record: &Record) -> Option<OutputOverflow> {
     quantised(record, [0, 2], [1, 3])
 }
 
-/// `QLinearMatMul`, accumulated in 32 bits before it is quantised anew.
+/// `QLinearMatMul`, accumulated in 32 bits before requantisation.
 pub(super) fn qlinear_matmul(record: &Record) -> Option<OutputOverflow> {
     quantised(record, [0, 2], [3, 5])
 }
 
-/// The product of two factors, each given as the positions of its elements and its zero point.
+/// The product of two factors; `a` and `b` hold the positions of their elements and zero points
+/// among the inputs.
 fn quantised(record: &Record, a: [usize; 2], b: [usize; 2]) -> Option<OutputOverflow> {
     let input = |index| IntegerTensor::input(record, index);
     let (a, zero_a) = (input(a[0])?, input(a[1]));
@@ -44,8 +45,8 @@ fn quantised(record: &Record, a: [usize; 2], b: [usize; 2]) -> Option<OutputOver
     if always_fits(I32, *a.dims.last()?, &magnitudes, 0) {
         return None;
     }
-    // A list of zero points for the first factor is one for each row, for the second for each
-    // column.
+    // A list of zero points has one for each row of the first factor, or for each column of the
+    // second.
     let rows = zero_a.as_ref().map_or(vec![], |zero| match zero.dims {
         [n] if *n > 1 => vec![*n, 1],
         dims => dims.to_vec(),
@@ -64,7 +65,7 @@ fn product(
     (b_dims, b): (&[usize], &[i128]),
 ) -> Option<OutputOverflow> {
     let (a_batch, [m, k]) = match a_dims {
-        // numpy treats a vector as a matrix of one row on the left, and of one column on the right.
+        // numpy treats a vector on the left as a row, and on the right as a column.
         [k] => (&[][..], [1, *k]),
         [batch @ .., m, k] => (batch, [*m, *k]),
         [] => return None,
@@ -89,7 +90,7 @@ fn product(
         let strides = vec![strides_a[axis], strides_b[axis], strides_to[axis]];
         (batch[axis], strides)
     });
-    // Columns go innermost: that is the order of the second factor and of the result in memory.
+    // Columns are the innermost loop: the memory order of the second factor and of the result.
     let matrix = [(m, vec![k, 0, n]), (k, vec![1, n, 0]), (n, vec![0, 1, 1])];
     let results = zeros(record, &[&batch[..], &[m, n]].concat())?;
     let contraction = ProductSum {
@@ -100,7 +101,7 @@ fn product(
     contraction.place(&[a, b])
 }
 
-/// `Gemm` of integers: factors that are integers themselves, and a bias.
+/// `Gemm` of integers: integer factors and a bias.
 pub(super) fn gemm(record: &Record) -> Option<OutputOverflow> {
     let (a, b) = (
         IntegerTensor::input(record, 0)?,
@@ -121,7 +122,7 @@ pub(super) fn gemm(record: &Record) -> Option<OutputOverflow> {
     } else {
         (*b_rows, *b_columns, [*b_columns, 1])
     };
-    // A scale that is a fraction leaves the integers, and the accumulator with it.
+    // A fractional scale leads out of integer arithmetic and its accumulator.
     let scale = |name| match text(operator, name).map_or(Ok(1.0), str::parse::<f32>) {
         Ok(value) if value.fract() == 0.0 && value.abs() < 1e9 => Some(value as i128),
         _ => None,
@@ -137,8 +138,7 @@ pub(super) fn gemm(record: &Record) -> Option<OutputOverflow> {
         return None;
     }
     let mut scaled = a.to_wide();
-    // `alpha` scales before the sum: the accumulator holds scaled products, and it is the one that
-    // overflows.
+    // The accumulator holds products already scaled by `alpha`, and it is what overflows.
     scaled.iter_mut().for_each(|value| *value *= alpha);
     let mut results = zeros(record, &[m, n])?;
     if let Some(c) = c {

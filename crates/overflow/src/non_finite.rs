@@ -4,12 +4,12 @@ use opscope_tensor::{DType, Shape, Tensor, TensorView, has_non_finite};
 
 use super::float_bits::FloatBits;
 
-/// Whether any element is NaN or infinite. A tensor that the host does not hold has none.
+/// Whether any element is NaN or infinite; `false` for a tensor outside the host's memory.
 pub(super) fn holds_non_finite(tensor: &Tensor) -> bool {
     tensor.host_view().is_ok_and(has_non_finite)
 }
 
-/// The positions of the elements that are not finite. A complex element is one element.
+/// The positions of the non-finite elements. A complex number is one element.
 pub(super) fn non_finite_elements(tensor: TensorView<'_>) -> Vec<usize> {
     let (part, n_parts) = tensor.dtype.parts();
     let Some(float) = FloatBits::for_dtype(part) else {
@@ -19,12 +19,12 @@ pub(super) fn non_finite_elements(tensor: TensorView<'_>) -> Vec<usize> {
     };
     let mut elements = float.positions(tensor.bytes, |number| !float.is_finite(number));
     elements.iter_mut().for_each(|i| *i /= n_parts);
-    // Both parts of one complex number may be bad, and they lie side by side.
+    // Both parts of a complex number may be non-finite, and their positions are adjacent.
     elements.dedup();
     elements
 }
 
-/// The same for formats that are no sign and magnitude.
+/// The same for formats that are not sign and magnitude.
 fn is_non_finite_byte(dtype: DType, byte: u8) -> bool {
     let shape = Shape::scalar();
     dtype.bytes() == Some(1)

@@ -1,5 +1,5 @@
-//! Which elements of an output were computed from finite numbers alone, although an input holds
-//! others: one masked score must not hide the overflow of another.
+//! Finds the elements of an output that depend on finite input elements only: one masked score must
+//! not hide the overflow of another.
 
 use opscope_store::record::Record;
 use opscope_tensor::Tensor;
@@ -8,8 +8,7 @@ use super::non_finite::{holds_non_finite, non_finite_elements};
 use super::operators::int;
 use super::walk::OperandWalk;
 
-/// Operators that compute each element from the elements at its place, lower case and without
-/// underscores: ONNX's and PyTorch's.
+/// Element-wise operators of ONNX and PyTorch, in lower case and without underscores.
 const ELEMENTWISE: &[&str] = &[
     "abs",
     "acos",
@@ -76,22 +75,22 @@ const ELEMENTWISE: &[&str] = &[
     "tanh",
     "thresholdedrelu",
 ];
-/// Operators of the list that reduce in PyTorch.
+/// Operators of the list that are reductions in PyTorch.
 const TORCH_REDUCING: [&str; 2] = ["mean", "sum"];
 
-/// Elements that are not finite, on axes that broadcast to those of the output.
+/// A mask of non-finite elements, with axes that broadcast to those of the output.
 struct TaintedElements {
     dims: Vec<usize>,
     is_tainted: Vec<bool>,
 }
 
-/// Of each element of an output whether an element that it was computed from is not finite; none if
-/// that is not known of the operator.
+/// For each element of an output, whether it depends on a non-finite input element; none if the
+/// dependence is unknown for the operator.
 pub(super) fn tainted(record: &Record, output: &Tensor) -> Option<Vec<bool>> {
     let dims = output.shape().dims();
     let inputs = record.inputs.iter().map(|(_, tensor)| tensor);
     let word = word_of(&record.operator.op_type);
-    // ONNX's `Sum` and `Mean` add several tensors, PyTorch's the elements of one.
+    // ONNX's `Sum` and `Mean` combine several tensors, PyTorch's the elements of one.
     let is_torch = record.operator.op_type.contains('.');
     let is_reducing = is_torch && TORCH_REDUCING.contains(&word.as_str());
     let operands = if ELEMENTWISE.contains(&word.as_str()) && !is_reducing {
@@ -105,7 +104,7 @@ pub(super) fn tainted(record: &Record, output: &Tensor) -> Option<Vec<bool>> {
             continue;
         }
         let walk = OperandWalk::broadcast(&[dims, &operand.dims])?;
-        // Operands that are larger than the output are of another kind of operator.
+        // Operands larger than the output belong to another kind of operator.
         if walk.n_elements() != found.len() {
             return None;
         }
@@ -140,8 +139,8 @@ fn whole(tensor: &Tensor) -> Option<TaintedElements> {
     })
 }
 
-/// The factors of a matrix product: of the first one whether anything in a row is not finite, of the
-/// second whether anything in a column is, and of what is added each element.
+/// The factors of a matrix product: whether a row of the first or a column of the second has a
+/// non-finite element, and each element of the addend.
 fn products(record: &Record, word: &str) -> Option<Vec<TaintedElements>> {
     let input = |i: usize| {
         let mut inputs = record.inputs.iter();
@@ -150,7 +149,7 @@ fn products(record: &Record, word: &str) -> Option<Vec<TaintedElements>> {
             .map(|(_, tensor)| tensor)
     };
     let is_turned = |name| int(&record.operator, name).is_some_and(|n| n != 0);
-    // Positions of both factors and of what is added, and whether a factor is transposed.
+    // Positions of both factors and of the addend, and whether each factor is transposed.
     let ([a, b], added, [turned_a, turned_b]) = match word {
         "matmul" | "mm" | "bmm" => ([0, 1], None, [false, false]),
         "gemm" => ([0, 1], Some(2), [is_turned("transA"), is_turned("transB")]),
@@ -168,14 +167,14 @@ fn products(record: &Record, word: &str) -> Option<Vec<TaintedElements>> {
     Some(operands)
 }
 
-/// Whether anything along the axis that is summed over is not finite: along the last axis, or the
-/// one before. What is left is that of rows of the product, or of its columns.
+/// Whether any element along the summed axis is non-finite: the last axis, or the one before. The
+/// result has the remaining axis as rows or as columns of the product.
 fn any_along(elements: TaintedElements, is_last: bool, is_rows: bool) -> Option<TaintedElements> {
     let TaintedElements { dims, is_tainted } = elements;
     let (&[m, k], batch) = dims
         .split_last_chunk::<2>()
         .map(|(batch, last)| (last, batch))?;
-    // A factor that is transposed is summed over along its rows.
+    // A transposed factor is summed along its rows.
     let n_left = if is_last { m } else { k };
     let mut left = vec![false; batch.iter().product::<usize>() * n_left];
     for (at, _) in is_tainted.iter().enumerate().filter(|(_, is)| **is) {

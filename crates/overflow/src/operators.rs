@@ -1,26 +1,26 @@
-//! How operators come by the floating-point numbers in their outputs, and readers of their
+//! How operators produce the floating-point numbers in their outputs, and readers of their
 //! attributes.
 
 use opscope_store::record::Operator;
 
-/// How an operator comes by the numbers in its outputs.
+/// How an operator produces the numbers in its outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArithmeticKind {
-    /// It moves, chooses or makes up values: none of them is the result of arithmetic.
+    /// It moves, selects or generates values, without arithmetic.
     Moves,
     /// It converts each element to another dtype.
     Converts,
-    /// It accumulates products, which accelerators do in their cube unit.
+    /// It accumulates products, on accelerators in the cube unit.
     Accumulates,
-    /// It computes.
+    /// It computes otherwise.
     Computes,
 }
 
-/// Operators that move, choose or make up values.
+/// Operators that move, select or generate values.
 ///
-/// `If` is here because the operators of its branches are looked at one by one, `ReduceMax`,
-/// `MaxPool` and their like because they give an infinity where there is nothing to choose from,
-/// tree ensembles and encoders because what they give out stands in attributes.
+/// `If` is here because the operators of its branches are checked individually, `ReduceMax`,
+/// `MaxPool` and the like because they return an infinity when there is nothing to select from,
+/// tree ensembles and encoders because their results are attributes.
 const MOVING: &[&str] = &[
     "ArgMax",
     "ArgMin",
@@ -108,7 +108,7 @@ const MOVING: &[&str] = &[
     "ZipMap",
 ];
 
-/// Parts of the names of operators that accumulate products, in every operator set:
+/// Substrings of the names of operators that accumulate products, in every operator set:
 /// `QLinearMatMul`, `FusedConv`, `GroupQueryAttention`, `DeformConv`.
 const ACCUMULATING: &[&str] = &[
     "Attention",
@@ -123,11 +123,11 @@ const ACCUMULATING: &[&str] = &[
     "RNN",
 ];
 
-/// How types of PyTorch's operators begin.
+/// Prefixes of the types of PyTorch's operators.
 const TORCH: [&str; 2] = ["aten.", "prims."];
 
-/// Those of them that convert, and that accumulate products. Operators that move values need no
-/// list: what they read is not finite either, or stands among their arguments.
+/// PyTorch's operators that convert, and those that accumulate products. Operators that move values
+/// need no list: their inputs or arguments are non-finite too.
 const TORCH_CONVERTING: &[&str] = &["aten._to_copy.", "prims.convert_element_type."];
 const TORCH_ACCUMULATING: &[&str] = &[
     "aten._convolution",
@@ -147,13 +147,13 @@ const TORCH_ACCUMULATING: &[&str] = &[
     "aten.vdot.",
 ];
 
-/// Returns how `operator` comes by the numbers in its outputs.
+/// Returns how `operator` produces the numbers in its outputs.
 pub fn arithmetic_kind(operator: &Operator) -> ArithmeticKind {
     let op_type = operator.op_type.as_str();
     let begins = |list: &[&str]| list.iter().any(|start| op_type.starts_with(start));
     if begins(&TORCH) {
-        // The lists of ONNX are of no use here: they match parts of names, and `aten.convolution`
-        // would match none of them.
+        // The lists for ONNX do not apply: they match parts of names, and `aten.convolution` would
+        // match none of them.
         return match () {
             () if begins(TORCH_CONVERTING) => ArithmeticKind::Converts,
             () if begins(TORCH_ACCUMULATING) => ArithmeticKind::Accumulates,
@@ -161,13 +161,13 @@ pub fn arithmetic_kind(operator: &Operator) -> ArithmeticKind {
         };
     }
     let is_scatter = matches!(op_type, "Scatter" | "ScatterElements" | "ScatterND");
-    // A scatter that replaces elements only moves them; one that adds or multiplies computes.
+    // A scatter that replaces elements moves values; one that adds or multiplies computes.
     if MOVING.contains(&op_type) || (is_scatter && !reduces_by_arithmetic(operator)) {
         ArithmeticKind::Moves
     } else if matches!(op_type, "Cast" | "CastLike" | "QuantizeLinear") {
         ArithmeticKind::Converts
-    // Parts of names and not whole ones, so that variants of other domains count too: their
-    // arithmetic is the same, and no list of them would stay complete.
+    // Substrings, so that variants in other domains match too: their arithmetic is the same, and no
+    // list of them would stay complete.
     } else if ACCUMULATING.iter().any(|part| op_type.contains(part)) {
         ArithmeticKind::Accumulates
     } else {
@@ -179,19 +179,19 @@ fn reduces_by_arithmetic(operator: &Operator) -> bool {
     matches!(text(operator, "reduction"), Some("\"add\"" | "\"mul\""))
 }
 
-/// Whether an attribute holds a number that is not finite, or may: long lists are cut and tensors
-/// left out where attributes become text.
+/// Whether an attribute may hold a non-finite number: the text of attributes truncates long lists
+/// and omits tensors.
 pub fn attributes_may_be_non_finite(operator: &Operator) -> bool {
     let is_torch = TORCH
         .iter()
         .any(|start| operator.op_type.starts_with(start));
     operator.attributes.iter().any(|(name, value)| {
-        // The others say where it comes from.
+        // Other attributes describe where the operator comes from.
         if is_torch && !name.starts_with("argument.") {
             return false;
         }
         let value = value.as_str();
-        // A text such as `"inf"` is a name or a mode, no number.
+        // A quoted text such as `"inf"` is a name or a mode, not a number.
         if value.starts_with('"') || value.starts_with("[\"") {
             return false;
         }
@@ -201,13 +201,13 @@ pub fn attributes_may_be_non_finite(operator: &Operator) -> bool {
         let is_graph = value.starts_with("graph ");
         is_cut
             || value.starts_with("tensor[")
-            // The text of a body may name a value `inf`. What the body computes with shows in the
-            // operator's own results.
+            // The text of a body may name a value `inf`. Overflows inside of the body show in the
+            // operator's results.
             || (!is_graph && words.any(|word| matches!(word, "inf" | "NaN" | "nan")))
     })
 }
 
-/// An attribute as it stands.
+/// The text of an attribute.
 pub(super) fn text<'a>(operator: &'a Operator, name: &str) -> Option<&'a str> {
     let mut attributes = operator.attributes.iter();
     attributes
@@ -215,12 +215,12 @@ pub(super) fn text<'a>(operator: &'a Operator, name: &str) -> Option<&'a str> {
         .map(|(_, value)| value.as_str())
 }
 
-/// An attribute that is an integer.
+/// An integer attribute.
 pub(super) fn int(operator: &Operator, name: &str) -> Option<i64> {
     text(operator, name)?.parse().ok()
 }
 
-/// An attribute that is a list of integers, written out in full.
+/// An attribute with a list of integers that is not truncated.
 pub(super) fn ints(operator: &Operator, name: &str) -> Option<Vec<i64>> {
     let list = text(operator, name)?.strip_prefix('[')?.strip_suffix(']')?;
     if list.is_empty() {

@@ -9,7 +9,7 @@ use super::operators::{int, ints};
 use super::tally::Tally;
 use super::walk::{OperandWalk, dense_strides};
 
-/// How elements are put together.
+/// How elements are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fold {
     Sum,
@@ -20,8 +20,8 @@ pub(super) enum Fold {
 }
 
 impl Fold {
-    /// Puts one more element into `total`. Values are cut to the range of `i128`, which changes
-    /// nothing: magnitudes only grow from there, and a factor of 0 gives 0 all the same.
+    /// Combines `total` with one more element, saturating to the range of `i128`. That is safe:
+    /// magnitudes only grow from there, and a factor of 0 still yields 0.
     fn put(self, total: i128, element: i128) -> i128 {
         match self {
             Fold::Sum => total + element,
@@ -39,8 +39,8 @@ impl Fold {
 
     fn end(self, total: i128) -> i128 {
         if self == Fold::RootOfSquares {
-            // The root is cut off as a conversion to an integer does it; only the root has to fit,
-            // not the sum of squares.
+            // The root is truncated like a conversion to an integer; only the root has to fit, not
+            // the sum of squares.
             total.isqrt()
         } else {
             total
@@ -79,11 +79,11 @@ pub(super) fn reduce(record: &Record, fold: Fold) -> Option<OutputOverflow> {
     let n_results = of_kind(false).product();
     let mut results = vec![fold.start(); n_results];
     let own = dense_strides(input.dims);
-    // The result has the same strides with the reduced axes taken out.
+    // The result has the same strides without the reduced axes.
     let mut step = 1;
     let mut axes = Vec::new();
     for axis in (0..input.dims.len()).rev() {
-        // A stride of 0 sends every element along the axis to the same total.
+        // A stride of 0 adds every element along the axis to the same total.
         let stride = if is_reduced[axis] { 0 } else { step };
         axes.push((input.dims[axis], vec![own[axis], stride]));
         step *= if is_reduced[axis] {
@@ -107,12 +107,11 @@ pub(super) fn reduce(record: &Record, fold: Fold) -> Option<OutputOverflow> {
     tally.place(StatusCause::Integer, 0)
 }
 
-/// Which axes are reduced: those of the second input or of the attribute, all where there is
-/// neither.
+/// Which axes are reduced: those of the second input or of the attribute, or all.
 fn reduced_axes(record: &Record, n_axes: usize) -> Option<Vec<bool>> {
     let axes = match tensor(record, 1) {
         Some(axes) => IntegerTensor::read(axes)?.to_wide(),
-        // The axes are an input that was not shown, so nothing is known about them.
+        // The axes are an input that was not recorded, so they are unknown.
         None if is_named(record, 1) => return None,
         None => {
             let axes = ints(&record.operator, "axes").unwrap_or_default();
@@ -120,7 +119,7 @@ fn reduced_axes(record: &Record, n_axes: usize) -> Option<Vec<bool>> {
         }
     };
     if axes.is_empty() {
-        // ONNX: without axes everything is reduced, unless this attribute says that nothing is.
+        // ONNX reduces all axes by default, unless this attribute is set.
         let is_noop = int(&record.operator, "noop_with_empty_axes") == Some(1);
         return Some(vec![!is_noop; n_axes]);
     }
@@ -150,7 +149,7 @@ pub(super) fn cumulate(record: &Record, fold: Fold) -> Option<OutputOverflow> {
         for i in 0..len {
             let along = if is_reverse { len - 1 - i } else { i };
             let at = first + along * n_inner;
-            // The exclusive result holds what came before its element.
+            // The exclusive result excludes its own element.
             let before = total;
             total = fold.put(total, elements[at]);
             if !input
@@ -164,7 +163,7 @@ pub(super) fn cumulate(record: &Record, fold: Fold) -> Option<OutputOverflow> {
     tally.place(StatusCause::Integer, 0)
 }
 
-/// Where an axis counted from either end lies.
+/// Resolves an axis that may be counted from the end.
 fn position(axis: i128, n_axes: usize) -> Option<usize> {
     let n_axes = n_axes as i128;
     let axis = if axis < 0 { axis + n_axes } else { axis };

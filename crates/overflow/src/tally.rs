@@ -4,7 +4,7 @@ use opscope_store::file_format::op_debug::StatusCause;
 
 use super::OutputOverflow;
 
-/// How many elements, and which is the first.
+/// The number of elements, and the first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     n_elements: u64,
@@ -18,7 +18,7 @@ impl Tally {
         self.first_element = Some(self.first_element.map_or(index, |first| first.min(index)));
     }
 
-    /// The place, if anything was counted.
+    /// The place, if any element was counted.
     pub(super) fn place(self, cause: StatusCause, output: usize) -> Option<OutputOverflow> {
         self.first_element.map(|first_element| OutputOverflow {
             cause,

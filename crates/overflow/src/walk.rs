@@ -1,7 +1,7 @@
-//! Walking several tensors at once, each with strides of its own.
+//! Walks several tensors at once, each with separate strides.
 
-/// A nest of loops. Each axis has an extent and, for every operand, the distance between its
-/// neighbours along the axis: 0 where the operand is repeated or summed into.
+/// A nest of loops. Each axis has a size and, for every operand, a stride: 0 where the operand is
+/// repeated or summed into.
 #[derive(Clone, Debug)]
 pub(super) struct OperandWalk {
     dims: Vec<usize>,
@@ -29,8 +29,8 @@ impl OperandWalk {
                 let mut pairs = outer.iter().zip(&strides);
                 pairs.all(|(&outer, &inner)| Some(outer) == inner.checked_mul(dim))
             };
-            // Two loops that step evenly through all operands are one: whole tensors of one shape,
-            // and a tensor with a scalar, end up with a single inner loop.
+            // Merges two loops that step evenly through all operands: tensors of one shape, or a
+            // tensor with a scalar, end up with a single inner loop.
             match (walk.dims.last_mut(), walk.strides.last_mut()) {
                 (Some(outer_dim), Some(outer)) if dim > 0 && is_continued(outer) => {
                     *outer_dim *= dim;
@@ -45,8 +45,8 @@ impl OperandWalk {
         walk
     }
 
-    /// The nest that broadcasts dense operands against each other as numpy does; `None` where their
-    /// shapes do not go together.
+    /// The nest that broadcasts dense operands against each other as numpy does; `None` if their
+    /// shapes are incompatible.
     pub(super) fn broadcast(shapes: &[&[usize]]) -> Option<OperandWalk> {
         let dims = broadcast_dims(shapes)?;
         let strides: Vec<Vec<usize>> = shapes
@@ -60,7 +60,7 @@ impl OperandWalk {
         Some(OperandWalk::new(shapes.len(), axes))
     }
 
-    /// How many elements the nest visits.
+    /// Number of elements that the nest visits.
     pub(super) fn n_elements(&self) -> usize {
         self.dims.iter().product()
     }
@@ -112,7 +112,7 @@ fn advance(
     false
 }
 
-/// The shape that operands have once they are broadcast against each other.
+/// The broadcast shape of the operands.
 pub(super) fn broadcast_dims(shapes: &[&[usize]]) -> Option<Vec<usize>> {
     let n_axes = shapes.iter().map(|shape| shape.len()).max().unwrap_or(0);
     let mut dims = vec![1; n_axes];
@@ -130,9 +130,9 @@ pub(super) fn broadcast_dims(shapes: &[&[usize]]) -> Option<Vec<usize>> {
     Some(dims)
 }
 
-/// The strides of a dense tensor that is broadcast to `n_axes` axes.
+/// The strides of a dense tensor broadcast to `n_axes` axes.
 pub(super) fn broadcast_strides(dims: &[usize], n_axes: usize) -> Vec<usize> {
-    // numpy lines shapes up at their last axes, so missing ones are in front and repeat everything.
+    // numpy aligns shapes at the last axis, so missing axes are in front and repeat everything.
     let mut strides = vec![0; n_axes.saturating_sub(dims.len())];
     let own = dense_strides(dims);
     strides.extend(
@@ -147,7 +147,7 @@ pub(super) fn broadcast_strides(dims: &[usize], n_axes: usize) -> Vec<usize> {
 pub(super) fn dense_strides(dims: &[usize]) -> Vec<usize> {
     let mut strides = vec![1_usize; dims.len()];
     for axis in (1..dims.len()).rev() {
-        // Beyond an axis without elements extents may have any product.
+        // Next to an axis without elements, sizes may have any product.
         strides[axis - 1] = strides[axis].saturating_mul(dims[axis]);
     }
     strides

@@ -1,4 +1,4 @@
-//! The few operators that are kept as they are, so that rounding all others stays within a limit.
+//! Chooses the few operators to leave unrounded so that rounding the rest stays within a limit.
 
 use std::collections::BTreeSet;
 
@@ -8,34 +8,34 @@ use opscope_tensor::RoundingFormat;
 use crate::ranking::RankedOperator;
 use crate::{OutputDistance, SensitivityStudy};
 
-/// A choice of operators that are kept.
+/// A choice of operators to leave unrounded.
 #[derive(Clone, Debug)]
 pub struct KeptChoice {
     /// Positions in the ranking, ascending.
     pub kept: Vec<usize>,
-    /// The distance when all operators but these are rounded at once, as a run has shown.
+    /// The measured distance when all other operators are rounded together.
     pub distance: OutputDistance,
-    /// Whether it is within the limit. It is not only if the outputs move by more with nothing
-    /// rounded.
+    /// Whether the distance is within the limit. False only if the outputs differ by more with
+    /// nothing rounded.
     pub is_within: bool,
-    /// How many choices were tried.
+    /// Number of choices tried.
     pub n_tried: u64,
 }
 
 impl KeptChoice {
-    /// Whether the operator at this position of the ranking is kept.
+    /// Whether the operator at this position of the ranking stays unrounded.
     pub fn keeps(&self, position: usize) -> bool {
         self.kept.binary_search(&position).is_ok()
     }
 }
 
-/// Looks for a small choice whose distance is at most `limit`.
+/// Searches for a small choice whose distance is at most `limit`.
 ///
-/// Operators whose results overflow are kept in any case: these samples may not show what becomes of
-/// an infinity. Then it begins with the operators that do most by themselves: bisection finds how many of them have
-/// to be kept. Then each of them is given up, the least sensitive first, if the distance stays
-/// within the limit. The result is a set from which no single operator was found that could be
-/// left out; there may be a smaller one that is made of others.
+/// Operators whose results overflow always stay unrounded: these samples may not show the effect of
+/// an infinity. Bisection then finds how many of the most sensitive operators must stay unrounded.
+/// Finally each of them is dropped, the least sensitive first, if the distance stays within the
+/// limit. No single operator can be dropped from the result, but a smaller set of other operators
+/// may exist.
 ///
 /// # Errors
 /// [`EngineError`] of a run.
@@ -58,13 +58,13 @@ pub fn choose(
     if none.rel_l2() <= limit {
         return Ok(search.found(always, none, true));
     }
-    // With nothing rounded the distance is that of the model from itself, which may be too large.
+    // With nothing rounded, the distance is that of two runs of the model, which may be too large.
     let every: BTreeSet<usize> = (0..ranking.len()).collect();
     let untouched = search.measure(&every)?;
     if untouched.rel_l2() > limit {
         return Ok(search.found(every, untouched, false));
     }
-    // Fewer than `low + 1` do not suffice as far as was tried, and `high` do.
+    // Invariant: `low` operators were not enough, and `high` are.
     let (mut low, mut high) = (0, ranking.len());
     let mut best = untouched;
     while high - low > 1 {
@@ -77,7 +77,7 @@ pub fn choose(
             low = middle;
         }
     }
-    // Bisection takes the head of the ranking whole, with operators whose errors others hide.
+    // Bisection keeps the whole head of the ranking, including operators whose errors others hide.
     let mut kept: BTreeSet<usize> = always.iter().copied().chain(0..high).collect();
     for candidate in (0..high).rev().filter(|at| !always.contains(at)) {
         kept.remove(&candidate);

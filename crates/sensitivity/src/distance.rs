@@ -1,4 +1,4 @@
-//! The distance of a model's outputs from those that it has without rounding.
+//! The distance of a model's outputs from its outputs without rounding.
 
 use opscope_tensor::difference::{DifferenceOptions, difference};
 use opscope_tensor::{DType, RoundingFormat, Tensor, TensorView, text};
@@ -6,9 +6,9 @@ use opscope_tensor::{DType, RoundingFormat, Tensor, TensorView, text};
 /// The distance of all outputs, over all samples.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OutputDistance {
-    /// The distance of each output, in the model's order; none if a run has failed.
+    /// The distance of each output, in the model's order; empty if a run failed.
     pub outputs: Vec<OneOutputDistance>,
-    /// Why an operator could not go on with what was rounded, as with an index that was.
+    /// Why an operator failed on rounded values, such as a rounded index.
     pub failure: Option<String>,
 }
 
@@ -20,25 +20,24 @@ pub struct OneOutputDistance {
     /// Whether its elements are floats.
     pub is_float: bool,
     /// Norm of the difference over the norm of the golden output; 0 if both are 0, infinite if only
-    /// the latter is. Of an output that is not of floats, the share of elements that have changed.
-    /// Infinite if an element has become NaN or infinite, or has ceased to be, or if the shape has
-    /// changed.
+    /// the latter is. For an output that is not floating-point, the share of changed elements.
+    /// Infinite if the shape changed, or if an element is NaN or infinite on one side only.
     pub rel_l2: f64,
-    /// Largest absolute difference; infinite where `rel_l2` is so for the elements' sake.
+    /// Largest absolute difference; infinite if the elements make `rel_l2` infinite.
     pub max_abs: f64,
-    /// Cosine of the angle between both; none where one is all zero and the other is not, where
-    /// `rel_l2` is infinite, and for outputs that are not of floats.
+    /// Cosine of the angle between both outputs. None if exactly one is all zero, if `rel_l2` is
+    /// infinite, or if the output is not floating-point.
     pub cosine: Option<f64>,
     /// Number of elements.
     pub n_elements: u64,
-    /// Elements that have another value. NaN equals NaN, and zeros of both signs are equal.
+    /// Number of changed elements. NaN equals NaN, and zeros of both signs are equal.
     pub n_changed: u64,
-    /// Elements that are NaN or infinite on one side only.
+    /// Number of elements that are NaN or infinite on one side only.
     pub n_non_finite: u64,
 }
 
 impl OutputDistance {
-    /// The largest `rel_l2` of an output; 0 if there are none, infinite if a run has failed.
+    /// The largest `rel_l2` of an output; 0 without outputs, infinite if a run failed.
     pub fn rel_l2(&self) -> f64 {
         if self.failure.is_some() {
             return f64::INFINITY;
@@ -47,7 +46,7 @@ impl OutputDistance {
         all.fold(0.0, f64::max)
     }
 
-    /// The largest absolute difference of an output of floats; infinite if a run has failed.
+    /// The largest absolute difference of a floating-point output; infinite if a run failed.
     pub fn max_abs(&self) -> f64 {
         if self.failure.is_some() {
             return f64::INFINITY;
@@ -56,14 +55,14 @@ impl OutputDistance {
         floats.map(|output| output.max_abs).fold(0.0, f64::max)
     }
 
-    /// The smallest cosine of an output of floats; none if one of them has none.
+    /// The smallest cosine of a floating-point output; none if one of them has none.
     pub fn cosine(&self) -> Option<f64> {
         let floats = self.outputs.iter().filter(|output| output.is_float);
         let cosines = floats.map(|output| output.cosine);
         cosines.reduce(|a, b| Some(a?.min(b?))).flatten()
     }
 
-    /// Whether nothing has changed.
+    /// Whether no element changed.
     pub fn is_zero(&self) -> bool {
         self.rel_l2() == 0.0
     }
@@ -90,11 +89,11 @@ impl DistanceSum {
     /// Adds the output of a sample.
     pub(crate) fn add(&mut self, target: &Tensor, golden: &Tensor) {
         self.is_float = RoundingFormat::applies_to(golden.dtype());
-        // Samples may have other extents, and of an empty one the type is known as well.
+        // Samples may have different shapes, and even an empty one has a dtype.
         self.n_elements += golden.shape().n_elements() as u64;
         let views = (target.host_view(), golden.host_view());
         let (Ok(target), Ok(golden)) = views else {
-            // No engine gives results that are not in the host's memory.
+            // No engine returns results outside the host's memory.
             self.has_other_shape = true;
             return;
         };
@@ -110,14 +109,14 @@ impl DistanceSum {
     fn add_numbers(&mut self, target: TensorView<'_>, golden: TensorView<'_>) {
         let options = DifferenceOptions::default();
         let Ok(found) = difference(target, golden, options) else {
-            // Elements without a value have no distance; bytes tell whether they are the same.
+            // Elements without a numeric value have no distance; their bytes are compared instead.
             self.n_changed += u64::from(target.bytes != golden.bytes);
             return;
         };
         self.n_changed += found.n - found.n_equal;
         self.n_non_finite += found.n_nan_mismatches + found.n_inf_mismatches;
         self.max_abs = self.max_abs.max(found.max_abs);
-        // Norms of all samples together: `hypot` neither overflows nor loses what is small.
+        // Norms of all samples together: `hypot` neither overflows nor loses small values.
         let norm = found.rmse * (found.n_finite as f64).sqrt();
         let (a, b) = (found.target.l2_norm, found.golden.l2_norm);
         self.difference = self.difference.hypot(norm);
@@ -131,7 +130,7 @@ impl DistanceSum {
         let rel_l2 = if is_broken {
             f64::INFINITY
         } else if !self.is_float {
-            // Codes and indices are not near to each other because their numbers are.
+            // Neighbouring codes or indices do not mean similar things.
             share(self.n_changed, self.n_elements)
         } else if self.difference == 0.0 {
             0.0
@@ -162,7 +161,7 @@ impl DistanceSum {
         match (self.target == 0.0, self.golden == 0.0) {
             (true, true) => Some(1.0),
             (false, false) => {
-                // Rounding may lead beyond 1.
+                // Rounding may push it beyond 1.
                 let cosine = self.product / self.target / self.golden;
                 Some(cosine.clamp(-1.0, 1.0))
             }
@@ -183,7 +182,7 @@ fn n_other_texts(target: TensorView<'_>, golden: TensorView<'_>) -> u64 {
     let texts = (text::iter(target), text::iter(golden));
     match texts {
         (Ok(a), Ok(b)) => a.zip(b).filter(|(a, b)| a != b).count() as u64,
-        // Damaged on the way, which then counts as a change.
+        // Unreadable results count as a change.
         _ => u64::from(target.bytes != golden.bytes),
     }
 }

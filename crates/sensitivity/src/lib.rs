@@ -1,10 +1,10 @@
-//! How much a model's outputs move when results of its operators are rounded, and which operators
-//! to leave alone so that they move little.
+//! How much a model's outputs change when results of its operators are rounded, and which operators
+//! to leave unrounded to keep the change small.
 //!
-//! A [`SensitivityStudy`] holds a loaded model, its inputs and the outputs that it has without
-//! rounding. It measures the [`OutputDistance`] of any rounding from them, [ranks](ranking) the
-//! operators by what each does by itself, and [chooses](choice) the few to keep.
-//! `docs/sensitivity.md` says how each number is computed.
+//! A [`SensitivityStudy`] holds a loaded model, its inputs and its outputs without rounding. It
+//! measures the [`OutputDistance`] under any rounding, [ranks](ranking) the operators by their
+//! individual effect, and [chooses](choice) the few to leave unrounded. `docs/sensitivity.md`
+//! defines each number.
 
 pub mod choice;
 mod distance;

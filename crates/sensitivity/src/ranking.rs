@@ -1,4 +1,4 @@
-//! The operators in the order of what rounding each of them does.
+//! The operators sorted by the effect of rounding each alone.
 
 use std::sync::Arc;
 
@@ -8,19 +8,19 @@ use opscope_tensor::RoundingFormat;
 
 use crate::{OutputDistance, SensitivityStudy};
 
-/// An operator, with the outputs' distance when its results alone are rounded.
+/// An operator, and the outputs' distance when only its results are rounded.
 #[derive(Clone, Debug)]
 pub struct RankedOperator {
     /// The operator.
     pub operator: Arc<Operator>,
     /// The distance.
     pub distance: OutputDistance,
-    /// Whether a finite result of it is beyond the format, which has infinities.
+    /// Whether rounding turns a finite result into an infinity.
     pub overflows: bool,
 }
 
-/// Rounds the results of one operator after the other, and sorts the operators by the distance of
-/// the outputs, the largest first; equal ones stay in file order. `done` is told of each.
+/// Rounds the results of one operator at a time, and sorts the operators by the distance of the
+/// outputs, the largest first; ties stay in file order. `done` is called after each.
 ///
 /// # Errors
 /// [`EngineError`] of a run.

@@ -12,7 +12,7 @@ use crate::distance::{DistanceSum, OutputDistance};
 /// Asked before each run of the model; its error ends the study.
 pub type BeforeRun<'a> = dyn Fn() -> Result<(), EngineError> + 'a;
 
-/// A loaded model, its inputs, and the outputs that it has when nothing is rounded.
+/// A loaded model, its inputs, and its outputs without rounding.
 pub struct SensitivityStudy<'a> {
     model: &'a mut dyn LoadedModel,
     before_run: &'a BeforeRun<'a>,
@@ -35,17 +35,17 @@ pub struct StudiedOperator {
 /// Whether results of an operator can be rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OperatorState {
-    /// It has results that are floats.
+    /// It has floating-point results.
     Rounded,
-    /// It ran, and none of its results is a float tensor.
+    /// It ran, but has no floating-point result.
     WithoutFloats,
-    /// It ran with none of the samples.
+    /// No sample ran it.
     NotRun,
 }
 
 impl<'a> SensitivityStudy<'a> {
-    /// Runs the model three times for each sample: to see which operators run, for the outputs
-    /// without rounding, and for the same once more.
+    /// Runs the model three times for each sample: to see which operators run, and twice for the
+    /// outputs without rounding.
     ///
     /// # Errors
     /// [`EngineError`] of a run, or that of `before_run`.
@@ -59,7 +59,7 @@ impl<'a> SensitivityStudy<'a> {
             before_run()?;
             survey.merge(&model.survey_results(inputs)?);
         }
-        // Not `run`: the golden outputs come from what rounds too, with nothing to round, so that
+        // Not `run`: golden outputs take the rounding path too, with nothing to round, so that
         // rounding is the only difference.
         let mut golden = Vec::with_capacity(samples.len());
         for inputs in &samples {
@@ -78,8 +78,8 @@ impl<'a> SensitivityStudy<'a> {
         Ok(study)
     }
 
-    /// The distance of a second run without rounding from the first: what is below it cannot be
-    /// told. Zero unless the model or the engine gives other results each time.
+    /// The distance between two runs without rounding: smaller distances are noise. Zero unless the
+    /// model or the engine is nondeterministic.
     pub fn repeated(&self) -> &OutputDistance {
         &self.repeated
     }
@@ -89,7 +89,8 @@ impl<'a> SensitivityStudy<'a> {
         self.samples.len()
     }
 
-    /// All operators in file order. An engine may not know those in a body that no sample has run.
+    /// All operators in file order. An engine may not know operators in a body that no sample has
+    /// run.
     pub fn operators(&self) -> Vec<StudiedOperator> {
         let mut all: Vec<StudiedOperator> = Vec::new();
         for surveyed in self.survey.operators() {
@@ -103,7 +104,7 @@ impl<'a> SensitivityStudy<'a> {
                 },
             });
         }
-        // Branches that no sample took are in the engine's list alone.
+        // Only the engine's list has branches that no sample took.
         let seen: HashSet<u32> = all.iter().map(|one| one.operator.task_id).collect();
         let listed = self.model.operators().iter();
         let others = listed.filter(|operator| !seen.contains(&operator.task_id));
@@ -122,11 +123,11 @@ impl<'a> SensitivityStudy<'a> {
         rounded.map(|one| one.operator).collect()
     }
 
-    /// Runs the model for each sample under a rounding, and compares its outputs with those that it
-    /// has without.
+    /// Runs the model on each sample under a rounding, and compares the outputs with those without
+    /// rounding.
     ///
     /// # Errors
-    /// [`EngineError`] of a run, or that of the function that is asked before each.
+    /// [`EngineError`] of a run, or that of `before_run`.
     pub fn distance(&mut self, rounding: &ResultRounding) -> Result<OutputDistance, EngineError> {
         let names = self.output_names();
         let mut sums = vec![DistanceSum::default(); names.len()];
@@ -134,8 +135,8 @@ impl<'a> SensitivityStudy<'a> {
             (self.before_run)()?;
             let outputs = match self.model.run_rounded(inputs, rounding) {
                 Ok(outputs) => outputs,
-                // Without rounding the model ran: an operator that fails now fails for what was
-                // rounded, and that is an answer.
+                // The model ran without rounding, so this operator fails because of it: that is an
+                // answer.
                 Err(error @ (EngineError::Operator { .. } | EngineError::Engine { .. })) => {
                     return Ok(OutputDistance {
                         outputs: Vec::new(),

@@ -1,4 +1,4 @@
-//! Studies of models made of closures, whose distances can be worked out by hand.
+//! Studies of models built from closures, with distances that can be worked out by hand.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -38,8 +38,8 @@ fn model(outputs: &[&str]) -> FakeModel {
     })
 }
 
-/// Three operators that scale the input, the third by far the most, and one that adds the results.
-/// All factors are powers of two, so that an operator rounds as its input would be.
+/// Three operators that scale the input, the third by far the most, and an operator that adds the
+/// results. All factors are powers of two, so that an operator rounds as its input would be.
 fn scales_and_sum() -> FakeModel {
     let scale = |factor: f32| {
         move |read: &[Tensor]| {
@@ -69,7 +69,7 @@ fn ready() -> Result<(), EngineError> {
 fn distances_are_those_worked_out_by_hand() {
     let mut model =
         model(&["y"]).with("Identity", "only", &["x"], &["y"], |read| Ok(read.to_vec()));
-    // bfloat16 has 1.0078125 next to 1.01, and holds the others.
+    // bfloat16 rounds 1.01 to 1.0078125 and represents the other values exactly.
     let samples = vec![vec![tensor(&[1.01, 0.0])], vec![tensor(&[2.0, -3.0])]];
     let mut study = SensitivityStudy::begin(&mut model, samples, &ready).unwrap();
     assert!(study.repeated().is_zero());
@@ -139,7 +139,7 @@ fn a_model_that_changes_by_itself_is_told_and_meets_no_limit() {
     });
     let mut study =
         SensitivityStudy::begin(&mut model, vec![vec![tensor(&[1.0])]], &ready).unwrap();
-    // The first run is the survey; the second gave 1, the third 2.
+    // The first run is the survey; the second returned 1, the third 2.
     assert_eq!(study.repeated().rel_l2(), 1.0);
     let ranking = rank(&mut study, RoundingFormat::Float16, || {}).unwrap();
     let choice = choose(&mut study, RoundingFormat::Float16, &ranking, 0.01).unwrap();
@@ -233,7 +233,7 @@ fn a_study_ends_when_it_is_asked_to() {
     assert!(matches!(stopped, Err(EngineError::Stopped)));
 }
 
-/// Without samples or operators there is nothing to measure, and nothing goes wrong.
+/// Without samples or operators there is nothing to measure, and nothing fails.
 #[test]
 fn nothing_to_round() {
     let mut model = model(&["x"]);
@@ -245,7 +245,8 @@ fn nothing_to_round() {
     assert_eq!((choice.kept.len(), choice.is_within), (0, true));
 }
 
-/// An operator with an infinity in float16 is kept although a clamp hides that from the outputs.
+/// An operator with an infinity in float16 stays unrounded although a clamp hides it from the
+/// outputs.
 #[test]
 fn an_operator_that_overflows_is_kept() {
     let mut model = model(&["y"])

@@ -54,7 +54,7 @@ fn matrix_products_of_every_form() {
 
 #[test]
 fn quantised_matrix_products() {
-    // 33026 products of 255 by 255 are the first to leave 32 bits.
+    // 33026 products of 255 by 255 are the fewest that overflow 32 bits.
     let long = |n: usize, value: i128| ints(DType::U8, &[1, n], &vec![value; n]);
     let tall = |n: usize, value: i128| ints(DType::U8, &[n, 1], &vec![value; n]);
     let of = |n| {
@@ -67,7 +67,7 @@ fn quantised_matrix_products() {
     };
     assert_eq!(place(&of(33025)), None);
     assert_eq!(place(&of(33026)), Some((0x400, 1, 0)));
-    // Zero points that take everything off, and ones that add.
+    // Zero points that cancel everything, and ones that add.
     let n = 40000;
     let zero = |value| ints(DType::U8, &[], &[value]);
     let inputs = vec![long(n, 255), tall(n, 255), zero(255), zero(0)];
@@ -145,7 +145,7 @@ fn gemm_with_scales_and_bias() {
             "{attributes:?} {a} {c:?}"
         );
     }
-    // Rows and columns change places: only (0, 1) of the result is too large.
+    // Transposed: only (0, 1) of the result is too large.
     let a = ints(DType::I32, &[2, 2], &[max, 0, 1, 0]);
     let b = ints(DType::I32, &[2, 2], &[1, 0, 1, 1]);
     let turned = [("transA", "1"), ("transB", "1")];
@@ -227,7 +227,7 @@ fn einsum_equations() {
     }
 }
 
-/// A convolution written out, one result at a time.
+/// A naive convolution, one result at a time.
 struct PlainConv {
     n_groups: usize,
     stride: usize,
@@ -265,7 +265,7 @@ impl PlainConv {
 }
 
 proptest! {
-    /// A large bias brings small sums close to the end of the accumulator.
+    /// A large bias brings small sums close to the limit of the accumulator.
     #[test]
     fn convolutions_agree_with_one_written_out(
         x in proptest::array::uniform2(proptest::array::uniform5(0_i128..256)),
@@ -310,7 +310,7 @@ fn padding_by_name_and_two_axes() {
     let n = 200;
     let x = || ints(DType::U8, &[1, n, 3, 3], &vec![255; 9 * n]);
     let w = || ints(DType::U8, &[1, n, 3, 3], &vec![255; 9 * n]);
-    // 9 * 200 products are far from the end; a deep kernel is not.
+    // 9 * 200 products are far below the limit; a deep kernel is not.
     let record_of = |auto: &str, inputs, out: &[usize]| {
         record(
             "ConvInteger",
@@ -327,7 +327,7 @@ fn padding_by_name_and_two_axes() {
     let x = ints(DType::U8, &[1, n, 3, 3], &vec![255; 9 * n]);
     let w = ints(DType::U8, &[1, n, 3, 3], &vec![255; 9 * n]);
     let inputs = || vec![x.clone(), w.clone()];
-    // In the middle nine products for each channel, at the edges six, in the corners four.
+    // Nine products for each channel in the middle, six at the edges, four in the corners.
     for auto in ["\"SAME_UPPER\"", "\"SAME_LOWER\""] {
         assert_eq!(
             place(&record_of(auto, inputs(), &[1, 1, 3, 3])),

@@ -18,7 +18,7 @@ fn to_a_narrower_float() {
         let out = floats(to, &[4], &[1.0, INF, -INF, -2.0]);
         assert_eq!(cast(from, out), Some((0x100, 2, 1)), "{to}");
     }
-    // The largest number fits, and so does what rounds to it.
+    // The largest number fits, as do numbers that round to it.
     for (value, out, expected) in [
         (65504.0, 65504.0, None),
         (65519.0, 65504.0, None),
@@ -58,7 +58,7 @@ fn eight_bit_floats() {
     let e4m3 = |bytes: &[u8]| tensor(DType::F8E4M3FN, &[2], bytes.to_vec());
     assert_eq!(cast(from(), e5m2(&[0x7c, 0x3c])), Some((0x100, 1, 0)));
     assert_eq!(cast(from(), e4m3(&[0x7f, 0x38])), Some((0x100, 1, 0)));
-    // Saturated: the largest number is no infinity.
+    // Saturated: the largest number is not an infinity.
     assert_eq!(cast(from(), e5m2(&[0x7b, 0x3c])), None);
     assert_eq!(cast(from(), e4m3(&[0x7e, 0x38])), None);
     let scale = floats(DType::F32, &[], &[0.5]);
@@ -87,7 +87,7 @@ fn negative_floats_to_unsigned() {
                 (-0.0, false),
                 (0.0, false),
                 (255.0, false),
-                // No bit of the register stands for these.
+                // The register has no bit for these.
                 (1e5, false),
                 (INF, false),
                 (NAN, false),
@@ -120,7 +120,7 @@ fn conversions_without_a_bit() {
     ] {
         assert_eq!(cast(from, to), None);
     }
-    // Quantising cuts to the range by definition.
+    // Quantisation saturates by definition.
     let inputs = vec![
         floats(DType::F32, &[1], &[-5.0]),
         floats(DType::F32, &[], &[1.0]),

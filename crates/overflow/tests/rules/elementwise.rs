@@ -190,7 +190,7 @@ fn types_narrower_than_a_byte() {
 }
 
 proptest! {
-    /// Checked arithmetic of the type itself is the reference, for every pair and every place.
+    /// Rust's checked arithmetic is the reference, for every pair and every position.
     #[test]
     fn wider_arithmetic_agrees_with_checked_arithmetic(
         a in proptest::collection::vec(any::<i8>(), 6),

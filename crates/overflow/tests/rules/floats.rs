@@ -11,7 +11,7 @@ fn f32s(values: &[f64]) -> Tensor {
     floats(DType::F32, &[values.len()], values)
 }
 
-/// One finite input of two elements, and this output.
+/// The status of an operator with one finite input of two elements and this output.
 fn after(op_type: &str, output: &[f64]) -> u64 {
     status(&record(
         op_type,
@@ -74,7 +74,7 @@ fn every_width_and_where_it_happened() {
         ));
         assert_eq!(found, Some((0x20, 2, 1)), "{dtype}");
     }
-    // The second element's real and imaginary part are one element.
+    // The real and imaginary part of the second number are one element.
     let parts: Vec<u8> = [1.0, 1.0, f32::NAN, f32::INFINITY]
         .iter()
         .flat_map(|part| part.to_le_bytes())

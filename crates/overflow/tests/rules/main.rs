@@ -1,4 +1,4 @@
-//! The rules that tell overflow, one table for each kind of operator.
+//! The overflow rules, one table for each kind of operator.
 
 mod accumulate;
 mod casts;
@@ -38,8 +38,7 @@ fn tensor(dtype: DType, dims: &[usize], bytes: Vec<u8>) -> Tensor {
     Tensor::from_vec(dtype, Shape::new(dims).unwrap(), bytes).unwrap()
 }
 
-/// Returns a tensor of zeros, for the record of an execution whose output does not matter but has
-/// to be there.
+/// Returns a tensor of zeros, for the record of an execution whose output only has to exist.
 fn zeros(dtype: DType, dims: &[usize]) -> Tensor {
     let n_bytes = Shape::new(dims).unwrap().n_bytes(dtype).unwrap();
     tensor(dtype, dims, vec![0; n_bytes])
@@ -101,7 +100,7 @@ fn status(record: &Record) -> u64 {
         .map_or(0, |overflow| overflow.status)
 }
 
-/// Status, number of elements and first element of the only place.
+/// Status, number of elements and first element of the single place.
 fn place(record: &Record) -> Option<(u64, u64, usize)> {
     let OperatorOverflow { status, places } = ValueDetector.detect(record)?;
     let [place] = places[..] else {

@@ -20,7 +20,7 @@ fn reductions_of_one_axis() {
         ("ReduceSumSquare", [11, 3], 0x10),
         ("ReduceL2", [127, 0], 0),
         ("ReduceL2", [100, 100], 0x10),
-        // The mean of numbers that fit fits.
+        // The mean of in-range numbers is in range.
         ("ReduceMean", [127, 127], 0),
         ("ReduceMax", [127, 127], 0),
     ] {
