@@ -1,5 +1,5 @@
-//! AWS's files of credentials and settings, which its tools write: sections in brackets, one for
-//! each profile, with lines `name = value`.
+//! AWS's credentials and config files, written by its tools: a section in brackets for each
+//! profile, with lines `name = value`.
 
 use std::collections::HashMap;
 use std::env;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use opscope_store::regular_file;
 
-/// Largest of these files that is read.
+/// Maximum size of these files.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// The values of one profile.
@@ -21,11 +21,11 @@ pub(crate) struct AwsProfile {
 }
 
 impl AwsProfile {
-    /// Reads the profile that `AWS_PROFILE` names, or `default`. What the file of credentials has
-    /// counts before the other.
+    /// Reads the profile that `AWS_PROFILE` names, or `default`. The credentials file takes
+    /// precedence over the config file.
     ///
     /// # Errors
-    /// If a file is there and cannot be read.
+    /// If a file exists and cannot be read.
     pub(crate) fn read() -> io::Result<AwsProfile> {
         let name = env::var("AWS_PROFILE").ok().filter(|name| !name.is_empty());
         let mut profile = AwsProfile {
@@ -49,18 +49,18 @@ impl AwsProfile {
         Ok(profile)
     }
 
-    /// Takes over the values of the profile's section.
+    /// Adds the values of the profile's section.
     fn add(&mut self, text: &str) {
         let mut is_ours = false;
         for line in text.lines() {
             if let Some(section) = line.trim().strip_prefix('[') {
                 let section = section.split(']').next().unwrap_or_default().trim();
-                // The file of settings has a word before all names but `default`.
+                // The config file has a prefix before all names but `default`.
                 let section = section.strip_prefix("profile ").unwrap_or(section);
                 is_ours = section.trim() == self.name;
                 continue;
             }
-            // What is indented belongs to a service of its own, such as `s3 =`.
+            // Indented lines belong to a nested section, such as `s3 =`.
             let is_plain = !line.starts_with([' ', '\t', '#', ';']);
             if let Some((name, value)) = line.split_once('=')
                 && is_ours
@@ -72,19 +72,19 @@ impl AwsProfile {
         }
     }
 
-    /// The value of a name, unless it is empty.
+    /// The value of a name; none if it is empty.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         let value = self.values.get(name).map(String::as_str);
         value.filter(|value| !value.is_empty())
     }
 
-    /// The key's name and its secret.
+    /// The access key ID and its secret.
     pub(crate) fn key(&self) -> Option<(&str, &str)> {
         self.get("aws_access_key_id")
             .zip(self.get("aws_secret_access_key"))
     }
 
-    /// The files that were looked into.
+    /// The files that were read.
     pub(crate) fn files_in_words(&self) -> String {
         let names = self
             .files

@@ -14,8 +14,8 @@ const N_THREADS: usize = 2;
 
 static RUNTIME: Mutex<Option<(u32, &'static Runtime)>> = Mutex::new(None);
 
-/// The runtime of this process. After a fork the threads of the parent's are not there, and what
-/// waits for them would wait without end: then another one is made.
+/// The runtime of this process. A fork does not copy the parent's threads, and waiting for them
+/// would never end, so a forked child creates a new runtime.
 pub(crate) fn handle() -> io::Result<&'static Handle> {
     let mut known = lock(&RUNTIME);
     let pid = std::process::id();
@@ -29,23 +29,24 @@ pub(crate) fn handle() -> io::Result<&'static Handle> {
         .thread_name("opscope-remote")
         .enable_all()
         .build()?;
-    // It lives as long as the process, and is never dropped where that could not wait.
+    // The runtime is leaked: it lives as long as the process, and dropping it might block where
+    // blocking is not allowed.
     let runtime: &'static Runtime = Box::leak(Box::new(runtime));
     *known = Some((pid, runtime));
     Ok(runtime.handle())
 }
 
-/// Waits for a result. The caller may itself be a task of another runtime, which may not wait in
-/// one: so the work is done over there, and the caller's thread stands still.
+/// Waits for a result. The caller may itself be a task of another runtime, where blocking on a
+/// runtime is not allowed: the work runs on this one, and the caller's thread blocks.
 pub(crate) fn wait_for<T: Send + 'static>(
     work: impl Future<Output = io::Result<T>> + Send + 'static,
 ) -> io::Result<T> {
     let (sender, receiver) = mpsc::sync_channel(1);
     handle()?.spawn(async move {
-        // Nobody waits any more only if the process is about to end.
+        // The receiver is gone only if the process is about to end.
         let _ = sender.send(work.await);
     });
     receiver
         .recv()
-        .map_err(|_| io::Error::other("the request was given up after an error of this program"))?
+        .map_err(|_| io::Error::other("the request was dropped because of an internal error"))?
 }

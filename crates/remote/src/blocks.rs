@@ -1,8 +1,8 @@
-//! Pieces that were read a moment ago.
+//! A cache of small tensors.
 //!
-//! Tensors of one operator lie side by side, and most are small: a request for each would take
-//! longer than their bytes do. So small ones are read in blocks, and those who read on from one
-//! block to the next get several with one wait.
+//! Tensors of one operator are adjacent, and most are small: a request for each would take longer
+//! than its bytes. Small tensors are therefore read in blocks, and sequential readers get several
+//! blocks with one wait.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
@@ -17,9 +17,9 @@ use crate::{lock, transfer};
 
 /// Bytes of a block.
 const BLOCK_BYTES: u64 = 1 << 20;
-/// Blocks that are kept.
+/// Maximum number of cached blocks.
 const N_BLOCKS_MAX: usize = 64;
-/// Blocks that are read ahead for someone who reads one after the other.
+/// Number of blocks read ahead for a sequential reader.
 const N_AHEAD: u64 = 4;
 
 /// An object, and the number of one of its blocks.
@@ -40,7 +40,7 @@ struct BlockState {
 }
 
 impl BlockCache {
-    /// Reads a part of an object, which reaches as far.
+    /// Reads a part of an object that is at least as long.
     ///
     /// # Errors
     /// Those of [`transfer::read`].
@@ -69,7 +69,7 @@ impl BlockCache {
         object: &Arc<RemoteObject>,
         numbers: Range<u64>,
     ) -> io::Result<Vec<Arc<Vec<u8>>>> {
-        // Objects are not removed while blocks of them are kept, so that an address names one.
+        // Objects are not removed while their blocks are cached, so an address identifies one.
         let id = Arc::as_ptr(object).addr();
         let mut found: HashMap<u64, Arc<Vec<u8>>> = HashMap::new();
         loop {
@@ -88,7 +88,8 @@ impl BlockCache {
                 .filter(|&number| !state.arriving.contains(&(id, number)))
                 .collect();
             if mine.is_empty() {
-                // Somebody else has asked for them; if that fails, the next turn asks again.
+                // Another thread has requested them; if that fails, the next iteration requests
+                // them again.
                 let wait = self.has_arrived.wait(state);
                 drop(wait.unwrap_or_else(PoisonError::into_inner));
                 continue;
@@ -117,7 +118,7 @@ impl BlockCache {
             self.has_arrived.notify_all();
             for (number, block) in mine.into_iter().zip(read?) {
                 let block = Arc::new(block);
-                // What was asked for is handed out even if others push it out of the cache.
+                // Requested blocks are returned even if other blocks evict them from the cache.
                 if numbers.contains(&number) {
                     found.insert(number, block.clone());
                 }

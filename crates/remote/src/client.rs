@@ -21,9 +21,9 @@ use crate::{credentials, lock};
 /// One bucket, container or server.
 pub(crate) struct Client {
     pub(crate) store: Arc<dyn ObjectStore>,
-    /// Who asks, in words.
+    /// Description of the credentials.
     pub(crate) login: String,
-    /// Whether parts of files can be asked for, as far as is known.
+    /// Whether the server supports range requests, as far as is known.
     has_ranges: AtomicBool,
 }
 
@@ -32,7 +32,7 @@ impl Client {
         self.has_ranges.load(Ordering::Relaxed)
     }
 
-    /// The server has answered a request for a part with the whole.
+    /// Notes that the server answered a range request with the whole file.
     pub(crate) fn note_no_ranges(&self) {
         self.has_ranges.store(false, Ordering::Relaxed);
     }
@@ -48,7 +48,7 @@ impl Clients {
     /// The client of a URL's bucket or server.
     ///
     /// # Errors
-    /// Without credentials, with what was looked for; with settings that contradict each other.
+    /// Missing credentials, with the places that were searched; contradictory settings.
     pub(crate) fn of_place(&self, location: &Location) -> io::Result<Arc<Client>> {
         let key = (location.service, location.place.clone());
         if let Some(client) = lock(&self.known).get(&key) {
@@ -89,17 +89,17 @@ fn http(place: &str) -> io::Result<NamedStore> {
     let store = builder.build().map_err(|error| wrong(place, &error))?;
     let login = match login {
         Some(login) => format!("the user `{}`", login.user),
-        None => "requests without a login".to_owned(),
+        None => "requests without credentials".to_owned(),
     };
     Ok((Arc::new(store), login))
 }
 
-/// The header of a login, whose parts are encoded in URLs.
+/// The header of a login, which URLs percent-encode.
 fn basic(login: &ServerLogin) -> io::Result<HeaderMap> {
     let [user, password] =
         [&login.user, &login.password].map(|text| percent_decode_str(text).collect::<Vec<u8>>());
     let text = BASE64_STANDARD.encode([&user[..], b":", &password].concat());
-    // The error would repeat the value.
+    // The original error would repeat the value.
     let mut value = HeaderValue::from_str(&format!("Basic {text}"))
         .map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
     value.set_sensitive(true);

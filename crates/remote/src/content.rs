@@ -1,4 +1,4 @@
-//! The content of remote files, on this disk.
+//! The content of remote files on the local disk.
 
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -13,12 +13,12 @@ use crate::object::RemoteObject;
 use crate::stand_in::StandIns;
 use crate::{lock, transfer};
 
-/// Opens a file with all of its content, which is fetched if it is not there.
+/// Opens a file with its whole content, fetching it first if necessary.
 ///
 /// # Errors
 /// Those of [`transfer::fetch`] and of the operating system.
 pub(crate) fn open_whole(object: &Arc<RemoteObject>) -> io::Result<(File, Metadata)> {
-    // Others who want it wait for it.
+    // Other threads that need the content wait here.
     let mut is_whole = lock(&object.is_whole);
     if !*is_whole {
         check_room(object, object.n_bytes())?;
@@ -39,7 +39,7 @@ pub(crate) fn open_whole(object: &Arc<RemoteObject>) -> io::Result<(File, Metada
     regular_file::open_in_dump(&object.place)
 }
 
-/// Reads a part into a file that has no name, and maps it.
+/// Reads a part into an unnamed file, and maps it.
 ///
 /// # Errors
 /// As for [`open_whole`].

@@ -1,8 +1,8 @@
-//! Where credentials come from: the environment, and the files that the services' own tools keep.
+//! Where credentials come from: the environment, and the files of the services' tools.
 //!
 //! The metadata service of a cloud's machines is asked only if `OPSCOPE_INSTANCE_METADATA` is `1`:
-//! elsewhere nobody answers at its address, and a program that reads a dump should not wait for it,
-//! nor ask for anything that its user has not named.
+//! on other machines its address does not answer, and a program that reads a dump should not wait
+//! for it, nor contact a server that the user did not name.
 
 use std::env;
 use std::io;
@@ -19,7 +19,7 @@ use crate::failure::masked;
 use crate::http_client::Connector;
 use crate::settings::{NamedStore, options, retry, wrong};
 
-/// The variable that allows for asking the metadata service.
+/// The variable that enables the metadata service.
 const METADATA_VARIABLE: &str = "OPSCOPE_INSTANCE_METADATA";
 
 fn is_set(name: &str) -> bool {
@@ -30,19 +30,19 @@ fn is_true(name: &str) -> bool {
     env::var(name).is_ok_and(|value| matches!(&*value.to_ascii_lowercase(), "1" | "true"))
 }
 
-/// Nothing was found, and `tried` is what was looked for.
+/// No credentials were found in the places in `tried`.
 fn missing(place: &str, tried: &str, anonymous: &str) -> io::Error {
     let reason = format!(
-        "no credentials for `{place}`: looked for {tried}; {METADATA_VARIABLE}=1 asks the machine's \
+        "no credentials for `{place}`: tried {tried}; {METADATA_VARIABLE}=1 asks the machine's \
          metadata service, {anonymous}=true reads what is public"
     );
     io::Error::new(io::ErrorKind::PermissionDenied, reason)
 }
 
-/// Whether an endpoint is given, and one without TLS: whoever names that means it.
+/// Whether the endpoint has no TLS: naming one explicitly allows it.
 ///
 /// # Errors
-/// If it is no URL of a server: the client would end in a panic.
+/// If it is not the URL of a server, which would make the client panic.
 fn allows_http(endpoint: Option<&str>) -> io::Result<bool> {
     let Some(endpoint) = endpoint else {
         return Ok(false);
@@ -148,7 +148,7 @@ pub(crate) fn gcs(bucket: &str) -> io::Result<NamedStore> {
 
 pub(crate) fn azure(container: &str) -> io::Result<NamedStore> {
     let mut builder = MicrosoftAzureBuilder::from_env().with_container_name(container);
-    // Names of Azure's own tools, beside those that the client knows.
+    // Names of Azure's tools, in addition to those of the client.
     for (name, key) in [
         ("AZURE_STORAGE_ACCOUNT", AzureConfigKey::AccountName),
         ("AZURE_STORAGE_KEY", AzureConfigKey::AccessKey),

@@ -1,4 +1,4 @@
-//! Errors, in words and without secrets.
+//! Error messages without secrets.
 
 use std::error::Error;
 use std::io;
@@ -9,10 +9,10 @@ use rustix::io::Errno;
 use crate::http_client;
 use crate::location::{Location, Service};
 
-/// Longest text of a server that is repeated.
+/// Maximum length of server text in a message.
 const N_CHARACTERS_MAX: usize = 400;
 
-/// Words in a URL or a message behind which a secret follows.
+/// Words in a URL or a message that a secret follows.
 const SECRET_WORDS: [&str; 6] = [
     "sig=",
     "x-amz-signature=",
@@ -22,7 +22,7 @@ const SECRET_WORDS: [&str; 6] = [
     "authorization: ",
 ];
 
-/// The error that is told: the place, the cause, and a remedy where one is known.
+/// The reported error: the place, the cause, and a remedy where one is known.
 pub(crate) fn in_words(error: &ObjectError, location: &Location, login: &str) -> io::Error {
     let text = chain(error);
     let place = location.place_name();
@@ -48,12 +48,12 @@ pub(crate) fn in_words(error: &ObjectError, location: &Location, login: &str) ->
     io::Error::other(format!("{place}: {}", masked(&text)))
 }
 
-/// The file system's words for what is not there.
+/// The operating system's "not found" error.
 pub(crate) fn not_found() -> io::Error {
     Errno::NOENT.into()
 }
 
-/// Whether an answer broke off, so that the same request may bring the rest.
+/// Whether an answer broke off, so that a retry may return the rest.
 pub(crate) fn is_broken_off(error: &ObjectError) -> bool {
     http_client::is_broken_off(&chain(error))
 }
@@ -64,7 +64,7 @@ pub(crate) fn chain(error: &dyn Error) -> String {
     let mut cause = error.source();
     while let Some(error) = cause {
         let next = error.to_string();
-        // Many of these repeat their cause.
+        // Many errors repeat their cause.
         if !text.contains(&next) {
             text = format!("{text}: {next}");
         }
@@ -73,7 +73,7 @@ pub(crate) fn chain(error: &dyn Error) -> String {
     text
 }
 
-/// A message on one line and of bounded length, with marks in place of secrets.
+/// A message on one line, of bounded length and with secrets masked.
 pub(crate) fn masked(text: &str) -> String {
     let mut text: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for word in SECRET_WORDS {
@@ -102,14 +102,14 @@ pub(crate) fn masked(text: &str) -> String {
     text
 }
 
-/// Where a word is, whatever its case.
+/// Case-insensitive search for a word.
 fn find_from(text: &str, word: &str, from: usize) -> Option<usize> {
-    // ASCII alone changes, so that places stay where they are.
+    // Only ASCII changes, so positions stay the same.
     let lower = text.to_ascii_lowercase();
     lower[from..].find(word).map(|at| from + at)
 }
 
-/// The error of a file that is another than when it was listed.
+/// The error of a file that changed since it was listed.
 pub(crate) fn changed(what: &str) -> io::Error {
     let reason = format!("it has changed since it was listed: {what}");
     io::Error::new(io::ErrorKind::InvalidData, reason)

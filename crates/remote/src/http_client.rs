@@ -1,7 +1,7 @@
-//! HTTP for the clients of all services: `ureq`, whose calls wait, on threads that may wait.
+//! HTTP for the clients of all services: `ureq`, whose calls block, on threads that may block.
 //!
-//! A redirect is followed to another path of the same server only: a dump's URL names the one
-//! server that may be asked.
+//! Redirects are followed only within the same server: a dump's URL names the only server that may
+//! be contacted.
 
 use std::env;
 use std::fmt;
@@ -31,24 +31,24 @@ use url::Url;
 
 use crate::lock;
 
-/// How long a server may take to accept a connection.
+/// Time-out for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long one request may take, with all that it brings.
+/// Time-out for a request, including its body.
 pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(120);
-/// Most redirects of one request.
+/// Maximum number of redirects of a request.
 const N_REDIRECTS_MAX: usize = 5;
-/// Bytes of an answer that are handed on at once.
+/// Bytes of an answer that are passed on at once.
 const CHUNK_BYTES: usize = 256 << 10;
-/// Most bytes of a listing, which is held as a whole: a million objects take half of it.
+/// Maximum size of a listing, which is buffered whole: a million objects take half of it.
 const LISTING_BYTES_MAX: u64 = 512 << 20;
-/// The questions of buckets for a listing: S3 and Google Cloud Storage, and Azure.
+/// Query parameters of listings: of S3 and Google Cloud Storage, and of Azure.
 const LISTING_QUERIES: [&str; 2] = ["list-type=", "comp=list"];
-/// Chunks that wait for their reader.
+/// Chunks buffered for the reader.
 const N_CHUNKS_WAITING: usize = 4;
-/// Most bytes of a file of certificates; the usual ones have 250 kB.
+/// Maximum size of a file of certificates; usual files have 250 kB.
 const CERTIFICATES_BYTES_MAX: u64 = 64 << 20;
 
-/// Where systems keep the certificates that they trust: Debian, Red Hat, SUSE, Alpine and macOS.
+/// Where systems store the certificates that they trust: Debian, Red Hat, SUSE, Alpine and macOS.
 const SYSTEM_CERTIFICATES: [&str; 4] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -85,8 +85,8 @@ impl HttpConnector for Connector {
     }
 }
 
-/// The certificates that this machine trusts: those of `SSL_CERT_FILE`, else of the system's own
-/// file. Without such a file no server proves who it is, and each TLS connection fails.
+/// The certificates that this machine trusts: those of `SSL_CERT_FILE`, else the system's file.
+/// Without such a file every TLS connection fails.
 fn root_certificates() -> RootCerts {
     let named = env::var_os("SSL_CERT_FILE").map(PathBuf::from);
     let places = SYSTEM_CERTIFICATES.map(PathBuf::from);
@@ -105,8 +105,8 @@ fn root_certificates() -> RootCerts {
 struct Service {
     config: ureq::config::Config,
     headers: HeaderMap,
-    /// With the process that made it: after a fork its connections are the parent's too, and
-    /// answers would go to either.
+    /// With the ID of the process that created it: a forked child shares its connections with the
+    /// parent, and answers could go to either.
     agent: Mutex<Option<(u32, ureq::Agent)>>,
 }
 
@@ -161,7 +161,7 @@ impl HttpService for Service {
     }
 }
 
-/// Makes a request, and again where the server sends it to another of its own paths.
+/// Makes a request, and follows redirects within the same server.
 fn ask(
     agent: &ureq::Agent,
     mut parts: Parts,
@@ -183,10 +183,10 @@ fn ask(
     Err(ureq::Error::TooManyRedirects)
 }
 
-/// Where a redirect leads.
+/// The target of a redirect.
 ///
 /// # Errors
-/// If that is another server, or the request would change something.
+/// If it is another server, or the request is not read-only.
 fn redirected(from: &Uri, method: &Method, target: &str) -> Result<Uri, ureq::Error> {
     let refuse = |reason: String| ureq::Error::Other(reason.into());
     let base = Url::parse(&from.to_string()).map_err(|error| refuse(error.to_string()))?;
@@ -196,7 +196,7 @@ fn redirected(from: &Uri, method: &Method, target: &str) -> Result<Uri, ureq::Er
     if to.origin() != base.origin() {
         let origin = to.origin().ascii_serialization();
         return Err(refuse(format!(
-            "the server redirects to another server, `{origin}`, which is not asked: if you trust \
+            "the server redirects to another server, `{origin}`, which is not contacted: if you trust \
              it, give its URL"
         )));
     }
@@ -207,14 +207,14 @@ fn redirected(from: &Uri, method: &Method, target: &str) -> Result<Uri, ureq::Er
     to.map_err(|error| ureq::Error::Http(error.into()))
 }
 
-/// Whether a request asks for a listing, and not for an object.
+/// Whether a request is for a listing rather than an object.
 fn is_listing(method: &Method, uri: &Uri) -> bool {
     let query = uri.query().unwrap_or_default();
     method.as_str() == "PROPFIND" || LISTING_QUERIES.iter().any(|word| query.contains(word))
 }
 
-/// Reads an answer to its end, unless its reader goes away. An answer of more than `n_bytes_max`
-/// ends with an error.
+/// Passes an answer on to its end, or until its reader is dropped. An answer of more than
+/// `n_bytes_max` ends with an error.
 fn hand_on(mut reader: impl Read, n_bytes_max: u64, sender: &Sender<Result<Bytes, HttpError>>) {
     let mut n_bytes: u64 = 0;
     loop {
@@ -245,14 +245,14 @@ fn hand_on(mut reader: impl Read, n_bytes_max: u64, sender: &Sender<Result<Bytes
     }
 }
 
-/// An answer that ended before its end.
+/// An answer that ended early.
 #[derive(Debug, thiserror::Error)]
 #[error("{BROKEN_OFF}: {0}")]
 struct BrokenOff(#[source] io::Error);
 
 const BROKEN_OFF: &str = "the answer broke off";
 
-/// Whether a message is about an answer that broke off, so that the same request may bring the rest.
+/// Whether a message reports an answer that broke off, so that a retry may return the rest.
 pub(crate) fn is_broken_off(message: &str) -> bool {
     message.contains(BROKEN_OFF)
 }

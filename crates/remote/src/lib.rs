@@ -1,8 +1,8 @@
-//! Dumps that lie in object storage or behind HTTP, read by ranges.
+//! Dumps in object storage or behind HTTP, read by ranges.
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | `location` | a URL, taken apart |
+//! | `location` | a parsed URL |
 //! | `client` | a connection to a bucket or a server |
 //! | `http_client` | requests and answers: time-outs, certificates, redirects |
 //! | `settings` | retries |
@@ -10,15 +10,15 @@
 //! | `aws_files` | AWS's files of credentials and settings |
 //! | `listing` | the objects below a URL |
 //! | `stand_in` | the private directory of files without content |
-//! | `object` | one remote file, and whether it is still the one that was listed |
-//! | `content` | content of remote files on this disk |
-//! | `transfer` | content on its way: parts at once, retries |
-//! | `blocks` | small tensors that were read a moment ago, with their neighbours |
-//! | `pieces` | large tensors that were read a moment ago |
-//! | `failure` | errors, in words and without secrets |
+//! | `object` | one remote file, and whether it changed since it was listed |
+//! | `content` | content of remote files on the local disk |
+//! | `transfer` | transfers: concurrent parts, retries |
+//! | `blocks` | a cache of small tensors and their neighbours |
+//! | `pieces` | a cache of large tensors |
+//! | `failure` | error messages without secrets |
 //! | `background` | the threads that wait for servers |
 //!
-//! [`enable`] lets `opscope_store::remote` use all this; there is no other way in.
+//! [`enable`] makes all this available to `opscope_store::remote`; there is no other entry point.
 
 mod aws_files;
 mod background;
@@ -56,26 +56,26 @@ use self::object::RemoteObject;
 use self::pieces::PieceCache;
 use self::stand_in::StandIns;
 
-/// Most bytes of whole files, and of large tensors, that are kept beside the one that is read,
-/// unless `OPSCOPE_REMOTE_CACHE` says otherwise.
+/// Maximum size of the cached files and large tensors, in addition to the one being read, unless
+/// `OPSCOPE_REMOTE_CACHE` sets another.
 const KEPT_BYTES_MAX: u64 = 4 << 30;
-/// The environment variable of that number of bytes.
+/// The environment variable for that number of bytes.
 const CACHE_VARIABLE: &str = "OPSCOPE_REMOTE_CACHE";
-/// Tensors up to this size are read in blocks that their neighbours share.
+/// Tensors up to this size are read in blocks shared with their neighbours.
 const IN_BLOCKS_BYTES_MAX: u64 = 4 << 20;
 
 static SHARED: OnceLock<Arc<Remote>> = OnceLock::new();
 
-/// Lets every reader of this process open URLs. Nothing is connected before one does.
+/// Lets every reader of this process open URLs. Connections are made on first use.
 pub fn enable() {
     let shared = SHARED.get_or_init(|| Arc::new(Remote::default()));
     remote::provide(Box::new(Provided(shared.clone())));
 }
 
-/// Removes what this process has put on the disk for URLs. Call it before the process ends.
+/// Removes the local files of this process. Call it before the process ends.
 pub fn clean() {
     if let Some(shared) = SHARED.get() {
-        // Whoever goes on lists anew.
+        // A later access lists again.
         lock(&shared.roots).clear();
         lock(&shared.kept).clear();
         shared.pieces.forget(|_| true);
@@ -85,23 +85,23 @@ pub fn clean() {
 
 struct Provided(Arc<Remote>);
 
-/// Everything that this process knows of other places.
+/// The state of this process for all URLs.
 #[derive(Default)]
 struct Remote {
     clients: Clients,
     stand_ins: StandIns,
     roots: Mutex<HashMap<String, Result<Arc<ListedRoot>, Refusal>>>,
-    /// Whole files on the disk, the oldest first.
+    /// Cached files, the oldest first.
     kept: Mutex<Vec<Arc<RemoteObject>>>,
     blocks: BlockCache,
     pieces: PieceCache,
 }
 
-/// An error that is told each time somebody asks.
+/// An error that is returned again on each access.
 #[derive(Clone)]
 struct Refusal {
     kind: io::ErrorKind,
-    /// Empty if there is nothing at the URL.
+    /// Empty if the URL does not exist.
     reason: String,
 }
 
@@ -119,9 +119,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Remote {
-    /// The listing that a URL is a part of; made now if there is none.
+    /// The listing that contains a URL, created if necessary.
     fn root_of(&self, url: &str) -> io::Result<Arc<ListedRoot>> {
-        // Listing under the lock: whoever asks meanwhile asks for the same, as a rule.
+        // The lock is held while listing: other threads usually wait for the same listing.
         let mut roots = lock(&self.roots);
         let above =
             std::iter::successors(Some(url), |url| url.rsplit_once('/').map(|(dir, _)| dir));
@@ -166,12 +166,11 @@ impl Remote {
         })
     }
 
-    /// Opens a file with all of its content, and lets those go that were opened before and are too
-    /// many to keep.
+    /// Opens a file with its whole content, and evicts the oldest cached files beyond the limit.
     fn open_whole(&self, object: &Arc<RemoteObject>) -> io::Result<(File, Metadata)> {
         let opened = content::open_whole(object)?;
         let mut kept = lock(&self.kept);
-        // What was opened last stays longest.
+        // The most recently opened file stays longest.
         kept.retain(|known| !Arc::ptr_eq(known, object));
         kept.push(object.clone());
         let mut n_bytes: u64 = kept.iter().map(|known| known.n_bytes()).sum();
@@ -185,10 +184,10 @@ impl Remote {
     }
 }
 
-/// A URL without slashes at its end.
+/// A URL without trailing slashes.
 fn trimmed(url: &str) -> &str {
     let trimmed = url.trim_end_matches('/');
-    // Nothing but a scheme stays as it is, to be refused.
+    // A bare scheme stays as it is, and is refused later.
     if trimmed.ends_with(':') { url } else { trimmed }
 }
 
@@ -217,7 +216,7 @@ impl RemoteFiles for Provided {
         if range.end > object.n_bytes() {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        // Somebody may have opened the file with all of its content before.
+        // The whole file may already have been fetched.
         if object.is_whole() || !object.has_ranges() {
             let (file, _) = self.0.open_whole(&object)?;
             let n_bytes = usize::try_from(range.end - range.start);
@@ -235,7 +234,7 @@ impl RemoteFiles for Provided {
             read.map(|bytes| Arc::new(bytes) as SharedBytes)
         };
         match read {
-            // The server has just shown that it cannot; the whole file it can give.
+            // The server just turned out not to support ranges, so the whole file is fetched.
             Err(_) if !object.has_ranges() => self.read_part(url, range),
             read => read,
         }

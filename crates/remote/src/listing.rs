@@ -17,16 +17,16 @@ use crate::location::{Location, Service};
 use crate::object::RemoteObject;
 use crate::stand_in::StandIns;
 
-/// Most objects of a dump. Each takes a file without content on this machine.
+/// Maximum number of objects of a dump. Each takes an empty file on this machine.
 const N_OBJECTS_MAX: usize = 1 << 22;
-/// Most objects without a usable name whose reasons are told.
+/// Maximum number of reported objects with unusable names.
 const N_REFUSED_MAX: usize = 100;
-/// How often a listing that breaks off is asked for again.
+/// Maximum number of attempts for a listing that breaks off.
 const N_ATTEMPTS: u32 = 5;
-/// Longest part of a name that file systems take.
+/// Maximum length of a file name, in bytes.
 const N_NAME_BYTES_MAX: usize = 255;
 
-/// The file or the directory at a URL.
+/// A file or a directory at a URL.
 pub(crate) enum Found {
     /// A file.
     File(ObjectMeta),
@@ -34,18 +34,18 @@ pub(crate) enum Found {
     Directory(Below),
 }
 
-/// The objects below a directory, each with the part of its name that is below.
+/// The objects below a directory, with their names relative to it.
 #[derive(Default)]
 pub(crate) struct Below {
     objects: Vec<(String, ObjectMeta)>,
-    /// Why others cannot be listed, as their names or sizes are none.
+    /// Objects with unusable names or sizes, and the reasons.
     refused: Vec<String>,
 }
 
-/// Lists what is at a location: everything below it, or the file that it is.
+/// Lists what is at a location: everything below a directory, or a single file.
 ///
 /// # Errors
-/// [`io::ErrorKind::NotFound`] if there is nothing; [`failure::in_words`] otherwise.
+/// [`io::ErrorKind::NotFound`] if it does not exist; [`failure::in_words`] otherwise.
 pub(crate) fn list(client: &Arc<Client>, location: &Location) -> io::Result<Found> {
     let (client, location) = (client.clone(), location.clone());
     wait_for(async move {
@@ -67,7 +67,7 @@ async fn list_bucket(client: &Client, location: &Location) -> io::Result<Found> 
     Ok(Found::File(found.0))
 }
 
-/// Servers that list directories do so by WebDAV; of the others single files can be read.
+/// Servers list directories by WebDAV; without it only single files can be read.
 async fn list_http(client: &Client, location: &Location) -> io::Result<Found> {
     let listed = everything_below(client, location).await;
     if let Ok(below) = &listed
@@ -82,9 +82,9 @@ async fn list_http(client: &Client, location: &Location) -> io::Result<Found> {
     let is_file = found.as_ref().is_ok_and(|(_, is_page)| !is_page);
     match (listed, found) {
         (_, Ok((meta, _))) if is_file => Ok(Found::File(meta)),
-        // An empty collection answers to neither.
+        // An empty collection matches neither request.
         (Ok(_), Ok(_)) => Ok(Found::Directory(Below::default())),
-        // The listing's own fault tells more than that there is no file of this name.
+        // The error of the listing is more informative than "not found".
         (Err(ListError::Store(error)), Err(_)) if is_unusable(&error) => Err(in_words(error)),
         (_, Err(error)) => Err(in_words(error)),
         (Err(ListError::Store(error)), Ok(_)) => {
@@ -100,7 +100,7 @@ async fn list_http(client: &Client, location: &Location) -> io::Result<Found> {
     }
 }
 
-/// Whether an answer came that is no listing.
+/// Whether an answer is not a listing.
 fn is_unusable(error: &ObjectError) -> bool {
     let is_refusal = || failure::chain(error).contains("non-2xx status");
     matches!(error, ObjectError::Generic { .. }) && !is_refusal()
@@ -130,7 +130,8 @@ async fn everything_below(client: &Client, location: &Location) -> Result<Below,
             Err(ListError::Store(error))
                 if n_attempts < N_ATTEMPTS && failure::is_broken_off(&error) =>
             {
-                // The client repeats requests that have no answer, and not those with half of one.
+                // The client retries requests without an answer, but not those whose answer broke
+                // off.
                 tokio::time::sleep(Duration::from_millis(100 << n_attempts)).await;
                 n_attempts += 1;
             }
@@ -147,8 +148,8 @@ async fn once_below(client: &Client, location: &Location) -> Result<Below, ListE
     while let Some(meta) = listed.next().await {
         let meta = match meta {
             Ok(meta) => meta,
-            // WebDAV lists everything in one answer: what fails then is one object of it. Others
-            // may have no more answers.
+            // WebDAV lists everything in one answer, so the failure concerns a single object; the
+            // server may have no more answers for the others.
             Err(error) if location.service == Service::Http => {
                 if found.refused.len() < N_REFUSED_MAX {
                     found.refused.push(failure::masked(&failure::chain(&error)));
@@ -179,7 +180,7 @@ async fn once_below(client: &Client, location: &Location) -> Result<Below, ListE
     }
 }
 
-/// A file as its server describes it, and whether it is a page that it makes for people.
+/// A file's metadata, and whether it is an HTML page that the server generated.
 async fn head(client: &Client, key: &ObjectPath) -> Result<(ObjectMeta, bool), ObjectError> {
     let options = GetOptions {
         head: true,
@@ -192,18 +193,18 @@ async fn head(client: &Client, key: &ObjectPath) -> Result<(ObjectMeta, bool), O
     Ok((found.meta, is_page && !is_named_so))
 }
 
-/// A listing, with what stands in for it on this machine.
+/// A listing with its local placeholders.
 pub(crate) struct ListedRoot {
     url: String,
     place: PathBuf,
-    /// Where files are until they are whole.
+    /// The directory of files that are still being fetched.
     arrivals: Arc<Path>,
     objects: HashMap<String, Arc<RemoteObject>>,
     unlisted: Vec<(String, String)>,
 }
 
 impl ListedRoot {
-    /// Makes the files that stand in for what was found.
+    /// Creates the placeholders of the listed files.
     ///
     /// # Errors
     /// The operating system's.
@@ -248,7 +249,7 @@ impl ListedRoot {
     ) -> io::Result<()> {
         let dirs: HashSet<String> = objects.iter().flat_map(|(name, _)| dirs_of(name)).collect();
         for (name, meta) in objects {
-            // Consoles make an empty object for a directory.
+            // Web consoles create an empty object for a directory.
             if dirs.contains(&name) && meta.size == 0 {
                 continue;
             }
@@ -285,22 +286,22 @@ impl ListedRoot {
         Ok(())
     }
 
-    /// The file that has a URL.
+    /// The file at a URL.
     pub(crate) fn object(&self, url: &str) -> Option<&Arc<RemoteObject>> {
         self.objects.get(url)
     }
 
-    /// Where the names and sizes of what has a URL stand.
+    /// The local path with the names and sizes of a URL's files.
     pub(crate) fn stand_in(&self, url: &str) -> PathBuf {
         let below = url.strip_prefix(&self.url).unwrap_or_default();
         match below.trim_start_matches('/') {
-            // Joining nothing would put a slash behind a file.
+            // Joining an empty path would append a slash to a file.
             "" => self.place.clone(),
             below => self.place.join(below),
         }
     }
 
-    /// Names below a URL that could not be listed, and why.
+    /// Names below a URL that could not be listed, with reasons.
     pub(crate) fn unlisted(&self, url: &str) -> Vec<(PathBuf, io::Error)> {
         let below = self
             .unlisted
@@ -312,20 +313,20 @@ impl ListedRoot {
     }
 }
 
-/// The directories above a name, which end before each of its slashes.
+/// The parent directories of a name, which end before each of its slashes.
 fn dirs_of(name: &str) -> impl Iterator<Item = String> {
     name.match_indices('/').map(|(at, _)| name[..at].to_owned())
 }
 
-/// Why no file can have this name here.
+/// Why a name is not usable for a file, if so.
 fn reason_against(name: &str) -> Option<&'static str> {
     let mut parts = name.split('/');
     if name.contains('\0') {
-        Some("its name holds a zero byte")
+        Some("its name contains a NUL byte")
     } else if parts.clone().any(|part| matches!(part, "" | "." | "..")) {
-        Some("its name leads elsewhere, or has an empty part")
+        Some("its name has an empty, `.` or `..` component")
     } else if parts.any(|part| part.len() > N_NAME_BYTES_MAX) {
-        Some("a part of its name is longer than 255 bytes")
+        Some("a component of its name is longer than 255 bytes")
     } else {
         None
     }

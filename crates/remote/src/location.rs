@@ -1,11 +1,11 @@
-//! A URL, taken apart.
+//! A parsed URL.
 
 use std::io;
 
 use object_store::path::Path as ObjectPath;
 use url::Url;
 
-/// Which kind of service has it.
+/// The kind of service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Service {
     S3,
@@ -14,18 +14,18 @@ pub(crate) enum Service {
     Http,
 }
 
-/// Where something lies.
+/// The location of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Location {
     pub(crate) service: Service,
-    /// The bucket or container; of HTTP the scheme and the server, such as `http://host:8080`.
+    /// The bucket or container; for HTTP the scheme and the server, such as `http://host:8080`.
     pub(crate) place: String,
-    /// The name of the object, or of the directory, in it.
+    /// The name of the object or directory in it.
     pub(crate) key: ObjectPath,
 }
 
 impl Location {
-    /// Takes a URL apart.
+    /// Parses a URL.
     ///
     /// # Errors
     /// [`io::ErrorKind::InvalidInput`] with the reason.
@@ -46,12 +46,12 @@ impl Location {
                 Service::Azure => "container",
                 Service::S3 | Service::Gcs => "bucket",
             };
-            return Err(wrong(format!("expected a {noun} behind `{scheme}://`")));
+            return Err(wrong(format!("expected a {noun} after `{scheme}://`")));
         }
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if service != Service::Http && !host.chars().all(is_plain) {
             return Err(wrong(
-                "the name of a bucket has letters, digits, `-`, `_` and `.`".into(),
+                "the name of a bucket may contain only letters, digits, `-`, `_` and `.`".into(),
             ));
         }
         let path = path.trim_matches('/');
@@ -70,7 +70,7 @@ impl Location {
                 key,
             });
         }
-        // Names of objects are what they are, and not encoded as in the URLs of servers.
+        // Object names are used literally, not percent-encoded as in HTTP URLs.
         let key = ObjectPath::parse(path).map_err(|error| wrong(error.to_string()))?;
         Ok(Location {
             service,

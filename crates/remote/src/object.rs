@@ -1,4 +1,4 @@
-//! One remote file, and whether it is still the one that was listed.
+//! One remote file, and whether it changed since it was listed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -13,18 +13,18 @@ use object_store::path::Path as ObjectPath;
 use crate::client::Client;
 use crate::{failure, lock};
 
-/// A file elsewhere.
+/// A remote file.
 pub(crate) struct RemoteObject {
     url: String,
     key: ObjectPath,
     client: Arc<Client>,
     n_bytes: u64,
-    /// Seconds since 1970-01-01 UTC, and nanoseconds; none where the server does not say.
+    /// Seconds since 1970-01-01 UTC, and nanoseconds; none if the server does not report it.
     modified: Option<(u64, u32)>,
-    /// The version, which every answer has to name again.
+    /// The version, which every answer has to repeat.
     version: Mutex<Option<String>>,
     pub(crate) place: PathBuf,
-    /// A directory that no reader lists, in the same file system.
+    /// A directory in the same file system that no reader lists.
     arrivals: Arc<Path>,
     /// Whether the file at `place` has its content.
     pub(crate) is_whole: Mutex<bool>,
@@ -37,7 +37,7 @@ impl RemoteObject {
         meta: &ObjectMeta,
         client: Arc<Client>,
     ) -> RemoteObject {
-        // Listings by WebDAV and answers of the same server may name versions by other words.
+        // A server's WebDAV listing and its answers may name versions differently.
         let is_bucket = !url.starts_with("http");
         let version = meta.e_tag.as_deref().filter(|_| is_bucket).map(plain);
         RemoteObject {
@@ -80,7 +80,7 @@ impl RemoteObject {
     /// Whether an answer is about the file that was listed.
     ///
     /// # Errors
-    /// With what is different.
+    /// If a property differs, naming it.
     pub(crate) fn check(&self, meta: &ObjectMeta) -> io::Result<()> {
         if meta.size != self.n_bytes {
             let (before, now) = (self.n_bytes, meta.size);
@@ -96,27 +96,27 @@ impl RemoteObject {
             (None, Some(_)) => *known = version.clone(),
             _ => {}
         }
-        // Headers have whole seconds.
+        // Headers have a resolution of one second.
         if let (None, Some((before, _)), Some((now, _))) = (&version, self.modified, modified(meta))
             && before != now
         {
-            return Err(failure::changed("another time of its last change"));
+            return Err(failure::changed("its modification time differs"));
         }
         Ok(())
     }
 
-    /// Makes the file without content that has the size and the time of this one.
+    /// Creates a placeholder: a file without content, with the size and the time of this one.
     ///
     /// # Errors
     /// The operating system's.
     pub(crate) fn create_stand_in(&self) -> io::Result<()> {
         let file = self.new_file(&self.place)?;
-        // Nothing of this is on the disk: it is all one hole.
+        // A sparse file: it takes no space on the disk.
         file.set_len(self.n_bytes)?;
         self.settle(&file)
     }
 
-    /// A new file, which only this user can read.
+    /// Creates a file that only this user can read.
     ///
     /// # Errors
     /// The operating system's.
@@ -129,7 +129,7 @@ impl RemoteObject {
             .open(place)
     }
 
-    /// Gives a file the time of this one, by which those who keep results know it again.
+    /// Sets the modification time of this file, by which cached results recognise it.
     pub(crate) fn settle(&self, file: &File) -> io::Result<()> {
         let Some((seconds, nanoseconds)) = self.modified else {
             return Ok(());
@@ -138,24 +138,26 @@ impl RemoteObject {
         time.map_or(Ok(()), |time| file.set_modified(time))
     }
 
-    /// Where content is until it is whole: beside all listings, so that no reader finds it.
+    /// The path of a file that is still being fetched: outside of all listings, so that no reader
+    /// sees it.
     pub(crate) fn arriving(&self) -> PathBuf {
         let number = std::ptr::from_ref(self).addr();
         self.arrivals.join(format!("{number:x}.arriving"))
     }
 
-    /// Puts the file without content back in its place. Whoever has the content open keeps it.
+    /// Restores the placeholder. Readers with the content open keep it.
     pub(crate) fn drop_content(&self) {
         let mut is_whole = lock(&self.is_whole);
         if *is_whole && fs::remove_file(&self.place).is_ok() {
             *is_whole = false;
-            // Without it the name is missing in a later listing of the directory, which is told.
+            // Without it the name is missing in a later listing of the directory, which is
+            // reported.
             let _ = self.create_stand_in();
         }
     }
 }
 
-/// A version without the marks around it, which listings and answers put differently.
+/// A version without quotes, which listings and answers use differently.
 fn plain(e_tag: &str) -> String {
     let e_tag = e_tag.trim();
     e_tag
@@ -167,6 +169,6 @@ fn plain(e_tag: &str) -> String {
 
 fn modified(meta: &ObjectMeta) -> Option<(u64, u32)> {
     let seconds = u64::try_from(meta.last_modified.timestamp()).ok()?;
-    // A server that says nothing is taken for one that says 1970.
+    // A missing time is reported as 1970.
     (seconds > 0).then(|| (seconds, meta.last_modified.timestamp_subsec_nanos()))
 }

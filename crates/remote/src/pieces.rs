@@ -1,8 +1,7 @@
-//! Large tensors that were read a moment ago.
+//! A cache of large tensors.
 //!
-//! Comparing looks at a tensor more than once, and steps share what did not change between them.
-//! Such pieces lie in files without names, and are mapped: they take room on the disk, not in
-//! memory.
+//! A comparison reads a tensor more than once, and steps share unchanged tensors. Such pieces are
+//! mapped from unnamed files: they take space on the disk, not in memory.
 
 use std::io;
 use std::ops::Range;
@@ -14,22 +13,21 @@ use crate::object::RemoteObject;
 use crate::stand_in::StandIns;
 use crate::{content, lock};
 
-/// One piece. Whoever wants it while it arrives waits at the lock.
+/// One piece. Threads that need it while it arrives wait for the lock.
 struct Piece {
     object: Arc<RemoteObject>,
     range: Range<u64>,
     bytes: Mutex<Option<FileBytes>>,
 }
 
-/// The pieces that were read last, the oldest first.
+/// The cached pieces, the oldest first.
 #[derive(Default)]
 pub(crate) struct PieceCache {
     pieces: Mutex<Vec<Arc<Piece>>>,
 }
 
 impl PieceCache {
-    /// Reads a part of an object, and keeps it as long as all that is kept has `n_bytes_max` at
-    /// most.
+    /// Reads a part of an object, and caches it while the cache stays within `n_bytes_max`.
     ///
     /// # Errors
     /// Those of [`content::read_into_file`].
@@ -50,7 +48,7 @@ impl PieceCache {
         Ok(read)
     }
 
-    /// The piece of a range, which is the youngest then. Whoever has older ones open keeps them.
+    /// The piece of a range, which becomes the youngest. Readers keep evicted pieces open.
     fn piece(
         &self,
         object: &Arc<RemoteObject>,
@@ -83,7 +81,7 @@ impl PieceCache {
         piece
     }
 
-    /// Lets go of the pieces of objects.
+    /// Evicts the pieces of objects.
     pub(crate) fn forget(&self, is_forgotten: impl Fn(&RemoteObject) -> bool) {
         lock(&self.pieces).retain(|piece| !is_forgotten(&piece.object));
     }

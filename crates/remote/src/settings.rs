@@ -1,4 +1,4 @@
-//! Settings that all clients have.
+//! Settings of all clients.
 
 use std::io;
 use std::sync::Arc;
@@ -9,16 +9,16 @@ use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 use crate::failure;
 use crate::http_client::REQUEST_TIMEOUT;
 
-/// Requests that failed by the server's or the network's fault are made again this often, unless
-/// `OPSCOPE_REMOTE_RETRIES` says otherwise.
+/// Number of retries after an error of the server or the network, unless `OPSCOPE_REMOTE_RETRIES`
+/// sets another.
 const N_RETRIES_MAX: usize = 12;
-/// The environment variable of that number.
+/// The environment variable for that number.
 const RETRIES_VARIABLE: &str = "OPSCOPE_REMOTE_RETRIES";
 
-/// A store, and who asks it.
+/// A store, and a description of its credentials.
 pub(crate) type NamedStore = (Arc<dyn ObjectStore>, String);
 
-/// Settings that a store cannot be made of.
+/// The error of settings that are not usable for a store.
 pub(crate) fn wrong(place: &str, error: &object_store::Error) -> io::Error {
     let reason = failure::masked(&failure::chain(error));
     io::Error::new(io::ErrorKind::InvalidInput, format!("`{place}`: {reason}"))

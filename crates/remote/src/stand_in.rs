@@ -1,4 +1,4 @@
-//! The private directory of files without content.
+//! The private directory of the placeholders.
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io;
@@ -11,12 +11,12 @@ use opscope_store::temporary::{self, TemporaryName};
 
 use crate::lock;
 
-/// Nobody else looks into these directories.
+/// Other users cannot read these directories.
 const DIR_MODE: u32 = 0o700;
-/// Names that are tried.
+/// Number of names to try.
 const N_TRIES: usize = 64;
 
-/// The directory, made when it is needed.
+/// The directory, created on first use.
 #[derive(Default)]
 pub(crate) struct StandIns {
     dir: Mutex<Option<(u32, PathBuf)>>,
@@ -24,7 +24,7 @@ pub(crate) struct StandIns {
 }
 
 impl StandIns {
-    /// A directory for one listing.
+    /// Creates a directory for one listing.
     ///
     /// # Errors
     /// The operating system's.
@@ -35,19 +35,19 @@ impl StandIns {
         Ok(place)
     }
 
-    /// Makes a directory with those above it.
+    /// Creates a directory and its parents.
     ///
     /// # Errors
     /// The operating system's.
     pub(crate) fn create_dir(&self, dir: &Path) -> io::Result<()> {
-        // Most files of a dump are in a directory with others.
+        // Most files of a dump share a directory.
         if dir.is_dir() {
             return Ok(());
         }
         DirBuilder::new().mode(DIR_MODE).recursive(true).create(dir)
     }
 
-    /// A file that is gone once nobody has it open.
+    /// Opens an unnamed file, which disappears when it is closed.
     ///
     /// # Errors
     /// The operating system's.
@@ -55,24 +55,24 @@ impl StandIns {
         tempfile::tempfile_in(self.dir()?)
     }
 
-    /// Where large things of this process go, on the disk that `TMPDIR` names.
+    /// The directory for large data of this process, on the disk that `TMPDIR` names.
     fn dir(&self) -> io::Result<PathBuf> {
         let mut known = lock(&self.dir);
         let pid = std::process::id();
-        // A child that was forked off makes its own: its parent goes on with this one.
+        // A forked child creates another directory, as its parent still uses this one.
         if let Some((owner, dir)) = &*known
             && *owner == pid
         {
             return Ok(dir.clone());
         }
         let parent = std::env::temp_dir();
-        // A process that was killed cannot remove its own.
+        // Removes directories of processes that were killed.
         temporary::clean_directories(&parent);
         for _ in 0..N_TRIES {
             let dir = parent.join(TemporaryName::next().to_string());
             match DirBuilder::new().mode(DIR_MODE).create(&dir) {
                 Ok(()) => {
-                    // Whatever the umask is.
+                    // Regardless of the umask.
                     fs::set_permissions(&dir, Permissions::from_mode(DIR_MODE))?;
                     *known = Some((pid, dir.clone()));
                     return Ok(dir);
@@ -87,13 +87,13 @@ impl StandIns {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Removes the directory with everything in it. What is open stays readable.
+    /// Removes the directory and its content. Open files stay readable.
     pub(crate) fn remove(&self) {
         let mut known = lock(&self.dir);
-        // The parent's is not this process's to remove.
+        // The parent's directory is not this process's to remove.
         if let Some((_, dir)) = known.take_if(|(owner, _)| *owner == std::process::id()) {
             let _ = fs::remove_dir_all(&dir);
-            // Children that Python forks off end without a word, and have left theirs.
+            // Children forked by Python end without cleaning up and leave theirs.
             temporary::clean_directories(dir.parent().unwrap_or(&dir));
         }
     }

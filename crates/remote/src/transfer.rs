@@ -1,4 +1,4 @@
-//! Content on its way: parts at once, retries.
+//! Transfers: concurrent parts, retries.
 
 use std::fs::File;
 use std::io;
@@ -15,14 +15,14 @@ use crate::failure;
 use crate::location::Location;
 use crate::object::RemoteObject;
 
-/// Large files are asked for in parts of this size.
+/// Large files are requested in parts of this size.
 const PART_BYTES: u64 = 8 << 20;
-/// Parts of one file that are on their way at once.
+/// Maximum number of concurrent requests for one file.
 const N_PARTS_AT_ONCE: usize = 8;
-/// Requests of this process that are on their way at once.
+/// Maximum number of concurrent requests of this process.
 const N_REQUESTS_MAX: usize = 16;
-/// How often an answer that breaks off is asked for again. Requests without an answer are made
-/// again by the client itself.
+/// Maximum number of attempts for an answer that breaks off. The client itself retries requests
+/// without an answer.
 const N_ATTEMPTS: u32 = 5;
 
 static REQUESTS: Semaphore = Semaphore::const_new(N_REQUESTS_MAX);
@@ -31,7 +31,7 @@ static REQUESTS: Semaphore = Semaphore::const_new(N_REQUESTS_MAX);
 enum PartError {
     /// The answer broke off.
     BrokenOff(io::Error),
-    /// The server gives whole files alone.
+    /// The server does not support ranges.
     NoRanges,
     Final(io::Error),
 }
@@ -39,8 +39,8 @@ enum PartError {
 /// Writes a part of a remote file to the beginning of `file`.
 ///
 /// # Errors
-/// [`failure::in_words`]; also if the file is another than when it was listed, or the server does
-/// not give all of it, and those of writing.
+/// [`failure::in_words`]; if the file changed since it was listed or the answer is short; errors of
+/// writing.
 pub(crate) async fn fetch(
     object: &Arc<RemoteObject>,
     range: Range<u64>,
@@ -63,7 +63,7 @@ pub(crate) async fn fetch(
         .buffer_unordered(N_PARTS_AT_ONCE)
         .try_collect::<()>()
         .await;
-    // Whoever wants the whole file gets it in one piece then.
+    // Without ranges the whole file is requested at once.
     if fetched.is_err() && is_whole && !object.has_ranges() {
         return fetch_part(object, &range, None, file, 0).await;
     }
@@ -100,7 +100,7 @@ async fn fetch_part(
 ) -> io::Result<()> {
     let mut attempt = 0;
     loop {
-        // What came before an answer broke off is written over.
+        // A retry overwrites the bytes of an answer that broke off.
         let mut next = at;
         let result = receive(object, range, asked.clone(), &mut |chunk| {
             file.write_all_at(chunk, next)?;
@@ -116,7 +116,7 @@ async fn fetch_part(
     }
 }
 
-/// Whether to ask again, after a pause; none if there is nothing to ask for any more.
+/// Pauses and returns whether to retry; none if nothing is left to request.
 async fn again(
     object: &RemoteObject,
     result: Result<(), PartError>,
@@ -140,7 +140,7 @@ async fn again(
     }
 }
 
-/// Makes one request, and hands on what comes.
+/// Makes one request, and passes its content on.
 async fn receive(
     object: &RemoteObject,
     range: &Range<u64>,
@@ -183,7 +183,7 @@ async fn receive(
 fn refused(object: &RemoteObject, error: &ObjectError) -> PartError {
     match error {
         ObjectError::NotFound { .. } => {
-            let reason = "it is gone: it was there when it was listed";
+            let reason = "it was deleted after it was listed";
             PartError::Final(io::Error::new(io::ErrorKind::NotFound, reason))
         }
         ObjectError::NotSupported { .. } => PartError::NoRanges,
@@ -192,7 +192,7 @@ fn refused(object: &RemoteObject, error: &ObjectError) -> PartError {
             if text.contains("non-partial response") {
                 return PartError::NoRanges;
             }
-            // A part that is no longer there belongs to a file that has become shorter.
+            // A range beyond the end means that the file has become shorter.
             if text.contains("416") {
                 return PartError::Final(failure::changed("it has become shorter"));
             }
