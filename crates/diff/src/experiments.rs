@@ -1,9 +1,9 @@
-//! Experiments on the target: golden's definition in the place of its own.
+//! Experiments that replace the target's definitions by golden's.
 //!
-//! Both models are files, so that [`ModelPair`] knows where their definitions differ. The target is
-//! run with golden's definition at some of these places, until the fewest are found with which its
-//! outputs agree. Definitions alone are replaced, never a recorded value, so that an effect has a
-//! cause at these places.
+//! Both models are files, so that [`ModelPair`] knows where their definitions differ. The target
+//! runs with golden's definition at some of these places, until the smallest set is found that
+//! makes its outputs agree. Only definitions are replaced, never a recorded value, so an effect is
+//! caused by these places.
 
 mod causes;
 
@@ -26,25 +26,25 @@ use opscope_tensor::{DType, Tensor};
 
 use crate::search::{Found, least};
 
-/// Most steps whose outputs are looked at.
+/// Maximum number of steps whose outputs are checked.
 pub const N_STEPS_MAX: usize = 4;
-/// Most differences among which causes are looked for.
+/// Maximum number of differences among which causes are searched.
 const N_DIFFERENCES_MAX: usize = 4096;
 /// Experiments may take this many times as long as loading and running the golden model.
 const N_TIMES: u32 = 10;
 /// They may always take this long.
 const TIME_MIN: Duration = Duration::from_secs(10);
 
-/// Loads a model for runs that nobody watches.
+/// Loads a model for runs without capture.
 pub type Load<'a> = dyn Fn(ModelSource<'_>) -> Result<Box<dyn LoadedModel>, EngineError> + 'a;
 
-/// A model of a comparison, and the way to run it.
+/// A model of a comparison, and how to run it.
 pub struct ExperimentSide<'a> {
     /// The model.
     pub source: ModelSource<'a>,
     /// Its engine.
     pub load: &'a Load<'a>,
-    /// The values that it takes and gives.
+    /// The model's inputs and outputs.
     pub signature: &'a ModelSignature,
     /// The inputs of each step.
     pub inputs: Vec<Vec<Tensor>>,
@@ -54,17 +54,17 @@ pub struct ExperimentSide<'a> {
 pub struct ModelExperiments<'a> {
     /// The model that is examined.
     pub target: ExperimentSide<'a>,
-    /// The model that is taken for right.
+    /// The reference model.
     pub golden: ExperimentSide<'a>,
     /// The name of the target's engine.
     pub engine: String,
-    /// Most runs of the target.
+    /// Maximum number of runs of the target.
     pub n_runs_max: usize,
-    /// Asked before each run, whether it may be made.
+    /// Called before each run; returns whether the run may start.
     pub may_go_on: &'a dyn Fn() -> bool,
     /// Whether the healed model is wanted.
     pub keeps_healed: bool,
-    /// The healed model, if it is wanted and one was found whose outputs agree.
+    /// The healed model, if it is wanted and a model was found whose outputs agree.
     pub healed: OnceCell<HealedModel>,
 }
 
@@ -79,7 +79,7 @@ struct Trials<'a> {
     n_runs: Cell<usize>,
     /// Differences that cannot be healed.
     impossible: RefCell<HashSet<usize>>,
-    /// Why a run was not possible, the first time.
+    /// Why a run was not possible, from the first such run.
     failure: OnceCell<String>,
 }
 
@@ -108,7 +108,7 @@ impl ModelExperiments<'_> {
         let inputs = self.input_names();
         let pair = ModelPair::read(self.target.source, self.golden.source, &values, &inputs);
         let pair = pair.map_err(words)?;
-        // Without any the models are the same, and it is the engines that differ.
+        // Without definition differences the models are the same, and the engines differ.
         let n = pair.differences().len();
         experiments.n_differences = n;
         if n == 0 {
@@ -143,7 +143,7 @@ impl ModelExperiments<'_> {
         result
     }
 
-    /// Inputs of both models that are given the same value.
+    /// Inputs of both models that get the same value.
     fn input_names(&self) -> Vec<[String; 2]> {
         let [own, others] = [&self.target, &self.golden].map(|side| {
             let inputs = side.signature.inputs.iter();
@@ -168,7 +168,7 @@ fn output_names(signature: &ModelSignature) -> Vec<String> {
     outputs.map(|value| value.name.clone()).collect()
 }
 
-/// The outputs of a model for each step. The model is gone afterwards, as it may be large.
+/// The outputs of a model for each step. The model, which may be large, is dropped afterwards.
 fn run<'a>(
     side: &ExperimentSide<'_>,
     source: ModelSource<'_>,
@@ -178,7 +178,7 @@ fn run<'a>(
     steps.map(|step| model.run(step, None)).collect()
 }
 
-/// Values that the comparison took for the same.
+/// Values that the comparison treated as the same.
 fn same_values(comparison: &Comparison) -> Vec<SameValue> {
     let mut values = Vec::new();
     for operator in &comparison.operators {
@@ -192,7 +192,7 @@ fn same_values(comparison: &Comparison) -> Vec<SameValue> {
         for slot in operator.slots.iter().filter(|slot| slot.is_output()) {
             let other = slot.golden_slot.unwrap_or(slot.slot);
             let n_elements = |side: &TensorSummary| side.shape.iter().product::<u64>();
-            // Parts of one another are no forms of one value.
+            // A part of a value and the whole are not two forms of it.
             let is_whole = n_elements(&slot.target) == n_elements(&slot.golden);
             if other.side == SlotSide::Output && is_whole {
                 values.push(SameValue {
@@ -208,7 +208,7 @@ fn same_values(comparison: &Comparison) -> Vec<SameValue> {
     values
 }
 
-/// The forms of both tensors of a slot, where they differ.
+/// The shapes and dtypes of both tensors of a slot, where they differ.
 fn forms(slot: &SlotResult) -> Option<[ValueForm; 2]> {
     let form = |side: &TensorSummary| {
         Some(ValueForm {
@@ -230,18 +230,18 @@ impl Trials<'_> {
         let control = self.run(names, &[]).ok_or("no run was possible")??;
         experiments.before = control.distance;
         if control.level == VerdictLevel::Pass {
-            return Err("the outputs of the target agree when nobody watches it".to_owned());
+            return Err("the outputs of the target agree when it runs without capture".to_owned());
         }
-        // Where outputs are near their limits, healed ones are not.
+        // Outputs near their limits do not count as healed.
         let agrees = |found: &OutputDistance| {
             found.level < control.level && found.level <= VerdictLevel::Warn
         };
         let usable = self.usable(comparison);
         experiments.n_candidates = usable.len();
         if usable.is_empty() {
-            return Err("no definition differs where outputs of operators differ".to_owned());
+            return Err("no definition differs at an operator whose outputs differ".to_owned());
         }
-        // The operator that the comparison names is the cause more often than not.
+        // The operator that the comparison names is usually the cause.
         let likely = self.likely(comparison, &usable);
         let mut after: HashMap<Vec<usize>, f64> = HashMap::new();
         let found = least(usable.len(), &likely, &mut |set| {
@@ -252,7 +252,7 @@ impl Trials<'_> {
                     Some(agrees(&found))
                 }
                 Err(reason) => {
-                    // The first is the likely one's; the others follow from it more often than not.
+                    // The first failure is usually of the likely cause; the others follow from it.
                     let _ = self.failure.set(reason);
                     Some(false)
                 }
@@ -268,9 +268,9 @@ impl Trials<'_> {
                 experiments.outcome = ExperimentOutcome::Elsewhere;
                 return Ok(());
             }
-            Found::Unknown => return Err("no runs, or no time, were left".to_owned()),
+            Found::Unknown => return Err("the limit of runs or of time was reached".to_owned()),
         };
-        // The set was asked for, or it would not have been found.
+        // The set was measured, or it would not have been returned.
         experiments.after = after.get(&set).copied().unwrap_or(f64::NAN);
         let mut chosen: Vec<usize> = set.iter().map(|&at| usable[at]).collect();
         chosen.retain(|one| !self.impossible.borrow().contains(one));
@@ -302,7 +302,7 @@ impl Trials<'_> {
         usable.map(|(index, _)| index).collect()
     }
 
-    /// The target with golden's definition at these places, but for those that cannot be healed.
+    /// The target with golden's definition at these places, except those that cannot be healed.
     fn healed(&self, chosen: &[usize]) -> Result<HealedModel, String> {
         let mut possible = chosen.to_vec();
         possible.retain(|one| !self.impossible.borrow().contains(one));
@@ -322,12 +322,14 @@ impl Trials<'_> {
         });
         if possible.is_empty() {
             let reason = self.failure.get().cloned();
-            return Err(reason.unwrap_or_else(|| "nothing of it can be healed".to_owned()));
+            return Err(
+                reason.unwrap_or_else(|| "none of the differences can be healed".to_owned())
+            );
         }
         self.pair.healed(&possible)
     }
 
-    /// Differences at the operator that the comparison names, by their places in `usable`.
+    /// Differences at the operator that the comparison names, as indices into `usable`.
     fn likely(&self, comparison: &Comparison, usable: &[usize]) -> Vec<usize> {
         let summary = &comparison.summary;
         let Some(first) = summary.headline() else {
@@ -353,7 +355,7 @@ impl Trials<'_> {
         (self.of.may_go_on)() && Instant::now() < self.deadline
     }
 
-    /// Runs the target with golden's definition at some places; none if it may not run any more.
+    /// Runs the target with golden's definition at some places; none if no more runs are allowed.
     fn run(&self, names: &[String], chosen: &[usize]) -> Option<Result<OutputDistance, String>> {
         if self.n_runs.get() > self.of.n_runs_max || !self.may_go_on() {
             return None;
@@ -375,7 +377,7 @@ impl Trials<'_> {
         golden: &[Vec<Tensor>],
     ) -> Result<OutputDistance, String> {
         let words = |error: EngineError| error.to_string();
-        // Each model is loaded anew, as its weights and its graph are others.
+        // Each healed model is loaded separately, as its weights and its graph differ.
         let mut model = (self.of.target.load)(healed.source()).map_err(words)?;
         let own = output_names(model.signature());
         let is_by_name = names.iter().all(|name| own.contains(name));
@@ -383,7 +385,7 @@ impl Trials<'_> {
             level: VerdictLevel::Pass,
             distance: 0.0,
         };
-        // A fault that one step does not show another one may.
+        // A later step may show a fault that the first does not.
         for (step, golden) in inputs.iter().zip(golden) {
             let mut outputs = model.run(step, None).map_err(words)?;
             if is_by_name {
@@ -400,8 +402,8 @@ impl Trials<'_> {
         Ok(all)
     }
 
-    /// Whether the outputs of the healed model agree for the same inputs with their elements in the
-    /// opposite order; none if golden cannot run on them.
+    /// Whether the outputs of the healed model agree for the same inputs with their elements in
+    /// reverse order; none if golden cannot run on them.
     fn agrees_elsewhere(&self, names: &[String], healed: &HealedModel) -> Option<bool> {
         let reversed = |side: &ExperimentSide<'_>| -> Option<Vec<Tensor>> {
             side.inputs.first()?.iter().map(mirrored).collect()
@@ -409,14 +411,14 @@ impl Trials<'_> {
         let golden = &self.of.golden;
         let expected = run(golden, golden.source, [&reversed(golden)?].into_iter()).ok()?;
         let inputs = [reversed(&self.of.target)?];
-        // Other values of the same range, which a caller could give as well.
+        // Other values of the same range, which a caller could also pass.
         let found = self.distance(names, healed, &inputs, &expected);
-        // A model that does not run on them shows nothing.
+        // A model that fails on them proves nothing.
         Some(found.ok()?.level <= VerdictLevel::Warn)
     }
 }
 
-/// A tensor with its elements in the opposite order; none if they are no whole bytes.
+/// A tensor with its elements in reverse order; none if they are not whole bytes.
 fn mirrored(tensor: &Tensor) -> Option<Tensor> {
     let view = tensor.host_view().ok()?;
     let bits = view.dtype.bits().filter(|bits| bits % 8 == 0)?;

@@ -1,4 +1,4 @@
-//! The golden slots, by the names that a running operator has.
+//! The golden slots, found by the names of a running operator.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use crate::running::{RunningGolden, ShownSlots};
 pub struct GoldenSlots(GoldenSource);
 
 enum GoldenSource {
-    /// A dump that is whole.
+    /// A complete dump.
     Dump(DumpTable),
-    /// A run that goes on.
+    /// A run in progress.
     Running(Arc<RunningGolden>),
 }
 
 struct DumpTable {
     dump: Arc<ComparedDump>,
-    /// None where several executions have the name: which one is meant is decided later.
+    /// None if several executions have the name: they are matched later.
     runs: HashMap<(String, Option<u64>), Option<usize>>,
-    /// Whether the dump has one step, which every step of a target may mean.
+    /// Whether the dump has a single step, which may match every step of a target.
     has_one_step: bool,
 }
 
@@ -33,7 +33,7 @@ pub(crate) enum GoldenExecution<'a> {
 }
 
 impl GoldenSlots {
-    /// Looks all executions of `dump` up.
+    /// Indexes all executions of `dump`.
     pub fn new(dump: Arc<ComparedDump>) -> GoldenSlots {
         let mut runs = HashMap::new();
         let first = dump.runs.first().map(|run| run.place.step);
@@ -67,7 +67,7 @@ impl GoldenSlots {
 
 impl DumpTable {
     fn find(&self, record: &Record) -> Option<&OperatorExecution> {
-        // Types may differ, as where an operator was replaced by another one of its name.
+        // Types may differ if an operator was replaced by another with its name.
         let step = Some(record.step).filter(|_| !self.has_one_step);
         let key = (record.operator.op_name.clone(), step);
         let run = (*self.runs.get(&key)?)?;
@@ -82,7 +82,7 @@ impl GoldenExecution<'_> {
         match self {
             GoldenExecution::OfDump(run) => run.slot(side, index),
             GoldenExecution::Shown(slots) => {
-                // Few operators have so many slots that a table would pay.
+                // A table would rarely pay: few operators have that many slots.
                 let mut slots = slots.iter();
                 slots.find(|slot| slot.side == side && slot.index == index)
             }

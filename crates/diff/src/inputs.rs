@@ -12,30 +12,30 @@ use thiserror::Error;
 pub use defaults::default_shapes;
 pub use recorded::{RecordedInputsError, recorded_inputs};
 
-/// Which inputs of one model, the base, are those of another one.
+/// Maps the inputs of one model, the base, to those of another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputPairing {
-    /// For each input of the other model its place among those of the base.
+    /// For each input of the other model, its index among those of the base.
     places: Vec<usize>,
     values: Vec<ValueInfo>,
-    /// Whether names told; else the order did.
+    /// Whether inputs are paired by name; otherwise by position.
     pub is_by_name: bool,
 }
 
-/// Why two models cannot be given the same inputs.
+/// Why two models cannot run on the same inputs.
 #[derive(Debug, Error)]
 pub enum PairingError {
-    /// Neither names nor numbers of inputs fit.
-    #[error("the models take other inputs: the target {target}, the golden side {golden}")]
+    /// Neither the names nor the numbers of inputs match.
+    #[error("the models take different inputs: the target {target}, the golden side {golden}")]
     Names {
-        /// Those of the target, as text.
+        /// The inputs of the target, as text.
         target: String,
-        /// Those of the golden side.
+        /// The inputs of the golden side.
         golden: String,
     },
     /// No value fits both.
     #[error(
-        "the models take other inputs: `{target_name}` is {target} in the target, and \
+        "the models take different inputs: `{target_name}` is {target} in the target, and \
          `{golden_name}` is {golden} on the golden side"
     )]
     Dtypes {
@@ -50,8 +50,8 @@ pub enum PairingError {
     },
 }
 
-/// Pairs the inputs of a target and of a golden model. Inputs are made for the first of the results
-/// and can then be given to the second: values of a narrow dtype are in a wider one too.
+/// Pairs the inputs of a target and of a golden model. Inputs are generated for the base and then
+/// applied to the other side, as a wider dtype holds all values of a narrow one.
 ///
 /// # Errors
 /// [`PairingError`].
@@ -74,7 +74,7 @@ pub fn pair_inputs(
     }
 }
 
-/// The side whose inputs are made; the other one is given the same values.
+/// The side whose inputs are generated; the other one gets the same values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BaseSide {
     /// The target.
@@ -83,7 +83,7 @@ pub enum BaseSide {
     Golden,
 }
 
-/// A pairing, or the first pair of inputs of which the other one cannot hold the base's values.
+/// A pairing, or the first pair of inputs whose other side cannot hold the base's values.
 type Fit<'a> = Result<InputPairing, (&'a ValueInfo, &'a ValueInfo)>;
 
 fn pair_from<'a>(
@@ -104,7 +104,7 @@ fn pair_from<'a>(
             });
         }
     };
-    // Rounding an input would make every operator behind it differ, so only wider dtypes fit.
+    // Rounding an input would change every operator behind it, so only wider dtypes match.
     let mut pairs = places.iter().map(|&i| &base.inputs[i]).zip(&other.inputs);
     if let Some(misfit) = pairs.find(|(from, to)| !widened::is_within(from.dtype, to.dtype)) {
         return Ok(Err(misfit));
@@ -128,10 +128,10 @@ fn names(signature: &ModelSignature) -> String {
 }
 
 impl InputPairing {
-    /// The inputs of the other model that hold the values of the base's.
+    /// The inputs of the other model, with the values of the base's inputs.
     ///
     /// # Errors
-    /// [`InputError::Shape`] if the other model does not take the extents.
+    /// [`InputError::Shape`] if the other model does not take the shape.
     pub fn apply(&self, base: &[Tensor]) -> Result<Vec<Tensor>, InputError> {
         let pairs = self.places.iter().zip(&self.values);
         pairs
@@ -143,7 +143,7 @@ impl InputPairing {
                         found: base[place].dtype(),
                     }
                 })?;
-                // The base model takes extents that this one may have fixed otherwise.
+                // The base model may accept shapes that this one does not.
                 check_shape(value, tensor.shape())?;
                 Ok(tensor)
             })

@@ -1,4 +1,4 @@
-//! A golden side that runs beside its target.
+//! A golden side that runs together with its target.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,13 +12,13 @@ use opscope_store::record::{ModelId, Record};
 /// The slots of an execution, inputs first.
 pub(crate) type ShownSlots = Arc<[ExecutionSlot]>;
 
-/// Holds a golden run, and hands each of its executions to whoever waits for it.
+/// Holds a golden run, and passes each of its executions to the waiting target.
 ///
-/// The target waits for the golden side, never the other way round, so that neither can wait for
-/// ever: an execution that will not come is told apart by the end of its step.
+/// The target waits for the golden side, never the reverse, so there is no deadlock: the end of a
+/// step shows that a missing execution will not come.
 pub struct RunningGolden {
     held: Arc<HeldDump>,
-    /// The operators of the model. Nobody waits for one of another name.
+    /// The operators of the model. The target does not wait for other names.
     names: HashSet<String>,
     shown: Mutex<ShownExecutions>,
     change: Condvar,
@@ -26,13 +26,13 @@ pub struct RunningGolden {
 
 #[derive(Default)]
 struct ShownExecutions {
-    /// By name and step; none where several have the name: which one is meant is decided later.
+    /// By name and step; none if several executions have the name: they are matched later.
     runs: HashMap<(String, u64), Option<ShownSlots>>,
     ended_steps: HashSet<u64>,
     is_over: bool,
 }
 
-/// Ends the run when it is dropped, however that comes about.
+/// Ends the run when dropped, also on a panic.
 pub struct RunEnd<'a>(&'a RunningGolden);
 
 impl RunningGolden {
@@ -47,7 +47,7 @@ impl RunningGolden {
         }
     }
 
-    /// Nobody waits for the run any longer once the result is dropped.
+    /// Returns a guard: once it is dropped, waiting ends.
     pub fn end(&self) -> RunEnd<'_> {
         RunEnd(self)
     }
@@ -64,7 +64,7 @@ impl RunningGolden {
                 return found.clone();
             }
             let has_ended = shown.is_over || shown.ended_steps.contains(&record.step);
-            // Branches that are not taken, and operators of the target alone, have no partner.
+            // Branches not taken, and operators only the target has, have no partner.
             if has_ended || !is_expected {
                 return None;
             }
@@ -83,7 +83,7 @@ impl RunningGolden {
     }
 
     fn lock(&self) -> MutexGuard<'_, ShownExecutions> {
-        // Each change is one insertion, which is whole or not there.
+        // Each change is a single insertion, so a panic leaves no partial state.
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -108,7 +108,7 @@ impl Sink for RunningGolden {
         let elements = self.held.hold_all(record)?;
         let tensors = describe_slots(record, elements);
         let slots = tensors.iter().cloned().map(ExecutionSlot::of_held);
-        // Before the record is pushed, as the target may be waiting for it.
+        // This precedes the push of the record, as the target may be waiting for it.
         self.show(record, slots.collect());
         Ok(self.held.push(record, tensors))
     }

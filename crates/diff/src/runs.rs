@@ -1,4 +1,4 @@
-//! Runs of a model for all its steps, every operator of which goes to a sink.
+//! Runs of a model for all its steps, with every operator captured by a sink.
 
 use std::io;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use opscope_store::record::ModelId;
 use opscope_tensor::Tensor;
 use thiserror::Error;
 
-/// Why a run did not come to its end.
+/// Why a run ended early.
 #[derive(Debug, Error)]
 pub enum RunError {
-    /// The operating system gives no thread.
+    /// The operating system cannot create a thread.
     #[error("cannot start a thread")]
     Thread(#[source] io::Error),
     /// The model cannot be run, or an operator failed.
@@ -25,27 +25,27 @@ pub enum RunError {
         /// Why.
         source: EngineError,
     },
-    /// A tensor could not be kept.
-    #[error("a tensor could not be kept")]
+    /// A tensor could not be stored.
+    #[error("a tensor could not be stored")]
     Sink(#[source] SinkError),
 }
 
-/// How a run went.
+/// The outcome of a run.
 pub struct RunOutcome {
     /// The counts and findings of its session.
     pub summary: SessionSummary,
     /// Time of all steps, writing included.
     pub time: Duration,
-    /// Steps that were begun.
+    /// Number of started steps.
     pub n_steps: u64,
     /// Whether the session's flag stopped it before its end.
     pub is_stopped: bool,
 }
 
-/// Runs a model for steps of these numbers, with everything that its operators read and write going
-/// to `sink`.
+/// Runs a model for steps with these numbers, and captures all operators' inputs and outputs in
+/// `sink`.
 ///
-/// `inputs` gives those of the n-th of them, in the model's order. `begin` is called with the
+/// `inputs` returns the inputs of the n-th step, in the model's order. `begin` is called with the
 /// session before the first step.
 ///
 /// # Errors
@@ -88,7 +88,7 @@ pub fn run_steps<E: From<RunError>>(
         }
         Ok(())
     });
-    // What was submitted is still written, also where the run failed.
+    // Submitted records are still written, even if the run failed.
     let mut summary = session.finish();
     result?;
     if let Some(error) = summary.first_error.take() {

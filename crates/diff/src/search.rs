@@ -1,35 +1,35 @@
-//! The few of many changes that have an effect together.
+//! Finds the smallest set of changes that has an effect.
 
 use std::collections::HashMap;
 
-/// Asks whether these changes, ascending, have the effect; none if that may not be asked any more.
+/// Whether these changes, ascending, have the effect; none if no more questions are allowed.
 pub(crate) type Question<'a> = dyn FnMut(&[usize]) -> Option<bool> + 'a;
 
-/// How many changes are tried at first, and by how much the number grows.
+/// Number of changes tried first, and the factor by which it grows.
 const FIRST: usize = 1;
 const GROWTH: usize = 4;
 
-/// The answer to a question, and what was asked.
+/// The answer to a question, and the question.
 type Answer = (Option<bool>, Vec<usize>);
 
 /// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// These have the effect, and without any one of them it is gone.
+    /// The changes have the effect, and it disappears without any one of them.
     Least(Vec<usize>),
-    /// These have it; fewer may do as well.
+    /// The changes have the effect; fewer may suffice.
     Within(Vec<usize>),
     /// All together do not have it.
     Nothing,
-    /// Nobody may ask any more, and nothing is known.
+    /// No more questions are allowed, and the answer is unknown.
     Unknown,
 }
 
-/// Looks for a small set of the changes 0 to `n` that has the effect, beginning with `likely`.
+/// Searches for a small set of the changes 0 to `n` with the effect, beginning with `likely`.
 ///
-/// More changes than needed do no harm, as is assumed: the first one, four, sixteen … are tried
-/// until they suffice, and bisection finds the last that is needed, then the one before it. Answers
-/// decide in the end: a set that is returned had the effect when it was asked for.
+/// The search assumes that additional changes do no harm: it tries the first one, four, sixteen …
+/// until they suffice, and bisection finds the last necessary change, then the one before it. A
+/// returned set was always measured to have the effect.
 pub(crate) fn least(n: usize, likely: &[usize], ask: &mut Question<'_>) -> Found {
     let mut known: HashMap<Vec<usize>, bool> = HashMap::new();
     let mut ask = |set: &[usize]| {
@@ -48,7 +48,7 @@ pub(crate) fn least(n: usize, likely: &[usize], ask: &mut Question<'_>) -> Found
             (None, _) => return Found::Unknown,
         }
     }
-    // The first that can be a cause is more likely to be one than what follows from it.
+    // The first candidate is likelier to be a cause than those that follow from it.
     let mut n_failed = 0;
     let mut n_tried = FIRST.min(n);
     loop {
@@ -64,7 +64,7 @@ pub(crate) fn least(n: usize, likely: &[usize], ask: &mut Question<'_>) -> Found
     let mut low = n_failed;
     let mut needed: Vec<usize> = Vec::new();
     while !rest.is_empty() {
-        // So many of the rest do not suffice, and all of it does.
+        // Invariant: `low` of the rest do not suffice, and all of them do.
         let mut high = rest.len();
         while high - low > 1 {
             let middle = low.midpoint(high);
@@ -78,7 +78,7 @@ pub(crate) fn least(n: usize, likely: &[usize], ask: &mut Question<'_>) -> Found
                 }
             }
         }
-        // Without this one what comes before it does not suffice.
+        // The changes before this one do not suffice without it.
         needed.push(rest[high - 1]);
         rest.truncate(high - 1);
         low = 0;
@@ -88,7 +88,7 @@ pub(crate) fn least(n: usize, likely: &[usize], ask: &mut Question<'_>) -> Found
             (None, _) => return within(needed, rest),
         }
     }
-    // Only where answers contradict each other.
+    // Only if answers contradict each other.
     Found::Unknown
 }
 
@@ -98,7 +98,7 @@ fn within(needed: Vec<usize>, rest: Vec<usize>) -> Found {
     Found::Within(set)
 }
 
-/// Leaves out what is not needed.
+/// Removes unnecessary changes.
 fn reduced(mut set: Vec<usize>, ask: &mut dyn FnMut(&[usize]) -> Answer) -> Found {
     let mut at = 0;
     while set.len() > 1 && at < set.len() {
@@ -119,7 +119,7 @@ fn reduced(mut set: Vec<usize>, ask: &mut dyn FnMut(&[usize]) -> Answer) -> Foun
 mod tests {
     use super::*;
 
-    /// The effect comes of all of `causes` together.
+    /// The effect requires all of `causes`.
     fn check(n: usize, likely: &[usize], causes: &[usize], n_asked_max: usize, expected: &Found) {
         let mut n_asked = 0;
         let found = least(n, likely, &mut |set| {

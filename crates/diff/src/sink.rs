@@ -17,56 +17,56 @@ use opscope_tensor::{DType, Tensor};
 
 use crate::golden::GoldenSlots;
 
-/// Where the tensors of the target go.
+/// Where the tensors of the target are stored.
 pub enum TargetStore {
-    /// They are held in this process; those that equal their golden partners share their elements.
+    /// They are held in this process; tensors equal to their golden partners share their elements.
     Held(Arc<HeldDump>),
     /// A sink of a dump on disk.
     Dump(Arc<dyn Sink>),
-    /// Nothing is kept.
+    /// Nothing is stored.
     Nothing,
 }
 
-/// Things to look for while a target runs.
+/// Options for comparing while a target runs.
 #[derive(Default)]
 pub struct WatchOptions {
-    /// Further numbers to compute of each pair of tensors.
+    /// Further metrics to compute for each pair of tensors.
     pub difference: DifferenceOptions,
     /// Ends the run at the first operator with an output beyond these limits.
     pub stop_beyond: Option<Thresholds>,
-    /// Whether every operator that is not the same bit for bit is noted.
+    /// Whether every operator that is not bit-identical is recorded.
     pub notes_operators: bool,
 }
 
-/// An operator of which something is not the same as on the golden side.
+/// An operator that differs from the golden side.
 #[derive(Clone, Debug)]
 pub struct StreamedOperator {
     /// The operator.
     pub operator: Arc<Operator>,
-    /// Which execution of the model.
+    /// Step of the execution.
     pub step: u64,
-    /// When it ran, for an order of execution.
+    /// Execution time, for the order of execution.
     pub timestamp_us: u64,
-    /// Whether every tensor that it was shown with has a partner to be compared with.
+    /// Whether every tensor of the operator has a partner to be compared with.
     pub is_whole: bool,
-    /// Its tensors that are not the same, inputs first.
+    /// The tensors that differ, inputs first.
     pub slots: Vec<StreamedSlot>,
 }
 
-/// A tensor that is not the same as on the golden side.
+/// A tensor that differs from the golden side.
 #[derive(Clone, Debug)]
 pub struct StreamedSlot {
     /// Input or output.
     pub side: SlotSide,
-    /// Which one.
+    /// Index of the slot.
     pub index: usize,
-    /// The relative distance of both, where there is one.
+    /// The relative distance of both, if defined.
     pub rel_l2: f64,
 }
 
-/// Compares what a target shows with the golden side, and keeps it.
+/// Compares the tensors of a target with the golden side, and stores them.
 ///
-/// Nothing of the result depends on the order in which writers hand records over.
+/// The result does not depend on the order of the records.
 pub struct ComparingSink {
     golden: GoldenSlots,
     store: TargetStore,
@@ -77,12 +77,12 @@ pub struct ComparingSink {
     beyond: Mutex<Option<FirstBeyond>>,
 }
 
-/// The first operator of a run with an output beyond the limits, in order of execution.
+/// The first operator in execution order with an output beyond the limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FirstBeyond {
-    /// Which execution of the model.
+    /// Step of the execution.
     pub step: u64,
-    /// When it ran, in microseconds since 1970-01-01 UTC.
+    /// Execution time, in microseconds since 1970-01-01 UTC.
     pub timestamp_us: u64,
 }
 
@@ -100,13 +100,13 @@ impl ComparingSink {
         }
     }
 
-    /// Takes the flag that stops the run.
+    /// Sets the flag that stops the run.
     pub fn set_stop_flag(&self, flag: Arc<AtomicBool>) {
         *lock(&self.is_stopped) = Some(flag);
     }
 
-    /// The first operator with an output beyond the limits, if the run was to stop there. It may
-    /// have gone on for a while.
+    /// The first operator with an output beyond the limits, if the run was to stop there. The run
+    /// may have continued for a while.
     pub fn first_beyond(&self) -> Option<FirstBeyond> {
         *lock(&self.beyond)
     }
@@ -116,17 +116,17 @@ impl ComparingSink {
         &self.measured
     }
 
-    /// Operators of which something is not the same, in order of execution.
+    /// Operators that differ, in order of execution.
     pub fn take_operators(&self) -> Vec<StreamedOperator> {
         let mut operators = std::mem::take(&mut *lock(&self.operators));
         operators.sort_by_key(|one| (one.step, one.timestamp_us));
         operators
     }
 
-    /// Compares the tensors of a record, and holds them if that is asked for.
+    /// Compares the tensors of a record, and holds them if requested.
     fn compare(&self, record: &Record) -> Result<Vec<HeldElements>, SinkError> {
         let run = self.golden.find(record);
-        // Slots of one operator often lie in one file of a golden dump, which stays open for them.
+        // Slots of one operator are often in one file of a golden dump, which stays open for them.
         let mut file = LastFile::default();
         let mut noted = StreamedOperator {
             operator: record.operator.clone(),
@@ -143,7 +143,7 @@ impl ComparingSink {
                 .and_then(|(golden, view)| {
                     StreamedDifference::measure(view, golden, &mut file, self.options.difference)
                 });
-            // A tensor that cannot be compared here may have a partner of another name.
+            // A tensor that cannot be compared here may have a partner with another name.
             match (golden, &found) {
                 (Some(golden), Some(found)) => {
                     if !found.is_identical {
@@ -158,7 +158,7 @@ impl ComparingSink {
                 }
                 _ => noted.is_whole = false,
             }
-            // Only now, as a tensor that equals its partner takes no memory of its own.
+            // Afterwards, because a tensor equal to its partner needs no memory.
             if let TargetStore::Held(held) = &self.store {
                 elements.push(self.hold(held, tensor, golden.zip(found.as_ref()))?);
             }
@@ -169,7 +169,7 @@ impl ComparingSink {
         Ok(elements)
     }
 
-    /// Tells the sink of a dump on disk, if there is one.
+    /// Passes the record to the sink of a dump on disk, if there is one.
     fn forward(
         &self,
         tell: impl FnOnce(&dyn Sink) -> Result<WrittenFiles, SinkError>,
@@ -180,14 +180,14 @@ impl ComparingSink {
         }
     }
 
-    /// Holds a tensor: what is the same as its golden partner shares that one's elements.
+    /// Holds a tensor; a tensor equal to its golden partner shares its elements.
     fn hold(
         &self,
         held: &HeldDump,
         tensor: &Tensor,
         golden: Option<(&ExecutionSlot, &StreamedDifference)>,
     ) -> Result<HeldElements, SinkError> {
-        // A golden dump on disk holds nothing that could be shared.
+        // A golden dump on disk holds no elements to share.
         let shared = golden.filter(|(_, found)| found.is_identical);
         let shared = shared.and_then(|(golden, _)| golden.held());
         let elements = match shared {
@@ -201,7 +201,7 @@ impl ComparingSink {
         Ok(elements)
     }
 
-    /// Stops the run behind an output that is beyond the limits, if that is asked for.
+    /// Stops the run after an output beyond the limits, if requested.
     fn judge(
         &self,
         record: &Record,
@@ -212,7 +212,7 @@ impl ComparingSink {
         let Some(thresholds) = &self.options.stop_beyond else {
             return;
         };
-        // An input that differs was an output before, or comes from outside and shows in one.
+        // A differing input is an earlier output, or comes from outside and affects an output.
         if side != SlotSide::Output || found.is_identical {
             return;
         }
@@ -224,7 +224,7 @@ impl ComparingSink {
                 step: record.step,
                 timestamp_us: record.timestamp_us,
             };
-            // Two writers may come out of order, and the earlier operator counts.
+            // Writers may finish out of order; the earlier operator counts.
             let mut beyond = lock(&self.beyond);
             *beyond = Some(beyond.map_or(found, |first| first.min(found)));
             drop(beyond);
@@ -244,7 +244,7 @@ impl Sink for ComparingSink {
         }
     }
 
-    /// The comparison counts what is not finite; a dump that stays tells of it by itself.
+    /// The comparison counts non-finite elements; a dump on disk reports them itself.
     fn wants_non_finite(&self) -> bool {
         matches!(self.store, TargetStore::Dump(_))
     }
@@ -280,7 +280,7 @@ impl Sink for ComparingSink {
     }
 }
 
-/// Values behind these locks stay whole whatever panics.
+/// The data behind these locks stays consistent after a panic.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

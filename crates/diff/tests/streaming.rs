@@ -1,4 +1,4 @@
-//! A target that is compared while it runs, with models made of closures.
+//! A target that is compared while it runs, with models built from closures.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, mpsc};
@@ -30,7 +30,7 @@ fn mapped(inputs: &[Tensor], map: impl Fn(f32) -> f32) -> Result<Vec<Tensor>, St
     Ok(vec![tensor(|i| values[i])])
 }
 
-/// `x` → double → shift → negate, where `double` multiplies by a factor of its caller's.
+/// `x` → double → shift → negate, where the caller chooses the factor of `double`.
 fn model(factor: impl Fn() -> f32 + Send + 'static) -> FakeModel {
     let signature = ModelSignature {
         inputs: vec![ValueInfo {
@@ -95,7 +95,7 @@ fn tensors_that_are_the_same_are_held_once() {
     let room = Arc::new(HeldRoom::new(u64::MAX));
     let golden = golden(&room, &[0, 1]);
     let [before, _] = room.n_bytes();
-    // In each step an input and three values.
+    // Each step has an input and three values.
     assert_eq!(before, 2 * 4 * 4 * N as u64);
     let mut same = model(|| 2.0).in_place();
     let held = Arc::new(HeldDump::new(room.clone()));
@@ -107,7 +107,7 @@ fn tensors_that_are_the_same_are_held_once() {
     let target = dump(&same, &held);
     let request =
         ComparisonRequest::with_defaults("a".as_ref(), "b".as_ref(), 1, "test".to_owned());
-    // With and without what was measured on the way the result is the same.
+    // Using the measurements of the sink does not change the result.
     let results = [Some(sink.measured()), None].map(|measured| {
         let dumps = OpenedDumps {
             target: &target,
@@ -123,7 +123,7 @@ fn tensors_that_are_the_same_are_held_once() {
     assert!(results[0].summary.first_divergence.is_none());
 }
 
-/// Runs `target` beside a golden model, and gives what was compared and both dumps.
+/// Runs `target` together with a golden model, and returns the comparison and both dumps.
 fn run_beside(
     room: &Arc<HeldRoom>,
     (mut target, mut golden): (FakeModel, FakeModel),
@@ -146,7 +146,7 @@ fn run_beside(
 
 #[test]
 fn runs_at_the_same_time_give_what_runs_one_after_the_other_give() {
-    // The golden side begins each step behind its target, which has to wait for it.
+    // The golden side begins each step after its target, which has to wait for it.
     let (begun, has_begun) = mpsc::channel();
     let first = move || {
         begun.send(()).unwrap();
@@ -159,7 +159,7 @@ fn runs_at_the_same_time_give_what_runs_one_after_the_other_give() {
     let room = Arc::new(HeldRoom::new(u64::MAX));
     let pair = (model(first).in_place(), model(second));
     let (sink, [target, golden]) = run_beside(&room, pair, &[0, 1, 2]);
-    // What is the same on both sides is held once.
+    // Tensors equal on both sides are held once.
     assert_eq!(room.n_bytes(), [3 * 4 * 4 * N as u64, 0]);
     let request =
         ComparisonRequest::with_defaults("a".as_ref(), "b".as_ref(), 1, "test".to_owned());
@@ -193,7 +193,7 @@ fn a_golden_run_that_ends_early_keeps_nobody_waiting() {
             let _end = running.end();
             run(&mut golden, running.clone(), &[0], None);
         });
-        // Steps that the golden side never comes to.
+        // Steps that the golden side never reaches.
         run(&mut target, sink.clone(), &[0, 1, 2], None);
     });
     assert_eq!(dump(&target, &held).runs.len(), 9);
@@ -203,7 +203,7 @@ fn a_golden_run_that_ends_early_keeps_nobody_waiting() {
 fn the_first_output_beyond_the_limits_is_told_whatever_ran_behind_it() {
     let room = Arc::new(HeldRoom::new(0));
     let golden = golden(&room, &[0, 1, 2]);
-    // It goes wrong in the second step.
+    // It fails in the second step.
     let n_calls = AtomicU32::new(0);
     let factor = move || {
         if n_calls.fetch_add(1, Ordering::Relaxed) == 0 {
@@ -251,7 +251,7 @@ fn operators_that_vary_by_themselves_are_told_from_those_that_inherit() {
     let slots = GoldenSlots::new(golden);
     let sink = Arc::new(ComparingSink::new(slots, TargetStore::Nothing, options));
     let as_sink: Arc<dyn Sink> = sink.clone();
-    // The same inputs twice in one session; the first of them gives what the golden side gave.
+    // The same inputs twice in one session; the golden side returned the result of the first.
     let input = |_| Ok::<_, RunError>(vec![tensor(|i| i as f32)]);
     let session = SessionOptions::default();
     run_steps(
@@ -289,7 +289,7 @@ fn operators_that_vary_by_themselves_are_told_from_those_that_inherit() {
 
 #[test]
 fn a_run_that_is_stopped_says_so() {
-    // The trait object is what the command holds.
+    // The command holds a trait object.
     let mut model: Box<dyn LoadedModel> = Box::new(model(|| 2.0));
     let room = Arc::new(HeldRoom::new(u64::MAX));
     let held = Arc::new(HeldDump::new(room));

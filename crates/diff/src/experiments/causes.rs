@@ -1,4 +1,4 @@
-//! The causes in a result, from the differences that were healed.
+//! The causes in a result, derived from the differences that were healed.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use opscope_analysis::compare::result::{
 };
 use opscope_engine::onnx::{DefinitionDifference, DifferentPart, ModelPair, NodeLabel};
 
-/// The causes of differences that were healed.
+/// The causes behind the healed differences.
 ///
 /// # Errors
 /// Text of [`ModelPair::changes`].
@@ -17,8 +17,8 @@ pub(super) fn find(
     chosen: &[usize],
     comparison: &Comparison,
 ) -> Result<Vec<HealedCause>, String> {
-    // The target may have operators that nothing reads as it is, and what one difference alone
-    // leaves unread may be read again with the others healed.
+    // The original target may have operators without readers, and an output that one difference
+    // leaves unread may be read again once the others are healed.
     let unread = names(&pair.changes(&[])?.removed);
     let gone = names(&pair.changes(chosen)?.removed);
     let mut causes: Vec<HealedCause> = Vec::new();
@@ -29,7 +29,7 @@ pub(super) fn find(
         removed.retain(|label| gone.contains(&label.op_name) && !unread.contains(&label.op_name));
         let difference = &pair.differences()[index];
         taken.extend(difference.golden.iter().chain(&changes.added).cloned());
-        // Two inputs that are exchanged are two differences of one operator.
+        // Two swapped inputs are two differences of one operator.
         let next = cause(
             (difference, pair.is_made_from(difference)),
             changes.added,
@@ -44,7 +44,7 @@ pub(super) fn find(
             None => causes.push(next),
         }
     }
-    // An operator that does what several do on the other side has attributes of theirs.
+    // A fused operator has the attributes of the operators that it replaces.
     for cause in causes
         .iter_mut()
         .filter(|cause| cause.golden_type.is_some())
@@ -67,9 +67,9 @@ fn as_difference((name, [target, golden]): (String, [Option<String>; 2])) -> Att
     }
 }
 
-/// Adds what differs at the same operator.
+/// Merges differences at the same operator.
 fn merge(known: &mut HealedCause, next: HealedCause) {
-    // A weight is from outside; whatever comes with it is not.
+    // A weight comes from outside, other differences do not.
     if known.cause != next.cause {
         known.cause = Cause::Own;
     }
@@ -103,14 +103,14 @@ pub(super) fn without_effect(comparison: &Comparison) -> OperatorsWithoutEffect<
         let set = if agrees { &mut agreeing } else { &mut others };
         set.insert((&*name.op_type, &*name.op_name));
     }
-    // In each step, as inputs may show an operator only later.
+    // An operator must agree in every step, as inputs may expose it only later.
     agreeing.retain(|name| !others.contains(name));
     OperatorsWithoutEffect(agreeing)
 }
 
 impl OperatorsWithoutEffect<'_> {
     pub(super) fn contains(&self, difference: &DefinitionDifference) -> bool {
-        // Results, functions and sets of operators belong to no operator.
+        // Results, functions and operator sets belong to no operator.
         let is_of_model = |part: &DifferentPart| {
             matches!(
                 part,
@@ -132,7 +132,8 @@ fn names(labels: &[NodeLabel]) -> HashSet<String> {
     labels.iter().map(|label| label.op_name.clone()).collect()
 }
 
-/// `is_lost` is whether golden's operators are made from what the target has in their place.
+/// `is_lost` is whether golden's operators are missing in the target and replaced by other
+/// operators.
 fn cause(
     (difference, is_lost): (&DefinitionDifference, bool),
     added: Vec<NodeLabel>,
@@ -140,7 +141,7 @@ fn cause(
     comparison: &Comparison,
 ) -> HealedCause {
     let mut cause = HealedCause::default();
-    // All of it at one place, whatever it is.
+    // Everything at one place, of whatever kind.
     for part in &difference.parts {
         add_part(&mut cause, part);
     }
@@ -150,7 +151,7 @@ fn cause(
         Cause::Own
     };
     if difference.target.is_none() && difference.golden.is_none() {
-        // Which of the operators it changes, values alone tell.
+        // The values show which of the operators it changes.
         let first = comparison.summary.headline().map(|first| first.operator);
         let operator = first.and_then(|first| comparison.operators.get(first));
         let name = operator.and_then(|operator| operator.target.last());
@@ -159,12 +160,12 @@ fn cause(
         return cause;
     }
     let is_wiring = difference.parts.iter().all(is_of_values);
-    // The last one is nearest to what reads it.
+    // The last operator is nearest to the reader.
     removed.reverse();
     let here = difference.target.clone().unwrap_or_default();
     let (own, others, change) = match (added.is_empty(), removed.is_empty()) {
         _ if !is_wiring => {
-            // What a fused operator does lies in several on the other side.
+            // A fused operator corresponds to several on the other side.
             removed.retain(|label| *label != here);
             let others = if cause.golden_type.is_some() {
                 [removed, added].concat()
@@ -173,7 +174,7 @@ fn cause(
             };
             (here.clone(), others, None)
         }
-        // Views on the way to another value are not what is wrong.
+        // Views on the path to another value are not the cause.
         (false, true) if !is_lost => (here.clone(), Vec::new(), None),
         (false, true) => (
             added[0].clone(),
@@ -192,7 +193,7 @@ fn cause(
         ),
         (true, true) => (here.clone(), Vec::new(), None),
     };
-    // Golden's operator may be in no pair, and is shown where the target reads something else.
+    // Golden's operator may be in no pair; the comparison then lists the target's operator.
     let found = listed(comparison, &own).or_else(|| listed(comparison, &here));
     cause.index = found.map(|operator| operator.index);
     cause.operator = name(comparison, &own);
@@ -254,7 +255,7 @@ fn is_weight_alone(cause: &HealedCause) -> bool {
         && cause.captured.is_empty()
 }
 
-/// The operator of the comparison with a name, of either side.
+/// The compared operator with a name, on either side.
 fn listed<'a>(comparison: &'a Comparison, label: &NodeLabel) -> Option<&'a OperatorResult> {
     comparison.operators.iter().find(|operator| {
         let mut names = operator.target.iter().chain(&operator.golden);

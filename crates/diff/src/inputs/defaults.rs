@@ -1,18 +1,18 @@
-//! Extents for inputs that a model leaves open, where nobody says them.
+//! Default sizes for dimensions that a model leaves open and the user does not set.
 
 use std::collections::BTreeMap;
 
 use opscope_engine::{DeclaredDim, ModelSignature, ValueInfo};
 use opscope_tensor::Shape;
 
-/// An extent of images: what most vision models were trained for.
+/// The height and width of images: most vision models were trained for it.
 const IMAGE_EXTENT: usize = 224;
-/// An extent of anything else, such as a sequence.
+/// The size of any other dimension, such as a sequence.
 const OTHER_EXTENT: usize = 16;
 
-/// A shape for each input of which an extent is open: 1 for a batch, 224 for the height and the
-/// width of an image, 16 for the rest. Axes that the model gives one name get one extent. Inputs
-/// whose number of axes is open are left out.
+/// A shape for each input with an open dimension: 1 for a batch, 224 for the height and the width
+/// of an image, 16 otherwise. Dimensions with the same name get the same size. Inputs of unknown
+/// rank are omitted.
 pub fn default_shapes(signature: &ModelSignature) -> BTreeMap<String, Shape> {
     let mut by_name: BTreeMap<&str, usize> = BTreeMap::new();
     let mut shapes = BTreeMap::new();
@@ -40,9 +40,9 @@ pub fn default_shapes(signature: &ModelSignature) -> BTreeMap<String, Shape> {
 
 fn extent(value: &ValueInfo, axis: usize, name: &str) -> usize {
     let name = name.to_ascii_lowercase();
-    // Sequence-first models have their batch second, and say so by its name.
+    // Sequence-first models have the batch second, and name it so.
     let is_batch = name.contains("batch") || axis == 0;
-    // Names such as `height` tell; else images are known by their four axes and few channels.
+    // Names such as `height` decide; otherwise four axes and few channels mean an image.
     let is_named = ["height", "width"].iter().any(|word| name.contains(word));
     let dims = value.dims.as_deref().unwrap_or_default();
     let has_channels = matches!(dims, [_, DeclaredDim::Fixed(1..=4), _, _]);

@@ -1,4 +1,4 @@
-//! The inputs of a model as a dump of it has them.
+//! The inputs of a model, read from a dump.
 
 use opscope_analysis::compare::side::{ComparedDump, ExecutionSlot, positions};
 use opscope_engine::ModelSignature;
@@ -6,14 +6,14 @@ use opscope_store::record::SlotSide;
 use opscope_tensor::Tensor;
 use thiserror::Error;
 
-/// Why a dump does not tell the inputs of a model.
+/// Why a dump does not contain the inputs of a model.
 #[derive(Debug, Error)]
 pub enum RecordedInputsError {
     /// No operator of the dump shows the value.
     #[error("the dump has no value of the input `{0}`")]
     Missing(String),
-    /// It was read, and cannot be used.
-    #[error("the value of the input `{name}` in the dump cannot be used: {reason}")]
+    /// The value was read, but is not usable.
+    #[error("the value of the input `{name}` in the dump is not usable: {reason}")]
     Unusable {
         /// The input.
         name: String,
@@ -22,11 +22,11 @@ pub enum RecordedInputsError {
     },
 }
 
-/// The values that the inputs of a model had in a step of a dump, by the names of the values that
-/// its operators read; `step` is a number that the dump has.
+/// The inputs of a model in a step of a dump, found by the names of the values that its operators
+/// read. The dump must contain `step`.
 ///
 /// # Errors
-/// [`RecordedInputsError`] for the first input that the dump does not tell.
+/// [`RecordedInputsError`] for the first input that is not in the dump.
 pub fn recorded_inputs(
     dump: &ComparedDump,
     step: Option<u64>,
@@ -51,17 +51,17 @@ pub fn recorded_inputs(
         .collect()
 }
 
-/// The first slot of a step that shows the value of this name as an input.
+/// The first slot of a step with the value of this name as an input.
 fn find<'a>(dump: &'a ComparedDump, step: Option<u64>, name: &str) -> Option<&'a ExecutionSlot> {
     let runs = dump.runs.iter().enumerate();
     let mut of_step = runs.filter(|(_, run)| run.place.step == step);
     of_step.find_map(|(index, run)| {
         let (_, graph, operator) = dump.description_of(index)?;
-        // A value that an operator makes is none that the model was given.
+        // A value produced by an operator is not an input of the model.
         let is_argument = graph.arguments.iter().any(|argument| argument == name);
         let inputs = &graph.operators.get(operator)?.inputs;
         let is_present: Vec<bool> = inputs.iter().map(Option::is_some).collect();
-        // An optional input that is absent has no slot in some dumps, and a place in the graph.
+        // Some dumps have no slot for an absent optional input, but the graph counts it.
         let slots = positions(run, SlotSide::Input, &is_present);
         let mut slots = slots.into_iter().filter(|_| is_argument);
         let (slot, _) =

@@ -45,20 +45,20 @@ fn inputs_are_paired_by_name_then_by_order() {
         &[("x", F32), ("y", I64)],
         "Target [0, 1] false",
     );
-    // The golden model does without an input.
+    // The golden model lacks an input.
     check(&[("a", F32), ("b", I64)], &[("b", I64)], "Target [1] true");
     check(&[("a", F16)], &[("a", F32)], "Target [0] true");
     check(&[("a", F32)], &[("a", BF16)], "Golden [0] true");
     check(
         &[("a", F16), ("b", F32)],
         &[("a", F32), ("b", F16)],
-        "the models take other inputs: `b` is float32 in the target, and `b` is float16 on the \
+        "the models take different inputs: `b` is float32 in the target, and `b` is float16 on the \
          golden side",
     );
     check(
         &[("a", F32), ("b", I64)],
         &[("x", F32)],
-        "the models take other inputs: the target `a` (float32 [2]), `b` (int64 [2]), the golden \
+        "the models take different inputs: the target `a` (float32 [2]), `b` (int64 [2]), the golden \
          side `x` (float32 [2])",
     );
 }

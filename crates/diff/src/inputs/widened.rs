@@ -3,7 +3,7 @@
 use half::{bf16, f16};
 use opscope_tensor::{DType, Tensor};
 
-/// Whether every value of one dtype is one of another.
+/// Whether a dtype represents every value of another.
 pub(super) fn is_within(narrow: DType, wide: DType) -> bool {
     match (narrow, wide) {
         (DType::F16 | DType::BF16, DType::F32 | DType::F64)
@@ -13,7 +13,7 @@ pub(super) fn is_within(narrow: DType, wide: DType) -> bool {
     }
 }
 
-/// The same values in a wider dtype; none if it lacks some of them, or where there are no elements.
+/// The same values in a wider dtype; none if it lacks some of them, or if there are no elements.
 pub(super) fn widened(tensor: &Tensor, dtype: DType) -> Option<Tensor> {
     if tensor.dtype() == dtype {
         return Some(tensor.clone());
