@@ -1,4 +1,4 @@
-//! Any text is a configuration or refused with issues that have a place.
+//! Any text is a configuration, or is refused with issues that have a place.
 
 #![no_main]
 

@@ -1,6 +1,6 @@
-//! Two small dumps that any bytes make are compared in every way, and the comparison ends.
+//! Two small dumps made from any bytes are compared in every way, and the comparison terminates.
 //!
-//! Run it with `-timeout=10 -rss_limit_mb=1024`: an input that takes longer, or more, is a finding.
+//! Run it with `-timeout=10 -rss_limit_mb=1024`: exceeding either limit is a finding.
 
 #![no_main]
 

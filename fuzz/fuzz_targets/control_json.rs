@@ -1,5 +1,5 @@
-//! Any text is a control file or refused with issues that have a place; an inline configuration has
-//! the control file's places.
+//! Any text is a control file, or is refused with issues that have a place; an inline configuration
+//! has the control file's places.
 
 #![no_main]
 

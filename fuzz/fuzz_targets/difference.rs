@@ -1,5 +1,5 @@
-//! Any bytes as two tensors of any dtypes: numbers keep to what they promise, and do not depend on the order
-//! of the sides where they should not.
+//! Any bytes as two tensors of any dtypes: metrics keep their documented properties, and the
+//! symmetric ones do not depend on the order of the sides.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any bytes are a dump file or refused; what is accepted can be written again.
+//! Any bytes are a dump file or refused; an accepted file can be written again.
 
 #![no_main]
 
@@ -15,7 +15,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(n_payload <= bytes.len());
         let mut header = file.header().clone();
         for entry in header.inputs.iter_mut().chain(&mut header.outputs) {
-            // Bytes inside the header are counted but not kept.
+            // Bytes inside the header are counted but not stored.
             entry.n_inline_bytes = 0;
         }
         assert_eq!(

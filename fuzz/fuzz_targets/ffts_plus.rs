@@ -1,4 +1,4 @@
-//! Any text is an FFTS+ attribute or refused; what is accepted comes back after writing.
+//! Any text is an FFTS+ attribute or refused; an accepted attribute round-trips.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any name is split or passed over; no model's name leaves the tree.
+//! Any name is parsed or skipped; no model's name leaves the tree.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any text is read as fusion rules, or refused.
+//! Any text is parsed as fusion rules, or refused.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Any bytes are the gears of a model or refused; what was read can be written and read again, and gives every
-//! input extents.
+//! Any bytes are the gears of a model or refused; accepted gears round-trip, and define a shape for
+//! every input.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Any text is a file for inserted operators or refused with a place inside it; what was read belongs into the gears of
-//! a model or is refused, and can be read there again.
+//! Any text is a file for inserted operators or refused with a place inside it; the operators of an
+//! accepted file are added to the gears of a model or refused, and round-trip there.
 
 #![no_main]
 
@@ -34,7 +34,7 @@ fuzz_target!(|text: &str| {
         return;
     };
     for op in &gears.aipp {
-        // Sizes that were accepted are what the model takes.
+        // Accepted sizes are those of the model's input.
         assert!(op.max_src_image_size > 0 || op.output_size((6, 4)) == (6, 4));
     }
     let text = gears_json::encode(&gears);

@@ -1,4 +1,4 @@
-//! Any text is read; lines that are written come back.
+//! Any text is read; written lines round-trip.
 
 #![no_main]
 

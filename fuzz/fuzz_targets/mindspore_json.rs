@@ -1,4 +1,4 @@
-//! Any text is a configuration or refused with issues that have a place, on every target.
+//! Any text is a configuration, or is refused with issues that have a place, on every target.
 
 #![no_main]
 
@@ -22,7 +22,7 @@ fuzz_target!(|text: &str| {
     };
     let _ = detect(text);
     for target in TARGETS {
-        // What MindSpore accepts is accepted for a dump of ours too.
+        // A configuration that MindSpore accepts is also accepted for a native dump.
         let is_accepted = mindspore::check(text, target, &env).is_ok();
         let issues = match mindspore::load(text, target, &env) {
             Ok(config) => {

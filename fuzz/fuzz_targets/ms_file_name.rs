@@ -1,4 +1,4 @@
-//! A name of MindSpore's that is taken apart and put together means the same.
+//! A file name of MindSpore means the same after parsing and formatting.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Any text is a graph or refused, and any graph can be written. Any text is the value of an attribute, too.
+//! Any text is a graph or refused, and any graph can be written. Any text is also the value of an
+//! attribute.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any bytes are a graph or refused, and a graph that was read is written and read alike.
+//! Any bytes are a graph or refused; an accepted graph round-trips.
 
 #![no_main]
 

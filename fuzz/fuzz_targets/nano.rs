@@ -1,4 +1,4 @@
-//! Any bytes are a nano dump's header or refused; what is accepted comes back after writing.
+//! Any bytes are a nano dump's header or refused; an accepted header round-trips.
 
 #![no_main]
 

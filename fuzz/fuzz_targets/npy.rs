@@ -1,4 +1,4 @@
-//! Any bytes are an array or refused; what is accepted comes back after writing.
+//! Any bytes are an array or refused; an accepted array round-trips.
 
 #![no_main]
 
@@ -22,7 +22,7 @@ fuzz_target!(|bytes: &[u8]| {
             };
             [header, data].concat()
         }
-        // Names that are only read.
+        // Names that are never written.
         DType::BF16 | DType::F8E5M2 => return,
         dtype => {
             let header = npy::encode_header(dtype, tensor.shape()).unwrap();

@@ -1,4 +1,4 @@
-//! Any bytes are a compressed array or refused; what is accepted comes back after compressing again.
+//! Any bytes are a compressed array or refused; an accepted array round-trips.
 
 #![no_main]
 
@@ -8,7 +8,7 @@ use opscope_store::file_format::{npy_zst, zstd};
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(content) = npy_zst::decode(bytes) {
-        // Text may have characters that are none, and void items may be anything.
+        // Text may have invalid characters, and void items may be anything.
         let header = NpyHeader::decode(&content);
         if header.is_ok_and(|(header, _)| header.items == ItemForm::Numbers) {
             npy::from_bytes(content.clone()).unwrap();

@@ -6,7 +6,7 @@ use opscope_engine::onnx::with_taps;
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(tapped) = with_taps(bytes) {
-        // A model that was read is written again; one without a graph is refused.
+        // A decoded model is encoded again; a model without a graph is refused.
         assert!(!tapped.is_empty());
     }
 });

@@ -1,4 +1,5 @@
-//! Any bytes are a tensor with as many bytes as it should have or refused, and all that are a tensor have its fields.
+//! Any bytes are a tensor of the right size or refused, and every accepted tensor has the tensor's
+//! fields.
 
 #![no_main]
 

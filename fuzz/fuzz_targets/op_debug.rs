@@ -1,4 +1,4 @@
-//! Any bytes are an overflow record or refused; what is accepted comes back after writing.
+//! Any bytes are an overflow record or refused; an accepted record round-trips.
 
 #![no_main]
 

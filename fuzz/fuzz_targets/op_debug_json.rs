@@ -1,4 +1,4 @@
-//! Any text is an overflow record or refused; what is accepted comes back after printing.
+//! Any text is an overflow record or refused; an accepted record round-trips.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Any text is a list of operators or refused with a place; what was read becomes a model or is refused.
+//! Any text is a list of operators or refused with a place; an accepted list becomes a model or is
+//! refused.
 
 #![no_main]
 

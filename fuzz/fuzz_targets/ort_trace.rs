@@ -1,5 +1,5 @@
-//! Any bytes are a database of SQLite or refused, with the journal beside it too. A value has as many bytes as it should have,
-//! and is the same alone as among the others.
+//! Any bytes are a database of SQLite or refused, also with a journal. A value has the right size,
+//! and reading it alone or with the others yields the same.
 
 #![no_main]
 
@@ -8,12 +8,12 @@ use opscope_store::file_bytes::FileBytes;
 use opscope_store::file_format::ort_trace::OrtTrace;
 use opscope_tensor::DType;
 
-/// Positions of values that are looked up one by one.
+/// Maximum number of values that are read alone.
 const N_ALONE_MAX: usize = 16;
 
 fuzz_target!(|input: (usize, &[u8])| {
     let (n_journal, bytes) = input;
-    // The last bytes are those of a journal, if there are enough.
+    // The last bytes form the journal, if there are enough.
     let (file, journal) = bytes.split_at(bytes.len() - n_journal.min(bytes.len()));
     let journal = (!journal.is_empty()).then(|| FileBytes::from(journal.to_vec()));
     let Ok(trace) = OrtTrace::from_bytes(file.to_vec().into(), journal) else {
@@ -33,7 +33,7 @@ fuzz_target!(|input: (usize, &[u8])| {
         Ok(())
     });
     for (position, elements) in first.into_iter().filter(|_| visited.is_ok()) {
-        // Keys of a damaged tree may lead past a row that its leaves have.
+        // Keys of a damaged tree may point past a row that its leaves have.
         let _ = trace.visit_one(position, |value| {
             assert_eq!(value.elements, elements);
             Ok(())

@@ -1,4 +1,4 @@
-//! Any bytes are records of a part or refused, and give no more facts than there are bytes.
+//! Any bytes are records of a part or refused, and yield at most as many facts as bytes.
 
 #![no_main]
 

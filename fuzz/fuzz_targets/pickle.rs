@@ -1,4 +1,5 @@
-//! Any bytes are a pickle of plain values or refused, and no value leads out of it.
+//! Any bytes are a pickle of plain values or refused, and every value refers to values inside of
+//! it.
 
 #![no_main]
 
@@ -10,7 +11,7 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     };
     let mut at = found.root();
-    // Values may hold themselves, so that the way down ends after a while.
+    // Values may contain themselves, so the descent is limited.
     for _ in 0..1000 {
         let next = match found.value(at) {
             PickleValue::Tuple(items) | PickleValue::List(items) | PickleValue::Set(items) => {

@@ -1,4 +1,4 @@
-//! Any bytes are a record or refused; what was read can be written and read again.
+//! Any bytes are a record or refused; an accepted record round-trips.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any path has the tags of a value that SGLang's dumper saved, or none, and gives it a label.
+//! Any path has the tags of a value that SGLang's dumper saved, or none, and yields a label.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any bytes are rows of a step up to where they are cut off or damaged, and rows come back as they were.
+//! Any bytes are rows of a step up to a truncation or damage, and rows round-trip.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any text is a table, damaged or not, or refused; what was read can be written and read again.
+//! Any text is a table, damaged or not, or refused; an accepted table round-trips.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Any bytes are a file of tensors or refused, and each tensor lies in the file or is gathered from it.
+//! Any bytes are a file of tensors or refused, and each tensor is inside the file or is gathered
+//! from it.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any text is a filter, or has a mistake at a place in it.
+//! Any text is a filter, or has a mistake at a place inside of it.
 
 #![no_main]
 

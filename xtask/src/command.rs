@@ -12,7 +12,7 @@ pub(crate) fn root() -> &'static Path {
     manifest_dir.parent().unwrap_or(manifest_dir)
 }
 
-/// The cargo that runs us.
+/// The cargo that runs this program.
 pub(crate) fn cargo(args: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args);
@@ -20,7 +20,7 @@ pub(crate) fn cargo(args: &[&str]) -> Command {
     command
 }
 
-/// The packages as cargo knows them, with further arguments.
+/// Cargo's metadata of the packages, with further arguments.
 pub(crate) fn metadata(args: &[&str]) -> Result<Value> {
     let mut metadata = cargo(&["metadata", "--format-version", "1", "--locked"]);
     let output = metadata.args(args).current_dir(root()).output();
@@ -32,9 +32,9 @@ pub(crate) fn metadata(args: &[&str]) -> Result<Value> {
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
-/// Takes the variables of this crate away from a program that calls cargo. Build scripts that ask
-/// for them run anew, with half of all crates behind them, whenever cargo is called without and
-/// with us.
+/// Removes the variables of this crate from the environment of a program that calls cargo.
+/// Otherwise build scripts that read them, and half of all crates with them, are rebuilt whenever
+/// cargo is called without and with this program.
 pub(crate) fn forget_us(command: &mut Command) {
     let of_us = std::env::vars_os().map(|(name, _)| name).filter(|name| {
         let name = name.to_string_lossy();

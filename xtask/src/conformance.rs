@@ -1,9 +1,8 @@
 //! `cargo xtask conformance [--engine NAME] [--cases PATTERN]`: ONNX's own node cases through the
 //! engines.
 //!
-//! Python generates and judges them (`tests/conformance`); each case is a process of the built
-//! binary, with every operator dumped at each of three steps, and another one with its inputs in
-//! other forms.
+//! Python generates and judges them (`tests/conformance`). Each case runs the built binary twice:
+//! with every operator dumped at each of three steps, and with the inputs in other forms.
 
 use anyhow::Result;
 
@@ -11,11 +10,11 @@ use crate::command::{root, run};
 use crate::pytest::{self, AtOnce};
 use crate::{E2E_REQUIREMENTS, build_binary, built, python};
 
-/// Where generated cases are kept from one run to the next.
+/// Generated cases are cached here.
 const CASES: &str = "target/conformance";
 
-/// Runs all cases and writes the tables into `tests/conformance/README.md`; with options, only the
-/// cases that they name, and writes nothing.
+/// Runs all cases and writes the tables into `tests/conformance/README.md`; with options, runs only
+/// the chosen cases and writes nothing.
 pub(crate) fn run_all(options: &[String]) -> Result<()> {
     let write: &[&str] = if options.is_empty() {
         &["--write"]
@@ -30,7 +29,7 @@ pub(crate) fn run_all(options: &[String]) -> Result<()> {
     run_suite("ONNX's node cases", &more)
 }
 
-/// Runs the stored sample and compares its results with those that are stored.
+/// Runs the stored sample and compares its results with the stored ones.
 pub(crate) fn run_sample() -> Result<()> {
     run_suite("a sample of ONNX's node cases", &["--sample"])
 }

@@ -1,8 +1,7 @@
-//! `cargo xtask install-c`: the C library and its headers in a directory that programs are built
-//! against.
+//! `cargo xtask install-c`: the C library and its headers in a directory for building programs.
 //!
-//! The places are those of an NPU toolkit, so that build files written for one find everything with
-//! `DDK_PATH` and `NPU_HOST_LIB` set to the directory.
+//! The layout is that of an NPU toolkit, so that build files for it find everything with `DDK_PATH`
+//! and `NPU_HOST_LIB` set to the directory.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -14,7 +13,7 @@ use crate::command::{self, cargo, root};
 use crate::target_dir;
 
 const LIBRARY: &str = "libascendcl.so";
-/// Other libraries that programs name: their functions are in ours.
+/// Names of other libraries that programs link; our library has their functions.
 const OTHER_NAMES: &[&str] = &[
     "libascend_dump.so",
     "libacl_op_compiler.so",
@@ -33,16 +32,16 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         bail!("usage: cargo xtask install-c --prefix DIR");
     };
     if option != "--prefix" {
-        bail!("`{option}` is no option of install-c; expected `--prefix DIR`");
+        bail!("`{option}` is not an option of install-c; expected `--prefix DIR`");
     }
-    // With the command, so that dependencies have the features that it was built with.
+    // Together with the command, so that dependencies have the same features as in its build.
     let mut build = cargo(&["build", "--release", "--locked"]);
     build.args(["--package", "opscope", "--package", "opscope-c"]);
     command::run("C library", build)?;
     install(&built()?, Path::new(prefix))
 }
 
-/// Where cargo puts what it builds for release.
+/// Cargo's directory for release builds.
 fn built() -> Result<PathBuf> {
     let dir = target_dir().join("release");
     if !dir.join(LIBRARY).is_file() {
@@ -60,7 +59,7 @@ fn install(built: &Path, prefix: &Path) -> Result<()> {
     for name in OTHER_NAMES {
         link(LIBRARY, &libraries.join(name))?;
     }
-    // Programs are linked against `lib64/stub` on machines without an NPU.
+    // On machines without an NPU, programs link against `lib64/stub`.
     link(".", &libraries.join("stub"))?;
     link("lib64", &prefix.join("lib"))?;
     for name in ["runtime", "acllib"] {
@@ -89,7 +88,7 @@ fn create(dir: &Path) -> Result<()> {
     fs::create_dir_all(dir).with_context(|| format!("cannot create `{}`", dir.display()))
 }
 
-/// Copies a file. A program that has the old one open keeps it.
+/// Replaces a file. A program that has the old one open keeps it.
 fn copy(from: &Path, to: &Path) -> Result<()> {
     remove(to)?;
     fs::copy(from, to)

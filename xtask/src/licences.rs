@@ -1,5 +1,4 @@
-//! Licences of everything that the project is built with: a check, and the notices that go with
-//! what is given away.
+//! Checks the licences of all dependencies, and writes the notices for distributed packages.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write as _;
@@ -12,7 +11,7 @@ use serde_json::Value;
 
 use crate::command::{metadata, root};
 
-/// Licences, by their SPDX names, that ask for no more than their text beside a program.
+/// Licences, by their SPDX names, that only require their text to accompany a program.
 const ALLOWED: [&str; 15] = [
     "0BSD",
     "Apache-2.0",
@@ -30,13 +29,13 @@ const ALLOWED: [&str; 15] = [
     "Zlib",
     "MIT-0",
 ];
-/// Of tools that build the page and are no part of it, also these.
+/// Further licences of tools that build the page without being part of it.
 const ALLOWED_OF_TOOLS: [&str; 1] = ["MPL-2.0"];
-/// The one place that crates come from.
+/// The only source of crates.
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
-/// The crates that are given away.
+/// The distributed crates.
 const PRODUCTS: [&str; 3] = ["opscope", "opscope-python", "opscope-c"];
-/// Beginnings of the names of licence files, in upper case.
+/// Prefixes of the names of licence files, in upper case.
 const FILE_NAMES: [&str; 6] = [
     "LICENSE",
     "LICENCE",
@@ -55,7 +54,7 @@ struct ForeignPackage {
     directory: PathBuf,
 }
 
-/// Checks that every package has a licence that is allowed, and comes from a registry.
+/// Checks that every package has an allowed licence, and comes from a registry.
 pub(crate) fn check() -> Result<()> {
     let metadata = packages_here()?;
     let mut wrong = Vec::new();
@@ -64,7 +63,7 @@ pub(crate) fn check() -> Result<()> {
         let name = name_of(package);
         let licence = package["license"].as_str().unwrap_or_default();
         match source {
-            // Our own.
+            // A crate of this workspace.
             None => {}
             Some(REGISTRY) if is_allowed(licence, &ALLOWED) => {}
             Some(REGISTRY) => wrong.push(format!("{name}: its licence is `{licence}`")),
@@ -89,16 +88,16 @@ pub(crate) fn check() -> Result<()> {
     Ok(())
 }
 
-/// Writes the licence texts of all that is in the products, each text once.
+/// Writes the licence texts of all packages in the products, each text once.
 pub(crate) fn write(out: &Path) -> Result<()> {
     let metadata = packages_here()?;
     let mut foreign = linked(&metadata)?;
-    // The tools that build the page leave nothing of themselves in it.
+    // The tools that build the page are not part of it.
     for (path, package) in npm_packages()? {
         if package["dev"] != true {
             let name = path.trim_start_matches("node_modules/");
             let directory = root().join(NPM_PACKAGES).join(&path);
-            // Its text is not known before, and notices without it would be wrong.
+            // Its licence text is unknown before, and notices without it would be wrong.
             if !directory.is_dir() {
                 bail!("`{name}` is not installed: `cargo xtask page` does that");
             }
@@ -109,7 +108,7 @@ pub(crate) fn write(out: &Path) -> Result<()> {
             });
         }
     }
-    // Many packages come with the same text, to the letter.
+    // Many packages have identical texts.
     let mut texts: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut without = Vec::new();
     for package in &foreign {
@@ -156,13 +155,13 @@ pub(crate) fn write(out: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The packages that are built on this machine, as cargo knows them. Those of other systems would
-/// have to be downloaded for this alone.
+/// Cargo's metadata of the packages built on this machine. Those of other systems would have to be
+/// downloaded just for this.
 fn packages_here() -> Result<Value> {
     metadata(&["--filter-platform", &host()?])
 }
 
-/// The system that this compiler builds for.
+/// The target triple of this compiler.
 fn host() -> Result<String> {
     let compiler = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let output = Command::new(compiler).arg("-vV").output();
@@ -180,7 +179,7 @@ fn name_of(package: &Value) -> String {
     format!("{} {}", part("name"), part("version"))
 }
 
-/// The packages that the products depend on, neither for their tests nor for their build.
+/// The packages that the products link, without dependencies of their tests and builds.
 fn linked(metadata: &Value) -> Result<Vec<ForeignPackage>> {
     let mut by_id = BTreeMap::new();
     let mut open = Vec::new();
@@ -202,7 +201,9 @@ fn linked(metadata: &Value) -> Result<Vec<ForeignPackage>> {
     let mut known: HashSet<&str> = open.iter().copied().collect();
     let mut foreign = Vec::new();
     while let Some(id) = open.pop() {
-        let package = by_id.get(id).context("a dependency that is no package")?;
+        let package = by_id
+            .get(id)
+            .context("a dependency that is not a package")?;
         if !package["source"].is_null() {
             let manifest = PathBuf::from(package["manifest_path"].as_str().unwrap_or_default());
             foreign.push(ForeignPackage {
@@ -214,7 +215,7 @@ fn linked(metadata: &Value) -> Result<Vec<ForeignPackage>> {
         let needed = nodes.get(id).and_then(|node| node["deps"].as_array());
         for dependency in needed.into_iter().flatten() {
             let kinds = dependency["dep_kinds"].as_array().into_iter().flatten();
-            // Those for tests and for build scripts have a kind.
+            // Dependencies of tests and build scripts have a kind.
             let is_linked = kinds.into_iter().any(|kind| kind["kind"].is_null());
             let id = dependency["pkg"].as_str().filter(|_| is_linked);
             open.extend(id.filter(|id| known.insert(id)));
@@ -229,7 +230,7 @@ fn npm_packages() -> Result<Vec<(String, Value)>> {
     let text = fs::read_to_string(root().join(NPM_LOCK)).context(NPM_LOCK)?;
     let lock: Value = serde_json::from_str(&text).context(NPM_LOCK)?;
     let packages = lock["packages"].as_object().into_iter().flatten();
-    // The first is the page itself.
+    // The first entry is the page.
     let packages = packages.filter(|(path, _)| !path.is_empty());
     Ok(packages
         .map(|(path, package)| (path.clone(), package.clone()))
@@ -250,8 +251,7 @@ fn licence_files(directory: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Whether an SPDX expression can be met by licences that are allowed. A slash stands for `OR`, as
-/// older crates have it.
+/// Whether allowed licences satisfy an SPDX expression. Older crates use a slash for `OR`.
 fn is_allowed(expression: &str, allowed: &[&str]) -> bool {
     let text = expression
         .replace('/', " OR ")
@@ -260,11 +260,11 @@ fn is_allowed(expression: &str, allowed: &[&str]) -> bool {
     let words: Vec<&str> = text.split_whitespace().collect();
     let mut rest = &words[..];
     let is_met = any_of(&mut rest, allowed);
-    // What is left over is no expression.
+    // Trailing words mean a malformed expression.
     is_met && rest.is_empty()
 }
 
-/// `A OR B`, which binds less than `AND`.
+/// `A OR B`, which binds weaker than `AND`.
 fn any_of(rest: &mut &[&str], allowed: &[&str]) -> bool {
     let mut is_met = all_of(rest, allowed);
     while let Some((&"OR", behind)) = rest.split_first() {
@@ -284,7 +284,7 @@ fn all_of(rest: &mut &[&str], allowed: &[&str]) -> bool {
     is_met
 }
 
-/// A licence, with its exception if it has one, or an expression in brackets.
+/// A licence, with its exception if it has one, or an expression in parentheses.
 fn one(rest: &mut &[&str], allowed: &[&str]) -> bool {
     let Some((&word, behind)) = rest.split_first() else {
         return false;

@@ -31,10 +31,10 @@ use crate::package::{RAY_REQUIREMENTS, TORCH_REQUIREMENTS};
 use crate::pytest::AtOnce;
 use crate::stages::Stages;
 
-/// Packages that tests need.
+/// Python packages for the tests.
 const E2E_REQUIREMENTS: &str = "tests/e2e/requirements.txt";
 
-/// Where notices of licences are written.
+/// The path of the licence notices.
 const NOTICES: &str = "target/THIRD_PARTY_NOTICES";
 
 const USAGE: &str = "usage: cargo xtask COMMAND
@@ -112,7 +112,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The rules of the project that need no build.
+/// The rules of the project that can be checked without a build.
 fn invariants() -> Result<()> {
     tidy::check()?;
     licences::check()
@@ -138,7 +138,7 @@ fn test(options: &[String]) -> Result<()> {
     }
     let mut stages = Stages::default();
     check_in(&mut stages);
-    // Downloading these takes minutes, in which the compiler has work.
+    // Downloading these takes minutes, during which the compiler works.
     let packages = (lane == Lane::Full).then(|| thread::spawn(install_large_packages));
     stages.run("Rust tests", test_rust);
     if lane == Lane::Full {
@@ -150,7 +150,7 @@ fn test(options: &[String]) -> Result<()> {
     if lane == Lane::Full {
         stages.run("browser", page::test_in_browser);
         stages.run("node cases of ONNX", conformance::run_sample);
-        // A failed installation is repeated, and reported, by the stage that needs it.
+        // The stage that needs a failed installation repeats and reports it.
         let _ = packages.map(thread::JoinHandle::join);
         stages.run("Ray", package::test_ray);
         stages.run("PyTorch", package::test_torch);
@@ -169,8 +169,7 @@ fn test_rust() -> Result<()> {
     let mut tests = cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]);
     // User converters of the drop-in are Python scripts that need numpy.
     python::provide(&mut tests, E2E_REQUIREMENTS)?;
-    // Tests of ONNX Runtime skip themselves without its library; the others mean the embedded
-    // engine.
+    // Tests of ONNX Runtime are skipped without its library; the others use the embedded engine.
     let library = python::onnxruntime_library(E2E_REQUIREMENTS)?;
     tests.env("OPSCOPE_ENGINE_LIB", library);
     tests.env("OPSCOPE_ENGINE", "tract");
@@ -201,7 +200,7 @@ fn check_in(stages: &mut Stages) {
     stages.run("lints", || {
         let mut clippy = cargo(&["clippy", "--workspace", "--all-targets", "--locked"]);
         clippy.args(["--", "-D", "warnings"]);
-        // Fuzz targets are checked and not linked, so the fuzzer's C++ code need not be compiled.
+        // Fuzz targets are checked but not linked, so the fuzzer's C++ code need not be compiled.
         clippy.env("CUSTOM_LIBFUZZER_PATH", target_dir().join("libfuzzer.a"));
         run("lints", clippy)
     });
@@ -235,7 +234,7 @@ fn build_binary() -> Result<()> {
     )
 }
 
-/// A file that was built with a profile.
+/// The path of a file built with a profile.
 fn built(profile: &str, name: &str) -> Result<PathBuf> {
     let path = target_dir().join(profile).join(name);
     if !path.is_file() {
@@ -244,7 +243,7 @@ fn built(profile: &str, name: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Where cargo puts what it builds.
+/// Cargo's target directory.
 fn target_dir() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR");
     root().join(target.map_or_else(|| "target".into(), PathBuf::from))

@@ -10,17 +10,17 @@ use crate::command::{cargo, forget_us, root, run};
 use crate::pytest::{self, AtOnce};
 use crate::{E2E_REQUIREMENTS, built, python};
 
-/// Where Python finds the package before it is installed.
+/// The directory from which Python imports the package before it is installed.
 const SOURCE: &str = "bindings/python/py_src";
 /// Requirements for building wheels.
 const WHEEL_REQUIREMENTS: &str = "bindings/python/requirements-wheel.txt";
 const WHEELS: &str = "target/wheels";
-/// A program that shows that an installed wheel works.
+/// A program that checks that an installed wheel works.
 const SMOKE_TEST: &str = "import opscope.acl as acl; \
     assert (acl.init(), acl.rt.set_device(0), acl.finalize()) == (0, 0, 0), 'a call failed'; \
     print('opscope', __import__('opscope').__version__, 'from', acl.__file__)";
 
-/// Requirements of the tests with PyTorch: it alone takes gigabytes.
+/// Requirements of the tests with PyTorch, which takes gigabytes.
 pub(crate) const TORCH_REQUIREMENTS: &str = "tests/torch/requirements.txt";
 
 /// Requirements of the tests with a Ray cluster.
@@ -48,7 +48,7 @@ pub(crate) fn test_torch() -> Result<()> {
     )
 }
 
-/// Runs the tests of work that processes and the nodes of a Ray cluster share.
+/// Runs the tests of work shared by processes and by the nodes of a Ray cluster.
 pub(crate) fn test_ray() -> Result<()> {
     place_module("debug")?;
     test_folder(
@@ -59,21 +59,21 @@ pub(crate) fn test_ray() -> Result<()> {
     )
 }
 
-/// Runs the tests of a folder in Python with the package's source and the packages of a
-/// requirements file.
+/// Runs the Python tests of a folder with the package's source and the packages of a requirements
+/// file.
 fn test_folder(name: &str, requirements: &str, folder: &str, at_once: AtOnce) -> Result<()> {
     let mut pytest = pytest::in_folder(requirements, folder, at_once)?;
     put_first_on_path(&mut pytest, root().join(SOURCE))?;
-    // What the command line makes of the dumps is tested too.
+    // The tests also run the command line on the dumps.
     pytest.env("OPSCOPE", built("debug", "opscope")?);
     run(name, pytest)
 }
 
-/// Builds the binary and the extension module, and puts the latter into the package's source, whose
-/// folder it gives.
+/// Builds the binary and the extension module, copies the module into the package's source, and
+/// returns that folder.
 pub(crate) fn place_module(profile: &str) -> Result<PathBuf> {
-    // The whole workspace, as everywhere: another choice of packages would give dependencies other
-    // features, and the engine would be compiled once more.
+    // The whole workspace, as everywhere: another set of packages would give dependencies other
+    // features, and rebuild the engine.
     let mut build = vec![
         "build",
         "--workspace",
@@ -93,27 +93,27 @@ pub(crate) fn place_module(profile: &str) -> Result<PathBuf> {
         env::consts::DLL_PREFIX,
         env::consts::DLL_SUFFIX
     );
-    // An interpreter may have the old module mapped, so it is replaced and not overwritten.
+    // An interpreter may have the old module mapped, so it is replaced rather than overwritten.
     let fresh = module.with_extension("new");
     fs::copy(built(profile, &library)?, &fresh).context("cannot copy the extension module")?;
     fs::rename(&fresh, &module)?;
     Ok(source)
 }
 
-/// Lets Python look for modules in `folder` first.
+/// Makes Python search `folder` first for modules.
 pub(crate) fn put_first_on_path(python: &mut Command, folder: PathBuf) -> Result<()> {
     let set = python.get_envs().find(|(name, _)| *name == "PYTHONPATH");
     let old = set.and_then(|(_, value)| value.map(ToOwned::to_owned));
     let old = old.unwrap_or_default();
-    // An empty entry would be the directory that a test works in.
+    // An empty entry would mean the working directory of a test.
     let old_folders = env::split_paths(&old).filter(|folder| !folder.as_os_str().is_empty());
     let folders = std::iter::once(folder).chain(old_folders);
     python.env("PYTHONPATH", env::join_paths(folders)?);
     Ok(())
 }
 
-/// Builds a wheel with the options given, or an optimised one, and tries it in an environment of
-/// its own.
+/// Builds a wheel with the options given, or an optimised one, and tests it in a separate
+/// environment.
 pub(crate) fn wheel(options: &[String]) -> Result<()> {
     let wheels = root().join(WHEELS);
     if wheels.exists() {

@@ -12,10 +12,10 @@ use crate::command::{root, run};
 use crate::pytest::{self, AtOnce};
 use crate::{E2E_REQUIREMENTS, built, python};
 
-/// The sources, and the files that a build of them makes.
+/// The sources, and the files that a build produces.
 const SOURCES: &str = "web";
 const BUILT: &str = "web/dist";
-/// The files that the binary holds.
+/// The files embedded in the binary.
 const COMMITTED: &str = "crates/view/page";
 const FILES: [&str; 4] = [
     "index.html",
@@ -23,21 +23,21 @@ const FILES: [&str; 4] = [
     "assets/page.js",
     "assets/page.css",
 ];
-/// Most bytes of all files together, compressed.
+/// Maximum size of all files together, compressed.
 const BYTES_MAX: u64 = 150_000;
-/// Packages that the tests in a browser need.
+/// Python packages for the tests in a browser.
 const REQUIREMENTS: &str = "tests/page/requirements.txt";
-/// Browsers that the tests can drive, as they are called on Linux.
+/// Names of the browsers on Linux that the tests can drive.
 const BROWSERS: [&str; 4] = [
     "chromium",
     "chromium-browser",
     "google-chrome",
     "google-chrome-stable",
 ];
-/// Names a browser, wherever it is.
+/// The path of a browser.
 const BROWSER: &str = "OPSCOPE_BROWSER";
 
-/// Builds the page and puts it where the binary takes it from.
+/// Builds the page and copies it to the place from which the binary embeds it.
 pub(crate) fn build() -> Result<()> {
     build_files()?;
     for file in FILES {
@@ -49,7 +49,7 @@ pub(crate) fn build() -> Result<()> {
     Ok(())
 }
 
-/// Builds the page, where npm is at hand, and refuses committed files that are others.
+/// Builds the page, if npm is installed, and refuses committed files that differ.
 pub(crate) fn check() -> Result<()> {
     if find_program("npm").is_none() {
         eprintln!("== page: not built, as there is no npm; on Debian: apt-get install npm");
@@ -62,7 +62,9 @@ pub(crate) fn check() -> Result<()> {
     };
     for file in FILES {
         if read(BUILT, file)? != read(COMMITTED, file)? {
-            bail!("`{COMMITTED}/{file}` is not what `{SOURCES}` builds to: run `cargo xtask page`");
+            bail!(
+                "`{COMMITTED}/{file}` differs from the build of `{SOURCES}`: run `cargo xtask page`"
+            );
         }
     }
     Ok(())
@@ -108,13 +110,13 @@ pub(crate) fn test_in_browser() -> Result<()> {
     let mut pytest = pytest::in_folder(REQUIREMENTS, "tests/page", AtOnce::One)?;
     pytest.env("OPSCOPE", built("debug", "opscope")?);
     pytest.env(BROWSER, browser);
-    // Of ONNX Runtime's graphs the tests need the library alone, and no package.
+    // The tests need only the library, to read ONNX Runtime's graphs.
     let library = python::onnxruntime_library(E2E_REQUIREMENTS)?;
     pytest.env("ONNXRUNTIME_LIBRARY", library);
     run("page in a browser", pytest)
 }
 
-/// A browser of this machine, or one that Debian's packages give to whoever may install them.
+/// An installed browser, or Debian's if this user may install packages.
 fn find_browser() -> Option<PathBuf> {
     if let Some(named) = env::var_os(BROWSER).filter(|named| !named.is_empty()) {
         return Some(named.into());
@@ -131,7 +133,7 @@ fn find_browser() -> Option<PathBuf> {
         };
         let chromium = ["install", "--yes", "--no-install-recommends", "chromium"];
         eprintln!("== page in a browser: installing Chromium");
-        // The list of packages may be older than what the server has.
+        // The package list may be outdated.
         let is_installed = install(&chromium) || (install(&["update"]) && install(&chromium));
         is_installed.then(found).flatten()
     })

@@ -1,9 +1,10 @@
 //! The width of prose in Markdown.
 
-/// Most characters of a line of prose, as of a line of code.
+/// Maximum width of a line of prose, as for code.
 const COLUMNS_MAX: usize = 100;
 
-/// Numbers of the lines, from 1 on, that are too wide and could be broken. Tables and examples cannot.
+/// Line numbers, from 1 on, of lines that are too wide and could be broken. Tables and examples
+/// cannot.
 pub(crate) fn too_wide(text: &str) -> Vec<usize> {
     let mut is_example = false;
     let mut found = Vec::new();
@@ -18,7 +19,7 @@ pub(crate) fn too_wide(text: &str) -> Vec<usize> {
     found
 }
 
-/// Whether a line is too wide and has a blank, outside of code, at which it could end.
+/// Whether a line is too wide and has a blank, outside of code, where it could be broken.
 fn is_breakable(line: &str) -> bool {
     if line.chars().count() <= COLUMNS_MAX {
         return false;

@@ -7,25 +7,25 @@ use anyhow::Result;
 
 use crate::python;
 
-/// Runs every case of families of which otherwise a sample runs.
+/// Runs every case of the families of which a sample runs by default.
 pub(crate) const EXHAUSTIVE: &str = "--exhaustive";
 /// Seconds after which a test counts as hung. The longest takes four minutes.
 const HUNG_AFTER: u32 = 900;
-/// Most tests at once. A process with torch takes up to 2 GiB.
+/// Maximum number of concurrent tests. A process with torch takes up to 2 GiB.
 const N_PROCESSES_MAX: usize = 8;
 
-/// How many tests run at once.
+/// Number of concurrent tests.
 #[derive(Clone, Copy)]
 pub(crate) enum AtOnce {
-    /// One, as a cluster or a browser is shared.
+    /// One, because a cluster or a browser is shared.
     One,
-    /// As many as there are processors.
+    /// One for each processor.
     AllProcessors,
 }
 
-/// pytest for a folder, in a Python that has the packages of a requirements file.
+/// pytest for a folder, in a Python with the packages of a requirements file.
 ///
-/// A hung test ends its process, with the places where its threads were.
+/// A hung test ends its process with a stack trace of each thread.
 pub(crate) fn in_folder(requirements: &str, folder: &str, at_once: AtOnce) -> Result<Command> {
     let mut pytest = python::with_packages(requirements)?;
     pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]);
@@ -38,9 +38,9 @@ pub(crate) fn in_folder(requirements: &str, folder: &str, at_once: AtOnce) -> Re
             .get()
             .min(N_PROCESSES_MAX)
             .to_string();
-        // Tests of one file share what takes long to make.
+        // Tests in one file share expensive fixtures.
         pytest.args(["-n", &n_processes, "--dist", "loadfile"]);
-        // Threads of torch would be as many for each process as there are processors.
+        // Otherwise each process has as many torch threads as there are processors.
         pytest.env("OMP_NUM_THREADS", "1");
     }
     if std::env::args().any(|argument| argument == EXHAUSTIVE) {

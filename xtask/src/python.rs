@@ -1,4 +1,4 @@
-//! Python packages, installed into the project's own folder.
+//! Python packages, installed into the project's folder.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,10 +8,10 @@ use anyhow::{Context, Result, bail};
 
 use crate::command::{root, run};
 
-/// A Python that has the packages of a requirements file.
+/// A Python with the packages of a requirements file.
 ///
-/// They live in a virtual environment below `target/python`. Where Python cannot make one (Debian
-/// keeps that in a package of its own), pip installs them into a folder there.
+/// They are installed in a virtual environment below `target/python`. Without `venv` (a separate
+/// package on Debian), pip installs them into a folder there.
 pub(crate) fn with_packages(requirements: &str) -> Result<Command> {
     let wanted = fs::read_to_string(root().join(requirements))
         .with_context(|| format!("cannot read `{requirements}`"))?;
@@ -47,7 +47,7 @@ pub(crate) fn with_packages(requirements: &str) -> Result<Command> {
     Ok(python_in(&dir))
 }
 
-/// Lets `command` find a `python3` with the packages of a requirements file first.
+/// Puts a `python3` with the packages of a requirements file first on the path of `command`.
 pub(crate) fn provide(command: &mut Command, requirements: &str) -> Result<()> {
     let python = with_packages(requirements)?;
     let bin = Path::new(python.get_program()).parent().map(Path::to_owned);
@@ -63,7 +63,7 @@ pub(crate) fn provide(command: &mut Command, requirements: &str) -> Result<()> {
     Ok(())
 }
 
-/// The shared library of ONNX Runtime that is among the packages of a requirements file.
+/// The shared library of ONNX Runtime from the packages of a requirements file.
 pub(crate) fn onnxruntime_library(requirements: &str) -> Result<PathBuf> {
     let mut python = with_packages(requirements)?;
     let locate = "import importlib.util as u; print(u.find_spec('onnxruntime').origin)";

@@ -1,13 +1,13 @@
-//! Rings of files: files of one crate that import each other in a circle.
+//! Import cycles between the files of a crate.
 //!
-//! Files below a module may take from the module's own file (`super::`), so that an import from a
-//! descendant is no part of a ring.
+//! Files below a module may import from the module's file (`super::`), so imports between a file
+//! and its descendants do not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::source_text::SourceText;
 
-/// Files by their module path in a crate (`["compare", "verdict"]`), with the paths each imports.
+/// Files by their module path in a crate (`["compare", "verdict"]`), with the imported paths.
 #[derive(Default)]
 pub(crate) struct ModuleTree {
     imports: BTreeMap<Vec<String>, BTreeSet<Vec<String>>>,
@@ -25,7 +25,7 @@ impl ModuleTree {
         self.imports.entry(module).or_default().extend(imports);
     }
 
-    /// The rings of two and more files, longest first.
+    /// The cycles of two and more files, longest first.
     pub(crate) fn rings(&self) -> Vec<Vec<String>> {
         let edges: BTreeMap<&Vec<String>, BTreeSet<&Vec<String>>> = self
             .imports
@@ -53,7 +53,7 @@ impl ModuleTree {
         rings
     }
 
-    /// The file that a path names a module or an item of.
+    /// The file of the module or item that a path names.
     fn file_of(&self, path: &[String]) -> Option<&Vec<String>> {
         (1..=path.len()).rev().find_map(|n| {
             let (module, _) = self.imports.get_key_value(&path[..n])?;
@@ -62,7 +62,7 @@ impl ModuleTree {
     }
 }
 
-/// Whether a module is the other one, or below it.
+/// Whether a module is `other` or below it.
 fn is_within(module: &[String], other: &[String]) -> bool {
     module.starts_with(other)
 }
@@ -92,7 +92,7 @@ fn module_path(path_in_src: &str) -> Vec<String> {
     stem.split('/').map(str::to_owned).collect()
 }
 
-/// Absolute paths of everything that the `use` lines of a module name inside its own crate.
+/// Absolute paths of everything that the `use` lines of a module import from the same crate.
 fn imported_paths(code: &str, module: &[String]) -> Vec<Vec<String>> {
     let mut paths = Vec::new();
     for (at, _) in code.match_indices("use ") {
@@ -115,7 +115,7 @@ fn imported_paths(code: &str, module: &[String]) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// The paths that expressions name in full, such as `super::limits::check` in a call.
+/// The full paths in expressions, such as `super::limits::check` in a call.
 fn inline_paths(code: &str) -> Vec<Vec<String>> {
     let starts = ["crate::", "super::"]
         .iter()
@@ -128,7 +128,7 @@ fn inline_paths(code: &str) -> Vec<Vec<String>> {
     texts.map(|path| segments(path).collect()).collect()
 }
 
-/// Takes a `use` tree apart into its paths.
+/// Expands a `use` tree into its paths.
 fn expand(tree: &str, prefix: &[String], paths: &mut Vec<Vec<String>>) {
     let tree = tree.trim();
     if let Some(open) = tree.find('{') {
@@ -153,7 +153,7 @@ fn segments(path: &str) -> impl Iterator<Item = String> {
         .map(str::to_owned)
 }
 
-/// Splits at the commas that are in no inner braces.
+/// Splits at the commas outside of inner braces.
 fn split_branches(tree: &str) -> Vec<&str> {
     let mut branches = Vec::new();
     let (mut depth, mut start) = (0_usize, 0);
@@ -172,7 +172,7 @@ fn split_branches(tree: &str) -> Vec<&str> {
     branches
 }
 
-/// The path from the crate's root, or nothing for a path into another crate.
+/// The path from the crate's root; none for a path into another crate.
 fn absolute(path: &[String], module: &[String]) -> Option<Vec<String>> {
     let mut base = match path.first()?.as_str() {
         "crate" => return Some(path[1..].to_vec()),

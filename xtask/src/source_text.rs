@@ -1,21 +1,21 @@
-//! One Rust file as text: its code without comments and texts, and what each line holds.
+//! A Rust file as text: its code without comments and strings, and the contents of each line.
 
 /// A Rust file, split into code and comments.
 pub(crate) struct SourceText {
-    /// The file with every comment, character and text blanked, so that brackets and words are
+    /// The file with every comment, character and string blanked, so that brackets and words are
     /// code.
     pub(crate) code: String,
-    /// Which kinds of text each line holds, from the first line on.
+    /// The contents of each line.
     pub(crate) lines: Vec<LineContent>,
 }
 
-/// The kinds of text on one line.
+/// The contents of a line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct LineContent {
     pub(crate) has_code: bool,
     pub(crate) has_comment: bool,
     pub(crate) has_doc: bool,
-    /// The line is inside a module that only tests are compiled with.
+    /// Whether the line is inside a module for tests.
     pub(crate) is_test: bool,
 }
 
@@ -29,7 +29,7 @@ impl SourceText {
             lines: vec![LineContent::default(); source.split('\n').count()],
         };
         lexer.run();
-        // Only whole characters were blanked, each byte by a space, so what is left is UTF-8.
+        // Only whole characters were blanked, each byte by a space, so the result is UTF-8.
         let code = String::from_utf8(lexer.code).expect("blanking keeps characters whole");
         let mut lines = lexer.lines;
         for (first, last) in test_modules(&code) {
@@ -40,7 +40,7 @@ impl SourceText {
         SourceText { code, lines }
     }
 
-    /// The code's lines without those of tests, each with its number from 0 on.
+    /// The lines of code outside of tests, each with its number from 0 on.
     pub(crate) fn program_lines(&self) -> impl Iterator<Item = (usize, &str)> {
         let lines = self.code.split('\n').enumerate();
         lines.filter(|(i, _)| !self.lines[*i].is_test)
@@ -74,7 +74,8 @@ impl Lexer<'_> {
                 self.literal(n_bytes);
             } else {
                 self.lines[self.line].has_code = true;
-                // Words are taken whole: an `r` at the end of one begins no raw text.
+                // Words are consumed whole: an `r` at the end of a word does not begin a raw
+                // string.
                 let word = rest.iter().take_while(|byte| is_word(**byte)).count();
                 self.position += word.max(1);
             }
@@ -104,7 +105,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// The length in bytes of the text or character that begins here, quotes included.
+    /// The length in bytes of the string or character that begins here, quotes included.
     fn text_length(&self) -> Option<usize> {
         let rest = &self.source[self.position..];
         let n_prefix = rest
@@ -136,11 +137,11 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Whether a quote begins a character and not a lifetime.
+/// Whether a quote begins a character rather than a lifetime.
 fn is_character(quoted: &[u8]) -> bool {
     match quoted.get(1) {
         Some(b'\\') => true,
-        // The second quote follows after one character, which has up to four bytes.
+        // The second quote follows a single character of up to four bytes.
         Some(first) => {
             let n_bytes = match first {
                 0..0x80 => 1,
@@ -162,7 +163,7 @@ fn escaped_length(quoted: &[u8], quote: u8) -> usize {
     quoted.len().min(i + 1)
 }
 
-/// The length of a comment between `/*` and `*/`, which may hold others.
+/// The length of a comment between `/*` and `*/`, which may be nested.
 fn block_comment(rest: &[u8]) -> usize {
     let mut depth = 0;
     let mut i = 0;
@@ -183,7 +184,7 @@ fn block_comment(rest: &[u8]) -> usize {
     rest.len()
 }
 
-/// First and last line of each module that is under `#[cfg(test)]` in the file.
+/// First and last line of each module under `#[cfg(test)]` in the file.
 fn test_modules(code: &str) -> Vec<(usize, usize)> {
     let mut modules = Vec::new();
     for (at, attribute) in code.match_indices("#[cfg(") {

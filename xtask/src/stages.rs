@@ -1,5 +1,5 @@
-//! The stages of `cargo xtask test`: each runs, whatever became of those before it, and a table at
-//! the end names those that failed.
+//! The stages of `cargo xtask test`: a failed stage does not stop the next, and a table at the end
+//! names those that failed.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-/// Ticks of the processor in a second, as Linux counts them for programs.
+/// Clock ticks per second, in the unit of Linux's `/proc`.
 const TICKS_PER_SECOND: u64 = 100;
 
 /// Finished stages, in order.
@@ -24,7 +24,7 @@ struct Stage {
 }
 
 impl Stages {
-    /// Runs a stage. A failure is printed at once and kept for the summary.
+    /// Runs a stage. A failure is printed at once and recorded for the summary.
     pub(crate) fn run(&mut self, name: &'static str, stage: impl FnOnce() -> Result<()>) {
         let (start, processor_before) = (Instant::now(), children_processor_time());
         let failure = stage().err().map(|error| format!("{error:#}"));
@@ -83,11 +83,11 @@ impl Stages {
     }
 }
 
-/// Processor time of all finished child processes and theirs; `None` where `/proc` does not say.
+/// Processor time of all finished child processes and their children; `None` without `/proc`.
 fn children_processor_time() -> Option<Duration> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
-    // The name of the program, in parentheses, may hold blanks. Fields are counted from behind it:
-    // `cutime` and `cstime` are the 14th and 15th.
+    // The program's name, in parentheses, may contain blanks. Fields are counted after it: `cutime`
+    // and `cstime` are the 14th and 15th.
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace().skip(13);
     let user: u64 = fields.next()?.parse().ok()?;

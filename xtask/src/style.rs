@@ -1,21 +1,22 @@
 //! Counts of names, comments and constructs over the whole workspace, each with a limit.
 //!
-//! A count says nothing about one name. It keeps the sum of many small decisions from drifting.
+//! A count does not judge a single name. It keeps many small decisions from drifting.
 
 use std::collections::BTreeMap;
 
 use crate::source_text::{SourceText, closing_brace};
 
-/// The largest share of type names that may be one word, in percent.
+/// Maximum share of one-word type names, in percent.
 const ONE_WORD_MAX: f64 = 35.0;
-/// The largest share of type definitions that may have another's name, in percent.
+/// Maximum share of type definitions that share a name, in percent.
 const SHARED_MAX: f64 = 15.0;
-/// The largest share of type names that may be a participle, in percent.
+/// Maximum share of participles among type names, in percent.
 const PARTICIPLES_MAX: f64 = 2.0;
 const BOOL_MATCHES_MAX: usize = 10;
-/// Closures bound to a name, in 1,000 lines of code. Most of those left are used several times.
+/// Maximum number of named closures in 1,000 lines of code. Most of those left are used several
+/// times.
 const NAMED_CLOSURES_MAX: f64 = 7.0;
-/// Comment lines that are no documentation, for each 100 lines of code.
+/// Minimum number of comment lines other than documentation, in 100 lines of code.
 const COMMENTS_MIN: f64 = 3.0;
 
 /// One-word nouns that end like participles.
@@ -44,7 +45,7 @@ const NOUNS: &[&str] = &[
 ];
 const PARTICIPLE_ENDINGS: &[&str] = &["ed", "en", "pt", "wn", "nd", "ing"];
 
-/// Sums over the files that were added.
+/// Sums over the added files.
 #[derive(Default)]
 pub(crate) struct StyleCounts {
     n_code_lines: usize,
@@ -53,7 +54,7 @@ pub(crate) struct StyleCounts {
     n_named_closures: usize,
     n_functions_of: usize,
     n_what_docs: usize,
-    /// How many definitions each type name has.
+    /// Number of definitions of each type name.
     types: BTreeMap<String, usize>,
 }
 
@@ -82,7 +83,7 @@ impl StyleCounts {
         self.n_bool_matches += bool_matches(&code);
     }
 
-    /// The counts that exceed their limits, in words.
+    /// The counts that exceed their limits, as text.
     pub(crate) fn problems(&self) -> Vec<String> {
         let counts = [
             (
@@ -203,7 +204,7 @@ fn binds_closure(line: &str) -> bool {
             .starts_with('|')
 }
 
-/// How many `match` expressions have `true` or `false` as their first pattern.
+/// Number of `match` expressions whose first pattern is `true` or `false`.
 fn bool_matches(code: &str) -> usize {
     let on_bool = code.match_indices("match ").filter(|(at, _)| {
         let rest = &code[*at..];

@@ -1,4 +1,4 @@
-//! Rules of `ARCHITECTURE.md` that a program can check.
+//! Rules of `ARCHITECTURE.md` that can be checked automatically.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -39,11 +39,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["tensor", "store", "capture", "config", "engine", "dump"],
     ),
 ];
-/// How many rings of files that import each other there may be, and how many files each may have.
+/// Maximum number of import cycles between files, and of the files in a cycle.
 const RINGS_MAX: usize = 3;
 const RING_FILES_MAX: usize = 3;
 
-/// Where the Python package is.
+/// The directory of the Python package.
 const PYTHON_SOURCES: &str = "bindings/python/py_src/opscope";
 /// Files that may hold `unsafe`.
 const UNSAFE_FILES: &[&str] = &[
@@ -71,14 +71,15 @@ const UNSAFE_FILES: &[&str] = &[
     "crates/tensor/src/cpu/registers.rs",
 ];
 
-/// Calls that open a file for reading, which `store::regular_file` alone does.
+/// Calls that open a file for reading, which only `store::regular_file` may do.
 const OPENING: &[&str] = &[
     "File::open(",
     "fs::read(",
     "fs::read_to_string(",
     "OpenOptions::new()",
 ];
-/// Files that may open others: the one place for reading, what writes, and what asks the kernel.
+/// Files that may open others: the one place for reading, code that writes, and code that reads
+/// from the kernel.
 const OPENING_FILES: &[&str] = &[
     "crates/acl/src/functions/memory.rs",
     "crates/capture/src/failure.rs",
@@ -99,7 +100,7 @@ const TERMINAL_FILES: &[&str] = &[
     "crates/cli/src/console.rs",
     "crates/msaccucmp/src/log.rs",
 ];
-/// The same of the Python package, where programs of users log, warn and print through it.
+/// The same for the Python package, where users' programs log, warn and print through it.
 const TERMINAL_MODULES: &[&str] = &[
     "_diff_command.py",
     // Its standard error is a file, which the command line reads and escapes.
@@ -114,7 +115,7 @@ const TERMINAL_MODULES: &[&str] = &[
     "torch/_printing.py",
     "torchair/core/utils.py",
 ];
-/// Ways to a terminal.
+/// Words that write to a terminal.
 const TERMINAL_WORDS: &[&str] = &[
     "print!(",
     "println!(",
@@ -176,7 +177,7 @@ pub(crate) fn check() -> Result<()> {
     Ok(())
 }
 
-/// The files of prose.
+/// The Markdown files.
 fn prose() -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for dir in ["docs", "tests", "examples"] {
@@ -187,7 +188,7 @@ fn prose() -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The crate's directory and the path below `src/` of a file that is compiled into the product.
+/// The crate's directory and the path below `src/` of a file that is part of the product.
 fn program_file(name: &str) -> Option<(&str, &str)> {
     let (crate_dir, path) = name.split_once("/src/")?;
     let is_test = path == "tests.rs" || path.ends_with("/tests.rs") || path.contains("/tests/");
@@ -201,7 +202,7 @@ fn rings(trees: &BTreeMap<String, ModuleTree>, problems: &mut Vec<String>) {
             n_rings += 1;
             if ring.len() > RING_FILES_MAX || n_rings > RINGS_MAX {
                 problems.push(format!(
-                    "{crate_dir}: {} files import each other in a ring: {}",
+                    "{crate_dir}: {} files import each other in a cycle: {}",
                     ring.len(),
                     ring.join(", ")
                 ));
@@ -212,20 +213,20 @@ fn rings(trees: &BTreeMap<String, ModuleTree>, problems: &mut Vec<String>) {
 
 fn source(name: &str, text: &str, problems: &mut Vec<String>) {
     if !text.starts_with("//!") && !name.ends_with("/tests.rs") {
-        problems.push(format!("{name}: the file does not say what it holds"));
+        problems.push(format!("{name}: expected a doc comment of the file"));
     }
     if name.starts_with("crates/tensor/src/") {
         for word in ["std::fs", "std::thread"] {
             if text.contains(word) {
                 problems.push(format!(
-                    "{name}: `tensor` opens no file and starts no thread"
+                    "{name}: `tensor` may not open files or start threads"
                 ));
             }
         }
     }
     if opens_files(name, text) {
         problems.push(format!(
-            "{name}: files are opened for reading by `store::regular_file` alone"
+            "{name}: only `store::regular_file` may open files for reading"
         ));
     }
     terminal(name, text, problems);
@@ -237,7 +238,7 @@ fn source(name: &str, text: &str, problems: &mut Vec<String>) {
     }
 }
 
-/// Whether a file of the program, tests apart, opens files itself.
+/// Whether a file of the program opens files outside of its tests.
 fn opens_files(name: &str, text: &str) -> bool {
     let is_program =
         name.contains("/src/") && !name.contains("/tests") && !name.contains("_tests/");
@@ -252,14 +253,13 @@ fn opens_files(name: &str, text: &str) -> bool {
     })
 }
 
-/// Whether a line has this call; `TensorFile::open` and its like are other functions than
-/// `File::open`.
+/// Whether a line has this call; `TensorFile::open` and the like are not `File::open`.
 fn calls(line: &str, call: &str) -> bool {
     let mut places = line.match_indices(call);
     places.any(|(at, _)| !line[..at].ends_with(|c: char| c.is_alphanumeric()))
 }
 
-/// Nothing from a file reaches a terminal but through the files that escape it.
+/// Text from files reaches a terminal only through the files that escape it.
 fn terminal(name: &str, text: &str, problems: &mut Vec<String>) {
     if !name.contains("/src/") || name.ends_with("tests.rs") || TERMINAL_FILES.contains(&name) {
         return;
@@ -270,7 +270,7 @@ fn terminal(name: &str, text: &str, problems: &mut Vec<String>) {
     for line in lines {
         if TERMINAL_WORDS.iter().any(|word| line.contains(word)) {
             problems.push(format!(
-                "{name}: standard output and standard error are written to by {} only: `{}`",
+                "{name}: only {} may write to standard output and standard error: `{}`",
                 TERMINAL_FILES.join(", "),
                 line.trim()
             ));

@@ -1,7 +1,7 @@
 //! `cargo xtask verdicts [OPTIONS]`: cases with a known right answer through the built binary.
 //!
-//! `tests/verdicts` makes the cases and judges what the binary says of them. Its `expected.json`
-//! has the outcome of every case, so that a change shows which of them got better or worse.
+//! `tests/verdicts` generates the cases and judges the answers of the binary. Its `expected.json`
+//! has the outcome of every case, so that changes for better or worse are visible.
 
 use anyhow::Result;
 

@@ -1,4 +1,4 @@
-//! `cargo xtask bench cluster`: what four nodes of a Ray cluster do in the time of one.
+//! `cargo xtask bench cluster`: the speed-up of a Ray cluster of four nodes over one.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use super::run_stage;
 use crate::command::root;
 use crate::{package, python};
 
-/// Makes runs of several ranks and compares them on one node, and on four.
+/// Generates runs of several ranks and compares them on one node, and on four.
 const SCRIPT: &str = "tests/bench/cluster.py";
 
 pub(super) fn run() -> Result<()> {
@@ -18,7 +18,7 @@ pub(super) fn run() -> Result<()> {
     package::put_first_on_path(&mut script, source)?;
     script.arg(root().join(SCRIPT)).arg(&out);
     let result = run_stage("cluster", script);
-    // Also after a failure: it is gigabytes, if only in name.
+    // Also after a failure: the files are sparse, but gigabytes in size.
     fs::remove_dir_all(&out).with_context(|| format!("cannot remove `{}`", out.display()))?;
     result
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask bench compare`: what comparing tensors and dumps costs, beside numpy and the
+//! `cargo xtask bench compare`: the cost of comparing tensors and dumps, next to numpy and the
 //! vendor's script.
 
 use anyhow::Result;
@@ -7,8 +7,8 @@ use super::{bench_of, build_binary, run_stage};
 use crate::command::root;
 use crate::{E2E_REQUIREMENTS, built, python};
 
-/// Compares whole directories. The variable `MSACCUCMP` names the vendor's script, if it is to be
-/// measured too.
+/// Compares whole directories. The variable `MSACCUCMP` names the vendor's script, to measure it
+/// too.
 const DUMPS: &str = "tests/bench/compare_dumps.py";
 
 pub(super) fn run() -> Result<()> {
@@ -22,7 +22,7 @@ pub(super) fn run() -> Result<()> {
                 }
             }
         }
-        // The benchmark says that numpy is left out.
+        // The benchmark reports that numpy is skipped.
         Err(error) => eprintln!("{error:#}"),
     }
     run_stage("compare", bench)?;
@@ -31,7 +31,7 @@ pub(super) fn run() -> Result<()> {
     script
         .arg(root().join(DUMPS))
         .arg(built("release", "opscope")?);
-    // Each run has a folder of its own, and removes it.
+    // Each run has a separate folder, and removes it.
     let out = format!("target/bench-compare/{}", std::process::id());
     script.arg(root().join(out));
     run_stage("compare dumps", script)

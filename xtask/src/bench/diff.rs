@@ -1,4 +1,5 @@
-//! `cargo xtask bench diff`: what running two models and comparing them costs, beside running them.
+//! `cargo xtask bench diff`: the cost of running two models and comparing them, next to running
+//! them.
 
 use anyhow::Result;
 
@@ -6,7 +7,7 @@ use super::{FULL_SIZE, build_binary, run_stage};
 use crate::command::root;
 use crate::{E2E_REQUIREMENTS, built, python};
 
-/// Runs both sides of each model, with and without looking at anything.
+/// Runs both sides of each model, with and without capture.
 const MODELS: &str = "tests/bench/diff_models.py";
 
 pub(super) fn run() -> Result<()> {

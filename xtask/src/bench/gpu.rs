@@ -1,4 +1,4 @@
-//! `cargo xtask bench gpu`: what a dump of PyTorch costs on a GPU.
+//! `cargo xtask bench gpu`: the cost of a PyTorch dump on a GPU.
 
 use std::env;
 use std::process::Command;
@@ -8,14 +8,14 @@ use anyhow::{Context, Result, bail};
 use crate::command::root;
 use crate::package;
 
-/// Names a Python that has PyTorch with CUDA, torchvision and transformers, and msprobe if that is
-/// to be measured as well.
+/// Names a Python that has PyTorch with CUDA, torchvision and transformers, and msprobe to measure
+/// it as well.
 const PYTHON: &str = "TORCH_PYTHON";
 const SCRIPT: &str = "tests/bench/gpu_cost.py";
-/// The script's status where there is no GPU: something was not done.
+/// The script's exit status without a GPU.
 const NO_GPU: i32 = 4;
 
-/// Runs the benchmark; ends the process with 4 where there is no GPU to run it on.
+/// Runs the benchmark; ends the process with status 4 without a GPU.
 pub(super) fn run() -> Result<()> {
     let Some(python) = env::var_os(PYTHON) else {
         eprintln!(
@@ -26,7 +26,7 @@ pub(super) fn run() -> Result<()> {
         );
         std::process::exit(NO_GPU);
     };
-    // Building takes minutes, and whoever lends a GPU counts them.
+    // The check comes before the build, which takes minutes of a possibly rented GPU.
     let probe = "import sys, torch; sys.exit(0 if torch.cuda.is_available() else 4)";
     let mut has_gpu = Command::new(&python);
     let found = has_gpu.args(["-c", probe]).status();
@@ -44,7 +44,7 @@ pub(super) fn run() -> Result<()> {
     let mut script = Command::new(python);
     package::put_first_on_path(&mut script, source)?;
     script.arg(root().join(SCRIPT));
-    // Each run has a folder of its own.
+    // Each run has a separate folder.
     script.arg(out.join(std::process::id().to_string()));
     super::run_stage("gpu", script)
 }

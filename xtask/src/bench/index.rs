@@ -1,5 +1,5 @@
 //! `cargo xtask bench index`: an index of many files, statistics of large tensors, and an index of
-//! two runs of many ranks with questions to it.
+//! two runs of many ranks with queries.
 
 use std::env;
 use std::fs;
@@ -10,13 +10,13 @@ use super::{bench_of, run_stage};
 use crate::command::{cargo, root};
 use crate::{E2E_REQUIREMENTS, built, python};
 
-/// Makes files and indexes them.
+/// Generates files and indexes them.
 const FILES_SCRIPT: &str = "tests/bench/index_files.py";
-/// Indexes the dumps of many ranks and asks them.
+/// Indexes the dumps of many ranks and queries the index.
 const RANKS_SCRIPT: &str = "tests/bench/index_scale.py";
-/// Ranks, steps and operators of the runs, separated by blanks, if others than these are asked for.
+/// Overrides the default ranks, steps and operators of the runs, separated by blanks.
 const SHAPE: &str = "INDEX_BENCH_SHAPE";
-/// 60 million rows, which take 20 GB of disk.
+/// 60 million rows, which take 20 GB of disk space.
 const DEFAULT_SHAPE: &str = "256 4 6000";
 
 pub(super) fn run() -> Result<()> {
@@ -42,7 +42,7 @@ pub(super) fn run() -> Result<()> {
     script.arg(root().join(RANKS_SCRIPT));
     script.arg(built("release", "opscope")?).arg(&out);
     let result = run_stage("ranks", script);
-    // Also after a failure: it is gigabytes.
+    // Also after a failure: it is gigabytes in size.
     fs::remove_dir_all(&out).with_context(|| format!("cannot remove `{}`", out.display()))?;
     result
 }

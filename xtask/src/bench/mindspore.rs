@@ -1,8 +1,7 @@
-//! `cargo xtask bench mindspore`: what MindSpore's own dump costs, and what Opscope's costs beside
-//! it.
+//! `cargo xtask bench mindspore`: the cost of MindSpore's dump and of Opscope's.
 //!
-//! Both run the same network with the same weights, image and dump configuration, in turn.
-//! Every tree is checked: its steps, files, bytes, and the network's result in each step.
+//! Both run the same network with the same weights, image and dump configuration, in turn. Every
+//! tree is checked: its steps, files, bytes, and the network's result in each step.
 
 mod figures;
 mod opscope;
@@ -28,25 +27,25 @@ use crate::{E2E_REQUIREMENTS, python};
 /// Names a Python that has MindSpore.
 const PYTHON: &str = "MINDSPORE_PYTHON";
 const SCRIPTS: &str = "tests/bench/mindspore";
-/// Pixels along a side of the images. Tensors are a sixteenth as large with the first.
+/// Width and height of the images in pixels. Tensors of the first are a sixteenth as large.
 const SIZES: [&str; 2] = ["16", "64"];
 const N_ROUNDS: usize = 7;
 const N_STEPS: usize = 8;
 /// The first step compiles the graph in MindSpore, the next ones warm up.
 const STEPS_DUMPED: Range<usize> = 3..N_STEPS;
 const NET_NAME: &str = "residual";
-/// How far the results of both may be apart, of the largest number in them.
+/// Maximum difference of both results, relative to the largest number in them.
 const TOLERANCE: f32 = 1e-4;
 
 /// The report of `as_onnx.py` about the network.
 #[derive(Deserialize)]
 struct NetworkReport {
     operators: usize,
-    /// Files that a step is made of.
+    /// Files per step.
     files: u64,
     /// Bytes of elements in them.
     bytes: u64,
-    /// Further inputs in MindSpore, of a byte each, which ONNX keeps in attributes or lacks.
+    /// Further one-byte inputs in MindSpore, which are attributes in ONNX or missing.
     mindspore_flags: u64,
 }
 
@@ -61,8 +60,8 @@ pub(super) fn run() -> Result<()> {
     };
     let binary = opscope::binary()?;
     let all = root().join("target/bench-mindspore");
-    // A new directory each time: while files are being deleted, and seconds after that, creating
-    // some is slow on ext4. So nothing is deleted before the end.
+    // A new directory each time: creating files is slow on ext4 during and seconds after deletions.
+    // So nothing is deleted before the end.
     let dir = all.join(std::process::id().to_string());
     eprintln!("== benchmark: mindspore");
     let result = SIZES
@@ -122,7 +121,8 @@ fn make_network(dir: &Path, size: &str) -> Result<NetworkReport> {
     serde_json::from_slice(&text).with_context(|| format!("in `{}`", path.display()))
 }
 
-/// The configuration that both read (every operator, both sides, tensors), and where its dump goes.
+/// Writes the configuration for both programs (every operator, both sides, tensors), and returns
+/// its path and that of the dump.
 fn write_config(dir: &Path, name: &str, steps: Range<usize>) -> Result<(PathBuf, PathBuf)> {
     let tree = dir.join(name);
     let config = json!({
@@ -146,12 +146,13 @@ fn write_config(dir: &Path, name: &str, steps: Range<usize>) -> Result<(PathBuf,
     Ok((path, tree))
 }
 
-/// Hands everything written so far to the disk, so that no run pays for the one before it.
+/// Flushes all written data to the disk, so that no run pays for the previous one.
 fn settle() -> Result<()> {
     output_of(&mut Command::new("sync")).map(drop)
 }
 
-/// Runs a program and returns its standard output. If it fails, the error tells its standard error.
+/// Runs a program and returns its standard output. If it fails, the error includes its standard
+/// error.
 fn output_of(command: &mut Command) -> Result<Vec<u8>> {
     let program = command.get_program().display().to_string();
     let output = command
@@ -164,7 +165,7 @@ fn output_of(command: &mut Command) -> Result<Vec<u8>> {
     Ok(output.stdout)
 }
 
-/// Whether both programs run the same network.
+/// Checks that both programs run the same network.
 fn check_results(vendor: &[u8], own: &[u8]) -> Result<()> {
     let numbers = |bytes: &[u8]| -> Vec<f32> {
         let chunks = bytes.chunks_exact(4);
@@ -175,7 +176,7 @@ fn check_results(vendor: &[u8], own: &[u8]) -> Result<()> {
     let (vendor, own) = (numbers(vendor), numbers(own));
     ensure!(
         vendor.len() == own.len() && !own.is_empty(),
-        "MindSpore's network gives {} numbers and Opscope's {}",
+        "MindSpore's network returns {} numbers and Opscope's {}",
         vendor.len(),
         own.len()
     );
@@ -183,11 +184,11 @@ fn check_results(vendor: &[u8], own: &[u8]) -> Result<()> {
         .iter()
         .fold(0.0_f32, |largest, number| largest.max(number.abs()));
     for (vendor, own) in vendor.iter().zip(&own) {
-        // Written so that NaN does not pass.
+        // Phrased so that NaN fails.
         let is_near = (vendor - own).abs() <= TOLERANCE * largest;
         ensure!(
             is_near,
-            "MindSpore's network gives {vendor} where Opscope's gives {own}"
+            "MindSpore's network returns {vendor} where Opscope's returns {own}"
         );
     }
     Ok(())

@@ -6,13 +6,13 @@ use super::{build_binary, run_stage};
 use crate::command::root;
 use crate::{E2E_REQUIREMENTS, built, python};
 
-/// Makes the models, runs the commands and checks what they print.
+/// Generates the models, runs the commands and checks their output.
 const SCRIPT: &str = "tests/bench/scale.py";
 
 pub(super) fn run() -> Result<()> {
     build_binary()?;
     let mut script = python::with_packages(E2E_REQUIREMENTS)?;
-    // Each run has a folder of its own, and removes it.
+    // Each run has a separate folder, and removes it.
     let out = format!("target/bench-scale/{}", std::process::id());
     script
         .arg(root().join(SCRIPT))

@@ -1,4 +1,4 @@
-//! `cargo xtask bench torch`: what a dump of a compiled PyTorch model costs.
+//! `cargo xtask bench torch`: the cost of a dump of a compiled PyTorch model.
 
 use std::env;
 use std::process::Command;
@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::command::{root, run as run_stage};
 use crate::package;
 
-/// Names a Python that has PyTorch and torchvision, and msprobe if that is to be measured as well.
+/// Names a Python that has PyTorch and torchvision, and msprobe to measure it as well.
 const PYTHON: &str = "TORCH_PYTHON";
 const SCRIPT: &str = "tests/bench/torch_cost.py";
 
@@ -27,7 +27,7 @@ pub(super) fn run() -> Result<()> {
     package::put_first_on_path(&mut script, source)?;
     script.env("OMP_NUM_THREADS", "1");
     script.arg(root().join(SCRIPT));
-    // Each run has a folder of its own, and removes it.
+    // Each run has a separate folder, and removes it.
     script.arg(out.join(std::process::id().to_string()));
     run_stage("benchmark: torch", script)
 }

@@ -1,4 +1,4 @@
-//! From times to the table that is printed.
+//! Computes and prints the table from the measured times.
 
 use std::io::{Write, stdout};
 
@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 
 use super::{N_STEPS, NetworkReport, STEPS_DUMPED};
 
-/// Opscope's overhead is to be at most this part of MindSpore's.
+/// Maximum ratio of Opscope's overhead to MindSpore's.
 const GOAL: f64 = 0.2;
 
 /// Seconds of two runs of the same steps.
@@ -16,7 +16,7 @@ pub(super) struct StepTimes {
     pub(super) plain: f64,
     /// With some of the steps dumped, until the last byte is written.
     pub(super) dumped: f64,
-    /// How many steps were timed in each of the runs.
+    /// Number of steps timed in each of the runs.
     pub(super) n_steps: usize,
 }
 
@@ -32,7 +32,7 @@ impl StepTimes {
     }
 }
 
-/// Times that were measured side by side.
+/// Times measured in turn.
 pub(super) struct TimingRound {
     pub(super) mindspore: StepTimes,
     pub(super) opscope: StepTimes,
@@ -49,13 +49,13 @@ const PROGRAMS: [Program; 3] = [
     ("Opscope, no links", |round| round.without_links),
 ];
 
-/// Figures over all rounds of a program, in seconds of a step.
+/// Results over all rounds of a program, in seconds per step.
 struct RoundFigures {
     plain: f64,
     dumped: f64,
     overhead: f64,
-    /// By the shortest run with the dump and the shortest without. Other programs on the machine
-    /// only ever add to a time, so this is what is left when they disturb little.
+    /// From the shortest run with the dump and the shortest without. Other programs on the machine
+    /// only ever add to a time, so the shortest runs are the least disturbed.
     least_overhead: f64,
 }
 
@@ -78,7 +78,7 @@ impl RoundFigures {
     }
 }
 
-/// Prints a line for each program, and how their overheads compare.
+/// Prints a line for each program, and the ratios of their overheads.
 pub(super) fn print(title: &str, rounds: &[TimingRound], network: &NetworkReport) -> Result<()> {
     let mut out = stdout().lock();
     writeln!(out, "{title}")?;
@@ -109,7 +109,7 @@ pub(super) fn print(title: &str, rounds: &[TimingRound], network: &NetworkReport
     let [(_, mindspore), others @ ..] = &all;
     ensure!(
         mindspore.overhead > 0.0 && mindspore.least_overhead > 0.0,
-        "MindSpore's dump seems to cost nothing: other programs disturb the measurement"
+        "MindSpore's dump seems to cost nothing: other programs disturbed the measurement"
     );
     for (name, figures) in others {
         writeln!(
@@ -122,7 +122,7 @@ pub(super) fn print(title: &str, rounds: &[TimingRound], network: &NetworkReport
     Ok(())
 }
 
-/// Megabytes of so many bytes.
+/// Converts bytes to megabytes.
 pub(super) fn mega(n_bytes: u64) -> f64 {
     n_bytes as f64 / 1e6
 }
@@ -131,7 +131,7 @@ fn shortest(times: &[f64]) -> f64 {
     times.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
-/// The number in the middle; of an even number of them the upper one. 0 of none.
+/// The median; of an even number of values the upper middle one, 0 without values.
 fn median(mut numbers: Vec<f64>) -> f64 {
     numbers.sort_by(f64::total_cmp);
     numbers.get(numbers.len() / 2).copied().unwrap_or_default()

@@ -16,7 +16,7 @@ use crate::built;
 
 /// Names a binary to measure instead of the one that would be built.
 const BINARY: &str = "OPSCOPE";
-/// How the names of the files of the last operator begin.
+/// Prefix of the names of the last operator's files.
 const LAST_OPERATOR: &str = "Add.add.";
 
 pub(super) struct OpscopeProgram<'a> {
@@ -24,7 +24,7 @@ pub(super) struct OpscopeProgram<'a> {
     dir: &'a Path,
 }
 
-/// The parts of `opscope dump --json` that are needed.
+/// The fields of `opscope dump --json` that are needed.
 #[derive(Deserialize)]
 struct DumpFigures {
     steps: usize,
@@ -47,7 +47,7 @@ impl<'a> OpscopeProgram<'a> {
         Self { binary, dir }
     }
 
-    /// Bytes of the network's result when nothing else of it is dumped.
+    /// Bytes of the network's result, dumped alone.
     pub(super) fn result(&self) -> Result<Vec<u8>> {
         let tree = self.dir.join("result");
         let config = json!({
@@ -68,7 +68,7 @@ impl<'a> OpscopeProgram<'a> {
         tree::elements(&tree::result_file(&step, LAST_OPERATOR)?)
     }
 
-    /// Seconds of all steps under the configuration of a dump whose steps do not come.
+    /// Seconds of all steps with a dump configured for steps that never run.
     pub(super) fn run_plain(&self, round: usize) -> Result<f64> {
         let name = format!("opscope_plain{round}");
         let (config, tree) = write_config(self.dir, &name, N_STEPS..N_STEPS + 1)?;
@@ -80,12 +80,11 @@ impl<'a> OpscopeProgram<'a> {
         Ok(seconds)
     }
 
-    /// Dumps the last steps and says what they took beside a plain run of `plain` seconds; `links`
-    /// says which files are links to one another.
+    /// Dumps the last steps and returns their times next to a plain run of `plain` seconds; `links`
+    /// chooses which files become links.
     ///
-    /// Files that a run writes before the first step and after the last one, such as the graph's,
-    /// are in both runs and so in neither time, as in MindSpore, which writes them when it
-    /// compiles.
+    /// Files outside of the steps, such as the graph, are written by both runs and so do not count,
+    /// as in MindSpore, which writes them when it compiles.
     pub(super) fn dump(
         &self,
         round: usize,

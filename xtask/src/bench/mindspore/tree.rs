@@ -1,4 +1,4 @@
-//! Whether a dump holds what it should, told without the code that wrote it.
+//! Checks the contents of a dump, independently of the code that wrote it.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -17,7 +17,7 @@ const MAGIC: &[u8] = b"\x93NUMPY\x01\x00";
 /// The expected contents of a dump.
 pub(super) struct ExpectedTree {
     pub(super) iterations: Range<usize>,
-    /// Files of an iteration.
+    /// Files per iteration.
     pub(super) n_files: u64,
     /// Bytes of elements in them.
     pub(super) n_bytes: u64,
@@ -25,14 +25,13 @@ pub(super) struct ExpectedTree {
     pub(super) result: Vec<u8>,
 }
 
-/// Where the iterations of a dump are.
+/// The directory with the iterations of a dump.
 pub(super) fn steps_dir(tree: &Path) -> PathBuf {
     tree.join("rank_0").join(NET_NAME).join("0")
 }
 
-/// Fails unless the tree holds the iterations, files and bytes that it should, and in each
-/// iteration the right result. `last_operator` is how the names of files of the last operator
-/// begin.
+/// Fails unless the tree holds the expected iterations, files and bytes, and the expected result in
+/// each iteration. `last_operator` is the prefix of the last operator's file names.
 pub(super) fn check(tree: &Path, last_operator: &str, expected: &ExpectedTree) -> Result<()> {
     let steps = steps_dir(tree);
     let found: BTreeSet<String> = names(&steps)?.into_iter().collect();
@@ -60,7 +59,7 @@ pub(super) fn check(tree: &Path, last_operator: &str, expected: &ExpectedTree) -
     Ok(())
 }
 
-/// The file with the output of the operator whose files' names begin so.
+/// The file with the output of the operator whose files have this prefix.
 pub(super) fn result_file(dir: &Path, last_operator: &str) -> Result<PathBuf> {
     let mut files = names(dir)?;
     files.retain(|name| name.starts_with(last_operator) && name.contains(".output.0."));
@@ -79,7 +78,7 @@ pub(super) fn elements(path: &Path) -> Result<Vec<u8>> {
     let header_len = header_len(&bytes).with_context(|| format!("in `{}`", path.display()))?;
     ensure!(
         bytes.len() >= header_len,
-        "`{}` ends in its header",
+        "`{}` ends inside its header",
         path.display()
     );
     Ok(bytes.split_off(header_len))
@@ -92,16 +91,16 @@ fn n_element_bytes(path: &Path) -> Result<u64> {
         file.read_exact(&mut fixed)?;
         let header_len = header_len(&fixed)?;
         let n_bytes = file.metadata()?.len().checked_sub(header_len as u64);
-        n_bytes.context("it ends in its header")
+        n_bytes.context("it ends inside its header")
     };
     read().with_context(|| format!("in `{}`", path.display()))
 }
 
-/// How long the header of an array file is that begins with these bytes.
+/// Length of the header of an array file that begins with these bytes.
 fn header_len(bytes: &[u8]) -> Result<usize> {
     ensure!(
         bytes.len() >= FIXED_HEADER_LEN && bytes.starts_with(MAGIC),
-        "it is no array file of version 1.0"
+        "it is not an array file of version 1.0"
     );
     let text_len = u16::from_le_bytes([bytes[8], bytes[9]]);
     Ok(FIXED_HEADER_LEN + usize::from(text_len))

@@ -12,7 +12,7 @@ use super::tree::{self, ExpectedTree};
 use super::{N_STEPS, SCRIPTS, STEPS_DUMPED, output_of, settle, write_config};
 use crate::command::root;
 
-/// Bounds the instructions that MindSpore's oneDNN uses.
+/// Limits the instructions that MindSpore's oneDNN uses.
 const ISA: &str = "ONEDNN_MAX_CPU_ISA";
 
 pub(super) struct MindSpore<'a> {
@@ -39,8 +39,8 @@ struct VendorReport {
 
 impl<'a> MindSpore<'a> {
     pub(super) fn new(python: &Path, dir: &'a Path, size: &'a str) -> Result<Self> {
-        // Runs have a directory of their own, so a relative path would not be found from there.
-        // What a link names is not what is wanted: the link's place tells Python of its packages.
+        // Runs have separate directories, where a relative path would not be found. Symbolic links
+        // are not resolved: Python finds its packages next to the link.
         let python = if python.components().count() > 1 {
             std::path::absolute(python)
                 .with_context(|| format!("cannot find `{}`", python.display()))?
@@ -58,15 +58,15 @@ impl<'a> MindSpore<'a> {
         command.arg(root().join(SCRIPTS).join("run_mindspore.py"));
         command.arg(&out).args(["--steps", &N_STEPS.to_string()]);
         command.args(["--size", self.size]);
-        // MindSpore leaves files in the directory that it runs in.
+        // MindSpore writes files to its working directory.
         command
             .current_dir(&out)
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .env("GLOG_v", "3")
             .env_remove("MINDSPORE_DUMP_CONFIG");
         if env::var_os(ISA).is_none() {
-            // With AVX-512 its convolutions fall back to plain loops, 50 times as slow: what a dump
-            // adds would vanish in the noise.
+            // With AVX-512 its convolutions fall back to plain loops, 50 times as slow: the cost of
+            // a dump would vanish in the noise.
             command.env(ISA, "AVX2");
         }
         if let Some(config) = config {
@@ -88,7 +88,7 @@ impl<'a> MindSpore<'a> {
         })
     }
 
-    /// Dumps the last steps and says what they took beside those of a plain run.
+    /// Dumps the last steps and returns their times next to those of a plain run.
     pub(super) fn dump(
         &self,
         round: usize,
@@ -99,7 +99,7 @@ impl<'a> MindSpore<'a> {
         let run = self.run(&format!("dumped{round}"), Some(&config))?;
         ensure!(
             run.result == plain.result,
-            "MindSpore's network gives another result with the dump"
+            "MindSpore's network returns a different result with the dump"
         );
         tree::check(&tree, "Add.Default_Add-op0.", expected).context("MindSpore's dump")?;
         Ok(StepTimes {
