@@ -89,7 +89,7 @@ impl Experimenter for ModelExperiments<'_> {
             engine: self.engine.clone(),
             ..Experiments::default()
         };
-        if let Err(reason) = self.look(comparison, thresholds, &mut experiments) {
+        if let Err(reason) = self.examine_target(comparison, thresholds, &mut experiments) {
             experiments.outcome = ExperimentOutcome::Inconclusive(reason);
         }
         Some(experiments)
@@ -97,17 +97,16 @@ impl Experimenter for ModelExperiments<'_> {
 }
 
 impl ModelExperiments<'_> {
-    fn look(
+    fn examine_target(
         &self,
         comparison: &Comparison,
         thresholds: &Thresholds,
         experiments: &mut Experiments,
     ) -> Result<(), String> {
-        let words = |error: EngineError| error.to_string();
         let values = same_values(comparison);
         let inputs = self.input_names();
         let pair = ModelPair::read(self.target.source, self.golden.source, &values, &inputs);
-        let pair = pair.map_err(words)?;
+        let pair = pair.map_err(|error| error.to_string())?;
         // Without definition differences the models are the same, and the engines differ.
         let n = pair.differences().len();
         experiments.n_differences = n;
@@ -123,7 +122,8 @@ impl ModelExperiments<'_> {
         let names = output_names(self.golden.signature);
         let start = Instant::now();
         let steps = self.golden.inputs.iter().take(N_STEPS_MAX);
-        let golden = run(&self.golden, self.golden.source, steps).map_err(words)?;
+        let golden =
+            run(&self.golden, self.golden.source, steps).map_err(|error| error.to_string())?;
         let trials = Trials {
             of: self,
             pair: &pair,
@@ -191,7 +191,6 @@ fn same_values(comparison: &Comparison) -> Vec<SameValue> {
         }
         for slot in operator.slots.iter().filter(|slot| slot.is_output()) {
             let other = slot.golden_slot.unwrap_or(slot.slot);
-            let n_elements = |side: &TensorSummary| side.shape.iter().product::<u64>();
             // A part of a value and the whole are not two forms of it.
             let is_whole = n_elements(&slot.target) == n_elements(&slot.golden);
             if other.side == SlotSide::Output && is_whole {
@@ -208,16 +207,23 @@ fn same_values(comparison: &Comparison) -> Vec<SameValue> {
     values
 }
 
+/// Number of elements of a tensor.
+fn n_elements(side: &TensorSummary) -> u64 {
+    side.shape.iter().product::<u64>()
+}
+
 /// The shapes and dtypes of both tensors of a slot, where they differ.
 fn forms(slot: &SlotResult) -> Option<[ValueForm; 2]> {
-    let form = |side: &TensorSummary| {
-        Some(ValueForm {
-            dtype: side.dtype.parse().ok()?,
-            shape: side.shape.to_vec(),
-        })
-    };
     let forms = [form(&slot.target)?, form(&slot.golden)?];
     (forms[0] != forms[1]).then_some(forms)
+}
+
+/// The dtype and shape of a tensor.
+fn form(side: &TensorSummary) -> Option<ValueForm> {
+    Some(ValueForm {
+        dtype: side.dtype.parse().ok()?,
+        shape: side.shape.to_vec(),
+    })
 }
 
 impl Trials<'_> {
@@ -376,9 +382,9 @@ impl Trials<'_> {
         inputs: &[Vec<Tensor>],
         golden: &[Vec<Tensor>],
     ) -> Result<OutputDistance, String> {
-        let words = |error: EngineError| error.to_string();
         // Each healed model is loaded separately, as its weights and its graph differ.
-        let mut model = (self.of.target.load)(healed.source()).map_err(words)?;
+        let mut model =
+            (self.of.target.load)(healed.source()).map_err(|error| error.to_string())?;
         let own = output_names(model.signature());
         let is_by_name = names.iter().all(|name| own.contains(name));
         let mut all = OutputDistance {
@@ -387,12 +393,14 @@ impl Trials<'_> {
         };
         // A later step may show a fault that the first does not.
         for (step, golden) in inputs.iter().zip(golden) {
-            let mut outputs = model.run(step, None).map_err(words)?;
+            let mut outputs = model.run(step, None).map_err(|error| error.to_string())?;
             if is_by_name {
-                let place = |name: &String| own.iter().position(|other| other == name);
                 outputs = names
                     .iter()
-                    .filter_map(|name| outputs.get(place(name)?).cloned())
+                    .filter_map(|name| {
+                        let place = own.iter().position(|other| other == name)?;
+                        outputs.get(place).cloned()
+                    })
                     .collect();
             }
             let found = judge_outputs([&outputs, golden], &self.judged_as, self.thresholds);
@@ -405,9 +413,6 @@ impl Trials<'_> {
     /// Whether the outputs of the healed model agree for the same inputs with their elements in
     /// reverse order; none if golden cannot run on them.
     fn agrees_elsewhere(&self, names: &[String], healed: &HealedModel) -> Option<bool> {
-        let reversed = |side: &ExperimentSide<'_>| -> Option<Vec<Tensor>> {
-            side.inputs.first()?.iter().map(mirrored).collect()
-        };
         let golden = &self.of.golden;
         let expected = run(golden, golden.source, [&reversed(golden)?].into_iter()).ok()?;
         let inputs = [reversed(&self.of.target)?];
@@ -416,6 +421,11 @@ impl Trials<'_> {
         // A model that fails on them proves nothing.
         Some(found.ok()?.level <= VerdictLevel::Warn)
     }
+}
+
+/// The inputs of the first step with their elements in reverse order.
+fn reversed(side: &ExperimentSide<'_>) -> Option<Vec<Tensor>> {
+    side.inputs.first()?.iter().map(mirrored).collect()
 }
 
 /// A tensor with its elements in reverse order; none if they are not whole bytes.

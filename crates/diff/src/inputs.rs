@@ -59,18 +59,22 @@ pub fn pair_inputs(
     target: &ModelSignature,
     golden: &ModelSignature,
 ) -> Result<(BaseSide, InputPairing), PairingError> {
-    let error = |(target, golden): (&ValueInfo, &ValueInfo)| PairingError::Dtypes {
-        target_name: target.name.clone(),
-        target: target.dtype,
-        golden_name: golden.name.clone(),
-        golden: golden.dtype,
-    };
     match pair_from(target, golden)? {
         Ok(pairing) => Ok((BaseSide::Target, pairing)),
         Err(misfit) => match pair_from(golden, target)? {
             Ok(pairing) => Ok((BaseSide::Golden, pairing)),
-            Err(_) => Err(error(misfit)),
+            Err(_) => Err(other_dtypes(misfit)),
         },
+    }
+}
+
+/// The error of two inputs without a common dtype.
+fn other_dtypes((target, golden): (&ValueInfo, &ValueInfo)) -> PairingError {
+    PairingError::Dtypes {
+        target_name: target.name.clone(),
+        target: target.dtype,
+        golden_name: golden.name.clone(),
+        golden: golden.dtype,
     }
 }
 
@@ -91,8 +95,15 @@ fn pair_from<'a>(
     other: &'a ModelSignature,
 ) -> Result<Fit<'a>, PairingError> {
     // Exporters change the order of inputs more often than their names.
-    let place = |value: &ValueInfo| base.inputs.iter().position(|one| one.name == value.name);
-    let by_name: Option<Vec<usize>> = other.inputs.iter().map(place).collect();
+    let by_name: Option<Vec<usize>> = other
+        .inputs
+        .iter()
+        .map(|value| {
+            base.inputs
+                .iter()
+                .position(|input| input.name == value.name)
+        })
+        .collect();
     let is_by_name = by_name.is_some();
     let places = match by_name {
         Some(places) => places,

@@ -32,6 +32,7 @@ pub(crate) enum Found {
 /// returned set was always measured to have the effect.
 pub(crate) fn least(n: usize, likely: &[usize], ask: &mut Question<'_>) -> Found {
     let mut known: HashMap<Vec<usize>, bool> = HashMap::new();
+    // The sorted set is the key of the cache.
     let mut ask = |set: &[usize]| {
         let mut set = set.to_vec();
         set.sort_unstable();

@@ -59,6 +59,7 @@ impl ProductSum {
             }
             _ => {
                 for i in 0..len {
+                    // The general case: strided results, or more than two factors.
                     let at = |operand: usize| offsets[operand] + i * strides[operand];
                     let values = factors.iter().enumerate();
                     let product = values.map(|(operand, values)| values[at(operand)]);

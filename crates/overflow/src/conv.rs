@@ -41,9 +41,9 @@ fn place(
     w: [usize; 2],
     bias: Option<usize>,
 ) -> Option<OutputOverflow> {
-    let input = |index| IntegerTensor::input(record, index);
-    let (x, zero_x) = (input(x[0])?, input(x[1]));
-    let (w, zero_w) = (input(w[0])?, input(w[1]));
+    let [x, zero_x] = x.map(|index| IntegerTensor::input(record, index));
+    let [w, zero_w] = w.map(|index| IntegerTensor::input(record, index));
+    let (x, w) = (x?, w?);
     let ([n, channels, x_spatial @ ..], [n_kernels, depth, w_spatial @ ..]) = (x.dims, w.dims)
     else {
         return None;
@@ -54,7 +54,7 @@ fn place(
     if n_groups == 0 || !n_kernels.is_multiple_of(n_groups) || *channels != depth * n_groups {
         return None;
     }
-    let bias = bias.and_then(input);
+    let bias = bias.and_then(|index| IntegerTensor::input(record, index));
     let magnitudes = [
         x.magnitude_around(zero_x.as_ref()),
         w.magnitude_around(zero_w.as_ref()),
@@ -107,6 +107,8 @@ fn walk([n, n_groups, n_kernels, depth]: [usize; 4], axes: &[SpatialAxis]) -> Op
     let (w_strides, w_area) = strides(|axis| axis.kernel);
     let (to_strides, to_area) = strides(|axis| axis.output);
     let kernel = depth * w_area;
+    // Outer to inner: samples, groups, kernels, input channels. The input does not depend on the
+    // kernel, nor the weights on the sample, which stride 0 expresses.
     let mut nest = vec![
         (
             n,
@@ -128,6 +130,7 @@ fn walk([n, n_groups, n_kernels, depth]: [usize; 4], axes: &[SpatialAxis]) -> Op
     for (i, axis) in axes.iter().enumerate() {
         nest.push((
             axis.output,
+            // Output positions are innermost: long runs with a constant weight.
             vec![axis.stride * x_strides[i], 0, to_strides[i]],
         ));
     }

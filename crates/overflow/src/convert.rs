@@ -37,12 +37,13 @@ fn finite_to_non_finite(from: &Tensor, to: &Tensor) -> Option<OutputOverflow> {
     }
     // Both lists are ascending.
     let mut before = non_finite_elements_or_none(from)?.into_iter().peekable();
-    let mut is_new = |element: &usize| {
-        while before.next_if(|earlier| earlier < element).is_some() {}
-        before.peek() != Some(element)
-    };
     let after = non_finite_elements(to.host_view().ok()?).into_iter();
-    let tally: Tally = after.filter(|element| is_new(element)).collect();
+    let tally: Tally = after
+        .filter(|element| {
+            while before.next_if(|earlier| earlier < element).is_some() {}
+            before.peek() != Some(element)
+        })
+        .collect();
     tally.place(StatusCause::ToF16, 0)
 }
 

@@ -43,7 +43,6 @@ pub(super) fn place(record: &Record) -> Option<OutputOverflow> {
     // The implicit result has the ellipsis first, then letters in alphabetical order: the order of
     // `AxisLabel`.
     every.sort_unstable();
-    let is_ellipsis = |label: &AxisLabel| matches!(label, AxisLabel::Ellipsis(_));
     let result = match result {
         Some(result) => {
             let mut n_ellipsis: Vec<AxisLabel> =
@@ -60,6 +59,7 @@ pub(super) fn place(record: &Record) -> Option<OutputOverflow> {
         None => {
             let n_times = |label: &AxisLabel| every.iter().filter(|other| *other == label).count();
             let mut kept = every.clone();
+            // `every` is sorted, so that equal labels are adjacent.
             kept.dedup();
             kept.retain(|label| is_ellipsis(label) || n_times(label) == 1);
             kept
@@ -67,6 +67,11 @@ pub(super) fn place(record: &Record) -> Option<OutputOverflow> {
     };
     every.dedup();
     contraction(record, &operands, &terms, &result, &every)
+}
+
+/// Whether an axis belongs to an ellipsis.
+fn is_ellipsis(label: &AxisLabel) -> bool {
+    matches!(label, AxisLabel::Ellipsis(_))
 }
 
 fn contraction(
@@ -139,11 +144,6 @@ fn stride(label: AxisLabel, term: &[AxisLabel], dims: &[usize]) -> usize {
 
 /// The labels of a term with `n_axes` axes.
 fn labels(term: &str, n_axes: usize) -> Option<Vec<AxisLabel>> {
-    let letters = |text: &str| -> Option<Vec<AxisLabel>> {
-        text.chars()
-            .map(|c| c.is_ascii_alphabetic().then_some(AxisLabel::Letter(c)))
-            .collect()
-    };
     let found = match term.split_once("...") {
         None => letters(term)?,
         Some((before, after)) => {
@@ -157,4 +157,11 @@ fn labels(term: &str, n_axes: usize) -> Option<Vec<AxisLabel>> {
     };
     // The engine refuses a term that does not fit its operand.
     (found.len() == n_axes).then_some(found)
+}
+
+/// The labels of letters; `None` for other characters.
+fn letters(text: &str) -> Option<Vec<AxisLabel>> {
+    text.chars()
+        .map(|c| c.is_ascii_alphabetic().then_some(AxisLabel::Letter(c)))
+        .collect()
 }

@@ -44,6 +44,7 @@ impl BinaryOperation {
             // The largest magnitude of a product is at a corner of the two ranges.
             BinaryOperation::Mul | BinaryOperation::PRelu => {
                 let times = i128::saturating_mul;
+                // `PRelu` passes non-negative values on, so these must fit as well.
                 let held = if self == BinaryOperation::PRelu {
                     a
                 } else {
@@ -122,8 +123,8 @@ fn tally(walk: &OperandWalk, fits: impl Fn(usize, usize) -> bool) -> Tally {
     let mut tally = Tally::default();
     let mut start = 0;
     walk.each_run(|len, offsets, strides| {
-        let at = |operand: usize, i: usize| offsets[operand] + i * strides[operand];
-        let bad = (0..len).filter(|&i| !fits(at(0, i), at(1, i)));
+        let bad =
+            (0..len).filter(|i| !fits(offsets[0] + i * strides[0], offsets[1] + i * strides[1]));
         bad.for_each(|i| tally.note(start + i));
         start += len;
     });
@@ -137,6 +138,7 @@ fn count<Int: StoredInteger>(
     a: &IntegerTensor,
     b: &IntegerTensor,
 ) -> Tally {
+    // One instance of the loop per operator, so that `exact` is inlined and its `match` folded.
     macro_rules! of {
         ($($name:ident)*) => {
             match operator {
@@ -247,6 +249,7 @@ pub(super) fn sum(record: &Record) -> Option<OutputOverflow> {
     let (low, high) = ends
         .iter()
         .fold((0, 0), |sum, end| (sum.0 + end.0, sum.1 + end.1));
+    // The sum of the extremes bounds every element's sum.
     if bounds.contains(low) && bounds.contains(high) {
         return None;
     }

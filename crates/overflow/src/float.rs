@@ -47,10 +47,9 @@ pub(super) fn places(record: &Record, cause: StatusCause) -> Vec<OutputOverflow>
 fn is_complete(record: &Record) -> bool {
     let names = record.operator.inputs.iter();
     let n_named = names.filter(|name| !name.is_empty()).count();
-    let inputs = || record.inputs.iter().map(|(_, tensor)| tensor);
     // An unrecorded input may hold the infinity of the output.
     record.inputs.len() >= n_named
-        && inputs().any(|tensor| {
+        && record.inputs.iter().any(|(_, tensor)| {
             let bytes = tensor.host_bytes();
             is_float_or_complex(tensor.dtype()) && bytes.is_ok_and(|bytes| !bytes.is_empty())
         })
@@ -73,7 +72,9 @@ fn is_masked(record: &Record, output: usize) -> bool {
     output == SCORES
         || mask.is_some_and(|(_, mask)| {
             let n = mask.shape().last().copied().unwrap_or(1).max(1);
-            let has_empty_row = |mask: &[u8]| mask.chunks(n).any(|row| row.iter().all(|&b| b == 0));
-            mask.dtype() == DType::Bool && mask.host_bytes().is_ok_and(has_empty_row)
+            mask.dtype() == DType::Bool
+                && mask
+                    .host_bytes()
+                    .is_ok_and(|mask| mask.chunks(n).any(|row| row.iter().all(|&b| b == 0)))
         })
 }

@@ -20,16 +20,6 @@ pub(super) struct FloatBits {
 impl FloatBits {
     /// The format of `dtype`'s numbers, if they are floating-point.
     pub(super) fn for_dtype(dtype: DType) -> Option<FloatBits> {
-        let ieee = |n_bytes: usize, n_mantissa_bits: u32| {
-            let n_exponent_bits = 8 * n_bytes as u32 - 1 - n_mantissa_bits;
-            let infinity = ((1_u64 << n_exponent_bits) - 1) << n_mantissa_bits;
-            FloatBits {
-                n_bytes,
-                one: ((1_u64 << (n_exponent_bits - 1)) - 1) << n_mantissa_bits,
-                largest: infinity - 1,
-                infinity,
-            }
-        };
         use DType::*;
         Some(match dtype {
             F16 => ieee(2, 10),
@@ -74,6 +64,18 @@ impl FloatBits {
 
     fn magnitude(self, number: u64) -> u64 {
         number & ((1 << (8 * self.n_bytes - 1)) - 1)
+    }
+}
+
+/// A format with the layout of IEEE 754.
+fn ieee(n_bytes: usize, n_mantissa_bits: u32) -> FloatBits {
+    let n_exponent_bits = 8 * n_bytes as u32 - 1 - n_mantissa_bits;
+    let infinity = ((1_u64 << n_exponent_bits) - 1) << n_mantissa_bits;
+    FloatBits {
+        n_bytes,
+        one: ((1_u64 << (n_exponent_bits - 1)) - 1) << n_mantissa_bits,
+        largest: infinity - 1,
+        infinity,
     }
 }
 

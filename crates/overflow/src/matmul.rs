@@ -5,7 +5,7 @@ use opscope_store::record::Record;
 use super::OutputOverflow;
 use super::contract::{I32, ProductSum, always_fits, centred, zeros};
 use super::integers::{IntegerBounds, IntegerTensor};
-use super::operators::{int, text};
+use super::operators::{is_set, text};
 use super::walk::{OperandWalk, broadcast_dims, broadcast_strides};
 
 /// `MatMul` of integers, accumulated in the dtype of the operands.
@@ -35,9 +35,9 @@ pub(super) fn qlinear_matmul(record: &Record) -> Option<OutputOverflow> {
 /// The product of two factors; `a` and `b` hold the positions of their elements and zero points
 /// among the inputs.
 fn quantised(record: &Record, a: [usize; 2], b: [usize; 2]) -> Option<OutputOverflow> {
-    let input = |index| IntegerTensor::input(record, index);
-    let (a, zero_a) = (input(a[0])?, input(a[1]));
-    let (b, zero_b) = (input(b[0])?, input(b[1]));
+    let [a, zero_a] = a.map(|index| IntegerTensor::input(record, index));
+    let [b, zero_b] = b.map(|index| IntegerTensor::input(record, index));
+    let (a, b) = (a?, b?);
     let magnitudes = [
         a.magnitude_around(zero_a.as_ref()),
         b.magnitude_around(zero_b.as_ref()),
@@ -108,16 +108,15 @@ pub(super) fn gemm(record: &Record) -> Option<OutputOverflow> {
         IntegerTensor::input(record, 1)?,
     );
     let operator = &record.operator;
-    let is_turned = |name| int(operator, name).is_some_and(|value| value != 0);
     let ([a_rows, a_columns], [b_rows, b_columns]) = (a.dims, b.dims) else {
         return None;
     };
-    let (m, k, a_strides) = if is_turned("transA") {
+    let (m, k, a_strides) = if is_set(operator, "transA") {
         (*a_columns, *a_rows, [1, *a_columns])
     } else {
         (*a_rows, *a_columns, [*a_columns, 1])
     };
-    let (b_k, n, b_strides) = if is_turned("transB") {
+    let (b_k, n, b_strides) = if is_set(operator, "transB") {
         (*b_columns, *b_rows, [1, *b_columns])
     } else {
         (*b_rows, *b_columns, [*b_columns, 1])

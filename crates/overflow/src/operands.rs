@@ -5,7 +5,7 @@ use opscope_store::record::Record;
 use opscope_tensor::Tensor;
 
 use super::non_finite::{holds_non_finite, non_finite_elements};
-use super::operators::int;
+use super::operators::is_set;
 use super::walk::OperandWalk;
 
 /// Element-wise operators of ONNX and PyTorch, in lower case and without underscores.
@@ -94,7 +94,7 @@ pub(super) fn tainted(record: &Record, output: &Tensor) -> Option<Vec<bool>> {
     let is_torch = record.operator.op_type.contains('.');
     let is_reducing = is_torch && TORCH_REDUCING.contains(&word.as_str());
     let operands = if ELEMENTWISE.contains(&word.as_str()) && !is_reducing {
-        inputs.map(whole).collect::<Option<Vec<_>>>()?
+        inputs.map(taint_of).collect::<Option<Vec<_>>>()?
     } else {
         products(record, &word)?
     };
@@ -126,7 +126,7 @@ fn word_of(op_type: &str) -> String {
     word.to_ascii_lowercase().replace('_', "")
 }
 
-fn whole(tensor: &Tensor) -> Option<TaintedElements> {
+fn taint_of(tensor: &Tensor) -> Option<TaintedElements> {
     let mut is_tainted = vec![false; tensor.shape().n_elements()];
     if holds_non_finite(tensor) {
         for element in non_finite_elements(tensor.host_view().ok()?) {
@@ -148,21 +148,27 @@ fn products(record: &Record, word: &str) -> Option<Vec<TaintedElements>> {
             .find(|(index, _)| *index == i)
             .map(|(_, tensor)| tensor)
     };
-    let is_turned = |name| int(&record.operator, name).is_some_and(|n| n != 0);
     // Positions of both factors and of the addend, and whether each factor is transposed.
     let ([a, b], added, [turned_a, turned_b]) = match word {
         "matmul" | "mm" | "bmm" => ([0, 1], None, [false, false]),
-        "gemm" => ([0, 1], Some(2), [is_turned("transA"), is_turned("transB")]),
+        "gemm" => (
+            [0, 1],
+            Some(2),
+            [
+                is_set(&record.operator, "transA"),
+                is_set(&record.operator, "transB"),
+            ],
+        ),
         "addmm" | "baddbmm" => ([1, 2], Some(0), [false, false]),
         "linear" => ([0, 1], Some(2), [false, true]),
         _ => return None,
     };
     let mut operands = vec![
-        any_along(whole(input(a)?)?, !turned_a, true)?,
-        any_along(whole(input(b)?)?, turned_b, false)?,
+        any_along(taint_of(input(a)?)?, !turned_a, true)?,
+        any_along(taint_of(input(b)?)?, turned_b, false)?,
     ];
     if let Some(added) = added.and_then(input) {
-        operands.push(whole(added)?);
+        operands.push(taint_of(added)?);
     }
     Some(operands)
 }

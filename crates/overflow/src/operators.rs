@@ -150,13 +150,12 @@ const TORCH_ACCUMULATING: &[&str] = &[
 /// Returns how `operator` produces the numbers in its outputs.
 pub fn arithmetic_kind(operator: &Operator) -> ArithmeticKind {
     let op_type = operator.op_type.as_str();
-    let begins = |list: &[&str]| list.iter().any(|start| op_type.starts_with(start));
-    if begins(&TORCH) {
+    if has_prefix(op_type, &TORCH) {
         // The lists for ONNX do not apply: they match parts of names, and `aten.convolution` would
         // match none of them.
         return match () {
-            () if begins(TORCH_CONVERTING) => ArithmeticKind::Converts,
-            () if begins(TORCH_ACCUMULATING) => ArithmeticKind::Accumulates,
+            () if has_prefix(op_type, TORCH_CONVERTING) => ArithmeticKind::Converts,
+            () if has_prefix(op_type, TORCH_ACCUMULATING) => ArithmeticKind::Accumulates,
             () => ArithmeticKind::Computes,
         };
     }
@@ -179,6 +178,11 @@ fn reduces_by_arithmetic(operator: &Operator) -> bool {
     matches!(text(operator, "reduction"), Some("\"add\"" | "\"mul\""))
 }
 
+/// Whether a type has one of these prefixes.
+fn has_prefix(op_type: &str, prefixes: &[&str]) -> bool {
+    prefixes.iter().any(|prefix| op_type.starts_with(prefix))
+}
+
 /// Whether an attribute may hold a non-finite number: the text of attributes truncates long lists
 /// and omits tensors.
 pub fn attributes_may_be_non_finite(operator: &Operator) -> bool {
@@ -196,8 +200,7 @@ pub fn attributes_may_be_non_finite(operator: &Operator) -> bool {
             return false;
         }
         let is_cut = value.starts_with('[') && value.contains('…');
-        let is_word = |c: char| c.is_ascii_alphanumeric();
-        let mut words = value.split(|c| !is_word(c));
+        let mut words = value.split(|c: char| !c.is_ascii_alphanumeric());
         let is_graph = value.starts_with("graph ");
         is_cut
             || value.starts_with("tensor[")
@@ -213,6 +216,11 @@ pub(super) fn text<'a>(operator: &'a Operator, name: &str) -> Option<&'a str> {
     attributes
         .find(|(known, _)| known == name)
         .map(|(_, value)| value.as_str())
+}
+
+/// Whether an integer attribute is present and not 0.
+pub(super) fn is_set(operator: &Operator, name: &str) -> bool {
+    int(operator, name).is_some_and(|value| value != 0)
 }
 
 /// An integer attribute.

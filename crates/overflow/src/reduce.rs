@@ -139,8 +139,8 @@ pub(super) fn cumulate(record: &Record, fold: Fold) -> Option<OutputOverflow> {
     if fold.always_fits(input.bounds, input.magnitude_max(), len) {
         return None;
     }
-    let is_set = |name| int(&record.operator, name) == Some(1);
-    let (is_exclusive, is_reverse) = (is_set("exclusive"), is_set("reverse"));
+    let is_exclusive = int(&record.operator, "exclusive") == Some(1);
+    let is_reverse = int(&record.operator, "reverse") == Some(1);
     let elements = input.to_wide();
     let n_inner: usize = input.dims[axis + 1..].iter().product();
     let mut tally = Tally::default();

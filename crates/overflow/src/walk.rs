@@ -25,6 +25,7 @@ impl OperandWalk {
             if dim == 1 {
                 continue;
             }
+            // For every operand the outer loop's step must equal the inner loop's whole length.
             let is_continued = |outer: &Vec<usize>| {
                 let mut pairs = outer.iter().zip(&strides);
                 pairs.all(|(&outer, &inner)| Some(outer) == inner.checked_mul(dim))

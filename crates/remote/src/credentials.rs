@@ -63,6 +63,8 @@ pub(crate) fn s3(bucket: &str) -> io::Result<NamedStore> {
     let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket);
     let known = |builder: &AmazonS3Builder, key| builder.get_config_value(&key);
     let anonymous = "AWS_SKIP_SIGNATURE";
+    // The order is that of AWS's tools: the environment, the files, a web identity, the container;
+    // the metadata service follows only if enabled.
     let login = if is_true(anonymous) {
         "requests without a signature".to_owned()
     } else if known(&builder, AmazonS3ConfigKey::AccessKeyId).is_some() {
@@ -92,6 +94,7 @@ pub(crate) fn s3(bucket: &str) -> io::Result<NamedStore> {
         );
         return Err(missing(bucket, &tried, anonymous));
     };
+    // The client does not read AWS's files, so the profile only fills gaps.
     if known(&builder, AmazonS3ConfigKey::Region).is_none()
         && let Some(region) = profile.get("region")
     {

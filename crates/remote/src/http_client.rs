@@ -188,7 +188,6 @@ fn ask(
 /// # Errors
 /// If it is another server, or the request is not read-only.
 fn redirected(from: &Uri, method: &Method, target: &str) -> Result<Uri, ureq::Error> {
-    let refuse = |reason: String| ureq::Error::Other(reason.into());
     let base = Url::parse(&from.to_string()).map_err(|error| refuse(error.to_string()))?;
     let to = base
         .join(target)
@@ -205,6 +204,11 @@ fn redirected(from: &Uri, method: &Method, target: &str) -> Result<Uri, ureq::Er
     }
     let to = to.as_str().parse::<Uri>();
     to.map_err(|error| ureq::Error::Http(error.into()))
+}
+
+/// The error of a refused redirect.
+fn refuse(reason: String) -> ureq::Error {
+    ureq::Error::Other(reason.into())
 }
 
 /// Whether a request is for a listing rather than an object.

@@ -102,8 +102,8 @@ async fn list_http(client: &Client, location: &Location) -> io::Result<Found> {
 
 /// Whether an answer is not a listing.
 fn is_unusable(error: &ObjectError) -> bool {
-    let is_refusal = || failure::chain(error).contains("non-2xx status");
-    matches!(error, ObjectError::Generic { .. }) && !is_refusal()
+    matches!(error, ObjectError::Generic { .. })
+        && !failure::chain(error).contains("non-2xx status")
 }
 
 enum ListError {
@@ -230,6 +230,7 @@ impl ListedRoot {
                 let place = root.place.clone();
                 root.add(url.to_owned(), &place, &meta, client)?;
             }
+            // An empty directory is created too, so that it differs from a missing one.
             Found::Directory(below) => {
                 stand_ins.create_dir(&root.place)?;
                 root.add_all(below.objects, client, stand_ins)?;

@@ -30,7 +30,6 @@ impl Location {
     /// # Errors
     /// [`io::ErrorKind::InvalidInput`] with the reason.
     pub(crate) fn parse(url: &str) -> io::Result<Location> {
-        let wrong = |reason: String| io::Error::new(io::ErrorKind::InvalidInput, reason);
         let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
         let service = match scheme {
             "s3" => Service::S3,
@@ -48,7 +47,6 @@ impl Location {
             };
             return Err(wrong(format!("expected a {noun} after `{scheme}://`")));
         }
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if service != Service::Http && !host.chars().all(is_plain) {
             return Err(wrong(
                 "the name of a bucket may contain only letters, digits, `-`, `_` and `.`".into(),
@@ -88,6 +86,16 @@ impl Location {
             Service::Http => format!("server `{place}`"),
         }
     }
+}
+
+/// Whether a character is allowed in the name of a bucket.
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
+}
+
+/// The error of an invalid URL.
+fn wrong(reason: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, reason)
 }
 
 #[cfg(test)]

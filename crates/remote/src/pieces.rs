@@ -60,6 +60,7 @@ impl PieceCache {
             .iter()
             .position(|piece| Arc::ptr_eq(&piece.object, object) && piece.range == *range);
         let piece = match known {
+            // Moved to the end, as the youngest.
             Some(index) => pieces.remove(index),
             None => Arc::new(Piece {
                 object: object.clone(),
@@ -69,6 +70,7 @@ impl PieceCache {
         };
         pieces.push(piece.clone());
         let mut n_bytes: u64 = pieces.iter().map(|piece| piece.n_bytes()).sum();
+        // Evicts from the oldest on until the rest fits.
         let n_old = pieces
             .iter()
             .take_while(|piece| {

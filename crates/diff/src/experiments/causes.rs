@@ -111,14 +111,6 @@ pub(super) fn without_effect(comparison: &Comparison) -> OperatorsWithoutEffect<
 impl OperatorsWithoutEffect<'_> {
     pub(super) fn contains(&self, difference: &DefinitionDifference) -> bool {
         // Results, functions and operator sets belong to no operator.
-        let is_of_model = |part: &DifferentPart| {
-            matches!(
-                part,
-                DifferentPart::Result { .. }
-                    | DifferentPart::OperatorSet { .. }
-                    | DifferentPart::Functions(_)
-            )
-        };
         let readers = difference.readers.iter();
         !difference.parts.iter().any(is_of_model)
             && readers.chain(&difference.target).all(|label| {
@@ -126,6 +118,16 @@ impl OperatorsWithoutEffect<'_> {
                     .contains(&(label.op_type.as_str(), label.op_name.as_str()))
             })
     }
+}
+
+/// Whether a difference belongs to the model rather than to an operator.
+fn is_of_model(part: &DifferentPart) -> bool {
+    matches!(
+        part,
+        DifferentPart::Result { .. }
+            | DifferentPart::OperatorSet { .. }
+            | DifferentPart::Functions(_)
+    )
 }
 
 fn names(labels: &[NodeLabel]) -> HashSet<String> {
@@ -244,11 +246,11 @@ fn is_of_values(part: &DifferentPart) -> bool {
 
 /// Whether nothing differs but weights that both sides have.
 fn is_weight_alone(cause: &HealedCause) -> bool {
-    let is_on_both = |(_, target, golden): &(usize, Option<String>, Option<String>)| {
-        target.is_some() && golden.is_some()
-    };
     !cause.weights.is_empty()
-        && cause.weights.iter().all(is_on_both)
+        && cause
+            .weights
+            .iter()
+            .all(|(_, target, golden)| target.is_some() && golden.is_some())
         && cause.attributes.is_empty()
         && cause.golden_type.is_none()
         && cause.wiring.is_empty()
