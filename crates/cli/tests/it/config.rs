@@ -208,7 +208,7 @@ fn explanations() {
             "fine.json",
             0,
             &[
-                "What operators write is dumped.",
+                "Operators' outputs are dumped.",
                 "every model",
                 "/{time}/{device_id}/",
             ][..],

@@ -183,7 +183,7 @@ fn explanations_say_what_the_environment_asks_for() {
         (
             BRIEF,
             "NPU_COLLECT_PATH",
-            "`NPU_COLLECT_PATH`, which goes before the file",
+            "`NPU_COLLECT_PATH`, which precedes the file",
         ),
         (
             OPERATORS,

@@ -1,8 +1,7 @@
-//! AscendCL's `acl.json`: its `dump` object, and the variables that stand in for it.
+//! AscendCL's `acl.json`: its `dump` object, and the variables that replace it.
 //!
-//! `docs/config/acl.md` lists every key. Which files are refused, with which codes and in which
-//! order, is what the vendor's checker does; unknown keys have no effect there and are warned about
-//! here.
+//! `docs/config/acl.md` lists every key. The vendor's checker determines which files are refused,
+//! with which codes and in which order; unknown keys have no effect there and cause a warning here.
 //!
 //! A file passes five stages: types (`raw`), words (`settings`), rules between settings (`checks`,
 //! `dump_path`, `dump_step`), the plan (`lower`), and what has no effect (`notes`).
@@ -32,17 +31,17 @@ pub use explain::explain;
 pub use settings::{AclSettings, DumpLevel, DumpScene};
 pub use surroundings::{failures_in_force, from_environment};
 
-/// Whose reports of errors the library's caller is given.
+/// The scope of the error reports that the library returns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReportScope {
-    /// Those of the thread that asks.
+    /// Reports of the calling thread.
     #[default]
     Thread,
-    /// Those of the whole process.
+    /// Reports of the whole process.
     Process,
 }
 
-/// Top-level keys, of which Opscope reads the first and the second.
+/// Top-level keys, of which Opscope reads the first two.
 const TOP_LEVEL_KEYS: &[&str] = &[
     DUMP,
     REPORT_SCOPE,
@@ -57,20 +56,20 @@ const TOP_LEVEL_KEYS: &[&str] = &[
 const DUMP: &str = "dump";
 const REPORT_SCOPE: &str = "err_msg_mode";
 
-/// Checks `text` and lowers it to a plan, as the documents say. Directories are looked up, none is
-/// created.
+/// Checks `text` and lowers it to a plan, following the documentation. Directories are checked,
+/// none is created.
 ///
-/// Nesting is not limited here but for the parser's own sake: see [`crate::check_nesting`].
+/// Only the parser limits nesting here: see [`crate::check_nesting`].
 ///
 /// # Errors
-/// The issues, if any of them is an error; errors come first, in the vendor's order.
+/// The issues, if any is an error; errors come first, in the vendor's order.
 pub fn load(text: &str, env: &ConfigEnvironment) -> Result<AclConfig, Vec<ConfigIssue>> {
     judge(text, env, RuleAuthority::Documents)
 }
 
-/// [`load`] with the verdict of the vendor's own checker, also in the two places where its
-/// documents say something else: a `dump_list` beside `dump_debug`, and a `dump_path` that is the
-/// home directory itself.
+/// [`load`] with the verdict of the vendor's checker, also in the two cases where it contradicts
+/// the documentation: a `dump_list` next to `dump_debug`, and a `dump_path` that is the home
+/// directory itself.
 ///
 /// # Errors
 /// As for [`load`].
@@ -84,14 +83,14 @@ fn judge(
     judge: RuleAuthority,
 ) -> Result<AclConfig, Vec<ConfigIssue>> {
     let mut findings = IssueCollector::default();
-    // The vendor's library takes a path to an empty file for "no configuration", not for an error.
+    // To the vendor's library an empty file means "no configuration", not an error.
     if text.is_empty() {
         return Ok(nothing(None, findings, "the file is empty"));
     }
     let root = json::parse(text).map_err(|issue| vec![*issue])?;
     let JsonValue::Object(members) = &root.value else {
-        // Its checker only looks for the member `dump`, and finds none in any other value.
-        return Ok(nothing(None, findings, "the file holds no object"));
+        // The vendor's checker only searches the member `dump`, and finds none in any other value.
+        return Ok(nothing(None, findings, "the file contains no object"));
     };
     warn_unknown(members, &mut findings);
     let Some(dump) = member(members, DUMP) else {
@@ -112,7 +111,7 @@ fn judge(
     }
 }
 
-/// Reads `err_msg_mode`: absent, or the text `0` or `1`.
+/// Reads `err_msg_mode`: absent, or the string `0` or `1`.
 ///
 /// # Errors
 /// If it is anything else, or the file is not valid JSON.
@@ -133,7 +132,7 @@ pub fn report_scope(text: &str) -> Result<ReportScope, Box<ConfigIssue>> {
         JsonValue::String(text) => format!("`{}`", object::shown(text)),
         other => other.kind().to_owned(),
     };
-    let expected = "the text `0` or `1`".to_owned();
+    let expected = "the string `0` or `1`".to_owned();
     Err(Box::new(ConfigIssue {
         pointer: format!("/{REPORT_SCOPE}"),
         item: REPORT_SCOPE.to_owned(),
@@ -155,9 +154,9 @@ fn warn_unknown(members: &[JsonMember], findings: &mut IssueCollector) {
             let message = "unknown key, it has no effect".to_owned();
             let mut issue = top_level_warning(name, member.place, message);
             issue.hint = nearest_hint(name, TOP_LEVEL_KEYS);
-            // The most frequent mistake is a key that stands one level too high.
+            // The most frequent mistake is a key one level too high.
             if raw::DUMP_KEYS.contains(&name) {
-                issue.hint = Some(format!("`{name}` belongs into the `dump` object"));
+                issue.hint = Some(format!("`{name}` belongs in the `dump` object"));
             }
             findings.warn(issue);
         }
@@ -175,7 +174,7 @@ fn nothing(settings: Option<AclSettings>, mut findings: IssueCollector, why: &st
     }
 }
 
-/// The settings that the words give, and the dump that they ask for.
+/// The settings, and the requested dump.
 type Lowered = (Option<AclSettings>, Option<AclDump>);
 
 fn lower(
@@ -197,7 +196,7 @@ fn lower(
     Ok((Some(settings), dump))
 }
 
-/// The checks of the mode that the settings ask for, and its dump.
+/// Runs the checks of the requested mode, and returns its dump.
 fn dump_of(
     raw: &RawDump<'_>,
     settings: &AclSettings,
@@ -210,7 +209,7 @@ fn dump_of(
         let places = dump_path::failure_places(raw.path.as_ref(), env);
         return Ok(Some(lower::failures(detail, places)));
     }
-    // The order of the checks is the vendor's: of several faults its report names the first.
+    // The checks follow the vendor's order: of several faults its report names the first.
     let place = dump_path::check(raw, env, judge, findings)?;
     checks::debug(raw, settings, judge, findings)?;
     if settings.is_debug_on {
@@ -220,7 +219,7 @@ fn dump_of(
         Some(text) => dump_step::read(text, findings)?,
         None => opscope_capture::Steps::every(),
     };
-    // These come last, since the vendor looks at the list only for dumps of values.
+    // These come last, since the vendor checks the list only for dumps of values.
     checks::entries(raw, settings, findings)?;
     checks::stats(raw, settings, findings)?;
     Ok(lower::values(raw, settings, steps, place, findings))

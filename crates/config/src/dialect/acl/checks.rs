@@ -1,4 +1,4 @@
-//! Rules between settings, in the order in which the vendor's checker looks.
+//! Rules between settings, in the order of the vendor's checker.
 
 use super::judge::RuleAuthority;
 use super::object::{ConfigRefusal, IssueCollector, JsonCursor};
@@ -7,7 +7,7 @@ use super::settings::{AclSettings, DumpLevel, DumpScene};
 use crate::ConfigIssue;
 use crate::report::RefusalReason;
 
-/// Longest blacklist.
+/// Maximum length of a blacklist.
 const N_EXCLUDED_MAX: usize = 100;
 
 /// Refuses settings that cannot be combined with `dump_scene`.
@@ -22,7 +22,7 @@ pub(super) fn scene(
     let other = ("dump_scene", word.value);
     conflict_with(settings.is_debug_on, &raw.debug, other, findings)?;
     conflict_with(settings.is_op_switch_on, &raw.op_switch, other, findings)?;
-    // A watcher looks at outputs alone, so only the word for them may stand beside it.
+    // A watcher observes only outputs, so `dump_mode` may only be `output`.
     let is_mode_other = raw.mode.as_ref().is_some_and(|mode| mode.value != "output");
     conflict_with(
         scene == DumpScene::Watcher && is_mode_other,
@@ -34,8 +34,8 @@ pub(super) fn scene(
 
 /// Refuses settings that cannot be combined with `dump_debug`, or warns about them.
 ///
-/// The documents call a dump of models beside it an error. The vendor's checker accepts it, and a
-/// second one inside its library then drops the overflows of models without a word.
+/// The documentation calls an additional dump of models an error. The vendor's checker accepts it,
+/// and its library then silently drops the overflows of models.
 pub(super) fn debug(
     raw: &RawDump<'_>,
     settings: &AclSettings,
@@ -45,18 +45,18 @@ pub(super) fn debug(
     let debug = ("dump_debug", "on");
     let is_conflict = settings.is_debug_on && settings.is_op_switch_on;
     conflict_with(is_conflict, &raw.op_switch, debug, findings)?;
-    // An empty list counts as none: it names no model.
+    // An empty list names no model, so it does not count.
     let list = raw.list.as_ref().filter(|list| !list.is_empty());
     let Some(list) = list.filter(|_| settings.is_debug_on) else {
         return Ok(());
     };
     let hint = Some("leave `dump_list` out".to_owned());
-    // A dump that silently lacks the overflows it was asked for is worse than a refusal.
+    // A dump that silently lacks the requested overflows is worse than a refusal.
     if judge == RuleAuthority::Documents {
         let issue = list.at.conflict(None, true, debug);
         return Err(findings.refuse(ConfigIssue { hint, ..issue }));
     }
-    let message = "AscendCL accepts this beside `dump_debug` and then dumps no overflow of a model; its \
+    let message = "AscendCL accepts this with `dump_debug` and then dumps no overflow of a model; its \
                    documents call it an error, and Opscope refuses to dump with it";
     let issue = list.at.warning(message);
     findings.warn(ConfigIssue { hint, ..issue });
@@ -71,14 +71,14 @@ pub(super) fn entries(
 ) -> Result<(), ConfigRefusal> {
     let entries = raw.list.iter().flat_map(|list| &list.members);
     for entry in entries {
-        // With the switch on, the vendor passes over entries that select nothing; `lower.rs` warns
-        // about them.
+        // With the switch on, the vendor skips entries that select nothing; `lower.rs` warns about
+        // them.
         if !settings.is_op_switch_on {
             selection(entry, findings)?;
         }
         watched(entry, settings, findings)?;
         let blacklists = [&entry.optype_blacklist, &entry.opname_blacklist];
-        // All lengths are looked at before any level, as the vendor's checker does it.
+        // All lengths are checked before any level, as in the vendor's checker.
         for list in blacklists.into_iter().flatten() {
             blacklist_length(list, findings)?;
         }
@@ -109,7 +109,7 @@ pub(super) fn stats(
     }
 }
 
-/// `EP0005` if `text` has a value that it must not have.
+/// `EP0005` if `text` has a forbidden value.
 fn conflict_with(
     is_conflict: bool,
     text: &Option<RawText<'_>>,
@@ -182,7 +182,7 @@ fn needs_operator_level(
     settings: &AclSettings,
     findings: &mut IssueCollector,
 ) -> Result<(), ConfigRefusal> {
-    // Kernels have no names that a blacklist or a range could speak of.
+    // Kernels have no names for a blacklist or a range.
     if is_empty || settings.level == DumpLevel::Operators {
         return Ok(());
     }
@@ -200,7 +200,7 @@ fn ranges(
         return Ok(());
     };
     needs_operator_level(&list.at, false, settings, findings)?;
-    let expected = "the name of the model that the range is about";
+    let expected = "the name of the model that contains the range";
     match &entry.model_name {
         None => return Err(findings.refuse(entry.at.missing("model_name", expected))),
         Some(name) if name.is_empty() => return Err(findings.refuse(name.at.empty(expected))),

@@ -1,4 +1,4 @@
-//! The dump that a configuration asks for.
+//! The dump of a configuration.
 
 use std::path::PathBuf;
 
@@ -8,14 +8,13 @@ use opscope_store::file_format::stats_csv::StatsColumns;
 use super::settings::AclSettings;
 use crate::ConfigIssue;
 
-/// A configuration after it was checked: the dump to make, and remarks about the text.
+/// A checked configuration: the dump, and remarks about the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AclConfig {
-    /// The dump to make, or `None` if the configuration is accepted and asks for nothing. (A
-    /// library that had one in force keeps it then.)
+    /// The dump, or `None` if the configuration is valid but requests none. (A library with a dump
+    /// in force keeps it then.)
     pub dump: Option<AclDump>,
-    /// The settings as the file's words give them; `None` if it has no `dump` object, or an empty
-    /// one.
+    /// The settings in the file; `None` if it has no `dump` object, or an empty one.
     pub settings: Option<AclSettings>,
     /// Warnings and notes; no errors.
     pub issues: Vec<ConfigIssue>,
@@ -24,43 +23,43 @@ pub struct AclConfig {
 /// A dump.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AclDump {
-    /// Which kind of dump it is.
+    /// The kind of dump.
     pub mode: DumpMode,
-    /// Rules that choose the values of models to keep.
+    /// Rules that select the values of models.
     pub plan: Plan,
-    /// The form in which a tensor is written.
+    /// The form of a written tensor.
     pub content: AclContent,
-    /// Whether operators that run outside a model are kept too.
+    /// Whether operators outside a model are dumped too.
     pub has_single_operators: bool,
-    /// Absolute directories, the first choice first: the first one that exists or can be created,
-    /// and can be read and written, is meant. There is at least one. All but dumps of failures have
+    /// Absolute directories in order of preference: the first that exists or can be created, and is
+    /// readable and writable, is used. There is at least one. All but dumps of failures have
     /// exactly one, which exists unless it was given as `ip:path`.
     pub places: Vec<PathBuf>,
 }
 
-/// Whether a tensor is written whole, as statistics, or as both. Configurations ask for the first
-/// two.
+/// Whether a tensor is written whole, as statistics, or both. Configurations select one of the
+/// first two.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AclContent {
-    /// All of it.
+    /// The whole tensor.
     Tensors,
     /// A row of these statistics.
     Statistics(StatsColumns),
-    /// A row of these statistics, and all of it where the rules of a command choose it.
+    /// A row of these statistics, and the whole tensor if the rules of a command select it.
     Both(StatsColumns),
-    /// A row in a table that all operators of a step share. Creating files is most of what small
-    /// tensors cost.
+    /// A row in a table shared by all operators of a step. Creating files is most of the cost of
+    /// small tensors.
     StepTable,
 }
 
-/// The kinds of dumps; a configuration switches on one of them.
+/// The kinds of dumps; a configuration enables one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DumpMode {
     /// Values of operators.
     Operator,
-    /// Values of operators that run outside models, and of no model.
+    /// Values of operators outside models, and of no model.
     SingleOperators,
-    /// Values of operators that others may overwrite.
+    /// Values of operators that other operators may overwrite.
     Watcher,
     /// Operators that overflow.
     Overflow,

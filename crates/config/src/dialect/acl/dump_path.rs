@@ -1,4 +1,4 @@
-//! `dump_path`, and the places that a dump may go to instead.
+//! `dump_path`, and the alternative directories of a dump.
 
 use std::path::{Path, PathBuf};
 
@@ -11,12 +11,12 @@ use crate::environment::home_prefix;
 use crate::report::RefusalReason;
 use crate::{ConfigEnvironment, ConfigIssue, Severity};
 
-/// Longest value, in bytes.
+/// Maximum length of the value, in bytes.
 const BYTES_MAX: usize = 512;
-/// Characters of a path beside ASCII letters and digits.
+/// Characters allowed in a path, in addition to ASCII letters and digits.
 const CHARACTERS: &str = "-=[];\\,./!@#$%^&*()_+{}:?";
 
-/// Checks the value and makes it absolute. The form `ip:path` gives a place that need not exist.
+/// Checks the value and makes it absolute. With the form `ip:path` the directory need not exist.
 pub(super) fn check(
     raw: &RawDump<'_>,
     env: &ConfigEnvironment,
@@ -37,12 +37,12 @@ pub(super) fn check(
         let issue = text.at.unusable(value, RefusalReason::PathTooLong, message);
         return Err(findings.refuse(issue));
     }
-    // The form with an address is for a device that sends its files over the network. No place on
-    // this machine is looked up for it.
+    // The form with an address is for a device that sends its files over the network. No directory
+    // on this machine is checked.
     if let Some(path) = after_address(value) {
         if !has_allowed_characters(path) {
             let message = format!(
-                "`{}` holds characters other than letters, digits and {CHARACTERS}",
+                "`{}` contains characters other than letters, digits and {CHARACTERS}",
                 shown(path)
             );
             let issue = text
@@ -55,7 +55,7 @@ pub(super) fn check(
     existing(text, env, judge, findings)
 }
 
-/// Tells what `$HOME` or `~` stands for where nothing of the path is checked.
+/// Notes the expansion of `$HOME` or `~` where the path is not checked.
 pub(super) fn note_home(
     raw: Option<&RawText<'_>>,
     env: &ConfigEnvironment,
@@ -69,10 +69,10 @@ pub(super) fn note_home(
     }
 }
 
-/// Where dumps of operators that fail go, the first choice first. Nothing is checked: the first
-/// place that can be created and is a directory to read and write is meant.
+/// Directories for dumps of failing operators, in order of preference. Nothing is checked: the
+/// first that can be created and is readable and writable is used.
 pub(super) fn failure_places(raw: Option<&RawText<'_>>, env: &ConfigEnvironment) -> Vec<PathBuf> {
-    // The order is that of the vendor's documents: variables go before the file, and the current
+    // The order is that of the vendor's documentation: variables precede the file, and the current
     // directory is the last resort.
     let variables = [&env.dump_path, &env.work_path];
     let mut places: Vec<PathBuf> = variables
@@ -89,14 +89,14 @@ pub(super) fn failure_places(raw: Option<&RawText<'_>>, env: &ConfigEnvironment)
                 .unwrap_or_else(|| env.absolute(value)),
         });
     }
-    // A place that is tried twice would be reported as two failures.
+    // A directory tried twice would be reported as two failures.
     if !places.contains(&env.current_dir) {
         places.push(env.current_dir.clone());
     }
     places
 }
 
-/// A directory that must be there.
+/// A directory that must exist.
 fn existing(
     text: &RawText<'_>,
     env: &ConfigEnvironment,
@@ -105,15 +105,15 @@ fn existing(
 ) -> Result<PathBuf, ConfigRefusal> {
     let value = text.value;
     let at = &text.at;
-    // Such a value has the beginning of the form `ip:path` and no path.
+    // Such a value begins like `ip:path` but has no path.
     let ends_with_first_colon = value.find(':') == Some(value.len() - 1);
     let mut issues = Vec::new();
     if ends_with_first_colon {
-        // The vendor reports this first, and goes on.
-        let message = "nothing stands after the colon";
+        // The vendor reports this first, and continues.
+        let message = "expected a path after the colon";
         issues.push(at.unusable(value, RefusalReason::PathInvalid, message));
     }
-    // The checker is on record for the two words alone, and for no path below them.
+    // The checker's behaviour is recorded for the two words alone, not for a path below them.
     let is_on_record = judge == RuleAuthority::Checker && home_prefix(value) == Some("");
     let expanded = env.expand_home(value).filter(|_| !is_on_record);
     let path = expanded.clone().unwrap_or_else(|| env.absolute(value));
@@ -121,7 +121,7 @@ fn existing(
         let mut issue = at.unusable(value, reason, message);
         if expanded.is_none() && home_prefix(value).is_some() {
             let hint = if is_on_record {
-                "AscendCL takes `$HOME` and `~` literally; name a directory below them, such as \
+                "AscendCL does not expand `$HOME` and `~`; name a directory below them, such as \
                  `$HOME/output`, or write the directory out"
             } else {
                 "the variable `HOME` is not set: write the directory out"
@@ -143,15 +143,15 @@ fn existing(
         ),
         Ok(real) => {
             if let Err(error) = is_usable(real) {
-                let message = format!("`{display}` cannot be read and written ({error})");
+                let message = format!("`{display}` is not readable and writable ({error})");
                 refusal(RefusalReason::NoPermission, message);
             }
         }
     }
-    // The colon alone does not make the vendor refuse a directory that is there.
+    // The colon alone does not make the vendor refuse an existing directory.
     let is_accepted = issues.len() == usize::from(ends_with_first_colon);
     for mut issue in issues {
-        // What was an error by itself is then only a warning.
+        // The error becomes a warning.
         if is_accepted {
             issue.severity = Severity::Warning;
         }
@@ -166,7 +166,7 @@ fn existing(
     }
 }
 
-/// Warns about a path that is accepted but would surprise elsewhere.
+/// Warns about an accepted path that behaves differently elsewhere.
 fn warn(text: &RawText<'_>, expanded: Option<&Path>, findings: &mut IssueCollector) {
     if let Some(path) = expanded {
         findings.warn(home_note(text, path));
@@ -182,15 +182,15 @@ fn warn(text: &RawText<'_>, expanded: Option<&Path>, findings: &mut IssueCollect
 fn home_note(text: &RawText<'_>, path: &Path) -> ConfigIssue {
     let path = shown(&path.display().to_string());
     text.at.note(format!(
-        "this is `{path}`, as in the documents; AscendCL takes `$HOME` and `~` literally and would look \
+        "this is `{path}`, as documented; AscendCL does not expand `$HOME` and `~` and would look \
          for a directory of that name"
     ))
 }
 
 /// Returns the text after an IPv4 address and a colon, if `value` has that form.
 ///
-/// The vendor converts the parts of the address as C does: blanks before a number and anything
-/// after it are passed over. A full stop at the address's end adds no part.
+/// The vendor converts the parts of the address like C: blanks before a number and anything after
+/// it are ignored. A trailing full stop adds no part.
 fn after_address(value: &str) -> Option<&str> {
     let (host, path) = value.split_once(':')?;
     let mut parts: Vec<&str> = host.split('.').collect();
@@ -212,7 +212,7 @@ fn is_address_part(part: &str) -> bool {
     }
 }
 
-/// The vendor's library puts the path behind an address below the current directory, absolute or
+/// The vendor's library resolves the path after an address below the current directory, absolute or
 /// not.
 fn below_current_dir(path: &str, env: &ConfigEnvironment) -> PathBuf {
     env.absolute(path.trim_start_matches('/'))
@@ -223,7 +223,7 @@ fn has_allowed_characters(path: &str) -> bool {
         .all(|c| c.is_ascii_alphanumeric() || CHARACTERS.contains(c))
 }
 
-/// Asks the operating system whether the directory can be read and written, without writing.
+/// Asks the operating system whether the directory is readable and writable, without writing.
 fn is_usable(path: &Path) -> std::io::Result<()> {
     access(path, Access::READ_OK | Access::WRITE_OK).map_err(Into::into)
 }

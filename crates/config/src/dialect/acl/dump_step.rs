@@ -8,12 +8,12 @@ use super::object::{ConfigRefusal, IssueCollector, shown};
 use super::raw::RawText;
 use crate::report::RefusalReason;
 
-/// Most parts of the text.
+/// Maximum number of parts.
 const N_PARTS_MAX: usize = 100;
-/// Largest step that is told from larger ones.
+/// Larger steps are treated as this one.
 const STEP_MAX: u64 = i64::MAX as u64;
 
-/// Reads the text; an empty one means every step.
+/// Parses the text; an empty one means every step.
 pub(super) fn read(
     text: &RawText<'_>,
     findings: &mut IssueCollector,
@@ -21,8 +21,7 @@ pub(super) fn read(
     if text.is_empty() {
         return Ok(Steps::every());
     }
-    // The parts are counted before any is read: a text of many separators would otherwise be taken
-    // apart for nothing.
+    // Parts are counted before any is parsed, so that too many separators are refused early.
     let n = text.value.split('|').count();
     if n > N_PARTS_MAX {
         let message = format!("found {n} steps and ranges, at most {N_PARTS_MAX} are allowed");

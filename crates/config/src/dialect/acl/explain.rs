@@ -1,4 +1,4 @@
-//! A configuration in plain words.
+//! Explains a configuration in plain words.
 
 use std::ops::RangeInclusive;
 
@@ -15,8 +15,8 @@ use super::surroundings::{asking_variable, failures_in_force};
 use crate::ConfigEnvironment;
 use crate::dialect::explanation::{Explanation, list, list_ranges};
 
-/// Says what would be dumped in a process with these surroundings, of what, in which form and where
-/// to. Keys without effect are among the configuration's issues.
+/// Describes the dump of a process in this environment: its contents, form and directory. Keys
+/// without effect are among the configuration's issues.
 pub fn explain(config: &AclConfig, env: &ConfigEnvironment) -> Explanation {
     let of_file = config.dump.as_ref();
     let of_variable = asking_variable(env).map(|(variable, _)| variable);
@@ -33,7 +33,7 @@ pub fn explain(config: &AclConfig, env: &ConfigEnvironment) -> Explanation {
     if let Some(variable) = of_variable.filter(|_| is_failures) {
         rows.push((
             "asked for by",
-            format!("`{variable}`, which goes before the file"),
+            format!("`{variable}`, which precedes the file"),
         ));
     }
     selection(dump, &mut rows);
@@ -63,29 +63,27 @@ fn summary(dump: &AclDump) -> &'static str {
     }
     match dump.mode {
         DumpMode::Operator => match dump.plan.sides {
-            SlotSides::Inputs => "What operators read is dumped.",
-            SlotSides::Outputs => "What operators write is dumped.",
-            SlotSides::Both => "What operators read and write is dumped.",
+            SlotSides::Inputs => "Operators' inputs are dumped.",
+            SlotSides::Outputs => "Operators' outputs are dumped.",
+            SlotSides::Both => "Operators' inputs and outputs are dumped.",
         },
-        DumpMode::SingleOperators => {
-            "Operators that run outside models are dumped, and nothing of models."
-        }
+        DumpMode::SingleOperators => "Only operators outside models are dumped.",
         DumpMode::Watcher => {
             "Outputs of watched operators are dumped when they are produced, and again after other \
              operators, to show which of these overwrites them."
         }
         DumpMode::Overflow => {
-            "Operators whose arithmetic overflows are dumped, each with a record of how."
+            "Operators whose arithmetic overflows are dumped, each with a record of the overflow."
         }
         DumpMode::Failures(FailureDetail::Brief) => {
-            "Operators that fail are dumped: what they read and write."
+            "Operators that fail are dumped with their inputs and outputs."
         }
         DumpMode::Failures(FailureDetail::Normal) => {
-            "Operators that fail are dumped: what they read and write, with names, types, shapes, \
+            "Operators that fail are dumped with their inputs and outputs, with names, types, shapes, \
              layouts and attributes."
         }
         DumpMode::Failures(FailureDetail::Full) => {
-            "Operators that fail are dumped: what they read and write, with names, types, shapes, \
+            "Operators that fail are dumped with their inputs and outputs, with names, types, shapes, \
              layouts, attributes and a backtrace."
         }
     }
@@ -202,8 +200,7 @@ fn form(dump: &AclDump) -> String {
         AclContent::StepTable => return "statistics, one table for each step".to_owned(),
         AclContent::Statistics(columns) | AclContent::Both(columns) => columns,
     };
-    // A plain dump of statistics has the columns that the vendor writes when `dump_stats` is left
-    // out.
+    // A plain dump of statistics has the vendor's default columns for a missing `dump_stats`.
     let columns = match columns {
         StatsColumns::Plain => {
             use StatsColumn::{Average, Max, Min, NanCount, NegativeInfCount, PositiveInfCount};

@@ -1,10 +1,10 @@
-//! Two readings of the same words.
+//! Two interpretations of a configuration.
 
-/// Whose verdict counts where the vendor's checker does not do what its documents say.
+/// Whose verdict counts where the vendor's checker contradicts its documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RuleAuthority {
-    /// The checker's, as it was recorded.
+    /// The checker's, as recorded.
     Checker,
-    /// The documents'.
+    /// The documentation's.
     Documents,
 }

@@ -1,4 +1,4 @@
-//! From settings that passed all checks to a plan.
+//! Lowers settings that passed all checks to a plan.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -16,11 +16,11 @@ use super::object::{IssueCollector, shown};
 use super::raw::{RawBlacklistEntry, RawDump, RawList, RawModelEntry, RawText};
 use super::settings::{AclSettings, DumpLevel, DumpScene};
 
-/// Operators that a device never executes as such, and that leave no file for that reason: those
-/// that run other graphs, and constants.
+/// Operators that a device never executes as such, so they leave no file: those that run other
+/// graphs, and constants.
 const NEVER_DUMPED: [&str; 4] = ["If", "Loop", "Scan", "Constant"];
-/// Operators that a device turns into places in memory, so that they leave no file unless somebody
-/// asks for them by name: under ONNX's names and under the vendor's.
+/// Operators that a device turns into memory addresses, so they leave no file unless requested by
+/// name: with ONNX's and the vendor's names.
 const DATA_FLOW: [&str; 10] = [
     "Concat",
     "ConcatD",
@@ -34,11 +34,11 @@ const DATA_FLOW: [&str; 10] = [
     "SplitToSequence",
 ];
 
-/// A dump of failing operators. Nothing is left out: what fails is worth a file whatever it is.
+/// A dump of failing operators. Nothing is excluded: every failure is worth a file.
 pub(super) fn failures(detail: FailureDetail, places: Vec<PathBuf>) -> AclDump {
     AclDump {
         mode: DumpMode::Failures(detail),
-        // Operators that fail are looked for everywhere: no model and no slot is left out.
+        // Failing operators of every model are dumped, with every slot.
         plan: Plan {
             purpose: Purpose::Failures(detail),
             ..Plan::everything()
@@ -51,11 +51,11 @@ pub(super) fn failures(detail: FailureDetail, places: Vec<PathBuf>) -> AclDump {
 
 /// A dump of overflowing operators.
 ///
-/// The vendor's checker accepts a `dump_list` beside it; no overflow of a model is found then.
+/// The vendor's checker accepts an additional `dump_list`; no overflow of a model is found then.
 pub(super) fn overflow(raw: &RawDump<'_>, place: PathBuf) -> AclDump {
     let models = match raw.list.as_ref().filter(|list| !list.is_empty()) {
         None => ModelSelection::Every(OperatorSelection::every()),
-        // Whoever reads with the verdict of the vendor's checker gets what its library does.
+        // With the verdict of the vendor's checker, behaves like the vendor's library.
         Some(_) => ModelSelection::None,
     };
     AclDump {
@@ -72,7 +72,7 @@ pub(super) fn overflow(raw: &RawDump<'_>, place: PathBuf) -> AclDump {
     }
 }
 
-/// A dump of values, watched or not; `None` if the file asks for none.
+/// A dump of values, watched or not; `None` if the file requests none.
 pub(super) fn values(
     raw: &RawDump<'_>,
     settings: &AclSettings,
@@ -82,7 +82,7 @@ pub(super) fn values(
 ) -> Option<AclDump> {
     let is_watcher = settings.scene == Some(DumpScene::Watcher);
     let list = raw.list.as_ref().filter(|list| !list.is_empty());
-    // Without a list and without the switch the file names nothing to dump.
+    // Without a list and without the switch the file selects nothing.
     if list.is_none() && !settings.is_op_switch_on && !is_watcher {
         return single_operators(raw, settings, place, findings);
     }
@@ -96,11 +96,11 @@ pub(super) fn values(
         _ => models(&entries, findings),
     };
     if let (DumpLevel::Kernels, Some(level)) = (settings.level, &raw.level) {
-        let message = "models leave no files with `kernel`, which is about kernels alone";
+        let message = "models leave no files with `kernel`, which selects only kernels";
         findings.warn(level.at.warning(message));
         models = ModelSelection::None;
     }
-    // Blacklists count for every entry, whether or not the entry selects anything.
+    // Blacklists of every entry count, whether or not the entry selects anything.
     let exclusions = entries.iter().flat_map(|entry| exclusions(entry, findings));
     let excluded = exclusions.collect::<Vec<_>>();
     Some(AclDump {
@@ -119,7 +119,7 @@ pub(super) fn values(
             excluded: excluded
                 .into_iter()
                 .chain(never_dumped())
-                // After any operator a watched value may have changed.
+                // Any operator may change a watched value.
                 .chain(data_flow().filter(|_| !is_watcher))
                 .collect(),
             sides: if is_watcher {
@@ -128,7 +128,7 @@ pub(super) fn values(
                 settings.sides
             },
             steps,
-            // Data operators produce no files, the documents say.
+            // Data operators produce no files, according to the documentation.
             has_graph_inputs: false,
             has_parameters: false,
             has_constants: false,
@@ -141,8 +141,8 @@ pub(super) fn values(
     })
 }
 
-/// A dump of operators outside models, which the documents ask for by an empty `dump_list` without
-/// any word about `dump_op_switch`; the vendor's checker accepts that, and its library dumps
+/// A dump of operators outside models, which the documentation requests with an empty `dump_list`,
+/// without mentioning `dump_op_switch`. The vendor's checker accepts that, and its library dumps
 /// nothing.
 fn single_operators(
     raw: &RawDump<'_>,
@@ -151,7 +151,7 @@ fn single_operators(
     findings: &mut IssueCollector,
 ) -> Option<AclDump> {
     let list = raw.list.as_ref().filter(|_| raw.op_switch.is_none())?;
-    let message = "operators that run outside models are dumped, as the documents say of an empty list \
+    let message = "operators outside models are dumped, as documented for an empty list \
                    without `dump_op_switch`; AscendCL dumps nothing";
     findings.warn(list.at.note(message));
     Some(AclDump {
@@ -175,8 +175,7 @@ fn content(settings: &AclSettings) -> AclContent {
         None => StatsColumns::Plain,
         Some(columns) => {
             let mut columns = columns.clone();
-            // The file's columns stand in the vendor's order, however often and in which order they
-            // were asked for.
+            // The file has each column once, in the vendor's order.
             columns.sort_unstable();
             columns.dedup();
             StatsColumns::Chosen(columns)
@@ -200,8 +199,8 @@ pub(super) fn data_flow() -> impl Iterator<Item = Exclusion> {
     })
 }
 
-/// The entries that count. With the switch on, an empty name or layer list is no error: the vendor
-/// passes over the entry.
+/// The effective entries. With the switch on, an empty name or layer list is not an error: the
+/// vendor skips the entry.
 fn usable_entries<'r, 'a>(
     list: Option<&'r RawList<'a, RawModelEntry<'a>>>,
     findings: &mut IssueCollector,
@@ -219,8 +218,8 @@ fn usable_entries<'r, 'a>(
     entries
 }
 
-/// Returns the models that the entries select. Of entries about the same model the last counts; one
-/// about every model puts those about one out of effect; no entry at all is every model.
+/// Returns the selected models. Of several entries for a model the last counts; an entry for every
+/// model overrides entries for single ones; no entry means every model.
 fn models(entries: &[&RawModelEntry<'_>], findings: &mut IssueCollector) -> ModelSelection {
     let mut last: HashMap<Option<&str>, &RawModelEntry<'_>> = HashMap::new();
     for entry in entries {
@@ -230,17 +229,16 @@ fn models(entries: &[&RawModelEntry<'_>], findings: &mut IssueCollector) -> Mode
     let mut named = Vec::new();
     for entry in entries {
         let name = name_of(entry);
-        // Pointers are compared, because two entries may be equal word by word.
+        // Pointers are compared, because two entries may be equal.
         let last = last.get(&name).filter(|last| !ptr::eq(**last, *entry));
-        // An entry for every model and one for a single model contradict each other; the vendor
-        // takes the first kind.
+        // An entry for every model contradicts one for a single model; the vendor uses the former.
         if common.is_some() && name.is_some() {
             let message = "the entry selects nothing: another one has no `model_name` and is for \
                            every model";
             findings.warn(entry.at.warning(message));
         } else if let Some(last) = last {
             let message = format!(
-                "the entry selects nothing: `{}` is about the same model and counts",
+                "the entry selects nothing: `{}` is for the same model and overrides it",
                 last.at.item()
             );
             findings.warn(entry.at.warning(message));
@@ -278,8 +276,7 @@ fn selection(entry: &RawModelEntry<'_>) -> OperatorSelection {
     }
 }
 
-/// The tensors that an entry's blacklists leave out. They count even where the entry selects
-/// nothing.
+/// The tensors that an entry's blacklists exclude. They count even if the entry selects nothing.
 fn exclusions(entry: &RawModelEntry<'_>, findings: &mut IssueCollector) -> Vec<Exclusion> {
     let model = entry.model_name.as_ref().map(|name| name.value.to_owned());
     let by_type = (&entry.optype_blacklist, true);
@@ -289,10 +286,10 @@ fn exclusions(entry: &RawModelEntry<'_>, findings: &mut IssueCollector) -> Vec<E
         for excluded in list.iter().flat_map(|list| &list.members) {
             let name = excluded.name.as_ref().map_or("", |name| name.value);
             let slots = slots(excluded, findings);
-            // The vendor accepts such an entry without a word and leaves nothing out, which nobody
-            // can have meant.
+            // The vendor silently accepts such an entry and excludes nothing, which cannot be
+            // intended.
             if name.is_empty() || slots.is_empty() {
-                let message = "this leaves nothing out: it needs a `name`, and `pos` with tensors";
+                let message = "this excludes nothing: it needs a `name`, and `pos` with tensors";
                 findings.warn(excluded.at.warning(message));
                 continue;
             }
@@ -321,7 +318,7 @@ fn slots(
             Some(slot) => slots.push(slot),
             None => {
                 let message = format!(
-                    "`{}` leaves nothing out, expected `input` or `output` and a number, such as \
+                    "`{}` excludes nothing, expected `input` or `output` and a number, such as \
                      `input0`",
                     shown(text.value)
                 );
@@ -332,13 +329,13 @@ fn slots(
     slots
 }
 
-/// `input0`, `output12`. Numbers that no tensor can have count as no position.
+/// `input0`, `output12`. Numbers beyond the range of tensors are invalid.
 fn slot(text: &str) -> Option<(SlotSide, usize)> {
     let (side, number) = match text.strip_prefix("input") {
         Some(number) => (SlotSide::Input, number),
         None => (SlotSide::Output, text.strip_prefix("output")?),
     };
-    // `parse` alone would take a sign.
+    // `parse` alone would accept a sign.
     let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
     is_number.then(|| Some((side, number.parse().ok()?)))?
 }

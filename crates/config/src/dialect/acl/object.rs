@@ -1,4 +1,4 @@
-//! Walking over the configuration with the path of each value at hand.
+//! Traverses the configuration, tracking the path of each value.
 
 pub(super) use crate::dialect::findings::{
     ConfigRefusal, IssueCollector, nearest_hint, shown, top_level_warning,
@@ -9,7 +9,7 @@ use crate::json::{JsonMember, JsonNode, JsonValue};
 use crate::report::{ErrorReport, RefusalReason, SettingConflict};
 use crate::{ConfigIssue, Severity};
 
-/// A value with the paths that lead to it.
+/// A value with its paths.
 #[derive(Clone)]
 pub(super) struct JsonCursor<'a> {
     pointer: String,
@@ -18,7 +18,7 @@ pub(super) struct JsonCursor<'a> {
 }
 
 impl<'a> JsonCursor<'a> {
-    /// The `dump` object, or what stands in its place. The paths of items begin below it.
+    /// The `dump` object, or the value in its place. The paths of items begin below it.
     pub(super) fn dump(node: &'a JsonNode) -> JsonCursor<'a> {
         JsonCursor {
             pointer: "/dump".to_owned(),
@@ -35,7 +35,7 @@ impl<'a> JsonCursor<'a> {
         &self.node.value
     }
 
-    /// The members of an object; nothing for other values.
+    /// The members of an object; empty for other values.
     pub(super) fn members(&self) -> &'a [JsonMember] {
         match &self.node.value {
             JsonValue::Object(members) => members,
@@ -43,7 +43,7 @@ impl<'a> JsonCursor<'a> {
         }
     }
 
-    /// The member called `name`, if this is an object that has one.
+    /// The member called `name`, if this is an object with one.
     pub(super) fn member(&self, name: &str) -> Option<JsonCursor<'a>> {
         let member = self.members().iter().find(|member| member.name == name)?;
         let (pointer, item) = self.paths_of(name);
@@ -77,12 +77,12 @@ impl<'a> JsonCursor<'a> {
         self.issue(Severity::Warning, message.into())
     }
 
-    /// A note about this value, which is no cause for worry.
+    /// A harmless note about this value.
     pub(super) fn note(&self, message: impl Into<String>) -> ConfigIssue {
         self.issue(Severity::Note, message.into())
     }
 
-    /// A warning about the member called `name`, at its name.
+    /// A warning about the member called `name`, placed at its name.
     pub(super) fn member_warning(&self, member: &JsonMember, message: &str) -> ConfigIssue {
         let (pointer, item) = self.paths_of(&member.name);
         ConfigIssue {
@@ -98,7 +98,7 @@ impl<'a> JsonCursor<'a> {
         ConfigIssue {
             pointer,
             expected: Some(expected.to_owned()),
-            // The vendor reports the path in its own form, while `pointer` is for programs.
+            // The vendor reports the path in a special form, while `pointer` is for programs.
             report: Some(ErrorReport::Item {
                 item: item.clone(),
                 reason: RefusalReason::NotFound,
@@ -142,7 +142,7 @@ impl<'a> JsonCursor<'a> {
         }
     }
 
-    /// `EP0002`: `value` is none of the words allowed.
+    /// `EP0002`: `value` is not an allowed word.
     pub(super) fn unknown_word(&self, value: &str, allowed: &[&str]) -> ConfigIssue {
         let mut sorted = allowed.to_vec();
         sorted.sort_unstable();
@@ -161,7 +161,7 @@ impl<'a> JsonCursor<'a> {
         }
     }
 
-    /// `EP0003`: `value` cannot be used.
+    /// `EP0003`: `value` is not usable.
     pub(super) fn unusable(
         &self,
         value: &str,
@@ -179,7 +179,7 @@ impl<'a> JsonCursor<'a> {
         }
     }
 
-    /// The same about part `i` of a text with parts, which the vendor writes like a member.
+    /// The same for part `i` of a text with parts, which the vendor writes like a member.
     pub(super) fn unusable_part(
         &self,
         i: usize,
@@ -199,7 +199,7 @@ impl<'a> JsonCursor<'a> {
         }
     }
 
-    /// `EP0005`: this item, with this value or with any, goes not together with another one.
+    /// `EP0005`: this item, with this value or with any, contradicts another one.
     pub(super) fn conflict(
         &self,
         value: Option<&str>,
@@ -229,7 +229,7 @@ impl<'a> JsonCursor<'a> {
 
     fn paths_of(&self, name: &str) -> (String, String) {
         let pointer = format!("{}/{}", self.pointer, escape(name));
-        // The vendor's messages leave out the name of the object at the top.
+        // The vendor's messages omit the name of the top-level object.
         let item = if self.pointer == "/dump" {
             name.to_owned()
         } else {

@@ -1,4 +1,4 @@
-//! The `dump` object as it stands in the file: every value of the right type, none looked at yet.
+//! The `dump` object of the file: every value has the right type, and none is checked yet.
 
 use super::object::{ConfigRefusal, IssueCollector, JsonCursor, nearest_hint};
 use crate::json::JsonValue;
@@ -96,17 +96,15 @@ impl<'a> RawText<'a> {
 }
 
 impl<'a> RawDump<'a> {
-    /// Checks the types, in the vendor's order. Keys that nobody knows are warned about.
+    /// Checks the types, in the vendor's order. Unknown keys cause a warning.
     pub(super) fn read(
         at: JsonCursor<'a>,
         findings: &mut IssueCollector,
     ) -> Result<RawDump<'a>, ConfigRefusal> {
-        // Unknown keys have no effect in the vendor's library, so they are no reason to refuse the
-        // file.
+        // Unknown keys have no effect in the vendor's library, so they are not refused.
         warn_unknown(&at, DUMP_KEYS, findings);
         let mut texts = Vec::with_capacity(9);
-        // The order of the keys is that in which the vendor checks types; of several errors it
-        // tells only the first.
+        // Keys are in the order in which the vendor checks types; it reports only the first error.
         for key in [
             "dump_path",
             "dump_mode",
@@ -131,7 +129,7 @@ impl<'a> RawDump<'a> {
                 RawModelEntry::read(entry, findings)
             })
         })?;
-        // Fields are taken in the order of the keys above.
+        // Fields follow the order of the keys above.
         let mut texts = texts.into_iter();
         let mut next = || texts.next().flatten();
         Ok(RawDump {
@@ -195,7 +193,7 @@ fn text<'a>(
     }
 }
 
-/// The array called `key`, its members read by `read`.
+/// The array called `key`, with members read by `read`.
 fn list<'a, T>(
     parent: &JsonCursor<'a>,
     key: &str,
@@ -231,7 +229,7 @@ fn texts_of<'a>(
     })
 }
 
-/// The vendor looks at the type of every member before it looks into one.
+/// The vendor checks the type of every member before the contents of any.
 fn check_objects(
     members: &[JsonCursor<'_>],
     findings: &mut IssueCollector,

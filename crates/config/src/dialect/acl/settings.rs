@@ -1,4 +1,4 @@
-//! The words of a configuration, each turned into what it means.
+//! Parses the words of a configuration.
 
 use opscope_capture::{FailureDetail, SlotSides};
 use opscope_store::file_format::stats_csv::StatsColumn;
@@ -6,42 +6,42 @@ use opscope_store::file_format::stats_csv::StatsColumn;
 use super::object::{ConfigRefusal, IssueCollector};
 use super::raw::{RawDump, RawText};
 
-/// The settings that take only a few values, defaults filled in.
+/// The settings with a fixed set of values, defaults filled in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AclSettings {
-    /// `dump_mode`: which sides. It counts for dumps of values only.
+    /// `dump_mode`: the sides. It affects dumps of values only.
     pub sides: SlotSides,
-    /// `dump_data`: whether rows of statistics are written in place of tensors.
+    /// `dump_data`: whether rows of statistics are written instead of tensors.
     pub is_statistics: bool,
-    /// `dump_stats`: which of them, as listed; `None` if it is not given.
+    /// `dump_stats`: the statistics as listed; `None` if absent.
     pub columns: Option<Vec<StatsColumn>>,
-    /// `dump_op_switch`: whether operators that run outside a model are dumped.
+    /// `dump_op_switch`: whether operators outside a model are dumped.
     pub is_op_switch_on: bool,
-    /// `dump_level`: which kind of file.
+    /// `dump_level`: the kind of files.
     pub level: DumpLevel,
     /// `dump_debug`: whether overflows are dumped.
     pub is_debug_on: bool,
     /// `dump_scene`.
     pub scene: Option<DumpScene>,
-    /// `dump_kernel_data`: what kernels print, as listed; `None` if it is not given.
+    /// `dump_kernel_data`: the kernels' output, as listed; `None` if absent.
     pub kernel_data: Option<Vec<String>>,
 }
 
-/// Files of operators, or of the kernels that they are made of.
+/// Files of operators, or of their kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DumpLevel {
     /// Operators.
     Operators,
-    /// Kernels, which models run none of.
+    /// Kernels, which models do not run.
     Kernels,
     /// Both.
     All,
 }
 
-/// A dump that is no plain dump of values.
+/// A dump other than a plain dump of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DumpScene {
-    /// Of operators that may be overwritten by others.
+    /// Of operators that other operators may overwrite.
     Watcher,
     /// Of operators that fail.
     Failures(FailureDetail),
@@ -105,7 +105,7 @@ impl AclSettings {
             sides: word(&raw.mode, MODES, findings)?.unwrap_or(SlotSides::Outputs),
             is_statistics: word(&raw.data, DATA, findings)?.unwrap_or(false),
             is_op_switch_on: word(&raw.op_switch, SWITCH, findings)?.unwrap_or(false),
-            // The default that the documents give; models leave the files of operators with it.
+            // The documented default, which includes files of operators.
             level: word(&raw.level, LEVELS, findings)?.unwrap_or(DumpLevel::All),
             is_debug_on: word(&raw.debug, SWITCH, findings)?.unwrap_or(false),
             scene: word(&raw.scene, SCENES, findings)?,
@@ -126,18 +126,17 @@ impl AclSettings {
     }
 }
 
-/// The failures that a scene of the environment asks for. A scene of older versions is not known
-/// there.
+/// The failures for a scene in the environment, which does not accept the scenes of older versions.
 pub(super) fn environment_scene(scene: &str) -> Option<FailureDetail> {
     let (_, found) = SCENES.iter().find(|(word, _)| *word == scene)?;
     match found {
-        // `lite_exception` is the word of older versions, which the variable does not know.
+        // `lite_exception` is the word of older versions, which the variable does not accept.
         DumpScene::Failures(detail) if scene.starts_with("aic_err_") => Some(*detail),
         _ => None,
     }
 }
 
-/// The word that `dump_stats` has for a column.
+/// The word for a column in `dump_stats`.
 pub(super) fn column_word(column: StatsColumn) -> &'static str {
     let found = COLUMNS.iter().find(|(_, known)| *known == column);
     found.map_or("", |(word, _)| word)

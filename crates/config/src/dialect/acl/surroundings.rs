@@ -1,4 +1,4 @@
-//! Dumps that the environment asks for, beside a file or without one.
+//! Dumps requested by the environment, with or without a file.
 
 use opscope_capture::FailureDetail;
 
@@ -6,7 +6,7 @@ use super::dump::{AclDump, DumpMode};
 use super::{dump_path, lower, settings};
 use crate::ConfigEnvironment;
 
-/// The variable that asks for a dump of failures on its own, and how much detail it asks for.
+/// The variable that requests a dump of failures, and its level of detail.
 pub(super) fn asking_variable(env: &ConfigEnvironment) -> Option<(&'static str, FailureDetail)> {
     let scene = env.dump_scene.as_deref();
     if let Some(detail) = scene.and_then(settings::environment_scene) {
@@ -16,9 +16,8 @@ pub(super) fn asking_variable(env: &ConfigEnvironment) -> Option<(&'static str, 
     Some(("NPU_COLLECT_PATH", FailureDetail::Normal))
 }
 
-/// The dump of failures that variables alone ask for: by `ASCEND_DUMP_SCENE`, or else by
-/// `NPU_COLLECT_PATH`. It is in force from the start of the process, and goes before one that a
-/// file asks for.
+/// The dump of failures requested by variables: by `ASCEND_DUMP_SCENE`, or else by
+/// `NPU_COLLECT_PATH`. It is in force from the start of the process, and precedes one of a file.
 pub fn from_environment(env: &ConfigEnvironment) -> Option<AclDump> {
     let (variable, detail) = asking_variable(env)?;
     let places = match &env.collect_path {
@@ -28,9 +27,8 @@ pub fn from_environment(env: &ConfigEnvironment) -> Option<AclDump> {
     Some(lower::failures(detail, places))
 }
 
-/// The dumps of failures of a process with these surroundings, the one that counts first: the
-/// environment's, then the one that the file asks for, which counts where no place of the first can
-/// be used.
+/// The dumps of failures of a process in this environment, in order of precedence: the
+/// environment's, then the file's, which is used if no directory of the first is usable.
 pub fn failures_in_force(file: Option<&AclDump>, env: &ConfigEnvironment) -> Vec<AclDump> {
     let of_file = file.filter(|dump| matches!(dump.mode, DumpMode::Failures(_)));
     let dumps = from_environment(env).into_iter();

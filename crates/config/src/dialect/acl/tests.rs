@@ -1,4 +1,4 @@
-//! Configurations, as they are loaded.
+//! Loading configurations.
 
 mod explanations;
 mod failures;
@@ -16,7 +16,8 @@ use opscope_store::record::SlotSide;
 
 use super::*;
 
-/// A directory to dump into, and the result of loading a configuration with `@` for that directory.
+/// A directory to dump into, and the result of loading a configuration with `@` replaced by that
+/// directory.
 fn load_in(config: &str) -> (tempfile::TempDir, Result<AclConfig, Vec<ConfigIssue>>) {
     let dir = tempfile::tempdir().unwrap();
     let text = config.replace('@', dir.path().to_str().unwrap());
@@ -52,7 +53,7 @@ fn keys_beside_the_dump_object() {
     let (_dir, result) = load_in(r#"{"dump_list": [], "max_opqueue_num": "1", "dunp": {}}"#);
     let issues = result.unwrap().issues;
     let told: Vec<String> = issues.iter().map(ToString::to_string).collect();
-    assert!(told[1].ends_with("(`dump_list` belongs into the `dump` object)"));
+    assert!(told[1].ends_with("(`dump_list` belongs in the `dump` object)"));
     assert!(told[2].ends_with("(did you mean `dump`?)"));
     assert_eq!(told.len(), 3);
 }
@@ -75,6 +76,6 @@ fn whose_reports() {
     let issue = report_scope(r#"{"err_msg_mode": "2"}"#).unwrap_err();
     assert_eq!(
         issue.to_string(),
-        "1:18: error at `/err_msg_mode`: found `2`, expected the text `0` or `1`"
+        "1:18: error at `/err_msg_mode`: found `2`, expected the string `0` or `1`"
     );
 }

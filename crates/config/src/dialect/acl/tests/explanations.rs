@@ -1,4 +1,4 @@
-//! How a configuration is explained.
+//! Explanations of configurations.
 
 use super::*;
 
@@ -65,11 +65,11 @@ fn explanations_follow_the_environment() {
         ),
         (
             r#""dump_scene": "lite_exception""#,
-            "asked for by: `NPU_COLLECT_PATH`, which goes before",
+            "asked for by: `NPU_COLLECT_PATH`, which precedes",
         ),
         (
             r#""dump_op_switch": "off""#,
-            "asked for by: `NPU_COLLECT_PATH`, which goes before",
+            "asked for by: `NPU_COLLECT_PATH`, which precedes",
         ),
     ] {
         let told = told(members);

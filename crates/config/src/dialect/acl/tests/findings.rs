@@ -1,4 +1,4 @@
-//! Warnings and notes, and the places that they name.
+//! Warnings and notes, and their positions.
 
 use super::*;
 
@@ -23,7 +23,7 @@ fn accepted_without_effect() {
     }
 }
 
-/// One warning on each line: what the `dump` object holds, its pointer, part of the message.
+/// One warning on each line: the contents of the `dump` object, its pointer, part of the message.
 const WARNINGS: &str = r#"
 "dump_paht": "@", "dump_list": [{}] | /dump/dump_paht | did you mean `dump_path`?
 "dump_list": [{"layers": []}] | /dump/dump_list/0/layers | did you mean `layer`?
@@ -31,14 +31,14 @@ const WARNINGS: &str = r#"
 "dump_list": [{}], "dump_level": "kernel" | /dump/dump_level | models leave no files
 "dump_list": [{}], "dump_kernel_data": "all" | /dump/dump_kernel_data | it has no effect
 "dump_list": [{}, {"model_name": "m"}] | /dump/dump_list/1 | for every model
-"dump_list": [{}, {}] | /dump/dump_list/0 | `dump_list[1]` is about the same model
+"dump_list": [{}, {}] | /dump/dump_list/0 | `dump_list[1]` is for the same model
 "dump_list": [{"model_name": ""}], "dump_op_switch": "on" | /dump/dump_list/0/model_name | has no effect
-"dump_list": [{"opname_blacklist": [{"name": "c", "pos": ["in0"]}]}], "dump_level": "op" | /dump/dump_list/0/opname_blacklist/0/pos/0 | `in0` leaves nothing out
-"dump_list": [{"opname_blacklist": [{}]}], "dump_level": "op" | /dump/dump_list/0/opname_blacklist/0 | leaves nothing out
+"dump_list": [{"opname_blacklist": [{"name": "c", "pos": ["in0"]}]}], "dump_level": "op" | /dump/dump_list/0/opname_blacklist/0/pos/0 | `in0` excludes nothing
+"dump_list": [{"opname_blacklist": [{}]}], "dump_level": "op" | /dump/dump_list/0/opname_blacklist/0 | excludes nothing
 "dump_scene": "watcher" | /dump | no operator is watched
 "dump_debug": "on", "dump_mode": "input" | /dump/dump_mode | both sides are dumped
 "dump_debug": "on", "dump_stats": ["Max"] | /dump/dump_stats | no effect with `dump_debug` on
-"dump_scene": "lite_exception", "dump_list": [{}] | /dump/dump_list | of every model count
+"dump_scene": "lite_exception", "dump_list": [{}] | /dump/dump_list | of every model are dumped
 "#;
 
 #[test]
@@ -62,7 +62,7 @@ fn a_file_full_of_what_has_no_effect_is_told_in_part() {
     let issues = loaded(&format!(r#""dump_list": [{entries}]"#)).issues;
     assert_eq!(issues.len(), 1001);
     let last = &issues[1000].message;
-    assert_eq!(last, "2999 further warnings are left out");
+    assert_eq!(last, "2999 further warnings are omitted");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Directories that dumps go to.
+//! Directories of dumps.
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn home() {
     let issue = &config.issues[0];
     assert!(issue.message.contains("literally"), "{issue}");
     assert_eq!((issue.severity, issue.code()), (Severity::Note, None));
-    // The vendor's checker is on record for the word alone.
+    // The vendor's checker is recorded for the word alone.
     let issue = &check(text, &env).unwrap_err()[0];
     assert_eq!(issue.code(), Some("EP0003"));
     assert!(
@@ -71,7 +71,7 @@ fn odd_paths() {
     }
     for (name, code, part) in [
         ("a b", None, "dumps no model"),
-        ("x:", Some("EP0003"), "nothing stands after the colon"),
+        ("x:", Some("EP0003"), "expected a path after the colon"),
     ] {
         let text = format!(r#"{{"dump": {{"dump_path": "{name}", "dump_list": [{{}}]}}}}"#);
         let config = load(&text, &env).unwrap();

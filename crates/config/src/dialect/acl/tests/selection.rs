@@ -1,4 +1,4 @@
-//! Which models, operators and steps are selected, and for what.
+//! Selection of models, operators and steps.
 
 use super::*;
 
@@ -167,8 +167,8 @@ fn overflows() {
     assert_eq!(config.issues[0].pointer, "/dump/dump_data");
 }
 
-/// The documents call a dump of models beside one of overflows an error; the vendor's checker is on
-/// record for accepting it.
+/// The documentation calls a dump of models together with one of overflows an error; the vendor's
+/// checker is recorded to accept it.
 #[test]
 fn overflows_and_models() {
     let dir = tempfile::tempdir().unwrap();
@@ -193,7 +193,7 @@ fn overflows_and_models() {
     }
 }
 
-/// The third example of the document about offline models.
+/// The third example of the documentation about offline models.
 #[test]
 fn an_empty_list_without_a_switch_is_about_single_operators() {
     let config = loaded(r#""dump_list": [], "dump_data": "tensor""#);
@@ -233,7 +233,7 @@ fn an_empty_list_without_a_switch_is_about_single_operators() {
 #[test]
 fn exclusions_are_those_of_the_documentation() {
     let page = include_str!("../../../../../../docs/config/acl.md");
-    // Names in the item of the list that goes on with `verb`.
+    // Names in the list item that continues with `verb`.
     let names = |verb: &str| -> Vec<String> {
         let (before, _) = page.split_once(verb).unwrap();
         let (_, item) = before.rsplit_once("\n* ").unwrap();
