@@ -203,7 +203,7 @@ def test_settings_change_the_dump(tool: Binary, folder: Path, setting: Setting) 
             assert told_of or target in setting.documented, (target, told)
 
 
-WITHOUT_EFFECT = re.compile("has no effect|is taken for|on a CPU `op_debug_mode` 3")
+WITHOUT_EFFECT = re.compile("has no effect|is read as|on a CPU `op_debug_mode` 3")
 
 
 def test_every_key_is_here() -> None:

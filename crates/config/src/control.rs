@@ -1,8 +1,7 @@
-//! The file by which a dump is switched while it runs: one JSON object with the members `enabled`
-//! and `config`, each of which may be left out.
+//! The file that controls a running dump: one JSON object with the optional members `enabled` and
+//! `config`.
 //!
-//! It is a form of our own, so that what is not in it is refused: a misspelt key would change
-//! nothing without a word.
+//! Unknown keys are refused: a misspelt key would silently change nothing.
 
 use std::path::PathBuf;
 
@@ -17,33 +16,33 @@ const EXPECTED: &str = "expected an object with the keys `enabled` and `config`,
 /// The requests of a control file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ControlRequests {
-    /// Whether the dump is on; `None` leaves it as it is.
+    /// Whether the dump is on; `None` leaves the state unchanged.
     pub enabled: Option<bool>,
-    /// Another configuration; `None` leaves the plan as it is.
+    /// A new configuration; `None` leaves the plan unchanged.
     pub config: Option<ControlConfig>,
 }
 
-/// Where a control file has its configuration, which may be of any dialect.
+/// The configuration of a control file, in any dialect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ControlConfig {
-    /// In the control file itself: its text with all else blanked out, so that places are those of
-    /// the file.
+    /// In the control file: its text with everything else blanked out, so that positions are those
+    /// of the file.
     Inline(String),
-    /// In a file of its own, by its absolute path.
+    /// In a separate file, by its absolute path.
     File(PathBuf),
 }
 
 impl ControlRequests {
-    /// Pointer to the configuration, for issues of one that is [`ControlConfig::Inline`].
+    /// Pointer to the configuration, for issues of [`ControlConfig::Inline`].
     pub const CONFIG_POINTER: &str = "/config";
 
-    /// Reads the text of a control file. Paths start in the current directory of `env`; no file is
-    /// looked at.
+    /// Reads the text of a control file. Paths are relative to the current directory of `env`; no
+    /// file is opened.
     ///
     /// # Errors
     /// All faults of the text, in file order; at least one issue.
     pub fn parse(text: &str, env: &ConfigEnvironment) -> Result<ControlRequests, Vec<ConfigIssue>> {
-        // Editors on some systems begin a file with a byte order mark, which is no part of the
+        // Editors on some systems begin a file with a byte order mark, which is not part of the
         // JSON.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let root = json::parse(text).map_err(|issue| vec![*issue])?;
@@ -60,14 +59,14 @@ impl ControlRequests {
                     read_config(&member.node, text, env).map(|config| control.config = Some(config))
                 }
                 name => {
-                    // Whoever writes the file chooses the key, and the message goes to a log.
+                    // The key is arbitrary text, and the message goes to a log.
                     let name: String = name.chars().take(NAME_CHARS_MAX).collect();
                     let message = format!("unknown key `{name}`, {EXPECTED}");
                     Err(Box::new(error("", member.place, message)))
                 }
             };
             issues.extend(read.err().map(|issue| *issue));
-            // A file of the wrong kind may have any number of keys, and each one would be told.
+            // A file of the wrong kind may have any number of keys, and each would be reported.
             if issues.len() == N_ISSUES_MAX {
                 break;
             }
@@ -80,9 +79,9 @@ impl ControlRequests {
     }
 }
 
-/// Most characters of a key that a message repeats.
+/// Maximum number of characters of a key in a message.
 const NAME_CHARS_MAX: usize = 60;
-/// Most issues that are told.
+/// Maximum number of reported issues.
 const N_ISSUES_MAX: usize = 100;
 
 fn read_enabled(node: &JsonNode) -> Result<bool, Box<ConfigIssue>> {
@@ -98,8 +97,8 @@ fn read_config(
     env: &ConfigEnvironment,
 ) -> Result<ControlConfig, Box<ConfigIssue>> {
     match &node.value {
-        // The configuration is read later, by the dialect that it is in. The rest of the file is
-        // blanked, so that the lines and columns of its issues are those of this file.
+        // The configuration is parsed later, by its dialect. The rest of the file is blanked, so
+        // that the lines and columns of its issues are those of this file.
         JsonValue::Object(_) => Ok(ControlConfig::Inline(json::blank_beside(text, CONFIG))),
         JsonValue::String(path) if !path.is_empty() => {
             // The process may change its current directory before the file is read.

@@ -19,7 +19,7 @@ pub enum ConfigDialect {
     MindSpore,
 }
 
-/// Top-level keys by which a file of MindSpore is known.
+/// Top-level keys that identify a MindSpore file.
 const MINDSPORE_KEYS: [&str; 2] = ["common_dump_settings", "e2e_dump_settings"];
 
 impl ConfigDialect {
@@ -32,9 +32,8 @@ impl ConfigDialect {
     }
 }
 
-/// Tells which dialect a file is in, by its top-level keys, or by their names in the text if it is
-/// not valid JSON. A file without any mark is taken for [`ConfigDialect::Acl`], which accepts any
-/// object.
+/// Detects the dialect of a file by its top-level keys, or by their names in the text if it is not
+/// valid JSON. Without such a key it is [`ConfigDialect::Acl`], which accepts any object.
 pub fn detect(text: &str) -> ConfigDialect {
     let is_mindspore = match json::parse(text).map(|root| root.value) {
         Ok(JsonValue::Object(members)) => {
@@ -42,7 +41,7 @@ pub fn detect(text: &str) -> ConfigDialect {
             names.any(|name| MINDSPORE_KEYS.contains(&name))
         }
         Ok(_) => false,
-        // A file with a syntax error still has to be reported in the words of its own dialect.
+        // A syntax error is still reported in the words of the file's dialect.
         Err(_) => MINDSPORE_KEYS
             .iter()
             .any(|key| text.contains(&format!("\"{key}\""))),

@@ -1,40 +1,39 @@
-//! Everything that a configuration depends on beside its text.
+//! Everything that affects a configuration besides its text.
 
 use std::path::{Path, PathBuf};
 use std::{env, io};
 
-/// The surroundings in which a configuration is read. Empty variables count as unset.
+/// The environment in which a configuration is read. Empty variables count as unset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConfigEnvironment {
-    /// Where relative paths start.
+    /// The base of relative paths.
     pub current_dir: PathBuf,
-    /// The directory that `$HOME` and `~` at the beginning of a path stand for. With `None` they
-    /// are taken literally.
+    /// The expansion of `$HOME` and `~` at the beginning of a path. With `None` they are literal.
     pub home: Option<PathBuf>,
-    /// `ASCEND_DUMP_PATH`: first choice for dumps of operators that fail.
+    /// `ASCEND_DUMP_PATH`: first choice for dumps of failing operators.
     pub dump_path: Option<PathBuf>,
     /// `ASCEND_WORK_PATH`: second choice for them.
     pub work_path: Option<PathBuf>,
-    /// `ASCEND_DUMP_SCENE`: asks for a dump of operators that fail.
+    /// `ASCEND_DUMP_SCENE`: requests a dump of failing operators.
     pub dump_scene: Option<String>,
-    /// `NPU_COLLECT_PATH`: asks for one, and names the place.
+    /// `NPU_COLLECT_PATH`: requests one, and names the directory.
     pub collect_path: Option<PathBuf>,
-    /// `MS_DIAGNOSTIC_DATA_PATH`: above the place of MindSpore's dumps that name none.
+    /// `MS_DIAGNOSTIC_DATA_PATH`: parent of MindSpore's dumps without a path.
     pub diagnostic_data_path: Option<String>,
     /// `ENABLE_MS_GE_DUMP`: whether MindSpore leaves dumps to the graph engine.
     pub has_ge_dump: bool,
-    /// The device that runs the model, as MindSpore counts them.
+    /// The device that runs the model, in MindSpore's numbering.
     pub device_id: u32,
 }
 
 impl ConfigEnvironment {
-    /// The surroundings of this process.
+    /// The environment of this process.
     ///
     /// # Errors
-    /// If the current directory cannot be told: it was removed, or is below one that is closed to
-    /// us.
+    /// If the current directory cannot be determined: it was removed, or a parent is not
+    /// accessible.
     pub fn of_process() -> io::Result<ConfigEnvironment> {
-        // Shells and job systems often export a variable with nothing in it to switch it off.
+        // Shells and job systems often export an empty variable to switch it off.
         let variable = |name| env::var_os(name).filter(|value| !value.is_empty());
         let path = |name| variable(name).map(PathBuf::from);
         Ok(ConfigEnvironment {
@@ -52,16 +51,15 @@ impl ConfigEnvironment {
         })
     }
 
-    /// Replaces `$HOME` or `~` at the beginning of a path; `None` where there is neither, or no
-    /// home.
+    /// Expands `$HOME` or `~` at the beginning of a path; `None` if there is neither, or no home.
     pub(crate) fn expand_home(&self, path: &str) -> Option<PathBuf> {
         let rest = home_prefix(path)?;
         let home = self.home.as_ref()?;
-        // `join` would take a rest that begins with a slash for an absolute path.
+        // `join` would treat a rest that begins with a slash as an absolute path.
         Some(home.join(rest.trim_start_matches('/')))
     }
 
-    /// A path with `$HOME` or `~` at its beginning replaced, if it has either.
+    /// A path with `$HOME` or `~` at its beginning expanded, if present.
     #[must_use]
     pub fn expanded(&self, path: &Path) -> PathBuf {
         let expanded = path.to_str().and_then(|text| self.expand_home(text));
@@ -79,7 +77,7 @@ pub(crate) fn home_prefix(path: &str) -> Option<&str> {
     let rest = path
         .strip_prefix("$HOME")
         .or_else(|| path.strip_prefix('~'))?;
-    // `~user` and `$HOMEWORK` are other names, which nobody here can expand.
+    // `~user` and `$HOMEWORK` are other names, which are not expanded.
     (rest.is_empty() || rest.starts_with('/')).then_some(rest)
 }
 

@@ -1,12 +1,12 @@
-//! Telling whether a file was written or replaced.
+//! Detects whether a file was written or replaced.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// A mark of a file that changes when the file is written or replaced by another one.
+/// A stamp that changes when the file is written or replaced.
 ///
-/// The system's clock of files moves in steps of some milliseconds: of two changes of a file within
-/// one such step that leave its size as it is, the second may not show.
+/// File times have a resolution of some milliseconds: of two changes within that time that keep the
+/// size, the second may go unnoticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileStamp {
     file: (u64, u64),
@@ -16,16 +16,15 @@ pub struct FileStamp {
 }
 
 impl FileStamp {
-    /// The stamp of the file as it is now; `None` if it is not there or cannot be looked at.
+    /// The current stamp of the file; `None` if it is missing or inaccessible.
     pub fn read(path: &Path) -> Option<FileStamp> {
         let metadata = std::fs::metadata(path).ok()?;
         Some(FileStamp {
-            // A file that is replaced by renaming gets another inode, even if its size and time
-            // stay the same.
+            // A file replaced by renaming gets another inode, even with the same size and time.
             file: (metadata.dev(), metadata.ino()),
             size: metadata.size(),
             modified: (metadata.mtime(), metadata.mtime_nsec()),
-            // A tool may set the time of writing back; this one it cannot set.
+            // A tool may reset the modification time, but not this one.
             changed: (metadata.ctime(), metadata.ctime_nsec()),
         })
     }

@@ -5,14 +5,14 @@ use std::fmt;
 use crate::report::ErrorReport;
 use crate::text_position::TextPosition;
 
-/// How much an issue matters.
+/// The severity of an issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
     /// The configuration is refused.
     Error,
-    /// It is accepted; something in it has no effect or an unexpected one.
+    /// It is accepted; some part has no effect or an unexpected one.
     Warning,
-    /// It does what it says; elsewhere it may not.
+    /// It works here; elsewhere it may not.
     Note,
 }
 
@@ -27,34 +27,34 @@ impl Severity {
     }
 }
 
-/// One finding, with its place in the file.
+/// An issue, with its position in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigIssue {
-    /// How much it matters.
+    /// Its severity.
     pub severity: Severity,
-    /// JSON pointer (RFC 6901) to the value it is about; empty for the whole file.
+    /// JSON pointer (RFC 6901) to the value; empty for the whole file.
     pub pointer: String,
-    /// The same as the dialect's own tools write it, such as `dump_list[0].layer[1]`.
+    /// The same in the notation of the dialect's tools, such as `dump_list[0].layer[1]`.
     pub item: String,
     /// Line and column of that value.
     pub place: TextPosition,
-    /// The value found, if that is worth telling, and the values that are allowed.
+    /// The found value, if relevant, and the allowed ones.
     pub message: String,
-    /// The text that stands in the file.
+    /// The value in the file.
     pub found: Option<String>,
-    /// The values that may stand there.
+    /// The allowed values.
     pub expected: Option<String>,
     /// Advice on how to fix it.
     pub hint: Option<String>,
-    /// The first line that the vendor's tool prints; `None` where it prints nothing, or where
-    /// [`ConfigIssue::report`] says it.
+    /// The first line that the vendor's tool prints; `None` if it prints nothing, or if
+    /// [`ConfigIssue::report`] covers it.
     pub vendor_text: Option<String>,
-    /// The report that the vendor's library would make; `None` where it makes none.
+    /// The report of the vendor's library; `None` if it makes none.
     pub report: Option<ErrorReport>,
 }
 
 impl ConfigIssue {
-    /// A finding about the whole file.
+    /// An issue of the whole file.
     pub(crate) fn of_file(
         severity: Severity,
         place: TextPosition,
@@ -74,7 +74,7 @@ impl ConfigIssue {
         }
     }
 
-    /// The code under which the vendor's library reports it, such as `EP0001`.
+    /// The vendor's code, such as `EP0001`.
     pub fn code(&self) -> Option<&'static str> {
         self.report.as_ref().map(ErrorReport::code)
     }

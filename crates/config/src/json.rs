@@ -1,6 +1,6 @@
 //! JSON with the place of every value.
 //!
-//! Syntax is checked by `serde_json`, which is strict; `jsonc-parser` then gives the places.
+//! `serde_json`, which is strict, checks the syntax; `jsonc-parser` then provides the positions.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use crate::report::ErrorReport;
 use crate::text_position::TextPosition;
 use crate::{ConfigIssue, Severity};
 
-/// Deepest nesting of objects, and of arrays, in a configuration file.
+/// Maximum nesting of objects, and of arrays, in a configuration file.
 const NESTING_MAX: usize = 10;
 
 /// A value with its place in the text.
@@ -29,7 +29,7 @@ pub(crate) enum JsonValue {
     Number(String),
     String(String),
     Array(Vec<JsonNode>),
-    /// Members in file order. Of members with the same name only the last is kept.
+    /// Members in file order. Of members with the same name only the last remains.
     Object(Vec<JsonMember>),
 }
 
@@ -54,34 +54,34 @@ impl JsonValue {
     }
 }
 
-/// Parses strict JSON; a byte order mark at the beginning is passed over.
+/// Parses strict JSON; a byte order mark at the beginning is skipped.
 pub(crate) fn parse(text: &str) -> Result<JsonNode, Box<ConfigIssue>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    // Into a value, not past it: only so are the escapes inside strings checked. It also refuses
-    // nesting that would exhaust the stack.
+    // Into a value rather than skipping it: only that checks the escapes in strings. It also
+    // refuses nesting that would exhaust the stack.
     if let Err(error) = serde_json::from_str::<serde_json::Value>(text) {
         let place = TextPosition {
             line: error.line().max(1),
             column: error.column().max(1),
         };
         let message = error.to_string();
-        // The position is in the issue already, in the file's own counting.
+        // The issue already has the position, counted in the file.
         let message = message.split(" at line ").next().unwrap_or(&message);
         return Err(Box::new(syntax(place, message)));
     }
     let start = TextPosition { line: 1, column: 1 };
-    // This parser is the more tolerant one, so it cannot fail on a text that the strict one took.
-    // Should it do so, the issue says why.
+    // This parser is more lenient, so it cannot fail on accepted text. If it does, the issue says
+    // why.
     let parsed = parse_to_ast(text, &CollectOptions::default(), &strict())
         .map_err(|error| Box::new(syntax(start, &error.to_string())))?;
     let value = parsed
         .value
-        .ok_or_else(|| Box::new(syntax(start, "there is no value")))?;
+        .ok_or_else(|| Box::new(syntax(start, "expected a value")))?;
     Ok(convert(&value, &LineFinder::new(text)))
 }
 
-/// [`parse`] of the first value of `text`; the second result is the place of what follows it, if
-/// anything but blanks does.
+/// [`parse`] of the first value of `text`; the second result is the position of further text, if it
+/// is not blank.
 pub(crate) fn parse_first(
     text: &str,
 ) -> Result<(JsonNode, Option<TextPosition>), Box<ConfigIssue>> {
@@ -89,7 +89,7 @@ pub(crate) fn parse_first(
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<serde_json::Value>();
     let end = match values.next() {
         Some(Ok(_)) => values.byte_offset(),
-        // [`parse`] says what is wrong.
+        // [`parse`] reports the error.
         _ => text.len(),
     };
     let root = parse(&text[..end])?;
@@ -108,9 +108,9 @@ fn strict() -> ParseOptions {
 }
 
 /// Blanks everything in `text` except line breaks and the value of the last member called `name`.
-/// Without such a member all of it is blank.
+/// Without such a member everything is blank.
 ///
-/// [`parse`] must have taken `text`, which has no byte order mark.
+/// [`parse`] must have accepted `text`, which has no byte order mark.
 pub(crate) fn blank_beside(text: &str, name: &str) -> String {
     let parsed = parse_to_ast(text, &CollectOptions::default(), &strict());
     let value = parsed.ok().and_then(|parsed| parsed.value);
@@ -138,10 +138,10 @@ pub(crate) fn blank_beside(text: &str, name: &str) -> String {
 /// Refuses files whose objects or arrays are nested deeper than 10, as the vendor's library does
 /// before it parses one.
 ///
-/// It counts brackets in the raw text, those inside strings too, up to the first NUL.
+/// It counts brackets in the raw text, including those inside strings, up to the first NUL.
 ///
 /// # Errors
-/// The place of the first bracket that is too deep.
+/// The position of the first bracket that is too deep.
 pub fn check_nesting(text: &str) -> Result<(), Box<ConfigIssue>> {
     // The vendor's library reads the text as a C string.
     let text = text.split('\0').next().unwrap_or(text);
@@ -154,18 +154,18 @@ pub fn check_nesting(text: &str) -> Result<(), Box<ConfigIssue>> {
             ']' => (1, false),
             _ => continue,
         };
-        // Objects and arrays are counted apart, as in the vendor's check.
+        // Objects and arrays are counted separately, as in the vendor's check.
         let depth = &mut depths[kind];
         *depth = if is_open {
             *depth + 1
         } else {
-            // A closing bracket without an opening one is left to the parser.
+            // The parser handles a closing bracket without an opening one.
             depth.saturating_sub(1)
         };
         if *depth > NESTING_MAX {
             let place = LineFinder::new(text).place(at);
             let message = format!("`{c}` is nested deeper than {NESTING_MAX}");
-            let hint = "brackets inside texts count too".to_owned();
+            let hint = "brackets inside strings count too".to_owned();
             return Err(Box::new(ConfigIssue {
                 hint: Some(hint),
                 ..ConfigIssue::of_file(Severity::Error, place, message)
@@ -201,7 +201,7 @@ fn convert(value: &ast::Value<'_>, lines: &LineFinder<'_>) -> JsonNode {
         ast::Value::Object(object) => {
             let properties = || object.properties.iter().enumerate();
             // Of members with the same name the vendor's parser keeps the last, and so does every
-            // stage after this.
+            // later stage.
             let last: HashMap<&str, usize> =
                 properties().map(|(i, p)| (p.name.as_str(), i)).collect();
             let kept = properties().filter(|(i, p)| last.get(p.name.as_str()) == Some(i));
@@ -216,12 +216,12 @@ fn convert(value: &ast::Value<'_>, lines: &LineFinder<'_>) -> JsonNode {
     JsonNode { place, value }
 }
 
-/// Finds the line and column of byte offsets.
+/// Converts byte offsets to lines and columns.
 struct LineFinder<'a> {
     text: &'a str,
     starts: Vec<usize>,
-    /// The last answer. Offsets mostly rise, and a file may be a single line of millions of values,
-    /// so characters are counted from there.
+    /// The last answer. Offsets mostly ascend, and a file may be a single line of millions of
+    /// values, so counting continues from there.
     last: Cell<(usize, TextPosition)>,
 }
 
@@ -238,8 +238,7 @@ impl<'a> LineFinder<'a> {
     fn place(&self, offset: usize) -> TextPosition {
         let line = self.starts.partition_point(|&start| start <= offset);
         let start = self.starts[line - 1];
-        // Counting from the start of the line each time would take quadratic time in a file of one
-        // long line.
+        // Counting from the start of the line each time would take quadratic time in a long line.
         let (from, column) = match self.last.get() {
             (last, place) if place.line == line && last <= offset => (last, place.column),
             _ => (start, 1),
@@ -314,7 +313,7 @@ mod tests {
                 "{text}: {issue}"
             );
         }
-        // Neither parser may run out of stack.
+        // Neither parser may overflow the stack.
         for n in [127, 128, 200_000] {
             let deep = format!("{}{}", "[".repeat(n), "]".repeat(n));
             assert_eq!(parse(&deep).is_ok(), n < 128, "{n}");

@@ -1,8 +1,7 @@
 //! Configuration files, lowered to a [`Plan`](opscope_capture::Plan).
 //!
-//! Each dialect is one module of [`dialect`]; no other crate knows a configuration key. Reading
-//! never stops at "something is wrong": it collects [`ConfigIssue`]s, each with the place it is
-//! about.
+//! Each dialect is one module of [`dialect`]; no other crate knows a configuration key. Parsing
+//! collects [`ConfigIssue`]s, each with its position.
 
 mod control;
 pub mod dialect;

@@ -1,4 +1,4 @@
-//! From a file to text.
+//! Reads a configuration file as text.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -9,41 +9,40 @@ use thiserror::Error;
 use crate::text_position::TextPosition;
 use crate::{ConfigIssue, json};
 
-/// Largest configuration file that is read.
+/// Maximum size of a configuration file.
 pub const CONFIG_BYTES_MAX: u64 = 10 << 20;
 
 /// A configuration file that could not be read as text.
 #[derive(Debug, Error)]
 pub enum ConfigError {
-    /// The operating system refused.
+    /// An error of the operating system.
     #[error("cannot read the configuration `{}`", path.display())]
     Io {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// The operating system's answer.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// It is no regular file, or too large.
+    /// It is not a regular file, or too large.
     #[error("the configuration `{}` {reason}", path.display())]
     Unusable {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// The fault that makes it unusable.
+        /// Why it is not usable.
         reason: String,
     },
     /// It is not UTF-8.
     #[error("the configuration `{}` is not UTF-8 text from line {}, column {} on", path.display(), place.line, place.column)]
     Encoding {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Where the first byte stands that is no text.
+        /// The position of the first invalid byte.
         place: TextPosition,
     },
 }
 
 impl ConfigError {
-    /// The error as an issue, if the file could be read: text in another encoding is not valid
-    /// JSON.
+    /// The error as an issue, if the file could be read: another encoding is not valid JSON.
     pub fn issue(&self) -> Option<ConfigIssue> {
         match self {
             ConfigError::Encoding { place, .. } => Some(json::syntax(*place, "it is not UTF-8")),
@@ -67,7 +66,7 @@ pub fn read_text(path: &Path) -> Result<String, ConfigError> {
         reason,
     };
     let metadata = std::fs::metadata(path).map_err(io)?;
-    // Opening a named pipe would wait for somebody to write into it.
+    // Opening a named pipe would wait for a writer.
     if !metadata.is_file() {
         return Err(unusable("is not a regular file".into()));
     }
@@ -79,12 +78,12 @@ pub fn read_text(path: &Path) -> Result<String, ConfigError> {
     }
     let mut bytes = Vec::new();
     let (file, _) = regular_file::open(path).map_err(io)?;
-    // The file may have grown since its size was looked at.
+    // The file may have grown since its size was read.
     file.take(CONFIG_BYTES_MAX)
         .read_to_end(&mut bytes)
         .map_err(io)?;
     String::from_utf8(bytes).map_err(|error| {
-        // Positions count characters, which can be told only up to the first byte that is no text.
+        // Positions count characters, which are valid only up to the first invalid byte.
         let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line_start = valid
             .iter()

@@ -1,6 +1,6 @@
-//! Refusals as the vendor's library reports them: a code, and values for its message's blanks.
+//! Refusals as the vendor's library reports them: a code, and the arguments of its message.
 //!
-//! The vendor's interface keeps these for its caller to ask for, so they are data here.
+//! Callers of the vendor's interface query them, so they are data here.
 
 use std::fmt;
 
@@ -11,25 +11,25 @@ pub enum ErrorReport {
     Item {
         /// Path of the item.
         item: String,
-        /// The fault of the item.
+        /// Why it is refused.
         reason: RefusalReason,
     },
-    /// `EP0002`: a value is not one of the words allowed.
+    /// `EP0002`: a value is not an allowed word.
     Word {
         /// Path of the item.
         item: String,
-        /// The value, or the part of it that is not allowed.
+        /// The value, or its part that is not allowed.
         value: String,
-        /// The words allowed, sorted, with `/` between them.
+        /// The allowed words, sorted, with `/` between them.
         expected: String,
     },
-    /// `EP0003`: a value cannot be used.
+    /// `EP0003`: a value is not usable.
     Value {
         /// Path of the item.
         item: String,
-        /// The value, or the part of it that cannot be used.
+        /// The value, or its part that is not usable.
         value: String,
-        /// The fault of the value.
+        /// Why it is refused.
         reason: RefusalReason,
     },
     /// `EP0004`: the file is not valid JSON.
@@ -41,16 +41,16 @@ pub enum ErrorReport {
     Conflict(SettingConflict),
 }
 
-/// An item that cannot be set because of what another one is set to.
+/// An item that conflicts with another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingConflict {
     /// Path of the item.
     pub item: String,
-    /// The value that it must not have; `None` if it must not be there at all.
+    /// The forbidden value; `None` if the item is not allowed at all.
     pub value: Option<String>,
     /// The other item and a value.
     pub other: (String, String),
-    /// Whether the conflict is that the other item has this value, or that it has not.
+    /// Whether the conflict is that the other item has this value, or that it does not.
     pub is_other_so: bool,
 }
 
@@ -61,35 +61,35 @@ pub enum RefusalReason {
     NotFound,
     /// The value is empty.
     Empty,
-    /// It is no text.
+    /// It is not a string.
     NotString,
-    /// It is no array.
+    /// It is not an array.
     NotArray,
-    /// It is no object.
+    /// It is not an object.
     NotObject,
-    /// A member of the array is no text.
+    /// A member of the array is not a string.
     MemberNotString,
-    /// A member of the array is no object.
+    /// A member of the array is not an object.
     MemberNotObject,
     /// The path has more than 512 bytes.
     PathTooLong,
     /// The path does not exist.
     PathNotFound,
-    /// It is no directory.
+    /// It is not a directory.
     NotDirectory,
-    /// The directory cannot be read and written.
+    /// The directory is not readable and writable.
     NoPermission,
     /// The path ends with its first colon.
     PathInvalid,
-    /// The path holds a character that is not allowed.
+    /// The path contains a forbidden character.
     InvalidCharacters,
     /// There are more than 100 steps and ranges of steps.
     TooManySteps,
     /// A range of steps has more than two bounds.
     StepFormat,
-    /// A step is not made of digits.
+    /// A step does not consist of digits.
     StepNotDigits,
-    /// A range of steps runs backwards.
+    /// A range of steps is reversed.
     StepReversed,
     /// There are more than 100 exclusions.
     TooManyExclusions,
@@ -109,12 +109,11 @@ impl ErrorReport {
         }
     }
 
-    /// Returns the values for the blanks of the code's message, in order. `file` is the
-    /// configuration's path as the caller gave it.
+    /// Returns the arguments of the code's message, in order. `file` is the configuration's path as
+    /// given by the caller.
     pub fn placeholders(&self, file: &str) -> Vec<String> {
         let file = file.to_owned();
-        // The order of the values is that of the blanks in the vendor's messages, and differs from
-        // code to code.
+        // The order of the arguments follows the vendor's messages, and differs from code to code.
         match self.clone() {
             ErrorReport::Item { item, reason } => vec![item, file, reason.to_string()],
             ErrorReport::Word {
@@ -150,21 +149,21 @@ impl fmt::Display for RefusalReason {
         f.write_str(match self {
             RefusalReason::NotFound => "it is missing",
             RefusalReason::Empty => "the value is empty",
-            RefusalReason::NotString => "it has to be a string",
-            RefusalReason::NotArray => "it has to be an array",
-            RefusalReason::NotObject => "it has to be an object",
-            RefusalReason::MemberNotString => "its members have to be strings",
-            RefusalReason::MemberNotObject => "its members have to be objects",
+            RefusalReason::NotString => "expected a string",
+            RefusalReason::NotArray => "expected an array",
+            RefusalReason::NotObject => "expected an object",
+            RefusalReason::MemberNotString => "expected strings as its members",
+            RefusalReason::MemberNotObject => "expected objects as its members",
             RefusalReason::PathTooLong => "the path has more than 512 bytes",
             RefusalReason::PathNotFound => "the path does not exist",
             RefusalReason::NotDirectory => "the path is not a directory",
-            RefusalReason::NoPermission => "the path cannot be read and written",
+            RefusalReason::NoPermission => "the path is not readable and writable",
             RefusalReason::PathInvalid => "the path is not valid",
-            RefusalReason::InvalidCharacters => "the path holds characters that are not allowed",
+            RefusalReason::InvalidCharacters => "the path contains characters that are not allowed",
             RefusalReason::TooManySteps => "there are more than 100 steps and ranges",
             RefusalReason::StepFormat => "a range of steps has more than two bounds",
-            RefusalReason::StepNotDigits => "a step is not made of digits",
-            RefusalReason::StepReversed => "a range of steps runs backwards",
+            RefusalReason::StepNotDigits => "a step does not consist of digits",
+            RefusalReason::StepReversed => "a range of steps is reversed",
             RefusalReason::TooManyExclusions => "there are more than 100 entries",
             RefusalReason::RangeIncomplete => "a range needs both `begin` and `end`",
         })
@@ -208,7 +207,7 @@ mod tests {
                     value: "2-1".into(),
                     reason: RefusalReason::StepReversed,
                 },
-                "EP0003|2-1|dump_step[1]|f|a range of steps runs backwards",
+                "EP0003|2-1|dump_step[1]|f|a range of steps is reversed",
             ),
             (ErrorReport::Syntax { reason: "r".into() }, "EP0004|f|r"),
             (

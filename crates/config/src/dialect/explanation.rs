@@ -1,8 +1,8 @@
-//! The form of a configuration in plain words.
+//! The explanation of a configuration in plain words.
 
 use std::ops::RangeInclusive;
 
-/// Most names that one row lists.
+/// Maximum number of names in a row.
 const N_SHOWN_MAX: usize = 20;
 
 /// A description of the effects of a configuration.
@@ -10,13 +10,13 @@ const N_SHOWN_MAX: usize = 20;
 pub struct Explanation {
     /// One sentence.
     pub summary: String,
-    /// Subjects, each with what is to be said about it. A subject may come more than once.
+    /// Subjects with their descriptions. A subject may appear more than once.
     pub rows: Vec<(&'static str, String)>,
 }
 
-/// The first few, and how many more there are.
+/// The first few, and the number of the rest.
 pub(super) fn list(texts: &[String]) -> String {
-    // A list of kernels may have thousands of entries, and this is for a reader's eyes.
+    // A list of kernels may have thousands of entries, too many to read.
     let first = &texts[..texts.len().min(N_SHOWN_MAX)];
     match texts.len() - first.len() {
         0 if texts.is_empty() => "none".to_owned(),
@@ -25,7 +25,7 @@ pub(super) fn list(texts: &[String]) -> String {
     }
 }
 
-/// Numbers and stretches of numbers.
+/// Numbers and ranges of numbers.
 pub(super) fn list_ranges(ranges: &[RangeInclusive<u64>]) -> String {
     list(
         &ranges

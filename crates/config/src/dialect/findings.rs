@@ -1,37 +1,37 @@
-//! Issues while they are found, and the texts in them.
+//! Collects issues, and formats their text.
 
 use crate::text_position::TextPosition;
 use crate::{ConfigIssue, Severity};
 
-/// Longest text that a message repeats, in characters.
+/// Maximum number of characters of a text in a message.
 const SHOWN_CHARS_MAX: usize = 60;
 
-/// An error was found and told; nothing further is looked at.
+/// Stop: the error has already been reported.
 #[derive(Debug)]
 pub(in crate::dialect) struct ConfigRefusal;
 
-/// Most warnings that are told of one file.
+/// Maximum number of warnings about one file.
 const N_WARNINGS_MAX: usize = 1000;
 
 /// Issues so far.
 #[derive(Default)]
 pub(in crate::dialect) struct IssueCollector {
     issues: Vec<ConfigIssue>,
-    /// Warnings that were not kept.
+    /// Number of warnings dropped.
     n_left_out: usize,
 }
 
 impl IssueCollector {
-    /// Notes an error.
+    /// Records an error.
     pub(in crate::dialect) fn refuse(&mut self, issue: ConfigIssue) -> ConfigRefusal {
         self.push(issue);
         ConfigRefusal
     }
 
-    /// Notes a warning, unless there are very many: a file full of what has no effect would take a
-    /// hundred times its size in memory.
+    /// Records a warning, up to the limit: a file full of ineffective keys would take a hundred
+    /// times its size in memory.
     pub(in crate::dialect) fn warn(&mut self, issue: ConfigIssue) {
-        // Errors go past this limit. There are few of them, for reading stops with the first.
+        // Errors ignore this limit. There are few, as parsing stops at the first.
         if self.issues.len() < N_WARNINGS_MAX {
             self.push(issue);
         } else {
@@ -39,22 +39,21 @@ impl IssueCollector {
         }
     }
 
-    /// Notes an issue of any severity.
+    /// Records an issue of any severity.
     pub(in crate::dialect) fn push(&mut self, issue: ConfigIssue) {
         self.issues.push(issue);
     }
 
-    /// All of them: errors in the order in which they were found, for they are why the rest was not
-    /// looked at, then warnings and notes in the order of the file.
+    /// All issues: errors in the order in which they were found, because they stopped the checks,
+    /// then warnings and notes in the order of the file.
     pub(in crate::dialect) fn into_issues(mut self) -> Vec<ConfigIssue> {
-        // The sort is stable, so that errors keep the order in which the vendor would have found
-        // them.
+        // The sort is stable, so errors keep the vendor's order.
         self.issues.sort_by_key(|issue| match issue.severity {
             Severity::Error => (false, 0, 0),
             Severity::Warning | Severity::Note => (true, issue.place.line, issue.place.column),
         });
         if let (n @ 1.., Some(last)) = (self.n_left_out, self.issues.last()) {
-            let message = format!("{n} further warnings are left out");
+            let message = format!("{n} further warnings are omitted");
             let more = ConfigIssue::of_file(Severity::Warning, last.place, message);
             self.issues.push(more);
         }
@@ -75,17 +74,17 @@ pub(in crate::dialect) fn top_level_warning(
     }
 }
 
-/// RFC 6901: `~` and `/` inside a name.
+/// Escapes `~` and `/` in a name (RFC 6901).
 pub(in crate::dialect) fn escape(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
-/// A text for a message: without control characters, and not too long.
+/// A text for a message: without control characters, and shortened.
 pub(in crate::dialect) fn shown(text: &str) -> String {
     let mut shown: String = text
         .chars()
         .take(SHOWN_CHARS_MAX)
-        // A name from a file must not be able to move the cursor of a terminal.
+        // A name from a file must not move the cursor of a terminal.
         .flat_map(|c| c.escape_debug().filter(|c| *c != '\u{0}'))
         .collect();
     if text.chars().nth(SHOWN_CHARS_MAX).is_some() {
@@ -94,22 +93,21 @@ pub(in crate::dialect) fn shown(text: &str) -> String {
     shown
 }
 
-/// "did you mean", if one of `known` is at most three edits away and not a different word
-/// altogether.
+/// "did you mean", if one of `known` is at most three edits away and not an entirely different
+/// word.
 pub(in crate::dialect) fn nearest_hint(word: &str, known: &[&str]) -> Option<String> {
     let n_chars = word.chars().count();
-    // The longest key has 16 characters; what is much longer is no typo.
+    // The longest key has 16 characters; a much longer word is no typo.
     if n_chars > 40 {
         return None;
     }
-    // Half of a short word may be changed into almost any other word.
+    // Changing half of a short word yields almost any other word.
     let limit = (n_chars / 2).min(3);
     let (n, nearest) = known.iter().map(|key| (edits(word, key), *key)).min()?;
     (n <= limit).then(|| format!("did you mean `{nearest}`?"))
 }
 
-/// The number of letters to replace, insert, delete or swap with their neighbour, letter case
-/// apart.
+/// The number of letters to replace, insert, delete or swap with their neighbour, ignoring case.
 fn edits(a: &str, b: &str) -> usize {
     // Keys in the wrong case are typos too.
     strsim::osa_distance(&a.to_lowercase(), &b.to_lowercase())

@@ -1,8 +1,8 @@
 //! MindSpore's data dump: the file that `MINDSPORE_DUMP_CONFIG` names.
 //!
-//! `docs/config/mindspore.md` lists every key. Which files are refused, why and in which order, is
-//! what MindSpore 2.10 does for each kind of device; what it accepts without a word although it has
-//! no effect is warned about here.
+//! `docs/config/mindspore.md` lists every key. Files are refused for the same reasons and in the
+//! same order as by MindSpore 2.10 on each kind of device; settings that it silently ignores cause
+//! a warning here.
 
 mod config;
 mod dump;
@@ -35,16 +35,16 @@ pub use dump::{
 pub use explain::explain;
 pub use settings::{MindSporeSettings, SavedData};
 
-/// The ending of a configuration's name.
+/// The suffix of a configuration's name.
 const FILE_NAME_END: &str = "json";
 
-/// Checks `text` and lowers it to a dump that Opscope makes. No file is looked at.
+/// Checks `text` and lowers it to a dump that Opscope makes. No file is opened.
 ///
-/// It follows MindSpore but for `dump_mode` 2, which it takes on every target. [`check`] has the
-/// verdict of MindSpore.
+/// It follows MindSpore except for `dump_mode` 2, which it accepts on every target. [`check`] has
+/// the verdict of MindSpore.
 ///
 /// # Errors
-/// The issues, if any of them is an error; errors come first.
+/// The issues, if any is an error; errors come first.
 pub fn load(
     text: &str,
     target: TreeTarget,
@@ -57,7 +57,7 @@ pub fn load(
 /// Ascend.
 ///
 /// # Errors
-/// The issues, if any of them is an error; errors come first.
+/// The issues, if any is an error; errors come first.
 pub fn check(
     text: &str,
     target: TreeTarget,
@@ -70,7 +70,7 @@ pub fn check(
 /// file that exists, whose name ends in `.json`.
 ///
 /// # Errors
-/// An issue that says why the name is refused.
+/// An issue with the reason for the refusal.
 pub fn check_file_name(path: &Path) -> Result<(), Box<ConfigIssue>> {
     let (message, text) = if !path.exists() {
         ("there is no such file", "Get dump config file failed")
@@ -99,10 +99,10 @@ fn read(
     env: &ConfigEnvironment,
     is_lenient: bool,
 ) -> Result<MindSporeConfig, Vec<ConfigIssue>> {
-    // MindSpore's parser reads from a stream and stops behind the first value.
+    // MindSpore's parser reads from a stream and stops after the first value.
     let (root, after) = json::parse_first(text).map_err(|issue| {
         vec![ConfigIssue {
-            // MindSpore has no codes, only lines that it prints.
+            // MindSpore has no codes, only printed lines.
             report: None,
             vendor_text: Some("Parse dump json failed, error:".to_owned()),
             ..*issue
@@ -111,7 +111,7 @@ fn read(
     let mut findings = IssueCollector::default();
     warn_unknown(&root, &mut findings);
     if let Some(place) = after {
-        let message = "what follows the first value is passed over, as MindSpore does";
+        let message = "text after the first value is ignored, as in MindSpore";
         findings.warn(ConfigIssue::of_file(Severity::Warning, place, message));
     }
     let reader = SettingsReader {
@@ -122,7 +122,7 @@ fn read(
     };
     let loaded = reader.read(&root, &mut findings).and_then(|settings| {
         let dump = lower::dump(text, target, &settings, &mut findings)?;
-        // What has no effect can only be told once it is known which settings are in force.
+        // Settings without effect are known only once all settings are.
         idle::warn(&root, target, &settings, &mut findings);
         Ok((settings, dump))
     });
@@ -156,13 +156,12 @@ fn warn_unknown(root: &JsonNode, findings: &mut IssueCollector) {
     }
 }
 
-/// Whose tree is meant where nothing else says it: the graph engine's if the variable asks for
-/// that.
+/// The default target: the graph engine if the variable requests it.
 pub fn default_target(env: &ConfigEnvironment) -> TreeTarget {
     if env.has_ge_dump {
         TreeTarget::GraphEngine
     } else {
-        // Our engines run on the CPU, so that its tree is the nearest.
+        // Our engines run on the CPU, so its tree is the closest.
         TreeTarget::Cpu
     }
 }

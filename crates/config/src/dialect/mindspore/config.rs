@@ -1,15 +1,15 @@
-//! A configuration that was checked.
+//! A checked configuration.
 
 use super::dump::MindSporeDumpPlan;
 use super::settings::MindSporeSettings;
 use crate::ConfigIssue;
 
-/// A configuration after it was checked: the dump to make, and remarks about the text.
+/// A checked configuration: the dump, and remarks about the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MindSporeConfig {
-    /// The dump to make, or `None` if the configuration is accepted and asks for nothing.
+    /// The dump, or `None` if the configuration is valid but requests none.
     pub dump: Option<MindSporeDumpPlan>,
-    /// The settings that MindSpore would have in force.
+    /// The settings that MindSpore would use.
     pub settings: MindSporeSettings,
     /// Warnings; no errors.
     pub issues: Vec<ConfigIssue>,

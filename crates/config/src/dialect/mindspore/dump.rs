@@ -1,4 +1,4 @@
-//! The dump that a configuration asks for.
+//! The dump of a configuration.
 
 use std::path::PathBuf;
 
@@ -9,49 +9,49 @@ use opscope_store::tree::mindspore::TreeTarget;
 /// A dump.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MindSporeDumpPlan {
-    /// Whose directories and names are used.
+    /// The target whose directories and names are used.
     pub target: TreeTarget,
-    /// Absolute directory below which everything is written. It may not exist yet.
+    /// Absolute directory of the whole dump. It may not exist yet.
     pub path: PathBuf,
-    /// Name of the network, which becomes a directory.
+    /// Name of the network, used as a directory.
     pub net_name: String,
-    /// The iterations to keep, numbered as in directories: from `initial_iteration` on.
+    /// The selected iterations, numbered as in directories: from `initial_iteration` on.
     pub iteration: Steps,
     /// Number of the first iteration.
     pub initial_iteration: u64,
-    /// Which sides of an operator.
+    /// The sides of an operator.
     pub sides: SlotSides,
-    /// The property that makes an operator worth keeping: [`Purpose::Values`],
-    /// [`Purpose::Overflow`] or [`Purpose::Failures`].
+    /// The property by which operators are selected: [`Purpose::Values`], [`Purpose::Overflow`] or
+    /// [`Purpose::Failures`].
     pub purpose: Purpose,
-    /// Which operators and parameters.
+    /// The selected operators and parameters.
     pub kernels: DumpedKernels,
     /// The parts of a tensor that are written.
     pub saved: SavedParts,
-    /// How many overflowing operators are kept in the whole process; `None` is all.
+    /// Maximum number of overflowing operators in the whole process; `None` means all.
     pub overflow_number: Option<u64>,
-    /// The form of tensor files of whole graphs on Ascend; everywhere else they are npy.
+    /// The form of tensor files of whole graphs on Ascend; elsewhere they are npy.
     pub file_format: FileFormat,
-    /// How a device computes the statistics; `None` is the host's way.
+    /// How a device computes the statistics; `None` means like the host.
     pub device_precision: Option<DevicePrecision>,
-    /// Whether tensors are written as the host has them, not as the device has.
+    /// Whether tensors are written in the host's layout rather than the device's.
     pub trans_flag: bool,
-    /// How many of a tensor's first elements are kept; `None` is all.
+    /// Number of leading elements of a tensor to keep; `None` means all.
     pub n_samples: Option<u64>,
     /// Whether arguments of operators are written too.
     pub saves_kernel_args: bool,
     /// The devices that dump; see [`MindSporeDumpPlan::is_device_selected`].
     pub devices: Vec<u32>,
-    /// The configuration itself, byte for byte.
+    /// The text of the configuration.
     pub text: String,
 }
 
-/// How exactly a device computes statistics.
+/// Precision of statistics on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DevicePrecision {
     /// Means and norms in float32.
     High,
-    /// Everything in the tensor's own type.
+    /// Everything in the tensor's dtype.
     Low,
 }
 
@@ -60,8 +60,8 @@ pub enum DevicePrecision {
 pub enum DumpedKernels {
     /// All of them.
     Every,
-    /// Those that match a rule; there is at least one. Sorted by their text, in which order
-    /// MindSpore tries regexes, then names, then types.
+    /// Those that match a rule; there is at least one. Sorted by text, in which order MindSpore
+    /// tries regexes, then names, then types.
     Listed(Vec<KernelEntry>),
     /// Those that the model marks.
     BySetDump,
@@ -70,30 +70,30 @@ pub enum DumpedKernels {
 /// One entry of `kernels`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelEntry {
-    /// The entry as JSON, without quotes and spaces: a backslash stands twice. Regexes with
+    /// The entry as JSON, without quotes and spaces: backslashes are doubled. Regexes include
     /// `name-regex(` and `)`; see [`KernelEntry::pattern`].
     pub text: String,
-    /// How it is compared.
+    /// How it is matched.
     pub kind: RuleKind,
 }
 
-/// How an entry of `kernels` is compared.
+/// How an entry of `kernels` is matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RuleKind {
-    /// With the full name, exactly.
+    /// Against the full name, exactly.
     Name,
-    /// With a part of the operator's type, letter case apart.
+    /// Against a part of the operator's type, ignoring case.
     Type,
-    /// With the whole full name, as an ECMAScript regular expression.
+    /// Against the whole full name, as an ECMAScript regular expression.
     Regex,
 }
 
-/// The parts of a tensor that are written; at least one of both.
+/// The parts of a tensor that are written; at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedParts {
     /// Its values.
     pub tensors: bool,
-    /// These columns of its statistics, which may be none.
+    /// These columns of its statistics, possibly none.
     pub statistics: Option<Vec<StatisticCategory>>,
 }
 
@@ -106,17 +106,17 @@ pub enum FileFormat {
     Bin,
 }
 
-/// The marks before and after a regular expression in `kernels`.
+/// The markers before and after a regular expression in `kernels`.
 pub(super) const REGEX_MARKS: (&str, &str) = ("name-regex(", ")");
 
 impl MindSporeDumpPlan {
-    /// Whether a device dumps. On the CPU every one does, whatever `support_device` says.
+    /// Whether a device dumps. On the CPU every device does, regardless of `support_device`.
     pub fn is_device_selected(&self, device: u32) -> bool {
-        // MindSpore does not look at the list on a CPU.
+        // MindSpore ignores the list on a CPU.
         self.target == TreeTarget::Cpu || self.devices.contains(&device)
     }
 
-    /// A short name of what the dump is about.
+    /// A short name of the dump's subject.
     pub fn mode_name(&self) -> &'static str {
         match self.purpose {
             Purpose::Values | Purpose::Watch => "operator",
@@ -127,7 +127,7 @@ impl MindSporeDumpPlan {
 }
 
 impl KernelEntry {
-    /// The text to compare with: of a regex what stands in the parentheses.
+    /// The text to match: of a regex the text in the parentheses.
     pub fn pattern(&self) -> &str {
         let (begin, end) = REGEX_MARKS;
         match self.kind {

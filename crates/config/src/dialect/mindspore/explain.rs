@@ -1,4 +1,4 @@
-//! A configuration in plain words.
+//! Explains a configuration in plain words.
 
 use opscope_capture::{Purpose, SlotSides};
 use opscope_store::file_format::statistic_csv::{COMMON_COLUMNS, StatisticCategory};
@@ -9,7 +9,7 @@ use super::dump::{DevicePrecision, DumpedKernels, FileFormat, MindSporeDumpPlan,
 use crate::dialect::explanation::{Explanation, list, list_ranges};
 use crate::dialect::findings::shown;
 
-/// Says what would be dumped, of what, in which form and where to. What has no effect is among the
+/// Describes the dump: its contents, form and directory. Settings without effect are among the
 /// configuration's issues.
 pub fn explain(config: &MindSporeConfig) -> Explanation {
     let Some(dump) = &config.dump else {
@@ -52,12 +52,12 @@ fn summary(dump: &MindSporeDumpPlan) -> &'static str {
         (Purpose::Overflow | Purpose::NonFinite, _) => {
             "Operators whose arithmetic overflows are dumped."
         }
-        // Neither of these devices tells which operator failed.
+        // Neither of these devices reports failing operators.
         (Purpose::Failures(_), TreeTarget::Cpu | TreeTarget::Gpu) => {
-            "Parameters are dumped after each iteration; nothing of operators is."
+            "Only parameters are dumped, after each iteration."
         }
-        (Purpose::Failures(_), _) => "What operators that fail read is dumped.",
-        (Purpose::Values | Purpose::Watch, _) => "What operators read and write is dumped.",
+        (Purpose::Failures(_), _) => "Inputs of operators that fail are dumped.",
+        (Purpose::Values | Purpose::Watch, _) => "Operators' inputs and outputs are dumped.",
     }
 }
 
@@ -79,7 +79,7 @@ fn kernels(dump: &MindSporeDumpPlan, rows: &mut Vec<(&'static str, String)>) {
         }
         DumpedKernels::Listed(rules) => rules,
     };
-    // Dumps of whole graphs know no types, and search names for regular expressions.
+    // Dumps of whole graphs have no types, and search names for regular expressions.
     let (matches, contains) = if dump.target.has_ranks() {
         ("whole name matches", "type contains")
     } else {
@@ -91,7 +91,7 @@ fn kernels(dump: &MindSporeDumpPlan, rows: &mut Vec<(&'static str, String)>) {
         (RuleKind::Type, contains),
     ] {
         let rules = rules.iter().filter(|rule| rule.kind == kind);
-        // A backslash stands twice in a rule already.
+        // Backslashes in a rule are already doubled.
         let patterns: Vec<String> = rules
             .map(|rule| format!("`{}`", shown(rule.pattern()).replace(r"\\", r"\")))
             .collect();
@@ -104,7 +104,7 @@ fn kernels(dump: &MindSporeDumpPlan, rows: &mut Vec<(&'static str, String)>) {
 fn sides(dump: &MindSporeDumpPlan) -> &'static str {
     match (dump.purpose, dump.sides) {
         (Purpose::Failures(_), SlotSides::Outputs) => {
-            "none: of operators that fail only inputs are kept"
+            "none: only inputs of failing operators are dumped"
         }
         (Purpose::Failures(_), _) | (_, SlotSides::Inputs) => "inputs",
         (_, SlotSides::Outputs) => "outputs",
@@ -120,7 +120,7 @@ fn form(dump: &MindSporeDumpPlan, rows: &mut Vec<(&'static str, String)>) {
         };
         let files = match dump.file_format {
             FileFormat::Npy => "one npy file for each tensor",
-            FileFormat::Bin => "one file of CANN's format for each operator",
+            FileFormat::Bin => "one file in CANN's format for each operator",
         };
         let layout = if dump.trans_flag || dump.target != TreeTarget::AscendKernels {
             ""
@@ -162,7 +162,7 @@ fn by_device(dump: &MindSporeDumpPlan) -> &'static str {
 
 fn place(dump: &MindSporeDumpPlan) -> String {
     let path = dump.path.to_string_lossy();
-    // The configured path may end with slashes, which would stand doubled before the rest.
+    // The configured path may end with slashes, which would be doubled.
     let path = path.trim_end_matches('/');
     let run = "{time}/{device_id}/{model_name}/{model_id}/{iteration}";
     match dump.target {

@@ -1,7 +1,6 @@
-//! Settings that are fine and change nothing: each is warned about, so that nobody waits for its
-//! effect.
+//! Warns about valid settings without effect.
 //!
-//! Settings that the framework itself warns about are told where they are read.
+//! Settings that the framework itself warns about are reported where they are parsed.
 
 use opscope_store::tree::mindspore::TreeTarget;
 
@@ -12,7 +11,7 @@ use super::settings::MindSporeSettings;
 use crate::dialect::findings::IssueCollector;
 use crate::json::{JsonNode, JsonValue};
 
-/// Warns about what has no effect on this target, or beside the other settings.
+/// Warns about settings without effect on this target, or with the other settings.
 pub(super) fn warn(
     root: &JsonNode,
     target: TreeTarget,
@@ -42,7 +41,7 @@ fn warn_common(
     let has_kernels = kernels.is_some_and(
         |item| matches!(&item.node.value, JsonValue::Array(entries) if !entries.is_empty()),
     );
-    // The list is required in every file, so an empty one asks for nothing.
+    // The list is required in every file, so an empty one needs no warning.
     if has_kernels && settings.dump_mode != 1 {
         warn("kernels", "it has no effect: `dump_mode` is not 1");
     }
@@ -51,7 +50,7 @@ fn warn_common(
         let message = "`bin` has no effect: statistics go with npy files";
         warn("file_format", message);
     }
-    // MindSpore looks for overflows on Ascend and on a GPU only.
+    // MindSpore detects overflows on Ascend and on a GPU only.
     if settings.overflow_number > 0 && target == TreeTarget::Cpu {
         let message = "it has no effect: on a CPU every operator is dumped";
         warn("overflow_number", message);
@@ -71,7 +70,7 @@ fn warn_e2e(
         }
     };
     let elsewhere =
-        "it has no effect: it is about Ascend kernel by kernel (`ascend-o0`, `ascend-o1`)";
+        "it has no effect: it applies to Ascend kernel by kernel (`ascend-o0`, `ascend-o1`)";
     if !settings.trans_flag && !is_by_kernels {
         warn("trans_flag", elsewhere);
     }

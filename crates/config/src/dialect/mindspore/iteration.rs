@@ -1,4 +1,4 @@
-//! `iteration`: which iterations are dumped.
+//! `iteration`: the iterations to dump.
 
 use std::ops::RangeInclusive;
 
@@ -20,16 +20,15 @@ pub(super) fn is_accepted(text: &str) -> bool {
             && bytes.all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'|')))
 }
 
-/// The iterations of an accepted text, as ranges that rise and do not touch: the text may have any
-/// number of pieces, and each iteration is looked up. Pieces that no iteration matches are left
-/// out.
+/// The iterations of an accepted text, as ascending ranges that do not touch: the text may have any
+/// number of pieces, and each iteration is looked up. Pieces that match no iteration are dropped.
 pub(super) fn steps(text: &str) -> Steps {
     if text == ALL {
         return Steps::every();
     }
     let pieces = text.split(SEPARATOR);
     let mut ranges: Vec<_> = pieces.filter_map(|piece| range(piece).ok()).collect();
-    // Overlapping pieces are joined, because every step of a run is looked up in these ranges.
+    // Overlapping pieces are merged, because every step of a run is looked up in these ranges.
     ranges.sort_unstable_by_key(|range| *range.start());
     let mut joined: Vec<RangeInclusive<u64>> = Vec::new();
     for range in ranges {
@@ -43,7 +42,7 @@ pub(super) fn steps(text: &str) -> Steps {
     Steps::in_ranges(joined)
 }
 
-/// Warns about the pieces that no iteration matches, which MindSpore accepts without a word.
+/// Warns about pieces that match no iteration, which MindSpore silently accepts.
 pub(super) fn warn_never(item: &SectionItem<'_>, text: &str, findings: &mut IssueCollector) {
     if text == ALL {
         return;
@@ -56,7 +55,7 @@ pub(super) fn warn_never(item: &SectionItem<'_>, text: &str, findings: &mut Issu
     }
 }
 
-/// The iterations of one piece, or why there are none.
+/// The iterations of a piece, or why there are none.
 fn range(piece: &str) -> Result<RangeInclusive<u64>, &'static str> {
     let number = |text: &str| match text {
         "" => Err("a number is missing"),
@@ -66,11 +65,11 @@ fn range(piece: &str) -> Result<RangeInclusive<u64>, &'static str> {
     };
     match piece.split_once('-') {
         None => number(piece).map(|step| step..=step),
-        // MindSpore accepts such a piece and matches no iteration with it.
+        // MindSpore accepts such a piece, but it matches no iteration.
         Some((_, high)) if high.contains('-') => Err("a range has two ends, not more"),
         Some((low, high)) => match (number(low)?, number(high)?) {
             (low, high) if low <= high => Ok(low..=high),
-            _ => Err("the range runs backwards"),
+            _ => Err("the range is reversed"),
         },
     }
 }
@@ -86,7 +85,7 @@ mod tests {
         let table = include_str!("../../../tests/data/mindspore_iterations.json");
         let table: Value = serde_json::from_str(table).unwrap();
         let cases = table["cases"].as_array().unwrap();
-        // The table has texts too that no configuration may hold.
+        // The table includes texts that are invalid in a configuration.
         let accepted = cases
             .iter()
             .map(|case| (case, case["iteration"].as_str().unwrap()))

@@ -1,4 +1,4 @@
-//! `kernels`: entries as MindSpore compares them.
+//! `kernels`: entries, matched as in MindSpore.
 
 use std::fmt::Write;
 
@@ -8,23 +8,23 @@ use super::section::SectionItem;
 use crate::dialect::findings::{ConfigRefusal, IssueCollector, shown};
 use crate::json::{JsonNode, JsonValue};
 
-/// The rules of the entries, sorted by their text. MindSpore tries them in that order, regexes
-/// first, then names, then types.
+/// The rules of the entries, sorted by text. MindSpore tries them in that order, regexes first,
+/// then names, then types.
 pub(super) fn read(
     item: &SectionItem<'_>,
     findings: &mut IssueCollector,
 ) -> Result<Vec<KernelEntry>, ConfigRefusal> {
-    // MindSpore keeps the entries in a sorted map too, and tries them in its order.
+    // MindSpore stores the entries in a sorted map too, and tries them in its order.
     let mut rules: std::collections::BTreeMap<String, RuleKind> = Default::default();
     for (i, node) in item.array(findings)?.iter().enumerate() {
         let entry = item.element(i, node);
         let text = prepared(node);
         if text.is_empty() {
-            findings.warn(entry.warning("it is empty and left out"));
+            findings.warn(entry.warning("it is empty and ignored"));
             continue;
         }
         let rule = KernelEntry {
-            // The kind is read off the text without quotes and blanks, as MindSpore does it.
+            // The text without quotes and blanks determines the kind, as in MindSpore.
             kind: kind(&text),
             text,
         };
@@ -32,14 +32,14 @@ pub(super) fn read(
             && let Err(reason) = regex_syntax::check(rule.pattern())
         {
             let pattern = shown(rule.pattern());
-            let message = format!("`{pattern}` is no regular expression: {reason}");
+            let message = format!("`{pattern}` is not a regular expression: {reason}");
             return Err(findings.refuse(entry.error(message, reason.to_owned())));
         }
         warn_about(&entry, &rule, findings);
         if rules.insert(rule.text.clone(), rule.kind).is_some() {
             let text = shown(&rule.text);
             findings.warn(entry.vendor_warning(
-                format!("`{text}` is there twice"),
+                format!("`{text}` appears twice"),
                 format!("Duplicate dump kernel name:{}", rule.text),
             ));
         }
@@ -50,7 +50,7 @@ pub(super) fn read(
         .collect())
 }
 
-/// How an entry is compared.
+/// How an entry is matched.
 fn kind(text: &str) -> RuleKind {
     let (begin, end) = REGEX_MARKS;
     if text.starts_with(begin) && text.ends_with(end) {
@@ -63,7 +63,7 @@ fn kind(text: &str) -> RuleKind {
     }
 }
 
-/// Warns where an entry means something else than its author may expect.
+/// Warns if the meaning of an entry may surprise its author.
 fn warn_about(entry: &SectionItem<'_>, rule: &KernelEntry, findings: &mut IssueCollector) {
     let mut warn = |message: String| findings.warn(entry.warning(message));
     let text = shown(&rule.text);
@@ -95,7 +95,7 @@ fn prepared(node: &JsonNode) -> String {
     text
 }
 
-/// Writes a value as MindSpore's parser prints it: on one line, keys sorted.
+/// Writes a value like MindSpore's parser: on one line, keys sorted.
 fn write_json(node: &JsonNode, out: &mut String) {
     match &node.value {
         JsonValue::Null => out.push_str("null"),
@@ -134,10 +134,10 @@ fn write_json(node: &JsonNode, out: &mut String) {
     }
 }
 
-/// A number as MindSpore's parser prints it: whole ones of up to 64 bits in full, others with the
-/// fewest digits that tell them apart, in powers of ten below 1e-4 and from 1e15 on.
+/// A number as MindSpore's parser prints it: integers of up to 64 bits in full, others with the
+/// fewest digits that identify them, in scientific notation below 1e-4 and from 1e15 on.
 fn number_text(text: &str) -> String {
-    // The parser of MindSpore keeps whole numbers apart from floats and prints them in full.
+    // MindSpore's parser distinguishes integers from floats and prints them in full.
     if let Ok(whole) = text.parse::<i64>() {
         return whole.to_string();
     }

@@ -1,4 +1,4 @@
-//! From settings to a dump.
+//! Lowers settings to a dump.
 
 use opscope_capture::{FailureDetail, Purpose, SlotSides};
 use opscope_store::tree::mindspore::TreeTarget;
@@ -12,7 +12,7 @@ use crate::dialect::findings::{ConfigRefusal, IssueCollector};
 use crate::text_position::TextPosition;
 use crate::{ConfigIssue, Severity};
 
-/// The dump that settings ask for, if they ask for one.
+/// The dump that the settings request, if any.
 pub(super) fn dump(
     text: &str,
     target: TreeTarget,
@@ -25,9 +25,9 @@ pub(super) fn dump(
     let is_graph = is_graph(target);
     let purpose = purpose(target, settings, findings);
     let saved = settings.saved_data;
-    // Samples are taken by the kernels' own dump; graphs and other devices write whole tensors.
+    // Only the dump of kernels samples; graphs and other devices write whole tensors.
     let is_sampled = settings.sample_mode == 1 && target == TreeTarget::AscendKernels;
-    // Zero is MindSpore's word for no limit.
+    // Zero means no limit in MindSpore.
     let is_limited = settings.overflow_number > 0 && purpose == Purpose::Overflow;
     Ok(Some(MindSporeDumpPlan {
         target,
@@ -57,12 +57,12 @@ pub(super) fn dump(
             FileFormat::Npy
         },
         device_precision: device_precision(target, settings),
-        // Only Ascend has layouts of its own. Everywhere else tensors lie as the host has them.
+        // Only Ascend has special layouts. Elsewhere tensors already have the host's layout.
         trans_flag: settings.trans_flag
             || DeviceBackend::for_target(target) != DeviceBackend::Ascend,
         n_samples: is_sampled.then(|| settings.sample_num.into()),
         saves_kernel_args: settings.saves_kernel_args
-            // MindSpore saves them only where it waits for each operator.
+            // MindSpore saves them only if it waits for each operator.
             && settings.is_sync
             && target == TreeTarget::AscendKernels,
         devices: settings.devices.clone(),
@@ -70,8 +70,7 @@ pub(super) fn dump(
     }))
 }
 
-/// Devices compute statistics kernel by kernel only, and only where statistics are all that is
-/// saved.
+/// Devices compute statistics only kernel by kernel, and only if nothing else is saved.
 fn device_precision(target: TreeTarget, settings: &MindSporeSettings) -> Option<DevicePrecision> {
     let precision = if settings.is_stat_precise {
         DevicePrecision::High
@@ -87,21 +86,21 @@ pub(super) fn is_graph(target: TreeTarget) -> bool {
     matches!(target, TreeTarget::AscendGraph | TreeTarget::GraphEngine)
 }
 
-/// Whether anything is dumped on this target and device.
+/// Whether this target and device dump anything.
 fn has_dump(
     target: TreeTarget,
     settings: &MindSporeSettings,
     findings: &mut IssueCollector,
 ) -> Result<bool, ConfigRefusal> {
     if target == TreeTarget::GraphEngine && settings.op_debug_mode == FAILURES {
-        let message = "the graph engine's own dump has no `op_debug_mode` 4";
+        let message = "the graph engine's dump has no `op_debug_mode` 4";
         return Err(findings.refuse(of_file(Severity::Error, message)));
     }
     let message = if !settings.is_e2e_enabled && !settings.is_async_enabled {
         "nothing is dumped on this device"
     } else if target == TreeTarget::AscendKernels && settings.is_async_enabled {
-        // MindSpore takes the graph's own dump without the second section, and a run kernel by
-        // kernel has no graph to dump.
+        // Without the second section MindSpore uses the graph's dump, and a run kernel by kernel
+        // has no graph.
         "nothing is dumped: without `e2e_dump_settings` Ascend dumps whole graphs only"
     } else {
         let has_type = settings
@@ -109,7 +108,7 @@ fn has_dump(
             .iter()
             .any(|rule| rule.kind == RuleKind::Type);
         if is_graph(target) && has_type {
-            let message = "dumps of whole graphs know no types: entries of `kernels` without `/` are \
+            let message = "dumps of whole graphs have no types: entries of `kernels` without `/` are \
                            compared with whole names";
             findings.warn(of_file(Severity::Warning, message));
         }

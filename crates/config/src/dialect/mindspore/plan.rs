@@ -1,4 +1,4 @@
-//! The plan of a dump that a configuration asks for.
+//! The plan of a configured dump.
 
 use opscope_capture::{
     CompiledKernelRule, KernelSelection, ModelSelection, OperatorSelection, PatternError, Plan,
@@ -8,10 +8,10 @@ use opscope_capture::{
 use super::dump::{DumpedKernels, MindSporeDumpPlan, RuleKind};
 
 impl MindSporeDumpPlan {
-    /// The plan that lets a session keep what the configuration asks for.
+    /// The capture plan of the configuration.
     ///
     /// # Errors
-    /// [`PatternError`] for an entry of `kernels` that is no regular expression.
+    /// [`PatternError`] for an entry of `kernels` that is not a regular expression.
     pub fn plan(&self) -> Result<Plan, PatternError> {
         let has_ranks = self.target.has_ranks();
         let has_parameters_only = self.has_parameters_only();
@@ -27,8 +27,8 @@ impl MindSporeDumpPlan {
         };
         let purpose = match self.purpose {
             Purpose::Failures(_) if has_parameters_only => Purpose::Values,
-            // Kernel by kernel it is what an operator makes that tells; a whole graph has a
-            // register.
+            // Kernel by kernel, outputs are checked for non-finite values; a whole graph has a
+            // status register.
             Purpose::Overflow if has_ranks => Purpose::NonFinite,
             purpose => purpose,
         };
@@ -37,7 +37,7 @@ impl MindSporeDumpPlan {
             models: ModelSelection::Every(operators),
             excluded: Vec::new(),
             sides: match self.purpose {
-                // The outputs of an operator that fails are worth nothing.
+                // The outputs of a failed operator are meaningless.
                 Purpose::Failures(_) if !has_parameters_only && has_ranks => SlotSides::Inputs,
                 _ => self.sides,
             },
@@ -50,14 +50,14 @@ impl MindSporeDumpPlan {
         })
     }
 
-    /// Whether only parameters are dumped: neither CPU nor GPU reports operators that fail, and
-    /// parameters are all that they write then.
+    /// Whether only parameters are dumped: CPU and GPU do not report failing operators, and write
+    /// only parameters then.
     pub fn has_parameters_only(&self) -> bool {
         self.target.has_parameters() && matches!(self.purpose, Purpose::Failures(_))
     }
 }
 
-/// Dumps of whole graphs know no types, only names; their regular expressions may match a part of
+/// Dumps of whole graphs have no types, only names; their regular expressions may match a part of
 /// one.
 fn rule(rule: &super::KernelEntry, has_ranks: bool) -> Result<CompiledKernelRule, PatternError> {
     match rule.kind {

@@ -1,11 +1,11 @@
-//! Whether a text is a regular expression to MindSpore, which uses C++'s own (ECMAScript) ones.
+//! Checks regular expressions for MindSpore, which uses those of C++ (ECMAScript).
 //!
-//! Only the syntax is looked at. What is odd and accepted there is accepted here: `a**`, a lone `]`
-//! or `}`, a backslash before any letter.
+//! Only the syntax is checked. Oddities that C++ accepts are accepted here: `a**`, a lone `]` or
+//! `}`, a backslash before any letter.
 
 mod bracket;
 
-/// Says what MindSpore prints of a text that it refuses.
+/// Returns MindSpore's message for a text that it refuses.
 pub(super) fn check(pattern: &str) -> Result<(), &'static str> {
     let mut parser = RegexParser {
         chars: pattern.chars().collect(),
@@ -23,7 +23,7 @@ pub(super) fn check(pattern: &str) -> Result<(), &'static str> {
 }
 
 const MISMATCHED: &str = "Mismatched '(' and ')' in regular expression";
-/// Deepest nesting of groups, for the sake of the stack.
+/// Maximum nesting of groups, to protect the stack.
 const NESTING_MAX: usize = 1000;
 struct RegexParser {
     chars: Vec<char>,
@@ -62,8 +62,7 @@ impl RegexParser {
 
     fn alternatives(&mut self) -> Result<(), &'static str> {
         self.n_open += 1;
-        // The parser calls itself for every group, and a configuration may have megabytes of
-        // parentheses.
+        // The parser is recursive, and a configuration may have megabytes of parentheses.
         if self.n_open > NESTING_MAX {
             return Err("the groups are nested too deeply");
         }
@@ -77,7 +76,7 @@ impl RegexParser {
         Ok(())
     }
 
-    /// One assertion, or an atom with its quantifiers; `false` if none begins here.
+    /// Parses one assertion, or an atom with its quantifiers; `false` if none begins here.
     fn term(&mut self) -> Result<bool, &'static str> {
         if self.eat("^") || self.eat("$") || self.eat("\\b") || self.eat("\\B") {
             return Ok(true);
@@ -139,7 +138,7 @@ impl RegexParser {
             return Err("Invalid escape at end of regular expression");
         };
         match c {
-            // Outside of brackets `\0` is NUL, and other digits refer back to a group.
+            // Outside of brackets `\0` is NUL, and other digits are back-references.
             '1'..='9' => {
                 let mut n = c.to_digit(10).map_or(0, |digit| digit as usize);
                 while let Some(digit) = self.peek().and_then(|c| c.to_digit(10)) {
@@ -150,7 +149,7 @@ impl RegexParser {
                     n if n > self.n_groups => {
                         Err("Back-reference index exceeds current sub-expression count.")
                     }
-                    // A group cannot repeat what it is still matching.
+                    // A group cannot refer to itself while it is still open.
                     n if self.open_groups.contains(&n) => {
                         Err("Back-reference referred to an opened sub-expression.")
                     }
@@ -161,7 +160,7 @@ impl RegexParser {
         }
     }
 
-    /// The character that an escape stands for, if it is one.
+    /// The character of an escape, if it is one.
     fn code(&mut self, c: char) -> Result<RangeEnd, &'static str> {
         let n_digits = match c {
             'd' | 'D' | 's' | 'S' | 'w' | 'W' => return Ok(RangeEnd::Class),
@@ -203,8 +202,7 @@ impl RegexParser {
             }
             _ => return Ok(false),
         }
-        // A question mark behind a quantifier makes it lazy, which changes nothing about the
-        // syntax.
+        // A question mark after a quantifier makes it lazy, with the same syntax.
         self.eat("?");
         Ok(true)
     }

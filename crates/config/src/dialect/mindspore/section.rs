@@ -1,15 +1,15 @@
-//! Walking over the two sections, with what MindSpore prints of a wrong value.
+//! Traverses the two sections, with MindSpore's messages for wrong values.
 //!
-//! A section may be any value: what is no object has no keys, as in MindSpore.
+//! A section may be any value: a value other than an object has no keys, as in MindSpore.
 
 use crate::dialect::findings::{ConfigRefusal, IssueCollector, escape, nearest_hint, shown};
 use crate::json::{JsonMember, JsonNode, JsonValue};
 use crate::text_position::TextPosition;
 use crate::{ConfigIssue, Severity};
 
-/// Name of the section that every file has.
+/// Name of the required section.
 pub(super) const COMMON: &str = "common_dump_settings";
-/// Name of the section about how tensors are taken.
+/// Name of the section that configures tensors.
 pub(super) const E2E: &str = "e2e_dump_settings";
 
 /// One of the two sections.
@@ -37,7 +37,7 @@ impl<'a> ConfigSection<'a> {
         })
     }
 
-    /// The item called `name`, if it is there.
+    /// The item called `name`, if present.
     pub(super) fn item(&self, name: &'static str) -> Option<SectionItem<'a>> {
         let member = find(self.node, name)?;
         Some(SectionItem {
@@ -48,7 +48,7 @@ impl<'a> ConfigSection<'a> {
         })
     }
 
-    /// An item called `name` that is not there; issues about it are at the place of the section.
+    /// A missing item called `name`; its issues are placed at the section.
     pub(super) fn absent(&self, name: &'static str) -> SectionItem<'a> {
         SectionItem {
             section: self.name,
@@ -58,7 +58,7 @@ impl<'a> ConfigSection<'a> {
         }
     }
 
-    /// The item called `name`, which has to be there.
+    /// The required item called `name`.
     pub(super) fn required(
         &self,
         name: &'static str,
@@ -108,12 +108,12 @@ impl<'a> SectionItem<'a> {
         }
     }
 
-    /// A warning that MindSpore does not give.
+    /// A warning that MindSpore does not print.
     pub(super) fn warning(&self, message: impl Into<String>) -> ConfigIssue {
         self.issue(Severity::Warning, message.into())
     }
 
-    /// A warning that MindSpore gives too.
+    /// A warning that MindSpore prints too.
     pub(super) fn vendor_warning(
         &self,
         message: impl Into<String>,
@@ -125,7 +125,7 @@ impl<'a> SectionItem<'a> {
         }
     }
 
-    /// The value is none of those allowed.
+    /// The value is not allowed.
     pub(super) fn unexpected(
         &self,
         found: &str,
@@ -140,19 +140,19 @@ impl<'a> SectionItem<'a> {
         }
     }
 
-    /// A number without sign and fraction. MindSpore keeps the low 32 bits of it.
+    /// A number without sign and fraction. MindSpore keeps its low 32 bits.
     pub(super) fn unsigned(&self, findings: &mut IssueCollector) -> Result<u32, ConfigRefusal> {
         self.unsigned_reported_as(self.name, findings)
     }
 
-    /// The same, under the name that MindSpore's message has.
+    /// The same, with the name in MindSpore's message.
     pub(super) fn unsigned_reported_as(
         &self,
         name: &str,
         findings: &mut IssueCollector,
     ) -> Result<u32, ConfigRefusal> {
         let whole = match &self.node.value {
-            // MindSpore refuses `1.0` and `1e2`, although they are whole numbers.
+            // MindSpore refuses `1.0` and `1e2`, although they are integers.
             JsonValue::Number(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => {
                 text.parse::<u64>().ok()
             }
@@ -160,12 +160,12 @@ impl<'a> SectionItem<'a> {
         };
         let Some(whole) = whole else {
             let text = format!("Dump config parse failed, {name} should be unsigned int type");
-            return Err(findings.refuse(self.wrong_type("a whole number from 0 on", text)));
+            return Err(findings.refuse(self.wrong_type("a non-negative integer", text)));
         };
         // MindSpore converts to 32 bits without a check.
         let kept = u32::try_from(whole & u64::from(u32::MAX)).unwrap_or(u32::MAX);
         if u64::from(kept) != whole {
-            let message = format!("`{whole}` has more than 32 bits and is taken for {kept}");
+            let message = format!("`{whole}` has more than 32 bits and is read as {kept}");
             findings.warn(self.warning(message));
         }
         Ok(kept)
@@ -194,7 +194,7 @@ impl<'a> SectionItem<'a> {
         Err(findings.refuse(self.wrong_type("an array", text)))
     }
 
-    /// `true` or `false`. MindSpore's message always speaks of `enable`.
+    /// `true` or `false`. MindSpore's message always names `enable`.
     pub(super) fn boolean(&self, findings: &mut IssueCollector) -> Result<bool, ConfigRefusal> {
         if let JsonValue::Bool(value) = self.node.value {
             return Ok(value);
@@ -212,7 +212,7 @@ impl<'a> SectionItem<'a> {
         }
     }
 
-    /// This element is of the wrong type.
+    /// This element has the wrong type.
     pub(super) fn wrong_element(&self, expected: &'static str) -> ConfigIssue {
         let kind = vendor_kind(&self.node.value);
         let text =
@@ -247,7 +247,7 @@ impl<'a> SectionItem<'a> {
     }
 }
 
-/// The value called `name` is not there.
+/// The value called `name` is missing.
 pub(super) fn missing(place: TextPosition, section: &str, name: &str) -> ConfigIssue {
     let (pointer, item) = match section {
         "" => (format!("/{name}"), name.to_owned()),
@@ -261,7 +261,7 @@ pub(super) fn missing(place: TextPosition, section: &str, name: &str) -> ConfigI
     }
 }
 
-/// The member called `name`, if this is an object that has one.
+/// The member called `name`, if this is an object with one.
 pub(super) fn find<'a>(node: &'a JsonNode, name: &str) -> Option<&'a JsonMember> {
     match &node.value {
         JsonValue::Object(members) => members.iter().find(|member| member.name == name),

@@ -1,4 +1,4 @@
-//! The keys' values after MindSpore's checks, in its order, with what it changes.
+//! The keys' values after MindSpore's checks and corrections, in its order.
 
 mod common;
 mod debug;
@@ -39,17 +39,16 @@ impl SettingsReader<'_> {
                 ..ConfigIssue::of_file(Severity::Warning, root.place, self.without_e2e())
             }),
         }
-        // The second section is read first: which keys of this one are required depends on it.
+        // The second section is read first: it determines which keys of this one are required.
         let Some(section) = ConfigSection::find(root, COMMON) else {
             return Err(findings.refuse(missing(root.place, "", COMMON)));
         };
         self.common(&section, &mut settings, findings)?;
-        // MindSpore decides where statistics are computed once it knows whether tensors are saved
-        // as well.
+        // MindSpore decides where to compute statistics once it knows whether tensors are saved as
+        // well.
         self.stat_calc_mode(e2e.as_ref(), &mut settings, findings);
         self.statistic_category(&section, &mut settings, findings)?;
-        // As in MindSpore it comes last: errors in the rest are told on devices that do not dump,
-        // too.
+        // It comes last, as in MindSpore: devices that do not dump report errors in the rest, too.
         self.support_device(&section, &mut settings, findings)?;
         Ok(settings)
     }
@@ -62,7 +61,7 @@ impl SettingsReader<'_> {
         format!("there is no `{E2E}`: {what}")
     }
 
-    /// Turns statistics on the device into ones on the host where the device makes none.
+    /// Moves statistics from the device to the host where the device cannot compute them.
     fn stat_calc_mode(
         &self,
         e2e: Option<&ConfigSection<'_>>,
@@ -72,10 +71,11 @@ impl SettingsReader<'_> {
         let Some(item) = e2e.and_then(|section| section.item("stat_calc_mode")) else {
             return;
         };
+        // Each check may already decide, so that only the first reason is reported.
         if settings.is_stat_on_device && settings.saved_data.has_tensors() {
             settings.is_stat_on_device = false;
             findings.warn(item.vendor_warning(
-                "`device` is taken for `host`, since tensors are saved",
+                "`device` is read as `host`, because tensors are saved",
                 "When 'saved_data' is 'tensor' or 'full', the device cannot be used to calculate \
                  statistics and the 'stat_calc_mode' is forced to 'host'."
                     .to_owned(),
@@ -83,14 +83,15 @@ impl SettingsReader<'_> {
         }
         if settings.is_stat_on_device && self.is_graph {
             settings.is_stat_on_device = false;
-            let message = "`device` is taken for `host`: statistics of whole graphs are the host's";
+            let message =
+                "`device` is read as `host`: the host computes statistics of whole graphs";
             findings.warn(item.warning(message));
         }
         if settings.is_stat_on_device && self.backend != DeviceBackend::Ascend {
             settings.is_stat_on_device = false;
             let backend = self.backend.name();
             findings.warn(item.vendor_warning(
-                format!("`device` is taken for `host` on a {backend}"),
+                format!("`device` is read as `host` on a {backend}"),
                 format!(
                     "The 'device' option of 'stat_calc_mode' currently only supports the ascend \
                      platform. The current platform is {backend}, and the 'stat_calc_mode' option is \
@@ -100,7 +101,7 @@ impl SettingsReader<'_> {
         }
     }
 
-    /// Whether this device is one of those that dump.
+    /// Whether this device dumps.
     fn support_device(
         &self,
         section: &ConfigSection<'_>,

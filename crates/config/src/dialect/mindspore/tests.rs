@@ -15,7 +15,7 @@ fn env() -> ConfigEnvironment {
     }
 }
 
-/// A whole file of some keys of the first section.
+/// A complete file with further keys in the first section.
 fn file(more: &str, e2e: &str) -> String {
     format!(r#"{{"common_dump_settings": {{{COMMON_REST}, {more}}}{e2e}}}"#)
 }
@@ -71,7 +71,7 @@ fn home_is_the_users_in_a_dump_of_ours() {
         let loaded = load(&text, TreeTarget::Cpu, &env).ok();
         let found = loaded.map(|config| config.dump.unwrap().path);
         assert_eq!(found, expected.map(PathBuf::from), "{path}");
-        // MindSpore's own verdict stays.
+        // MindSpore's verdict is unchanged.
         assert!(check(&text, TreeTarget::Cpu, &env).is_err(), "{path}");
     }
 }
@@ -148,7 +148,7 @@ fn what_follows_the_first_value_is_passed_over() {
         assert_eq!(warned.map(|issue| issue.place.line), place, "{after:?}");
         assert_eq!(config.dump.unwrap().text, text);
     }
-    // Text that is no value is refused all the same.
+    // Text without a complete value is still refused.
     for text in ["", " ", "}", "{\"common_dump_settings\":", "{} {"] {
         assert!(check(text, TreeTarget::Cpu, &env()).is_err(), "{text:?}");
     }
@@ -188,7 +188,7 @@ fn whole_graphs_follow_the_format_beside_the_other_section() {
                 "{written}"
             );
         }
-        // Everywhere else MindSpore does not look at it.
+        // MindSpore ignores it everywhere else.
         for target in [TreeTarget::Cpu, TreeTarget::Gpu, TreeTarget::AscendKernels] {
             let config = check(&text, target, &env()).unwrap();
             assert!(

@@ -1,8 +1,9 @@
-//! The contents of brackets: characters, ranges and named classes of them.
+//! The contents of brackets: characters, ranges and named classes.
 
 use super::{RangeEnd, RegexParser};
 
-/// The characters that begin and end a part in a bracket, each with the text about an unknown name.
+/// The characters that begin and end a part in a bracket, each with the message for an unknown
+/// name.
 const BRACKET_PARTS: [(char, &str); 3] = [
     (':', "Invalid character class."),
     ('.', "Invalid collate element."),
@@ -17,7 +18,7 @@ const CLASSES: [&str; 15] = [
 impl RegexParser {
     pub(super) fn bracket(&mut self) -> Result<(), &'static str> {
         self.at += 1;
-        // A `]` right behind it ends the bracket in this syntax, other than in POSIX.
+        // Unlike in POSIX, a `]` right after it ends the bracket.
         self.eat("^");
         let mut last = None;
         loop {

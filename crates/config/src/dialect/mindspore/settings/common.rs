@@ -33,15 +33,15 @@ const BY_SET_DUMP: u32 = 2;
 /// `dump_mode`: operators in `kernels`.
 const BY_KERNELS: u32 = 1;
 impl SettingsReader<'_> {
-    /// Reads the section but for `statistic_category`.
+    /// Reads the section except `statistic_category`.
     pub(super) fn common(
         &self,
         section: &ConfigSection<'_>,
         settings: &mut MindSporeSettings,
         findings: &mut IssueCollector,
     ) -> Result<(), ConfigRefusal> {
-        // All required keys are asked for before any value is looked at: MindSpore tells of a
-        // missing key first.
+        // All required keys are looked up before any value is checked: MindSpore reports a missing
+        // key first.
         let dump_mode = section.required("dump_mode", findings)?;
         let net_name = section.required("net_name", findings)?;
         let iteration = section.required("iteration", findings)?;
@@ -59,7 +59,7 @@ impl SettingsReader<'_> {
         read_net_name(&net_name, settings, findings)?;
         read_iteration(&iteration, settings, findings)?;
         read_input_output(&input_output, settings, findings)?;
-        // The type counts in every mode, the entries in one only.
+        // The type is checked in every mode, the entries in one only.
         kernels.array(findings)?;
         if settings.dump_mode == BY_KERNELS {
             settings.kernels = kernels::read(&kernels, findings)?;
@@ -90,7 +90,7 @@ impl SettingsReader<'_> {
                 format!("Dump config parse failed, dump_mode should be 0, 1 or 2, but got {mode}");
             return Err(findings.refuse(item.unexpected(&mode.to_string(), "0/1/2", text)));
         }
-        // The operators that a model marks are known to the graph, which only Ascend has.
+        // Only Ascend has the graph that knows the model's marked operators.
         if mode != BY_SET_DUMP || self.backend == DeviceBackend::Ascend {
             return Ok(());
         }
@@ -98,17 +98,17 @@ impl SettingsReader<'_> {
         let text =
             "Set dump is only supported in Ascend async dump. Please set dump_mode to 0 or 1.";
         if self.is_lenient {
-            let message = format!("MindSpore refuses `2` on a {backend}; it is followed here");
+            let message = format!("MindSpore refuses `2` on a {backend}; here it is supported");
             findings.warn(item.vendor_warning(message, text.to_owned()));
             return Ok(());
         }
         let mut issue = item.error(
-            format!("found `2`, which MindSpore takes on Ascend only, not on a {backend}"),
+            format!("found `2`, which MindSpore supports only on Ascend, not on a {backend}"),
             text.to_owned(),
         );
         issue.found = Some("2".to_owned());
         issue.expected = Some("0/1".to_owned());
-        issue.hint = Some("a dump by Opscope follows it on every target".to_owned());
+        issue.hint = Some("Opscope's dumps support it on every target".to_owned());
         Err(findings.refuse(issue))
     }
 
@@ -122,8 +122,7 @@ impl SettingsReader<'_> {
             return Ok(());
         };
         if settings.is_e2e_enabled {
-            // MindSpore does not look at it beside `e2e_dump_settings`, so nothing in it is an
-            // error.
+            // MindSpore ignores it together with `e2e_dump_settings`, so no value is an error.
             let written = match &item.node.value {
                 JsonValue::String(text) if self.is_graph => format_of(text),
                 _ => None,
@@ -134,7 +133,7 @@ impl SettingsReader<'_> {
                     findings.warn(item.warning("it is neither `npy` nor `bin` and has no effect"));
                 }
                 None => {
-                    let message = "it has no effect: it is about dumps of whole graphs on Ascend";
+                    let message = "it has no effect: it applies to dumps of whole graphs on Ascend";
                     findings.warn(item.warning(message));
                 }
             }
@@ -164,14 +163,15 @@ impl SettingsReader<'_> {
             Some(item) => item.text(findings)?,
             None => "",
         };
-        // A path that is missing is spoken of at the place of the section.
+        // A missing path is reported at the section.
         let item = item.unwrap_or_else(|| section.absent("path"));
         let variable = self.env.diagnostic_data_path.as_deref().unwrap_or_default();
         settings.path = match (written, variable) {
             ("", "") => {
                 let text = "Dump path is empty. Please set it in dump json file or environment \
                             variable `MS_DIAGNOSTIC_DATA_PATH`.";
-                let message = "there is no path, and `MS_DIAGNOSTIC_DATA_PATH` is not set either";
+                let message =
+                    "the path is missing, and `MS_DIAGNOSTIC_DATA_PATH` is not set either";
                 return Err(findings.refuse(item.error(message, text.to_owned())));
             }
             ("", variable) => format!("{variable}/debug_dump"),
@@ -204,8 +204,7 @@ impl SettingsReader<'_> {
 }
 
 impl SettingsReader<'_> {
-    /// The directory that `$HOME` or `~` at the beginning of a path stands for where Opscope's own
-    /// reading counts.
+    /// The expansion of `$HOME` or `~` at the beginning of a path, in Opscope's interpretation.
     fn home(&self, path: &str) -> Option<String> {
         let home = self.env.expand_home(path).filter(|_| self.is_lenient)?;
         Some(self.env.absolute(home).display().to_string())
@@ -277,16 +276,15 @@ fn read_devices(
             JsonValue::Bool(value) => u32::from(*value),
             _ => return Err(findings.refuse(entry.wrong_element("number"))),
         };
-        // A fraction or a large number is cut to some device, which is rarely the one that was
-        // meant.
+        // A fraction or a large number is truncated to a device that is rarely the intended one.
         let is_whole =
             matches!(&node.value, JsonValue::Number(text) if text.parse::<u32>() == Ok(device));
         if !is_whole {
-            findings.warn(entry.warning(format!("it is taken for device {device}")));
+            findings.warn(entry.warning(format!("it is read as device {device}")));
         }
         if !devices.insert(device) {
             findings.warn(entry.vendor_warning(
-                format!("device {device} is there twice"),
+                format!("device {device} appears twice"),
                 format!("Duplicate support device:{device}"),
             ));
         }
@@ -295,29 +293,26 @@ fn read_devices(
     Ok(())
 }
 
-/// A number as C++ converts it: cut to a whole one, of which the low 32 bits are kept.
+/// A number as C++ converts it: truncated to an integer, of which the low 32 bits are kept.
 fn device_number(text: &str) -> u32 {
     let low = |bits: u64| u32::try_from(bits & u64::from(u32::MAX)).unwrap_or(u32::MAX);
     if let Ok(whole) = text.parse::<u64>() {
         return low(whole);
     }
-    // A negative number wraps around, as a conversion to `uint32_t` does.
+    // A negative number wraps around, like a conversion to `uint32_t`.
     if let Ok(whole) = text.parse::<i64>() {
         return low(whole.cast_unsigned());
     }
     let value: f64 = text.parse().unwrap_or(0.0);
-    // What is too large becomes a number whose low bits are 0.
+    // Larger numbers convert to one whose low bits are 0.
     match value.abs() < 9.2e18 {
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "the fraction is to be cut off"
-        )]
+        #[expect(clippy::cast_possible_truncation, reason = "the fraction is truncated")]
         true => low((value as i64).cast_unsigned()),
         false => 0,
     }
 }
 
-/// The format of this name.
+/// The format with this name.
 fn format_of(name: &str) -> Option<FileFormat> {
     match name {
         "bin" => Some(FileFormat::Bin),

@@ -35,7 +35,7 @@ pub(super) fn read(
     samples(section, settings, findings)
 }
 
-/// Whether the second of two words is there; the first is the default.
+/// Whether the second of two words is given; the first is the default.
 fn word(
     section: &ConfigSection<'_>,
     name: &'static str,
@@ -49,7 +49,7 @@ fn word(
     if found == default || found == other {
         return Ok(found == other);
     }
-    // The second name in it is MindSpore's, whichever key it is about.
+    // MindSpore's message uses the second name for every key.
     let text = format!(
         "Dump Json parse failed, '{name}' only supports '{default}' or '{other}', but got: {found}. \
          Please set 'stat_cal_mode' to '{default}' or '{other}'"
@@ -75,7 +75,7 @@ fn samples(
     let Some(item) = number else {
         return Ok(());
     };
-    // The value is not even looked at then, so a wrong one is no error.
+    // The value is ignored then, so a wrong one is no error.
     if settings.sample_mode == 0 {
         findings.warn(item.warning("it has no effect unless `sample_mode` is 1"));
         return Ok(());

@@ -1,10 +1,10 @@
-//! The reader of a configuration, and the device that it reads for.
+//! The reader of a configuration, and its target device.
 
 use opscope_store::tree::mindspore::TreeTarget;
 
 use crate::ConfigEnvironment;
 
-/// The kinds of devices that MindSpore tells apart when it reads a configuration.
+/// The kinds of devices that MindSpore distinguishes in a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::dialect::mindspore) enum DeviceBackend {
     Cpu,
@@ -12,13 +12,13 @@ pub(in crate::dialect::mindspore) enum DeviceBackend {
     Ascend,
 }
 
-/// Reads a configuration as MindSpore does on one kind of device.
+/// Reads a configuration like MindSpore on one kind of device.
 pub(in crate::dialect::mindspore) struct SettingsReader<'a> {
     pub(in crate::dialect::mindspore) backend: DeviceBackend,
-    /// Whether whole graphs are to be dumped, whatever MindSpore would make of the file.
+    /// Whether to dump whole graphs, regardless of MindSpore's choice.
     pub(in crate::dialect::mindspore) is_graph: bool,
     pub(in crate::dialect::mindspore) env: &'a ConfigEnvironment,
-    /// Whether `dump_mode` 2 is taken on every target.
+    /// Whether `dump_mode` 2 is accepted on every target.
     pub(in crate::dialect::mindspore) is_lenient: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Settings under the names that MindSpore has for them.
+//! Settings with MindSpore's names.
 
 use opscope_store::file_format::statistic_csv::StatisticCategory;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::super::dump::FileFormat;
 use super::values::MindSporeSettings;
 
 impl MindSporeSettings {
-    /// The settings as one object, whose names are those of MindSpore's own parser.
+    /// The settings as one object, with the names of MindSpore's parser.
     pub fn json(&self) -> Value {
         let choose = |is, words: [&'static str; 2]| words[usize::from(is)];
         let kernels = self.kernels.iter().map(|rule| rule.text.as_str());

@@ -30,13 +30,13 @@ impl SettingsReader<'_> {
         let found = [SavedData::Tensor, SavedData::Statistic, SavedData::Full]
             .into_iter()
             .find(|saved| saved.name() == word);
-        // A dump of failures kernel by kernel saves tensors whatever this key says, so that no word
-        // in it is an error.
+        // A dump of failures kernel by kernel saves tensors regardless of this key, so no word is
+        // an error.
         let is_replaced = settings.is_e2e_enabled && settings.op_debug_mode == FAILURES;
         if is_replaced && found != Some(SavedData::Tensor) {
             findings.warn(
                 item.vendor_warning(
-                    "it is taken for `tensor`, since `op_debug_mode` is 4",
+                    "it is read as `tensor`, because `op_debug_mode` is 4",
                     "E2e exception dump only support save tensor, saved_data is set to tensor"
                         .to_owned(),
                 ),
@@ -64,7 +64,7 @@ impl SettingsReader<'_> {
             return Err(findings.refuse(issue));
         }
         let is_npy = settings.file_format == FileFormat::Npy;
-        // Whole graphs in CANN's own format have no file that statistics could go to.
+        // Whole graphs in CANN's format have no file for statistics.
         if self.backend == DeviceBackend::Ascend && !settings.is_e2e_enabled && !is_npy {
             let text = "Dump Json parse failed, storing statistic dump is only supported on Ascend \
                         when file_format is set to 'npy'.";
@@ -74,7 +74,7 @@ impl SettingsReader<'_> {
         Ok(())
     }
 
-    /// Reads the columns, if statistics are saved at all.
+    /// Reads the columns, if statistics are saved.
     pub(super) fn statistic_category(
         &self,
         section: &ConfigSection<'_>,
@@ -104,7 +104,7 @@ impl SettingsReader<'_> {
                     host_only += &format!("{name}, ");
                 }
                 Some(category) if settings.categories.contains(&category) => {
-                    findings.warn(entry.warning(format!("`{name}` is there twice")));
+                    findings.warn(entry.warning(format!("`{name}` appears twice")));
                     // Devices write such a column twice.
                     if settings.is_stat_on_device {
                         settings.categories.push(category);
@@ -116,7 +116,7 @@ impl SettingsReader<'_> {
         if !host_only.is_empty() {
             let names = host_only.trim_end_matches(", ");
             findings.warn(item.vendor_warning(
-                format!("devices do not compute {names}, which is left out"),
+                format!("devices do not compute {names}, which is ignored"),
                 format!(
                     "The following statistic_category only support to be compute on host:\
                      {host_only}the valid statistic_category on device are as follows:\
@@ -124,7 +124,7 @@ impl SettingsReader<'_> {
                 ),
             ));
         }
-        // Names that are unknown are collected, because MindSpore prints all of them in one line.
+        // Unknown names are collected, because MindSpore prints all of them in one line.
         if unknown.is_empty() {
             return Ok(());
         }

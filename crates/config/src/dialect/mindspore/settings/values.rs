@@ -6,12 +6,12 @@ use super::super::dump::{FileFormat, KernelEntry};
 use super::super::iteration;
 use super::reader::DeviceBackend;
 
-/// The settings that MindSpore has in force once it has read a configuration.
+/// The settings that MindSpore uses after reading a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MindSporeSettings {
-    /// Whether operators are dumped one by one.
+    /// Whether operators are dumped individually.
     pub is_e2e_enabled: bool,
-    /// Whether whole graphs are.
+    /// Whether whole graphs are dumped.
     pub is_async_enabled: bool,
     /// `enable`: whether it waits for each operator.
     pub is_sync: bool,
@@ -21,7 +21,7 @@ pub struct MindSporeSettings {
     pub saves_kernel_args: bool,
     /// `stat_calc_mode`: whether the device computes statistics.
     pub is_stat_on_device: bool,
-    /// `device_stat_precision_mode`: whether it computes them with high precision.
+    /// `device_stat_precision_mode`: whether it uses high precision.
     pub is_stat_precise: bool,
     /// `sample_mode`.
     pub sample_mode: u32,
@@ -37,7 +37,7 @@ pub struct MindSporeSettings {
     pub iteration: String,
     /// `input_output`.
     pub input_output: u32,
-    /// `kernels`, if `dump_mode` asked for them.
+    /// `kernels`, if `dump_mode` uses them.
     pub kernels: Vec<KernelEntry>,
     /// `support_device`, without duplicates.
     pub devices: Vec<u32>,
@@ -45,7 +45,8 @@ pub struct MindSporeSettings {
     pub op_debug_mode: u32,
     /// `file_format`.
     pub file_format: FileFormat,
-    /// The same for dumps of whole graphs here, for which it counts beside `e2e_dump_settings` too.
+    /// The same for dumps of whole graphs here, which also use it together with
+    /// `e2e_dump_settings`.
     pub graph_file_format: FileFormat,
     /// `overflow_number`; 0 is no limit.
     pub overflow_number: u32,
@@ -90,15 +91,15 @@ impl SavedData {
 }
 
 impl MindSporeSettings {
-    /// Returns the settings in force before anything is read.
+    /// Returns the default settings.
     pub(super) fn defaults(backend: DeviceBackend, has_e2e: bool) -> MindSporeSettings {
         let is_ascend = backend == DeviceBackend::Ascend;
         MindSporeSettings {
-            // Without the section, all but Ascend take it with its defaults.
+            // Without the section, all targets but Ascend use its defaults.
             is_e2e_enabled: has_e2e || !is_ascend,
             is_async_enabled: is_ascend && !has_e2e,
             is_sync: false,
-            // The default of the section, which a file for whole graphs does not have.
+            // The default of the section, which a file for whole graphs lacks.
             trans_flag: has_e2e || !is_ascend,
             saves_kernel_args: false,
             is_stat_on_device: false,
@@ -113,7 +114,7 @@ impl MindSporeSettings {
             kernels: Vec::new(),
             devices: Vec::new(),
             op_debug_mode: 0,
-            // CANN's own format is the default of the graph's dump.
+            // CANN's format is the default of the graph's dump.
             file_format: FileFormat::Bin,
             graph_file_format: FileFormat::Bin,
             overflow_number: 0,
