@@ -408,7 +408,7 @@ STATIC_BASE = {"aipp_mode": "static", "input_format": "RGB888_U8"}
         ([{**STATIC_BASE, "mean_chn_0": 256}], "256, expected `mean_chn_*` from 0 to 255"),
         ([{**STATIC_BASE, "input_format": "YUV400_U8"}], "expected 1 channel for YUV400_U8"),
         ([{**STATIC_BASE, "input_format": "YUYV_U8"}], "unknown variant `YUYV_U8`"),
-        ([{**STATIC_BASE, "padd": 1}], "no key is called `padd`"),
+        ([{**STATIC_BASE, "padd": 1}], "unknown key `padd`"),
     ],
 )
 def test_wrong_files_are_told(tmp_path: Path, operators: list[dict[str, Any]], part: str) -> None:

@@ -1,5 +1,5 @@
-//! Every recorded configuration gets the verdict, the reports and the meaning that the vendor's
-//! checker gave it.
+//! Every recorded configuration gets the verdict, the reports and the meaning of the vendor's
+//! checker.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use opscope_config::{
 use opscope_store::file_format::stats_csv::{StatsColumn, StatsColumns};
 use serde_json::{Value, json};
 
-/// The places that the recorded configurations speak of.
+/// The directories that the recorded configurations use.
 struct Places {
     dir: tempfile::TempDir,
 }
@@ -32,7 +32,7 @@ impl Places {
         self.dir.path().join(name).display().to_string()
     }
 
-    /// The text with the places filled in, and values padded to the length that is asked for.
+    /// The text with directories filled in, and values padded to the requested length.
     fn fill(&self, text: &str) -> String {
         let mut text = text
             .replace("@DIR@", &self.path("okdir"))
@@ -67,7 +67,7 @@ fn recorded_configurations() {
         let id = case["id"].as_str().unwrap();
         let text = places.fill(case["config"].as_str().unwrap());
         let expected = &case["expect"];
-        // The library looks at the nesting before it asks the checker, whose answers these are.
+        // The library checks the nesting before it calls the checker, whose answers these are.
         assert_eq!(check_nesting(&text).is_err(), id == "ge_testDump4", "{id}");
         match acl::check(&text, &places.environment()) {
             Ok(config) => {
@@ -104,10 +104,10 @@ fn recorded_configurations() {
     assert_eq!(counts, expected);
 }
 
-/// A recorded error with the places filled in.
+/// A recorded error with the directories filled in.
 fn filled(places: &Places, text: &str, mut error: Value) -> Value {
     if let Some(value) = error.get("value").and_then(Value::as_str) {
-        // The record of the longest path leaves its padding out.
+        // The record of the longest path omits its padding.
         let value = if value.ends_with("@PAD@") {
             let path = serde_json::from_str::<Value>(text).unwrap()["dump"]["dump_path"].clone();
             path.as_str().unwrap().to_owned()
@@ -119,7 +119,7 @@ fn filled(places: &Places, text: &str, mut error: Value) -> Value {
     error
 }
 
-/// The issue's report in the words of the records.
+/// The issue's report in the format of the records.
 fn report(issue: &ConfigIssue) -> Value {
     let code = issue.code();
     let report = issue.report.as_ref().unwrap();
@@ -181,8 +181,8 @@ fn reason_word(reason: RefusalReason) -> &'static str {
     }
 }
 
-/// The pointer leads to a value, or for a missing one to the object that lacks it, and the place is
-/// in the text.
+/// The pointer leads to a value, or for a missing one to the object that lacks it, and the position
+/// is in the text.
 fn check_place(id: &str, text: &str, issue: &ConfigIssue) {
     let line = text.lines().nth(issue.place.line - 1);
     let line = line.unwrap_or_else(|| panic!("{id}: {issue}"));
@@ -207,11 +207,11 @@ fn check_place(id: &str, text: &str, issue: &ConfigIssue) {
 
 fn check_meaning(id: &str, text: &str, config: &AclConfig, expected: &Value) {
     let enabled = config.dump.as_ref().map(|dump| match dump.mode {
-        // To the vendor's checker a watch is a dump of values.
+        // The vendor's checker treats a watch as a dump of values.
         DumpMode::Watcher => "operator",
         mode => mode.name(),
     });
-    // The documents say that an empty list is about single operators; the checker makes nothing of
+    // According to the documentation an empty list selects single operators; the checker ignores
     // it.
     let enabled = enabled.filter(|mode| *mode != DumpMode::SingleOperators.name());
     assert_eq!(json!(enabled), expected["enabled"], "{id}");

@@ -1,4 +1,4 @@
-//! MindSpore's own answers to configurations, on a CPU, a GPU and Ascend; see `data/README.md`.
+//! MindSpore's answers to configurations, on a CPU, a GPU and Ascend; see `data/README.md`.
 
 use opscope_config::dialect::mindspore::{self, MindSporeConfig};
 use opscope_config::{ConfigEnvironment, ConfigIssue, Severity};
@@ -57,7 +57,7 @@ fn compare(id: &str, answer: &Result<MindSporeConfig, Vec<ConfigIssue>>, expecte
             let first = issues.first().unwrap();
             let text = first.vendor_text.as_deref().unwrap();
             assert_eq!(first.severity, Severity::Error, "{id}");
-            // What the parser says of broken syntax is not repeated.
+            // The parser's message about broken syntax is not compared.
             match text.strip_suffix("error:") {
                 Some(_) => assert!(error.starts_with(text), "{id}: {error}"),
                 None => assert_eq!(text, error, "{id}"),
@@ -76,7 +76,7 @@ fn compare(id: &str, answer: &Result<MindSporeConfig, Vec<ConfigIssue>>, expecte
     assert_eq!(warnings, logged(expected), "{id}");
 }
 
-/// The warnings that MindSpore printed, those that it prints three times once.
+/// The warnings that MindSpore printed, without repetitions.
 fn logged(expected: &Value) -> Vec<String> {
     let lines = expected["log"].as_array().unwrap().iter();
     let warnings = lines.filter_map(|line| line.as_str()?.strip_prefix("warning: "));

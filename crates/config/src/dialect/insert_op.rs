@@ -1,5 +1,5 @@
-//! The vendor's file for inserted operators (`--insert_op_conf` of its converter), which says how
-//! AIPP prepares a model's inputs.
+//! The vendor's file for inserted operators (`--insert_op_conf` of its converter), which configures
+//! how AIPP preprocesses a model's inputs.
 //!
 //! It is protobuf's text form: `aipp_op { key: value … }`, once for each input. The keys are
 //! members of [`AippOp`].
@@ -10,28 +10,28 @@ use thiserror::Error;
 
 use crate::TextPosition;
 
-/// The message that describes AIPP.
+/// The message for AIPP.
 const AIPP_OP: &str = "aipp_op";
-/// Most messages; a model has no more inputs.
+/// Maximum number of messages; no model has more inputs.
 const N_OPS_MAX: usize = 1024;
-/// Keys that are nearer than this are suggested: 1 is the same.
+/// Minimum similarity of a suggested key; 1 means equal.
 const NEAR: f64 = 0.8;
 
-/// A file for inserted operators that is wrong.
+/// A mistake in a file for inserted operators.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("line {}, column {}: {reason}", place.line, place.column)]
 pub struct InsertOpError {
     /// The place of the mistake.
     pub place: TextPosition,
-    /// The mistake, in words.
+    /// Description of the mistake.
     pub reason: String,
 }
 
 /// Reads the text of a file. Ranges of values are checked with the model.
 ///
 /// # Errors
-/// The first mistake, with its place: wrong syntax, another message than `aipp_op`, a key that is
-/// not known or there twice, a value of another type.
+/// The first mistake, with its place: wrong syntax, a message other than `aipp_op`, an unknown or
+/// duplicate key, a value of the wrong type.
 pub fn parse(text: &str) -> Result<Vec<AippOp>, InsertOpError> {
     let mut tokens = Tokens { text, offset: 0 };
     let mut ops = Vec::new();
@@ -53,7 +53,7 @@ pub fn parse(text: &str) -> Result<Vec<AippOp>, InsertOpError> {
 
 fn parse_op(tokens: &mut Tokens<'_>) -> Result<AippOp, InsertOpError> {
     let mut members = Map::new();
-    // Protobuf takes a colon before a message, and angle brackets around it.
+    // Protobuf accepts a colon before a message, and angle brackets around it.
     let (mut start, mut token) = tokens.expect("`{`")?;
     if token == Token::Sign(':') {
         (start, token) = tokens.expect("`{`")?;
@@ -67,7 +67,7 @@ fn parse_op(tokens: &mut Tokens<'_>) -> Result<AippOp, InsertOpError> {
         let (start, token) = tokens.expect("a key, or the end of the message")?;
         let key = match token {
             Token::Sign(sign) if sign == end => break,
-            // Signs between members are allowed and mean nothing.
+            // Separators between members are allowed and mean nothing.
             Token::Sign(',' | ';') if !members.is_empty() => continue,
             Token::Word(key) => key,
             _ => return Err(tokens.error(start, "expected a key")),
@@ -88,12 +88,12 @@ fn parse_op(tokens: &mut Tokens<'_>) -> Result<AippOp, InsertOpError> {
             }
         };
         check_type(key, &value).map_err(|reason| tokens.error(place, reason))?;
-        // Protobuf would take the last one or, for lists, refuse both.
+        // Protobuf would use the last one or, for lists, refuse both.
         if members.insert(key.to_owned(), value).is_some() {
-            return Err(tokens.error(start, format!("`{key}` is there twice")));
+            return Err(tokens.error(start, format!("`{key}` appears twice")));
         }
     }
-    // Every member was decoded before, so that this can hardly fail.
+    // Every member was decoded before, so this can hardly fail.
     let op = serde_json::from_value(Value::Object(members));
     op.map_err(|error| tokens.error(start, error.to_string()))
 }
@@ -114,8 +114,8 @@ fn unknown_key(key: &str) -> String {
         .filter(|known| likeness(known) > NEAR)
         .max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
     match near {
-        Some(near) => format!("no key is called `{key}`; did you mean `{near}`?"),
-        None => format!("no key is called `{key}`"),
+        Some(near) => format!("unknown key `{key}`; did you mean `{near}`?"),
+        None => format!("unknown key `{key}`"),
     }
 }
 
@@ -129,7 +129,7 @@ fn value_of(word: &str) -> Value {
     if let Ok(number) = word.parse::<i64>() {
         return number.into();
     }
-    // Only what begins like a number is one: `inf` and `nan` are names.
+    // Only a word that begins like a number is one: `inf` and `nan` are names.
     let is_number = word.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
     // As in C, a float may end in `f`.
     let digits = word.strip_suffix(['f', 'F']).unwrap_or(word);
@@ -142,7 +142,7 @@ fn value_of(word: &str) -> Value {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token<'a> {
     Word(&'a str),
-    /// A text in quotes, without them.
+    /// A quoted string, without the quotes.
     Text(&'a str),
     Sign(char),
 }
@@ -167,7 +167,7 @@ impl<'a> Tokens<'a> {
                 let inner = &rest[1..];
                 let n = inner.find([first, '\n']).unwrap_or(inner.len());
                 if !inner[n..].starts_with(first) {
-                    return Err(self.error(start, "expected the end of the text in quotes"));
+                    return Err(self.error(start, "expected the end of the string"));
                 }
                 self.offset = start + n + 2;
                 return Ok(Some((start, Token::Text(&inner[..n]))));
@@ -178,7 +178,7 @@ impl<'a> Tokens<'a> {
             }
             _ => {
                 let shown = first.escape_default();
-                return Err(self.error(start, format!("`{shown}` has no meaning here")));
+                return Err(self.error(start, format!("unexpected `{shown}`")));
             }
         };
         self.offset = start
@@ -189,7 +189,7 @@ impl<'a> Tokens<'a> {
         Ok(Some((start, token)))
     }
 
-    /// The next token, which has to be there.
+    /// The next token, which must exist.
     fn expect(&mut self, expected: &str) -> Result<(usize, Token<'a>), InsertOpError> {
         let found = self.next()?;
         found.ok_or_else(|| {
@@ -286,7 +286,7 @@ mod tests {
             let gear = ExtentGear { values: vec![], outputs: vec![] };
             let gears = Gears::new(GearKind::Fixed, vec![input], vec![], vec![gear]).unwrap();
             if let Ok(gears) = gears.with_aipp(ops) {
-                // A file that was accepted is written and read as it is.
+                // An accepted file is written and read back unchanged.
                 prop_assert_eq!(reread(encode(&gears).as_bytes()).unwrap(), gears);
             }
         }
@@ -333,28 +333,22 @@ mod tests {
             ),
             (
                 "aipp_op { crop: true\n crop: true }",
-                "line 2, column 2: `crop` is there twice",
+                "line 2, column 2: `crop` appears twice",
             ),
             (
                 "aipp_op { src_image_size: 3 }",
-                "no key is called `src_image_size`; did you mean `src_image_size_",
+                "unknown key `src_image_size`; did you mean `src_image_size_",
             ),
-            (
-                "aipp_op { zzz: 3 }",
-                "line 1, column 11: no key is called `zzz`",
-            ),
+            ("aipp_op { zzz: 3 }", "line 1, column 11: unknown key `zzz`"),
             (
                 "aipp_op { input_format: YUYV_U8 }",
                 "unknown variant `YUYV_U8`",
             ),
             (
                 "aipp_op { crop: \"x }",
-                "line 1, column 17: expected the end of the text",
+                "line 1, column 17: expected the end of the string",
             ),
-            (
-                "aipp_op { ä",
-                "line 1, column 11: `\\u{e4}` has no meaning here",
-            ),
+            ("aipp_op { ä", "line 1, column 11: unexpected `\\u{e4}`"),
             (
                 "aipp_op { mean_chn_0: 1.5 }",
                 "`mean_chn_0`: invalid type: floating point",
