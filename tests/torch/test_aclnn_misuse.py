@@ -194,7 +194,7 @@ def test_arguments_that_do_not_fit_are_named() -> None:
         ("aclnnScatter", (row, 0, places, row, 3, row), "expected 0 to 2"),
         ("aclnnDropout", (row, 0.5, True, 1, 0, row, torch.zeros(16, dtype=torch.uint8)), "random numbers"),
         ("aclnnEinsum", ([row, row], "a,b->abc", x), "unknown letter"),
-        ("aclnnIndex", (x, [torch.zeros(3, dtype=torch.bool)], x), "booleans of the extents"),
+        ("aclnnIndex", (x, [torch.zeros(3, dtype=torch.bool)], x), "booleans of the shape"),
         ("aclnnUpsampleLinear1d", (x.double(), [4], False, 0.0, x.double()), "outputSize"),
     ]:
         with pytest.raises(aclnn.AclnnError) as refused:

@@ -86,7 +86,7 @@ REFUSED: list[tuple[str, list[object], int, str]] = [
         INVALID,
         "does not fit",
     ),
-    ("aclnnAdaptiveAvgPool2d", [PICTURE, [2], zeros(1, 2, 2, 2)], INVALID, "expected 2 extents"),
+    ("aclnnAdaptiveAvgPool2d", [PICTURE, [2], zeros(1, 2, 2, 2)], INVALID, "expected 2 sizes"),
     # Normalisations
     (
         "aclnnLayerNorm",

@@ -1,4 +1,4 @@
-//! Activations of networks.
+//! Activation functions.
 
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::DType;
@@ -97,14 +97,14 @@ aclnn_activation!(operator_rows);
 
 pub(super) const SMALL_FLOATS: &str = "float16, bfloat16 or float32";
 
-/// Whether the type is one of the floats that engines have every function for.
+/// Whether engines have every function for this float dtype.
 pub(super) fn is_small_float(dtype: DType) -> bool {
     matches!(dtype, DType::F16 | DType::BF16 | DType::F32)
 }
 
 type NodeFunction = fn(&mut OperatorCall<'_>, &Value) -> Composed<Value>;
 
-/// A function of each element, of up to single precision.
+/// An element-wise function, in at most single precision.
 fn pointwise(call: &mut OperatorCall<'_>, function: NodeFunction) -> Composed {
     let (x, out) = (call.tensor("self")?, call.tensor("out")?);
     pointwise_into(call, x, out, function)
@@ -116,8 +116,8 @@ fn pointwise_into(
     out: &TensorArgument,
     function: NodeFunction,
 ) -> Composed {
-    // Functions such as e^x are rounded to single precision by some engines, so that float64 would
-    // get fewer digits than it says.
+    // Some engines round functions such as e^x to single precision, so float64 would have fewer
+    // digits than it promises.
     call.expect_dtype(x, is_small_float, SMALL_FLOATS)?;
     typed_into(call, x, out, function)
 }
@@ -136,7 +136,7 @@ fn typed_into(
     Ok(())
 }
 
-/// Operators that are a function of each element: `name = function;`
+/// Element-wise operators: `name = function;`
 macro_rules! pointwise {
     ($($name:ident = $function:ident;)+) => {$(
         fn $name(call: &mut OperatorCall<'_>) -> Composed {
@@ -177,7 +177,7 @@ fn relu(call: &mut OperatorCall<'_>) -> Composed {
     call.expect_dtype(x, no_booleans, "integers or floats")?;
     typed_into(call, x, out, |call, x| {
         let zero = call.constant(0.0, x.dtype)?;
-        // NaN is not less than 0, so that it stays.
+        // Comparisons with NaN are false, so it stays.
         let is_negative = call.node("Less", &[x, &zero], DType::Bool);
         Ok(call.node("Where", &[&is_negative, &zero, x], x.dtype))
     })
@@ -197,14 +197,14 @@ fn leaky_relu_of(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
 fn sloped(call: &mut OperatorCall<'_>, x: &Value, slope: &Value) -> Composed<Value> {
     let zero = call.constant(0.0, x.dtype)?;
     let is_positive = call.node("Greater", &[x, &zero], DType::Bool);
-    // Both sides are computed for every element; the condition chooses, so that an infinite product
-    // on the other side does no harm.
+    // Both sides are computed for every element, and the condition selects one, so an infinite
+    // product on the other side does no harm.
     let below = call.node("Mul", &[x, slope], x.dtype);
     Ok(call.node("Where", &[&is_positive, x, &below], x.dtype))
 }
 
-/// The exponential linear unit; its factors are for positive numbers, for others, and for others
-/// in the exponent.
+/// The exponential linear unit, with factors for positive numbers, for other numbers, and for the
+/// exponent of others.
 fn exponential_linear(
     call: &mut OperatorCall<'_>,
     x: &Value,
@@ -242,7 +242,7 @@ fn celu_of(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
     if !alpha.is_true() {
         return Err(Refusal::invalid("`alpha` is 0; expected another number"));
     }
-    // The quotient is given for each run, as alpha is: another one needs no other graph.
+    // The quotient is passed to each run, like alpha: another one needs no other graph.
     let exponent = call.number_value(ScalarNumber::Float(1.0 / alpha.as_f64()), x.dtype)?;
     let alpha = call.scalar_value(alpha, x.dtype)?;
     let one = call.constant(1.0, x.dtype)?;
@@ -254,11 +254,11 @@ pub(super) fn exact_gelu(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Val
     Ok(call.node("Mul", &[x, &below], x.dtype))
 }
 
-/// The part of the normal distribution that is below each element.
+/// The standard normal CDF of each element.
 pub(super) fn normal_distribution(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
     let half = call.constant(0.5, x.dtype)?;
     let root = call.constant(-std::f64::consts::FRAC_1_SQRT_2, x.dtype)?;
-    // The complement of the error function keeps the digits of results near 0, which 1 + erf loses.
+    // `erfc` keeps the digits of results near 0, which 1 + erf loses.
     let scaled = call.node("Mul", &[x, &root], x.dtype);
     let rest = erf_rest(call, &scaled)?;
     Ok(call.node("Mul", &[&rest, &half], x.dtype))
@@ -266,7 +266,7 @@ pub(super) fn normal_distribution(call: &mut OperatorCall<'_>, x: &Value) -> Com
 
 pub(super) const GELU_CUBIC: f64 = 0.044_715;
 
-/// The number that the approximation takes the tanh of: `sqrt(2/π) (x + 0.044715 x³)`.
+/// The operand of the approximation's tanh: `sqrt(2/π) (x + 0.044715 x³)`.
 pub(super) fn gelu_operand(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
     let root = call.constant((2.0 / std::f64::consts::PI).sqrt(), x.dtype)?;
     let cubic = call.constant(GELU_CUBIC, x.dtype)?;
@@ -285,7 +285,7 @@ pub(super) fn approximate_gelu(call: &mut OperatorCall<'_>, x: &Value) -> Compos
     Ok(call.node("Mul", &[x, &gate], x.dtype))
 }
 
-/// The formula that the parameter `approximate` stands for.
+/// The formula that `approximate` selects.
 fn gelu_formula(call: &OperatorCall<'_>) -> Composed<NodeFunction> {
     match call.int("approximate")? {
         0 => Ok(exact_gelu),
@@ -328,14 +328,14 @@ fn swish_of(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
 }
 
 pub(super) fn optional_beta(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
-    // The default is given for each run too, so that both forms share a graph.
+    // The default is passed to each run too, so that both forms share a graph.
     match call.optional_scalar("betaOptional")? {
         Some(beta) => call.scalar_value(beta, x.dtype),
         None => call.number_value(ScalarNumber::Float(1.0), x.dtype),
     }
 }
 
-/// `1 / (1 + e^-x)`. Engines' own node is not as exact at its ends.
+/// `1 / (1 + e^-x)`. The engines' node is less accurate at the ends.
 pub(super) fn sigmoid_of(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
     let one = call.constant(1.0, x.dtype)?;
     let negated = call.node("Neg", &[x], x.dtype);
@@ -380,7 +380,7 @@ fn hard_sigmoid(call: &mut OperatorCall<'_>) -> Composed {
     call.expect_dtype(x, is_known, "float16, bfloat16, float32 or int32")?;
     call.expect_shape(out, x.dims())?;
     call.expect_cast(out, x.dtype)?;
-    // Integers are computed as floats, and cut off where they are stored.
+    // Integers are computed as floats, and truncated when stored.
     let value = call.read(x, DType::F32)?;
     let result = hard_gate(call, &value)?;
     call.write(out, &result, x.dtype);
@@ -398,7 +398,7 @@ fn hard_gate(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
 
 /// Elements between two bounds; NaN stays.
 fn between(call: &mut OperatorCall<'_>, x: &Value, low: &Value, high: &Value) -> Value {
-    // The upper bound is applied last, as PyTorch does it where the bounds are in the wrong order.
+    // The upper bound is applied last, as in PyTorch, which matters if the bounds are swapped.
     let is_low = call.node("Less", &[x, low], DType::Bool);
     let raised = call.node("Where", &[&is_low, low, x], x.dtype);
     let is_high = call.node("Greater", &[&raised, high], DType::Bool);
@@ -410,10 +410,10 @@ fn hard_swish_of(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
     Ok(call.node("Mul", &[x, &gate], x.dtype))
 }
 
-/// A scalar argument for elements of a type: integers take whole numbers.
+/// A scalar argument for elements of a dtype: integer elements require an integer.
 fn bound(call: &OperatorCall<'_>, name: &str, dtype: DType) -> Composed<ScalarValue> {
     let scalar = call.scalar(name)?;
-    // A bound of 0.5 cannot be told from 0 once it has the type of the elements.
+    // In an integer dtype a bound of 0.5 would become 0.
     if scalar.is_float() && !is_float(dtype) {
         let text = format!("`{name}` is a float, but elements are {dtype}");
         return Err(Refusal::invalid(text));
@@ -457,7 +457,7 @@ fn soft_shrink_of(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
         let text = format!("`lambd` is {}; expected 0 or more", scalar.as_f64());
         return Err(Refusal::invalid(text));
     }
-    // A negative bound would move elements away from 0, which PyTorch refuses as well.
+    // A negative bound would move elements away from 0, which PyTorch refuses too.
     let is_small = is_shrunk(call, x, "lambd")?;
     let bound = parameter(call, "lambd", x)?;
     let zero = call.constant(0.0, x.dtype)?;
@@ -497,7 +497,7 @@ fn threshold(call: &mut OperatorCall<'_>) -> Composed {
     let value = call.read(x, compute_type(x.dtype))?;
     let limit = call.scalar_value(&limit, value.dtype)?;
     let other = call.scalar_value(&other, value.dtype)?;
-    // NaN is not replaced.
+    // NaN stays.
     let is_replaced = call.node("LessOrEqual", &[&value, &limit], DType::Bool);
     let result = call.node("Where", &[&is_replaced, &other, &value], value.dtype);
     call.write(out, &result, x.dtype);
@@ -513,7 +513,7 @@ fn prelu(call: &mut OperatorCall<'_>) -> Composed {
     call.expect_shape(out, x.dims())?;
     let dtype = call.promote(&[x, weight], &[])?;
     call.expect_cast(out, dtype)?;
-    // Tensors of one axis have no channels, and take one weight for all.
+    // Tensors with one axis have no channels, and use one weight for all elements.
     let n_channels = x.dims().get(1).copied().unwrap_or(1);
     let n_weights = weight.n_elements();
     if n_weights != 1 && n_weights != n_channels {
@@ -557,7 +557,7 @@ pub(super) fn halves(call: &mut OperatorCall<'_>, x: &TensorArgument) -> Compose
     }
     dims[axis] = extent / 2;
     let value = call.read(x, compute_type(x.dtype))?;
-    // With the lengths as an input the node means the same in every operator set.
+    // With the lengths as an input, the node means the same in every operator set.
     let lengths = call.constant_dims(&[extent / 2, extent / 2])?;
     let along = vec![("axis", OperatorAttribute::Int(axis.cast_signed() as i64))];
     let inputs = [Some(&value), Some(&lengths)];

@@ -63,10 +63,10 @@ macro_rules! aclnn_activation_backward {
 }
 aclnn_activation_backward!(operator_rows);
 
-/// The gradient, from that of the result and from what the activation was given or gave.
+/// The gradient, from the gradient of the result and the activation's input or output.
 type Gradient = fn(&mut OperatorCall<'_>, &Value, &Value) -> Composed<Value>;
 
-/// The gradient of a function of each element. `names` are the second tensor and the output.
+/// The gradient of an element-wise function. `names` are the second tensor and the output.
 fn backward(
     call: &mut OperatorCall<'_>,
     names: [&str; 2],
@@ -78,7 +78,7 @@ fn backward(
     for tensor in [grad, x] {
         call.expect_dtype(tensor, is_accepted, expected)?;
     }
-    // The vendor lets either of the two be broadcast to the other, where PyTorch has equal shapes.
+    // The vendor broadcasts the two against each other, where PyTorch requires equal shapes.
     call.broadcast(&[Side::Tensor(grad), Side::Tensor(x)], out)?;
     let dtype = call.promote(&[grad, x], &[])?;
     call.expect_cast(out, dtype)?;
@@ -126,8 +126,8 @@ fn threshold(call: &mut OperatorCall<'_>) -> Composed {
     backward(call, ["self", "out"], NUMBERS, |call, grad, x| {
         let limit = parameter(call, "threshold", x)?;
         let zero = call.constant(0.0, x.dtype)?;
-        // NaN is not below the threshold, so that its gradient passes, as in PyTorch. A choice, not
-        // a product with 0, which would make NaN of an infinite gradient.
+        // NaN is not below the threshold, so its gradient passes, as in PyTorch. A selection,
+        // because a product with 0 would turn an infinite gradient into NaN.
         let is_dropped = call.node("LessOrEqual", &[x, &limit], DType::Bool);
         Ok(call.node("Where", &[&is_dropped, &zero, grad], x.dtype))
     })
@@ -160,7 +160,7 @@ fn gelu_by_formula(call: &mut OperatorCall<'_>) -> Composed {
     backward(call, ["self", "gradInput"], SMALL, gradient)
 }
 
-/// The part of the normal distribution below `x`, and `x` times its density there.
+/// The normal CDF at `x`, plus `x` times its density.
 fn exact_gelu_gradient(call: &mut OperatorCall<'_>, grad: &Value, x: &Value) -> Composed<Value> {
     let below = normal_distribution(call, x)?;
     let minus_half = call.constant(-0.5, x.dtype)?;
@@ -187,7 +187,7 @@ fn approximate_gelu_gradient(
     let operand = gelu_operand(call, x)?;
     let twice = call.node("Add", &[&operand, &operand], x.dtype);
     let gate = sigmoid_of(call, &twice)?;
-    // 1 - s is the sigmoid of the negated number, which keeps the digits where s is almost 1.
+    // 1 - s is the sigmoid of the negated operand, which keeps the digits where s is almost 1.
     let negated = call.node("Neg", &[&twice], x.dtype);
     let rest = sigmoid_of(call, &negated)?;
     let fall = call.node("Mul", &[&gate, &rest], x.dtype);
@@ -265,11 +265,11 @@ fn by_sign(
 }
 
 fn elu_gradient(call: &mut OperatorCall<'_>, grad: &Value, x: &Value) -> Composed<Value> {
-    // Scalars are given for each run, so that a program that changes them keeps its graph.
+    // Scalars are passed to each run, so that a program that changes them keeps its graph.
     let (alpha, scale) = (parameter(call, "alpha", x)?, parameter(call, "scale", x)?);
     let inner = parameter(call, "inputScale", x)?;
     let depth = call.node("Mul", &[&alpha, &scale], x.dtype);
-    // Of the result the power need not be taken again: it is the result plus the depth.
+    // With the result no power is needed: it is the result plus the depth.
     let below = if call.flag("isResult")? {
         let sum = call.node("Add", &[x, &depth], x.dtype);
         call.node("Mul", &[&inner, &sum], x.dtype)
@@ -290,7 +290,7 @@ fn selu_gradient(call: &mut OperatorCall<'_>, grad: &Value, y: &Value) -> Compos
 }
 
 fn leaky_relu_gradient(call: &mut OperatorCall<'_>, grad: &Value, x: &Value) -> Composed<Value> {
-    // With a negative slope both sides of 0 give results of one sign.
+    // With a negative slope both sides of 0 yield results with the same sign.
     let slope = call.scalar("negativeSlope")?;
     if call.flag("selfIsResult")? && slope.as_f64() < 0.0 {
         let text = "`negativeSlope` is negative, with which results do not tell their operands";
@@ -301,7 +301,7 @@ fn leaky_relu_gradient(call: &mut OperatorCall<'_>, grad: &Value, x: &Value) -> 
     by_sign(call, [grad, x], [&one, &slope])
 }
 
-/// The gradient, but 0 where a condition holds.
+/// The gradient, with 0 where a condition holds.
 fn dropped(call: &mut OperatorCall<'_>, grad: &Value, is_dropped: &Value) -> Composed<Value> {
     let zero = call.constant(0.0, grad.dtype)?;
     Ok(call.node("Where", &[is_dropped, &zero, grad], grad.dtype))
@@ -317,7 +317,7 @@ fn soft_shrink_gradient(call: &mut OperatorCall<'_>, grad: &Value, x: &Value) ->
     dropped(call, grad, &is_small)
 }
 
-/// Whether elements are at one of two bounds or beyond it.
+/// Whether elements are at or beyond one of two bounds.
 fn is_beyond(call: &mut OperatorCall<'_>, x: &Value, [low, high]: [&Value; 2]) -> Value {
     let is_low = call.node("LessOrEqual", &[x, low], DType::Bool);
     let is_high = call.node("GreaterOrEqual", &[x, high], DType::Bool);
@@ -338,7 +338,7 @@ fn hard_sigmoid_gradient(call: &mut OperatorCall<'_>, grad: &Value, x: &Value) -
     dropped(call, &share, &is_clipped)
 }
 
-/// `conditions` are those of the side below and of the side above.
+/// `conditions` are those of the lower and of the upper side.
 fn hard_swish_by(
     call: &mut OperatorCall<'_>,
     [grad, x]: [&Value; 2],
@@ -386,7 +386,7 @@ fn log_sigmoid_gradient(call: &mut OperatorCall<'_>, grad: &Value, x: &Value) ->
     Ok(call.node("Mul", &[grad, &slope], x.dtype))
 }
 
-/// The gradients of the two halves, of the gradient of the result and of the halves.
+/// The gradients of the two halves, from the gradient of the result and the halves.
 type HalfGradients = fn(&mut OperatorCall<'_>, &Value, [&Value; 2]) -> Composed<[Value; 2]>;
 
 fn half_backward(
@@ -400,7 +400,7 @@ fn half_backward(
     for tensor in [grad, x] {
         call.expect_dtype(tensor, is_accepted, expected)?;
     }
-    // Checks the axis and the even extent on the way.
+    // Also checks the axis and its even size.
     let halves = halves(call, x)?;
     call.expect_shape(grad, &halves.dims)?;
     call.expect_shape(out, x.dims())?;
@@ -424,7 +424,7 @@ fn glu(call: &mut OperatorCall<'_>) -> Composed {
         ALL_FLOATS,
         |call, grad, [a, b]| {
             let one = call.constant(1.0, a.dtype)?;
-            // The slope of the sigmoid is its value times what is missing to 1.
+            // The slope of the sigmoid is `s (1 - s)`.
             let gate = sigmoid_of(call, b)?;
             let first = call.node("Mul", &[grad, &gate], a.dtype);
             let rest = call.node("Sub", &[&one, &gate], a.dtype);

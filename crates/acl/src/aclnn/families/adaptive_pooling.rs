@@ -1,4 +1,4 @@
-//! Pools whose windows follow from the size of the result.
+//! Pooling with windows derived from the size of the result.
 
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::DType;
@@ -32,15 +32,14 @@ macro_rules! aclnn_adaptive_pooling {
 }
 aclnn_adaptive_pooling!(operator_rows);
 
-/// Checks an adaptive pool and gives its tensor and its numbers of windows.
+/// Checks an adaptive pool and returns its tensor and its numbers of windows.
 fn adaptive<'a>(call: &OperatorCall<'a>, n: usize) -> Composed<(&'a TensorArgument, Vec<usize>)> {
     let x = Pool::tensor(call, n)?;
     let list = call.ints("outputSize")?;
     let sizes: Option<Vec<usize>> = list.iter().map(|&n| usize::try_from(n).ok()).collect();
     let sizes = sizes.filter(|sizes| sizes.len() == n);
-    let sizes = sizes.ok_or_else(|| {
-        Refusal::invalid(format!("`outputSize` is {list:?}; expected {n} extents"))
-    })?;
+    let sizes = sizes
+        .ok_or_else(|| Refusal::invalid(format!("`outputSize` is {list:?}; expected {n} sizes")))?;
     Ok((x, sizes))
 }
 
@@ -64,7 +63,7 @@ fn adaptive_average(call: &mut OperatorCall<'_>, n: usize) -> Composed {
     write_means(call, x, &axes, &counts, out)
 }
 
-/// How many elements each window has.
+/// Number of elements of each window.
 pub(super) fn counts(axes: &[Members]) -> Vec<f32> {
     let each: Vec<&[bool]> = axes.iter().map(|one| one.are_members.as_slice()).collect();
     let n_together: usize = axes.iter().map(|one| one.longest).product();
@@ -94,7 +93,7 @@ fn adaptive_maximum(call: &mut OperatorCall<'_>, n: usize) -> Composed {
 pub(super) fn shares(x: &TensorArgument, sizes: &[usize]) -> Composed<Vec<Members>> {
     let first = x.n_axes() - sizes.len();
     let axes = x.dims()[first..].iter().zip(sizes);
-    // Windows are an element longer than an equal share at most, on both sides.
+    // A window is at most one element longer than an equal share, on either side.
     let extents = axes
         .clone()
         .flat_map(|(&extent, &size)| [size, extent / size.max(1) + 2]);
@@ -138,7 +137,7 @@ fn global(call: &mut OperatorCall<'_>, op: &'static str) -> Composed {
         call.fill(out, ScalarNumber::Int(0));
         return Ok(());
     }
-    // Means are taken in double precision, and rounded once.
+    // Means are computed in double precision, and rounded once.
     let value = call.read(x, DType::F64)?;
     let axes = (2..x.n_axes())
         .map(|axis| axis.cast_signed() as i64)
@@ -149,7 +148,7 @@ fn global(call: &mut OperatorCall<'_>, op: &'static str) -> Composed {
     ];
     let mut result = call.node_with(op, &[&value], attributes.clone(), DType::F64);
     if op == "ReduceMax" {
-        // Engines may lose NaN, of which a sum is NaN as well.
+        // Engines may lose NaN, but a sum with NaN is NaN.
         let zero = call.constant(0.0, DType::F64)?;
         let one = call.constant(1.0, DType::F64)?;
         let is_nan = call.is_nan(&value);

@@ -78,6 +78,7 @@ fn backward(call: &mut OperatorCall<'_>, known: &[AxisOrder]) -> Composed {
         _ => None,
     };
     let values = operands.read(call, [key, value])?;
+    // Shared heads are repeated for the products; `gathered` sums their gradients below.
     let key = operands.repeated(call, values.key, &operands.keys)?;
     let value = operands.repeated(call, values.value, &operands.values)?;
     let scores = masked_scores(call, [&values.query, &key], shift.as_ref(), &masks)?;
@@ -85,6 +86,7 @@ fn backward(call: &mut OperatorCall<'_>, known: &[AxisOrder]) -> Composed {
     let dy = heads_first(call, dy, order, &operands.result())?;
     let slopes = slopes(call, &operands, &weights, [&dy, &value])?;
     let dq = call.node("MatMul", &[&slopes, &key], DType::F32);
+    // The products run the other way: over queries for keys and values.
     let across = turned(call, &slopes, [0, 1, 3, 2]);
     let dk = call.node("MatMul", &[&across, &values.query], DType::F32);
     let dk = gathered(call, &dk, &operands, &operands.keys)?;
@@ -97,7 +99,8 @@ fn backward(call: &mut OperatorCall<'_>, known: &[AxisOrder]) -> Composed {
     Ok(())
 }
 
-/// A number of each row that the forward operator stored eight times, for each query of each head.
+/// A statistic of each row, which the forward operator stored eight times, for each query of each
+/// head.
 fn statistic(
     call: &mut OperatorCall<'_>,
     operands: &Operands<'_>,
@@ -127,7 +130,7 @@ fn statistic(
     Ok(Some(turned(call, &value, [0, 2, 1, 3])))
 }
 
-/// The weights that the forward operator gave to keys.
+/// The forward operator's weights.
 fn weights(
     call: &mut OperatorCall<'_>,
     operands: &Operands<'_>,
@@ -148,7 +151,7 @@ fn weights(
             call.node_with("ReduceMax", &[scores], last, DType::F32)
         }
     };
-    // The difference of two infinities would be NaN, where nothing is seen.
+    // In a fully masked row the difference of two infinities would be NaN.
     let is_masked = call.node("Equal", &[&maximum, &lowest], DType::Bool);
     let base = call.node("Where", &[&is_masked, &zero, &maximum], DType::F32);
     let difference = call.node("Sub", &[scores, &base], DType::F32);
@@ -176,7 +179,7 @@ fn slopes(
 ) -> Composed<Value> {
     let value = turned(call, value, [0, 1, 3, 2]);
     let by_weight = call.node("MatMul", &[dy, &value], DType::F32);
-    // What a row has in common is the sum over its weights, or over its result, which is the same.
+    // The common term of a row is the sum over its weights, or equally over its result.
     let terms = match call.optional_tensor("attentionInOptional")? {
         Some(result) if !result.is_empty() => {
             expect_result(call, operands, result)?;
@@ -188,7 +191,7 @@ fn slopes(
     let common = row_sums(call, &terms)?;
     let difference = call.node("Sub", &[&by_weight, &common], DType::F32);
     let slopes = call.node("Mul", &[weights, &difference], DType::F32);
-    // In both orders of shift and scale the products are scaled.
+    // The products are scaled in both orders of shift and scale.
     let scale = call.number_value(ScalarNumber::Float(call.number("scaleValue")?), DType::F32)?;
     Ok(call.node("Mul", &[&slopes, &scale], DType::F32))
 }
@@ -202,7 +205,7 @@ fn expect_result(
     call.expect_shape(result, &operands.order.dims(&operands.result()))
 }
 
-/// The sum over the query's heads that share a head of the key.
+/// The sum over the query heads that share a key head.
 fn gathered(
     call: &mut OperatorCall<'_>,
     x: &Value,

@@ -1,4 +1,4 @@
-//! Attention as inference calls it, of whole prompts and of single tokens.
+//! Attention in inference, for whole prompts and for single tokens.
 
 use opscope_tensor::DType;
 
@@ -45,8 +45,8 @@ macro_rules! aclnn_attention_inference {
 }
 aclnn_attention_inference!(operator_rows);
 
-/// Parameters of the functions for inference that have to be null: quantised types, padding in front,
-/// shared beginnings and sinks.
+/// Parameters of inference functions that must be null: quantised dtypes, left padding, shared
+/// prefixes and sinks.
 const NOT_COMPUTED: &[&str] = &[
     "deqScale1",
     "quantScale1",
@@ -70,15 +70,15 @@ const NOT_COMPUTED: &[&str] = &[
     "learnableSink",
 ];
 
-/// A tensor that a function has, under a name that ends in a word more in newer functions, and that
-/// a call gives.
+/// A tensor that the function has, possibly with a longer name in newer functions, and that the
+/// call passes.
 fn given<'a>(call: &OperatorCall<'a>, name: &str) -> Composed<Option<&'a TensorArgument>> {
     let name = full_name(call, name);
     if !call.has(&name) {
         return Ok(None);
     }
     let tensor = call.optional_tensor(&name)?;
-    // The vendor takes empty tensors for absent ones.
+    // The vendor treats empty tensors as absent.
     Ok(tensor.filter(|tensor| !tensor.is_empty()))
 }
 
@@ -87,7 +87,7 @@ fn expect_plain(call: &OperatorCall<'_>) -> Composed {
         if given(call, name)?.is_some() {
             let name = full_name(call, name);
             return Err(Refusal::invalid(format!(
-                "`{name}` is given, which is not computed; expected a null pointer"
+                "`{name}` is not supported; expected a null pointer"
             )));
         }
     }
@@ -103,23 +103,23 @@ fn full_name(call: &OperatorCall<'_>, name: &str) -> String {
     }
 }
 
-/// An attention in inference, whose arguments were checked.
+/// An attention in inference with checked arguments.
 struct Inference<'a> {
     operands: Operands<'a>,
     key: KeyStore<'a>,
     value: KeyStore<'a>,
-    /// The part that lengthens each token of query and key.
+    /// The part that extends each token of query and key.
     rotated: Option<(&'a TensorArgument, KeyStore<'a>)>,
     samples: Samples,
 }
 
 impl<'a> Inference<'a> {
-    /// `[name of the lengths of queries, name of those of keys]`; functions for single tokens have
-    /// the second ones alone.
+    /// `[name of the query lengths, name of the key lengths]`; functions for single tokens only
+    /// have the latter.
     fn new(call: &OperatorCall<'a>, names: [Option<&str>; 2]) -> Composed<Inference<'a>> {
         expect_plain(call)?;
         let query = call.tensor("query")?;
-        // Packed samples are for the fused functions alone.
+        // Only the fused functions support packed samples.
         let mut known = vec![AxisOrder::Bsh, AxisOrder::Bsnd, AxisOrder::Bnsd];
         if call.has("softmaxLseFlag") {
             known.push(AxisOrder::Tnd);
@@ -203,8 +203,8 @@ impl<'a> Inference<'a> {
             let more = store.read(call, &self.samples)?;
             key = joined_widths(call, &key, &more);
         }
-        // Memory behind the length of a sample holds anything, of which nothing may come through a
-        // weight of 0.
+        // Memory beyond the length of a sample may hold anything, such as NaN, which a weight of 0
+        // would not suppress.
         let value = match self.samples.unused_keys(call, self.value.sizes.tokens)? {
             Some(unused) => {
                 let zero = call.constant(0.0, DType::F32)?;
@@ -219,14 +219,14 @@ impl<'a> Inference<'a> {
         let scores = self.operands.score_dims();
         let masks = sparsity.masks(call, &self.samples, &scores)?;
         let shift = match given(call, "pseShift")? {
-            // Functions without `innerPrecise` have a shift for later use alone: the vendor's pass
-            // a null pointer on in its place.
+            // Functions without `innerPrecise` only reserve the shift: the vendor's pass a null
+            // pointer on instead.
             Some(shift) if call.has("innerPrecise") => {
                 Some(read_shift(call, shift, &self.samples, &scores)?)
             }
             _ => None,
         };
-        // Scores go by the whole width, the result by that of the values.
+        // Scores use the whole width, the result that of the values.
         let mut sizes = self.operands.keys;
         if let Some((_, store)) = &self.rotated {
             sizes.width += store.sizes.width;
@@ -240,7 +240,7 @@ impl<'a> Inference<'a> {
     }
 }
 
-/// As many lengths as samples: one for all, or one for each, of `most` at the most.
+/// One length for all samples, or one for each, up to those in `most`.
 fn lengths(
     call: &OperatorCall<'_>,
     name: Option<&str>,
@@ -257,7 +257,7 @@ fn lengths(
     let each: Vec<usize> = (0..n)
         .filter_map(|at| usize::try_from(*list.get(if list.len() == 1 { 0 } else { at })?).ok())
         .collect();
-    // More than there are samples are passed over, by the documents.
+    // According to the documentation, excess lengths are ignored.
     if each.len() == n && each.iter().zip(most).all(|(n, most)| n <= most) {
         return Ok(each);
     }
@@ -271,7 +271,7 @@ fn lengths(
     )))
 }
 
-/// The samples that the lists of lengths describe.
+/// The samples of the lists of lengths.
 fn samples(
     call: &OperatorCall<'_>,
     operands: &Operands<'_>,
@@ -289,7 +289,7 @@ fn samples(
     }
     if operands.order != AxisOrder::Tnd {
         let n = operands.queries.batch;
-        // A single token is there in any case.
+        // A single token always counts.
         let query_name = query_name.filter(|_| tokens > 1);
         let queries = lengths(call, query_name, n, &vec![tokens; n])?;
         let keys = lengths(call, key_name, n, &key.lengths)?;
@@ -301,7 +301,7 @@ fn samples(
     if key.table.is_none() {
         return packed(call, [&names[0], &names[1]], [tokens, keys]);
     }
-    // Lengths of keys that lie in blocks are those of the samples, not where they end.
+    // With paged keys these are the lengths of the samples, not their ends.
     let ends = call.optional_ints(&names[0])?.unwrap_or_default();
     let queries = lengths_of_ends(&names[0], ends)?;
     let n = key.lengths.len();
@@ -347,7 +347,7 @@ fn attention_in_inference(call: &mut OperatorCall<'_>) -> Composed {
     Ok(())
 }
 
-/// The output of the logarithms of the sums, if they are asked for.
+/// The output of the log-sum-exp, if requested.
 fn expect_sums<'a>(
     call: &mut OperatorCall<'a>,
     operands: &Operands<'_>,
@@ -383,7 +383,7 @@ fn write_sums(
 ) -> Composed {
     let log = call.node("Log", &[&attended.sum], DType::F32);
     let sums = call.node("Add", &[&log, &attended.maximum], DType::F32);
-    // Where nothing is seen the vendor's operators store infinity.
+    // The vendor's operators store infinity for fully masked rows.
     let lowest = call.constant(f64::NEG_INFINITY, DType::F32)?;
     let highest = call.constant(f64::INFINITY, DType::F32)?;
     let is_masked = call.node("Equal", &[&attended.maximum, &lowest], DType::Bool);

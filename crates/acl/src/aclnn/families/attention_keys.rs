@@ -1,5 +1,4 @@
-//! Keys and values as programs for inference keep them: as one tensor, as one for each sample, or in
-//! blocks that a table finds.
+//! Keys and values in inference: one tensor, one for each sample, or blocks with a block table.
 
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::{DType, Shape, Tensor};
@@ -16,14 +15,14 @@ use crate::aclnn::parameter::TensorArgument;
 pub(super) struct KeyStore<'a> {
     pub(super) tensors: Vec<&'a TensorArgument>,
     order: AxisOrder,
-    /// The sizes of what the tensors give together.
+    /// The combined sizes of the tensors.
     pub(super) sizes: Sizes,
-    /// How many tokens there are for each sample.
+    /// Number of tokens of each sample.
     pub(super) lengths: Vec<usize>,
     pub(super) table: Option<&'a TensorArgument>,
 }
 
-/// The names that a table of blocks has in the functions.
+/// The parameter names of a block table.
 const TABLES: [&str; 3] = ["blockTableOptional", "blockTable", "blocktable"];
 
 impl<'a> KeyStore<'a> {
@@ -62,7 +61,7 @@ impl<'a> KeyStore<'a> {
         )))
     }
 
-    /// Finds the sizes; `false` if they do not fit together.
+    /// Determines the sizes; `false` if they do not match.
     fn measure(
         &mut self,
         call: &OperatorCall<'_>,
@@ -83,7 +82,7 @@ impl<'a> KeyStore<'a> {
             return Ok(false);
         };
         self.sizes = first;
-        // A single tensor holds all samples; several hold one each.
+        // A single tensor holds all samples, several hold one each.
         if sizes.len() == 1 {
             self.lengths = vec![first.tokens; first.batch];
             return Ok(first.heads == heads);
@@ -140,7 +139,7 @@ impl<'a> KeyStore<'a> {
         self.tensors.first().map_or(&[], |tensor| tensor.dims())
     }
 
-    /// All of them with the axes batch, heads, tokens and elements.
+    /// All keys or values, with the axes batch, heads, tokens and elements.
     pub(super) fn read(&self, call: &mut OperatorCall<'_>, samples: &Samples) -> Composed<Value> {
         match (self.table, self.tensors.as_slice()) {
             (Some(table), [blocks]) => self.read_blocks(call, blocks, table, samples),
@@ -154,7 +153,7 @@ impl<'a> KeyStore<'a> {
                         ..self.sizes
                     };
                     let value = heads_first(call, tensor, self.order, &sizes)?;
-                    // The mask of lengths leaves out what is added here.
+                    // The mask of lengths hides the padding.
                     let missing = self.sizes.tokens - tokens;
                     let pads = call.constant_dims(&[0, 0, 0, 0, 0, 0, missing, 0])?;
                     values.push(call.node("Pad", &[&value, &pads], DType::F32));
@@ -178,7 +177,7 @@ impl<'a> KeyStore<'a> {
         let has_heads_outside = blocks.n_axes() == 4;
         let size = blocks.dims()[if has_heads_outside { 2 } else { 1 }];
         let places = read_places(call, table)?;
-        // Numbers behind the length of a sample are whatever memory held.
+        // Block numbers beyond the length of a sample are uninitialised.
         let used = samples
             .key_lengths()
             .into_iter()
@@ -204,13 +203,13 @@ impl<'a> KeyStore<'a> {
         if self.order != AxisOrder::Tnd {
             return Ok(value);
         }
-        // Blocks of all samples become one row of keys, as the queries are one row of tokens.
+        // Blocks of all samples become one row of keys, like the row of query tokens.
         let value = turned(call, &value, [1, 0, 2, 3]);
         call.reshaped(&value, &[1, heads, n * most * size, width])
     }
 }
 
-/// Two values side by side along their last axis.
+/// Concatenates two values along their last axis.
 pub(super) fn joined_widths(call: &mut OperatorCall<'_>, a: &Value, b: &Value) -> Value {
     joined(call, &[a.clone(), b.clone()], 3)
 }

@@ -1,4 +1,4 @@
-//! Lengths of samples, masks and sparse modes: they say what each token of an attention sees.
+//! Lengths of samples, masks and sparse modes: the keys that each token attends to.
 
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::{DType, Shape, Tensor};
@@ -8,7 +8,7 @@ use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value};
 use crate::aclnn::parameter::TensorArgument;
 use crate::aclnn::shape::broadcast;
 
-/// A sample among the tokens: where its own begin, and how many they are.
+/// The tokens of a sample: offset and number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sample {
     pub(super) queries: (usize, usize),
@@ -16,7 +16,7 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// One that has an entry of the axis of samples for itself.
+    /// A sample with a separate entry of the batch axis.
     pub(super) fn alone(queries: usize, keys: usize) -> Sample {
         Sample {
             queries: (0, queries),
@@ -25,17 +25,17 @@ impl Sample {
     }
 }
 
-/// How samples lie in the tensors.
+/// The position of samples in the tensors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Samples {
-    /// Each has an entry of the first axis, and fills it from the beginning.
+    /// Each has an entry of the first axis, and starts at its beginning.
     Apart(Vec<Sample>),
-    /// They lie one after the other in one entry.
+    /// Concatenated in a single entry.
     Packed(Vec<Sample>),
 }
 
 impl Samples {
-    /// The mask of the keys that belong to no sample, with the extents of values; none if all
+    /// The mask of the keys that belong to no sample, with the shape of the values; none if all
     /// belong to one.
     pub(super) fn unused_keys(
         &self,
@@ -46,7 +46,7 @@ impl Samples {
             Samples::Apart(list) => list.len(),
             Samples::Packed(_) => 1,
         };
-        // Left out unless a sample says otherwise, so that gaps between samples are too.
+        // Masked by default, which includes gaps between samples.
         let mut flags = vec![1_u8; n * keys];
         for (at, sample) in self.list().iter().enumerate() {
             let entry = if n == 1 { 0 } else { at };
@@ -60,7 +60,7 @@ impl Samples {
         flag_value(call, flags, vec![n, 1, keys, 1]).map(Some)
     }
 
-    /// How many keys each sample has.
+    /// Number of keys of each sample.
     pub(super) fn key_lengths(&self) -> Vec<usize> {
         self.list().iter().map(|sample| sample.keys.1).collect()
     }
@@ -72,12 +72,12 @@ impl Samples {
     }
 }
 
-/// Which keys a query of a sample sees, by their distance to it.
+/// The visible keys of a query, by their distance.
 #[derive(Clone, Copy, Debug)]
 struct Band {
     before: i64,
     after: i64,
-    /// This many keys at the beginning are seen in any case.
+    /// This many keys at the beginning are always visible.
     prefix: usize,
 }
 
@@ -95,20 +95,20 @@ impl Band {
     }
 }
 
-/// The mask of an attention and the mode that says what it means.
+/// The mask of an attention and its mode.
 pub(super) struct Sparsity<'a> {
     mask: Option<&'a TensorArgument>,
     mode: i64,
     before: i64,
     after: i64,
     prefixes: &'a [i64],
-    /// Whether a mask may be longer than the scores, as documents of inference advise.
+    /// Whether a mask may be longer than the scores, as the inference documentation advises.
     may_be_longer: bool,
 }
 
-/// The side of a mask that stands for a larger one of the same form.
+/// The size of a mask that represents a larger one of the same form.
 const SMALL_MASK: usize = 2048;
-/// The rows of one that stands for a mask with seen beginnings.
+/// The rows of one that represents a mask with visible prefixes.
 const SMALL_PREFIX_MASK: usize = 3072;
 
 impl<'a> Sparsity<'a> {
@@ -127,11 +127,11 @@ impl<'a> Sparsity<'a> {
         };
         let mask = call.optional_tensor(name)?.filter(|mask| !mask.is_empty());
         let mode = number("sparseMode", 0)?;
-        // Modes with seen beginnings are those of training.
+        // Only training has modes with prefixes.
         let last = if call.has("prefixOptional") { 6 } else { 4 };
-        // By the documents modes and bands have no effect without a mask.
+        // According to the documentation, modes and bands have no effect without a mask.
         if mask.is_some() && !(0..=last).contains(&mode) {
-            let text = format!("`sparseMode` is {mode}; modes 0 to {last} are computed");
+            let text = format!("`sparseMode` is {mode}; expected 0 to {last}");
             return Err(Refusal::invalid(text));
         }
         let prefixes = if call.has("prefixOptional") {
@@ -152,7 +152,7 @@ impl<'a> Sparsity<'a> {
     /// For a single token modes and bands have no effect.
     pub(super) fn expect_single_token(&mut self) -> Composed {
         if self.mask.is_some() && matches!(self.mode, 2 | 4) {
-            let text = "`sparseMode` is 2 or 4 for a single token; 0, 1 and 3 are computed";
+            let text = "`sparseMode` is 2 or 4 for a single token; expected 0, 1 or 3";
             return Err(Refusal::invalid(text));
         }
         // In mode 3 the only token is the last one, which sees all keys.
@@ -164,16 +164,16 @@ impl<'a> Sparsity<'a> {
         self.mask.is_some() && matches!(self.mode, 0 | 1 | 5)
     }
 
-    /// The band of a sample, with the lengths it has.
+    /// The band of a sample.
     fn band(&self, at: usize, sample: &Sample) -> Composed<Band> {
         if self.mask.is_none() {
             return Ok(Band::EVERYTHING);
         }
         let (queries, keys) = (sample.queries.1, sample.keys.1);
-        // How far the last key lies behind the last query, from where two modes count.
+        // Distance of the last key after the last query, the reference point of two modes.
         let corner = keys.cast_signed() as i64 - queries.cast_signed() as i64;
         let band = match self.mode {
-            // Both have to agree by the documents; where they do not, neither is overruled.
+            // According to the documentation, both have to agree; if not, neither takes precedence.
             0 => Band {
                 before: self.before,
                 after: self.after,
@@ -213,7 +213,7 @@ impl<'a> Sparsity<'a> {
         })
     }
 
-    /// The masks of scores with the extents `scores`; what they say is left out.
+    /// The masks for scores of shape `scores`; masked scores are excluded.
     pub(super) fn masks(
         &self,
         call: &mut OperatorCall<'_>,
@@ -234,8 +234,8 @@ impl<'a> Sparsity<'a> {
         Ok(masks)
     }
 
-    /// The mask of samples that lie one after the other. All of them take theirs from the first rows
-    /// and columns of one mask, which is as large as the longest sample.
+    /// The mask of packed samples. Each uses the first rows and columns of one mask, which is as
+    /// large as the longest sample.
     fn packed_mask(
         &self,
         call: &mut OperatorCall<'_>,
@@ -248,7 +248,7 @@ impl<'a> Sparsity<'a> {
             return Err(self.unfit(call, mask));
         };
         let is_large = |one: &Sample| one.queries.1 <= rows && one.keys.1 <= columns;
-        // Functions for inference do not say how such a mask is read.
+        // The inference documentation does not define such a mask.
         if self.may_be_longer || !samples.iter().all(is_large) {
             return Err(self.unfit(call, mask));
         }
@@ -272,8 +272,8 @@ impl<'a> Sparsity<'a> {
 
     fn unfit(&self, call: &OperatorCall<'_>, mask: &TensorArgument) -> Refusal {
         Refusal::invalid(format!(
-            "`{}` has the shape {:?} and `sparseMode` is {} for samples that lie one after the \
-             other; expected mode 2, 3 or 4, or in training a mask of two axes as large as the \
+            "`{}` has the shape {:?} and `sparseMode` is {} for packed samples; \
+             expected mode 2, 3 or 4, or in training a mask of two axes as large as the \
              longest sample",
             call.name(mask),
             mask.dims(),
@@ -281,7 +281,7 @@ impl<'a> Sparsity<'a> {
         ))
     }
 
-    /// Causal masks are long for long texts; the small one stands for all of its form, and is not
+    /// Causal masks are long for long texts; the small one represents all of its form, and is not
     /// read.
     fn expect_small_mask(&self, call: &OperatorCall<'_>, mask: &TensorArgument) -> Composed {
         call.expect_dtype(mask, is_mask, "bool, uint8 or int8")?;
@@ -301,7 +301,7 @@ impl<'a> Sparsity<'a> {
         )))
     }
 
-    /// The mask of lengths and bands; none if everything is seen.
+    /// The mask of lengths and bands; none if everything is visible.
     fn made_mask(
         &self,
         call: &mut OperatorCall<'_>,
@@ -310,7 +310,7 @@ impl<'a> Sparsity<'a> {
     ) -> Composed<Option<Value>> {
         let &[batch, _, queries, keys] = scores;
         let list = samples.list();
-        // Samples that see the same share one mask.
+        // Samples with the same lengths share a mask.
         let are_alike = !matches!(self.mode, 5 | 6) && list.iter().all(|one| *one == list[0]);
         let (list, n) = match samples {
             Samples::Apart(list) if are_alike => (list.get(..1).unwrap_or_default(), 1),
@@ -320,7 +320,7 @@ impl<'a> Sparsity<'a> {
         let bands = list.iter().enumerate();
         let bands: Composed<Vec<Band>> = bands.map(|(at, one)| self.band(at, one)).collect();
         let bands = bands?;
-        // A byte for each, where the scores of all heads have been found to have room.
+        // One byte for each; the scores of all heads are already known to fit.
         let mut flags = vec![1_u8; n * queries * keys];
         for (at, (sample, band)) in list.iter().zip(&bands).enumerate() {
             let entry = if n == 1 { 0 } else { at };
@@ -335,14 +335,14 @@ impl<'a> Sparsity<'a> {
         if flags.iter().all(|&flag| flag == 0) {
             return Ok(None);
         }
-        // Given for each run, as lengths grow with every token: the graph stays.
+        // Passed to each run: lengths grow with every token, but the graph stays.
         flag_value(call, flags, vec![n, 1, queries, keys]).map(Some)
     }
 }
 
-/// For each of `n` tokens how far it lies behind the first one of its sample.
+/// For each of `n` tokens its position in its sample.
 fn places_within(n: usize, lists: Vec<(usize, usize)>) -> Vec<usize> {
-    // Tokens of no sample are left out by the lengths, so that any place does for them.
+    // Tokens outside of all samples are masked by the lengths, so their position does not matter.
     let mut places = vec![0; n];
     for (start, length) in lists {
         let own = places.get_mut(start..start + length).unwrap_or_default();
@@ -357,8 +357,8 @@ pub(super) fn is_mask(dtype: DType) -> bool {
     matches!(dtype, DType::Bool | DType::U8 | DType::I8)
 }
 
-/// A mask of scores: elements other than 0 are left out. Of three axes the first is the batch; of
-/// two the first is too, if there is a single token in each sample.
+/// A mask of scores: nonzero elements are excluded. With three axes the first is the batch; also
+/// with two, if each sample has a single token.
 pub(super) fn read_mask(
     call: &mut OperatorCall<'_>,
     mask: &TensorArgument,
@@ -377,7 +377,7 @@ pub(super) fn read_mask(
     fitted(call, mask, value, dims, scores, may_be_longer)
 }
 
-/// A value that broadcasts to the scores; if it may be longer, what is beyond them is cut off.
+/// A value that broadcasts to the scores; a longer one, if allowed, is cut.
 pub(super) fn fitted(
     call: &mut OperatorCall<'_>,
     tensor: &TensorArgument,
@@ -422,9 +422,9 @@ fn flag_value(call: &mut OperatorCall<'_>, flags: Vec<u8>, dims: Vec<usize>) -> 
     Ok(call.tensor_value(tensor))
 }
 
-/// The lengths of samples that a list of ends gives, one after the other.
+/// Offsets and lengths of consecutive samples, from a list of ends.
 pub(super) fn lengths_of_ends(name: &str, ends: &[i64]) -> Composed<Vec<(usize, usize)>> {
-    // Ends that fall would give lengths below 0; equal ones are samples without tokens.
+    // Descending ends would yield negative lengths; equal ends are empty samples.
     let mut start = 0;
     let mut samples = Vec::with_capacity(ends.len());
     for &end in ends {
@@ -440,7 +440,7 @@ pub(super) fn lengths_of_ends(name: &str, ends: &[i64]) -> Composed<Vec<(usize, 
     Ok(samples)
 }
 
-/// The samples of two lists of ends, which have to end where the tensors do.
+/// The samples of two lists of ends, which must match the tensors' sizes.
 pub(super) fn packed(
     call: &OperatorCall<'_>,
     names: [&str; 2],
@@ -463,7 +463,7 @@ pub(super) fn packed(
     let [queries, keys] = sides.as_slice() else {
         return Err(Refusal::invalid("there are no lengths"));
     };
-    // Samples of both lists belong together by their place.
+    // Samples of both lists correspond by index.
     if queries.len() != keys.len() {
         let (a, b) = (queries.len(), keys.len());
         let text = format!("`{}` has {a} samples, `{}` {b}", names[0], names[1]);

@@ -1,4 +1,4 @@
-//! Query, key and value of an attention: the orders of their axes, and their sizes.
+//! Query, key and value of an attention: axis orders and sizes.
 
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::DType;
@@ -13,16 +13,16 @@ pub(super) fn turned(call: &mut OperatorCall<'_>, x: &Value, order: [i64; 4]) ->
     call.node_with("Transpose", &[x], order, x.dtype)
 }
 
-/// The order of the axes of query, key and value: batch, tokens, heads and elements of a head.
+/// The axis order of query, key and value: batch, tokens, heads and elements of a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AxisOrder {
-    /// Heads and their elements are one axis.
+    /// Heads and their elements share an axis.
     Bsh,
-    /// As [`AxisOrder::Bsh`], with the tokens in front.
+    /// Like [`AxisOrder::Bsh`], with the tokens first.
     Sbh,
     Bsnd,
     Bnsd,
-    /// Tokens of all samples, one sample after the other.
+    /// Tokens of all samples, concatenated.
     Tnd,
 }
 
@@ -33,22 +33,18 @@ impl AxisOrder {
             "BSH" | "" => Some(AxisOrder::Bsh),
             "SBH" => Some(AxisOrder::Sbh),
             "BSND" => Some(AxisOrder::Bsnd),
-            // The result has another order, which is the caller's to write.
+            // The caller writes the result, which has another order.
             "BNSD" | "BNSD_BSND" => Some(AxisOrder::Bnsd),
             "TND" => Some(AxisOrder::Tnd),
             _ => None,
         };
         let found = found.filter(|order| known.contains(order));
-        found.ok_or_else(|| {
-            Refusal::invalid(format!(
-                "`inputLayout` is \"{text}\", which is not computed"
-            ))
-        })
+        found.ok_or_else(|| Refusal::invalid(format!("`inputLayout` \"{text}\" is not supported")))
     }
 
     pub(super) fn sizes(self, x: &TensorArgument, heads: Option<usize>) -> Option<Sizes> {
         let (batch, tokens, heads, width) = match (self, x.dims()) {
-            // The number of heads is the program's, as the shape does not tell it.
+            // The program passes the number of heads, which the shape does not determine.
             (AxisOrder::Bsh, &[b, s, h]) | (AxisOrder::Sbh, &[s, b, h]) => {
                 let heads = heads.filter(|&n| n > 0 && h.is_multiple_of(n))?;
                 (b, s, heads, h / heads)
@@ -82,7 +78,7 @@ impl AxisOrder {
         }
     }
 
-    /// The axes that batch, heads, tokens and elements have, once heads are an axis.
+    /// The positions of batch, heads, tokens and elements, once heads are an axis.
     pub(super) fn order(self) -> [i64; 4] {
         match self {
             AxisOrder::Bsh | AxisOrder::Bsnd | AxisOrder::Tnd => [0, 2, 1, 3],
@@ -91,7 +87,7 @@ impl AxisOrder {
         }
     }
 
-    /// The way back of [`AxisOrder::order`].
+    /// The inverse of [`AxisOrder::order`].
     fn way_back(self) -> [i64; 4] {
         match self {
             AxisOrder::Sbh => [2, 0, 1, 3],
@@ -134,7 +130,7 @@ impl Sizes {
 pub(super) struct Operands<'a> {
     pub(super) query: &'a TensorArgument,
     pub(super) order: AxisOrder,
-    /// The order of the result.
+    /// The axis order of the result.
     pub(super) result_order: AxisOrder,
     pub(super) queries: Sizes,
     pub(super) keys: Sizes,
@@ -167,7 +163,7 @@ pub(super) fn expect_same_types(
 }
 
 impl<'a> Operands<'a> {
-    /// `heads` and `key_heads` are numbers of heads; 0 or `None` where they follow from the shapes.
+    /// `heads` and `key_heads` are numbers of heads; 0 or `None` to derive them from the shapes.
     pub(super) fn new(
         call: &OperatorCall<'_>,
         [query, key, value]: [&'a TensorArgument; 3],
@@ -189,7 +185,7 @@ impl<'a> Operands<'a> {
         let key_heads = match key_heads {
             Some(0) => Some(queries.heads),
             Some(n) => usize::try_from(n).ok(),
-            // As many as have the width of the query's.
+            // The number with the query's head width.
             None => key.dims().last().map(|h| h / queries.width.max(1)),
         };
         let keys = order.sizes(key, key_heads).ok_or_else(misfit)?;
@@ -197,7 +193,7 @@ impl<'a> Operands<'a> {
         Operands::of_sizes(query, order, [queries, keys, values]).ok_or_else(misfit)?
     }
 
-    /// The operands, if their sizes fit together.
+    /// The operands, if their sizes match.
     pub(super) fn of_sizes(
         query: &'a TensorArgument,
         order: AxisOrder,
@@ -229,7 +225,7 @@ impl<'a> Operands<'a> {
         }
     }
 
-    /// Whether there is memory for scores and repeated keys.
+    /// Checks that scores and repeated keys fit into memory.
     pub(super) fn expect_room(&self) -> Composed {
         expect_room(self.score_dims())?;
         let [batch, heads, _, keys] = self.score_dims();
@@ -247,13 +243,13 @@ impl<'a> Operands<'a> {
         [batch, heads, tokens, self.keys.tokens]
     }
 
-    /// The operands as they are given.
+    /// Reads the operands.
     pub(super) fn read(
         &self,
         call: &mut OperatorCall<'_>,
         [key, value]: [&TensorArgument; 2],
     ) -> Composed<HeadsFirst> {
-        // Every order of the axes becomes one, so that the rest is the same for all of them.
+        // Every axis order is converted to the same, for shared code.
         Ok(HeadsFirst {
             query: heads_first(call, self.query, self.order, &self.queries)?,
             key: heads_first(call, key, self.order, &self.keys)?,
@@ -261,14 +257,14 @@ impl<'a> Operands<'a> {
         })
     }
 
-    /// A value whose heads are repeated until there are as many as the query has.
+    /// A value with heads repeated to the query's number of heads.
     pub(super) fn repeated(
         &self,
         call: &mut OperatorCall<'_>,
         value: Value,
         sizes: &Sizes,
     ) -> Composed<Value> {
-        // Groups of query heads share a head of the key; neighbours do.
+        // Adjacent query heads share a key head.
         let n = self.queries.heads / sizes.heads;
         if n == 1 {
             return Ok(value);
@@ -305,7 +301,7 @@ pub(super) fn heads_first(
     Ok(turned(call, &value, order.order()))
 }
 
-/// Stores a value with the axes batch, heads, tokens and elements in this order.
+/// Stores a value with the axes batch, heads, tokens and elements in this axis order.
 pub(super) fn write_ordered(
     call: &mut OperatorCall<'_>,
     order: AxisOrder,

@@ -1,4 +1,4 @@
-//! Normalisations of channels over a batch.
+//! Normalisation of channels over a batch.
 
 use opscope_engine::single_operator::OperatorAttribute;
 
@@ -30,7 +30,7 @@ macro_rules! aclnn_batch_normalisation {
 }
 aclnn_batch_normalisation!(operator_rows);
 
-/// A batch of channels: all axes but that of the channels, and the shape of one number for each.
+/// A batch with channels: the other axes, and the shape of per-channel numbers.
 struct Channels {
     n: usize,
     others: Vec<usize>,
@@ -44,7 +44,7 @@ fn channels(call: &OperatorCall<'_>, x: &TensorArgument) -> Composed<Channels> {
         let text = format!("`{name}` has {n} axes; expected 2 to 8, the second of channels");
         return Err(Refusal::invalid(text));
     }
-    // Channels are the second axis in every format that is accepted here.
+    // Channels are the second axis in every accepted format.
     let others: Vec<usize> = (0..x.n_axes()).filter(|&axis| axis != 1).collect();
     let n = x.dims()[1];
     let mut dims = vec![1; x.n_axes()];
@@ -73,7 +73,7 @@ fn batch_norm(call: &mut OperatorCall<'_>) -> Composed {
     }
     for (tensor, name) in saved.iter().zip(["saveMean", "saveInvstd"]) {
         match tensor {
-            // Only training stores statistics; inference takes null pointers for them.
+            // Only training stores statistics; inference accepts null pointers.
             None if is_training => return Err(absent(name)),
             Some(tensor) if is_training => expect_result(call, tensor, &[channels.n])?,
             Some(tensor) => call.expect_dtype(tensor, is_small_float, SMALL_FLOATS)?,
@@ -113,7 +113,7 @@ fn batch_norm(call: &mut OperatorCall<'_>) -> Composed {
     Ok(())
 }
 
-/// Whose variance a batch is divided by.
+/// The source of the variance that a batch is divided by.
 enum Batch {
     Own(Moments),
     Running(Value),
@@ -128,7 +128,7 @@ impl Batch {
     }
 }
 
-/// One number for each channel, or the same one where there is no tensor.
+/// One number for each channel, or a default without a tensor.
 fn running_or(
     call: &mut OperatorCall<'_>,
     tensor: Option<&TensorArgument>,
@@ -156,14 +156,14 @@ fn write_channels(
 
 fn keep_statistics(call: &mut OperatorCall<'_>, running: [Option<&TensorArgument>; 2]) -> Composed {
     for tensor in running.into_iter().flatten() {
-        // Tensors that are written in place need a result, which here is what they hold.
+        // Tensors written in place always need a result, here their current content.
         let value = call.read_raw(tensor)?;
         call.write_raw(tensor, &value);
     }
     Ok(())
 }
 
-/// Moves the running statistics towards those of a batch with `n` elements for each channel.
+/// Updates the running statistics with those of a batch with `n` elements per channel.
 fn move_statistics(
     call: &mut OperatorCall<'_>,
     running: [Option<&TensorArgument>; 2],
@@ -173,9 +173,8 @@ fn move_statistics(
     let momentum = call.number("momentum")?;
     // Beyond that the correction is 1 in any precision.
     let n = f64::from(u32::try_from(n).unwrap_or(u32::MAX));
-    // The running variance is that of the population, which the batch is a sample of.
-    // A batch of one element has no variance of a population: the quotient is infinite, its product
-    // NaN.
+    // The running variance is the unbiased estimate. For a batch of one element it is undefined:
+    // the quotient is infinite, its product NaN.
     let corrections = [1.0, n / (n - 1.0)];
     let new = [&moments.mean, &moments.variance];
     for ((tensor, value), correction) in running.into_iter().zip(new).zip(corrections) {
@@ -209,7 +208,7 @@ fn batch_norm_of_nothing(
     Ok(())
 }
 
-/// The mean and the inverse root that a batch was normalised with.
+/// The mean and the inverse root used to normalise a batch.
 fn statistics_of_batch(call: &mut OperatorCall<'_>, channels: &Channels) -> Composed<[Value; 2]> {
     let is_training = call.flag("training")?;
     let names = if is_training {
@@ -277,7 +276,7 @@ fn batch_norm_backward(call: &mut OperatorCall<'_>) -> Composed {
             continue;
         }
         let mut rest = grad.clone();
-        // Running statistics do not depend on the batch, so that nothing comes back through them.
+        // Running statistics do not depend on the batch, so no gradient flows through them.
         if call.flag("training")? {
             let slope = mean_over(call, &product, &channels.others);
             let share = call.node("Mul", &[&normalised, &slope], WIDE);

@@ -1,4 +1,4 @@
-//! Comparisons, logic, and operators on bits.
+//! Comparisons, logic, and bitwise operators.
 
 use opscope_tensor::DType;
 
@@ -116,7 +116,7 @@ fn compared(call: &mut OperatorCall<'_>, op: &'static str) -> Composed<Value> {
     call.broadcast(&[a, b], out)?;
     call.expect_cast(out, DType::Bool)?;
     let dtype = call.promote_sides(&[a, b])?;
-    // Both get the common type first, as in PyTorch: 0.1 is another number in half precision.
+    // Both are converted to the common dtype first, as in PyTorch: 0.1 differs in half precision.
     let compute = arithmetic_type(dtype);
     let (a, b) = (
         call.read_side(a, dtype, compute)?,
@@ -141,7 +141,7 @@ fn equal(call: &mut OperatorCall<'_>) -> Composed {
 }
 
 fn not_equal(call: &mut OperatorCall<'_>) -> Composed {
-    // ONNX has no operator of its own for it. NaN differs from everything this way too.
+    // ONNX has no such operator. With this form NaN also differs from everything.
     let is_equal = compared(call, "Equal")?;
     let result = call.node("Not", &[&is_equal], DType::Bool);
     write_truth(call, &result)
@@ -164,7 +164,8 @@ fn greater_or_equal(call: &mut OperatorCall<'_>) -> Composed {
 }
 
 fn logical(call: &mut OperatorCall<'_>, op: &'static str) -> Composed {
-    // Each is compared with zero in its own type: a common one could round a small number to it.
+    // Each is compared with zero in its dtype: conversion to a common one could round a small
+    // number to zero.
     let (a, b, out) = (call.side("self")?, call.side("other")?, call.tensor("out")?);
     call.broadcast(&[a, b], out)?;
     call.expect_cast(out, DType::Bool)?;
@@ -195,11 +196,11 @@ fn logical_not(call: &mut OperatorCall<'_>) -> Composed {
     write_truth(call, &result)
 }
 
-/// An operator on bits, which on booleans is one of logic.
+/// A bitwise operator, which on booleans is a logical one.
 fn bitwise(call: &mut OperatorCall<'_>, on_bits: &'static str, logical: &'static str) -> Composed {
     let (a, b, out) = (call.side("self")?, call.side("other")?, call.tensor("out")?);
     call.broadcast(&[a, b], out)?;
-    let dtype = whole(call, &[a, b])?;
+    let dtype = integer_dtype(call, &[a, b])?;
     call.expect_cast(out, dtype)?;
     let compute = compute_type(dtype);
     let (a, b) = (
@@ -217,10 +218,10 @@ fn bitwise(call: &mut OperatorCall<'_>, on_bits: &'static str, logical: &'static
     Ok(())
 }
 
-/// The operator set that has operators on bits.
+/// The operator set with bitwise operators.
 const BITWISE_OPSET: i64 = 18;
 
-fn whole(call: &OperatorCall<'_>, sides: &[Side<'_>]) -> Composed<DType> {
+fn integer_dtype(call: &OperatorCall<'_>, sides: &[Side<'_>]) -> Composed<DType> {
     let dtype = call.promote_sides(sides)?;
     if is_float(dtype) {
         let text = format!("operands have the type {dtype}; expected integers or booleans");
@@ -244,14 +245,13 @@ fn bitwise_xor(call: &mut OperatorCall<'_>) -> Composed {
 fn bitwise_not(call: &mut OperatorCall<'_>) -> Composed {
     let (x, out) = (call.tensor("self")?, call.tensor("out")?);
     call.expect_shape(out, x.dims())?;
-    let dtype = whole(call, &[Side::Tensor(x)])?;
+    let dtype = integer_dtype(call, &[Side::Tensor(x)])?;
     call.expect_cast(out, dtype)?;
     let value = call.read(x, compute_type(dtype))?;
     let result = if dtype == DType::Bool {
         call.node("Not", &[&value], DType::Bool)
     } else {
-        // Every bit changes: the same as -x - 1.
-        // Engines have no operator for it in the operator set in use.
+        // Inverting every bit is -x - 1. Engines have no such operator in this operator set.
         let last = call.constant(-1.0, DType::I64)?;
         call.node("Sub", &[&last, &value], DType::I64)
     };
@@ -259,13 +259,13 @@ fn bitwise_not(call: &mut OperatorCall<'_>) -> Composed {
     Ok(())
 }
 
-/// Floats, and whether they are infinities with one of these signs; `None` of integers, which never
-/// are.
+/// Floats, and whether they are infinities with one of these signs; `None` for integers, which
+/// never are.
 fn infinite(call: &mut OperatorCall<'_>, signs: &[f64]) -> Composed<Option<(Value, Value)>> {
     let (x, out) = (call.tensor("self")?, call.tensor("out")?);
     call.expect_shape(out, x.dims())?;
     call.expect_cast(out, DType::Bool)?;
-    // No engine is needed to say so.
+    // This needs no engine.
     if !is_float(x.dtype) {
         return Ok(None);
     }

@@ -1,4 +1,4 @@
-//! Arithmetic that is made of several simpler operators.
+//! Arithmetic composed of several simpler operators.
 
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::DType;
@@ -72,7 +72,7 @@ macro_rules! aclnn_compound {
 }
 aclnn_compound!(operator_rows);
 
-/// Two operands as values of the type that they are computed in, and the type of the result.
+/// Two operands as values of the compute dtype, and the dtype of the result.
 struct Operands<'a> {
     a: Value,
     b: Value,
@@ -102,7 +102,7 @@ fn same(dtype: DType) -> DType {
     dtype
 }
 
-/// Of operators that floats alone have.
+/// For operators that only support floats.
 fn expect_floats(operands: &Operands<'_>) -> Composed {
     if is_float(operands.dtype) {
         return Ok(());
@@ -128,7 +128,7 @@ fn subtract_from(call: &mut OperatorCall<'_>) -> Composed {
     Ok(())
 }
 
-/// `log(b^x + b^y) / log(b)`, from the larger one, so that no power overflows.
+/// `log(b^x + b^y) / log(b)`, computed from the larger operand to avoid overflow.
 fn log_add(call: &mut OperatorCall<'_>, base: f64) -> Composed {
     let two = operands(call, ["self", "other", "out"], same)?;
     expect_floats(&two)?;
@@ -136,7 +136,7 @@ fn log_add(call: &mut OperatorCall<'_>, base: f64) -> Composed {
     let (a, b) = (call.cast(&two.a, dtype), call.cast(&two.b, dtype));
     let largest = extreme(call, "Greater", &a, &b);
     let distance = call.node("Sub", &[&a, &b], dtype);
-    // Of equal infinities the distance is NaN, and the sum is that infinity.
+    // For equal infinities the distance is NaN, and the result is that infinity.
     let is_equal = call.node("Equal", &[&a, &b], DType::Bool);
     let zero = call.constant(0.0, dtype)?;
     let distance = call.node("Where", &[&is_equal, &zero, &distance], dtype);
@@ -170,7 +170,7 @@ fn x_log_y(call: &mut OperatorCall<'_>) -> Composed {
     let zero = call.constant(0.0, dtype)?;
     let is_zero = call.node("Equal", &[&two.a, &zero], DType::Bool);
     let result = call.node("Where", &[&is_zero, &zero, &product], dtype);
-    // Where the logarithm is of NaN the result is too, whatever it is multiplied with.
+    // If the logarithm's operand is NaN the result is NaN, whatever the factor.
     let is_nan = call.is_nan(&two.b);
     let result = call.node("Where", &[&is_nan, &two.b, &result], dtype);
     call.write(two.out, &result, two.dtype);
@@ -187,7 +187,7 @@ fn square(call: &mut OperatorCall<'_>) -> Composed {
     Ok(())
 }
 
-/// Most decimals that a power of ten in double precision has exactly.
+/// Maximum number of decimals whose power of ten is exact in double precision.
 const N_DECIMALS_MAX: i64 = 22;
 
 fn round_decimals(call: &mut OperatorCall<'_>) -> Composed {
@@ -206,7 +206,7 @@ fn round_decimals(call: &mut OperatorCall<'_>) -> Composed {
     let dtype = compute_type(x.dtype);
     let value = call.read(x, dtype)?;
     let power = call.number_value(ScalarNumber::Float(10_f64.powi(scale.abs())), dtype)?;
-    // A power of ten below 1 is no float, so that the other operator is taken for it.
+    // A power of ten below 1 is not exact, so the inverse operator is used.
     let (first, second) = if scale >= 0 {
         ("Mul", "Div")
     } else {
@@ -224,7 +224,7 @@ fn sinc(call: &mut OperatorCall<'_>) -> Composed {
     call.expect_shape(out, x.dims())?;
     let dtype = as_float(x.dtype);
     call.expect_cast(out, dtype)?;
-    // Near the zeros of the sine the product with pi needs digits.
+    // Near the zeros of the sine the product with pi needs more digits.
     let value = call.read_as(x, dtype, DType::F64)?;
     let pi = call.constant(std::f64::consts::PI, DType::F64)?;
     let angle = call.node("Mul", &[&value, &pi], DType::F64);
@@ -248,7 +248,7 @@ fn sign_bit(call: &mut OperatorCall<'_>) -> Composed {
         call.fill(out, ScalarNumber::Int(0));
         return Ok(());
     }
-    // From the bits: zeros and NaN have signs too. Narrow ones come without their sign.
+    // From the bits: zeros and NaN have signs too. Narrow floats are read without their sign.
     let bits = call.read_raw(x)?;
     let result = match x.dtype.bits() {
         Some(n_bits @ ..32) => {
@@ -287,7 +287,7 @@ fn is_close(call: &mut OperatorCall<'_>) -> Composed {
     let room = call.node("Mul", &[&rtol, &size], dtype);
     let room = call.node("Add", &[&room, &atol], dtype);
     let is_near = call.node("LessOrEqual", &[&distance, &room], DType::Bool);
-    // An infinite distance is near to nothing, even where the room is infinite too.
+    // An infinite distance is never close, even with an infinite tolerance.
     let infinity = call.constant(f64::INFINITY, dtype)?;
     let is_finite = call.node("Less", &[&distance, &infinity], DType::Bool);
     let is_near = call.node("And", &[&is_near, &is_finite], DType::Bool);
@@ -326,7 +326,7 @@ fn equal_tensors(call: &mut OperatorCall<'_>) -> Composed {
     );
     let is_equal = call.node("Equal", &[&a, &b], DType::Bool);
     let counted = call.cast(&is_equal, DType::I64);
-    // One axis, whatever the shape was.
+    // One axis, for any shape.
     let flat = call.constant_ints(&[-1])?;
     let flat = call.node("Reshape", &[&counted, &flat], DType::I64);
     let attributes = vec![("axes", OperatorAttribute::Ints(vec![0]))];
@@ -337,7 +337,8 @@ fn equal_tensors(call: &mut OperatorCall<'_>) -> Composed {
     Ok(())
 }
 
-/// Integers, the power of two for each distance, and whether the distance is within the type.
+/// The integers, the power of two for each shift, and whether the shift is within the width of the
+/// dtype.
 fn shifted<'a>(call: &mut OperatorCall<'a>) -> Composed<(Operands<'a>, Value, Value)> {
     let two = operands(call, ["self", "shiftBits", "out"], same)?;
     if !is_integer(two.dtype) {
@@ -351,9 +352,9 @@ fn shifted<'a>(call: &mut OperatorCall<'a>) -> Composed<(Operands<'a>, Value, Va
     let is_there = call.node("GreaterOrEqual", &[&two.b, &zero], DType::Bool);
     let is_short = call.node("Less", &[&two.b, &end], DType::Bool);
     let is_within = call.node("And", &[&is_there, &is_short], DType::Bool);
-    // A distance outside the list would end the run.
+    // A shift outside of the list would abort the run.
     let distance = call.node("Where", &[&is_within, &two.b, &zero], int);
-    // From a list: engines compute powers of integers as floats.
+    // A lookup table, because engines compute powers of integers as floats.
     let powers: Vec<i64> = (0..n_bits).map(|bit| 1_i64 << bit).collect();
     let powers = call.constant_ints(&powers)?;
     let power = call.node("Gather", &[&powers, &distance], int);
@@ -376,11 +377,11 @@ fn shift_right(call: &mut OperatorCall<'_>) -> Composed {
     let is_below = call.node("Less", &[&two.a, &zero], DType::Bool);
     let below = call.cast(&is_below, int);
     let last = call.node("Neg", &[&below], int);
-    // Rounded down, where the quotient is cut off: negative ones by way of their complement.
+    // Rounds down instead of truncating: negative numbers go through their complement.
     let complement = call.node("Add", &[&two.a, &one], int);
     let complement = call.node("Neg", &[&complement], int);
     let positive = call.node("Where", &[&is_below, &complement, &two.a], int);
-    // The power of the highest bit is negative, and nothing but the sign is left there.
+    // The power of the highest bit is negative, and only the sign bit remains.
     let is_power = call.node("Greater", &[&power, &zero], DType::Bool);
     let divisor = call.node("Where", &[&is_power, &power, &one], int);
     let quotient = call.node("Div", &[&positive, &divisor], int);
@@ -393,7 +394,7 @@ fn shift_right(call: &mut OperatorCall<'_>) -> Composed {
     Ok(())
 }
 
-/// A list of tensors, put together one after the other.
+/// Folds a list of tensors with an operator.
 fn folded(
     call: &mut OperatorCall<'_>,
     join: fn(&mut OperatorCall<'_>, &Value, &Value) -> Value,
@@ -408,7 +409,7 @@ fn folded(
     call.broadcast(&sides, out)?;
     let dtype = call.promote_sides(&sides)?;
     call.expect_cast(out, dtype)?;
-    // Rounded once, however many there are.
+    // Rounded once, for any number of tensors.
     let compute = arithmetic_type(dtype);
     let mut result: Option<Value> = None;
     for side in sides {

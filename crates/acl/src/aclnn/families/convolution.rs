@@ -27,7 +27,7 @@ macro_rules! aclnn_convolution {
 }
 aclnn_convolution!(operator_rows);
 
-/// Numbers of `least` or more, as many as one of `counts` says.
+/// Numbers of at least `least`; their count is one of `counts`.
 fn numbers(
     call: &OperatorCall<'_>,
     name: &str,
@@ -54,13 +54,13 @@ fn ints(list: &[usize]) -> OperatorAttribute {
     OperatorAttribute::Ints(list.iter().map(|&n| n.cast_signed() as i64).collect())
 }
 
-/// The steps of a convolution along its axes.
+/// The parameters of a convolution along its axes.
 pub(super) struct Steps {
     pub(super) stride: Vec<usize>,
     pub(super) before: Vec<usize>,
     pub(super) after: Vec<usize>,
     pub(super) dilation: Vec<usize>,
-    /// How much longer a transposed one's result is at the end of each axis.
+    /// Additional length of a transposed convolution's result at the end of each axis.
     pub(super) more: Vec<usize>,
     pub(super) is_transposed: bool,
     pub(super) groups: usize,
@@ -82,20 +82,20 @@ impl Steps {
         ]
     }
 
-    /// How much has to be added at the end of each axis, which no element of the input reaches.
+    /// Padding at the end of each axis that no input element reaches.
     fn beyond(&self) -> Vec<usize> {
         let after = self.after.iter().zip(&self.more);
         after.map(|(pad, more)| more.saturating_sub(*pad)).collect()
     }
 
-    /// The extent of the result along an axis; `None` if the kernel does not fit.
+    /// The size of the result along an axis; `None` if the kernel does not fit.
     fn extent(&self, axis: usize, extent: usize, kernel: usize) -> Option<usize> {
         let reach = self.dilation[axis]
             .checked_mul(kernel.checked_sub(1)?)?
             .checked_add(1)?;
         let pads = self.before[axis].checked_add(self.after[axis])?;
         if self.is_transposed {
-            // Each element of the input lays down a kernel, a stride apart from the next one.
+            // Each input element produces a kernel, one stride apart.
             let grown = extent.checked_sub(1)?.checked_mul(self.stride[axis])?;
             let grown = grown.checked_add(reach)?.checked_add(self.more[axis])?;
             return grown.checked_sub(pads).filter(|&n| n > 0);
@@ -104,16 +104,17 @@ impl Steps {
         Some(room / self.stride[axis] + 1)
     }
 
-    /// How far a transposed convolution reaches along an axis, padding included.
+    /// The size of a transposed convolution along an axis, before cropping the padding.
     pub(super) fn extent_before_cut(&self, axis: usize, extent: usize, kernel: usize) -> usize {
         let taps = self.dilation[axis].saturating_mul(kernel.saturating_sub(1));
         let steps = self.stride[axis].saturating_mul(extent.saturating_sub(1));
         taps.saturating_add(steps).saturating_add(1)
     }
 
-    /// The shape of the result, from those of the input and of the weight.
+    /// The shape of the result, from the input's and the weight's.
     pub(super) fn dims(&self, x: &[usize], weight: &[usize]) -> Composed<Vec<usize>> {
-        // The weight of a transposed convolution is that of the one whose gradient it is.
+        // A transposed convolution has the weight layout of the convolution that it is the gradient
+        // of.
         let (channels, results) = if self.is_transposed {
             (weight[0], weight[1].saturating_mul(self.groups))
         } else {
@@ -139,14 +140,14 @@ impl Steps {
     }
 }
 
-/// The value of a convolution, whose shape was checked.
+/// The value of a convolution with a checked shape.
 pub(super) fn convolved(
     call: &mut OperatorCall<'_>,
     [x, weight]: [&Value; 2],
     bias: Option<&TensorArgument>,
     steps: &Steps,
 ) -> Composed<Value> {
-    // Not with the engine's bias and output padding: what lies beyond the input's reach gets the
+    // The engine's bias and output padding are not used: the area beyond the input's reach gets the
     // bias too, and engines refuse some of these paddings.
     let op = if steps.is_transposed {
         "ConvTranspose"
@@ -190,7 +191,7 @@ fn expect_bias(call: &OperatorCall<'_>, bias: Option<&TensorArgument>, n: usize)
     }
 }
 
-/// A convolution with samples and channels in front.
+/// A convolution with samples and channels first.
 fn convolve(
     call: &mut OperatorCall<'_>,
     x: &TensorArgument,
@@ -208,14 +209,14 @@ fn convolve(
         call.fill(out, ScalarNumber::Int(0));
         return Ok(());
     }
-    // There is nothing to sum, which not every engine takes.
+    // A sum over nothing, which not every engine supports.
     if x.dims()[1] == 0 {
         return Err(Refusal::invalid("there are no channels"));
     }
     let axes = x.dims()[2..]
         .iter()
         .zip(steps.before.iter().zip(&steps.after));
-    // Engines copy the input with its padding, which is a number of the program.
+    // Engines copy the padded input, whose size the program controls.
     let padded = axes.map(|(n, (before, after))| n + before + after);
     expect_room(x.dims()[..2].iter().copied().chain(padded))?;
     let value = call.read(x, DType::F32)?;
@@ -233,7 +234,7 @@ fn convolution(call: &mut OperatorCall<'_>) -> Composed {
     convolve(call, x, bias, out, &steps)
 }
 
-/// The steps that the arguments describe, for a tensor with samples and channels in front.
+/// The parameters in the arguments, for a tensor with samples and channels first.
 pub(super) fn described_steps(call: &OperatorCall<'_>, x: &TensorArgument) -> Composed<Steps> {
     let n = x.n_axes().saturating_sub(2);
     if !(1..=3).contains(&n) {
@@ -241,13 +242,13 @@ pub(super) fn described_steps(call: &OperatorCall<'_>, x: &TensorArgument) -> Co
         return Err(Refusal::invalid(text));
     }
     let is_transposed = call.flag("transposed")?;
-    // Only plain convolutions over one or two axes may be padded differently on both sides.
+    // Only plain convolutions over one or two axes support asymmetric padding.
     let both_sides = if is_transposed || n == 3 { n } else { 2 * n };
     let padding = numbers(call, "padding", &[n, both_sides], 0)?;
     let (before, after) = if padding.len() == n {
         (padding.clone(), padding)
     } else {
-        // Both sides of an axis stand together.
+        // The two sides of an axis are adjacent.
         let before = padding.iter().step_by(2).copied().collect();
         (before, padding.iter().skip(1).step_by(2).copied().collect())
     };
@@ -262,7 +263,8 @@ pub(super) fn described_steps(call: &OperatorCall<'_>, x: &TensorArgument) -> Co
     let groups = groups.ok_or_else(|| Refusal::invalid("`groups` is less than 1"))?;
     let dilation = numbers(call, "dilation", &[n], 1)?;
     for axis in 0..n {
-        // More would not say which input gave this output, as the vendor and PyTorch put it.
+        // With more, several inputs would be possible for an output, as stated by the vendor and
+        // PyTorch.
         if more[axis] >= stride[axis] && more[axis] >= dilation[axis] {
             let text = "`outputPadding` is not less than `stride` or `dilation`";
             return Err(Refusal::invalid(text));
@@ -279,7 +281,7 @@ pub(super) fn described_steps(call: &OperatorCall<'_>, x: &TensorArgument) -> Co
     })
 }
 
-/// The shape of the result of a convolution, whose operands have as many axes.
+/// The shape of a convolution's result, for operands with the same number of axes.
 pub(super) fn expect_extents(
     call: &OperatorCall<'_>,
     x: &TensorArgument,
@@ -325,7 +327,7 @@ fn depthwise_convolution(call: &mut OperatorCall<'_>) -> Composed {
     convolve(call, x, bias, out, &steps)
 }
 
-/// The steps of a convolution along time, which has a padding and nothing else.
+/// The parameters of a convolution along time, which only has padding.
 pub(super) fn time_steps(call: &OperatorCall<'_>) -> Composed<Steps> {
     let pad = usize::try_from(call.int("pad")?).ok().filter(|&n| n <= 255);
     let pad = pad.ok_or_else(|| Refusal::invalid("`pad` is not 0 to 255"))?;
@@ -362,7 +364,7 @@ fn convolution_time_first(call: &mut OperatorCall<'_>) -> Composed {
         return Err(Refusal::invalid("there are no channels"));
     }
     let value = call.read(x, DType::F32)?;
-    // Engines convolve along the last axis, behind samples and channels.
+    // Engines convolve along the last axis, after samples and channels.
     let value = turned(call, &value, [1, 2, 0]);
     let kernel = call.read(weight, DType::F32)?;
     let kernel = turned(call, &kernel, [2, 1, 0]);

@@ -1,4 +1,4 @@
-//! Gradients of convolutions, which are convolutions as well.
+//! Gradients of convolutions, which are convolutions too.
 
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::DType;
@@ -28,7 +28,7 @@ macro_rules! aclnn_convolution_backward {
 }
 aclnn_convolution_backward!(operator_rows);
 
-/// A convolution with samples and channels in front, and the gradient of its result.
+/// A convolution with samples and channels first, and the gradient of its result.
 struct Gradients<'a> {
     steps: &'a Steps,
     grad: Value,
@@ -39,7 +39,7 @@ struct Gradients<'a> {
     weight_dims: Vec<usize>,
 }
 
-/// Axes in an order that begins with `first`; those of the window follow as they are.
+/// Moves the axes `first` to the front; spatial axes follow unchanged.
 fn turned(call: &mut OperatorCall<'_>, x: &Value, first: &[i64], n: usize) -> Value {
     let mut order = first.to_vec();
     let len = first.len() as i64;
@@ -53,7 +53,7 @@ fn ints(list: &[usize]) -> OperatorAttribute {
 }
 
 impl Gradients<'_> {
-    /// How many axes have windows.
+    /// Number of spatial axes.
     fn n(&self) -> usize {
         self.steps.stride.len()
     }
@@ -64,7 +64,7 @@ impl Gradients<'_> {
             .any(|dims| dims.contains(&0))
     }
 
-    /// The gradient of the input: the convolution that goes the other way, with the same weight.
+    /// The gradient of the input: the opposite convolution with the same weight.
     fn of_input(&self, call: &mut OperatorCall<'_>) -> Composed<Value> {
         let steps = self.steps;
         let mut back = Steps {
@@ -79,23 +79,23 @@ impl Gradients<'_> {
         if back.is_transposed {
             for axis in 0..self.n() {
                 let (extent, kernel) = (self.grad_dims[axis + 2], self.weight_dims[axis + 2]);
-                // Elements that no window reached, because the stride did not divide what was left.
+                // Elements that no window reached, because the stride did not divide the rest.
                 let reached = back.extent_before_cut(axis, extent, kernel);
                 back.more[axis] = (self.x_dims[axis + 2] + back.before[axis] + back.after[axis])
                     .saturating_sub(reached);
             }
         }
         let result = convolved(call, [&self.grad, &self.weight], None, &back)?;
-        // A transposed convolution with much output padding leaves room for another window.
+        // A transposed convolution with much output padding has room for another window.
         self.cut(call, &result, &self.x_dims)
     }
 
-    /// The gradient of the weight: samples are summed as channels are, and the steps of stride and
-    /// dilation change places.
+    /// The gradient of the weight: samples are summed like channels, and stride and dilation are
+    /// swapped.
     fn of_weight(&self, call: &mut OperatorCall<'_>) -> Composed<Value> {
         let (large, small) = (&self.x, &self.grad);
         let (large_dims, small_dims) = (&self.x_dims, &self.grad_dims);
-        // Of a transposed convolution the result is the larger one.
+        // A transposed convolution has the larger result.
         let ((large, small), (large_dims, small_dims)) = if self.steps.is_transposed {
             ((small, large), (small_dims, large_dims))
         } else {
@@ -111,7 +111,7 @@ impl Gradients<'_> {
         let mut joined = vec![each, groups * samples];
         joined.extend(&large_dims[2..]);
         let value = call.reshaped(&value, &joined)?;
-        // The gradient slides over the input as a kernel does, with its windows a stride apart.
+        // The gradient slides over the input like a kernel, with its elements a stride apart.
         let kernel = turned(call, small, &[1, 0], n);
         let pads = [self.steps.before.as_slice(), &self.steps.after].concat();
         let attributes = vec![
@@ -126,7 +126,7 @@ impl Gradients<'_> {
         self.cut(call, &result, &self.weight_dims)
     }
 
-    /// The first elements of the axes with windows.
+    /// Crops the spatial axes.
     fn cut(&self, call: &mut OperatorCall<'_>, x: &Value, dims: &[usize]) -> Composed<Value> {
         let mut value = x.clone();
         for (axis, &n) in dims.iter().enumerate().skip(2) {
@@ -135,18 +135,18 @@ impl Gradients<'_> {
         Ok(value)
     }
 
-    /// The gradient of the bias: what all samples and windows have together.
+    /// The gradient of the bias: the sum over all samples and positions.
     fn of_bias(&self, call: &mut OperatorCall<'_>) -> Composed<Value> {
         let axes: Vec<usize> = (0..self.n() + 2).filter(|&axis| axis != 1).collect();
         let axes = call.constant_dims(&axes)?;
-        // Sums are taken in double precision, and rounded once.
+        // Sums are computed in double precision, and rounded once.
         let wide = call.cast(&self.grad, DType::F64);
         let drops_axes = vec![("keepdims", OperatorAttribute::Int(0))];
         Ok(call.node_with("ReduceSum", &[&wide, &axes], drops_axes, DType::F64))
     }
 }
 
-/// Checks the operands; the type that they are computed in as the vendor sees it.
+/// Checks the operands; returns the vendor's compute dtype.
 fn expect_operands(call: &OperatorCall<'_>, tensors: &[&TensorArgument]) -> Composed<DType> {
     for tensor in tensors {
         call.expect_dtype(tensor, is_small_float, SMALL_FLOATS)?;
@@ -164,7 +164,7 @@ fn convolution_backward(call: &mut OperatorCall<'_>) -> Composed {
     call.expect_shape(grad, &dims)?;
     let axes = x.dims()[2..].iter();
     let pads = steps.before.iter().zip(&steps.after);
-    // Engines copy the input with its padding, which is a number of the program.
+    // Engines copy the padded input, whose size the program controls.
     let padded = axes
         .zip(pads)
         .map(|(n, (before, after))| n + before + after);
@@ -196,7 +196,8 @@ fn convolution_backward(call: &mut OperatorCall<'_>) -> Composed {
         };
         let bias = [dims[1]];
         let expected = [x.dims(), weight.dims(), &bias][i];
-        // The document does not say what a tensor holds that is passed and not asked for.
+        // The documentation does not define the content of a tensor that is passed but not
+        // requested.
         if !is_asked {
             call.fill(out, ScalarNumber::Int(0));
             continue;
@@ -251,7 +252,7 @@ fn time_first_backward(call: &mut OperatorCall<'_>) -> Composed {
         call.read(weight, DType::F32)?,
     );
     let gradients = Gradients {
-        // Samples and channels come before time, as in every other convolution.
+        // Samples and channels precede time, as in every other convolution.
         grad: turned(call, &a, &[1, 2, 0], 0),
         x: turned(call, &b, &[1, 2, 0], 0),
         weight: turned(call, &c, &[2, 1, 0], 0),
@@ -260,7 +261,7 @@ fn time_first_backward(call: &mut OperatorCall<'_>) -> Composed {
         x_dims: x_dims.to_vec(),
         weight_dims: weight_dims.to_vec(),
     };
-    // Engines refuse convolutions of nothing; sums over nothing are 0.
+    // Engines refuse empty convolutions; sums over nothing are 0.
     if gradients.is_empty() {
         for out in outs {
             call.fill(out, ScalarNumber::Int(0));
