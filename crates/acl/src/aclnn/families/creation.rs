@@ -1,4 +1,4 @@
-//! Tensors that are made of numbers, and conversion.
+//! Creation of tensors, and conversion.
 
 use opscope_tensor::{DType, Shape, Tensor};
 
@@ -65,7 +65,7 @@ fn steps_from_start(call: &mut OperatorCall<'_>, has_end: bool) -> Composed {
     } else {
         DType::I64
     };
-    // From the start each time: a running sum would gather roundings.
+    // From the start each time: a running sum would accumulate rounding errors.
     let (first, step) = (
         call.scalar_value(start, compute)?,
         call.scalar_value(step, compute)?,
@@ -77,7 +77,7 @@ fn steps_from_start(call: &mut OperatorCall<'_>, has_end: bool) -> Composed {
     Ok(())
 }
 
-/// How many elements a range has.
+/// Number of elements of a range.
 fn n_steps(
     start: &ScalarValue,
     end: &ScalarValue,
@@ -93,7 +93,7 @@ fn n_steps(
         return Err(Refusal::invalid(text));
     }
     let is_whole = [start, end, step].iter().all(|one| !one.is_float());
-    // In integers where all three are: doubles lack digits of large ones.
+    // In integers if all three are: doubles lack digits of large ones.
     let n = if is_whole {
         let length = i128::from(end.as_i64()) - i128::from(start.as_i64());
         let step = i128::from(step.as_i64());
@@ -111,10 +111,10 @@ fn n_steps(
         } else {
             quotient.ceil()
         };
-        // Numbers beyond what a tensor can have are refused with the shape.
+        // Larger numbers are refused with the shape.
         n as i128
     };
-    // An empty range is fine only where start and end are the same.
+    // An empty range is valid only if start and end are equal.
     let is_other_way = (to - from) * by < 0.0;
     if is_other_way {
         let text = format!("`step` is {by}, which leads away from `end`");
@@ -154,11 +154,11 @@ fn linspace(call: &mut OperatorCall<'_>) -> Composed {
     #[expect(clippy::cast_precision_loss, reason = "no tensor has so many elements")]
     let n_gaps = call.constant((n - 1).max(1) as f64, dtype)?;
     let length = call.node("Sub", &[&last, &first], dtype);
-    // Divided first, so that the last number is the end to the last digit.
+    // The division comes first, so that the last number is exactly the end.
     let part = call.node("Div", &[&places, &n_gaps], dtype);
     let distance = call.node("Mul", &[&part, &length], dtype);
     let result = call.node("Add", &[&first, &distance], dtype);
-    // Integers are cut towards 0, as PyTorch cuts them.
+    // Integers are truncated, as in PyTorch.
     call.write(out, &result, out.dtype);
     Ok(())
 }
@@ -166,7 +166,7 @@ fn linspace(call: &mut OperatorCall<'_>) -> Composed {
 fn eye(call: &mut OperatorCall<'_>) -> Composed {
     let (n, m, out) = (call.int("n")?, call.int("m")?, call.tensor("out")?);
     call.expect_dtype(out, is_number, "booleans, integers or floats")?;
-    // A second extent below 0 stands for the first one.
+    // A negative second size means the first one.
     let m = if m < 0 { n } else { m };
     let dims = [n, m].map(|extent| usize::try_from(extent).ok());
     let [Some(n), Some(m)] = dims else {
@@ -177,7 +177,7 @@ fn eye(call: &mut OperatorCall<'_>) -> Composed {
         call.fill(out, ScalarNumber::Int(0));
         return Ok(());
     }
-    // Places that are the same in both directions make up the diagonal.
+    // The diagonal has equal row and column positions.
     let (rows, columns) = (places(call, n, DType::I64)?, places(call, m, DType::I64)?);
     let upright = call.constant_dims(&[n, 1])?;
     let rows = call.node("Reshape", &[&rows, &upright], DType::I64);
@@ -206,7 +206,7 @@ fn fill_tensor(call: &mut OperatorCall<'_>) -> Composed {
         return Err(Refusal::invalid(text));
     }
     let compute = compute_type(out.dtype);
-    // An element of a list of one has an axis, which goes before it is spread.
+    // A list of one element has an axis, which is removed before broadcasting.
     let one = call.read_as(value, out.dtype, compute)?;
     let scalar = call.constant_ints(&[])?;
     let one = call.node("Reshape", &[&one, &scalar], compute);
@@ -243,12 +243,12 @@ fn cast(call: &mut OperatorCall<'_>) -> Composed {
     }
     call.expect_dtype(x, is_number, "booleans, integers or floats")?;
     if x.dtype == dtype {
-        // Nothing is converted: the bits stay, those of NaN too.
+        // No conversion: the bits stay, including those of NaN.
         let bits = call.read_raw(x)?;
         call.write_raw(out, &bits);
         return Ok(());
     }
-    // The conversion is done on the way in; engines differ in what they make of large numbers.
+    // Converted on input, because engines differ for large numbers.
     let value = call.read_as(x, dtype, compute_type(dtype))?;
     call.write(out, &value, dtype);
     Ok(())

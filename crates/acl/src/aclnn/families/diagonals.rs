@@ -47,14 +47,14 @@ fn matrix(x: &TensorArgument) -> Composed<[usize; 2]> {
     }
 }
 
-/// Row numbers as a column and column numbers as a row, which compare as a matrix.
+/// Row numbers as a column and column numbers as a row, which broadcast to a matrix.
 fn positions(call: &mut OperatorCall<'_>, [rows, columns]: [usize; 2]) -> Composed<[Value; 2]> {
     let all_rows = counted(call, rows)?;
     let all_rows = reshaped(call, &all_rows, &[rows, 1])?;
     Ok([all_rows, counted(call, columns)?])
 }
 
-/// The number of a diagonal, which may be any; beyond the corners all are the same.
+/// The number of a diagonal, clamped: beyond the corners all are the same.
 fn clipped_diagonal(call: &OperatorCall<'_>, [rows, columns]: [usize; 2]) -> Composed<i64> {
     let number = call.int("diagonal")?;
     Ok(number.clamp(-as_int(rows) - 1, as_int(columns) + 1))
@@ -65,14 +65,14 @@ fn triangle(call: &mut OperatorCall<'_>, outside: &'static str) -> Composed {
     expect_same_dtype(call, out, x)?;
     call.expect_shape(out, x.dims())?;
     let extents = matrix(x)?;
-    // Rows and the number of the diagonal are added, which must not overflow.
+    // Row numbers and the diagonal's number are added, which must not overflow.
     let offset = clipped_diagonal(call, extents)?;
     let [rows, columns] = positions(call, extents)?;
     let offset = call.constant_ints(&[offset])?;
     let on_diagonal = call.node("Add", &[&rows, &offset], DType::I64);
     let is_outside = call.node(outside, &[&columns, &on_diagonal], DType::Bool);
     let value = call.read_raw(x)?;
-    // The bits of 0 are 0 in every type.
+    // The bits of 0 are 0 in every dtype.
     let zero = call.constant(0.0, value.dtype)?;
     let result = call.node("Where", &[&is_outside, &zero, &value], value.dtype);
     call.write_raw(out, &result);
@@ -108,7 +108,7 @@ fn diagonal_elements(call: &mut OperatorCall<'_>, [rows, columns]: [usize; 2]) -
             "`diagonal` is {offset}; expected one of a matrix of {rows} rows and {columns} columns"
         )));
     }
-    // In the row of all elements the diagonal has one in every n + 1 places.
+    // In the flattened matrix the diagonal has every (n + 1)th element.
     let first = if offset < 0 { -offset * n } else { offset };
     let count = if offset < 0 {
         n.min(m + offset)
@@ -142,7 +142,7 @@ fn diagonal_matrix(call: &mut OperatorCall<'_>) -> Composed {
     let value = reshaped(call, &value, &[n])?;
     let pads = call.constant_dims(&[0, size - n])?;
     let padded = call.node("Pad", &[&value, &pads], value.dtype);
-    // Above the main diagonal element i stands in row i, below it in column i.
+    // Above the main diagonal element i is in row i, below it in column i.
     let along = if offset < 0 { [1, size] } else { [size, 1] };
     let padded = reshaped(call, &padded, &along)?;
     let [rows, columns] = positions(call, [size, size])?;
@@ -162,8 +162,8 @@ fn fill_diagonal(call: &mut OperatorCall<'_>) -> Composed {
             "`selfRef` is {x}; expected a matrix"
         )));
     };
-    // Wrapped around, the diagonal leaves a row free below each square.
-    // A wide matrix ends before the diagonal could begin anew.
+    // A wrapped diagonal skips a row below each square. A wide matrix ends before the diagonal
+    // could wrap.
     let period = if call.flag("wrap")? {
         columns + 1
     } else {
@@ -196,7 +196,7 @@ fn trace(call: &mut OperatorCall<'_>) -> Composed {
         DType::I64
     };
     call.expect_cast(out, dtype)?;
-    // A sum of nothing is 0, which engines do not all say.
+    // An empty sum is 0, which not all engines return.
     if x.is_empty() {
         call.fill(out, ScalarNumber::Int(0));
         return Ok(());

@@ -1,4 +1,4 @@
-//! Arithmetic of two or more operands, element by element.
+//! Element-wise arithmetic of two or more operands.
 
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::DType;
@@ -136,7 +136,7 @@ macro_rules! aclnn_elementwise {
 }
 aclnn_elementwise!(operator_rows);
 
-/// Two operands with the type of their result, which the output can hold.
+/// Two operands with the dtype of their result, which the output can hold.
 struct Pair<'a> {
     a: Side<'a>,
     b: Side<'a>,
@@ -152,7 +152,7 @@ fn pair<'a>(call: &OperatorCall<'a>, b: &str) -> Composed<Pair<'a>> {
 }
 
 impl Pair<'_> {
-    /// Both as values of the type that results are computed in. A scalar stays as exact as it is.
+    /// Both as values of the compute dtype. A scalar keeps its precision.
     fn read(&self, call: &mut OperatorCall<'_>) -> Composed<(Value, Value)> {
         let compute = arithmetic_type(self.dtype);
         Ok((
@@ -168,7 +168,7 @@ impl Pair<'_> {
         }
     }
 
-    /// Both, rounded to the type of the result before.
+    /// Both, rounded to the result dtype first.
     fn read_rounded(&self, call: &mut OperatorCall<'_>) -> Composed<(Value, Value)> {
         let compute = arithmetic_type(self.dtype);
         let a = call.read_side(self.a, self.dtype, compute)?;
@@ -205,7 +205,7 @@ fn sum(call: &mut OperatorCall<'_>, op: &'static str) -> Composed {
         )));
     }
     let (a, mut b) = pair.read(call)?;
-    // A product by 1 would change nothing.
+    // Multiplying by 1 would change nothing.
     if alpha.as_f64() != 1.0 {
         let alpha = call.scalar_value(alpha, b.dtype)?;
         b = call.node("Mul", &[&b, &alpha], b.dtype);
@@ -216,13 +216,13 @@ fn sum(call: &mut OperatorCall<'_>, op: &'static str) -> Composed {
 
 fn multiply(call: &mut OperatorCall<'_>) -> Composed {
     let pair = pair(call, "other")?;
-    // Of booleans the product is 1 where both are true.
+    // The product of booleans is their conjunction.
     let (a, b) = pair.read(call)?;
     let result = call.node("Mul", &[&a, &b], a.dtype);
     pair.write(call, &result)
 }
 
-/// A pair whose result is a float, whatever the operands are.
+/// Two operands with a floating-point result.
 fn float_pair<'a>(call: &OperatorCall<'a>) -> Composed<Pair<'a>> {
     let pair = pair(call, "other")?;
     let dtype = as_float(pair.dtype);
@@ -255,7 +255,7 @@ fn truncated_quotient(call: &mut OperatorCall<'_>) -> Composed {
         divided_integers(call, &pair)?
     };
     let quotient = call.node("Div", &[&a, &b], a.dtype);
-    // The quotient of integers is cut off already.
+    // The quotient of integers is already truncated.
     let result = if is_float(pair.dtype) {
         truncated(call, &quotient)
     } else {
@@ -269,19 +269,19 @@ fn divided_integers(call: &mut OperatorCall<'_>, pair: &Pair<'_>) -> Composed<(V
     Ok((a, call.read_divisor(pair.b, pair.dtype)?))
 }
 
-/// A float without what stands behind the point.
+/// Truncates a float.
 pub(super) fn truncated(call: &mut OperatorCall<'_>, value: &Value) -> Value {
     let sign = call.node("Sign", &[value], value.dtype);
     let size = call.node("Abs", &[value], value.dtype);
     let floor = call.node("Floor", &[&size], value.dtype);
     let result = call.node("Mul", &[&sign, &floor], value.dtype);
-    // The sign of NaN is 0 to some engines.
+    // Some engines return 0 as the sign of NaN.
     let is_nan = call.is_nan(value);
     call.node("Where", &[&is_nan, value, &result], value.dtype)
 }
 
-/// The rest of a division, with the sign of the dividend. tract divides the wrong way round where
-/// one of the two is broadcast, so both get all extents before.
+/// The remainder of a division, with the sign of the dividend. tract swaps the operands if one is
+/// broadcast, so both are expanded first.
 fn rest(call: &mut OperatorCall<'_>, a: &Value, b: &Value) -> Composed<Value> {
     let dims = call.tensor("out")?.dims();
     let dims = call.constant_dims(dims)?;
@@ -291,9 +291,9 @@ fn rest(call: &mut OperatorCall<'_>, a: &Value, b: &Value) -> Composed<Value> {
     Ok(call.node_with("Mod", &[&a, &b], fmod, a.dtype))
 }
 
-/// Whether a rest other than 0 has another sign than the divisor.
+/// Whether a nonzero remainder and the divisor have opposite signs.
 fn is_opposed(call: &mut OperatorCall<'_>, rest: &Value, divisor: &Value) -> Composed<Value> {
-    // Compared one by one: a product of the two could vanish or overflow.
+    // Compared separately: a product of the two could underflow or overflow.
     let zero = call.constant(0.0, rest.dtype)?;
     let is_below = call.node("Less", &[rest, &zero], DType::Bool);
     let is_above = call.node("Greater", &[rest, &zero], DType::Bool);
@@ -320,7 +320,7 @@ fn floor_divide(call: &mut OperatorCall<'_>) -> Composed {
     pair.write(call, &result)
 }
 
-/// The quotient of floats, rounded down as PyTorch does it: from the exact rest, since a quotient
+/// The quotient of floats, rounded down like in PyTorch: from the exact remainder, since a quotient
 /// may be rounded up to the next integer.
 fn floor_quotient(call: &mut OperatorCall<'_>, a: &Value, b: &Value) -> Composed<Value> {
     let dtype = a.dtype;
@@ -331,7 +331,7 @@ fn floor_quotient(call: &mut OperatorCall<'_>, a: &Value, b: &Value) -> Composed
     let is_opposed = is_opposed(call, &rest, b)?;
     let one = call.cast(&is_opposed, dtype);
     quotient = call.node("Sub", &[&quotient, &one], dtype);
-    // The quotient of exact multiples may still miss the integer by a digit.
+    // The quotient of exact multiples may still miss the integer by an ulp.
     let floor = call.node("Floor", &[&quotient], dtype);
     let distance = call.node("Sub", &[&quotient, &floor], dtype);
     let half = call.constant(0.5, dtype)?;
@@ -401,10 +401,10 @@ fn atan2(call: &mut OperatorCall<'_>) -> Composed {
     pair.write(call, &result)
 }
 
-/// Whether a float has the sign of negative numbers, which zeros may have too.
+/// Whether a float has a negative sign, including -0.
 fn is_negative(call: &mut OperatorCall<'_>, value: &Value) -> Composed<Value> {
     let zero = call.constant(0.0, value.dtype)?;
-    // The inverse of a zero is an infinity with its sign.
+    // The reciprocal of a zero is an infinity with its sign.
     let one = call.constant(1.0, value.dtype)?;
     let is_zero = call.node("Equal", &[value, &zero], DType::Bool);
     let inverse = call.node("Div", &[&one, value], value.dtype);
@@ -412,7 +412,7 @@ fn is_negative(call: &mut OperatorCall<'_>, value: &Value) -> Composed<Value> {
     Ok(call.node("Less", &[&shown, &zero], DType::Bool))
 }
 
-/// The larger value (`Greater`) or the smaller one (`Less`); NaN if one is.
+/// The larger value (`Greater`) or the smaller one (`Less`); NaN if either is.
 pub(super) fn extreme(
     call: &mut OperatorCall<'_>,
     comparison: &'static str,
@@ -468,7 +468,7 @@ fn clamp(call: &mut OperatorCall<'_>) -> Composed {
     let compute = arithmetic_type(dtype);
     let mut result = call.read_side(x, dtype, compute)?;
     for (bound, comparison) in bounds {
-        // A bound that a narrow integer lacks does not wrap around.
+        // A bound beyond the range of a narrow integer must not wrap around.
         let via = if is_float(dtype) { dtype } else { compute };
         let bound = call.read_side(bound, via, compute)?;
         result = extreme(call, comparison, &result, &bound);
@@ -483,7 +483,7 @@ fn power(call: &mut OperatorCall<'_>) -> Composed {
         let compute = compute_type(pair.dtype);
         let base = call.read_side(pair.a, pair.dtype, compute)?;
         let exponent = match pair.b {
-            // An exponent that a narrow type lacks is not rounded to it.
+            // An exponent that a narrow dtype cannot represent is not rounded to it.
             Side::Scalar(_) => call.read_side(pair.b, compute, compute)?,
             Side::Tensor(_) => call.read_side(pair.b, pair.dtype, compute)?,
         };
@@ -503,8 +503,7 @@ fn power(call: &mut OperatorCall<'_>) -> Composed {
     pair.write(call, &result)
 }
 
-/// Integers to the power of integers, by squaring; negative exponents give what a quotient of
-/// integers would.
+/// Integer powers by repeated squaring; negative exponents yield the truncated reciprocal.
 fn integer_power(
     call: &mut OperatorCall<'_>,
     base: &Value,
@@ -519,7 +518,7 @@ fn integer_power(
     );
     let n_bits = 8 * dtype.bytes().unwrap_or(8);
     let (mut result, mut square) = (one.clone(), base.clone());
-    // Bits of the exponent say which squares are factors; products wrap around as they should.
+    // The exponent's bits select the squares to multiply; products wrap around as required.
     let mut left = call.node("Abs", &[exponent], int);
     for bit in 0..n_bits {
         if bit > 0 {
@@ -532,7 +531,7 @@ fn integer_power(
         result = call.node("Mul", &[&result, &factor], int);
     }
     let is_negative = call.node("Less", &[exponent, &zero], DType::Bool);
-    // 1 and -1 are their own inverses; every other quotient is cut off to 0.
+    // 1 and -1 are their own reciprocals; every other reciprocal is truncated to 0.
     let size = call.node("Abs", &[base], int);
     let is_unit = call.node("Equal", &[&size, &one], DType::Bool);
     let inverse = call.node("Where", &[&is_unit, &result, &zero], int);
@@ -568,7 +567,7 @@ fn addc(call: &mut OperatorCall<'_>, op: &'static str) -> Composed {
     let compute = arithmetic_type(dtype);
     let [x, a, b] = sides.map(|side| call.read_side(side, dtype, compute));
     let (x, a, b) = (x?, a?, b?);
-    // In PyTorch's order, so that the roundings are the same.
+    // PyTorch's order of operations, for the same rounding.
     let value = call.scalar_value(value, compute)?;
     let scaled = call.node("Mul", &[&value, &a], compute);
     let term = call.node(op, &[&scaled, &b], compute);
@@ -590,7 +589,7 @@ fn lerp(call: &mut OperatorCall<'_>) -> Composed {
     let way = call.node("Sub", &[&b, &a], compute);
     let step = call.node("Mul", &[&weight, &way], compute);
     let from_start = call.node("Add", &[&a, &step], compute);
-    // From the nearer end, so that a weight of 1 gives the end.
+    // Computed from the nearer end, so that a weight of 1 yields the end.
     let one = call.constant(1.0, compute)?;
     let rest = call.node("Sub", &[&one, &weight], compute);
     let back = call.node("Mul", &[&way, &rest], compute);

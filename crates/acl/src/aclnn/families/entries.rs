@@ -1,9 +1,9 @@
-//! Entries of one axis that are added, replaced or filled at places.
+//! Operators that add, replace or fill entries of one axis.
 
 use opscope_tensor::DType;
 
 use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value, arithmetic_type};
-use crate::aclnn::families::indexing::{read_any_places, read_places, spread};
+use crate::aclnn::families::indexing::{expand_indices, read_any_places, read_places};
 use crate::aclnn::families::movement::{
     Elements, as_int, axis_of, constant_of, expect_same_dtype, reshaped, sliced,
 };
@@ -39,13 +39,13 @@ macro_rules! aclnn_entries {
 }
 aclnn_entries!(operator_rows);
 
-/// A tensor with an axis of which a row of places names entries.
+/// A tensor and the axis with the entries in a list of indices.
 struct EntryPlaces<'a> {
     x: &'a TensorArgument,
     out: &'a TensorArgument,
     index: &'a TensorArgument,
     axis: usize,
-    /// The extents of the tensor; one axis of one element stands for none.
+    /// The shape of the tensor; a tensor without axes is treated as one element.
     dims: Vec<usize>,
 }
 
@@ -74,7 +74,7 @@ impl<'a> EntryPlaces<'a> {
         })
     }
 
-    /// The tensor whose entries go to the places, which has as many.
+    /// The tensor with the new entries, one for each index.
     fn source(&self, call: &OperatorCall<'a>) -> Composed<&'a TensorArgument> {
         let source = call.tensor("source")?;
         expect_same_dtype(call, source, self.x)?;
@@ -87,7 +87,7 @@ impl<'a> EntryPlaces<'a> {
         Ok(source)
     }
 
-    /// `value` with the elements of `source`, for which there is one entry for each place.
+    /// `value` with the elements of `source`, which has one entry for each index.
     fn scatter(
         &self,
         call: &mut OperatorCall<'_>,
@@ -104,7 +104,7 @@ impl<'a> EntryPlaces<'a> {
         let mut dims = self.dims.clone();
         dims[self.axis] = self.index.n_elements();
         let places = read_places(call, self.index)?;
-        let places = spread(call, &places, self.axis, &dims)?;
+        let places = expand_indices(call, &places, self.axis, &dims)?;
         let source = reshaped(call, source, &dims)?;
         let result = scattered(call, [&value, &places, &source], self.axis, reduction);
         let result = reshaped(call, &result, self.x.dims())?;
@@ -125,7 +125,7 @@ fn add_entries(call: &mut OperatorCall<'_>) -> Composed {
     }
     let elements = Elements::Numbers(dtype);
     let mut value = elements.read(call, source)?;
-    // A product by 1 would change nothing.
+    // Multiplying by 1 would change nothing.
     if alpha.as_f64() != 1.0 {
         let alpha = call.scalar_value(alpha, arithmetic_type(dtype))?;
         value = call.node("Mul", &[&value, &alpha], value.dtype);
@@ -151,7 +151,7 @@ fn fill_entries(call: &mut OperatorCall<'_>) -> Composed {
         elements.write(call, entries.out, &value);
         return Ok(());
     }
-    // A place more than there are takes what lies beyond the axis.
+    // An excess index accesses memory beyond the axis.
     let places = read_any_places(call, entries.index)?;
     let places = reshaped(call, &places, &[entries.index.n_elements()])?;
     let behind = call.constant_dims(&[n])?;
@@ -168,12 +168,12 @@ fn fill_entries(call: &mut OperatorCall<'_>) -> Composed {
     let ones = constant_of(call, 1.0, DType::I64, &[entries.index.n_elements()])?;
     let marks = scattered(call, [&zeros, &places, &ones], 0, Reduction::Replace);
     let marks = sliced(call, &marks, 0, [0, as_int(n), 1])?;
-    // Places that occur twice mark the same entry.
+    // Indices that occur twice mark the same entry.
     let is_filled = call.cast(&marks, DType::Bool);
     fill_marked(call, &entries, &is_filled, number)
 }
 
-/// Writes the number where `is_filled`, a row of one boolean for each entry, says so.
+/// Writes the number where `is_filled`, one boolean for each entry, is true.
 fn fill_marked(
     call: &mut OperatorCall<'_>,
     entries: &EntryPlaces<'_>,

@@ -1,4 +1,4 @@
-//! Elements that pass or are replaced.
+//! Operators that pass or replace elements.
 
 use opscope_tensor::DType;
 
@@ -34,7 +34,7 @@ fn heaviside(call: &mut OperatorCall<'_>) -> Composed {
     let compute = arithmetic_type(x.dtype);
     let (value, at_zero) = (call.read(x, compute)?, call.read(values, compute)?);
     let (zero, one) = (call.constant(0.0, compute)?, call.constant(1.0, compute)?);
-    // NaN is neither zero nor above it, and gives 0.
+    // NaN is neither zero nor positive, and yields 0.
     let is_zero = call.node("Equal", &[&value, &zero], DType::Bool);
     let is_above = call.node("Greater", &[&value, &zero], DType::Bool);
     let step = call.node("Where", &[&is_above, &one, &zero], compute);
@@ -56,7 +56,7 @@ fn drop(call: &mut OperatorCall<'_>) -> Composed {
     if !(0.0..=1.0).contains(&p) {
         return Err(Refusal::invalid(format!("`p` is {p}; expected 0 to 1")));
     }
-    // Here the vendor leaves the mask as it is.
+    // Here the vendor leaves the mask unchanged.
     let kept = call.read_raw(mask)?;
     call.write_raw(mask, &kept);
     if !call.flag("train")? || p == 0.0 {

@@ -1,4 +1,4 @@
-//! Normalisations of groups of channels, and of single ones, within a sample.
+//! Normalisation of groups of channels, and of single ones, within a sample.
 
 use super::activation::sigmoid_of;
 use super::normalisation::{
@@ -28,7 +28,7 @@ macro_rules! aclnn_group_normalisation {
 }
 aclnn_group_normalisation!(operator_rows);
 
-/// Samples, channels, elements for each channel, and groups of channels.
+/// Numbers of samples, channels, elements per channel, and groups of channels.
 struct Groups {
     n: usize,
     channels: usize,
@@ -37,14 +37,14 @@ struct Groups {
 }
 
 impl Groups {
-    /// From the tensor's shape, with which parameters that say the same have to agree.
+    /// Derived from the tensor's shape, with which redundant parameters must agree.
     fn new(call: &OperatorCall<'_>, x: &TensorArgument) -> Composed<Groups> {
         let &[n, channels, ref area @ ..] = x.dims() else {
             let text = format!("`self` has {} axes; expected 2 or more", x.n_axes());
             return Err(Refusal::invalid(text));
         };
         let area = area.iter().fold(1, |a: usize, &n| a.saturating_mul(n));
-        // The functions that come with silu take the sizes from the tensor alone.
+        // The fused functions with silu derive the sizes from the tensor alone.
         if call.has("N") {
             for (name, extent) in [("N", n), ("C", channels), ("HxW", area)] {
                 let found = call.int(name)?;
@@ -102,7 +102,7 @@ fn group_normalised(call: &mut OperatorCall<'_>, is_activated: bool) -> Composed
         fill_statistics(call, mean, rstd);
         return Ok(());
     }
-    // Groups lie side by side in each sample, so that a view with three axes has them all.
+    // Groups are adjacent in each sample, so a view with three axes contains them all.
     let share = sizes.channels / sizes.groups * sizes.area;
     let value = shaped(call, x, &[sizes.n, sizes.groups, share])?;
     let eps = call.number("eps")?;
@@ -142,7 +142,7 @@ fn instance_norm(call: &mut OperatorCall<'_>) -> Composed {
         let text = format!("`x` has {} axes; expected 4", x.n_axes());
         return Err(Refusal::invalid(text));
     }
-    // Channels stand on the other side of the plane's axes in either format.
+    // The position of the channel axis depends on the format.
     let channel = if axes[0] == 2 { 1 } else { 3 };
     let n = x.dims()[channel];
     for tensor in [gamma, beta] {

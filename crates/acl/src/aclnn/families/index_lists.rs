@@ -1,4 +1,4 @@
-//! Elements at the places, or where the masks hold, that a list gives for several axes.
+//! Elements selected by a list of indices or masks for several axes.
 
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::DType;
@@ -27,20 +27,20 @@ macro_rules! aclnn_index_lists {
 }
 aclnn_index_lists!(operator_rows);
 
-/// A tensor of places, or a mask, with the axes that it stands for.
+/// A tensor of indices, or a mask, with its axes.
 struct AxisIndex<'a> {
     tensor: &'a TensorArgument,
     axis: usize,
-    /// How many axes a mask covers; 1 of places.
+    /// Number of axes covered by a mask; 1 for indices.
     n_axes: usize,
 }
 
-/// How a list of indices takes a tensor apart.
+/// The split of a tensor by a list of indices.
 struct Indices<'a> {
     list: Vec<AxisIndex<'a>>,
     /// The axes of the tensor that are indexed, in order.
     axes: Vec<usize>,
-    /// Axes of the places after broadcasting. A mask gives one of unknown extent.
+    /// Number of axes of the broadcast indices. A mask yields one of unknown size.
     n_place_axes: usize,
     has_mask: bool,
 }
@@ -52,7 +52,7 @@ impl<'a> Indices<'a> {
         for tensor in call.tensors("indices")? {
             let is_mask = tensor.dtype == DType::Bool;
             let n_axes = if is_mask { tensor.n_axes() } else { 1 };
-            // An empty tensor stands for all of an axis, unless that is how a mask looks.
+            // An empty tensor means a whole axis, unless it is a valid mask.
             if tensor.is_empty() && tensor.n_axes() <= 1 && !(is_mask && x.is_empty()) {
                 axis += 1;
                 continue;
@@ -62,8 +62,8 @@ impl<'a> Indices<'a> {
             if !(fits && (is_mask || is_integer(tensor.dtype))) {
                 let room = x.dims().get(axis..).unwrap_or_default();
                 return Err(Refusal::invalid(format!(
-                    "`indices` has {tensor}; expected int32 or int64, or booleans of the extents \
-                     that axis {axis} and those behind it have: {room:?}"
+                    "`indices` has {tensor}; expected int32 or int64, or booleans of the shape \
+                     of axis {axis} and the following ones, {room:?}"
                 )));
             }
             has_mask |= is_mask;
@@ -90,20 +90,20 @@ impl<'a> Indices<'a> {
         })
     }
 
-    /// Whether the indexed axes follow each other: the places stand where they were then, and in
-    /// front otherwise.
+    /// Whether the indexed axes are adjacent: then the indices' axes replace them, otherwise they
+    /// come first.
     fn follow_each_other(&self) -> bool {
         self.axes.windows(2).all(|pair| pair[0] + 1 == pair[1])
     }
 
-    /// The axes of the tensor in the order in which places count: the indexed ones first.
+    /// The axes of the tensor with the indexed ones first.
     fn order(&self, n_axes: usize) -> Vec<usize> {
         let mut order = self.axes.clone();
         order.extend((0..n_axes).filter(|axis| !self.axes.contains(axis)));
         order
     }
 
-    /// How many axes stand before the places in the result.
+    /// Number of axes before the indices' axes in the result.
     fn n_before(&self) -> usize {
         if self.follow_each_other() {
             self.axes.first().copied().unwrap_or(0)
@@ -112,8 +112,8 @@ impl<'a> Indices<'a> {
         }
     }
 
-    /// Places in the row of all combinations of the indexed axes. What lies beyond an axis is
-    /// beyond the row too.
+    /// Flat indices into the combined indexed axes. An index beyond an axis is beyond the
+    /// combination too.
     fn places(&self, call: &mut OperatorCall<'_>, x: &TensorArgument) -> Composed<Value> {
         let mut parts: Vec<(Value, usize)> = Vec::new();
         for index in &self.list {
@@ -141,7 +141,7 @@ impl<'a> Indices<'a> {
             let is_low = call.node("Less", &[&places, &zero], DType::Bool);
             let is_high = call.node("GreaterOrEqual", &[&places, &extent], DType::Bool);
             let is_out = call.node("Or", &[&is_low, &is_high], DType::Bool);
-            // A place beyond one axis would be a right place in the row, that of another element.
+            // An index beyond one axis could otherwise be a valid flat index of another element.
             is_beyond = Some(match is_beyond {
                 None => is_out,
                 Some(before) => call.node("Or", &[&before, &is_out], DType::Bool),
@@ -161,7 +161,7 @@ impl<'a> Indices<'a> {
         Ok(call.node("Where", &[&is_beyond, &nowhere, &row], DType::I64))
     }
 
-    /// The extents of the places, if no mask makes them depend on values.
+    /// The shape of the indices, unless a mask makes it depend on values.
     fn place_dims(&self) -> Composed<Vec<usize>> {
         let mut dims = Vec::new();
         for index in &self.list {
@@ -190,7 +190,7 @@ fn combined(
     reshaped(call, &value, &[n_rows, n_columns])
 }
 
-/// The extents of the axes that are not indexed, before the places and behind them.
+/// The shapes of the axes before and after the indexed ones.
 fn other_dims(x: &TensorArgument, indices: &Indices<'_>) -> (Vec<usize>, Vec<usize>) {
     let others = (0..x.n_axes()).filter(|axis| !indices.axes.contains(axis));
     let mut before: Vec<usize> = others.map(|axis| x.dims()[axis]).collect();
@@ -221,9 +221,9 @@ fn index(call: &mut OperatorCall<'_>) -> Composed {
     let value = combined(call, &value, x, &indices)?;
     let places = indices.places(call, x)?;
     let result = gathered(call, &value, 0, &places);
-    // The places come first here, then the other axes as one.
+    // The indices' axes come first here, then the other axes as one.
     let shape = call.node("Shape", &[&places], DType::I64);
-    // Extents of the other axes are known, those of the places may not be.
+    // The sizes of the other axes are known, those of the indices may not be.
     let others = [&before[..], &behind].concat();
     let others = call.constant_dims(&others)?;
     let dims = joined(call, &[shape, others], 0);
@@ -260,10 +260,10 @@ fn put(call: &mut OperatorCall<'_>) -> Composed {
     }
     let matrix = combined(call, &value, x, &indices)?;
     let places = indices.places(call, x)?;
-    // How many places a mask makes is known when the graph runs.
+    // The number of elements that a mask selects is known only when the graph runs.
     let shape = call.node("Shape", &[&places], DType::I64);
     let source = elements.read(call, values)?;
-    // The values are broadcast to what the same index takes, then put in the order of the matrix.
+    // The values are broadcast to the indexed shape, then transposed to the order of the matrix.
     let (n_before, n_behind) = (before.len(), behind.len());
     let before_dims = call.constant_dims(&before)?;
     let behind_dims = call.constant_dims(&behind)?;
@@ -276,7 +276,7 @@ fn put(call: &mut OperatorCall<'_>) -> Composed {
         order.extend(n_before + n_places..n);
         source = transposed(call, &source, &order);
     }
-    // A row of the matrix holds all that one place stands for.
+    // A row of the matrix holds all elements of one index.
     let n_columns: usize = before.iter().chain(&behind).product();
     let columns = call.constant_ints(&[-1, as_int(n_columns)])?;
     let source = call.node("Reshape", &[&source, &columns], source.dtype);

@@ -1,4 +1,4 @@
-//! Elements at places that a tensor gives.
+//! Elements at the indices in a tensor.
 
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::DType;
@@ -38,16 +38,16 @@ macro_rules! aclnn_indexing {
 }
 aclnn_indexing!(operator_rows);
 
-/// A place beyond every axis, which makes an engine refuse.
+/// An index beyond every axis, which makes an engine fail.
 pub(super) const NOWHERE: f64 = 9e18;
 
-/// Reads places that may not be negative: such a one makes the run fail, as one behind the end.
+/// Reads non-negative indices: a negative one makes the run fail, like one beyond the end.
 pub(super) fn read_places(call: &mut OperatorCall<'_>, index: &TensorArgument) -> Composed<Value> {
     let places = read_any_places(call, index)?;
     forward(call, &places)
 }
 
-/// Places, with those that are negative moved out of every tensor.
+/// Indices, with negative ones replaced by an invalid one.
 fn forward(call: &mut OperatorCall<'_>, places: &Value) -> Composed<Value> {
     let zero = call.constant(0.0, DType::I64)?;
     let nowhere = call.constant(NOWHERE, DType::I64)?;
@@ -55,7 +55,7 @@ fn forward(call: &mut OperatorCall<'_>, places: &Value) -> Composed<Value> {
     Ok(call.node("Where", &[&is_negative, &nowhere, places], DType::I64))
 }
 
-/// Reads places that count from the end if they are negative.
+/// Reads indices that count from the end if negative.
 pub(super) fn read_any_places(
     call: &mut OperatorCall<'_>,
     index: &TensorArgument,
@@ -64,7 +64,7 @@ pub(super) fn read_any_places(
     call.read(index, DType::I64)
 }
 
-/// Whether there is anything to take, if something is asked for.
+/// Checks that there is an element to take, if one is requested.
 pub(super) fn expect_elements(
     call: &OperatorCall<'_>,
     x: &TensorArgument,
@@ -95,7 +95,7 @@ fn gather(call: &mut OperatorCall<'_>) -> Composed {
     }
     let mut value = read_moved(call, x, out)?;
     let mut places = read_any_places(call, index)?;
-    // ONNX gathers along an axis, which a tensor without axes gets for this.
+    // ONNX gathers along an axis, so a scalar tensor gets one.
     if x.n_axes() == 0 {
         value = reshaped(call, &value, &[1])?;
         places = reshaped(call, &places, &[1])?;
@@ -109,7 +109,7 @@ fn gather(call: &mut OperatorCall<'_>) -> Composed {
     Ok(())
 }
 
-/// The extents of `x` with those of `index` in the place of an axis.
+/// The shape of `x` with an axis replaced by the shape of `index`.
 fn replaced_axis(x: &[usize], axis: usize, index: &[usize]) -> Vec<usize> {
     let before = &x[..axis.min(x.len())];
     let behind = x.get(axis + 1..).unwrap_or_default();
@@ -121,17 +121,17 @@ fn gather_entries(call: &mut OperatorCall<'_>) -> Composed {
     let axis = axis_of(call, "dim", x)?;
     let out = call.tensor("out")?;
     let mut dims = replaced_axis(x.dims(), axis, index.dims());
-    // An index without axes counts as one of one element where the output says so.
+    // A scalar index counts as one element if the output's shape requires it.
     if index.n_axes() == 0 && out.n_axes() == x.n_axes() {
         dims = replaced_axis(x.dims(), axis, &[1]);
     }
     call.expect_shape(out, &dims)?;
-    // The vendor's own example has places that count from the end, whatever its page says.
+    // The vendor's example has negative indices, despite its documentation.
     let places = read_any_places(call, index)?;
     entries_into(call, x, axis, &places, out)
 }
 
-/// Writes the entries of an axis at places; the shapes were checked.
+/// Writes the entries of an axis at indices; the shapes were checked.
 fn entries_into(
     call: &mut OperatorCall<'_>,
     x: &TensorArgument,
@@ -178,7 +178,7 @@ fn gather_batches(call: &mut OperatorCall<'_>) -> Composed {
             "`index` has the batches {found:?}; expected {expected:?} as in `self`"
         )));
     }
-    // Without batches it is the plain operator, which takes tensors without axes too.
+    // Without batches this is the plain operator, which also accepts tensors without axes.
     if batch == 0 {
         return gather_entries(call);
     }
@@ -186,7 +186,7 @@ fn gather_batches(call: &mut OperatorCall<'_>) -> Composed {
     call.expect_shape(out, &dims)?;
     expect_elements(call, x, out)?;
     let value = read_moved(call, x, out)?;
-    // The axis is moved behind the batches, and the places' axes back to where it was.
+    // The axis is moved after the batches, and the indices' axes back to its position.
     let n = x.n_axes();
     let mut order: Vec<usize> = (0..n).filter(|&i| i != axis).collect();
     order.insert(batch, axis);
@@ -196,7 +196,7 @@ fn gather_batches(call: &mut OperatorCall<'_>) -> Composed {
     let places = reshaped(call, &places, &last)?;
     let attributes = vec![("batch_dims", OperatorAttribute::Int(as_int(batch)))];
     let result = call.node_with("GatherND", &[&value, &places], attributes, value.dtype);
-    // The engine puts the axes of the places behind the batches.
+    // The engine puts the axes of the indices after the batches.
     let n_new = index.n_axes() - batch;
     let moved = axis - batch;
     let mut back: Vec<usize> = (0..batch).collect();
@@ -226,7 +226,7 @@ fn gather_parts(call: &mut OperatorCall<'_>) -> Composed {
     let value = read_moved(call, x, out)?;
     let mut places = read_any_places(call, indices)?;
     if call.flag("negativeIndexSupport")? {
-        // Not every engine counts from the end itself.
+        // Not every engine supports negative indices.
         let extents = call.constant_dims(&x.dims()[..n_coordinates])?;
         let zero = call.constant(0.0, DType::I64)?;
         let from_end = call.node("Add", &[&places, &extents], DType::I64);
@@ -273,7 +273,7 @@ fn take(call: &mut OperatorCall<'_>) -> Composed {
     call.expect_shape(out, index.dims())?;
     expect_elements(call, x, out)?;
     let value = read_moved(call, x, out)?;
-    // Elements count row by row, whatever the strides are in memory.
+    // Elements count in row-major order, regardless of the strides in memory.
     let value = reshaped(call, &value, &[x.n_elements()])?;
     let places = read_places(call, index)?;
     let result = gathered(call, &value, 0, &places);
@@ -328,7 +328,7 @@ fn one_hot(call: &mut OperatorCall<'_>) -> Composed {
     let mut dims = x.dims().to_vec();
     dims.insert(axis, n_classes);
     call.expect_shape(out, &dims)?;
-    // The vendor takes the first element, however many there are.
+    // The vendor uses the first element, even if there are more.
     let (on, off) = (first_element(call, on)?, first_element(call, off)?);
     let value = call.read(x, DType::I64)?;
     dims[axis] = 1;
@@ -337,15 +337,15 @@ fn one_hot(call: &mut OperatorCall<'_>) -> Composed {
     along[axis] = n_classes;
     let classes = counted(call, n_classes)?;
     let classes = reshaped(call, &classes, &along)?;
-    // A number without a class equals none, so that all of its row is off.
+    // A number without a class equals none, so its whole row is off.
     let is_on = call.node("Equal", &[&value, &classes], DType::Bool);
     let result = call.node("Where", &[&is_on, &on, &off], on.dtype);
     call.write_raw(out, &result);
     Ok(())
 }
 
-/// Places along one axis as places for each element of a value of these extents.
-pub(super) fn spread(
+/// Indices along one axis, expanded to each element of a value of this shape.
+pub(super) fn expand_indices(
     call: &mut OperatorCall<'_>,
     places: &Value,
     axis: usize,

@@ -1,4 +1,4 @@
-//! Tensors put together and taken apart, and entries repeated.
+//! Concatenation, splitting and repetition.
 
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::DType;
@@ -43,7 +43,7 @@ aclnn_joining!(operator_rows);
 
 fn concatenate(call: &mut OperatorCall<'_>) -> Composed {
     let (tensors, out) = (call.tensors("tensors")?, call.tensor("out")?);
-    // PyTorch leaves out tensors of the shape [0], whatever the others look like.
+    // PyTorch skips tensors of shape [0], whatever the other shapes are.
     let all: Vec<&TensorArgument> = tensors.iter().collect();
     let mut kept = all.clone();
     kept.retain(|tensor| tensor.dims() != [0]);
@@ -78,12 +78,12 @@ fn concatenate(call: &mut OperatorCall<'_>) -> Composed {
     }
     call.expect_shape(out, &dims)?;
     let elements = Elements::common(call, &all, out)?;
-    // Their extents were checked; engines differ on joining what has no elements.
+    // Their shapes were checked; engines differ in concatenating empty tensors.
     kept.retain(|tensor| !tensor.is_empty());
     join(call, elements, &kept, axis, out)
 }
 
-/// Writes tensors one after the other; without any, the output is empty.
+/// Concatenates tensors; without any, the output is empty.
 fn join(
     call: &mut OperatorCall<'_>,
     elements: Elements,
@@ -141,13 +141,13 @@ fn split_evenly(call: &mut OperatorCall<'_>) -> Composed {
     let number = call.int("splitSections")?;
     let size = extent("splitSections", number)?;
     let n = x.dims().get(axis).copied().unwrap_or(1);
-    // Parts of nothing would never come to an end.
+    // Parts of size 0 would never end.
     if size == 0 && n > 0 {
         return Err(Refusal::invalid("`splitSections` is 0; expected 1 or more"));
     }
     let mut sizes: Vec<usize> = Vec::new();
-    // The number of parts has to be that of the outputs, which are there already.
-    // A huge tensor in parts of one entry would make a list as long.
+    // The number of parts must be that of the existing outputs. Otherwise a huge tensor in parts of
+    // one entry would make an equally long list.
     let n_outputs = call.tensors("out")?.len();
     let mut left = n;
     while sizes.len() <= n_outputs && (left > 0 || sizes.is_empty()) {
@@ -181,7 +181,7 @@ fn split_into(
         .get(axis)
         .copied()
         .ok_or_else(|| Refusal::invalid("`self` has no axes; expected one to split"))?;
-    // Before anything is read: a list of outputs that is too short would lose entries.
+    // This precedes any reading: too short a list of outputs would lose entries.
     if sizes.len() != outputs.len() {
         let (found, expected) = (outputs.len(), sizes.len());
         return Err(Refusal::invalid(format!(
@@ -230,7 +230,7 @@ fn repeats<'a>(call: &OperatorCall<'a>, n_entries: usize) -> Composed<Repeats<'a
         return Ok(Repeats::Same(extent("repeats", call.int("repeats")?)?));
     };
     call.expect_dtype(tensor, is_integer, "int32 or int64")?;
-    // A single number stands for each entry, with an axis or without.
+    // A single number applies to each entry, with or without an axis.
     let is_one = tensor.n_axes() <= 1 && tensor.n_elements() == 1;
     if !is_one && tensor.dims() != [n_entries] {
         return Err(Refusal::invalid(format!(
@@ -278,8 +278,8 @@ fn repeat_each(call: &mut OperatorCall<'_>) -> Composed {
     Ok(())
 }
 
-/// Each position of `n` as often as a tensor says, `size` of them. Another sum of the numbers
-/// makes the run fail, since a place is out of range then.
+/// The index of each of `n` entries, repeated as a tensor says, `size` in total. Another total
+/// makes the run fail, since an index is out of range then.
 fn repeated_positions(
     call: &mut OperatorCall<'_>,
     repeats: &TensorArgument,
@@ -287,7 +287,7 @@ fn repeated_positions(
     size: usize,
 ) -> Composed<Value> {
     let times = call.read(repeats, DType::I64)?;
-    // A single number becomes one for each entry.
+    // A single number is expanded to one for each entry.
     let extents = call.constant_dims(&[n])?;
     let times = call.node("Expand", &[&times, &extents], DType::I64);
     let zero = call.constant(0.0, DType::I64)?;
@@ -296,8 +296,7 @@ fn repeated_positions(
     let is_negative = call.node("Less", &[&times, &zero], DType::Bool);
     let nowhere = call.constant(NOWHERE, DType::I64)?;
     let ends = call.node("Where", &[&is_negative, &nowhere, &ends], DType::I64);
-    // Entry i ends where as many repeats are over as the numbers up to it make: behind each end
-    // the position is one higher.
+    // Entry i ends at the cumulative sum of the repeats: the index increases after each end.
     let marks = constant_of(call, 0.0, DType::I64, &[size + 1])?;
     let ones = constant_of(call, 1.0, DType::I64, &[n])?;
     let mut attributes = axis_attribute(0);
@@ -326,7 +325,7 @@ fn repeat_positions(call: &mut OperatorCall<'_>) -> Composed {
         return Err(Refusal::invalid(text));
     }
     let places = repeated_positions(call, repeats, n, size)?;
-    // Positions that follow the last entry's end do not exist.
+    // Indices after the last entry's end are invalid.
     let all = super::movement::counted(call, n)?;
     let places = gathered(call, &all, 0, &places);
     call.write(out, &places, DType::I64);

@@ -1,4 +1,4 @@
-//! Losses.
+//! Loss functions.
 
 use opscope_tensor::DType;
 
@@ -46,7 +46,7 @@ macro_rules! aclnn_loss {
 }
 aclnn_loss!(operator_rows);
 
-/// How the losses of the elements become one.
+/// How the losses of the elements are reduced.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reduction {
     Kept,
@@ -69,16 +69,16 @@ fn reduction(call: &OperatorCall<'_>, last: i64) -> Composed<Reduction> {
     known.ok_or_else(|| Refusal::invalid(format!("`reduction` is {number}; expected 0 to {last}")))
 }
 
-/// Checks an output of one number, which may have an axis.
+/// Checks an output of one number, with or without an axis.
 fn expect_number(call: &OperatorCall<'_>, out: &TensorArgument) -> Composed {
-    // The vendor's samples pass one axis, PyTorch has none.
+    // The vendor's samples pass one axis, PyTorch none.
     if out.dims() == [1] {
         return Ok(());
     }
     call.expect_shape(out, &[])
 }
 
-/// The operands of a loss, with the shape that both are broadcast to.
+/// The operands of a loss, with their broadcast shape.
 struct Pair<'a> {
     x: &'a TensorArgument,
     target: &'a TensorArgument,
@@ -92,7 +92,7 @@ impl<'a> Pair<'a> {
         for tensor in [x, target] {
             call.expect_dtype(tensor, is_small_float, SMALL_FLOATS)?;
         }
-        // PyTorch warns of such shapes, and computes them as the vendor does.
+        // PyTorch warns about such shapes, and computes them like the vendor.
         let dims = broadcast(x.dims(), target.dims()).ok_or_else(|| {
             let (a, b) = (x.dims(), target.dims());
             Refusal::invalid(format!("the shapes {a:?} and {b:?} do not broadcast"))
@@ -125,7 +125,7 @@ fn as_number(n: usize) -> ScalarNumber {
     ScalarNumber::Float(n as f64)
 }
 
-/// Stores the losses of elements, or what a reduction makes of them.
+/// Stores the losses of elements, or their reduction.
 fn write_reduced(
     call: &mut OperatorCall<'_>,
     losses: &Value,
@@ -152,9 +152,9 @@ fn write_reduced(
         call.fill(out, ScalarNumber::Float(number));
         return Ok(());
     }
-    // One axis is summed whatever the shape was, which keeps the graph small.
+    // The losses are flattened, which keeps the graph small.
     let flat = call.reshaped(losses, &[n])?;
-    // Sums are taken in double precision, and rounded once.
+    // Sums are computed in double precision, and rounded once.
     let flat = call.cast(&flat, DType::F64);
     let mut result = sum_along(call, &flat, 0)?;
     let divisor = match reduction {
@@ -184,8 +184,8 @@ fn squared_error(call: &mut OperatorCall<'_>) -> Composed {
     error(call, |call, d| Ok(call.node("Mul", &[d, d], d.dtype)))
 }
 
-/// As [`squared_error`], with a reduction over the first axis alone, which the vendor's function has
-/// and PyTorch's has not.
+/// Like [`squared_error`], with a reduction over the first axis alone, which only the vendor's
+/// function has.
 fn squared_error_along_batch(call: &mut OperatorCall<'_>) -> Composed {
     let reduction = reduction(call, 2)?;
     let pair = Pair::new(call)?;
@@ -218,7 +218,7 @@ fn absolute_error(call: &mut OperatorCall<'_>) -> Composed {
     error(call, |call, d| Ok(call.node("Abs", &[d], d.dtype)))
 }
 
-/// The bound between squares and absolute values, which may not be negative.
+/// The threshold between the squared and the absolute loss, which may not be negative.
 fn bend(call: &OperatorCall<'_>) -> Composed<f64> {
     let beta = call.number("beta")?;
     if beta >= 0.0 {
@@ -237,7 +237,7 @@ fn smooth_error(call: &mut OperatorCall<'_>) -> Composed {
         }
         let half = call.constant(0.5, d.dtype)?;
         let beta = call.number_value(ScalarNumber::Float(beta), d.dtype)?;
-        // Both forms are computed and one is chosen, as a graph has no branches for elements.
+        // Both forms are computed and one is selected, as a graph has no branches for elements.
         let is_small = call.node("Less", &[&size, &beta], DType::Bool);
         let square = call.node("Mul", &[&size, &size], d.dtype);
         let square = call.node("Mul", &[&square, &half], d.dtype);
@@ -316,9 +316,9 @@ fn weight(call: &mut OperatorCall<'_>, name: &str, pair: &Pair<'_>) -> Composed<
     call.read(tensor, DType::F32).map(Some)
 }
 
-/// The logarithm, of not less than `e^-100`.
+/// The logarithm, clamped to at least -100.
 fn bounded_log(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
-    // As PyTorch bounds it, so that a certain prediction that is wrong has a finite loss.
+    // PyTorch's bound, which makes the loss of a certain but wrong prediction finite.
     let lowest = call.constant(-100.0, x.dtype)?;
     let log = call.node("Log", &[x], x.dtype);
     let is_low = call.node("Less", &[&log, &lowest], DType::Bool);
@@ -398,7 +398,7 @@ fn divergence(call: &mut OperatorCall<'_>) -> Composed {
     write_reduced(call, &losses, reduction, &pair)
 }
 
-/// Samples with a class each: the logarithms of probabilities, with the classes along an axis.
+/// Samples with a class each: log-probabilities, with the classes along an axis.
 struct Classes<'a> {
     target: &'a TensorArgument,
     weight: Option<&'a TensorArgument>,
@@ -438,7 +438,7 @@ impl<'a> Classes<'a> {
         })
     }
 
-    /// The weight of each sample, and its loss with it.
+    /// The weight of each sample, and its loss.
     fn losses(&self, call: &mut OperatorCall<'_>, x: &Value) -> Composed<[Value; 2]> {
         let ignored = ScalarNumber::Int(call.int("ignoreIndex")?);
         let ignored = call.number_value(ignored, DType::I64)?;
@@ -448,10 +448,9 @@ impl<'a> Classes<'a> {
             call.constant(0.0, DType::I64)?,
             call.constant(0.0, DType::F32)?,
         );
-        // Places outside the tensor would fail, or read another element.
-        // An ignored class need not be one of the tensor's.
+        // Invalid classes would fail, or read another element. An ignored class need not be valid.
         let target = call.node("Where", &[&is_ignored, &first, &target], DType::I64);
-        // Engines count negative places from the end; there is no such class.
+        // Engines count negative indices from the end; such a class does not exist.
         let is_negative = call.node("Less", &[&target, &first], DType::Bool);
         let none = call.constant_dims(&[self.n])?;
         let scalar = call.constant_dims(&[])?;
@@ -476,12 +475,12 @@ impl<'a> Classes<'a> {
         let chosen = call.node("Squeeze", &[&chosen, &axes], DType::F32);
         let negated = call.node("Neg", &[&chosen], DType::F32);
         let product = call.node("Mul", &[&negated, &weight], DType::F32);
-        // A choice: the loss of an ignored sample may be infinite, and 0 times it would be NaN.
+        // A selection: the loss of an ignored sample may be infinite, and 0 times infinity is NaN.
         let losses = call.node("Where", &[&is_ignored, &zero, &product], DType::F32);
         Ok([weight, losses])
     }
 
-    /// Stores the loss, and gives the sum of the weights unless losses are kept.
+    /// Stores the loss, and returns the sum of the weights unless the losses are not reduced.
     fn write(
         &self,
         call: &mut OperatorCall<'_>,
@@ -508,7 +507,7 @@ impl<'a> Classes<'a> {
         Ok(Some(total))
     }
 
-    /// Checks the output, and fills it where there are no samples.
+    /// Checks the output, and fills it if there are no samples.
     fn is_done(
         &self,
         call: &mut OperatorCall<'_>,
@@ -551,8 +550,7 @@ fn negative_log_likelihood(call: &mut OperatorCall<'_>) -> Composed {
     }
     let value = call.read(x, DType::F32)?;
     let sum = if reduction == Reduction::Kept && out.dims() != target.dims() {
-        // The vendor's shape of the loss of one sample, where PyTorch has none.
-        // A single sample, whose loss is stored with an axis.
+        // The vendor's loss of a single sample has an axis, where PyTorch has none.
         let [_, losses] = classes.losses(call, &value)?;
         write_shaped(call, out, &losses, x.dtype)?;
         None
@@ -583,9 +581,7 @@ fn cross_entropy(call: &mut OperatorCall<'_>) -> Composed {
         return Err(Refusal::invalid("`labelSmoothing` is not 0; expected 0"));
     }
     if call.number("lseSquareScaleForZloss")? != 0.0 || call.flag("returnZloss")? {
-        return Err(Refusal::invalid(
-            "a z-loss is asked for, which is not computed",
-        ));
+        return Err(Refusal::invalid("a z-loss is not supported"));
     }
     if x.n_axes() != 2 {
         let text = format!("`input` has {} axes; expected 2", x.n_axes());
@@ -594,7 +590,7 @@ fn cross_entropy(call: &mut OperatorCall<'_>) -> Composed {
     let classes = Classes::new(call, x, target, call.optional_tensor("weightOptional")?)?;
     call.expect_shape(log_out, x.dims())?;
     call.expect_cast(log_out, x.dtype)?;
-    // The vendor asks for these tensors, and does not compute them either.
+    // The vendor requires these tensors, and does not compute them either.
     for name in ["zlossOut", "lseForZlossOut"] {
         if let Some(out) = call.optional_tensor(name)? {
             call.fill(out, ScalarNumber::Int(0));

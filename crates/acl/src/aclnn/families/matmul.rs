@@ -1,4 +1,4 @@
-//! Products of matrices and vectors.
+//! Matrix and vector products.
 
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::DType;
@@ -52,8 +52,7 @@ macro_rules! aclnn_matmul {
 }
 aclnn_matmul!(operator_rows);
 
-/// The modes of the matrix unit. They trade digits for speed on a device, which these functions do
-/// not.
+/// The modes of the matrix unit. They trade precision for speed on a device, but not here.
 pub(super) fn expect_mode(call: &OperatorCall<'_>) -> Composed {
     let mode = call.int("cubeMathType")?;
     if (0..=4).contains(&mode) {
@@ -78,11 +77,11 @@ fn expect_axes(call: &OperatorCall<'_>, tensor: &TensorArgument, n: usize) -> Co
 struct Product<'a> {
     first: &'a TensorArgument,
     second: &'a TensorArgument,
-    /// Whether matrices are given with their axes in the other order.
+    /// Whether each matrix is transposed.
     is_transposed: [bool; 2],
     /// The shape of the result.
     dims: Vec<usize>,
-    /// Whether nothing is summed, so that the result is 0.
+    /// Whether the sum is empty, so that the result is 0.
     is_zero: bool,
 }
 
@@ -94,10 +93,9 @@ impl<'a> Product<'a> {
         second: &'a TensorArgument,
         is_transposed: [bool; 2],
     ) -> Composed<Product<'a>> {
-        // Shapes as they are multiplied: only the values need a node for it.
+        // The shapes before multiplication; only the values need a transpose node.
         let (mut a, mut b) = (first.dims().to_vec(), second.dims().to_vec());
-        // Only products of two axes are given transposed, so that the order of the axes turns
-        // round.
+        // Only products of matrices have transposed operands, so reversing the axes suffices.
         if is_transposed[0] {
             a.reverse();
         }
@@ -110,7 +108,7 @@ impl<'a> Product<'a> {
                 "`{one}` of shape {a:?} cannot be multiplied with `{other}` of shape {b:?}"
             ))
         })?;
-        // Engines differ on products over nothing, which are 0 whatever they are made of.
+        // Engines differ in products with an empty sum, which are 0.
         let is_zero = a.last() == Some(&0);
         Ok(Product {
             first,
@@ -143,7 +141,7 @@ impl<'a> Product<'a> {
     }
 }
 
-/// The shape of a product; `None` if there is none.
+/// The shape of a product; `None` if the shapes are incompatible.
 fn product_dims(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
     let (&k, rows) = a.split_last()?;
     let (rows, batch) = rows
@@ -157,14 +155,14 @@ fn product_dims(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
     if k != other_k {
         return None;
     }
-    // The axes in front are those of batches, which are broadcast to each other.
+    // The leading axes are batches, which are broadcast.
     let mut dims = broadcast(batch, other_batch)?;
     dims.extend(rows);
     dims.extend(columns);
     Some(dims)
 }
 
-/// Stores a product as it is.
+/// Stores a product unchanged.
 fn write_product(call: &mut OperatorCall<'_>, product: &Product<'_>) -> Composed {
     let out = call.tensor("out")?;
     call.expect_shape(out, &product.dims)?;
@@ -231,7 +229,7 @@ fn dot(call: &mut OperatorCall<'_>) -> Composed {
     write_product(call, &product)
 }
 
-/// The outer product of two vectors, which a product of elements is.
+/// The outer product of two vectors, an element-wise product with broadcasting.
 fn outer(
     call: &mut OperatorCall<'_>,
     a: &TensorArgument,
@@ -240,7 +238,7 @@ fn outer(
 ) -> Composed<Value> {
     let column = call.constant_ints(&[1])?;
     let first = call.read(a, dtype)?;
-    // Products of elements exist for integers on every engine, those of matrices do not.
+    // Every engine multiplies integers element by element, but not as matrices.
     let first = call.node("Unsqueeze", &[&first, &column], dtype);
     let second = call.read(b, dtype)?;
     Ok(call.node("Mul", &[&first, &second], dtype))
@@ -261,7 +259,7 @@ fn outer_product(call: &mut OperatorCall<'_>) -> Composed {
     Ok(())
 }
 
-/// A number that a term is multiplied with. Integers take whole numbers.
+/// The factor of a term. Integer operands require an integer.
 fn factor(scalar: &ScalarValue, name: &str, dtype: DType) -> Composed<ScalarNumber> {
     if scalar.is_float() && !is_float(dtype) {
         let text = format!("`{name}` is a float, but the operands are {dtype}");
@@ -274,7 +272,7 @@ fn is_zero(number: ScalarNumber) -> bool {
     matches!(number, ScalarNumber::Int(0)) || number == ScalarNumber::Float(0.0)
 }
 
-/// A term: what is multiplied, and the number that it is multiplied with.
+/// A term: a value and its factor.
 struct Term {
     value: Value,
     factor: ScalarNumber,
@@ -288,7 +286,7 @@ impl Term {
     }
 }
 
-/// Stores the sum of two terms, either of which may be left out, in the shape `dims`.
+/// Stores the sum of two optional terms in the shape `dims`.
 fn write_sum(
     call: &mut OperatorCall<'_>,
     terms: [Option<Term>; 2],
@@ -308,8 +306,7 @@ fn write_sum(
         }
         (Some(term), None) | (None, Some(term)) => {
             let product = term.product(call)?;
-            // A term alone may be smaller than the result that it would be broadcast to by the
-            // other.
+            // A single term may need broadcasting to the shape of the result.
             let shape = call.constant_dims(dims)?;
             call.node("Expand", &[&product, &shape], product.dtype)
         }
@@ -318,7 +315,7 @@ fn write_sum(
     Ok(())
 }
 
-/// Checks what is added to a product, and gives the type of the sum.
+/// Checks the addend of a product, and returns the dtype of the sum.
 fn expect_addend(
     call: &OperatorCall<'_>,
     addend: &TensorArgument,
@@ -334,13 +331,13 @@ fn expect_addend(
         )));
     }
     expect_no_booleans(call, &[addend, factors[0], factors[1]])?;
-    // The numbers do not count: they get the type of the tensors.
+    // The scalars do not affect the dtype, which is that of the tensors.
     let dtype = call.promote(&[addend, factors[0], factors[1]], &[])?;
     call.expect_cast(out, dtype)?;
     Ok(dtype)
 }
 
-/// `beta · addend + alpha · product`; a term whose number is 0 is not read.
+/// `beta · addend + alpha · product`; a term with factor 0 is not read.
 fn add_product(
     call: &mut OperatorCall<'_>,
     addend: &TensorArgument,
@@ -353,10 +350,10 @@ fn add_product(
     let beta = factor(beta, "beta", dtype)?;
     let alpha = factor(alpha, "alpha", dtype)?;
     let compute = compute_type(dtype);
-    // A sum over no products is 0, whatever the products are of.
+    // A sum over no products is 0.
     let has_batches = !sums_batches || product.dims[0] > 0;
     let mut terms = [None, None];
-    // Not read with 0, as memory that was never written may hold NaN.
+    // Not read if the factor is 0, as uninitialised memory may hold NaN.
     if !is_zero(beta) {
         let value = call.read(addend, compute)?;
         terms[0] = Some(Term {
@@ -430,7 +427,7 @@ fn add_outer_product(call: &mut OperatorCall<'_>) -> Composed {
     let dims = [a.n_elements(), b.n_elements()];
     let dtype = expect_addend(call, addend, [a, b], &dims)?;
     let compute = compute_type(dtype);
-    // Both may be left out, unlike those of the other sums.
+    // Both factors are optional, unlike those of the other sums.
     let mut numbers = [ScalarNumber::Int(1); 2];
     for (number, name) in numbers.iter_mut().zip(["betaOptional", "alphaOptional"]) {
         if let Some(scalar) = call.optional_scalar(name)? {
@@ -446,7 +443,7 @@ fn add_outer_product(call: &mut OperatorCall<'_>) -> Composed {
             factor: beta,
         });
     }
-    // The product counts with 0 as well, as infinite elements make NaN of it.
+    // The product counts even with factor 0, because infinite elements turn it into NaN.
     let value = outer(call, a, b, compute)?;
     terms[1] = Some(Term {
         value,

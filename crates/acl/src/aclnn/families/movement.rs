@@ -1,4 +1,4 @@
-//! Nodes that move elements without computing with them.
+//! Nodes that move elements without computing.
 
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::{DType, Shape};
@@ -12,9 +12,9 @@ use crate::aclnn::shape::axis;
 /// How elements pass through an operator that only moves them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Elements {
-    /// By their bits, since all tensors have the output's type.
+    /// As bits, since all tensors have the output's dtype.
     Bits(DType),
-    /// As numbers, which get this type on the way.
+    /// As numbers, converted to this dtype.
     Numbers(DType),
 }
 
@@ -25,7 +25,7 @@ impl Elements {
         tensors: &[&TensorArgument],
         out: &TensorArgument,
     ) -> Composed<Elements> {
-        // Bits keep what numbers would lose: the payload of a NaN, integers beyond a float.
+        // Bits preserve everything: the payload of a NaN, integers beyond the range of a float.
         if tensors.iter().all(|tensor| tensor.dtype == out.dtype) {
             return Ok(Elements::Bits(out.dtype));
         }
@@ -34,7 +34,7 @@ impl Elements {
         Ok(Elements::Numbers(dtype))
     }
 
-    /// The elements of a tensor, which has one of the types that the form was chosen for.
+    /// The elements of a tensor, which has one of the dtypes that the form was chosen for.
     pub(super) fn read(
         self,
         call: &mut OperatorCall<'_>,
@@ -64,11 +64,12 @@ impl Elements {
         Ok(call.tensor_value(tensor))
     }
 
-    /// A tensor or a scalar as elements; a tensor of another type becomes the type of the form.
+    /// A tensor or a scalar as elements; a tensor of another dtype is converted to that of the
+    /// form.
     pub(super) fn side(self, call: &mut OperatorCall<'_>, side: Side<'_>) -> Composed<Value> {
         match (self, side) {
             (_, Side::Scalar(scalar)) => self.number(call, scalar.number),
-            // The bits of another type would be another number.
+            // The bits of another dtype would be another number.
             (Elements::Bits(dtype), Side::Tensor(tensor)) if tensor.dtype != dtype => {
                 Err(Refusal::invalid(format!(
                     "`{}` is {}; expected {dtype}",
@@ -89,7 +90,7 @@ impl Elements {
     }
 }
 
-/// Reads the tensor that an operator moves, whose output has the same type.
+/// Reads the tensor that an operator moves, whose output has the same dtype.
 pub(super) fn read_moved(
     call: &mut OperatorCall<'_>,
     tensor: &TensorArgument,
@@ -114,7 +115,7 @@ pub(super) fn expect_same_dtype(
     )))
 }
 
-/// The axis of a tensor that a parameter names.
+/// The axis named by a parameter.
 pub(super) fn axis_of(
     call: &OperatorCall<'_>,
     parameter: &str,
@@ -123,7 +124,7 @@ pub(super) fn axis_of(
     axis_in(parameter, call.int(parameter)?, tensor.n_axes())
 }
 
-/// The axis that a number stands for.
+/// Resolves the number of an axis.
 pub(super) fn axis_in(parameter: &str, number: i64, n_axes: usize) -> Composed<usize> {
     axis(number, n_axes).ok_or_else(|| {
         Refusal::invalid(format!(
@@ -132,13 +133,13 @@ pub(super) fn axis_in(parameter: &str, number: i64, n_axes: usize) -> Composed<u
     })
 }
 
-/// A number of elements that has to be there and not negative.
+/// A required, non-negative number of elements.
 pub(super) fn extent(parameter: &str, number: i64) -> Composed<usize> {
     usize::try_from(number)
         .map_err(|_| Refusal::invalid(format!("`{parameter}` has {number}; expected 0 or more")))
 }
 
-/// As int64, in which ONNX counts; extents of tensors fit.
+/// As int64, ONNX's type for sizes; sizes of tensors always fit.
 pub(super) fn as_int(n: usize) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
@@ -147,7 +148,7 @@ pub(super) fn axis_attribute(axis: usize) -> Vec<(&'static str, OperatorAttribut
     vec![("axis", OperatorAttribute::Int(as_int(axis)))]
 }
 
-/// The value with other extents, for as many elements as before, which are not 0.
+/// The value with another shape of the same, nonzero number of elements.
 pub(super) fn reshaped(
     call: &mut OperatorCall<'_>,
     value: &Value,
@@ -157,14 +158,14 @@ pub(super) fn reshaped(
     Ok(call.node("Reshape", &[value, &dims], value.dtype))
 }
 
-/// The value with its axes in another order.
+/// The value with permuted axes.
 pub(super) fn transposed(call: &mut OperatorCall<'_>, value: &Value, order: &[usize]) -> Value {
     let order = order.iter().map(|&axis| as_int(axis)).collect();
     let attributes = vec![("perm", OperatorAttribute::Ints(order))];
     call.node_with("Transpose", &[value], attributes, value.dtype)
 }
 
-/// The value repeated along axes of one element, up to these extents.
+/// The value with axes of size 1 expanded to this shape.
 pub(super) fn expanded(
     call: &mut OperatorCall<'_>,
     value: &Value,
@@ -174,7 +175,7 @@ pub(super) fn expanded(
     Ok(call.node("Expand", &[value, &dims], value.dtype))
 }
 
-/// The entries of an axis at these places, in this order.
+/// The entries of an axis at these indices, in this order.
 pub(super) fn picked(
     call: &mut OperatorCall<'_>,
     value: &Value,
@@ -185,7 +186,7 @@ pub(super) fn picked(
     Ok(gathered(call, value, axis, &places))
 }
 
-/// As [`picked`], at places that the graph computes.
+/// Like [`picked`], with indices computed in the graph.
 pub(super) fn gathered(
     call: &mut OperatorCall<'_>,
     value: &Value,
@@ -214,10 +215,10 @@ pub(super) fn sliced(
     Ok(call.node("Slice", &[value, &start, &end, &axis, &step], value.dtype))
 }
 
-/// Values one after the other along an axis.
+/// Concatenates values along an axis.
 pub(super) fn joined(call: &mut OperatorCall<'_>, values: &[Value], axis: usize) -> Value {
     match values {
-        // An engine may refuse to join a single value.
+        // An engine may refuse to concatenate a single value.
         [one] => one.clone(),
         _ => {
             let inputs: Vec<&Value> = values.iter().collect();
@@ -233,7 +234,7 @@ pub(super) fn counted(call: &mut OperatorCall<'_>, n: usize) -> Composed<Value> 
     call.constant_ints(&list)
 }
 
-/// The same number everywhere in a value of these extents.
+/// A constant value of this shape, filled with one number.
 pub(super) fn constant_of(
     call: &mut OperatorCall<'_>,
     number: f64,

@@ -1,4 +1,4 @@
-//! Other shapes and orders of elements.
+//! Reshaping and reordering of elements.
 
 use crate::aclnn::call::{Composed, OperatorCall, Refusal, Side, Value};
 use crate::aclnn::families::movement::{
@@ -37,7 +37,7 @@ macro_rules! aclnn_moves {
 }
 aclnn_moves!(operator_rows);
 
-/// The tensor that is moved, and where it goes.
+/// The source and the destination.
 pub(super) fn ends<'a>(
     call: &OperatorCall<'a>,
 ) -> Composed<(&'a TensorArgument, &'a TensorArgument)> {
@@ -66,7 +66,7 @@ fn permute(call: &mut OperatorCall<'_>) -> Composed {
     let extents: Vec<usize> = order.iter().map(|&axis| x.dims()[axis]).collect();
     call.expect_shape(out, &extents)?;
     let mut value = read_moved(call, x, out)?;
-    // Without axes there is no order to change, and ONNX's empty list would reverse them.
+    // Without axes there is nothing to permute, and ONNX's empty list would reverse them.
     if n > 0 {
         value = transposed(call, &value, &order);
     }
@@ -78,7 +78,7 @@ fn expand(call: &mut OperatorCall<'_>) -> Composed {
     let (x, out) = ends(call)?;
     let size = call.ints("size")?;
     let new = size.len().checked_sub(x.n_axes()).ok_or_else(|| {
-        let text = format!("`size` is {size:?}; expected an extent for each axis of `self`");
+        let text = format!("`size` is {size:?}; expected a size for each axis of `self`");
         Refusal::invalid(text)
     })?;
     let mut dims = Vec::with_capacity(size.len());
@@ -109,7 +109,7 @@ fn repeat(call: &mut OperatorCall<'_>) -> Composed {
         let text = format!("`repeats` is {repeats:?}; expected a number for each axis of `self`");
         Refusal::invalid(text)
     })?;
-    // New axes have one entry, which is repeated.
+    // New axes have size 1 and are repeated.
     let mut known = vec![1; new];
     known.extend(x.dims());
     let mut dims = Vec::with_capacity(known.len());
@@ -120,7 +120,7 @@ fn repeat(call: &mut OperatorCall<'_>) -> Composed {
     call.expect_shape(out, &dims)?;
     let mut value = read_moved(call, x, out)?;
     if !repeats.is_empty() {
-        // New axes come in front, where ONNX's operator expects them already.
+        // New axes come first, and ONNX's operator expects them to exist.
         value = reshaped(call, &value, &known)?;
         let repeats = call.constant_ints(repeats)?;
         value = call.node("Tile", &[&value, &repeats], value.dtype);
@@ -143,7 +143,7 @@ fn flip(call: &mut OperatorCall<'_>) -> Composed {
         }
         flipped.push(axis);
         if x.n_axes() > 0 {
-            // Behind the last one from the end on, before the one before the first.
+            // From after the last entry to before the first.
             value = sliced(call, &value, axis, [-1, i64::MIN, -1])?;
         }
     }
@@ -186,7 +186,7 @@ fn rolled(
     shift: i64,
 ) -> Composed<Value> {
     let start = shift.checked_rem_euclid(as_int(n)).unwrap_or(0);
-    // A part without entries has no place among those that are joined.
+    // An empty part must not be concatenated.
     if start == 0 {
         return Ok(value.clone());
     }
@@ -211,8 +211,8 @@ fn flatten(call: &mut OperatorCall<'_>) -> Composed {
 fn copy(call: &mut OperatorCall<'_>) -> Composed {
     let (out, source) = (call.tensor("selfRef")?, call.tensor("src")?);
     call.broadcast(&[Side::Tensor(out), Side::Tensor(source)], out)?;
-    // A copy has the shape of what it fills; nothing else is promoted.
-    // Here kinds may fall: floats become integers as C converts them.
+    // A copy has the shape of its destination, without promotion. It may convert to a lower kind:
+    // floats to integers like in C.
     let elements = if source.dtype == out.dtype {
         Elements::Bits(out.dtype)
     } else {
@@ -241,7 +241,7 @@ fn shuffle_channels(call: &mut OperatorCall<'_>) -> Composed {
     })?;
     let value = read_moved(call, x, out)?;
     let n_rest = rest.iter().product();
-    // Channels in turns: the first of each group, then the second of each.
+    // Interleaves the channels: the first of each group, then the second of each.
     let value = reshaped(call, &value, &[n, groups, channels / groups, n_rest])?;
     let value = transposed(call, &value, &[0, 2, 1, 3]);
     let value = reshaped(call, &value, x.dims())?;
@@ -249,7 +249,7 @@ fn shuffle_channels(call: &mut OperatorCall<'_>) -> Composed {
     Ok(())
 }
 
-/// Two numbers of a list, none of them below `least`.
+/// Two numbers of a list, each at least `least`.
 fn pair(call: &OperatorCall<'_>, parameter: &str, least: usize) -> Composed<[usize; 2]> {
     let list = call.ints(parameter)?;
     let found = match list {
@@ -264,8 +264,8 @@ fn pair(call: &OperatorCall<'_>, parameter: &str, least: usize) -> Composed<[usi
     }
 }
 
-/// The places of the entries under each position of a window, in an axis of `n` entries that are
-/// padded on both sides: a list for each position in the window.
+/// The indices of the entries at each position of a window, in an axis of `n` entries with padding:
+/// a list for each position in the window.
 fn window_places(
     n: usize,
     [kernel, dilation, padding, stride]: [usize; 4],
@@ -308,7 +308,7 @@ fn windows_as_columns(call: &mut OperatorCall<'_>) -> Composed {
     let [top, left] = padding;
     let pads = call.constant_dims(&[0, 0, top, left, 0, 0, top, left])?;
     let value = call.node("Pad", &[&value, &pads], value.dtype);
-    // Rows and columns repeat for each position in the window, which makes two axes of each.
+    // Rows and columns repeat for each position in the window, which turns each into two axes.
     let value = picked(call, &value, 2, &rows)?;
     let value = picked(call, &value, 3, &columns)?;
     let split = [n, channels, kernel[0], n_rows, kernel[1], n_columns];
