@@ -1,4 +1,4 @@
-//! Normalisations of the last axes, and what all normalisations share.
+//! Normalisation of the last axes, and shared code of all normalisations.
 
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::DType;
@@ -41,7 +41,7 @@ macro_rules! aclnn_normalisation {
 }
 aclnn_normalisation!(operator_rows);
 
-/// Statistics are taken in double precision, and rounded once.
+/// Statistics are computed in double precision, and rounded once.
 pub(super) const WIDE: DType = DType::F64;
 
 /// Attributes of a reduction that keeps its axes.
@@ -61,14 +61,14 @@ pub(super) fn mean_over(call: &mut OperatorCall<'_>, x: &Value, axes: &[usize]) 
 pub(super) struct Moments {
     pub(super) mean: Value,
     pub(super) variance: Value,
-    /// The elements, less the mean.
+    /// The elements minus the mean.
     pub(super) centred: Value,
 }
 
 pub(super) fn moments(call: &mut OperatorCall<'_>, x: &Value, axes: &[usize]) -> Moments {
     let mean = mean_over(call, x, axes);
-    // In two passes: the mean of squares less the square of the mean would lose the digits of
-    // elements far from 0.
+    // In two passes: the mean of squares minus the squared mean would lose the digits of elements
+    // far from 0.
     let centred = call.node("Sub", &[x, &mean], x.dtype);
     let square = call.node("Mul", &[&centred, &centred], x.dtype);
     let variance = mean_over(call, &square, axes);
@@ -81,7 +81,7 @@ pub(super) fn moments(call: &mut OperatorCall<'_>, x: &Value, axes: &[usize]) ->
 
 /// `1 / sqrt(x + eps)`.
 pub(super) fn inverse_root(call: &mut OperatorCall<'_>, x: &Value, eps: f64) -> Composed<Value> {
-    // Given for each run: another epsilon needs no other graph.
+    // Passed to each run: another epsilon needs no other graph.
     let eps = call.number_value(ScalarNumber::Float(eps), x.dtype)?;
     let one = call.constant(1.0, x.dtype)?;
     let sum = call.node("Add", &[x, &eps], x.dtype);
@@ -89,7 +89,7 @@ pub(super) fn inverse_root(call: &mut OperatorCall<'_>, x: &Value, eps: f64) -> 
     Ok(call.node("Div", &[&one, &root], x.dtype))
 }
 
-/// `x · weight + bias`, each of which may be left out, given the shape `dims` first.
+/// `x · weight + bias`, each optional and reshaped to `dims`.
 pub(super) fn affine(
     call: &mut OperatorCall<'_>,
     x: &Value,
@@ -115,7 +115,7 @@ pub(super) fn shaped(
     call.reshaped(&value, dims)
 }
 
-/// Checks an output whose elements may be any float.
+/// Checks an output of any float dtype.
 pub(super) fn expect_result(
     call: &OperatorCall<'_>,
     out: &TensorArgument,
@@ -135,9 +135,9 @@ pub(super) fn expect_small_floats(
     Ok(())
 }
 
-/// The axes at the end with these extents, as the first of them; axes before it are batches.
+/// The first of the trailing axes with this shape; preceding axes are batches.
 fn last_axes(call: &OperatorCall<'_>, x: &TensorArgument, extents: &[usize]) -> Composed<usize> {
-    // Without axes each element would be its own batch, which the vendor refuses as well.
+    // Without axes each element would be a separate batch, which the vendor refuses too.
     if !extents.is_empty() && x.dims().ends_with(extents) {
         return Ok(x.n_axes() - extents.len());
     }
@@ -147,14 +147,14 @@ fn last_axes(call: &OperatorCall<'_>, x: &TensorArgument, extents: &[usize]) -> 
     )))
 }
 
-/// The shape with 1 in the place of the axes from `first` on.
+/// The shape with the axes from `first` on replaced by 1.
 fn batches_of(dims: &[usize], first: usize) -> Vec<usize> {
     let mut batches = dims.to_vec();
     batches[first..].fill(1);
     batches
 }
 
-/// The statistics over nothing.
+/// The statistics of empty batches.
 pub(super) fn fill_statistics(
     call: &mut OperatorCall<'_>,
     mean: &TensorArgument,
@@ -170,7 +170,7 @@ fn layer_norm(call: &mut OperatorCall<'_>) -> Composed {
     let bias = call.optional_tensor("biasOptional")?;
     let mean = call.optional_tensor("meanOutOptional")?;
     let rstd = call.optional_tensor("rstdOutOptional")?;
-    // The modes choose between kernels of a device, which differ in their digits alone.
+    // The modes select device kernels, which differ only in precision.
     if call.has("implMode") && !(0..=2).contains(&call.int("implMode")?) {
         return Err(Refusal::invalid("`implMode` is not 0, 1 or 2"));
     }
@@ -185,7 +185,7 @@ fn layer_norm(call: &mut OperatorCall<'_>) -> Composed {
     for tensor in [mean, rstd].into_iter().flatten() {
         call.expect_shape(tensor, &batches)?;
     }
-    // There may be batches without elements, whose statistics are stored all the same.
+    // Batches may be empty, and their statistics are still stored.
     if x.is_empty() {
         call.fill(out, ScalarNumber::Int(0));
         for (tensor, number) in [(mean, 0.0), (rstd, f64::NAN)] {
@@ -212,10 +212,10 @@ fn layer_norm(call: &mut OperatorCall<'_>) -> Composed {
 fn normalised_extents(call: &OperatorCall<'_>) -> Composed<Vec<usize>> {
     let extents = call.ints("normalizedShape")?;
     let extents: Option<Vec<usize>> = extents.iter().map(|&n| usize::try_from(n).ok()).collect();
-    extents.ok_or_else(|| Refusal::invalid("`normalizedShape` has a negative extent"))
+    extents.ok_or_else(|| Refusal::invalid("`normalizedShape` has a negative size"))
 }
 
-/// The sum over the axes in front.
+/// The sum over the leading axes.
 fn sum_of_batches(call: &mut OperatorCall<'_>, x: &Value, n: usize) -> Composed<Value> {
     if n == 0 {
         return Ok(x.clone());
@@ -237,7 +237,7 @@ struct Slopes {
 
 impl Slopes {
     /// `rstd · (g - mean(g) - normalised · mean(g · normalised))`, with `g` the gradient times the
-    /// weight; without `mean(g)` where no mean was taken off.
+    /// weight; without `mean(g)` if no mean was subtracted.
     fn of_input(
         &self,
         call: &mut OperatorCall<'_>,
@@ -271,7 +271,7 @@ impl Slopes {
     }
 }
 
-/// Which of three gradients are asked for.
+/// Which of three gradients are requested.
 pub(super) fn expect_mask<'a>(call: &OperatorCall<'a>) -> Composed<&'a [bool]> {
     let mask = call.flags("outputMask")?;
     if mask.len() != 3 {
@@ -308,7 +308,7 @@ fn layer_norm_backward(call: &mut OperatorCall<'_>) -> Composed {
         axes: (first..x.n_axes()).collect(),
     };
     let names = ["gradInputOut", "gradWeightOut", "gradBiasOut"];
-    // Each gradient is stored on its own, as programs leave out those that they need not.
+    // Gradients are stored separately, as programs omit those that they do not need.
     for (i, (name, &is_asked)) in names.into_iter().zip(mask).enumerate() {
         let Some(out) = call.optional_tensor(name)? else {
             if is_asked {
@@ -339,8 +339,8 @@ fn rms_norm_backward(call: &mut OperatorCall<'_>) -> Composed {
     expect_small_floats(call, &[Some(grad), Some(x), Some(rstd), Some(gamma)])?;
     let first = last_axes(call, x, gamma.dims())?;
     call.expect_shape(grad, x.dims())?;
-    // The document gives the axes in front alone, its sample fewer, and the forward operator
-    // appends ones: one for each batch is enough.
+    // The documentation lists only the leading axes, its sample fewer, and the forward operator
+    // appends ones: one number for each batch is enough.
     let batches = batches_of(x.dims(), first);
     if rstd.n_elements() != batches.iter().product::<usize>() {
         call.expect_shape(rstd, &batches)?;
@@ -392,8 +392,7 @@ pub(super) fn layer_normalised(
     })
 }
 
-/// The sum of the inputs of an operator that adds before it normalises, after its shapes were
-/// checked.
+/// The sum of the inputs of an operator that adds before it normalises, with checked shapes.
 fn added(
     call: &mut OperatorCall<'_>,
     [x1, x2]: [&TensorArgument; 2],
@@ -404,7 +403,7 @@ fn added(
     let second = call.read(x2, WIDE)?;
     let mut sum = call.node("Add", &[&first, &second], WIDE);
     if let Some(bias) = bias {
-        // As long as the whole, or as the axes that are normalised.
+        // With the whole shape, or that of the normalised axes.
         last_axes(call, x1, bias.dims())?;
         let value = call.read(bias, WIDE)?;
         sum = call.node("Add", &[&sum, &value], WIDE);
@@ -432,7 +431,7 @@ fn add_layer_norm(call: &mut OperatorCall<'_>) -> Composed {
         return Err(absent("xOut"));
     }
     let sum = added(call, [x1, x2], bias)?;
-    // The sum is stored rounded, but normalised as it was computed.
+    // The sum is stored rounded, but normalised before rounding.
     let dtype = call.promote(&[x1, x2], &[])?;
     if let Some(sum_out) = sum_out {
         call.write(sum_out, &sum, dtype);
@@ -489,7 +488,7 @@ fn add_rms_norm(call: &mut OperatorCall<'_>) -> Composed {
     rms_normalised(call, x1, &sum, false)
 }
 
-/// Stores `value · rstd · gamma`, where `x` has the shape and type of the value.
+/// Stores `value · rstd · gamma`, where `x` has the shape and dtype of the value.
 fn rms_normalised(
     call: &mut OperatorCall<'_>,
     x: &TensorArgument,
@@ -547,7 +546,7 @@ fn renorm(call: &mut OperatorCall<'_>) -> Composed {
     let value = call.read(x, WIDE)?;
     let norm = norm_over(call, &value, power, &others)?;
     let largest = call.scalar_value(largest, WIDE)?;
-    // Added to the norm, as PyTorch does it, so that a norm of 0 does not divide.
+    // Added to the norm, as in PyTorch, so that a norm of 0 does not divide by 0.
     let floor = call.constant(1e-7, WIDE)?;
     let divisor = call.node("Add", &[&norm, &floor], WIDE);
     let scale = call.node("Div", &[&largest, &divisor], WIDE);
@@ -559,7 +558,7 @@ fn renorm(call: &mut OperatorCall<'_>) -> Composed {
     Ok(())
 }
 
-/// The p-norm over some axes, which are kept; of 0 it is the number of elements other than 0.
+/// The p-norm over some axes, which are kept; with p = 0 the number of nonzero elements.
 fn norm_over(
     call: &mut OperatorCall<'_>,
     x: &Value,
@@ -570,19 +569,19 @@ fn norm_over(
     if power.is_infinite() {
         return Ok(call.node_with("ReduceMax", &[&size], over(axes), x.dtype));
     }
-    // Sums take their axes as an input in this operator set, means and extremes as an attribute.
+    // In this operator set sums take their axes as an input, means and extremes as an attribute.
     let list: Vec<i64> = axes.iter().map(|&axis| axis.cast_signed() as i64).collect();
     let list = call.constant_ints(&list)?;
     let keeps_axes = vec![("keepdims", OperatorAttribute::Int(1))];
     if power == 0.0 {
-        // The sign of a size is 1 unless it is 0.
+        // The sign of an absolute value is 1 unless it is 0.
         let counted = call.node("Sign", &[&size], x.dtype);
         return Ok(call.node_with("ReduceSum", &[&counted, &list], keeps_axes, x.dtype));
     }
     let exponent = call.number_value(ScalarNumber::Float(power), x.dtype)?;
     let raised = call.node("Pow", &[&size, &exponent], x.dtype);
     let sum = call.node_with("ReduceSum", &[&raised, &list], keeps_axes, x.dtype);
-    // The root is a power as well, which engines have for any number.
+    // The root is a power as well, which engines support for any exponent.
     let inverse = call.number_value(ScalarNumber::Float(1.0 / power), x.dtype)?;
     Ok(call.node("Pow", &[&sum, &inverse], x.dtype))
 }

@@ -1,4 +1,4 @@
-//! Entries added at the ends of axes.
+//! Padding at the ends of axes.
 
 use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value};
 use crate::aclnn::families::movement::{
@@ -34,7 +34,7 @@ macro_rules! aclnn_padding {
 }
 aclnn_padding!(operator_rows);
 
-/// Entries before and behind those of an axis. The list of numbers begins with the last axis.
+/// Numbers of entries before and after an axis. The list of numbers begins with the last axis.
 struct AxisPadding {
     axis: usize,
     before: i64,
@@ -58,7 +58,7 @@ fn axis_padding(parameter: &str, pads: &[i64], n_axes: usize) -> Composed<Vec<Ax
     Ok(padding.collect())
 }
 
-/// The extent of a padded axis.
+/// The size of a padded axis.
 fn padded(n: usize, one: &AxisPadding) -> Composed<usize> {
     let sum = as_int(n).checked_add(one.before);
     let sum = sum
@@ -82,7 +82,7 @@ fn pad_with_value(call: &mut OperatorCall<'_>) -> Composed {
     }
     call.expect_shape(out, &dims)?;
     let scalar = call.scalar("value")?;
-    // Nothing is left of what is padded but the padding.
+    // An empty tensor leaves nothing but the padding.
     if x.is_empty() {
         call.fill(out, scalar.number);
         return Ok(());
@@ -92,13 +92,13 @@ fn pad_with_value(call: &mut OperatorCall<'_>) -> Composed {
     let n = x.n_axes();
     let mut pads = vec![0_i64; 2 * n];
     for one in &padding {
-        // Negative numbers take entries away.
+        // Negative numbers remove entries.
         if one.before.min(one.behind) < 0 {
             let end = as_int(x.dims()[one.axis]).saturating_add(one.behind.min(0));
             let start = one.before.min(0).saturating_neg();
             value = sliced(call, &value, one.axis, [start, end, 1])?;
         }
-        // ONNX lists all numbers before the entries, then all behind them.
+        // ONNX lists all leading numbers first, then all trailing ones.
         pads[one.axis] = one.before.max(0);
         pads[n + one.axis] = one.behind.max(0);
     }
@@ -111,7 +111,7 @@ fn pad_with_value(call: &mut OperatorCall<'_>) -> Composed {
     Ok(())
 }
 
-/// How many of the last axes the operator pads, by the length that its list has to have.
+/// Number of the last axes that the operator pads, from the required length of its list.
 fn n_padded_axes(call: &OperatorCall<'_>) -> Composed<usize> {
     let (x, padding) = (call.tensor("self")?, call.ints("padding")?);
     let n = padding.len() / 2;
@@ -125,14 +125,14 @@ fn n_padded_axes(call: &OperatorCall<'_>) -> Composed<usize> {
     Ok(n)
 }
 
-/// Where the entry at a place beyond the ends of an axis of `n` entries comes from.
+/// The source of an entry at a position beyond the ends of an axis of `n` entries.
 type Source = fn(at: i64, n: i64) -> i64;
 
 fn pad_from(call: &mut OperatorCall<'_>, most: fn(usize) -> usize, source: Source) -> Composed {
     let (x, out) = (call.tensor("self")?, call.tensor("out")?);
     n_padded_axes(call)?;
     let padding = axis_padding("padding", call.ints("padding")?, x.n_axes())?;
-    // Axis by axis: corners are made of what the axes before have made.
+    // Axis by axis: corners derive from the padding of earlier axes.
     let mut dims = x.dims().to_vec();
     let mut value: Value = read_moved(call, x, out)?;
     for one in &padding {
@@ -141,7 +141,7 @@ fn pad_from(call: &mut OperatorCall<'_>, most: fn(usize) -> usize, source: Sourc
             extent("padding", one.before)?,
             extent("padding", one.behind)?,
         );
-        // Beyond that the rule would need entries that the axis has not.
+        // Beyond that the rule would need nonexistent entries.
         let most = most(n);
         if n == 0 || before.max(behind) > most {
             return Err(Refusal::invalid(format!(
@@ -172,7 +172,7 @@ fn reflect(call: &mut OperatorCall<'_>) -> Composed {
 }
 
 fn replicate(call: &mut OperatorCall<'_>) -> Composed {
-    // Far more than any tensor has, so that sums stay in range.
+    // Far more than any tensor has, but small enough for sums.
     pad_from(call, |_| 1 << 40, |at, n| at.clamp(0, n - 1))
 }
 

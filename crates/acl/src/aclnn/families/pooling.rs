@@ -1,4 +1,4 @@
-//! Pools with windows of a given size.
+//! Pooling with windows of a given size.
 
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::{DType, Shape, Tensor};
@@ -30,10 +30,10 @@ macro_rules! aclnn_pooling {
 }
 aclnn_pooling!(operator_rows);
 
-/// The most extents of a kernel.
+/// Maximum number of axes of a kernel.
 const MOST_AXES: usize = 3;
 
-/// Numbers for `n` axes: one for all, one for each, or none, for which `other` stands.
+/// Numbers for `n` axes: one for all, one for each, or none for the default `other`.
 pub(super) fn numbers(
     call: &OperatorCall<'_>,
     name: &str,
@@ -66,7 +66,7 @@ pub(super) fn numbers(
     }
 }
 
-/// A pool: the tensor, the axes at its end that have windows, and the shape of the result.
+/// A pool: the tensor, its trailing axes with windows, and the shape of the result.
 pub(super) struct Pool<'a> {
     pub(super) x: &'a TensorArgument,
     pub(super) windows: Vec<Windows>,
@@ -74,7 +74,7 @@ pub(super) struct Pool<'a> {
 }
 
 impl<'a> Pool<'a> {
-    /// The last `n` axes of `self`, behind one or two others.
+    /// The last `n` axes of `self`, after one or two others.
     pub(super) fn tensor(call: &OperatorCall<'a>, n: usize) -> Composed<&'a TensorArgument> {
         let x = call.tensor("self")?;
         call.expect_float(x)?;
@@ -87,8 +87,7 @@ impl<'a> Pool<'a> {
             );
             return Err(Refusal::invalid(text));
         }
-        // Batches may be empty, axes with windows may not: there would be nothing to take a window
-        // of.
+        // Batches may be empty, axes with windows may not: a window needs elements.
         if x.dims()[x.n_axes() - n..].contains(&0) {
             let text = format!("`self` has the shape {:?}; windows need elements", x.dims());
             return Err(Refusal::invalid(text));
@@ -118,7 +117,7 @@ impl<'a> Pool<'a> {
         Ok(Pool { x, windows, dims })
     }
 
-    /// With the usual parameters: a stride that is left out is that of the kernel.
+    /// With the usual parameters: the default stride is that of the kernel.
     pub(super) fn usual(call: &OperatorCall<'a>, n: usize) -> Composed<Pool<'a>> {
         let [stride, padding] = if call.has("strides") {
             ["strides", "paddings"]
@@ -156,12 +155,12 @@ impl<'a> Pool<'a> {
     pub(super) fn members(&self) -> Composed<Vec<Members>> {
         let extents = self.windows.iter().flat_map(|one| [one.n, one.kernel]);
         let first = self.dims.len() - self.windows.len();
-        // Kernel and padding are numbers of a program, which no tensor's size bounds.
+        // The program controls kernel and padding, which no tensor's size bounds.
         expect_room(self.dims[..first].iter().copied().chain(extents))?;
         Ok(self.windows.iter().map(Windows::axis_members).collect())
     }
 
-    /// Stores the maxima, and their places among the elements of the axes with windows.
+    /// Stores the maxima, and their indices in the flattened spatial axes.
     pub(super) fn write_maxima(
         &self,
         call: &mut OperatorCall<'_>,
@@ -195,7 +194,7 @@ fn maximum_pool(call: &mut OperatorCall<'_>) -> Composed {
     }
     let kernel = numbers(call, "kernelShape", 2, 1, None)?;
     let stride = numbers(call, "strides", 2, 1, Some(&[1, 1]))?;
-    // Above, on the left, below, on the right.
+    // Top, left, bottom, right.
     let pads = if call.ints("pads")?.len() == 4 {
         numbers(call, "pads", 4, 0, None)?
     } else {
@@ -252,13 +251,13 @@ fn average_pool(call: &mut OperatorCall<'_>, n: usize) -> Composed {
         call.fill(out, ScalarNumber::Int(0));
         return Ok(());
     }
-    // Of the sums, not of the means: a divisor may be given, and windows at the ends have fewer
+    // Computed from the sums: the program may pass a divisor, and windows at the ends have fewer
     // elements.
     let divisors = divisors(&pool, counts_padding, divisor);
     write_means(call, pool.x, &pool.members()?, &divisors, out)
 }
 
-/// The number that the sum of each window is divided by.
+/// The divisor of the sum of each window.
 #[expect(
     clippy::cast_precision_loss,
     reason = "numbers of elements are divided in floats"
@@ -280,7 +279,7 @@ pub(super) fn divisors(pool: &Pool<'_>, counts_padding: bool, divisor: i64) -> V
     divisors.collect()
 }
 
-/// Whether memory can take numbers for each of these extents, before they are made.
+/// Checks that numbers for this shape fit into memory, before they are allocated.
 pub(super) fn expect_room(extents: impl IntoIterator<Item = usize>) -> Composed {
     let extents = extents.into_iter().map(|n| n as u64);
     let n = extents.fold(BYTES_OF_A_NUMBER, u64::saturating_mul);
@@ -288,7 +287,7 @@ pub(super) fn expect_room(extents: impl IntoIterator<Item = usize>) -> Composed 
         .map_err(|error| Refusal::invalid(format!("what is computed is too large: {error}")))
 }
 
-/// Several copies of an element may be there at once.
+/// Several copies of an element may exist at once.
 const BYTES_OF_A_NUMBER: u64 = 32;
 
 pub(super) fn floats(
@@ -303,24 +302,27 @@ pub(super) fn floats(
     Ok(call.tensor_value(tensor))
 }
 
-/// The elements of windows, side by side in the last axis.
-struct Spread {
+/// The elements of windows, along the last axis.
+struct WindowElements {
     /// With the shape of the result, and an axis of members.
     value: Value,
     membership: Membership,
     dims: Vec<usize>,
-    /// How many members windows have, those that are filled up included.
+    /// Number of members of each window, including the filling.
     n_together: usize,
 }
 
-fn spread(call: &mut OperatorCall<'_>, x: &TensorArgument, axes: &[Members]) -> Composed<Spread> {
+fn window_elements(
+    call: &mut OperatorCall<'_>,
+    x: &TensorArgument,
+    axes: &[Members],
+) -> Composed<WindowElements> {
     let n = axes.len();
     let first = x.n_axes() - n;
     let compute = compute_type(x.dtype);
     let mut value = call.read(x, compute)?;
-    // Copies of the elements, side by side, on which every engine has sums and maxima that treat
-    // NaN and places alike. Engines' own pools do not.
-    // Each axis becomes two, of windows and of members.
+    // Copies of the elements, which every engine sums and compares with the same treatment of NaN
+    // and indices, unlike the engines' pools. Each axis becomes two, of windows and of members.
     for (i, share) in axes.iter().enumerate() {
         let places = call.constant_dims(&share.places)?;
         let places = call.reshaped(&places, &[share.n, share.longest])?;
@@ -341,7 +343,7 @@ fn spread(call: &mut OperatorCall<'_>, x: &TensorArgument, axes: &[Members]) -> 
     let mut whole = dims.clone();
     whole.push(n_together);
     let value = call.reshaped(&value, &whole)?;
-    Ok(Spread {
+    Ok(WindowElements {
         value,
         membership: membership(call, axes)?,
         dims,
@@ -349,11 +351,11 @@ fn spread(call: &mut OperatorCall<'_>, x: &TensorArgument, axes: &[Members]) -> 
     })
 }
 
-/// Which elements windows have, with an axis for each axis of windows and one of members.
+/// The members of each window, with an axis for each axis of windows and one of members.
 pub(super) struct Membership {
-    /// Whether it is an element, or fills a window up.
+    /// Whether it is an element rather than filling.
     pub(super) is_member: Value,
-    /// Where it lies among the elements of the axes with windows.
+    /// Its index in the flattened spatial axes.
     pub(super) places: Value,
 }
 
@@ -369,7 +371,7 @@ pub(super) fn membership(call: &mut OperatorCall<'_>, axes: &[Members]) -> Compo
         .iter()
         .map(|&one| f32::from(u8::from(one)))
         .collect();
-    // Given for each run rather than held in the graph, which is kept for later calls.
+    // Passed to each run rather than stored in the graph, which is cached for later calls.
     let flags = floats(call, &flags, shape)?;
     let half = call.constant(0.5, DType::F32)?;
     let is_member = call.node("Greater", &[&flags, &half], DType::Bool);
@@ -386,7 +388,7 @@ pub(super) fn as_number(n: usize) -> f32 {
     n as f32
 }
 
-/// Stores the sum of each window, divided by a number for each.
+/// Stores the sum of each window, divided by its divisor.
 pub(super) fn write_means(
     call: &mut OperatorCall<'_>,
     x: &TensorArgument,
@@ -394,17 +396,17 @@ pub(super) fn write_means(
     divisors: &[f32],
     out: &TensorArgument,
 ) -> Composed {
-    let spread = spread(call, x, axes)?;
-    let compute = spread.value.dtype;
+    let windows = window_elements(call, x, axes)?;
+    let compute = windows.value.dtype;
     let zero = call.constant(0.0, compute)?;
-    let members = [&spread.membership.is_member, &spread.value, &zero];
+    let members = [&windows.membership.is_member, &windows.value, &zero];
     let value = call.node("Where", &members, compute);
-    // Sums are taken in double precision, and rounded once.
+    // Sums are computed in double precision, and rounded once.
     let value = call.cast(&value, DType::F64);
     let last = call.constant_ints(&[-1])?;
     let drops_axes = vec![("keepdims", OperatorAttribute::Int(0))];
     let sum = call.node_with("ReduceSum", &[&value, &last], drops_axes, DType::F64);
-    // Numbers of elements, which are whole and exact in single precision.
+    // Numbers of elements are integers, exact in single precision.
     let divisors = floats(call, divisors, axes.iter().map(|one| one.n).collect())?;
     let divisors = call.cast(&divisors, DType::F64);
     let mean = call.node("Div", &[&sum, &divisors], DType::F64);
@@ -412,8 +414,8 @@ pub(super) fn write_means(
     Ok(())
 }
 
-/// Stores the largest element of each window, which is NaN if one is, and its place among the
-/// elements of the axes with windows: the first one's, of NaN the last one's.
+/// Stores the largest element of each window, or NaN if it contains one, and its index in the
+/// flattened spatial axes: the first of equal elements, but the last NaN.
 pub(super) fn write_largest(
     call: &mut OperatorCall<'_>,
     x: &TensorArgument,
@@ -421,16 +423,16 @@ pub(super) fn write_largest(
     out: &TensorArgument,
     indices: Option<&TensorArgument>,
 ) -> Composed {
-    let spread = spread(call, x, axes)?;
-    let compute = spread.value.dtype;
+    let windows = window_elements(call, x, axes)?;
+    let compute = windows.value.dtype;
     let lowest = call.constant(f64::NEG_INFINITY, compute)?;
     let (zero, one) = (call.constant(0.0, compute)?, call.constant(1.0, compute)?);
-    let members = [&spread.membership.is_member, &spread.value, &lowest];
+    let members = [&windows.membership.is_member, &windows.value, &lowest];
     let value = call.node("Where", &members, compute);
     let last = ("axis", OperatorAttribute::Int(-1));
     let last_one = ("select_last_index", OperatorAttribute::Int(1));
     let is_nan = call.is_nan(&value);
-    // Comparisons with NaN differ between engines, so that it is looked for apart.
+    // Engines differ in comparisons with NaN, so it is handled separately.
     let numbers = call.node("Where", &[&is_nan, &lowest, &value], compute);
     let largest = call.node_with("ArgMax", &[&numbers], vec![last.clone()], DType::I64);
     let marks = call.node("Where", &[&is_nan, &one, &zero], compute);
@@ -439,20 +441,20 @@ pub(super) fn write_largest(
     let along = vec![last.clone()];
     let mark = call.node_with("GatherElements", &[&marks, &marked], along, compute);
     let has_nan = call.node("Greater", &[&mark, &zero], DType::Bool);
-    // PyTorch goes on after NaN and takes each later one, so that the last one's place stays.
+    // PyTorch continues after NaN and replaces it by each later one, so the last index stays.
     let chosen = call.node("Where", &[&has_nan, &marked, &largest], DType::I64);
     let along = vec![last.clone()];
     let maxima = call.node_with("GatherElements", &[&value, &chosen], along, compute);
-    let maxima = call.reshaped(&maxima, &spread.dims)?;
+    let maxima = call.reshaped(&maxima, &windows.dims)?;
     call.write(out, &maxima, x.dtype);
     if let Some(indices) = indices {
-        let mut whole = spread.dims.clone();
-        whole.push(spread.n_together);
-        let whole = call.constant_dims(&whole)?;
-        let places = call.node("Expand", &[&spread.membership.places, &whole], DType::I64);
+        let mut shape = windows.dims.clone();
+        shape.push(windows.n_together);
+        let shape = call.constant_dims(&shape)?;
+        let places = call.node("Expand", &[&windows.membership.places, &shape], DType::I64);
         let along = vec![last];
         let places = call.node_with("GatherElements", &[&places, &chosen], along, DType::I64);
-        let places = call.reshaped(&places, &spread.dims)?;
+        let places = call.reshaped(&places, &windows.dims)?;
         call.write(indices, &places, DType::I64);
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Gradients of pools: each window hands its own on to its elements.
+//! Gradients of pooling: each window passes its gradient on to its elements.
 
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::DType;
@@ -39,12 +39,12 @@ macro_rules! aclnn_pooling_backward {
 }
 aclnn_pooling_backward!(operator_rows);
 
-/// The gradient of a pool's result, and where that of its operand goes.
+/// The gradient of a pool's result, and the destination of its operand's gradient.
 struct Gradient<'a> {
     grad: &'a TensorArgument,
     x: &'a TensorArgument,
     out: &'a TensorArgument,
-    /// How many axes have windows.
+    /// Number of axes with windows.
     n: usize,
 }
 
@@ -52,7 +52,7 @@ impl<'a> Gradient<'a> {
     fn new(call: &OperatorCall<'a>, n: usize) -> Composed<Gradient<'a>> {
         let x = Pool::tensor(call, n)?;
         let grad = call.tensor("gradOutput")?;
-        // The vendor's declarations call the result by any of three names.
+        // The vendor's declarations have three names for the result.
         let names = ["gradInput", "output", "out"];
         let name = names.into_iter().find(|name| call.has(name));
         let out = call.tensor(name.unwrap_or("out"))?;
@@ -65,12 +65,12 @@ impl<'a> Gradient<'a> {
         Ok(Gradient { grad, x, out, n })
     }
 
-    /// The axes in front, and those with windows.
+    /// The leading axes, and those with windows.
     fn parts<'b>(&self, dims: &'b [usize]) -> (&'b [usize], &'b [usize]) {
         dims.split_at(dims.len().saturating_sub(self.n))
     }
 
-    /// Adds `values` to what is at their `places`, both of `count` for each axis in front.
+    /// Adds `values` at their indices `places`, both with `count` entries for each leading axis.
     fn scatter(
         &self,
         call: &mut OperatorCall<'_>,
@@ -81,7 +81,7 @@ impl<'a> Gradient<'a> {
         let (front, plane): (usize, usize) = (front.iter().product(), plane.iter().product());
         let values = call.reshaped(values, &[front, count])?;
         let places = call.reshaped(places, &[front, count])?;
-        // Sums are taken in double precision, and rounded once.
+        // Sums are computed in double precision, and rounded once.
         let start = constant_of(call, 0.0, DType::F64, &[front, plane])?;
         let attributes = vec![
             ("axis", OperatorAttribute::Int(1)),
@@ -94,7 +94,7 @@ impl<'a> Gradient<'a> {
         Ok(())
     }
 
-    /// Hands the gradient of each window, divided by its number, on to all its elements.
+    /// Passes the gradient of each window, divided by its divisor, on to all its elements.
     fn share(&self, call: &mut OperatorCall<'_>, axes: &[Members], divisors: &[f32]) -> Composed {
         let windows: Vec<usize> = axes.iter().map(|one| one.n).collect();
         let n_together: usize = axes.iter().map(|one| one.longest).product();
@@ -104,12 +104,12 @@ impl<'a> Gradient<'a> {
         let part = call.node("Div", &[&grad, &divisors], DType::F64);
         let (front, _) = self.parts(self.x.dims());
         let mut dims = self.grad.dims().to_vec();
-        // One more axis, along which the share is handed to each element of its window.
+        // One more axis, along which the share goes to each element of its window.
         dims.push(1);
         let part = call.reshaped(&part, &dims)?;
         let membership = membership(call, axes)?;
         let zero = call.constant(0.0, DType::F64)?;
-        // What only fills a window up adds nothing, wherever it is said to lie.
+        // Filling adds nothing, whatever its index.
         let chosen = [&membership.is_member, &part, &zero];
         let values = call.node("Where", &chosen, DType::F64);
         let mut whole = front.to_vec();
@@ -121,7 +121,7 @@ impl<'a> Gradient<'a> {
         self.scatter(call, [&values, &places], count)
     }
 
-    /// Hands the gradient of each window on to the place of its maximum.
+    /// Passes the gradient of each window on to its maximum.
     fn choose(&self, call: &mut OperatorCall<'_>) -> Composed {
         let indices = call.tensor("indices")?;
         let is_index = |dtype| matches!(dtype, DType::I32 | DType::I64);
@@ -130,16 +130,16 @@ impl<'a> Gradient<'a> {
         if self.is_done(call) {
             return Ok(());
         }
-        // Places count within one plane, as the operator that found the maxima gives them.
+        // Indices count within one plane, as in the forward operator.
         let values = call.read(self.grad, DType::F64)?;
         let places = read_places(call, indices)?;
         let (_, windows) = self.parts(self.grad.dims());
         self.scatter(call, [&values, &places], windows.iter().product())
     }
 
-    /// Whether there is nothing to hand on.
+    /// Whether there is no gradient to pass on.
     fn is_done(&self, call: &mut OperatorCall<'_>) -> bool {
-        // Nothing comes from no windows, and engines refuse scatters of nothing.
+        // No windows yield no gradient, and engines refuse empty scatters.
         let is_done = self.out.is_empty() || self.grad.is_empty();
         if is_done {
             call.fill(self.out, ScalarNumber::Int(0));
@@ -161,7 +161,7 @@ fn average(call: &mut OperatorCall<'_>, n: usize) -> Composed {
 }
 
 fn average_2d(call: &mut OperatorCall<'_>) -> Composed {
-    // All modes of precision are computed in full, which each of them allows.
+    // All precision modes compute in full precision, which each of them allows.
     if !(0..=3).contains(&call.int("cubeMathType")?) {
         return Err(Refusal::invalid("`cubeMathType` is not 0 to 3"));
     }
@@ -187,7 +187,7 @@ fn maximum_3d(call: &mut OperatorCall<'_>) -> Composed {
     maximum(call, 3)
 }
 
-/// Adaptive windows follow from the two shapes, which have the axes in front in common.
+/// Adaptive windows derive from the two shapes, which have the same leading axes.
 fn adaptive<'a>(call: &OperatorCall<'a>, n: usize) -> Composed<Gradient<'a>> {
     let gradient = Gradient::new(call, n)?;
     let (grad, x) = (gradient.grad.dims(), gradient.x.dims());

@@ -1,6 +1,6 @@
-//! Sums, extremes and other numbers of many elements.
+//! Reductions: sums, extremes and others.
 //!
-//! Sums of floats are taken in double precision and rounded once, whatever the type is.
+//! Sums of floats of any dtype are computed in double precision and rounded once.
 
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::DType;
@@ -78,7 +78,7 @@ macro_rules! aclnn_reduction {
 }
 aclnn_reduction!(operator_rows);
 
-/// A tensor, the axes of it that go, and the shape that an output has then.
+/// A tensor, the axes to reduce, and the shape of the output.
 struct Reduction<'a> {
     x: &'a TensorArgument,
     axes: Vec<usize>,
@@ -86,7 +86,7 @@ struct Reduction<'a> {
 }
 
 impl<'a> Reduction<'a> {
-    /// The reduction that the arguments describe. Without axes all of them go.
+    /// The reduction in the arguments. Without axes all are reduced.
     fn new(call: &OperatorCall<'a>) -> Composed<Reduction<'a>> {
         let x = call.tensor("self")?;
         call.expect_dtype(x, is_number, "booleans, integers or floats")?;
@@ -98,8 +98,7 @@ impl<'a> Reduction<'a> {
                 "`{name}` is {numbers:?}; expected different axes of a tensor that has {n}"
             ))
         })?;
-        // The vendor's list without axes stands for all of them, unless the operator asks
-        // otherwise.
+        // The vendor's empty list means all axes, unless the operator has a flag against that.
         let is_noop = call.has("noopWithEmptyAxes") && call.flag("noopWithEmptyAxes")?;
         if numbers.is_empty() && !is_noop {
             chosen = (0..x.n_axes()).collect();
@@ -116,7 +115,7 @@ impl<'a> Reduction<'a> {
         })
     }
 
-    /// How many elements make one of the result.
+    /// Number of elements per result.
     fn n_elements(&self) -> usize {
         let extents = self
             .axes
@@ -125,14 +124,14 @@ impl<'a> Reduction<'a> {
         extents.map(|n| n.unwrap_or(1)).product()
     }
 
-    /// The elements, with an axis at least. Floats are wide.
+    /// The elements, with at least one axis. Floats become double precision.
     fn read(&self, call: &mut OperatorCall<'_>, via: DType) -> Composed<Value> {
         let wide = wide_type(via);
         let value = call.read_as(self.x, via, wide)?;
         if self.x.n_axes() > 0 {
             return Ok(value);
         }
-        // Engines have no axis to reduce otherwise.
+        // Otherwise engines have no axis to reduce.
         let one = call.constant_ints(&[1])?;
         Ok(call.node("Reshape", &[&value, &one], wide))
     }
@@ -147,7 +146,7 @@ impl<'a> Reduction<'a> {
             .collect()
     }
 
-    /// A reduction of a value that [`Reduction::read`] gave, whose axes stay with an extent of 1.
+    /// Reduces a value from [`Reduction::read`], keeping the axes with size 1.
     fn reduce(
         &self,
         call: &mut OperatorCall<'_>,
@@ -160,7 +159,7 @@ impl<'a> Reduction<'a> {
         }
         let keeps = ("keepdims", OperatorAttribute::Int(1));
         if op == "ReduceSum" {
-            // Of the operator set in use this one alone takes axes as an input.
+            // In this operator set only `ReduceSum` takes axes as an input.
             let numbers = call.constant_ints(&numbers)?;
             return Ok(call.node_with(op, &[value, &numbers], vec![keeps], value.dtype));
         }
@@ -168,7 +167,7 @@ impl<'a> Reduction<'a> {
         Ok(call.node_with(op, &[value], vec![numbers, keeps], value.dtype))
     }
 
-    /// Stores a reduced value of type `dtype`.
+    /// Stores a reduced value of dtype `dtype`.
     fn write(
         &self,
         call: &mut OperatorCall<'_>,
@@ -177,8 +176,7 @@ impl<'a> Reduction<'a> {
         dtype: DType,
     ) -> Composed {
         let out = self.out(call, out, dtype)?;
-        // Axes that stay with an extent of 1 make steps in between simpler; whether they go is
-        // decided here.
+        // Keeping the axes simplifies intermediate steps; here they are finally dropped or not.
         let dims = call.constant_dims(out.dims())?;
         let shaped = call.node("Reshape", &[value, &dims], value.dtype);
         call.write(out, &shaped, dtype);
@@ -192,7 +190,7 @@ impl<'a> Reduction<'a> {
         dtype: DType,
     ) -> Composed<&'b TensorArgument> {
         let out = call.tensor(out)?;
-        // The vendor's own programs give one axis to the result of operators that name none.
+        // The vendor's programs give results of full reductions one axis.
         let is_of_all = !call.has("dim") && !call.has("dims");
         if !(is_of_all && out.dims() == [1]) {
             call.expect_shape(out, &self.dims)?;
@@ -201,7 +199,7 @@ impl<'a> Reduction<'a> {
         Ok(out)
     }
 
-    /// Whether results are made of no elements: such an output is filled with `number`.
+    /// Whether results are reductions of nothing: such an output is filled with `number`.
     fn is_of_nothing(
         &self,
         call: &mut OperatorCall<'_>,
@@ -218,7 +216,7 @@ impl<'a> Reduction<'a> {
     }
 }
 
-/// The type in which sums are taken.
+/// The dtype of sums.
 fn wide_type(dtype: DType) -> DType {
     if is_float(dtype) {
         DType::F64
@@ -230,9 +228,9 @@ fn wide_type(dtype: DType) -> DType {
 /// `ACL_DT_UNDEFINED`.
 const UNDEFINED_TYPE: i64 = -1;
 
-/// The type that `dtype` names, or that of the tensor.
+/// The dtype in `dtype`, or that of the tensor.
 fn named_type(call: &OperatorCall<'_>, x: &TensorArgument) -> Composed<DType> {
-    // The vendor's number for "undefined" asks for the tensor's type.
+    // The vendor's number for "undefined" selects the tensor's dtype.
     if !call.has("dtype") || call.int("dtype")? == UNDEFINED_TYPE {
         return Ok(x.dtype);
     }
@@ -289,13 +287,13 @@ fn mean(call: &mut OperatorCall<'_>) -> Composed {
     reduction.write(call, "out", &result, dtype)
 }
 
-/// A mean of whole numbers is one too, cut towards 0, as the vendor's is. PyTorch has none.
+/// The mean of integers, truncated like the vendor's. PyTorch has none.
 fn mean_of_integers(
     call: &mut OperatorCall<'_>,
     reduction: &Reduction<'_>,
     dtype: DType,
 ) -> Composed {
-    // Floats would be cut before they are added, which no sum of theirs would show.
+    // Floats would be truncated before the addition.
     if !can_cast(reduction.x.dtype, dtype) {
         let text = format!(
             "`self` is {}, `dtype` {dtype}; expected a float",
@@ -313,7 +311,7 @@ fn mean_of_integers(
     let sum = reduction.reduce(call, "ReduceSum", &value)?;
     let n = i64::try_from(reduction.n_elements()).unwrap_or(i64::MAX);
     let n = call.constant_ints(&[n])?;
-    // Both engines divide integers as C does.
+    // Both engines divide integers like C.
     let result = call.node("Div", &[&sum, &n], DType::I64);
     reduction.write(call, "out", &result, dtype)
 }
@@ -329,7 +327,7 @@ fn count(call: &mut OperatorCall<'_>, n: usize) -> Composed<Value> {
     call.constant(n as f64, DType::F64)
 }
 
-/// An extreme, which is NaN where an element is: engines differ there.
+/// An extreme, or NaN if an element is NaN: engines differ there.
 fn extreme(
     call: &mut OperatorCall<'_>,
     reduction: &Reduction<'_>,
@@ -341,7 +339,7 @@ fn extreme(
         return Ok(found);
     }
     let has_nan = has_nan(call, reduction, x)?;
-    // A number that an engine gives where it has passed over a NaN must not be told.
+    // The result of an engine that ignored a NaN must not be returned.
     let nan = call.constant(f64::NAN, x.dtype)?;
     Ok(call.node("Where", &[&has_nan, &nan, &found], x.dtype))
 }
@@ -393,7 +391,8 @@ fn along_axis<'a>(call: &OperatorCall<'a>) -> Composed<(i64, Reduction<'a>)> {
     Ok((axis, reduction))
 }
 
-/// The places of the extremes along an axis, as int64: those of the first ones, NaN above all.
+/// The indices of the extremes along an axis, as int64: the first of equal ones, with NaN above
+/// all.
 fn places(
     call: &mut OperatorCall<'_>,
     reduction: &Reduction<'_>,
@@ -409,14 +408,14 @@ fn places(
     };
     if is_float(x.dtype) {
         let is_nan = call.is_nan(x);
-        // The first place of the largest mark is that of the first NaN.
+        // The first index of the largest mark is that of the first NaN.
         let marked = call.cast(&is_nan, DType::F32);
         let of_nan = call.node_with("ArgMax", &[&marked], attributes(), DType::I64);
         let has_nan = has_nan(call, reduction, x)?;
         let found = call.node_with(op, &[x], attributes(), DType::I64);
         return Ok(call.node("Where", &[&has_nan, &of_nan, &found], DType::I64));
     }
-    // Engines lack it for int64. Where an element is the extreme, the mark is 1.
+    // Engines lack it for int64. The mark of an extreme is 1.
     let reduce = if op == "ArgMax" {
         "ReduceMax"
     } else {
@@ -485,7 +484,7 @@ fn write_truth(call: &mut OperatorCall<'_>, op: &'static str, of_nothing: f64) -
     if reduction.is_of_nothing(call, "out", DType::Bool, of_nothing)? {
         return Ok(());
     }
-    // Truths are read as 0 and 1, of which the extremes are what is asked for.
+    // Truth values are read as 0 and 1, whose extremes are the result.
     let value = reduction.read(call, DType::Bool)?;
     let result = reduction.reduce(call, op, &value)?;
     reduction.write(call, "out", &result, DType::Bool)
@@ -510,7 +509,7 @@ fn running_sum(call: &mut OperatorCall<'_>) -> Composed {
     let dtype = named_type(call, x)?;
     call.expect_shape(out, x.dims())?;
     call.expect_cast(out, dtype)?;
-    // ONNX calls both what the vendor calls them.
+    // ONNX's names are the vendor's.
     let mut attributes = Vec::new();
     for name in ["exclusive", "reverse"] {
         if call.has(name) && call.flag(name)? {
@@ -531,7 +530,7 @@ fn running_sum(call: &mut OperatorCall<'_>) -> Composed {
     Ok(())
 }
 
-/// The mean, and the mean of the squared distances from it, by the corrected count.
+/// The mean, and the corrected variance.
 fn mean_and_variance(
     call: &mut OperatorCall<'_>,
     reduction: &Reduction<'_>,
@@ -543,18 +542,18 @@ fn mean_and_variance(
     };
     let value = reduction.read(call, reduction.x.dtype)?;
     let mean = mean_of(call, reduction, &value)?;
-    // Squares of distances, since the difference of two large sums would lack digits.
+    // Squares of distances, since the difference of two large sums would lose digits.
     let distance = call.node("Sub", &[&value, &mean], DType::F64);
     let square = call.node("Mul", &[&distance, &distance], DType::F64);
     let sum = reduction.reduce(call, "ReduceSum", &square)?;
-    // A correction that leaves nothing to divide by gives infinity or NaN, as in PyTorch.
+    // A correction down to zero yields infinity or NaN, as in PyTorch.
     let n = i64::try_from(reduction.n_elements()).unwrap_or(i64::MAX);
     let n = usize::try_from(n.saturating_sub(correction)).unwrap_or(0);
     let n = count(call, n)?;
     Ok((mean, call.node("Div", &[&sum, &n], DType::F64)))
 }
 
-fn spread(call: &mut OperatorCall<'_>, is_root: bool) -> Composed {
+fn write_variance(call: &mut OperatorCall<'_>, is_root: bool) -> Composed {
     let reduction = Reduction::new(call)?;
     let dtype = reduction.x.dtype;
     call.expect_float(reduction.x)?;
@@ -580,11 +579,11 @@ fn spread(call: &mut OperatorCall<'_>, is_root: bool) -> Composed {
 }
 
 fn variance(call: &mut OperatorCall<'_>) -> Composed {
-    spread(call, false)
+    write_variance(call, false)
 }
 
 fn deviation(call: &mut OperatorCall<'_>) -> Composed {
-    spread(call, true)
+    write_variance(call, true)
 }
 
 fn norm(call: &mut OperatorCall<'_>) -> Composed {
@@ -597,7 +596,7 @@ fn norm(call: &mut OperatorCall<'_>) -> Composed {
     if reduction.is_of_nothing(call, "out", dtype, 0.0)? {
         return Ok(());
     }
-    // The extreme orders are limits, which powers cannot reach.
+    // The extreme orders are limits, beyond the reach of powers.
     let value = reduction.read(call, dtype)?;
     let size = call.node("Abs", &[&value], DType::F64);
     let result = if order.is_infinite() {
@@ -637,7 +636,7 @@ fn log_sum_exp(call: &mut OperatorCall<'_>) -> Composed {
     }
     let value = reduction.read(call, dtype)?;
     let largest = reduction.reduce(call, "ReduceMax", &value)?;
-    // Infinities would become NaN by being taken from themselves.
+    // The difference of infinities would be NaN.
     let zero = call.constant(0.0, DType::F64)?;
     let difference = call.node("Sub", &[&largest, &largest], DType::F64);
     let is_finite = call.node("Equal", &[&difference, &zero], DType::Bool);

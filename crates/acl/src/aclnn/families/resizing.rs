@@ -1,7 +1,7 @@
-//! Pictures and signals with other extents, by interpolation.
+//! Resizing of pictures and signals by interpolation.
 //!
-//! Every method is one along each axis in turn: an entry is the sum of a few others with weights
-//! that depend on its place alone.
+//! Every method works along one axis at a time: an entry is a weighted sum of a few others, with
+//! weights that depend only on its position.
 
 use opscope_tensor::{DType, Shape, Tensor};
 
@@ -41,12 +41,12 @@ macro_rules! aclnn_resizing {
 }
 aclnn_resizing!(operator_rows);
 
-/// An axis that is resized.
+/// A resized axis.
 struct ResizedAxis {
     axis: usize,
     from: usize,
     to: usize,
-    /// The factor that the caller names; 0 for that of the extents.
+    /// The scale that the caller passes; 0 to derive it from the sizes.
     factor: f64,
 }
 
@@ -63,7 +63,7 @@ fn resized_axes(call: &OperatorCall<'_>) -> Composed<Vec<ResizedAxis>> {
             "`self` is {x} and `outputSize` {sizes:?}; expected two axes and one for each number"
         )));
     }
-    // Names of the factor of each axis; one axis alone has either.
+    // Parameter names of the scale of each axis; a single axis has either name.
     let names: &[&[&str]] = match sizes.len() {
         1 => &[&["scales", "scale"]],
         2 => &[&["scalesH"], &["scalesW"]],
@@ -74,7 +74,7 @@ fn resized_axes(call: &OperatorCall<'_>) -> Composed<Vec<ResizedAxis>> {
     for (i, &size) in sizes.iter().enumerate() {
         let from = x.dims()[i + 2];
         let to = extent("outputSize", size)?;
-        // There is nothing to interpolate between, or nowhere to put it.
+        // There is nothing to interpolate, or no output.
         if from == 0 || to == 0 {
             let text = format!("`self` is {x} and `outputSize` {sizes:?}; expected entries");
             return Err(Refusal::invalid(text));
@@ -99,7 +99,7 @@ fn resized_axes(call: &OperatorCall<'_>) -> Composed<Vec<ResizedAxis>> {
     reason = "places are computed in single precision, as PyTorch does it"
 )]
 impl ResizedAxis {
-    /// How many entries of the axis one of the result stands for.
+    /// The number of input entries per output entry.
     fn ratio(&self, aligns_corners: bool) -> f32 {
         if aligns_corners {
             let steps = (self.to - 1) as f32;
@@ -116,14 +116,14 @@ impl ResizedAxis {
         }
     }
 
-    /// The places of the nearest entries; `shift` is 0.5 for those below the middles.
+    /// The indices of the nearest entries; `shift` is 0.5 for half-pixel centres.
     fn nearest(&self, shift: f32) -> Vec<i64> {
         let (ratio, last) = (self.ratio(false), as_int(self.from) - 1);
         let place = |i: usize| ((i as f32 + shift) * ratio).floor() as i64;
         (0..self.to).map(|i| place(i).clamp(0, last)).collect()
     }
 
-    /// Where an entry of the result lies on the axis.
+    /// The position of a result entry on the axis.
     fn position(&self, i: usize, aligns_corners: bool) -> f32 {
         let ratio = self.ratio(aligns_corners);
         if aligns_corners {
@@ -138,7 +138,7 @@ impl ResizedAxis {
         let mut taps = vec![Tap::default(), Tap::default()];
         let last = as_int(self.from) - 1;
         for i in 0..self.to {
-            // PyTorch copies an axis that keeps its extent, whatever the factor is.
+            // PyTorch copies an axis whose size stays the same, whatever the scale is.
             let is_kept = self.from == self.to;
             let at = if is_kept {
                 i as f32
@@ -148,14 +148,14 @@ impl ResizedAxis {
             let low = (at as i64).min(last);
             let weight = (at - low as f32).clamp(0.0, 1.0);
             taps[0].push(low, 1.0 - weight);
-            // Behind the last entry the weight is 0, or the entry itself is meant.
+            // After the last entry the weight is 0, or the entry itself is used.
             taps[1].push((low + 1).min(last), weight);
         }
         taps
     }
 
-    /// The four neighbours of each entry with their weights, of cubic functions with the
-    /// coefficient -0.75. Beyond the ends the outermost entry stands for others.
+    /// The four neighbours of each entry with their weights, of cubic convolution with coefficient
+    /// -0.75. Beyond the ends the outermost entry repeats.
     fn cubic(&self, aligns_corners: bool) -> Vec<Tap> {
         const A: f32 = -0.75;
         let near = |x: f32| ((A + 2.0) * x - (A + 3.0)) * x * x + 1.0;
@@ -175,7 +175,7 @@ impl ResizedAxis {
     }
 }
 
-/// For each entry of the result one of the axis, with its weight.
+/// An input entry for each result entry, with its weight.
 #[derive(Default)]
 struct Tap {
     places: Vec<i64>,
@@ -219,7 +219,7 @@ fn cubic(call: &mut OperatorCall<'_>) -> Composed {
 fn interpolate(call: &mut OperatorCall<'_>, taps: fn(&ResizedAxis, bool) -> Vec<Tap>) -> Composed {
     let axes = resized_axes(call)?;
     let (x, out) = (call.tensor("self")?, call.tensor("out")?);
-    // Places and weights have the digits of single precision.
+    // Positions and weights have single precision.
     let is_accepted = |dtype| matches!(dtype, DType::F16 | DType::BF16 | DType::F32);
     call.expect_dtype(x, is_accepted, "float16, bfloat16 or float32")?;
     let aligns_corners = call.flag("alignCorners")?;

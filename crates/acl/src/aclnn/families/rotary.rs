@@ -1,4 +1,4 @@
-//! Rotary positions.
+//! Rotary position embeddings.
 
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::{DType, Shape, Tensor};
@@ -23,8 +23,8 @@ macro_rules! aclnn_rotary {
 }
 aclnn_rotary!(operator_rows);
 
-/// The places of a rotated row: each element's own place first, then the one that takes part with
-/// the sine, and whether that one is negated.
+/// The indices for a rotated row: of each element, of its partner for the sine term, and whether
+/// the partner is negated.
 struct Rotation {
     plain: Vec<usize>,
     turned: Vec<usize>,
@@ -32,14 +32,14 @@ struct Rotation {
 }
 
 impl Rotation {
-    /// `None` if there is no such mode, or the width cannot be divided.
+    /// `None` if the mode is unknown, or the width is not divisible.
     fn new(mode: i64, width: usize) -> Option<Rotation> {
         let parts = if mode == 2 { 4 } else { 2 };
         let step = width / parts;
         if !width.is_multiple_of(parts) || width == 0 || !(0..=3).contains(&mode) {
             return None;
         }
-        // An element and its partner are `step` apart, or neighbours.
+        // An element and its partner are `step` apart, or adjacent.
         let pairs: Vec<(usize, usize, bool)> = (0..width)
             .map(|at| match mode {
                 1 => (at, at ^ 1, at % 2 == 0),
@@ -83,14 +83,14 @@ fn write_rotated(
              rows of an even number, of a multiple of 4 for mode 2"
         ))
     })?;
-    // Both are gathered, as in one mode the plain element moves as well.
+    // Both are gathered, because in one mode the plain element moves too.
     let value = call.read(x, DType::F32)?;
     let last = vec![("axis", OperatorAttribute::Int(-1))];
     let places = call.constant_dims(&rotation.plain)?;
     let plain = call.node_with("Gather", &[&value, &places], last.clone(), DType::F32);
     let places = call.constant_dims(&rotation.turned)?;
     let turned = call.node_with("Gather", &[&value, &places], last, DType::F32);
-    // Half of the partners are negated, which a factor for each place does for every mode.
+    // Half of the partners are negated; a sign for each position covers every mode.
     let signs = rotation
         .is_negated
         .iter()

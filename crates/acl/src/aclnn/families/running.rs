@@ -1,4 +1,4 @@
-//! Extremes and products of all entries of an axis so far.
+//! Cumulative extremes and products along an axis.
 
 use opscope_tensor::DType;
 
@@ -47,7 +47,7 @@ fn running_extreme(call: &mut OperatorCall<'_>, is_smallest: bool) -> Composed {
         let nan = call.constant(NAN_KEY, DType::I64)?;
         let is_nan = call.node("Equal", &[&keys, &nan], DType::Bool);
         let others = complement(call, &keys)?;
-        // NaN goes before every number, whichever way they are ordered.
+        // NaN comes first in either order.
         keys = if is_float(sorted.x.dtype) {
             call.node("Where", &[&is_nan, &nan, &others], DType::I64)
         } else {
@@ -60,7 +60,7 @@ fn running_extreme(call: &mut OperatorCall<'_>, is_smallest: bool) -> Composed {
     let found = counted(call, n)?;
     let found = reshaped(call, &found, &along)?;
     let mut found = expanded(call, &found, &sorted.dims)?;
-    // After each step entries know the extreme of twice as many that end with them.
+    // After each step, entries know the extreme of twice as many predecessors.
     let mut step = 1;
     while step < n {
         let before = shifted(call, &sorted, &keys, step)?;
@@ -68,7 +68,7 @@ fn running_extreme(call: &mut OperatorCall<'_>, is_smallest: bool) -> Composed {
         let rest = [as_int(step), as_int(n), 1];
         let later = sliced(call, &keys, sorted.axis, rest)?;
         let found_later = sliced(call, &found, sorted.axis, rest)?;
-        // Of equal entries the later one is told, as PyTorch does it.
+        // Of equal entries the later index is returned, as in PyTorch.
         let is_later = call.node("GreaterOrEqual", &[&later, &before], DType::Bool);
         let best = call.node("Where", &[&is_later, &later, &before], DType::I64);
         let at = call.node(
@@ -83,7 +83,7 @@ fn running_extreme(call: &mut OperatorCall<'_>, is_smallest: bool) -> Composed {
     sorted.write(call, &found, values, Some(places))
 }
 
-/// The entries that have one `step` places behind them.
+/// The entries that have another one `step` positions later.
 fn shifted(
     call: &mut OperatorCall<'_>,
     sorted: &SortedAxis<'_>,
@@ -111,7 +111,7 @@ fn running_product(call: &mut OperatorCall<'_>) -> Composed {
     let number = call.scalar("dim")?.as_i64();
     let axis = axis_in("dim", number, x.n_axes())?;
     call.expect_shape(out, x.dims())?;
-    // In place there is no other type to compute in.
+    // In-place functions have no other dtype.
     let is_given = call.has("dtype") && call.int("dtype")? != i64::from(UNDEFINED);
     let dtype = if is_given {
         call.dtype("dtype")?
@@ -128,7 +128,7 @@ fn running_product(call: &mut OperatorCall<'_>) -> Composed {
     let compute = arithmetic_type(dtype);
     let value = call.read_as(x, dtype, compute)?;
     let mut value = reshaped(call, &value, &sorted.dims)?;
-    // As many steps as the axis has binary digits, in place of one for each entry.
+    // As many steps as the axis size has bits, rather than one for each entry.
     let mut step = 1;
     while step < sorted.n() {
         let before = shifted(call, &sorted, &value, step)?;
