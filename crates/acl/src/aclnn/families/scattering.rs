@@ -1,4 +1,4 @@
-//! Elements put, or reduced, into places that a tensor gives.
+//! Elements scattered to indices, optionally with a reduction.
 
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::DType;
@@ -42,7 +42,7 @@ macro_rules! aclnn_scattering {
 }
 aclnn_scattering!(operator_rows);
 
-/// How values that meet at a place become one.
+/// How values at the same index are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reduction {
     Replace,
@@ -61,7 +61,7 @@ impl Reduction {
         }
         let number = call.int("reduce")?;
         let all = [Replace, Add, Multiply, Largest, Smallest, Mean];
-        // Only the functions that know whether to include self have the last three.
+        // Only the functions with `includeSelf` have the last three.
         let n = if call.has("includeSelf") {
             all.len()
         } else {
@@ -74,7 +74,7 @@ impl Reduction {
         })
     }
 
-    /// ONNX's name for it.
+    /// ONNX's name.
     fn name(self) -> &'static str {
         match self {
             Reduction::Replace => "none",
@@ -85,7 +85,7 @@ impl Reduction {
         }
     }
 
-    /// The number that changes nothing, for elements of `dtype`.
+    /// The neutral element for dtype `dtype`.
     fn neutral(self, dtype: DType) -> f64 {
         let largest = if is_float(dtype) { f64::INFINITY } else { 1e19 };
         match self {
@@ -97,10 +97,10 @@ impl Reduction {
     }
 }
 
-/// The operator set in which values can be scattered by taking the larger one.
+/// The operator set whose scatters support maximum and minimum.
 const COMPARING_OPSET: i64 = 18;
 
-/// `value` with `source` at places of an axis.
+/// `value` with `source` at indices of an axis.
 pub(super) fn scattered(
     call: &mut OperatorCall<'_>,
     [value, places, source]: [&Value; 3],
@@ -140,7 +140,7 @@ fn scatter(call: &mut OperatorCall<'_>) -> Composed {
         }
         Side::Scalar(_) => index.dims(),
     };
-    // What is beyond the index in the source is left out, as PyTorch does it.
+    // Elements of the source beyond the index are ignored, as in PyTorch.
     let fits = [index.n_axes(), room.len()] == [x.n_axes(); 2]
         && (0..x.n_axes()).all(|i| {
             let n = index.dims()[i];
@@ -160,12 +160,12 @@ fn scatter(call: &mut OperatorCall<'_>) -> Composed {
         Elements::Numbers(x.dtype)
     };
     let mut value = elements.read(call, x)?;
-    // Engines differ on places without elements, and nothing changes.
+    // Engines differ for empty indices, and nothing changes.
     if index.is_empty() {
         elements.write(call, out, &value);
         return Ok(());
     }
-    // Without axes there is one place.
+    // A tensor without axes has one index.
     let dims = if x.n_axes() == 0 { &[1] } else { index.dims() };
     let mut source = elements.side(call, source)?;
     if x.n_axes() == 0 {
@@ -177,7 +177,7 @@ fn scatter(call: &mut OperatorCall<'_>) -> Composed {
     };
     let places = read_places(call, index)?;
     let places = reshaped(call, &places, dims)?;
-    // Only one function asks; with the others what was there counts.
+    // Only one function has the flag; the others include the existing values.
     let includes_self = !call.has("includeSelf") || call.flag("includeSelf")?;
     let scatter = Scattering {
         axis,
@@ -193,7 +193,7 @@ fn scatter(call: &mut OperatorCall<'_>) -> Composed {
     Ok(())
 }
 
-/// The first entries of each axis, as many as `dims` says.
+/// The first entries of each axis, up to `dims`.
 fn cut(
     call: &mut OperatorCall<'_>,
     value: &Value,
@@ -209,7 +209,7 @@ fn cut(
     Ok(value)
 }
 
-/// Where values go and what they do there.
+/// The destination of values, and their reduction.
 struct Scattering {
     axis: usize,
     reduction: Reduction,
@@ -219,7 +219,7 @@ struct Scattering {
 }
 
 impl Scattering {
-    /// `value`, which has the extents `whole`, with `source` of the extents `dims` in it.
+    /// `value`, of shape `whole`, with `source`, of shape `dims`, scattered into it.
     fn reduce(
         &self,
         call: &mut OperatorCall<'_>,
@@ -254,7 +254,7 @@ impl Scattering {
         }
     }
 
-    /// How many values go to each place.
+    /// Number of values at each index.
     fn count(
         &self,
         call: &mut OperatorCall<'_>,
@@ -267,7 +267,7 @@ impl Scattering {
         Ok(scattered(call, into, self.axis, Reduction::Add))
     }
 
-    /// Sums divided by the numbers of values in them; those of integers are rounded down.
+    /// Sums divided by their numbers of values; those of integers are rounded down.
     fn mean(
         &self,
         call: &mut OperatorCall<'_>,
@@ -278,7 +278,7 @@ impl Scattering {
         let dtype = sum.dtype;
         let count = self.count(call, whole, dims)?;
         let one = call.constant(1.0, DType::I64)?;
-        // Self is one more, unless it was left out; where nothing came it is the sum.
+        // Self counts once if included; without values it is the sum.
         let count = if self.includes_self {
             call.node("Add", &[&count, &one], DType::I64)
         } else {
@@ -288,13 +288,13 @@ impl Scattering {
         if is_float(dtype) {
             return Ok(call.node("Div", &[sum, &count], dtype));
         }
-        // The remainder has the divisor's sign, so that what is left divides evenly.
+        // The remainder has the divisor's sign, so the rest divides evenly.
         let rest = call.node("Mod", &[sum, &count], dtype);
         let whole = call.node("Sub", &[sum, &rest], dtype);
         Ok(call.node("Div", &[&whole, &count], dtype))
     }
 
-    /// The largest or smallest values, but NaN where one of the values is: engines leave it out.
+    /// The largest or smallest values, but NaN if any value is NaN: engines ignore it.
     fn with_nan(
         &self,
         call: &mut OperatorCall<'_>,
@@ -302,7 +302,7 @@ impl Scattering {
         start: &Value,
         source: &Value,
     ) -> Composed<Value> {
-        // Counted at the same places: one NaN among the values is enough.
+        // Counted at the same indices: one NaN among the values is enough.
         let from_start = call.is_nan(start);
         let from_start = call.cast(&from_start, DType::I64);
         let from_source = call.is_nan(source);
@@ -339,7 +339,7 @@ fn scatter_parts(call: &mut OperatorCall<'_>) -> Composed {
     let dims = [outer, &x.dims()[n_coordinates..]].concat();
     call.expect_shape(updates, &dims)?;
     let mut value = call.read_raw(x)?;
-    // Without updates the tensor stays as it is.
+    // Without updates the tensor stays the same.
     if !updates.is_empty() {
         let places = read_places(call, indices)?;
         let source = call.read_raw(updates)?;
@@ -384,14 +384,15 @@ fn update_batches(call: &mut OperatorCall<'_>) -> Composed {
         let batches = reshaped(call, &batches, &[n, 1])?;
         (batches, reshaped(call, &places, &[n, 1])?)
     };
-    // Entry j of batch i goes to place indices[i] + j of the axis, which follows the batches here.
+    // Entry j of batch i goes to index indices[i] + j of the axis, which comes after the batches
+    // here.
     let steps = counted(call, n_entries)?;
     let starts = call.node("Add", &[&starts, &steps], DType::I64);
     let batches = expanded(call, &batches, &[n, n_entries])?;
     let batches = reshaped(call, &batches, &[n, n_entries, 1])?;
     let starts = reshaped(call, &starts, &[n, n_entries, 1])?;
     let places = joined(call, &[batches, starts], 2);
-    // ONNX's coordinates name the first axes, so that the axis goes behind the batches.
+    // ONNX's coordinates address the first axes, so the axis moves after the batches.
     let mut order: Vec<usize> = (0..x.n_axes()).filter(|&i| i != axis).collect();
     order.insert(1, axis);
     let value = call.read_raw(x)?;

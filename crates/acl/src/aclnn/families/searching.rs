@@ -1,4 +1,4 @@
-//! Places of numbers in sorted lists, and how often numbers occur.
+//! Search in sorted lists, and counts of numbers.
 
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::DType;
@@ -70,8 +70,8 @@ fn search(call: &mut OperatorCall<'_>) -> Composed {
         sorted = call.node_with("GatherElements", &[&sorted, &places], attributes, compute);
     }
     let value = call.read_side(values, dtype, compute)?;
-    // Each value stands beside the row that it is searched in, whose smaller entries are counted.
-    // Comparing all pairs needs memory for each, and no order of steps.
+    // Each value is compared with its whole row, and the smaller entries are counted. Comparing all
+    // pairs needs memory for each, but no sequence of steps.
     let last = [values.dims(), &[1]].concat();
     let value = reshaped(call, &value, &last)?;
     let row_dims = if is_row {
@@ -86,7 +86,7 @@ fn search(call: &mut OperatorCall<'_>) -> Composed {
         "GreaterOrEqual"
     };
     let is_behind = call.node(comparison, &[&sorted, &value], DType::Bool);
-    // The comparison is turned round so that NaN, which none is behind, comes last.
+    // The comparison is inverted so that NaN, which compares false, comes last.
     let is_before = call.node("Not", &[&is_behind], DType::Bool);
     let is_before = call.cast(&is_before, DType::I64);
     let axes = call.constant_ints(&[-1])?;
@@ -113,7 +113,7 @@ fn count_numbers(call: &mut OperatorCall<'_>) -> Composed {
     if let Some(weights) = weights {
         call.expect_shape(weights, x.dims())?;
     }
-    // Nothing was counted; places without elements make engines differ.
+    // Nothing was counted; engines differ for empty indices.
     if n == 0 || size == 0 {
         call.fill(out, ScalarNumber::Int(0));
         return Ok(());

@@ -1,4 +1,4 @@
-//! Elements that masks and conditions choose.
+//! Selection of elements by masks and conditions.
 
 use opscope_tensor::DType;
 
@@ -89,7 +89,7 @@ fn fill_masked(call: &mut OperatorCall<'_>) -> Composed {
     Ok(())
 }
 
-/// Fills with a tensor of another type, converted.
+/// Fills with a tensor of another dtype, converted.
 fn fill_converted(
     call: &mut OperatorCall<'_>,
     x: &TensorArgument,
@@ -120,10 +120,10 @@ fn scatter_masked(call: &mut OperatorCall<'_>) -> Composed {
     let mask = read_mask(call, mask)?;
     let mask = expanded(call, &mask, x.dims())?;
     let mask = reshaped(call, &mask, &[n])?;
-    // The number of elements chosen so far is the place of the next one in the source.
+    // The number of elements selected so far is the index of the next one in the source.
     let count = call.cast(&mask, DType::I64);
     let axis = call.constant(0.0, DType::I64)?;
-    // It counts the element itself too, so that one is taken off below.
+    // It also counts the element itself, so 1 is subtracted below.
     let count = call.node("CumSum", &[&count, &axis], DType::I64);
     let (zero, one) = (
         call.constant(0.0, DType::I64)?,
@@ -142,7 +142,7 @@ fn scatter_masked(call: &mut OperatorCall<'_>) -> Composed {
     Ok(())
 }
 
-/// The places, in a row of all elements, where a boolean holds.
+/// The flat indices where a boolean is true.
 fn true_places(call: &mut OperatorCall<'_>, mask: &Value, n: usize) -> Composed<Value> {
     let mask = reshaped(call, mask, &[n])?;
     let places = call.node("NonZero", &[&mask], DType::I64);
@@ -150,8 +150,8 @@ fn true_places(call: &mut OperatorCall<'_>, mask: &Value, n: usize) -> Composed<
     Ok(call.node("Reshape", &[&places, &row], DType::I64))
 }
 
-/// Whether an output whose entries depend on values has the other extents. Whether it has room
-/// enough for the entries shows when they are known.
+/// Checks the other dimensions of an output whose number of entries depends on values. Its capacity
+/// is checked when the entries are known.
 pub(super) fn expect_room(
     call: &OperatorCall<'_>,
     out: &TensorArgument,
@@ -191,7 +191,7 @@ fn select_masked(call: &mut OperatorCall<'_>) -> Composed {
     let value = reshaped(call, &value, &[n])?;
     let mask = read_mask(call, mask)?;
     let mask = expanded(call, &mask, &dims)?;
-    // Places rather than the mask: every engine gathers, not every one compresses.
+    // Indices rather than the mask: every engine gathers, not every one compresses.
     let places = true_places(call, &mask, n)?;
     let result = gathered(call, &value, 0, &places);
     call.write_raw_part(out, &result);
@@ -217,7 +217,7 @@ fn scale_masked(call: &mut OperatorCall<'_>) -> Composed {
     Ok(())
 }
 
-/// Coordinates of elements other than 0, a column for each, and the extents of the largest result.
+/// Coordinates of nonzero elements, a column for each, and the shape of the largest result.
 fn coordinates(call: &mut OperatorCall<'_>) -> Composed<Value> {
     let (x, out) = (call.tensor("self")?, call.tensor("out")?);
     call.expect_dtype(out, |dtype| dtype == DType::I64, "int64")?;
@@ -225,7 +225,7 @@ fn coordinates(call: &mut OperatorCall<'_>) -> Composed<Value> {
     if x.n_axes() > 0 {
         return Ok(call.node("NonZero", &[&value], DType::I64));
     }
-    // Without axes there are no coordinates, so that the output is empty.
+    // Without axes there are no coordinates, so the output is empty.
     Ok(value)
 }
 
@@ -253,7 +253,7 @@ fn replace_odd(call: &mut OperatorCall<'_>) -> Composed {
     call.expect_shape(out, x.dims())?;
     expect_same_dtype(call, out, x)?;
     let dtype = x.dtype;
-    // Integers are all numbers already.
+    // Integers are never NaN or infinite.
     if !is_float(dtype) {
         let value = call.read_raw(x)?;
         call.write_raw(out, &value);

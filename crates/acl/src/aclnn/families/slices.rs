@@ -1,4 +1,4 @@
-//! Parts of axes.
+//! Slices of axes.
 
 use crate::aclnn::call::{Composed, OperatorCall, Refusal};
 use crate::aclnn::families::movement::{as_int, axis_in, read_moved, reshaped, sliced};
@@ -21,8 +21,8 @@ macro_rules! aclnn_slices {
 }
 aclnn_slices!(operator_rows);
 
-/// Where a slice begins, ends and how many entries it has. Positions count from the end if they
-/// are negative, and those beyond an end stand for it.
+/// The bounds of a slice, and its number of entries. Negative positions count from the end, and
+/// those beyond an end are clamped.
 fn slice_range(n: usize, [start, end, step]: [i64; 3]) -> ([i64; 3], usize) {
     let n = as_int(n);
     // Backwards, the position before the first one is an end too.
@@ -71,7 +71,7 @@ fn slice_along(call: &mut OperatorCall<'_>, slices: &[(i64, [i64; 3])]) -> Compo
             let text = format!("the step is {}; expected 1 or more", slice[2]);
             return Err(Refusal::invalid(text));
         }
-        // A second slice would count in what the first one left.
+        // A second slice would count within the first one.
         if ranges.iter().any(|&(known, _)| known == axis) {
             return Err(Refusal::invalid(format!("axis {axis} is sliced twice")));
         }
@@ -88,7 +88,7 @@ fn slice_along(call: &mut OperatorCall<'_>, slices: &[(i64, [i64; 3])]) -> Compo
     Ok(())
 }
 
-/// The masks of a strided slice: bit `i` says something about position `i` of its lists.
+/// The masks of a strided slice: bit `i` affects position `i` of its lists.
 struct SliceMasks {
     begin: i64,
     end: i64,
@@ -129,11 +129,11 @@ struct StridedSlice<'a> {
     masks: SliceMasks,
 }
 
-/// The effect of a position of the lists on an axis.
+/// The effect of a list position on an axis.
 enum AxisSlice {
-    /// It takes a range, which has so many entries.
+    /// It takes a range, with its number of entries.
     Range([i64; 3], usize),
-    /// It takes one entry, and the axis is gone.
+    /// It takes one entry, and drops the axis.
     Entry(i64),
 }
 
@@ -154,7 +154,7 @@ impl<'a> StridedSlice<'a> {
         })
     }
 
-    /// How many axes of a tensor the positions take, but for those of the ellipsis.
+    /// Number of axes that the positions consume, without the ellipsis.
     fn n_axes(&self) -> usize {
         let masks = self.masks.ellipsis | self.masks.new_axis;
         (0..self.begin.len())
@@ -180,7 +180,7 @@ impl<'a> StridedSlice<'a> {
             }
             return Ok(AxisSlice::Entry(place));
         }
-        // A bound that a mask leaves out is the end from which or to which the step leads.
+        // A masked bound is the end that the step comes from or leads to.
         let (first, last) = if step > 0 {
             (0, i64::MAX)
         } else {
@@ -205,7 +205,7 @@ fn strided_slice(call: &mut OperatorCall<'_>) -> Composed {
     })?;
     let (mut axis, mut dims, mut ranges) = (0, Vec::new(), Vec::new());
     for i in 0..slice.begin.len() {
-        // The vendor's order of the masks: an ellipsis counts first, then a new axis.
+        // The vendor's precedence of the masks: ellipsis, then new axis.
         if SliceMasks::has(slice.masks.ellipsis, i) {
             dims.extend(&x.dims()[axis..axis + rest]);
             axis += rest;
@@ -222,14 +222,14 @@ fn strided_slice(call: &mut OperatorCall<'_>) -> Composed {
             axis += 1;
         }
     }
-    // Axes that no position names stay whole.
+    // Axes without a position stay whole.
     dims.extend(&x.dims()[axis..]);
     call.expect_shape(out, &dims)?;
     let mut value = read_moved(call, x, out)?;
     for (axis, range) in ranges {
         value = sliced(call, &value, axis, range)?;
     }
-    // Axes of one entry leave here, and new ones come.
+    // Drops axes of single entries, and inserts new ones.
     value = reshaped(call, &value, &dims)?;
     call.write_raw(out, &value);
     Ok(())

@@ -31,7 +31,7 @@ macro_rules! aclnn_softmax {
 }
 aclnn_softmax!(operator_rows);
 
-/// The axis that `dim` names; a tensor without axes is taken as one of one element.
+/// The axis in `dim`; a tensor without axes counts as one element.
 pub(super) fn along(call: &OperatorCall<'_>, x: &TensorArgument) -> Composed<usize> {
     let dim = call.int("dim")?;
     axis(dim, x.n_axes()).ok_or_else(|| {
@@ -44,9 +44,9 @@ pub(super) fn attribute(axis: usize) -> Vec<(&'static str, OperatorAttribute)> {
     vec![("axis", OperatorAttribute::Int(axis.cast_signed() as i64))]
 }
 
-/// A tensor with one axis at least.
+/// A tensor with at least one axis.
 fn with_axis(call: &mut OperatorCall<'_>, x: &TensorArgument) -> Composed<Value> {
-    // Operators along an axis need one; a number alone counts as a list of one.
+    // Operators along an axis need one; a scalar counts as a list of one.
     let value = call.read(x, compute_type(x.dtype))?;
     if x.n_axes() > 0 {
         return Ok(value);
@@ -54,7 +54,7 @@ fn with_axis(call: &mut OperatorCall<'_>, x: &TensorArgument) -> Composed<Value>
     call.reshaped(&value, &[1])
 }
 
-/// Stores a value that [`with_axis`] may have given an axis.
+/// Stores a value to which [`with_axis`] may have added an axis.
 pub(super) fn write_shaped(
     call: &mut OperatorCall<'_>,
     out: &TensorArgument,
@@ -114,7 +114,7 @@ fn normalised_backward(call: &mut OperatorCall<'_>, gradient: Gradient) -> Compo
     let compute = compute_type(dtype);
     let grad = with_axis(call, grad)?;
     let output = with_axis(call, output)?;
-    // The two may have different types, of which the result has the higher one.
+    // The two may have different dtypes, and the result has the higher one.
     let (grad, output) = (call.cast(&grad, compute), call.cast(&output, compute));
     let result = gradient(call, &grad, &output, axis)?;
     write_shaped(call, out, &result, dtype)

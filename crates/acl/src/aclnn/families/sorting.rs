@@ -1,7 +1,7 @@
-//! Orders of elements: sorting and ranks.
+//! Sorting and order statistics.
 //!
-//! Elements are compared by integer keys with the order that PyTorch gives them: NaN is above
-//! everything, and the two zeros are the same. Engines sort those alike.
+//! Elements are compared by integer keys in PyTorch's order: NaN is above everything, and the two
+//! zeros are equal. All engines sort integers the same way.
 
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::DType;
@@ -42,12 +42,12 @@ macro_rules! aclnn_sorting {
 }
 aclnn_sorting!(operator_rows);
 
-/// The key of NaN, above that of infinity in any type. A double holds it.
+/// The key of NaN, above that of infinity in any dtype. A double represents it exactly.
 pub(super) const NAN_KEY: f64 = 9_221_120_237_041_090_560.0;
 
 /// Integers in the order of the elements.
 pub(super) fn keys(call: &mut OperatorCall<'_>, x: &TensorArgument) -> Composed<Value> {
-    // The bit of the sign, or all below it, and the bits of infinity.
+    // The sign bit, or all bits below it, and the bits of infinity.
     let (sign, infinity) = match x.dtype {
         DType::F16 => (0x8000, 0x7C00),
         DType::BF16 => (0x8000, 0x7F80),
@@ -56,12 +56,12 @@ pub(super) fn keys(call: &mut OperatorCall<'_>, x: &TensorArgument) -> Composed<
         _ => return call.read(x, DType::I64),
     };
     let bits = call.read_raw(x)?;
-    // Keys of every type have 64 bits, which the engines sort.
+    // Keys of every dtype have 64 bits, which the engines sort.
     let bits = call.cast(&bits, DType::I64);
     let zero = call.constant(0.0, DType::I64)?;
     let (size, is_negative) = if matches!(x.dtype, DType::F32 | DType::F64) {
-        // Bits of single precision come with their sign, as those of double precision do. No step
-        // leaves the integers: what would is cut off before.
+        // Single-precision bits are sign-extended, like those of double precision. No step
+        // overflows: larger values are clamped before.
         let (one, last) = (
             call.constant(1.0, DType::I64)?,
             call.constant(-1.0, DType::I64)?,
@@ -88,13 +88,13 @@ pub(super) fn keys(call: &mut OperatorCall<'_>, x: &TensorArgument) -> Composed<
     Ok(call.node("Where", &[&is_nan, &nan, &key], DType::I64))
 }
 
-/// An integer without axes that a double may not hold.
+/// An integer scalar beyond the exact range of a double.
 fn scalar(call: &mut OperatorCall<'_>, number: i64) -> Composed<Value> {
     let one = call.constant_ints(&[number])?;
     reshaped(call, &one, &[])
 }
 
-/// Keys, in a row, of which no two of NaN are the same.
+/// Keys in a row, with a distinct key for each NaN.
 pub(super) fn distinct_keys(call: &mut OperatorCall<'_>, x: &TensorArgument) -> Composed<Value> {
     let n = x.n_elements();
     let keys = keys(call, x)?;
@@ -109,7 +109,7 @@ pub(super) fn distinct_keys(call: &mut OperatorCall<'_>, x: &TensorArgument) -> 
     Ok(call.node("Where", &[&is_nan, &others, &keys], DType::I64))
 }
 
-/// The places of keys in a row, from the smallest one on.
+/// The indices of keys in a row, in ascending order.
 pub(super) fn places_in_order(
     call: &mut OperatorCall<'_>,
     keys: &Value,
@@ -118,7 +118,7 @@ pub(super) fn places_in_order(
     first_places(call, keys, 0, n, false)
 }
 
-/// The places of the first `k` keys of an axis in order. Equal ones stay in theirs.
+/// The indices of the first `k` keys of an axis in order. The sort is stable.
 fn first_places(
     call: &mut OperatorCall<'_>,
     keys: &Value,
@@ -126,7 +126,7 @@ fn first_places(
     k: usize,
     is_descending: bool,
 ) -> Composed<Value> {
-    // The smallest numbers are the largest complements: engines agree on ties of those.
+    // The smallest numbers are the largest complements: engines agree on ties there.
     let keys = if is_descending {
         keys.clone()
     } else {
@@ -142,7 +142,7 @@ fn first_places(
     Ok(results.swap_remove(1))
 }
 
-/// A tensor with an axis that is sorted; one without axes counts as one of one element.
+/// A tensor with an axis to sort; one without axes counts as one element.
 pub(super) struct SortedAxis<'a> {
     pub(super) x: &'a TensorArgument,
     pub(super) axis: usize,
@@ -172,7 +172,7 @@ impl<'a> SortedAxis<'a> {
         self.dims[self.axis]
     }
 
-    /// The extents of the tensor with another one along the axis.
+    /// The shape of the tensor with another size along the axis.
     fn resized(&self, n: usize) -> Vec<usize> {
         let mut dims = self.dims.clone();
         dims[self.axis] = n;
@@ -188,7 +188,7 @@ impl<'a> SortedAxis<'a> {
         reshaped(call, &keys, &self.dims)
     }
 
-    /// The places of the first `k` entries in order. Equal ones stay in theirs.
+    /// The indices of the first `k` entries in order. The sort is stable.
     fn places(
         &self,
         call: &mut OperatorCall<'_>,
@@ -199,7 +199,7 @@ impl<'a> SortedAxis<'a> {
         first_places(call, keys, self.axis, k, is_descending)
     }
 
-    /// Entries at places of the axis, by their bits.
+    /// Entries at indices of the axis, by their bits.
     fn entries(&self, call: &mut OperatorCall<'_>, places: &Value) -> Composed<Value> {
         let value = call.read_raw(self.x)?;
         let value = reshaped(call, &value, &self.dims)?;
@@ -207,7 +207,7 @@ impl<'a> SortedAxis<'a> {
         Ok(call.node_with("GatherElements", &[&value, places], attributes, value.dtype))
     }
 
-    /// Stores the entries at places, and the places.
+    /// Stores the entries at indices, and the indices.
     pub(super) fn write(
         &self,
         call: &mut OperatorCall<'_>,
@@ -233,7 +233,7 @@ fn write_places(call: &mut OperatorCall<'_>, places: &Value, out: &TensorArgumen
     Ok(())
 }
 
-/// The integers in the other order, of which none overflows.
+/// Reverses the order of integers without overflow.
 pub(super) fn complement(call: &mut OperatorCall<'_>, keys: &Value) -> Composed<Value> {
     let last = call.constant(-1.0, DType::I64)?;
     Ok(call.node("Sub", &[&last, keys], DType::I64))
@@ -252,7 +252,7 @@ fn top(call: &mut OperatorCall<'_>) -> Composed {
                 "`k` is {number}; expected 0 to {n}, the entries of the axis"
             ))
         })?;
-    // The axis keeps only so many entries.
+    // The axis keeps only `k` entries.
     let dims = sorted.resized(k);
     call.expect_shape(values, &dims)?;
     call.expect_shape(places, &dims)?;
@@ -293,7 +293,7 @@ fn argsort(call: &mut OperatorCall<'_>) -> Composed {
     write_places(call, &found, out)
 }
 
-/// The extents of a result of one entry along the axis.
+/// The shape of a result with one entry along the axis.
 fn one_entry_dims(sorted: &SortedAxis<'_>, keeps_axis: bool) -> Vec<usize> {
     let mut dims = sorted.resized(1);
     if !keeps_axis && !dims.is_empty() {
@@ -319,7 +319,7 @@ fn kth_value(call: &mut OperatorCall<'_>) -> Composed {
         })?;
     let keys = sorted.keys(call)?;
     let found = sorted.places(call, &keys, k, false)?;
-    // The last of the k smallest ones.
+    // The last of the k smallest.
     let found = sliced(call, &found, sorted.axis, [as_int(k) - 1, as_int(k), 1])?;
     sorted.write(call, &found, values, Some(places))
 }
@@ -372,7 +372,7 @@ fn median_with(call: &mut OperatorCall<'_>, is_nan_shown: bool) -> Composed {
     let nan = call.constant(NAN_KEY, DType::I64)?;
     let is_nan = call.node("Equal", &[&keys, &nan], DType::Bool);
     let is_nan = call.cast(&is_nan, DType::I64);
-    // NaN stands at the end, and the median is that of the numbers before it.
+    // NaN comes last, and the median is that of the numbers before it.
     let axes = call.constant_dims(&[sorted.axis])?;
     let n_nan = call.node("ReduceSum", &[&is_nan, &axes], DType::I64);
     let all = call.constant_dims(&[n])?;
@@ -386,7 +386,7 @@ fn median_with(call: &mut OperatorCall<'_>, is_nan_shown: bool) -> Composed {
     let last = call.node("Max", &[&last, &zero], DType::I64);
     let mut middle = call.node("Div", &[&last, &two], DType::I64);
     if is_nan_shown {
-        // Behind the numbers stands the first NaN.
+        // The first NaN follows the numbers.
         let has_nan = call.node("Greater", &[&n_nan, &zero], DType::Bool);
         middle = call.node("Where", &[&has_nan, &n_numbers, &middle], DType::I64);
     }

@@ -141,7 +141,7 @@ macro_rules! aclnn_unary {
 }
 aclnn_unary!(operator_rows);
 
-/// Functions whose results are floats, from the value that they are made of: `name = function;`
+/// Functions with floating-point results, given the operand's value: `name = function;`
 macro_rules! float_functions {
     ($($name:ident = $function:ident;)+) => {$(
         fn $name(call: &mut OperatorCall<'_>) -> Composed {
@@ -185,14 +185,14 @@ fn float_function(call: &mut OperatorCall<'_>, function: NodeFunction) -> Compos
     call.expect_dtype(x, is_number, "booleans, integers or floats")?;
     let dtype = as_float(x.dtype);
     call.expect_cast(out, dtype)?;
-    // Integers become floats on the way in, with the type of the result.
+    // Integers are converted to the float dtype of the result on input.
     let value = call.read(x, compute_type(dtype))?;
     let result = function(call, &value)?;
     call.write(out, &result, dtype);
     Ok(())
 }
 
-/// A function whose results have the type of the operand. `of_integers` is what it is of integers.
+/// A function whose results have the operand's dtype. `of_integers` is the function for integers.
 fn typed_function(
     call: &mut OperatorCall<'_>,
     of_floats: NodeFunction,
@@ -202,7 +202,7 @@ fn typed_function(
     call.expect_shape(out, x.dims())?;
     call.expect_cast(out, x.dtype)?;
     let value = call.read(x, arithmetic_type(x.dtype))?;
-    // Integers have nothing behind the point, so that rounding them leaves them as they are.
+    // Integers have no fraction, so rounding leaves them as they are.
     let function = if is_float(x.dtype) {
         of_floats
     } else {
@@ -273,16 +273,16 @@ pub(super) fn log_one_plus(call: &mut OperatorCall<'_>, x: &Value) -> Composed<V
     nodes::log1p(call, x)
 }
 
-/// 1 less the error function, with the digits of small results.
+/// `1 - erf(x)`, with the digits of small results.
 pub(super) fn erf_rest(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
     nodes::erfc(call, x)
 }
 
-/// The nodes that compute each function.
+/// The nodes of each function.
 mod nodes {
     use super::*;
 
-    /// Functions that are one node.
+    /// Functions of a single node.
     macro_rules! single_nodes {
         ($($name:ident = $op:literal;)+) => {$(
             pub(super) fn $name(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
@@ -320,7 +320,7 @@ mod nodes {
         Ok(call.node("Where", &[&is_nan, &zero, &sign], x.dtype))
     }
 
-    /// A sum with 2^52 has no digits behind the point; engines may lack the operator for float64.
+    /// Adding and subtracting 2^52 removes the fraction; engines may lack the operator for float64.
     pub(super) fn round(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
         if x.dtype != DType::F64 {
             return Ok(call.node("Round", &[x], x.dtype));
@@ -352,7 +352,7 @@ mod nodes {
         Ok(call.node("Pow", &[&two, x], x.dtype))
     }
 
-    /// In double precision, as approximations in single precision lack digits.
+    /// In double precision, as single-precision approximations lack digits.
     #[expect(clippy::unnecessary_wraps, reason = "others fail")]
     pub(super) fn tanh(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
         let wide = call.cast(x, DType::F64);
@@ -378,8 +378,7 @@ mod nodes {
         let dtype = x.dtype;
         let x = &call.cast(x, DType::F64);
         let (half, one) = (call.constant(0.5, x.dtype)?, call.constant(1.0, x.dtype)?);
-        // The hyperbolic tangent is exact to its last digits near 0, where the power minus 1 is
-        // not.
+        // tanh is accurate to its last digits near 0, where the power minus 1 is not.
         let half = call.node("Mul", &[x, &half], x.dtype);
         let tanh = call.node("Tanh", &[&half], x.dtype);
         let exp = call.node("Exp", &[x], x.dtype);
@@ -402,7 +401,7 @@ mod nodes {
         logarithm(call, x, std::f64::consts::LN_10)
     }
 
-    /// As `log(u) · x / (u - 1)` with `u` the rounded `1 + x`, which makes up for the rounding.
+    /// As `log(u) · x / (u - 1)` with `u` the rounded `1 + x`, which compensates for the rounding.
     pub(super) fn log1p(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
         let dtype = x.dtype;
         let one = call.constant(1.0, dtype)?;
@@ -412,16 +411,16 @@ mod nodes {
         let factor = call.node("Div", &[x, &rounded], dtype);
         let product = call.node("Mul", &[&log, &factor], dtype);
         let is_one = call.node("Equal", &[&sum, &one], DType::Bool);
-        // A quotient that is NaN for infinities and nothing else that gets here.
+        // Of the possible operands only infinities make this quotient NaN.
         let infinity = call.node("Div", &[x, x], dtype);
-        // Of infinity the factor is NaN.
+        // For infinity the factor is NaN.
         let is_odd = call.is_nan(&infinity);
         let large = call.node("Where", &[&is_odd, &log, &product], dtype);
         Ok(call.node("Where", &[&is_one, x, &large], dtype))
     }
 
     pub(super) fn rsqrt(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
-        // Engines have no operator of its own for it.
+        // Engines have no operator for the reciprocal square root.
         let root = call.node("Sqrt", &[x], x.dtype);
         reciprocal(call, &root)
     }
@@ -446,21 +445,21 @@ mod nodes {
         -1.265_512_23,
     ];
 
-    /// Terms of the series around 0, which are enough up to 1.
+    /// Number of terms of the series around 0, sufficient up to 1.
     const N_ERF_TERMS: u32 = 13;
 
     fn refuse_doubles(x: &Value) -> Composed {
         if x.dtype == DType::F64 {
-            // The approximations have the digits of single precision.
+            // The approximations have single precision.
             let text = "`self` is float64; expected float16, bfloat16, float32 or integers";
             return Err(Refusal::invalid(text));
         }
         Ok(())
     }
 
-    /// 1 - the error function, of numbers in double precision that are not negative.
+    /// 1 - erf, for non-negative numbers in double precision.
     fn erfc_of_positive(call: &mut OperatorCall<'_>, size: &Value) -> Composed<Value> {
-        // Digits of the exponent count more than once.
+        // Errors of the exponent are amplified.
         let dtype = DType::F64;
         let (one, two) = (call.constant(1.0, dtype)?, call.constant(2.0, dtype)?);
         let half = call.node("Div", &[size, &two], dtype);
@@ -473,7 +472,7 @@ mod nodes {
         Ok(call.node("Mul", &[&t, &power], dtype))
     }
 
-    /// The polynomial with these coefficients, that of the highest power first.
+    /// The polynomial with these coefficients, highest power first.
     fn polynomial(call: &mut OperatorCall<'_>, x: &Value, coefficients: &[f64]) -> Composed<Value> {
         let mut sum = call.constant(0.0, x.dtype)?;
         for &coefficient in coefficients {
@@ -497,8 +496,8 @@ mod nodes {
         Ok(call.cast(&result, DType::F32))
     }
 
-    /// The series around 0, and what the complement leaves elsewhere: engines' own functions lack
-    /// digits of small numbers.
+    /// The series around 0, and the complement elsewhere: the engines' functions lack digits for
+    /// small numbers.
     pub(super) fn erf(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
         refuse_doubles(x)?;
         let dtype = DType::F64;
@@ -506,7 +505,7 @@ mod nodes {
         let size = call.node("Abs", &[&x], dtype);
         let one = call.constant(1.0, dtype)?;
         let complement = erfc_of_positive(call, &size)?;
-        // From 1 on the complement is small enough for its error not to count.
+        // From 1 on the complement is so small that its error is negligible.
         let large = call.node("Sub", &[&one, &complement], dtype);
         let square = call.node("Mul", &[&size, &size], dtype);
         let coefficients: Vec<f64> = (0..N_ERF_TERMS).rev().map(erf_coefficient).collect();

@@ -1,4 +1,4 @@
-//! Which elements differ.
+//! Unique elements.
 
 use opscope_tensor::DType;
 
@@ -44,7 +44,7 @@ fn unique(call: &mut OperatorCall<'_>) -> Composed {
     let keys = distinct_keys(call, x)?;
     let order = places_in_order(call, &keys, n)?;
     let sorted = gathered(call, &keys, 0, &order);
-    // The first of all is new, another one if it differs from the one before.
+    // The first entry starts a run, and every other one that differs from its predecessor.
     let (front, rest) = (
         sliced(call, &sorted, 0, [0, as_int(n) - 1, 1])?,
         sliced(call, &sorted, 0, [1, as_int(n), 1])?,
@@ -57,7 +57,7 @@ fn unique(call: &mut OperatorCall<'_>) -> Composed {
     let starts = call.node("NonZero", &[&is_new], DType::I64);
     let row = call.constant_ints(&[-1])?;
     let starts = call.node("Reshape", &[&starts, &row], DType::I64);
-    // Of equal elements the first one in the tensor stands for all.
+    // The first of equal elements in the tensor represents them.
     let places = gathered(call, &order, 0, &starts);
     let value = call.read_raw(x)?;
     let value = reshaped(call, &value, &[n])?;
@@ -69,7 +69,7 @@ fn unique(call: &mut OperatorCall<'_>) -> Composed {
         let groups = call.node("CumSum", &[&is_new, &axis], DType::I64);
         let one = call.constant(1.0, DType::I64)?;
         let groups = call.node("Sub", &[&groups, &one], DType::I64);
-        // Back to the order of the tensor: sorting told where each element was.
+        // Back to the order of the tensor: the sort returned the index of each element.
         let zeros = constant_of(call, 0.0, DType::I64, &[n])?;
         let into = [&zeros, &order, &groups];
         let found = call.node_with("ScatterElements", &into, axis_attribute(0), DType::I64);
@@ -84,7 +84,7 @@ fn unique(call: &mut OperatorCall<'_>) -> Composed {
     Ok(())
 }
 
-/// How many entries there are from each start to the next one.
+/// Number of entries from each start to the next.
 fn write_counts(
     call: &mut OperatorCall<'_>,
     starts: &Value,

@@ -1,4 +1,4 @@
-//! Products, distances and lengths of vectors.
+//! Products, distances and norms of vectors.
 
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::DType;
@@ -51,7 +51,7 @@ fn cross(call: &mut OperatorCall<'_>) -> Composed {
         expanded(call, &a, out.dims())?,
         expanded(call, &b, out.dims())?,
     );
-    // Component i is made of the two that follow it in turn.
+    // Component i is computed from the next two components in cyclic order.
     let (next, last) = ([1, 2, 0], [2, 0, 1]);
     let first = product(call, [&a, &b], axis, [&next, &last])?;
     let second = product(call, [&a, &b], axis, [&last, &next])?;
@@ -60,7 +60,7 @@ fn cross(call: &mut OperatorCall<'_>) -> Composed {
     Ok(())
 }
 
-/// Products of the entries of two values at places of an axis.
+/// Products of the entries of two values at indices of an axis.
 fn product(
     call: &mut OperatorCall<'_>,
     [a, b]: [&Value; 2],
@@ -96,7 +96,7 @@ fn distances(call: &mut OperatorCall<'_>) -> Composed {
     if p.is_nan() || p < 0.0 {
         return Err(Refusal::invalid(format!("`p` is {p}; expected 0 or more")));
     }
-    // Vectors without entries are all the same one.
+    // Vectors without entries are all equal.
     if n == 0 {
         call.fill(out, ScalarNumber::Int(0));
         return Ok(());
@@ -111,7 +111,7 @@ fn distances(call: &mut OperatorCall<'_>) -> Composed {
     Ok(())
 }
 
-/// The norm of a value along axes, whose number of entries is not 0.
+/// The norm of a value along non-empty axes.
 fn norm_along(
     call: &mut OperatorCall<'_>,
     value: &Value,
@@ -121,7 +121,7 @@ fn norm_along(
 ) -> Composed<Value> {
     let dtype = value.dtype;
     let size = call.node("Abs", &[value], dtype);
-    // Infinite powers do not exist; their limits are the extremes.
+    // There are no infinite powers; their limits are the extremes.
     if order.is_infinite() {
         let op = if order > 0.0 {
             "ReduceMax"
@@ -133,7 +133,7 @@ fn norm_along(
     let axes = call.constant_ints(axes)?;
     let keepdims = vec![("keepdims", OperatorAttribute::Int(keeps_axes.into()))];
     let power = call.constant(order, dtype)?;
-    // Common norms without powers, whose rounding would show.
+    // Common norms without powers, which would add rounding errors.
     let terms = if order == 0.0 {
         let zero = call.constant(0.0, dtype)?;
         let is_zero = call.node("Equal", &[&size, &zero], DType::Bool);
@@ -157,7 +157,7 @@ fn norm_along(
     Ok(call.node("Pow", &[&sum, &root], dtype))
 }
 
-/// The largest or smallest number along axes; NaN if one is.
+/// The largest or smallest number along axes; NaN if any is NaN.
 fn extreme(
     call: &mut OperatorCall<'_>,
     value: &Value,
@@ -215,7 +215,7 @@ fn norm(call: &mut OperatorCall<'_>) -> Composed {
     let keeps_axes = call.flag("keepDims")?;
     call.expect_shape(out, &reduced(x.dims(), &along, keeps_axes))?;
     if x.is_empty() && !out.is_empty() {
-        // Of nothing PyTorch knows the norms whose sums may be empty.
+        // For empty tensors PyTorch defines only the norms that are sums.
         if order < 0.0 || order.is_infinite() {
             return Err(Refusal::invalid(format!(
                 "`self` is {x}, which has no norm {order}"
@@ -243,7 +243,7 @@ fn norm(call: &mut OperatorCall<'_>) -> Composed {
     Ok(())
 }
 
-/// Letters of an equation's terms, before the arrow and behind it.
+/// The letters of an equation's terms, and of its result.
 fn einsum_terms(equation: &str) -> Option<(Vec<Vec<char>>, Vec<char>)> {
     let equation: String = equation.chars().filter(|c| !c.is_whitespace()).collect();
     let (left, right) = equation.split_once("->")?;
@@ -285,7 +285,7 @@ fn einsum(call: &mut OperatorCall<'_>) -> Composed {
             }
         }
     }
-    // Letters that occur in no term have no extent.
+    // Letters outside of all terms have no size.
     let find = |letter: &char| extents.iter().find(|(known, _)| known == letter);
     let dims: Option<Vec<usize>> = result.iter().map(|c| find(c).map(|&(_, n)| n)).collect();
     let dims = dims.ok_or_else(|| {
@@ -295,7 +295,7 @@ fn einsum(call: &mut OperatorCall<'_>) -> Composed {
     })?;
     call.expect_shape(out, &dims)?;
     let compute = arithmetic_type(out.dtype);
-    // Letters of the result come first, then those that are summed over.
+    // Letters of the result come first, then the summed ones.
     let summed = extents
         .iter()
         .filter(|(letter, _)| !result.contains(letter));
@@ -330,7 +330,7 @@ fn einsum(call: &mut OperatorCall<'_>) -> Composed {
     Ok(())
 }
 
-/// A term's value with an axis for each letter of `order`, of one entry where it has no such.
+/// A term's value with an axis for each letter of `order`, of size 1 for missing letters.
 fn spread_term(
     call: &mut OperatorCall<'_>,
     value: &Value,

@@ -1,12 +1,12 @@
-//! Windows along the axes of a pool, and the elements that they have.
+//! The windows along the axes of a pool, and their elements.
 
-/// Where windows lie along an axis.
+/// The windows along an axis.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Windows {
     pub(super) extent: usize,
     pub(super) kernel: usize,
     pub(super) stride: usize,
-    /// At the beginning; at the end there is as much as the windows need.
+    /// Padding at the beginning; the end is padded as far as the windows reach.
     pub(super) before: usize,
     pub(super) after: usize,
     pub(super) dilation: usize,
@@ -14,7 +14,7 @@ pub(super) struct Windows {
 }
 
 impl Windows {
-    /// How many fit, the last one only if it begins before the padding behind.
+    /// Computes the number of windows; the last one must begin before the padding at the end.
     pub(super) fn count(&mut self, is_rounded_up: bool) -> Option<()> {
         let reach = self
             .dilation
@@ -27,14 +27,14 @@ impl Windows {
             .checked_add(more)?
             .checked_sub(reach)?;
         self.n = room / self.stride + 1;
-        // Rounding up may leave a last window with padding alone, which would have no maximum.
+        // Rounding up may create a last window of padding alone, which has no maximum.
         if is_rounded_up && (self.n - 1).checked_mul(self.stride)? >= front {
             self.n -= 1;
         }
         (self.n > 0).then_some(())
     }
 
-    /// How many elements of a window count: those of the axis, or those of its padding as well.
+    /// Number of elements of a window, with or without those in the padding.
     pub(super) fn members(&self, window: usize, with_padding: bool) -> usize {
         let first = window * self.stride;
         let last = first + self.kernel;
@@ -46,17 +46,17 @@ impl Windows {
         last.min(high).saturating_sub(first.max(low))
     }
 
-    /// Where an element of the padded axis is without the padding. Those in front count as the
-    /// first one of their window, which is the place of a maximum if all are -inf.
+    /// The index in the unpadded axis of an element of the padded one. Elements of the leading
+    /// padding map to the first element of their window, the index of a maximum if all are -inf.
     fn place(&self, at: usize) -> usize {
-        // Steps of the dilation, as the elements of a window are that far apart.
+        // In multiples of the dilation, the distance of a window's elements.
         let missing = self.before.saturating_sub(at).div_ceil(self.dilation) * self.dilation;
         (at + missing)
             .saturating_sub(self.before)
             .min(self.extent - 1)
     }
 
-    /// The elements of each window. Those in the padding are none.
+    /// The elements of each window, without padding.
     pub(super) fn axis_members(&self) -> Members {
         let windows = (0..self.n).map(|window| window * self.stride);
         let places =
@@ -76,20 +76,20 @@ impl Windows {
     }
 }
 
-/// The elements of the windows along an axis, as many for each window.
+/// The elements of the windows along an axis, the same number for each window.
 pub(super) struct Members {
     pub(super) extent: usize,
     pub(super) n: usize,
-    /// How many each window has; shorter ones are filled up.
+    /// Number of elements per window; shorter windows are filled up.
     pub(super) longest: usize,
-    /// For each window where its elements are.
+    /// The indices of each window's elements.
     pub(super) places: Vec<usize>,
-    /// Whether these are elements of the window, or fill it up.
+    /// Whether each is an element of the window rather than filling.
     pub(super) are_members: Vec<bool>,
 }
 
 impl Members {
-    /// As many windows as asked for, which cover an axis and may overlap.
+    /// `n` windows that cover an axis and may overlap.
     pub(super) fn shares(extent: usize, n: usize) -> Members {
         let bounds = |window: usize| (window * extent / n, ((window + 1) * extent).div_ceil(n));
         let bounds: Vec<(usize, usize)> = (0..n).map(bounds).collect();
@@ -111,15 +111,15 @@ impl Members {
     }
 }
 
-/// Numbers of some axes, combined: all pairs, with the first axis outermost.
+/// Numbers of some axes, combined over all pairs, with the first axis outermost.
 pub(super) fn combined<T: Copy>(
     axes: &[&[T]],
     shares: &[Members],
     first: T,
     combine: impl Fn(T, T, usize) -> T,
 ) -> Vec<T> {
-    // Pairs of axes are combined one after the other, so that any number of axes goes.
-    // By windows first, then by members, as the values are.
+    // Axes are combined pairwise, for any number of axes: by windows first, then by members, like
+    // the values.
     let mut lists: Vec<Vec<T>> = vec![vec![first]];
     for (numbers, share) in axes.iter().zip(shares) {
         let windows = numbers.chunks(share.longest.max(1));
