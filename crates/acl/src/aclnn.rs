@@ -1,10 +1,11 @@
 //! Operators that programs call in two stages, on tensors with strides (`aclnn`).
 //!
 //! A row of a family's table names an operator with its parameters and the function that composes
-//! it of ONNX nodes ([`OperatorCall`](call::OperatorCall)). Stage one checks the arguments, makes
-//! the graph and keeps both as an executor; stage two gathers the views that are read, lets the
-//! engine run the graph, and scatters the results into the views that are written. Graphs stay
-//! loaded ([`GraphCache`](cache::GraphCache)), by their bytes: whatever they depend on is in them.
+//! it from ONNX nodes ([`OperatorCall`](call::OperatorCall)). Stage one checks the arguments,
+//! builds the graph and stores both as an executor; stage two gathers the input views, runs the
+//! graph in the engine, and scatters the results into the output views. Loaded graphs are cached
+//! ([`GraphCache`](cache::GraphCache)) by their bytes, which contain everything that they depend
+//! on.
 //!
 //! Files import downwards: `elements` at the bottom, then `object` and `view`, `parameter`, `call`
 //! with `promotion` and `shape`, `families` above them, and `table` on top.

@@ -13,10 +13,10 @@ use super::parameter::{Argument, Parameter, TensorArgument};
 use super::promotion::{Weight, compute_type, is_float, is_number};
 use crate::status::{ACLNN_INNER, ACLNN_PARAM_INVALID, Status};
 
-/// The operator set of a graph, unless a node needs a later one.
+/// The default operator set of a graph.
 const OPSET: i64 = 17;
 
-/// Why an operator cannot be computed with these arguments.
+/// Why an operator is not supported with these arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) status: Status,
@@ -24,7 +24,7 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    /// An argument is not what is expected.
+    /// The refusal of an invalid argument.
     pub(crate) fn invalid(text: impl Into<String>) -> Refusal {
         Refusal {
             status: ACLNN_PARAM_INVALID,
@@ -40,7 +40,7 @@ impl Refusal {
     }
 }
 
-/// The answer of a function that composes an operator.
+/// The result of a function that composes an operator.
 pub(crate) type Composed<T = ()> = Result<T, Refusal>;
 
 /// A value of the graph.
@@ -50,48 +50,48 @@ pub(crate) struct Value {
     pub(crate) dtype: DType,
 }
 
-/// How elements of an argument enter a graph, or leave it.
+/// The conversion of an argument's elements to or from a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ElementForm {
-    /// As numbers of the second type, after they got the first.
+    /// As numbers of the second dtype, after conversion to the first.
     Number(DType, DType),
     /// As integers with the same bits.
     Raw,
 }
 
-/// A tensor among the arguments: the parameter, and the place in its list.
+/// A tensor argument: the index of the parameter, and the index in its list.
 pub(crate) type Place = (usize, usize);
 
-/// A value that the graph is given for each run.
+/// A value passed to the graph on each run.
 #[derive(Clone, Debug)]
 pub(crate) enum Feed {
     /// The elements of an argument.
     Argument(Place, ElementForm),
-    /// The elements of an argument as int64, after they got this type, none of which may be 0.
+    /// The elements of an argument as int64, after conversion to this dtype; a 0 is refused.
     Divisor(Place, DType),
-    /// The same ones each time.
+    /// The same value each time.
     Value(Tensor),
 }
 
-/// Where the elements of an output come from.
+/// The source of an output's elements.
 #[derive(Clone, Debug)]
 pub(crate) enum ResultSource {
     /// The graph's result at this position.
     Graph(usize, ElementForm),
-    /// The same, which has as many entries along its axes as the values make, the output's at most.
+    /// The same, with as many entries along its axes as the values require, up to the output's.
     Part(usize, ElementForm),
-    /// This number, for each element.
+    /// This number for each element.
     Fill(ScalarNumber),
 }
 
-/// A graph with what it is given and where its results go.
+/// A graph with its inputs and the destinations of its results.
 pub(crate) struct ComposedGraph {
     pub(crate) graph: OperatorGraph,
     pub(crate) feeds: Vec<Feed>,
     pub(crate) results: Vec<(Place, ResultSource)>,
 }
 
-/// A tensor or a scalar: operators with a scalar in a tensor's place compute the same.
+/// A tensor or a scalar: operators treat them the same.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Side<'a> {
     Tensor(&'a TensorArgument),
@@ -99,7 +99,7 @@ pub(crate) enum Side<'a> {
 }
 
 impl Side<'_> {
-    /// Its extents; a scalar has none.
+    /// The shape; a scalar has no axes.
     pub(crate) fn dims(&self) -> &[usize] {
         match self {
             Side::Tensor(tensor) => tensor.dims(),
@@ -122,8 +122,8 @@ impl Side<'_> {
     }
 }
 
-/// A call of an operator while it is composed. Parameters go by the names of the table; `self` and
-/// `out` both stand for the tensor that an operator works in.
+/// A call of an operator during composition. Parameters have the names in the table; `self` and
+/// `out` both name the tensor of an in-place operator.
 pub(crate) struct OperatorCall<'a> {
     parameters: &'static [Parameter],
     arguments: &'a [Argument],
@@ -163,28 +163,27 @@ impl<'a> OperatorCall<'a> {
         format!("v{}", self.n_values)
     }
 
-    /// The elements of an argument as numbers of `dtype`. Conversion is as C does it.
+    /// The elements of an argument as numbers of `dtype`, converted like in C.
     pub(crate) fn read(&mut self, tensor: &TensorArgument, dtype: DType) -> Composed<Value> {
         self.read_as(tensor, dtype, dtype)
     }
 
-    /// As [`OperatorCall::read`], of elements that get the type `via` before.
+    /// Like [`OperatorCall::read`], with a conversion to `via` first.
     pub(crate) fn read_as(
         &mut self,
         tensor: &TensorArgument,
         via: DType,
         dtype: DType,
     ) -> Composed<Value> {
-        // Types that are no numbers would be refused at stage two, when it is too late for a
-        // code of the arguments.
+        // Non-numeric dtypes would otherwise fail at stage two, too late for an argument error.
         self.expect_dtype(tensor, is_number, "booleans, integers or floats")?;
-        // Converted before the engine sees it: engines differ in how they convert, and in what
-        // they take.
+        // Converted before the engine sees it: engines differ in conversions and in supported
+        // dtypes.
         let feed = Feed::Argument(tensor.place, ElementForm::Number(via, dtype));
         Ok(self.feed(feed, dtype, tensor.dims()))
     }
 
-    /// As [`OperatorCall::read_as`], of a tensor or a scalar.
+    /// Like [`OperatorCall::read_as`], for a tensor or a scalar.
     pub(crate) fn read_side(
         &mut self,
         side: Side<'_>,
@@ -194,7 +193,7 @@ impl<'a> OperatorCall<'a> {
         match side {
             Side::Tensor(tensor) => self.read_as(tensor, via, dtype),
             Side::Scalar(scalar) => {
-                // A scalar goes the same way as a tensor of one element would.
+                // A scalar is converted like a tensor of one element.
                 let rounded = filled(scalar.number, via, Shape::scalar());
                 let tensor = rounded.and_then(|one| convert(&one, dtype));
                 let tensor = tensor.ok_or_else(|| no_number(dtype))?;
@@ -203,8 +202,8 @@ impl<'a> OperatorCall<'a> {
         }
     }
 
-    /// As [`OperatorCall::read_side`], of integers that are divided by. Engines end the process at
-    /// a division by zero, so that a run is refused instead.
+    /// Like [`OperatorCall::read_side`], for an integer divisor. Engines abort the process at a
+    /// division by zero, so such a run is refused.
     pub(crate) fn read_divisor(&mut self, side: Side<'_>, via: DType) -> Composed<Value> {
         match side {
             Side::Tensor(tensor) => {
@@ -221,7 +220,7 @@ impl<'a> OperatorCall<'a> {
     }
 
     /// The elements of an argument as integers with the same bits, for operators that only move
-    /// elements: int64 if they have eight bytes, int32 otherwise.
+    /// elements: int64 for elements of eight bytes, int32 otherwise.
     pub(crate) fn read_raw(&mut self, tensor: &TensorArgument) -> Composed<Value> {
         let dtype = tensor.dtype.bytes().and_then(raw_dtype).ok_or_else(|| {
             let text = format!("a tensor is {tensor}; expected elements of 1, 2, 4 or 8 bytes");
@@ -231,19 +230,19 @@ impl<'a> OperatorCall<'a> {
         Ok(self.feed(feed, dtype, tensor.dims()))
     }
 
-    /// A number without axes. It is given for each run, so that another one needs no other graph.
+    /// A scalar, passed to each run, so that another value needs no other graph.
     pub(crate) fn scalar_value(&mut self, scalar: &ScalarValue, dtype: DType) -> Composed<Value> {
         self.number_value(scalar.number, dtype)
     }
 
-    /// As [`OperatorCall::scalar_value`].
+    /// Like [`OperatorCall::scalar_value`].
     pub(crate) fn number_value(&mut self, number: ScalarNumber, dtype: DType) -> Composed<Value> {
         let tensor = filled(number, dtype, Shape::scalar());
         let tensor = tensor.ok_or_else(|| no_number(dtype))?;
         Ok(self.feed(Feed::Value(tensor), dtype, &[]))
     }
 
-    /// A tensor that is made here and given for each run.
+    /// A tensor created here and passed to each run.
     pub(crate) fn tensor_value(&mut self, tensor: Tensor) -> Value {
         let (dtype, dims) = (tensor.dtype(), tensor.shape().dims().to_vec());
         self.feed(Feed::Value(tensor), dtype, &dims)
@@ -251,8 +250,7 @@ impl<'a> OperatorCall<'a> {
 
     fn feed(&mut self, feed: Feed, dtype: DType, dims: &[usize]) -> Value {
         let name = self.new_name();
-        // Extents are part of the graph's bytes, so that each shape has a graph that was
-        // prepared for it.
+        // The shape is part of the graph's bytes, so each shape has a graph prepared for it.
         let dims = dims.iter().map(|&n| DeclaredDim::Fixed(n)).collect();
         self.composed
             .graph
@@ -262,14 +260,14 @@ impl<'a> OperatorCall<'a> {
         Value { name, dtype }
     }
 
-    /// A number without axes that is part of the graph.
+    /// A scalar constant in the graph.
     pub(crate) fn constant(&mut self, number: f64, dtype: DType) -> Composed<Value> {
         let tensor = filled(ScalarNumber::Float(number), dtype, Shape::scalar());
         let tensor = tensor.ok_or_else(|| no_number(dtype))?;
         Ok(self.constant_tensor(tensor))
     }
 
-    /// A list of int64 that is part of the graph, as extents and axes have to be.
+    /// A constant list of int64 in the graph, as required for shapes and axes.
     pub(crate) fn constant_ints(&mut self, list: &[i64]) -> Composed<Value> {
         let bytes = list.iter().flat_map(|n| n.to_le_bytes()).collect();
         let shape = Shape::new(vec![list.len()]);
@@ -280,7 +278,7 @@ impl<'a> OperatorCall<'a> {
         Ok(self.constant_tensor(tensor))
     }
 
-    /// As [`OperatorCall::constant_ints`], of extents.
+    /// Like [`OperatorCall::constant_ints`], for a shape.
     pub(crate) fn constant_dims(&mut self, dims: &[usize]) -> Composed<Value> {
         let list: Vec<i64> = dims.iter().map(|&n| n.cast_signed() as i64).collect();
         self.constant_ints(&list)
@@ -311,7 +309,7 @@ impl<'a> OperatorCall<'a> {
         values.swap_remove(0)
     }
 
-    /// The results of a node, one for each of `dtypes`; inputs may be left out.
+    /// The results of a node, one for each of `dtypes`; inputs may be omitted.
     pub(crate) fn node_of_many(
         &mut self,
         op: &'static str,
@@ -335,8 +333,8 @@ impl<'a> OperatorCall<'a> {
             .collect()
     }
 
-    /// The value in another dtype, converted by the engine: only between types whose values both
-    /// hold, or from booleans.
+    /// The value in another dtype, converted by the engine: only for values that both dtypes
+    /// represent, or from booleans.
     pub(crate) fn cast(&mut self, value: &Value, dtype: DType) -> Value {
         if value.dtype == dtype {
             return value.clone();
@@ -345,7 +343,7 @@ impl<'a> OperatorCall<'a> {
         self.node_with("Cast", &[value], vec![("to", to)], dtype)
     }
 
-    /// Whether numbers are NaN, which is no number's equal. Some engines lack the operator for it.
+    /// Whether numbers are NaN, by comparison with themselves. Some engines lack `IsNaN`.
     pub(crate) fn is_nan(&mut self, value: &Value) -> Value {
         let is_equal = self.node("Equal", &[value, value], DType::Bool);
         self.node("Not", &[&is_equal], DType::Bool)
@@ -357,39 +355,39 @@ impl<'a> OperatorCall<'a> {
         Ok(self.node("Reshape", &[value, &dims], value.dtype))
     }
 
-    /// Asks for a later operator set, which some nodes need. It changes what others mean.
+    /// Requires a later operator set for some nodes. It changes the meaning of others.
     pub(crate) fn use_opset(&mut self, opset: i64) {
         let current = &mut self.composed.graph.opset;
-        // A graph has one set for all its nodes.
+        // A graph has a single operator set.
         *current = opset.max(*current);
     }
 
     // ---- Results
 
-    /// Stores a value as an output. Its numbers are those of an operator whose result has the type
-    /// `dtype`: they are rounded, or wrap around, to that type first, then get the output's.
+    /// Stores a value as an output. Its numbers are rounded or wrapped to `dtype`, the operator's
+    /// result type, and then converted to the output's dtype.
     pub(crate) fn write(&mut self, out: &TensorArgument, value: &Value, dtype: DType) {
         self.write_as(out, value, ElementForm::Number(dtype, out.dtype));
     }
 
-    /// Stores integers with the bits of elements, which [`OperatorCall::read_raw`] gave.
+    /// Stores integers from [`OperatorCall::read_raw`] as elements with the same bits.
     pub(crate) fn write_raw(&mut self, out: &TensorArgument, value: &Value) {
         self.write_as(out, value, ElementForm::Raw);
     }
 
-    /// As [`OperatorCall::write`], of a value with as many entries as the values of the inputs
-    /// make. The output has room for the most there can be, and gets the shape of the value.
+    /// Like [`OperatorCall::write`], for a value whose shape depends on the inputs' values. The
+    /// output has the maximum size, and gets the shape of the value.
     pub(crate) fn write_part(&mut self, out: &TensorArgument, value: &Value, dtype: DType) {
         self.write_part_as(out, value, ElementForm::Number(dtype, out.dtype));
     }
 
-    /// As [`OperatorCall::write_part`], of elements that [`OperatorCall::read_raw`] gave.
+    /// Like [`OperatorCall::write_part`], for elements from [`OperatorCall::read_raw`].
     pub(crate) fn write_raw_part(&mut self, out: &TensorArgument, value: &Value) {
         self.write_part_as(out, value, ElementForm::Raw);
     }
 
     fn write_as(&mut self, out: &TensorArgument, value: &Value, form: ElementForm) {
-        // Engines are not asked for results without elements, which some of them refuse.
+        // Engines are not asked for empty results, which some of them refuse.
         let source = if out.is_empty() {
             ResultSource::Fill(ScalarNumber::Int(0))
         } else {
@@ -407,10 +405,10 @@ impl<'a> OperatorCall<'a> {
         self.composed.results.push((out.place, source));
     }
 
-    /// The position of a value among the graph's results.
+    /// The index of a value among the graph's results.
     fn graph_output(&mut self, value: &Value) -> usize {
         let position = self.composed.graph.outputs.len();
-        // A node of its own: a graph may not give an input on as it is, nor a value twice.
+        // A separate node: a graph may not return an input directly, nor a value twice.
         let result = self.node("Identity", &[value], value.dtype);
         let operand = operand(&result.name, result.dtype, None);
         self.composed.graph.outputs.push(operand);
@@ -424,7 +422,7 @@ impl<'a> OperatorCall<'a> {
     }
 }
 
-/// How much the type of a tensor counts.
+/// The weight of a tensor in type promotion.
 fn weight(tensor: &TensorArgument) -> Weight {
     if tensor.n_axes() == 0 {
         Weight::NoAxes
@@ -433,12 +431,12 @@ fn weight(tensor: &TensorArgument) -> Weight {
     }
 }
 
-/// The type of an operator that gives floats of anything: integers count as single precision.
+/// The dtype of operators that always return floats: integers become single precision.
 pub(crate) fn as_float(dtype: DType) -> DType {
     if is_float(dtype) { dtype } else { DType::F32 }
 }
 
-/// As [`compute_type`], with booleans as integers.
+/// Like [`compute_type`], with booleans as integers.
 pub(crate) fn arithmetic_type(dtype: DType) -> DType {
     match compute_type(dtype) {
         DType::Bool => DType::I64,
@@ -446,16 +444,16 @@ pub(crate) fn arithmetic_type(dtype: DType) -> DType {
     }
 }
 
-/// A tensor of one number; `None` for types that are no numbers.
+/// A tensor filled with one number; `None` for non-numeric dtypes.
 pub(crate) fn filled(number: ScalarNumber, dtype: DType, shape: Shape) -> Option<Tensor> {
-    // Through the same conversion as elements, so that both are rounded alike.
+    // The same conversion as for elements, so that both are rounded alike.
     let one = match number {
         ScalarNumber::Int(n) => Numbers::Ints(vec![n]),
         ScalarNumber::Float(n) => Numbers::Doubles(vec![n]),
     };
     let bytes = one.to_bytes(dtype)?;
     let n = shape.n_elements();
-    // The size is that of an output, whose memory is there already.
+    // The size is that of an output, whose memory already exists.
     let bytes = if n == 1 { bytes } else { bytes.repeat(n) };
     Tensor::from_vec(dtype, shape, bytes).ok()
 }
@@ -471,7 +469,7 @@ fn operand(name: &str, dtype: DType, dims: Option<Vec<DeclaredDim>>) -> Operand 
     }
 }
 
-/// The numbers of ONNX for the types that graphs compute in.
+/// ONNX's numbers of the dtypes in which graphs compute.
 fn onnx_number(dtype: DType) -> i64 {
     opscope_engine::onnx_number(dtype).map_or(0, u64::cast_signed)
 }

@@ -1,5 +1,5 @@
-//! A composed operator as an engine with one operator, so that every kind of dump sees it as it
-//! sees an operator of a model.
+//! A composed operator as an engine with one operator, so that every kind of dump handles it like
+//! an operator of a model.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::lock::lock;
 #[derive(Clone, Debug)]
 pub(crate) struct ShownTensor {
     pub(crate) place: Place,
-    /// Its position among the operator's inputs or outputs, absent ones counted.
+    /// Its index among the operator's inputs or outputs, including absent ones.
     pub(crate) position: usize,
     pub(crate) dtype: DType,
     pub(crate) dims: Vec<usize>,
@@ -31,21 +31,21 @@ pub(crate) struct ComposedOperator {
     pub(crate) feeds: Vec<Feed>,
     /// In the order of `writes`.
     pub(crate) results: Vec<ResultSource>,
-    /// `None` where no engine is needed.
+    /// `None` if no engine is needed.
     pub(crate) graph: Option<Arc<LoadedGraph>>,
 }
 
 impl ComposedOperator {
     pub(crate) fn description(operator: Operator) -> ModelDescription {
         ModelDescription {
-            // Nothing is given by name, so that there is nothing for a plan to select inputs by.
+            // The inputs are unnamed, so a plan cannot select by input name.
             signature: ModelSignature::default(),
             operators: vec![Arc::new(operator)],
             ..ModelDescription::default()
         }
     }
 
-    /// Gives the operator another name, for the runs to come.
+    /// Renames the operator for future runs.
     pub(crate) fn rename(&mut self, op_name: &str) {
         for operator in &mut self.description.operators {
             op_name.clone_into(&mut Arc::make_mut(operator).op_name);
@@ -61,7 +61,7 @@ impl ComposedOperator {
         }
     }
 
-    /// The tensors that the graph is given.
+    /// The tensors for the graph.
     fn fed(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>, EngineError> {
         let mut fed = Vec::with_capacity(self.feeds.len());
         for feed in &self.feeds {
@@ -73,8 +73,7 @@ impl ComposedOperator {
                 Feed::Argument(place, form) => (place, *form),
                 Feed::Divisor(place, via) => (place, ElementForm::Number(*via, DType::I64)),
             };
-            // Inputs are shown as the program passed them; the graph gets what they were
-            // converted to.
+            // The tap gets inputs as the program passed them; the graph gets the converted ones.
             let at = self.reads.iter().position(|read| read.place == *place);
             let tensor = at.and_then(|at| inputs.get(at));
             let converted = tensor.and_then(|tensor| match form {
@@ -93,7 +92,7 @@ impl ComposedOperator {
         Ok(fed)
     }
 
-    /// The outputs that the graph's results become.
+    /// The outputs, converted from the graph's results.
     fn produced(&self, results: &[Tensor]) -> Result<Vec<Tensor>, EngineError> {
         let sources = self.results.iter().zip(&self.writes);
         sources
@@ -108,8 +107,8 @@ impl ComposedOperator {
                     let result = result.ok_or_else(|| self.failed("a result is missing"))?;
                     let converted = match form {
                         ElementForm::Number(via, dtype) => {
-                            // By way of the operator's own type, which decides how results are
-                            // rounded, whatever the output's is.
+                            // Conversion goes through the operator's dtype, which determines the
+                            // rounding, whatever the output's is.
                             let rounded = convert(result, *via);
                             rounded.and_then(|tensor| convert(&tensor, *dtype))
                         }
@@ -117,7 +116,7 @@ impl ComposedOperator {
                     };
                     let tensor =
                         converted.ok_or_else(|| self.failed("a result cannot be converted"))?;
-                    // Whatever composed the graph has promised this shape.
+                    // The composed graph has promised this shape.
                     let (found, expected) = (tensor.shape().dims(), &write.dims);
                     let is_part = matches!(source, ResultSource::Part(..));
                     if found != expected && !(is_part && fits(found, expected)) {
@@ -135,7 +134,7 @@ impl ComposedOperator {
             return self.produced(&[]);
         };
         let fed = self.fed(inputs)?;
-        // The engine gets no tap: the nodes of the graph are no operators of the program.
+        // The engine gets no tap: the graph's nodes are not operators of the program.
         match lock(&graph.model).run(&fed, None) {
             Ok(results) => self.produced(&results),
             Err(EngineError::Operator { reason, .. }) => Err(self.failed(reason)),
@@ -144,12 +143,12 @@ impl ComposedOperator {
     }
 }
 
-/// Whether a tensor has as many axes as another one, and no more entries along each.
+/// Whether a tensor has the same number of axes as another, and no larger ones.
 fn fits(dims: &[usize], room: &[usize]) -> bool {
     dims.len() == room.len() && dims.iter().zip(room).all(|(n, most)| n <= most)
 }
 
-/// Whether one of these int64 is 0.
+/// Whether any of these int64 is 0.
 fn has_zero(tensor: &Tensor) -> bool {
     let bytes = tensor.host_bytes().unwrap_or_default();
     bytes.as_chunks::<8>().0.contains(&[0; 8])
@@ -171,7 +170,7 @@ impl LoadedModel for ComposedOperator {
 
     fn run(&mut self, inputs: &[Tensor], tap: Option<&Tap>) -> Result<Vec<Tensor>, EngineError> {
         let tap = tap.filter(|tap| tap.is_active());
-        // A dump that has ended its host's run ends it before the next operator.
+        // A dump that has stopped its host's run stops it before the next operator.
         if tap.is_some_and(Tap::is_stopped) {
             return Err(EngineError::Stopped);
         }

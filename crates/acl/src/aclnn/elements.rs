@@ -3,10 +3,10 @@
 use half::{bf16, f16};
 use opscope_tensor::{DType, Tensor};
 
-/// Elements as numbers, none of which is rounded.
+/// Elements as numbers, without rounding.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Numbers {
-    /// Integers and booleans. Those of `uint64` beyond `int64` wrap around.
+    /// Integers and booleans. `uint64` values beyond `int64` wrap around.
     Ints(Vec<i64>),
     /// Elements of float32, float16 and bfloat16.
     Singles(Vec<f32>),
@@ -14,12 +14,12 @@ pub(crate) enum Numbers {
     Doubles(Vec<f64>),
 }
 
-/// Splits bytes into arrays; a rest is left out.
+/// Splits bytes into arrays; a remainder is dropped.
 fn arrays<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8; N]> + '_ {
     bytes.as_chunks::<N>().0.iter().copied()
 }
 
-/// The elements as numbers; `None` for dtypes that are none.
+/// The elements as numbers; `None` for non-numeric dtypes.
 pub(crate) fn numbers(dtype: DType, bytes: &[u8]) -> Option<Numbers> {
     use DType::*;
     use Numbers::{Doubles, Ints, Singles};
@@ -65,9 +65,9 @@ pub(crate) fn numbers(dtype: DType, bytes: &[u8]) -> Option<Numbers> {
 }
 
 impl Numbers {
-    /// The bytes of these numbers as elements of `dtype`, converted as C does it: integers wrap
-    /// around, what stands behind the point is cut off, numbers become booleans by being other
-    /// than zero. Halves are rounded from single precision. `None` for dtypes that are no numbers.
+    /// The bytes of these numbers as elements of `dtype`, converted like in C: integers wrap
+    /// around, fractions are truncated, and nonzero numbers become true. Half-precision floats are
+    /// rounded from single precision. `None` for non-numeric dtypes.
     pub(crate) fn to_bytes(&self, dtype: DType) -> Option<Vec<u8>> {
         match self {
             Numbers::Ints(list) => encode(list.iter().map(|&n| Number::Int(n)), dtype),
@@ -148,9 +148,9 @@ fn encode(list: impl Iterator<Item = Number>, dtype: DType) -> Option<Vec<u8>> {
     })
 }
 
-/// The tensor in another dtype; `None` if one of the two is no number.
+/// The tensor in another dtype; `None` if either dtype is non-numeric.
 pub(crate) fn convert(tensor: &Tensor, dtype: DType) -> Option<Tensor> {
-    // The usual case, in which nothing is copied.
+    // The common case, without a copy.
     if tensor.dtype() == dtype {
         return Some(tensor.clone());
     }
@@ -158,7 +158,7 @@ pub(crate) fn convert(tensor: &Tensor, dtype: DType) -> Option<Tensor> {
     Tensor::from_vec(dtype, tensor.shape().clone(), bytes).ok()
 }
 
-/// The dtype of which [`raw`] makes elements of `width` bytes.
+/// The integer dtype with elements of `width` bytes, for [`raw`].
 pub(crate) fn raw_dtype(width: usize) -> Option<DType> {
     match width {
         1 | 2 | 4 => Some(DType::I32),
@@ -175,7 +175,7 @@ pub(crate) fn raw(tensor: &Tensor) -> Option<Tensor> {
     Tensor::from_vec(to, tensor.shape().clone(), bytes).ok()
 }
 
-/// The elements whose bits [`raw`] gave.
+/// The inverse of [`raw`].
 pub(crate) fn from_raw(tensor: &Tensor, dtype: DType) -> Option<Tensor> {
     let unsigned = unsigned_dtype(dtype)?;
     let bytes = numbers(tensor.dtype(), tensor.host_bytes().ok()?)?.to_bytes(unsigned)?;

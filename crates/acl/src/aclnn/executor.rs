@@ -35,9 +35,9 @@ impl OperatorExecutor {
         }
     }
 
-    /// Moves every argument that was made of this tensor to another address.
+    /// Sets the address of every argument that was made from this tensor.
     pub(crate) fn set_address(&mut self, handle: Handle, address: usize) -> bool {
-        // One tensor may stand for several arguments.
+        // A tensor may be passed for several arguments.
         let mut is_found = false;
         for argument in &mut self.arguments {
             let list: &mut [TensorArgument] = match argument {

@@ -1,4 +1,4 @@
-//! The operators, a file for each family: its table, which bindings read too, and the functions
+//! The operators, one file for each family: its table, which bindings also read, and the functions
 //! that compose its operators.
 
 mod activation;

@@ -1,28 +1,28 @@
-//! Tensors, scalars and lists that operators take: `aclTensor`, `aclScalar` and their like.
+//! Arguments of operators: `aclTensor`, `aclScalar` and so on.
 
 use opscope_tensor::DType;
 
 use super::elements::{Numbers, numbers};
 use crate::handle::{Handle, HandleTable};
 
-/// Most axes of a tensor.
+/// Maximum number of axes of a tensor.
 pub(crate) const N_AXES_MAX: usize = 64;
 
-/// A view of memory: the elements at regular distances from an address on.
+/// A strided view of memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AclTensor {
     /// A number of `aclDataType`.
     pub(crate) data_type: i32,
     /// A number of `aclFormat`.
     pub(crate) format: i32,
-    /// The extents of the view; their product fits memory.
+    /// The shape of the view; the elements fit into memory.
     pub(crate) dims: Vec<usize>,
-    /// Steps along the axes, in elements.
+    /// Strides, in elements.
     pub(crate) strides: Vec<i64>,
-    /// Elements before the first one of the view.
+    /// Elements before the first element of the view.
     pub(crate) offset: i64,
     pub(crate) storage_dims: Vec<i64>,
-    /// Where the storage begins; 0 if it was not set yet.
+    /// The address of the storage; 0 if not set yet.
     pub(crate) address: usize,
 }
 
@@ -31,13 +31,13 @@ impl AclTensor {
         self.dims.iter().product()
     }
 
-    /// The places of the first and of the last element in memory, in elements; `None` without
-    /// elements, or if a place is negative or does not fit.
+    /// The positions of the first and last element in memory, in elements; `None` if empty, or if a
+    /// position is negative or overflows.
     pub(crate) fn range(&self) -> Option<(usize, usize)> {
         if self.dims.contains(&0) {
             return None;
         }
-        // Every axis moves the last element up, or the first one down, by all its steps.
+        // Every axis moves the last element up, or the first one down, by its whole length.
         let (mut first, mut last) = (self.offset, self.offset);
         for (&n, &stride) in self.dims.iter().zip(&self.strides) {
             let steps = i64::try_from(n - 1).ok()?.checked_mul(stride)?;
@@ -50,8 +50,8 @@ impl AclTensor {
         Some((usize::try_from(first).ok()?, usize::try_from(last).ok()?))
     }
 
-    /// A view of fewer entries that begins where this one does: side by side if those of this one
-    /// are. `None` where the extents are the same, or larger.
+    /// A smaller view at the same start, dense if this one is. `None` if the shape is the same, or
+    /// larger.
     pub(crate) fn part(&self, dims: &[usize]) -> Option<AclTensor> {
         let is_smaller = dims != self.dims
             && dims.len() == self.dims.len()
@@ -68,10 +68,10 @@ impl AclTensor {
         })
     }
 
-    /// Whether every element has memory of its own.
+    /// Whether no two elements share memory.
     pub(crate) fn is_injective(&self) -> bool {
         let axes = self.dims.iter().zip(&self.strides);
-        // Axes of one element never move, whatever their stride is.
+        // The stride of an axis of size 1 does not matter.
         let mut axes: Vec<(u64, u64)> = axes
             .filter(|(n, _)| **n > 1)
             .map(|(&n, &stride)| (stride.unsigned_abs(), n as u64))
@@ -79,7 +79,7 @@ impl AclTensor {
         axes.sort_unstable();
         let mut reach: u64 = 0;
         for (stride, n) in axes {
-            // An axis has to step over all that the narrower ones reach.
+            // An axis must step over everything that the narrower axes span.
             if stride <= reach {
                 return false;
             }
@@ -89,25 +89,25 @@ impl AclTensor {
     }
 }
 
-/// The strides of elements that lie side by side, row by row.
+/// Row-major strides without gaps.
 pub(crate) fn dense_strides(dims: &[usize]) -> Vec<i64> {
     let mut strides = vec![1_i64; dims.len()];
     for axis in (1..dims.len()).rev() {
-        // An axis without elements would make all strides above it 0, which says less.
+        // An axis of size 0 would make all strides above it 0, which is less useful.
         let n = i64::try_from(dims[axis].max(1)).unwrap_or(i64::MAX);
         strides[axis - 1] = strides[axis].saturating_mul(n);
     }
     strides
 }
 
-/// A number with its type.
+/// A number with its dtype.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ScalarValue {
     pub(crate) dtype: DType,
     pub(crate) number: ScalarNumber,
 }
 
-/// The number of a scalar, as exactly as its type has it.
+/// A scalar's number, as exact as its dtype.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum ScalarNumber {
     Int(i64),
@@ -115,7 +115,7 @@ pub(crate) enum ScalarNumber {
 }
 
 impl ScalarValue {
-    /// Reads the bytes of one element; `None` for types that have no numbers.
+    /// Reads the bytes of one element; `None` for non-numeric dtypes.
     pub(crate) fn read(dtype: DType, bytes: &[u8]) -> Option<ScalarValue> {
         let number = match numbers(dtype, bytes)? {
             Numbers::Ints(list) => ScalarNumber::Int(*list.first()?),
@@ -159,7 +159,7 @@ impl ScalarValue {
     }
 }
 
-/// The objects that operators take, by handle.
+/// The operators' arguments, by handle.
 #[derive(Debug, Default)]
 pub(crate) struct AclnnObjects {
     pub(crate) tensors: HandleTable<AclTensor>,
@@ -167,7 +167,7 @@ pub(crate) struct AclnnObjects {
     pub(crate) int_arrays: HandleTable<Vec<i64>>,
     pub(crate) float_arrays: HandleTable<Vec<f32>>,
     pub(crate) bool_arrays: HandleTable<Vec<bool>>,
-    /// Lists of numbers in half precision, as their bits.
+    /// Half-precision lists, as bits.
     pub(crate) half_arrays: HandleTable<Vec<u16>>,
     pub(crate) tensor_lists: HandleTable<Vec<Handle>>,
     pub(crate) scalar_lists: HandleTable<Vec<Handle>>,

@@ -1,4 +1,4 @@
-//! Parameters of an operator, and the arguments that a program passes for them.
+//! Parameters of an operator, and their arguments.
 
 use std::fmt;
 
@@ -7,24 +7,24 @@ use opscope_tensor::DType;
 use super::object::{AclTensor, ScalarValue};
 use crate::handle::Handle;
 
-/// The kind of argument that a parameter takes.
+/// The kind of a parameter's argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParameterKind {
-    /// A tensor that is read.
+    /// An input tensor.
     Tensor,
-    /// A tensor that is read, or null.
+    /// An optional input tensor.
     OptionalTensor,
-    /// A tensor that is written.
+    /// An output tensor.
     Out,
-    /// A tensor that is written, or null.
+    /// An optional output tensor.
     OptionalOut,
-    /// A tensor that is read and written.
+    /// A tensor that is modified in place.
     Inplace,
-    /// A tensor that is read and written, or null.
+    /// An optional tensor that is modified in place.
     OptionalInplace,
-    /// Tensors that are read.
+    /// Input tensors.
     TensorList,
-    /// Tensors that are written.
+    /// Output tensors.
     OutList,
     /// A scalar.
     Scalar,
@@ -32,9 +32,9 @@ pub enum ParameterKind {
     OptionalScalar,
     /// Scalars.
     ScalarList,
-    /// Whole numbers.
+    /// Integers.
     IntArray,
-    /// Whole numbers, or null.
+    /// Integers, or null.
     OptionalIntArray,
     /// Numbers.
     FloatArray,
@@ -61,7 +61,7 @@ pub enum ParameterKind {
 }
 
 impl ParameterKind {
-    /// How C declares a parameter of this kind, up to its name.
+    /// The C declaration of a parameter of this kind, up to its name.
     pub fn c_type(self) -> &'static str {
         use ParameterKind::*;
         match self {
@@ -86,10 +86,10 @@ impl ParameterKind {
         }
     }
 
-    /// Whether null stands for an argument that is left out.
+    /// Whether the argument may be null.
     pub(crate) fn is_optional(self) -> bool {
         use ParameterKind::*;
-        // The vendor marks these in documents, and by `Optional` in some names.
+        // The vendor marks these in its documentation, and some names by `Optional`.
         matches!(
             self,
             OptionalTensor
@@ -105,25 +105,25 @@ impl ParameterKind {
 /// A parameter of an operator.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
-    /// Its name in the table, which ends in `_` where Rust has a word of that name.
+    /// Its name in the table, with a trailing `_` if it is a Rust keyword.
     pub(crate) written: &'static str,
     /// The kind of its argument.
     pub kind: ParameterKind,
 }
 
 impl Parameter {
-    /// The vendor's name of it.
+    /// The vendor's name.
     pub fn name(&self) -> &'static str {
         self.written.trim_end_matches('_')
     }
 }
 
-/// An argument as a program passes it.
+/// An argument as passed by a program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RawArgument {
     /// An object, or null.
     Object(Handle),
-    /// A whole number, or a boolean.
+    /// An integer or a boolean.
     Int(i64),
     /// A number.
     Number(f64),
@@ -131,7 +131,7 @@ pub enum RawArgument {
     Text(Option<String>),
 }
 
-/// An argument with the object that it stood for when the call was prepared.
+/// An argument with its object at the time of the preparation.
 #[derive(Clone, Debug)]
 pub(crate) enum Argument {
     /// Null for an optional parameter.
@@ -148,11 +148,11 @@ pub(crate) enum Argument {
     Text(String),
 }
 
-/// A tensor as it was when the call was prepared.
+/// A tensor at the time of the preparation.
 #[derive(Clone, Debug)]
 pub(crate) struct TensorArgument {
     pub(crate) handle: Handle,
-    /// The parameter, and the place in its list.
+    /// The index of the parameter, and the index in its list.
     pub(crate) place: (usize, usize),
     pub(crate) tensor: AclTensor,
     pub(crate) dtype: DType,

@@ -1,36 +1,36 @@
-//! PyTorch's type promotion: the type in which operands of several types are computed.
+//! PyTorch's type promotion: the compute dtype of mixed operands.
 
 use opscope_tensor::DType;
 
-/// How much an operand's type counts.
+/// The weight of an operand in the promotion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Weight {
-    /// A scalar: only its kind counts, and only where it is a higher one.
+    /// A scalar: only its kind counts, and only if it is higher.
     Scalar,
-    /// A tensor without axes: as a scalar, but among themselves by type.
+    /// A zero-dimensional tensor: like a scalar, but these are promoted among each other by dtype.
     NoAxes,
     /// A tensor with axes.
     Axes,
 }
 
-/// Whether operators compute with elements of this type: booleans, integers up to 64 bits with a
-/// sign, bytes, and the four common floats.
+/// Whether operators compute in this dtype: booleans, signed integers up to 64 bits, bytes, and the
+/// four common floats.
 pub(crate) fn is_number(dtype: DType) -> bool {
     rank(dtype).is_some()
 }
 
-/// Whether the type is one of the four floats that operators compute with.
+/// Whether the dtype is one of the four supported floats.
 pub(crate) fn is_float(dtype: DType) -> bool {
     matches!(dtype, DType::F16 | DType::BF16 | DType::F32 | DType::F64)
 }
 
-/// Whether the type is an integer; booleans are none.
+/// Whether the dtype is an integer; booleans are not.
 pub(crate) fn is_integer(dtype: DType) -> bool {
     use DType::{I8, I16, I32, I64, U8};
     matches!(dtype, U8 | I8 | I16 | I32 | I64)
 }
 
-/// Order of the types that hold each other's values, more or less.
+/// An order by value range, approximately.
 fn rank(dtype: DType) -> Option<u32> {
     use DType::*;
     Some(match dtype {
@@ -48,11 +48,11 @@ fn rank(dtype: DType) -> Option<u32> {
     })
 }
 
-/// The smallest type that takes values of both; `None` if one is no number.
+/// The smallest dtype for the values of both; `None` if either is non-numeric.
 pub(crate) fn promoted(a: DType, b: DType) -> Option<DType> {
     use DType::{BF16, F16, F32, I8, I16, U8};
     Some(match (a, b) {
-        // Neither of the two holds all values of the other.
+        // Neither of the two contains all values of the other.
         (U8, I8) | (I8, U8) => I16,
         (F16, BF16) | (BF16, F16) => F32,
         _ if rank(a)? >= rank(b)? => a,
@@ -60,11 +60,11 @@ pub(crate) fn promoted(a: DType, b: DType) -> Option<DType> {
     })
 }
 
-/// The type of a result of these operands; `None` if one is no number, or without operands.
+/// The result dtype of these operands; `None` without operands or with a non-numeric one.
 pub(crate) fn result_type(operands: impl IntoIterator<Item = (DType, Weight)>) -> Option<DType> {
     let mut known: [Option<DType>; 3] = [None; 3];
     for (dtype, weight) in operands {
-        // A scalar stands for the default type of its kind.
+        // A scalar has the default dtype of its kind.
         let dtype = match weight {
             Weight::Scalar if is_float(dtype) => DType::F32,
             Weight::Scalar if is_integer(dtype) => DType::I64,
@@ -82,7 +82,7 @@ pub(crate) fn result_type(operands: impl IntoIterator<Item = (DType, Weight)>) -
     rank(dtype).map(|_| dtype)
 }
 
-/// The type of operands that count more, unless those that count less are of a higher kind.
+/// The dtype of operands with more weight, unless those with less are of a higher kind.
 fn combined(higher: Option<DType>, lower: Option<DType>) -> Option<DType> {
     // Without operands of one weight the others decide alone.
     let (Some(high), Some(low)) = (higher, lower) else {
@@ -97,15 +97,15 @@ fn combined(higher: Option<DType>, lower: Option<DType>) -> Option<DType> {
     }
 }
 
-/// Whether a result of type `from` may be stored as `to`: kinds may only rise.
+/// Whether a result of dtype `from` may be stored as `to`: the kind must not decrease.
 pub(crate) fn can_cast(from: DType, to: DType) -> bool {
     // Kinds are booleans, integers and floats, in this order.
     let is_known = is_number(from) && is_number(to);
     is_known && (is_float(to) || !is_float(from)) && (to != DType::Bool || from == DType::Bool)
 }
 
-/// The type in which a graph computes with elements of this type: floats in single precision at
-/// least, integers in 64 bits, from which results wrap around into the narrower type.
+/// The dtype in which a graph computes: at least single precision for floats, 64 bits for integers,
+/// whose results wrap around into the narrower dtype.
 pub(crate) fn compute_type(dtype: DType) -> DType {
     match dtype {
         DType::F64 => DType::F64,

@@ -5,30 +5,29 @@ use super::parameter::Parameter;
 
 /// An operator.
 pub struct OperatorRow {
-    /// The function of stage two, such as `aclnnAdd`; that of stage one ends in
-    /// `GetWorkspaceSize`.
+    /// The stage-two function, such as `aclnnAdd`; that of stage one ends in `GetWorkspaceSize`.
     pub function: &'static str,
-    /// The type under which it is dumped.
+    /// Its type in dumps.
     pub op_type: &'static str,
-    /// The header that declares it, below `aclnnop`.
+    /// Its header, below `aclnnop`.
     pub header: &'static str,
-    /// Its result, in a formula or a few words.
+    /// Its result, as a formula or in a few words.
     pub meaning: &'static str,
-    /// Its parameters, in C's order, without those of every operator.
+    /// Its parameters, in C's order, without the common ones.
     pub parameters: &'static [Parameter],
     pub(crate) compose: fn(&mut OperatorCall<'_>) -> Composed,
 }
 
-/// Operators that belong together.
+/// A group of related operators.
 pub struct OperatorFamily {
-    /// A few words for the section that lists them.
+    /// Its title in the documentation.
     pub name: &'static str,
     /// The operators.
     pub rows: &'static [OperatorRow],
 }
 
-/// Makes rows of a family's table. A row is the function of stage two, the type under which it is
-/// dumped, its header and its meaning, the function here that composes it, and its parameters.
+/// Defines the rows of a family's table. A row is the stage-two function, the type in dumps, its
+/// header and its meaning, the function that composes it, and its parameters.
 macro_rules! operator_rows {
     ($family:literal; $(
         $function:ident = $op_type:ident($header:literal, $meaning:literal) by $compose:ident

@@ -1,8 +1,8 @@
-//! Extents: broadcasting, and axes that count from the end.
+//! Shapes: broadcasting, and axes that count from the end.
 
-/// The shape to which two shapes are broadcast; `None` if they cannot be.
+/// The broadcast of two shapes; `None` if they are incompatible.
 pub(crate) fn broadcast(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
-    // Axes that one of them lacks have an extent of 1 there.
+    // Missing axes have size 1.
     let (long, short) = if a.len() >= b.len() { (a, b) } else { (b, a) };
     let mut dims = long.to_vec();
     let tail = long.len() - short.len();
@@ -17,26 +17,26 @@ pub(crate) fn broadcast(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
     Some(dims)
 }
 
-/// The axis that a number stands for, which counts from the end if it is negative. A tensor without
-/// axes has one that may be named.
+/// Resolves the number of an axis; negative ones count from the end. A tensor without axes accepts
+/// one.
 pub(crate) fn axis(number: i64, n_axes: usize) -> Option<usize> {
-    // PyTorch lets 0 and -1 name an axis of a tensor without axes.
+    // PyTorch accepts 0 and -1 for a tensor without axes.
     let n = i64::try_from(n_axes.max(1)).ok()?;
     let axis = if number < 0 { number + n } else { number };
     (0..n).contains(&axis).then(|| usize::try_from(axis).ok())?
 }
 
-/// Axes in ascending order; `None` if one is not there or is named twice.
+/// Axes in ascending order; `None` if one is out of range or repeated.
 pub(crate) fn axes(numbers: &[i64], n_axes: usize) -> Option<Vec<usize>> {
     let axes: Option<Vec<usize>> = numbers.iter().map(|&number| axis(number, n_axes)).collect();
     let mut axes = axes?;
-    // Sorted, so that the order in which a program names them makes no other graph.
+    // Sorted, so that their order in the program does not create another graph.
     axes.sort_unstable();
     let is_unique = axes.windows(2).all(|pair| pair[0] != pair[1]);
     is_unique.then_some(axes)
 }
 
-/// The shape without these axes, or with an extent of 1 in their places.
+/// The shape without these axes, or with size 1 in their places.
 pub(crate) fn reduced(dims: &[usize], axes: &[usize], keeps_axes: bool) -> Vec<usize> {
     let mut reduced = Vec::with_capacity(dims.len());
     for (axis, &n) in dims.iter().enumerate() {

@@ -6,10 +6,10 @@ use std::sync::OnceLock;
 pub use super::families::FAMILIES;
 use super::row::OperatorRow;
 
-/// The operator whose function of stage two has this name.
+/// The operator with this stage-two function.
 pub(crate) fn find(function: &str) -> Option<&'static OperatorRow> {
     static BY_NAME: OnceLock<HashMap<&'static str, &'static OperatorRow>> = OnceLock::new();
-    // Made once: a program may call thousands of operators a second.
+    // Built once: a program may call thousands of operators a second.
     let by_name = BY_NAME.get_or_init(|| {
         let rows = FAMILIES.iter().flat_map(|family| family.rows);
         rows.map(|row| (row.function, row)).collect()

@@ -1,15 +1,15 @@
-//! Elements of a view: taking them out of memory, and putting them back.
+//! Gathers the elements of a view from memory, and scatters them back.
 
 use opscope_tensor::{DType, Shape, Tensor, dense_copy};
 
 use super::object::{AclTensor, dense_strides};
 use crate::memory::MemoryTable;
 
-/// Takes the elements of a view out of memory; `None` where they leave it, or without an address.
+/// Gathers the elements of a view; `None` if they are out of bounds, or without an address.
 pub(crate) fn gather(memory: &MemoryTable, view: &AclTensor, dtype: DType) -> Option<Tensor> {
     let shape = Shape::new(view.dims.clone()).ok()?;
     let width = dtype.bytes()?;
-    // Without elements no address is needed.
+    // Empty views need no address.
     let Some((first, last)) = view.range() else {
         return Tensor::from_vec(dtype, shape, Vec::new()).ok();
     };
@@ -22,14 +22,14 @@ pub(crate) fn gather(memory: &MemoryTable, view: &AclTensor, dtype: DType) -> Op
         return Tensor::from_vec(dtype, shape, bytes).ok();
     }
     let strides: Option<Vec<isize>> = view.strides.iter().map(|&n| n.try_into().ok()).collect();
-    // With strides that are not negative the first element is the first in memory.
+    // With non-negative strides the first element is the first in memory.
     let origin = usize::try_from(view.offset).ok()? - first;
     let dense = dense_copy(dtype, &shape, &strides?, origin, &bytes).ok()?;
     Tensor::from_vec(dtype, shape, dense).ok()
 }
 
-/// Puts elements into a view, of which nothing else changes; `None` where they leave memory, or do
-/// not have its shape.
+/// Scatters elements into a view, and nothing else; `None` if the view is out of bounds, or has
+/// another shape.
 pub(crate) fn scatter(memory: &MemoryTable, view: &AclTensor, tensor: &Tensor) -> Option<()> {
     if view.dims != tensor.shape().dims() {
         return None;
@@ -44,11 +44,11 @@ pub(crate) fn scatter(memory: &MemoryTable, view: &AclTensor, tensor: &Tensor) -
     let bytes = tensor.host_bytes().ok()?;
     let end = last.checked_add(1)?.checked_mul(width)?;
     let (first, end) = (first * width, view.address.checked_add(end)?);
-    // One copy, under one look at the allocation.
+    // A dense view is one copy, with one lookup of the allocation.
     if is_dense(view) {
         return memory.write(view.address.checked_add(first)?, bytes);
     }
-    // Rows whose elements lie side by side are written at once.
+    // Contiguous rows are written at once.
     let n_inner = match (view.dims.last(), view.strides.last()) {
         (Some(&n), Some(1)) => n,
         _ => 1,
@@ -58,13 +58,13 @@ pub(crate) fn scatter(memory: &MemoryTable, view: &AclTensor, tensor: &Tensor) -
     } else {
         view.dims.len() - 1
     };
-    // An odometer over the outer axes; the place in memory moves along with it.
+    // An odometer over the outer axes; the memory position advances along with it.
     let mut index = vec![0_usize; outer];
     let mut place = view.offset;
     for run in bytes.chunks(n_inner * width) {
         let at = usize::try_from(place).ok()?.checked_mul(width)?;
         let address = view.address.checked_add(at)?;
-        // The range was checked as a whole; a stride that leaves it would be a mistake of ours.
+        // The range was checked as a whole, so a row beyond it would be a bug here.
         if address.checked_add(run.len())? > end {
             return None;
         }

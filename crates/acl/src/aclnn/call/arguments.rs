@@ -16,7 +16,7 @@ impl<'a> OperatorCall<'a> {
     }
 
     fn position(&self, name: &str) -> Option<usize> {
-        // The vendor's headers do not agree on the names of the first operand and of the result.
+        // The vendor's headers differ in the names of the first operand and of the result.
         let others: &[&str] = match name {
             "self" => &["selfRef", "input", "inputRef"],
             "out" => &["result"],
@@ -38,7 +38,7 @@ impl<'a> OperatorCall<'a> {
             .ok_or_else(|| Refusal::inner(format!("the operator has no parameter `{name}`")))
     }
 
-    /// A tensor that has to be there.
+    /// A required tensor.
     pub(crate) fn tensor(&self, name: &str) -> Composed<&'a TensorArgument> {
         match self.argument(name)? {
             Argument::Tensor(tensor) => Ok(tensor),
@@ -46,7 +46,7 @@ impl<'a> OperatorCall<'a> {
         }
     }
 
-    /// A tensor or a scalar, whichever the parameter takes.
+    /// A tensor or a scalar, depending on the parameter.
     pub(crate) fn side(&self, name: &str) -> Composed<Side<'a>> {
         match self.argument(name)? {
             Argument::Tensor(tensor) => Ok(Side::Tensor(tensor)),
@@ -55,7 +55,7 @@ impl<'a> OperatorCall<'a> {
         }
     }
 
-    /// As [`OperatorCall::side`], of a parameter that may be absent.
+    /// Like [`OperatorCall::side`], for an optional parameter.
     pub(crate) fn optional_side(&self, name: &str) -> Composed<Option<Side<'a>>> {
         match self.argument(name)? {
             Argument::Absent => Ok(None),
@@ -63,7 +63,7 @@ impl<'a> OperatorCall<'a> {
         }
     }
 
-    /// A tensor that may be absent.
+    /// An optional tensor.
     pub(crate) fn optional_tensor(&self, name: &str) -> Composed<Option<&'a TensorArgument>> {
         match self.argument(name)? {
             Argument::Absent => Ok(None),
@@ -80,7 +80,7 @@ impl<'a> OperatorCall<'a> {
         }
     }
 
-    /// A scalar that has to be there.
+    /// A required scalar.
     pub(crate) fn scalar(&self, name: &str) -> Composed<&'a ScalarValue> {
         match self.argument(name)? {
             Argument::Scalar(scalar) => Ok(scalar),
@@ -88,7 +88,7 @@ impl<'a> OperatorCall<'a> {
         }
     }
 
-    /// A scalar that may be absent.
+    /// An optional scalar.
     pub(crate) fn optional_scalar(&self, name: &str) -> Composed<Option<&'a ScalarValue>> {
         match self.argument(name)? {
             Argument::Absent => Ok(None),
@@ -97,7 +97,7 @@ impl<'a> OperatorCall<'a> {
         }
     }
 
-    /// A whole number.
+    /// An integer.
     pub(crate) fn int(&self, name: &str) -> Composed<i64> {
         match self.argument(name)? {
             Argument::Int(number) => Ok(*number),
@@ -118,7 +118,7 @@ impl<'a> OperatorCall<'a> {
         Ok(self.int(name)? != 0)
     }
 
-    /// A list of whole numbers.
+    /// A list of integers.
     pub(crate) fn ints(&self, name: &str) -> Composed<&'a [i64]> {
         match self.argument(name)? {
             Argument::Ints(list) => Ok(list),
@@ -126,7 +126,7 @@ impl<'a> OperatorCall<'a> {
         }
     }
 
-    /// A list of whole numbers that may be absent.
+    /// An optional list of integers.
     pub(crate) fn optional_ints(&self, name: &str) -> Composed<Option<&'a [i64]>> {
         match self.argument(name)? {
             Argument::Absent => Ok(None),
@@ -135,8 +135,7 @@ impl<'a> OperatorCall<'a> {
         }
     }
 
-    /// The axes that a parameter names, which takes one or a list; none without the parameter, or
-    /// for null.
+    /// The axes in a parameter that takes one or a list; empty without the parameter, or for null.
     pub(crate) fn axis_numbers(&self, name: &str) -> Composed<Vec<i64>> {
         if !self.has(name) {
             return Ok(Vec::new());
@@ -157,14 +156,14 @@ impl<'a> OperatorCall<'a> {
         }
     }
 
-    /// A type of elements.
+    /// A dtype.
     pub(crate) fn dtype(&self, name: &str) -> Composed<DType> {
         let number = self.int(name)?;
         let dtype = i32::try_from(number).ok().and_then(dtype_from_graph_engine);
         dtype.ok_or_else(|| Refusal::invalid(format!("`{name}` is {number}, which is no type")))
     }
 
-    /// A text; the empty one for null.
+    /// A string; empty for null.
     pub(crate) fn text(&self, name: &str) -> Composed<Cow<'a, str>> {
         match self.argument(name)? {
             Argument::Absent => Ok(Cow::Borrowed("")),

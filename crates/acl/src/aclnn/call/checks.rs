@@ -1,4 +1,4 @@
-//! Checks of a call's arguments, and the types and shapes that follow from them.
+//! Checks of a call's arguments, and the resulting dtypes and shapes.
 
 use opscope_tensor::DType;
 
@@ -9,7 +9,7 @@ use crate::aclnn::promotion::{can_cast, is_float, result_type};
 use crate::aclnn::shape::broadcast;
 
 impl OperatorCall<'_> {
-    /// Whether an output has the shape of the result.
+    /// Checks that an output has the shape of the result.
     pub(crate) fn expect_shape(&self, out: &TensorArgument, dims: &[usize]) -> Composed {
         if out.dims() == dims {
             return Ok(());
@@ -21,7 +21,7 @@ impl OperatorCall<'_> {
         )))
     }
 
-    /// Whether an output can hold a result of type `dtype`.
+    /// Checks that an output can hold a result of type `dtype`.
     pub(crate) fn expect_cast(&self, out: &TensorArgument, dtype: DType) -> Composed {
         if can_cast(dtype, out.dtype) {
             return Ok(());
@@ -33,7 +33,7 @@ impl OperatorCall<'_> {
         )))
     }
 
-    /// Whether a tensor's type is among those that `is_accepted` accepts; `expected` says which.
+    /// Checks that a tensor's dtype satisfies `is_accepted`; `expected` describes it.
     pub(crate) fn expect_dtype(
         &self,
         tensor: &TensorArgument,
@@ -49,18 +49,18 @@ impl OperatorCall<'_> {
         )))
     }
 
-    /// As [`OperatorCall::expect_dtype`], for floats.
+    /// Like [`OperatorCall::expect_dtype`], for floats.
     pub(crate) fn expect_float(&self, tensor: &TensorArgument) -> Composed {
         self.expect_dtype(tensor, is_float, "float16, bfloat16, float32 or float64")
     }
 
-    /// The name of the parameter that a tensor was passed for.
+    /// The parameter of a tensor argument.
     pub(crate) fn name(&self, tensor: &TensorArgument) -> &'static str {
         let parameter = self.parameters.get(tensor.place.0);
         parameter.map_or("", Parameter::name)
     }
 
-    /// The type of a result of these tensors and scalars, by PyTorch's rules.
+    /// The result dtype of these tensors and scalars, by PyTorch's promotion rules.
     pub(crate) fn promote(
         &self,
         tensors: &[&TensorArgument],
@@ -72,7 +72,7 @@ impl OperatorCall<'_> {
         self.promote_sides(&sides)
     }
 
-    /// As [`OperatorCall::promote`].
+    /// Like [`OperatorCall::promote`].
     pub(crate) fn promote_sides(&self, sides: &[Side<'_>]) -> Composed<DType> {
         result_type(sides.iter().map(|side| (side.dtype(), side.weight()))).ok_or_else(|| {
             let dtypes: Vec<String> = sides.iter().map(|side| side.dtype().to_string()).collect();
@@ -83,7 +83,7 @@ impl OperatorCall<'_> {
         })
     }
 
-    /// The shape to which all sides are broadcast, which an output has to have.
+    /// The broadcast shape of all sides, which an output must have.
     pub(crate) fn broadcast(&self, sides: &[Side<'_>], out: &TensorArgument) -> Composed {
         let mut dims: Vec<usize> = Vec::new();
         for side in sides {
