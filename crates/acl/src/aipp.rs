@@ -1,7 +1,7 @@
-//! AIPP: preparing the pictures that a model takes.
+//! AIPP: preprocessing of a model's input pictures.
 //!
-//! `parameters` holds what is done to the pictures of a batch, with the vendor's checks; `prepare`
-//! does it.
+//! `parameters` holds the parameters for the pictures of a batch, with the vendor's checks;
+//! `prepare` applies them.
 
 mod parameters;
 mod prepare;

@@ -20,26 +20,26 @@ pub(crate) struct DataBuffer {
 #[derive(Debug, Default)]
 pub(crate) struct Dataset {
     pub(crate) entries: Vec<DatasetEntry>,
-    /// The extents that were set for the executions to come.
+    /// The shapes set for the next executions.
     pub(crate) gear: Option<GearChoice>,
-    /// The parameters of AIPP that were set, by the position of the buffer for them.
+    /// The AIPP parameters, by the index of their buffer.
     pub(crate) aipp: BTreeMap<usize, Arc<AippParameters>>,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DatasetEntry {
     pub(crate) buffer: Handle,
-    /// A description of its own; 0 without one.
+    /// A separate description; 0 without one.
     pub(crate) tensor_desc: Handle,
 }
 
-/// Values for the extents that a model leaves open.
+/// Sizes for the dimensions that a model leaves open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum GearChoice {
     /// The first axis of every input.
     Batch(u64),
     /// The third and fourth axis of the images among the inputs.
     Size { height: u64, width: u64 },
-    /// All axes of all inputs, one after the other.
+    /// All axes of all inputs, concatenated.
     Dims(Vec<i64>),
 }

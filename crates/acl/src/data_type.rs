@@ -1,4 +1,4 @@
-//! `aclDataType` and `aclFormat`: their numbers, sizes, and the interface's own half precision.
+//! `aclDataType` and `aclFormat`: their numbers and sizes, and the interface's half precision.
 
 use opscope_store::file_format::ascend_codes::graph_engine_code;
 use opscope_tensor::DType;
@@ -12,13 +12,13 @@ pub(crate) const FORMAT_NHWC: i32 = 1;
 /// `ACL_FORMAT_ND`.
 pub(crate) const FORMAT_ND: i32 = 2;
 
-/// The number of `dtype` in `aclDataType`; -1 if it has none.
+/// The `aclDataType` of `dtype`; -1 if it has none.
 pub(crate) fn number(dtype: DType) -> i32 {
     graph_engine_code(dtype).unwrap_or(UNDEFINED)
 }
 
-/// `aclDataTypeSize`: bytes of one element. Text and the undefined type have none, types narrower
-/// than a byte count one, and numbers that it does not know count eight.
+/// `aclDataTypeSize`: bytes of one element. Text and the undefined type have 0, types narrower than
+/// a byte 1, and unknown numbers 8.
 pub fn data_type_size(number: i32) -> usize {
     match number {
         UNDEFINED | 13 => 0,
@@ -30,7 +30,8 @@ pub fn data_type_size(number: i32) -> usize {
     }
 }
 
-/// Bits of a half's mantissa, and the distance between the exponents of half and single precision.
+/// Bits of a half's mantissa, and the difference between the exponent biases of half and single
+/// precision.
 const HALF_MANTISSA_BITS: u32 = 10;
 const SINGLE_MANTISSA_BITS: u32 = 23;
 const BIAS_DIFFERENCE: u32 = 127 - 15;
@@ -42,7 +43,7 @@ const HALF_MAX: u16 = 0x7bff;
 pub fn float16_to_float(value: u16) -> f32 {
     let sign = u32::from(value & 0x8000) << 16;
     let magnitude = u32::from(value & 0x7fff);
-    // A subnormal half has no leading one, which shifting its bits would give it.
+    // A subnormal half has no leading one, which a mere shift would add.
     if magnitude >> HALF_MANTISSA_BITS == 0 {
         return half::f16::from_bits(value).to_f32();
     }
@@ -50,8 +51,8 @@ pub fn float16_to_float(value: u16) -> f32 {
     f32::from_bits(sign | ((magnitude << shift) + (BIAS_DIFFERENCE << SINGLE_MANTISSA_BITS)))
 }
 
-/// `aclFloatToFloat16`: to the nearest half, ties to even. What is too large, infinite or NaN
-/// becomes the largest half of its sign.
+/// `aclFloatToFloat16`: rounds to nearest, ties to even. Too large numbers, infinities and NaN
+/// become the largest half with the same sign.
 pub fn float_to_float16(value: f32) -> u16 {
     let half = half::f16::from_f32(value);
     if half.is_finite() {
@@ -115,7 +116,7 @@ mod tests {
         {
             assert_eq!(data_type_size(number), size, "{number}");
         }
-        // Where both are defined the size agrees with the dtype's own.
+        // If both define a size, it must agree with the dtype's.
         let known = (0..18).filter_map(|n| Some((n, dtype_from_graph_engine(n)?)));
         for (number, dtype) in known {
             if let (Some(bytes), false) = (dtype.bytes(), matches!(number, 14 | 15)) {

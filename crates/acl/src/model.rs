@@ -24,41 +24,41 @@ pub(crate) use self::shapes::{InputBuffer, extents, resolve};
 use crate::dump::DumpRegistration;
 use crate::lock::lock;
 
-/// A model that was loaded.
+/// A loaded model.
 pub(crate) struct AclModel {
-    /// How dumps name it.
+    /// Its identity in dumps.
     pub(crate) id: Arc<ModelId>,
     pub(crate) signature: ModelSignature,
     pub(crate) description: Arc<ModelDesc>,
     pub(crate) registration: Mutex<DumpRegistration>,
-    /// Held while the model runs.
+    /// Locked while the model runs.
     pub(crate) running: Mutex<ModelRunState>,
 }
 
-/// The part of a model that one execution at a time uses.
+/// The state of a model that one execution at a time uses.
 pub(crate) struct ModelRunState {
     pub(crate) engine: Box<dyn LoadedModel>,
-    /// Executions so far, dumped or not.
+    /// Number of executions so far, dumped or not.
     pub(crate) n_executions: u64,
-    /// Where the model can be loaded from once more, by an engine that can do what a dump asks for.
+    /// The source to load the model from again, with an engine that supports the requested dump.
     pub(crate) again: Option<ModelCopy>,
-    /// The engine that runs it, if it is another one than the process has chosen.
+    /// The engine that runs it, if it is not the process's.
     pub(crate) taken: Option<FallbackEngine>,
-    /// Texts about its dump that were told, each once.
+    /// Messages about its dump that were already reported.
     pub(crate) told: HashSet<String>,
 }
 
 impl AclModel {
-    /// Waits until the execution that is under way, if one is, has ended.
+    /// Waits until the running execution, if any, has ended.
     pub(crate) fn wait(&self) {
         drop(lock(&self.running));
     }
 }
 
-/// The source of a model, as far as it is kept when the model is loaded.
+/// The source of a model, as far as it is stored at load time.
 #[derive(Clone)]
 pub(crate) enum ModelCopy {
     File(PathBuf),
-    /// Kept only for models that are dumped, or may be.
+    /// Stored only for models that are or may be dumped.
     Bytes(Arc<[u8]>),
 }

@@ -1,32 +1,32 @@
-//! The parameters with which AIPP prepares the pictures of a batch.
+//! The AIPP parameters for the pictures of a batch.
 
 use opscope_store::file_format::gears_json::{AippInputFormat, AippOp};
 
-/// Most pictures of a batch; no model takes more.
+/// Maximum number of pictures in a batch; no model takes more.
 pub(crate) const ITEMS_MAX: usize = 1 << 16;
-/// Widest picture that padding may make, as the vendor's documents have it.
+/// Maximum width of a padded picture, according to the vendor's documentation.
 const PADDED_WIDTH_MAX: usize = 1080;
 
-/// The parameters for the pictures of a batch. In this order their channels change places, a part
-/// is cut out, colours are converted, values are normalised, and rows and columns are added.
+/// The parameters for the pictures of a batch, in the order of application: channel swap, crop,
+/// colour conversion, normalisation, padding.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct AippParameters {
-    /// How the bytes lie; `Undefined` until a program has said it.
+    /// The pixel format; `Undefined` until a program sets it.
     pub(crate) format: AippInputFormat,
-    /// Pixels in a row; 0 until a program has said it.
+    /// Pixels in a row; 0 until a program sets it.
     pub(crate) width: usize,
-    /// Rows; 0 until a program has said it.
+    /// Rows; 0 until a program sets it.
     pub(crate) height: usize,
-    /// Whether R and B, or U and V, change places.
+    /// Whether R and B, or U and V, are swapped.
     pub(crate) rbuv_swap: bool,
-    /// Whether the first of four channels is passed over, and not the last.
+    /// Whether the first of four channels is dropped rather than the last.
     pub(crate) ax_swap: bool,
     pub(crate) csc: Option<ColourConversion>,
-    /// The parameters that differ between pictures: an entry for each.
+    /// The parameters that may differ between pictures, one entry for each.
     pub(crate) items: Vec<AippItem>,
 }
 
-/// A matrix and offsets, for conversion between colour spaces.
+/// A matrix and offsets for colour space conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ColourConversion {
     pub(crate) matrix: [[i32; 3]; 3],
@@ -38,14 +38,14 @@ pub(crate) struct ColourConversion {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct AippItem {
     pub(crate) crop: Option<Crop>,
-    /// Whether the program asks for scaling, which neither the vendor nor we carry out.
+    /// Whether the program requests scaling, which neither the vendor nor Opscope supports.
     pub(crate) is_scaled: bool,
     pub(crate) padding: Padding,
-    /// For each channel; the fourth is kept for the interface and never used.
+    /// For each channel; the fourth exists only in the interface.
     pub(crate) channels: [Normalisation; 4],
 }
 
-/// The part of a picture that is cut out.
+/// The cropped part of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Crop {
     pub(crate) left: usize,
@@ -54,18 +54,18 @@ pub(crate) struct Crop {
     pub(crate) height: usize,
 }
 
-/// Rows and columns that are added.
+/// Added rows and columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Padding {
     pub(crate) top: usize,
     pub(crate) bottom: usize,
     pub(crate) left: usize,
     pub(crate) right: usize,
-    /// The value there, which is not normalised.
+    /// Their value, which is not normalised.
     pub(crate) value: f32,
 }
 
-/// `(x - mean - min) * factor`, of a channel.
+/// `(x - mean - min) * factor`, for a channel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Normalisation {
     pub(crate) mean: f32,
@@ -84,13 +84,13 @@ impl Default for Normalisation {
 }
 
 impl Normalisation {
-    /// A value as the model gets it. Means are whole numbers, so that the first difference is exact.
+    /// The value in the model's input. Means are integers, so the first difference is exact.
     pub(crate) fn apply(&self, value: u8) -> f32 {
         (f32::from(value) - self.mean - self.min) * self.factor
     }
 }
 
-/// Bytes of a picture; 0 if it has no format.
+/// Bytes of a picture; 0 without a format.
 pub(crate) fn picture_bytes(format: AippInputFormat, width: usize, height: usize) -> usize {
     let n_pixels = width * height;
     match format {
@@ -103,7 +103,7 @@ pub(crate) fn picture_bytes(format: AippInputFormat, width: usize, height: usize
 }
 
 impl AippParameters {
-    /// Parameters of which a program has set none yet, for `n` pictures.
+    /// Initial parameters for `n` pictures.
     pub(crate) fn new(n: usize) -> AippParameters {
         AippParameters {
             format: AippInputFormat::Undefined,
@@ -116,7 +116,7 @@ impl AippParameters {
         }
     }
 
-    /// The parameters that a file has, for `n` pictures of a model that takes `own`, width and
+    /// The parameters from a file, for `n` pictures of a model with input size `own`, width and
     /// height. The file has checked them.
     pub(crate) fn from_file(op: &AippOp, n: usize, own: (u64, u64)) -> AippParameters {
         let (width, height) = op.source_size(own);
@@ -129,7 +129,7 @@ impl AippParameters {
                 height: from_u64(height),
             }
         });
-        // Numbers of what is switched off do not count.
+        // Numbers of disabled steps do not count.
         let mut padding = Padding::default();
         if op.padding {
             padding = Padding {
@@ -173,7 +173,7 @@ impl AippParameters {
         picture_bytes(self.format, self.width, self.height)
     }
 
-    /// The part of a picture that is taken: all of it without a crop.
+    /// The part of a picture that is used: all of it without a crop.
     pub(crate) fn part(&self, item: &AippItem) -> Crop {
         item.crop.unwrap_or(Crop {
             left: 0,
@@ -183,7 +183,7 @@ impl AippParameters {
         })
     }
 
-    /// Width and height of a picture as it comes out.
+    /// Width and height of a processed picture.
     pub(crate) fn output_size(&self, item: &AippItem) -> (usize, usize) {
         let part = self.part(item);
         let padding = &item.padding;
@@ -193,10 +193,10 @@ impl AippParameters {
         )
     }
 
-    /// Checks what a program has set one by one. Single values were checked when they were set.
+    /// Checks the combination of parameters. Single values were checked when they were set.
     ///
     /// # Errors
-    /// The first contradiction, in words.
+    /// A description of the first contradiction.
     pub(crate) fn check(&self) -> Result<(), String> {
         if self.format == AippInputFormat::Undefined {
             return Err("no format is set: call aclmdlSetAIPPInputFormat".into());
@@ -242,7 +242,7 @@ impl AippParameters {
             ));
         }
         let size = self.output_size(item);
-        // The limit is one of padding: pictures that are wide enough pass without.
+        // The limit is one of padding: wide pictures without padding pass.
         let is_padded = size != (part.width, part.height);
         if is_padded && size.0 > PADDED_WIDTH_MAX {
             let width = size.0;
@@ -250,23 +250,23 @@ impl AippParameters {
                 "padding makes it {width} pixels wide, at most {PADDED_WIDTH_MAX} are allowed"
             ));
         }
-        // They are one tensor for the model.
+        // They form one tensor of the model.
         let first = self.items.first().map(|first| self.output_size(first));
         if first != Some(size) {
-            return Err("it does not come out as large as the first one".into());
+            return Err("its processed size differs from that of the first one".into());
         }
         Ok(())
     }
 
-    /// Checks that the model takes what comes out: `channels` of `size`, width and height.
+    /// Checks that the processed pictures match the model: `channels` of `size`, width and height.
     ///
     /// # Errors
-    /// The difference, in words.
+    /// A description of the difference.
     pub(crate) fn check_fit(&self, channels: usize, size: (usize, usize)) -> Result<(), String> {
         let is_grey = self.format == AippInputFormat::Yuv400U8;
         if is_grey != (channels == 1) && !(channels == 1 && self.csc.is_some()) {
             return Err(format!(
-                "the model takes {channels} channels, which pictures of this format do not give{}",
+                "the model takes {channels} channels, which pictures of this format do not have{}",
                 if is_grey {
                     ""
                 } else {
@@ -277,7 +277,7 @@ impl AippParameters {
         let found = self.items.first().map(|first| self.output_size(first));
         match found {
             Some(found) if found != size => Err(format!(
-                "pictures come out as {}x{}, the model takes {}x{}",
+                "processed pictures have {}x{} pixels, the model takes {}x{}",
                 found.0, found.1, size.0, size.1
             )),
             _ => Ok(()),

@@ -1,7 +1,7 @@
-//! Turning the bytes of pictures into what a model takes.
+//! Converts the bytes of pictures to a model's input.
 //!
-//! Everything goes row by row through small buffers that stay in the cache, in loops over slices
-//! that the compiler vectorises.
+//! Pictures are processed row by row in small buffers that stay in the cache, with loops over
+//! slices that the compiler vectorises.
 
 use half::f16;
 use opscope_store::file_format::gears_json::AippInputFormat;
@@ -9,11 +9,11 @@ use opscope_tensor::{DType, Shape, Tensor};
 
 use super::parameters::{AippItem, AippParameters, ColourConversion, Crop, Normalisation};
 
-/// Prepares pictures that lie one after the other, for an input with the axes batch, channels,
-/// height and width. The parameters have been checked against the shape.
+/// Processes consecutive pictures for an input with the axes batch, channels, height and width. The
+/// parameters were checked against the shape.
 ///
 /// # Errors
-/// Why not: a dtype that AIPP does not give, too few bytes, or no memory.
+/// The reason: an unsupported dtype, too few bytes, or no memory.
 pub(crate) fn prepare(
     parameters: &AippParameters,
     pictures: &[u8],
@@ -29,16 +29,16 @@ pub(crate) fn prepare(
         DType::F32 => prepare_all::<f32>(parameters, pictures, shape.dims(), &mut out)?,
         DType::F16 => prepare_all::<f16>(parameters, pictures, shape.dims(), &mut out)?,
         DType::U8 => prepare_all::<u8>(parameters, pictures, shape.dims(), &mut out)?,
-        _ => return Err(format!("AIPP gives no {dtype}")),
+        _ => return Err(format!("AIPP does not support {dtype}")),
     }
     Tensor::from_vec(dtype, shape, out).map_err(|error| error.to_string())
 }
 
-/// A type of the elements that a model takes.
+/// An element type of a model's input.
 trait PreparedElement {
     /// Bytes of an element.
     const BYTES: usize;
-    /// Numbers that turn a channel's values into elements.
+    /// A table or parameters that convert a channel's values to elements.
     type Conversion;
 
     fn conversion(normalisation: &Normalisation) -> Self::Conversion;
@@ -72,7 +72,7 @@ impl PreparedElement for f32 {
 
 impl PreparedElement for f16 {
     const BYTES: usize = 2;
-    /// Rounding is slow without instructions for it, and there are only so many values.
+    /// Rounding is slow without instructions for it, and a table of all values is small.
     type Conversion = [[u8; 2]; 256];
 
     fn conversion(normalisation: &Normalisation) -> [[u8; 2]; 256] {
@@ -98,7 +98,7 @@ impl PreparedElement for f16 {
 
 impl PreparedElement for u8 {
     const BYTES: usize = 1;
-    /// From bytes to bytes nothing is normalised, as the vendor's documents say.
+    /// Bytes are not normalised when the output is bytes, according to the vendor's documentation.
     type Conversion = ();
 
     fn conversion(_: &Normalisation) {}
@@ -108,7 +108,7 @@ impl PreparedElement for u8 {
     }
 
     fn fill(value: f32, out: &mut [u8]) {
-        // Rust's conversion stops at 0 and 255.
+        // Rust's conversion saturates at 0 and 255.
         out.fill(value as u8);
     }
 }
@@ -123,7 +123,7 @@ fn prepare_all<T: PreparedElement>(
     out: &mut [u8],
 ) -> Result<(), String> {
     let &[n, channels, height, width] = dims else {
-        return Err("AIPP gives four axes".into());
+        return Err("AIPP needs an input with four axes".into());
     };
     let n_picture = parameters.picture_bytes();
     let n_found = parameters.items.len();
@@ -135,7 +135,7 @@ fn prepare_all<T: PreparedElement>(
         ));
     }
     let n_out = channels * height * width * T::BYTES;
-    // Pieces of no bytes cannot be cut off.
+    // An output of zero bytes cannot be split into chunks.
     if n_out == 0 {
         return Ok(());
     }
@@ -148,7 +148,7 @@ fn prepare_all<T: PreparedElement>(
     Ok(())
 }
 
-/// Room for a row on its way.
+/// Buffers for one row.
 struct RowBuffers {
     unpacked: Rows,
     converted: Rows,
@@ -156,7 +156,7 @@ struct RowBuffers {
 
 impl RowBuffers {
     fn new(parameters: &AippParameters) -> RowBuffers {
-        // A part is never wider than the picture.
+        // A crop is never wider than the picture.
         let rows = || std::array::from_fn(|_| vec![0; parameters.width]);
         RowBuffers {
             unpacked: rows(),
@@ -164,7 +164,7 @@ impl RowBuffers {
         }
     }
 
-    /// Prepares one picture; `out` has the model's channels, one plane after the other.
+    /// Processes one picture; `out` holds the model's channels, plane by plane.
     fn prepare_one<T: PreparedElement>(
         &mut self,
         parameters: &AippParameters,
@@ -181,7 +181,7 @@ impl RowBuffers {
         for plane in 0..channels {
             conversions.push(T::conversion(&item.channels[plane.min(3)]));
         }
-        // Without padding every element is written below.
+        // Without padding every element is overwritten below.
         if (part.width, part.height) != (width, n_plane / n_row) {
             T::fill(padding.value, out);
         }
@@ -189,7 +189,7 @@ impl RowBuffers {
             unpack_row(parameters, picture, part, row, &mut self.unpacked);
             let mut rows = &self.unpacked;
             if let Some(csc) = &parameters.csc {
-                // A model with one channel needs the first row of the matrix alone.
+                // A model with one channel needs only the first row of the matrix.
                 let (unpacked, converted) = (&self.unpacked, &mut self.converted);
                 for (channel, to) in converted.iter_mut().take(channels).enumerate() {
                     let is_yuv = parameters.format == AippInputFormat::Yuv420spU8;
@@ -207,7 +207,7 @@ impl RowBuffers {
     }
 }
 
-/// Takes the channels of a row of a picture's part apart.
+/// Splits a row of the cropped part into channels.
 fn unpack_row(
     parameters: &AippParameters,
     picture: &[u8],
@@ -216,7 +216,7 @@ fn unpack_row(
     rows: &mut Rows,
 ) {
     let (width, height) = (parameters.width, parameters.height);
-    // Rows were counted in the part, and lie in the whole picture.
+    // Row numbers count within the crop and are converted to the whole picture.
     let row = part.top + row;
     match parameters.format {
         AippInputFormat::Undefined => {}
@@ -227,7 +227,7 @@ fn unpack_row(
         AippInputFormat::Yuv420spU8 => {
             let start = row * width + part.left;
             rows[0][..part.width].copy_from_slice(&picture[start..start + part.width]);
-            // Two rows share one of U and V; parts begin at even rows and columns.
+            // Two rows share a row of U and V; crops begin at even rows and columns.
             let start = width * height + row / 2 * width + part.left;
             let pairs = &picture[start..start + part.width.next_multiple_of(2)];
             let [_, u, v] = rows;
@@ -254,10 +254,10 @@ fn unpack_row(
     }
 }
 
-/// Gives each U and V to the two pixels that share it.
+/// Copies each U and V to the two pixels that share it.
 fn unpack_pairs(pairs: &[u8], u: &mut [u8], v: &mut [u8]) {
     let (pairs, _) = pairs.as_chunks::<2>();
-    // Pieces of a length that is known: only so is the loop vectorised.
+    // Chunks of a constant length let the compiler vectorise the loop.
     let (u, u_odd) = u.as_chunks_mut::<2>();
     let (v, v_odd) = v.as_chunks_mut::<2>();
     for ((pair, u), v) in pairs.iter().zip(u).zip(v) {
@@ -269,9 +269,9 @@ fn unpack_pairs(pairs: &[u8], u: &mut [u8], v: &mut [u8]) {
     }
 }
 
-/// Takes three channels from `first` on out of pixels of `N` bytes.
+/// Extracts three channels from `first` on from pixels of `N` bytes.
 fn unpack_pixels<const N: usize>(pixels: &[u8], first: usize, rows: &mut Rows) {
-    // Iterators in step, so that no index is checked.
+    // Zipped iterators avoid index checks.
     let [a, b, c] = rows;
     let rows = a.iter_mut().zip(b).zip(c);
     for (((a, b), c), pixel) in rows.zip(pixels.chunks_exact(N)) {
@@ -281,17 +281,17 @@ fn unpack_pixels<const N: usize>(pixels: &[u8], first: usize, rows: &mut Rows) {
     }
 }
 
-/// Computes one channel of another colour space. The vendor's documents write the division by 256
-/// as `>> 8`; its published operator rounds to the nearest number, halves up, and so does this.
+/// Computes one channel of another colour space. The vendor's documentation writes the division by
+/// 256 as `>> 8`; its published operator rounds to nearest, halves up, and so does this.
 fn convert_row(csc: &ColourConversion, is_yuv: bool, channel: usize, rows: &Rows, out: &mut [u8]) {
     let [x, y, z] = csc.matrix[channel];
-    // From YUV biases are subtracted before, otherwise they are added after.
+    // From YUV the offsets are subtracted before the product, otherwise they are added after it.
     let (before, after) = if is_yuv {
         (csc.input_biases, 0)
     } else {
         ([0; 3], csc.output_biases[channel])
     };
-    // The same sum for every pixel. Matrix elements have 16 bits, so nothing overflows.
+    // The constant term of every pixel. Matrix elements have 16 bits, so nothing overflows.
     let constant = 128 - x * before[0] - y * before[1] - z * before[2];
     let rows = rows[0].iter().zip(&rows[1]).zip(&rows[2]);
     for (out, ((&a, &b), &c)) in out.iter_mut().zip(rows) {
@@ -395,11 +395,11 @@ mod tests {
         rgb.csc = Some(csc);
         let picture = [127, 0, 0, 128, 0, 0, 129, 200, 0, 255, 0, 0];
         let values = floats(&rgb, &picture, [1, 3, 1, 4]);
-        // A half goes up, on both sides of 0.
+        // Halves round up, on both sides of 0.
         assert_eq!(values[..4], [0.0, 1.0, 1.0, 1.0]);
         assert_eq!(values[4..8], [2.0, 2.0, 1.0, 1.0]);
         assert_eq!(values[8..], [128.0, 129.0, 255.0, 255.0]);
-        // Offsets that are subtracted belong to YUV alone, those that are added to the others.
+        // Only YUV uses the offsets to subtract, and only the others those to add.
         let mut yuv = parameters(AippInputFormat::Yuv420spU8, 2, 2);
         yuv.csc = Some(ColourConversion {
             matrix: [[256, 0, 0]; 3],

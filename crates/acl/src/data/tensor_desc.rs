@@ -5,22 +5,22 @@ use opscope_tensor::Shape;
 
 use crate::data_type::{self, UNDEFINED};
 
-/// Most axes of a description.
+/// Maximum number of axes of a description.
 pub(crate) const N_DIMS_MAX: usize = 128;
 
 /// A program's description of a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TensorDesc {
-    /// The number of `aclDataType`.
+    /// The `aclDataType`.
     pub(crate) data_type: i32,
-    /// Extents; negative where they are not known.
+    /// The shape; negative where unknown.
     pub(crate) dims: Vec<i64>,
-    /// The number of `aclFormat`.
+    /// The `aclFormat`.
     pub(crate) format: i32,
     pub(crate) name: String,
     pub(crate) origin_dims: Vec<i64>,
     pub(crate) origin_format: i32,
-    /// The value, where the operator takes it as part of itself.
+    /// The value, if the operator has it as a constant.
     pub(crate) constant: Option<Vec<u8>>,
 }
 
@@ -37,18 +37,18 @@ impl TensorDesc {
         }
     }
 
-    /// The shape, if every extent is known and the elements fit memory.
+    /// The shape, if every dimension is known and the elements fit into memory.
     pub(crate) fn shape(&self) -> Option<Shape> {
         let dims: Option<Vec<usize>> = self.dims.iter().map(|&n| usize::try_from(n).ok()).collect();
         Shape::new(dims?).ok()
     }
 
-    /// Bytes of the elements; `None` if an extent is not known or they do not fit memory.
+    /// Bytes of the elements; `None` if a dimension is unknown or they do not fit into memory.
     pub(crate) fn n_bytes(&self) -> Option<usize> {
         let shape = self.shape()?;
         match dtype_from_graph_engine(self.data_type) {
             Some(dtype) => shape.n_bytes(dtype).ok(),
-            // Types without a dtype have a size in the interface all the same.
+            // The interface also defines sizes of types without a dtype.
             None => shape
                 .n_elements()
                 .checked_mul(data_type::data_type_size(self.data_type)),

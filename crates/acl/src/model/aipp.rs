@@ -1,4 +1,4 @@
-//! The inputs of a model that AIPP prepares, and how a program sees them.
+//! A model's inputs with AIPP, and their appearance to a program.
 
 use opscope_engine::{ModelSignature, ValueInfo};
 use opscope_store::file_format::gears_json::{AippInputFormat, AippMode, AippOp, Gears};
@@ -9,21 +9,20 @@ use super::shapes::extents;
 use crate::aipp::{AippParameters, ITEMS_MAX, picture_bytes};
 use crate::data_type::{self, FORMAT_NCHW};
 
-/// The name of the first input of parameters; the others have a number behind it.
+/// The name of the first input for parameters; the others have a numeric suffix.
 pub(crate) const AIPP_INPUT: &str = "ascend_dynamic_aipp_data";
-/// Bytes of parameters that all pictures share, and of those that each has, in the vendor's
-/// structures.
+/// Bytes of the shared parameters, and of those for each picture, in the vendor's structures.
 const SHARED_BYTES: usize = 64;
 const ITEM_BYTES: usize = 96;
 
-/// `aclmdlInputAippType`: the part that AIPP plays for an input.
+/// `aclmdlInputAippType`: the role of an input in AIPP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AippRole {
-    /// Nothing.
+    /// None.
     None,
-    /// It is prepared with parameters that the model has.
+    /// It is preprocessed with parameters of the model.
     Static,
-    /// It is prepared with parameters that the program gives the input of this index.
+    /// It is preprocessed with parameters that the program sets for the input with this index.
     Dynamic(usize),
     /// It takes such parameters.
     Parameters,
@@ -40,35 +39,34 @@ impl AippRole {
     }
 }
 
-/// `aclAippInfo`. Of an input whose parameters the program sets, all but the last five members are
-/// zero.
+/// `aclAippInfo`. For an input with dynamic AIPP, all but the last five members are zero.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AippInfo {
     /// `aclAippInputFormat`.
     pub input_format: i32,
-    /// Width and height of pictures as they come in; 0 for those that the model takes.
+    /// Width and height of the unprocessed pictures; 0 for those of the model's input.
     pub src_image_size: [i32; 2],
-    /// Whether a part is cut out.
+    /// Whether pictures are cropped.
     pub crop: bool,
-    /// The part's first column and row.
+    /// The crop's first column and row.
     pub load_start_pos: [i32; 2],
-    /// The part's width and height.
+    /// The crop's width and height.
     pub crop_size: [i32; 2],
-    /// Whether rows and columns are added.
+    /// Whether padding is added.
     pub padding: bool,
-    /// How many: left, right, above, below.
+    /// Padding: left, right, top, bottom.
     pub padding_sizes: [i32; 4],
     /// Whether colours are converted.
     pub csc: bool,
-    /// Whether R and B, or U and V, change places.
+    /// Whether R and B, or U and V, are swapped.
     pub rbuv_swap: bool,
-    /// Whether the first of four channels is passed over.
+    /// Whether the first of four channels is dropped.
     pub ax_swap: bool,
     /// The matrix, row by row.
     pub matrix: [i32; 9],
-    /// Offsets that are added after the matrix.
+    /// Offsets added after the matrix product.
     pub output_biases: [i32; 3],
-    /// Offsets that are subtracted before the matrix.
+    /// Offsets subtracted before the matrix product.
     pub input_biases: [i32; 3],
     /// Means of channels.
     pub means: [i32; 4],
@@ -76,42 +74,42 @@ pub struct AippInfo {
     pub minima: [f32; 4],
     /// Factors of channels.
     pub factors: [f32; 4],
-    /// `aclFormat` of the model's own input.
+    /// `aclFormat` of the model's input.
     pub src_format: i32,
-    /// `aclDataType` of the model's own input.
+    /// `aclDataType` of the model's input.
     pub src_data_type: i32,
-    /// How many axes the model's own input has.
+    /// Number of axes of the model's input.
     pub src_n_dims: usize,
-    /// For each gear, or once.
+    /// One for each gear, or a single one.
     pub shapes: Vec<AippShape>,
 }
 
-/// `aclAippDims`: the model's own input, which is also what AIPP gives.
+/// `aclAippDims`: the model's input, which is also AIPP's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AippShape {
-    /// Its name and extents.
+    /// Its name and shape.
     pub dims: NamedDims,
     /// Its bytes.
     pub n_bytes: usize,
 }
 
-/// An input that AIPP prepares.
+/// An input with AIPP.
 pub(crate) struct InputAipp {
     /// The input.
     pub(crate) input: usize,
     pub(crate) op: AippOp,
     name: String,
-    /// Type of what the model takes.
+    /// Dtype of the model's input.
     dtype: DType,
-    /// Extents of what the model takes, for each gear: batch, channels, height, width.
+    /// Shape of the model's input, for each gear: batch, channels, height, width.
     shapes: Vec<Shape>,
 }
 
-/// The inputs that AIPP prepares, in the order of the file.
+/// The inputs with AIPP, in the order of the file.
 pub(crate) struct ModelAipp(Vec<InputAipp>);
 
 impl ModelAipp {
-    /// The entries of a file whose gears fit the model, with the extents of all inputs in each.
+    /// The entries of a file whose gears match the model, with the shapes of all inputs in each.
     pub(super) fn new(
         file: &Gears,
         gears: &[Vec<Shape>],
@@ -122,7 +120,7 @@ impl ModelAipp {
             let found = file
                 .aipp_input(op)
                 .and_then(|input| Some((input, signature.inputs.get(input)?)));
-            let (input, value) = found.ok_or("it has `aipp` for an input that is not there")?;
+            let (input, value) = found.ok_or("it has `aipp` for an input that does not exist")?;
             check_dtype(value)?;
             let shapes = gears.iter().filter_map(|shapes| shapes.get(input).cloned());
             let aipp = InputAipp {
@@ -132,12 +130,12 @@ impl ModelAipp {
                 dtype: value.dtype,
                 shapes: shapes.collect(),
             };
-            // There are parameters for each picture, which are made before one is read.
+            // Parameters are stored for each picture, and allocated before a picture is read.
             let n = aipp.n_pictures();
             if n > ITEMS_MAX {
                 let name = &value.name;
                 return Err(format!(
-                    "input `{name}` takes {n} pictures, AIPP prepares at most {ITEMS_MAX}"
+                    "input `{name}` takes {n} pictures, AIPP supports at most {ITEMS_MAX}"
                 ));
             }
             inputs.push(aipp);
@@ -145,7 +143,7 @@ impl ModelAipp {
         Ok(ModelAipp(inputs))
     }
 
-    /// How an input is prepared, if it is.
+    /// The AIPP of an input, if any.
     pub(crate) fn input(&self, input: usize) -> Option<&InputAipp> {
         self.0.iter().find(|aipp| aipp.input == input)
     }
@@ -154,8 +152,8 @@ impl ModelAipp {
         &self.0
     }
 
-    /// The inputs that have an input for parameters each, which stand behind the model's own in
-    /// this order.
+    /// The inputs with dynamic AIPP. Their inputs for parameters follow the model's inputs in this
+    /// order.
     pub(crate) fn dynamic_inputs(&self) -> impl Iterator<Item = &InputAipp> {
         self.0.iter().filter(|aipp| aipp.is_dynamic())
     }
@@ -166,12 +164,12 @@ fn check_dtype(value: &ValueInfo) -> Result<(), String> {
     match dtype {
         DType::F32 | DType::F16 | DType::U8 => Ok(()),
         _ => Err(format!(
-            "input `{name}` is of type {dtype}, and AIPP gives float32, float16 or uint8"
+            "input `{name}` is of type {dtype}, but AIPP yields float32, float16 or uint8"
         )),
     }
 }
 
-/// Bytes of the parameters for a batch of `n` pictures; `None` for more than can be counted.
+/// Bytes of the parameters for a batch of `n` pictures; `None` on overflow.
 pub(crate) fn parameter_bytes(n: usize) -> Option<usize> {
     n.checked_mul(ITEM_BYTES)?.checked_add(SHARED_BYTES)
 }
@@ -181,23 +179,23 @@ impl InputAipp {
         self.op.aipp_mode == AippMode::Dynamic
     }
 
-    /// The parameters that the model has, for what it takes in an execution.
+    /// The model's parameters, for the input shape of an execution.
     pub(crate) fn parameters(&self, shape: &Shape) -> AippParameters {
         let own = own_size(shape);
         let n = shape.dims().first().copied().unwrap_or(0);
         AippParameters::from_file(&self.op, n, (own.0 as u64, own.1 as u64))
     }
 
-    /// The most pictures of a batch.
+    /// Maximum number of pictures in a batch.
     pub(crate) fn n_pictures(&self) -> usize {
         let batches = self.shapes.iter().filter_map(|shape| shape.dims().first());
         batches.copied().max().unwrap_or(0)
     }
 
-    /// Checks parameters that a program has set for the model.
+    /// Checks a program's parameters against the model.
     ///
     /// # Errors
-    /// Why they do not fit, in words.
+    /// A description of the mismatch.
     pub(crate) fn check(&self, parameters: &AippParameters) -> Result<(), String> {
         let (n, n_found) = (self.n_pictures(), parameters.items.len());
         if n != n_found {
@@ -215,8 +213,8 @@ impl InputAipp {
                  {n_bytes_max}"
             ));
         }
-        // With gears it is enough if one of them fits: which one it will be is not known.
-        // The last difference is told: with one gear it is the only one.
+        // With gears one match is enough: the gear is not known yet. The last mismatch is reported:
+        // with one gear it is the only one.
         let mut result = Ok(());
         for shape in &self.shapes {
             result = self.check_fit(parameters, shape);
@@ -227,7 +225,7 @@ impl InputAipp {
         result
     }
 
-    /// Checks that an execution takes what comes out.
+    /// Checks that the processed pictures match an execution.
     pub(crate) fn check_fit(
         &self,
         parameters: &AippParameters,
@@ -237,7 +235,7 @@ impl InputAipp {
         parameters.check_fit(channels, own_size(shape))
     }
 
-    /// Bytes of the input's buffer, in the gear in which they are most.
+    /// Bytes of the input's buffer, the maximum over all gears.
     pub(crate) fn n_bytes(&self) -> usize {
         if self.is_dynamic() {
             return usize::try_from(self.op.max_src_image_size).unwrap_or(usize::MAX);
@@ -251,19 +249,19 @@ impl InputAipp {
         sizes.max().unwrap_or(0)
     }
 
-    /// Extents as `aclmdlGetInputDims` gives them: batch, height, width and channels of pictures as
-    /// they come in; -1 where gears or the program set them.
+    /// The shape for `aclmdlGetInputDims`: batch, height, width and channels of unprocessed
+    /// pictures; -1 for dimensions set by gears or the program.
     pub(crate) fn dims(&self) -> Vec<i64> {
         self.common_dims(|[n, h, w, c], _| [n, h, w, c])
     }
 
-    /// Extents as `aclmdlGetInputDimsV2` gives them, whose product is the number of bytes.
+    /// The shape for `aclmdlGetInputDimsV2`, whose product is the number of bytes.
     pub(crate) fn dims_in_bytes(&self) -> Vec<i64> {
         if self.is_dynamic() {
             return self.dims();
         }
         self.common_dims(|[n, h, w, c], n_bytes| {
-            // Planes of half the size stand for rows, and a pixel is one byte wide then.
+            // Half-size planes count as additional rows, and a pixel is one byte wide then.
             if n_bytes == h * w * c {
                 [n, h, w, c]
             } else {
@@ -272,7 +270,7 @@ impl InputAipp {
         })
     }
 
-    /// The smallest and the largest extent of each axis, over the gears.
+    /// The smallest and the largest size of each axis, over all gears.
     pub(crate) fn ranges(&self) -> Vec<(i64, i64)> {
         let all: Vec<[i64; 4]> = self
             .source_dims()
@@ -284,7 +282,7 @@ impl InputAipp {
             let (least, most) = (extents.clone().min(), extents.max());
             match (least, most) {
                 (Some(least), Some(most)) if least >= 0 => (least, most),
-                // From 1 to no limit.
+                // From 1 to unlimited.
                 _ => (1, -1),
             }
         };
@@ -307,7 +305,7 @@ impl InputAipp {
         common.to_vec()
     }
 
-    /// Extents and bytes of a picture as it comes in, for each gear.
+    /// Shape and bytes of an unprocessed picture, for each gear.
     fn source_dims(&self) -> Vec<([i64; 4], i64)> {
         let source = |shape: &Shape| {
             let n = extents(shape).first().copied().unwrap_or(-1);
@@ -324,7 +322,7 @@ impl InputAipp {
         self.shapes.iter().map(source).collect()
     }
 
-    /// Bytes of the parameters that the program sets.
+    /// Bytes of the dynamic parameters.
     pub(crate) fn parameter_bytes(&self) -> usize {
         parameter_bytes(self.n_pictures()).unwrap_or(usize::MAX)
     }
@@ -337,7 +335,7 @@ impl InputAipp {
             },
             n_bytes: shape.n_bytes(self.dtype).unwrap_or(0),
         });
-        // These hold for every input that is prepared, the others only where the file has them.
+        // These hold for every input with AIPP, the others only if the file has them.
         let info = AippInfo {
             src_format: FORMAT_NCHW,
             src_data_type: data_type::number(self.dtype),
@@ -350,7 +348,7 @@ impl InputAipp {
         }
         let op = &self.op;
         AippInfo {
-            // A size of 0 is told as it is: gears may make it several.
+            // A size of 0 is reported unchanged: gears may allow several.
             input_format: op.input_format.number(),
             src_image_size: [op.src_image_size_w, op.src_image_size_h],
             crop: op.crop,
@@ -380,7 +378,7 @@ impl InputAipp {
     }
 }
 
-/// Width and height of what the model takes.
+/// Width and height of the model's input.
 fn own_size(shape: &Shape) -> (usize, usize) {
     match *shape.dims() {
         [_, _, height, width] => (width, height),
@@ -388,8 +386,8 @@ fn own_size(shape: &Shape) -> (usize, usize) {
     }
 }
 
-/// Channels of a picture as the vendor's extents count them: those that its pixels have together,
-/// also where they lie in planes.
+/// Channels of a picture in the vendor's shapes: all of a pixel's channels, also for planar
+/// pictures.
 fn channels(format: AippInputFormat) -> i64 {
     match format {
         AippInputFormat::Undefined => -1,
@@ -399,7 +397,7 @@ fn channels(format: AippInputFormat) -> i64 {
     }
 }
 
-/// Values that are switched off are told as 0, whatever the file has.
+/// Disabled values are reported as 0, whatever the file contains.
 fn if_on<const N: usize>(is_on: bool, values: [i32; N]) -> [i32; N] {
     if is_on { values } else { [0; N] }
 }

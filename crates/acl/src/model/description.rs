@@ -1,4 +1,4 @@
-//! Facts that a program may ask of a model.
+//! The properties of a model that a program can query.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,23 +15,22 @@ use crate::data_type::{self, FORMAT_NCHW, FORMAT_ND, FORMAT_NHWC};
 use crate::lock::lock;
 use crate::status::{INVALID_PARAM, STORAGE_OVER_LIMIT};
 
-/// The input that dynamic models have beside their own. It is found by name and not counted.
+/// The additional input of dynamic models. It is found by name and not counted.
 const SHAPE_INPUT: &str = "ascend_mbatch_shape_data";
-/// Most axes of a value.
+/// Maximum number of axes of a value.
 const N_DIMS_MAX: usize = 128;
-/// A name of this many bytes or more is replaced.
+/// Names with this many bytes or more are replaced.
 const NAME_BYTES_MAX: usize = 128;
-/// Extents of a value whose number of axes is not known.
+/// The shape of a value of unknown rank.
 const UNKNOWN_RANK: i64 = -2;
 
-/// Name and extents, as in `aclmdlIODims`; -1 stands for an extent that is not known, a single -2
-/// for an unknown number of axes.
+/// Name and shape, as in `aclmdlIODims`; -1 is an unknown dimension, a single -2 an unknown rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedDims {
-    /// The name, or a short one in place of a long one: see
+    /// The name, or a short one that replaces a long name: see
     /// [`Process::real_name`](crate::AclProcess::real_name).
     pub name: String,
-    /// The extents.
+    /// The shape.
     pub dims: Vec<i64>,
 }
 
@@ -39,14 +38,14 @@ pub struct NamedDims {
 pub(crate) struct ModelDesc {
     pub(crate) inputs: Vec<ModelValue>,
     pub(crate) outputs: Vec<ModelValue>,
-    /// Inputs for parameters of AIPP, which stand behind the model's own.
+    /// Inputs for AIPP parameters, which follow the model's inputs.
     aipp_inputs: Vec<ModelValue>,
-    /// The input with extents, if any extent is open.
+    /// The input with dimensions, if any dimension is open.
     shape_input: Option<ModelValue>,
     pub(crate) operators: Vec<Arc<Operator>>,
-    /// The values of open extents, if the model is prepared for some only.
+    /// The supported values of open dimensions, if they are limited.
     pub(crate) gears: Option<ModelGears>,
-    /// Extents of the results of the latest execution, or of the gear that was set since.
+    /// Shapes of the results of the latest execution, or of the gear set since.
     pub(crate) latest_outputs: Mutex<Option<Vec<Vec<i64>>>>,
 }
 
@@ -56,10 +55,10 @@ pub(crate) struct ModelValue {
     pub(crate) short_name: String,
     pub(crate) dtype: DType,
     pub(crate) dims: Vec<i64>,
-    /// Extents whose product is the number of bytes, if they are others than `dims`: of pictures.
+    /// A shape whose product is the number of bytes, if it differs from `dims`: for pictures.
     dims_in_bytes: Option<Vec<i64>>,
     format: i32,
-    /// Bytes in the gear in which it is largest, if there are gears.
+    /// Bytes, the maximum over all gears, if there are gears.
     geared_bytes: Option<usize>,
 }
 
@@ -94,7 +93,7 @@ impl ModelValue {
             name,
             short_name,
             dtype: info.dtype,
-            // ONNX files name no layout; four axes are taken for an image in ONNX's own order.
+            // ONNX files have no layouts; four axes are assumed to be an image in ONNX's order.
             format: if dims.len() == 4 {
                 FORMAT_NCHW
             } else {
@@ -106,7 +105,7 @@ impl ModelValue {
         }
     }
 
-    /// An input that the interface adds to those of the model: a list of `n` elements.
+    /// An input that the interface adds to a model: a list of `n` elements.
     fn added(name: String, dtype: DType, n: usize) -> ModelValue {
         ModelValue {
             short_name: name.clone(),
@@ -119,7 +118,7 @@ impl ModelValue {
         }
     }
 
-    /// Describes the pictures that come in, in place of what is made of them.
+    /// Describes the unprocessed pictures instead of the model's input.
     fn show_pictures(&mut self, aipp: &InputAipp) {
         self.dtype = DType::U8;
         self.format = FORMAT_NHWC;
@@ -132,7 +131,7 @@ impl ModelValue {
         self.dims.iter().any(|&n| n < 0)
     }
 
-    /// Bytes, of the largest gear if there are gears; 0 if they are not known.
+    /// Bytes, the maximum over all gears if any; 0 if unknown.
     pub(crate) fn size(&self) -> usize {
         if let Some(n_bytes) = self.geared_bytes {
             return n_bytes;
@@ -142,7 +141,7 @@ impl ModelValue {
         shape.map_or(0, |shape| shape.n_bytes(self.dtype).unwrap_or(0))
     }
 
-    /// The number of `aclDataType`.
+    /// The `aclDataType`.
     pub(crate) fn data_type(&self) -> i32 {
         data_type::number(self.dtype)
     }
@@ -151,7 +150,7 @@ impl ModelValue {
         self.format
     }
 
-    /// Extents as `aclmdlGetInputDimsV2` gives them.
+    /// The shape for `aclmdlGetInputDimsV2`.
     pub(crate) fn dims_in_bytes(&self) -> &[i64] {
         self.dims_in_bytes.as_ref().unwrap_or(&self.dims)
     }
@@ -184,7 +183,7 @@ impl ModelDesc {
                 output.geared_bytes = Some(n_bytes);
             }
         }
-        // Gears set the open extents alone; without them a program sets every extent.
+        // Gears set only the open dimensions; without them a program sets every dimension.
         let n_axes: usize = match &gears {
             Some(gears) => gears.n_values(),
             None => inputs.iter().map(|value| value.dims.len()).sum(),
@@ -200,7 +199,7 @@ impl ModelDesc {
                 }
             }
             for (i, aipp) in gears.aipp().dynamic_inputs().enumerate() {
-                // Programs look for the first one under a name that is always the same.
+                // Programs look up the first one by a fixed name.
                 let name = match i {
                     0 => AIPP_INPUT.to_owned(),
                     i => format!("{AIPP_INPUT}_{i}"),
@@ -219,34 +218,34 @@ impl ModelDesc {
         }
     }
 
-    /// Whether an input has an open extent.
+    /// Whether an input has an open dimension.
     pub(crate) fn is_dynamic(&self) -> bool {
         self.shape_input.is_some()
     }
 
-    /// How many inputs hold data or parameters; behind them stands the one for extents.
+    /// Number of inputs for data or parameters; the one for dimensions follows them.
     pub(crate) fn n_inputs(&self) -> usize {
         self.inputs.len() + self.aipp_inputs.len()
     }
 
-    /// How many inputs a program counts: a model with gears has one more, as the vendor's converter
-    /// makes it.
+    /// Number of inputs that a program counts: a model with gears has one more, added by the
+    /// vendor's converter.
     pub(crate) fn n_counted_inputs(&self) -> usize {
         self.n_inputs() + usize::from(self.gears.is_some() && self.is_dynamic())
     }
 
-    /// How AIPP prepares an input of the model's own, if it does.
+    /// The AIPP of one of the model's inputs, if any.
     pub(crate) fn aipp(&self, input: usize) -> Option<&InputAipp> {
         self.gears.as_ref()?.aipp().input(input)
     }
 
-    /// The input that the parameters of an input for parameters are for.
+    /// The picture input of an input for parameters.
     pub(crate) fn aipp_of_parameters(&self, index: usize) -> Option<&InputAipp> {
         let nth = index.checked_sub(self.inputs.len())?;
         self.gears.as_ref()?.aipp().dynamic_inputs().nth(nth)
     }
 
-    /// The part that AIPP plays for an input.
+    /// The role of an input in AIPP.
     pub(crate) fn aipp_role(&self, index: usize) -> AippRole {
         if self.aipp_of_parameters(index).is_some() {
             return AippRole::Parameters;
@@ -265,19 +264,19 @@ impl ModelDesc {
         }
     }
 
-    /// Notes the extents of the results in a gear.
+    /// Stores the shapes of the results in a gear.
     pub(crate) fn note_gear(&self, gear: usize) {
         if let Some(gears) = &self.gears {
             *lock(&self.latest_outputs) = Some(gears.output_dims(gear));
         }
     }
 
-    /// Bytes of an output; 0 if they are not known before it is computed.
+    /// Bytes of an output; 0 if they are known only after the computation.
     pub(crate) fn output_bytes(&self, index: usize) -> usize {
         self.outputs.get(index).map_or(0, ModelValue::size)
     }
 
-    /// Notes the extents of an execution's results.
+    /// Stores the shapes of an execution's results.
     pub(crate) fn note_outputs(&self, outputs: &[Tensor]) {
         let extents = outputs.iter().map(|tensor| extents(tensor.shape()));
         *lock(&self.latest_outputs) = Some(extents.collect());
@@ -302,7 +301,7 @@ impl ModelDesc {
         let mut values = values.iter().chain(added);
         let found = values.position(|value| value.is_called(name));
         let is_shape_input = which == ModelSide::Input && name == SHAPE_INPUT && self.is_dynamic();
-        // An input of the model's own that is called so goes first.
+        // One of the model's inputs with that name takes precedence.
         found.or(is_shape_input.then_some(self.n_inputs()))
     }
 
@@ -329,8 +328,8 @@ pub(crate) fn dims_of(value: &ModelValue, dims: &[i64]) -> Answer<NamedDims> {
     })
 }
 
-/// A model's outputs. Where the file does not say what they are and every input is fixed, the model
-/// is executed once, with zeroes, to see; if that fails they stay unknown.
+/// A model's outputs. If the file does not define them and every input has a fixed shape, the model
+/// is executed once, with zeros, to find out; if that fails they stay unknown.
 pub(crate) fn outputs(model: &mut dyn LoadedModel) -> Vec<ValueInfo> {
     let signature = model.signature();
     let outputs = signature.outputs.clone();
@@ -360,7 +359,7 @@ pub(crate) fn outputs(model: &mut dyn LoadedModel) -> Vec<ValueInfo> {
         .collect()
 }
 
-/// Whether dtype and extents of a value are known before the model runs.
+/// Whether dtype and shape of a value are known before the model runs.
 fn is_known(value: &ValueInfo) -> bool {
     let dims = value.dims.as_ref();
     let has_extents =
@@ -368,12 +367,12 @@ fn is_known(value: &ValueInfo) -> bool {
     value.dtype != DType::Undefined && has_extents
 }
 
-/// A tensor of zeroes for an input; `None` if an extent is open or there is no memory.
+/// A tensor of zeros for an input; `None` if a dimension is open or memory is exhausted.
 fn zeroes(value: &ValueInfo) -> Option<Tensor> {
     let shape = resolve_shape(value, None).ok()?;
     let n_bytes = shape.n_bytes(value.dtype).ok()?;
     let mut bytes = Vec::new();
-    // A model may declare more than the machine has: that must not end the program.
+    // A model may declare more memory than the machine has: that must not end the program.
     bytes.try_reserve_exact(n_bytes).ok()?;
     bytes.resize(n_bytes, 0);
     Tensor::from_vec(value.dtype, shape, bytes).ok()

@@ -1,4 +1,4 @@
-//! The gears of a model: what its open extents may be, from a file beside it.
+//! The gears of a model: the values of its open dimensions, from a file next to it.
 
 use opscope_engine::{DeclaredDim, ModelSignature, ValueInfo};
 use opscope_store::file_format::gears_json::{GearKind, Gears};
@@ -10,21 +10,21 @@ use crate::Status;
 use crate::data::GearChoice;
 use crate::status::{GE_DYNAMIC_BATCH_SIZE_INVALID, GE_DYNAMIC_INPUT_LENGTH_INVALID};
 
-/// The gears of a model, checked against it. Inputs stand in the model's order.
+/// The gears of a model, checked against it. Inputs are in the model's order.
 pub(crate) struct ModelGears {
     file: Gears,
-    /// The extents of every input, for each gear.
+    /// The shape of every input, for each gear.
     inputs: Vec<Vec<Shape>>,
     outputs: Vec<GearedOutput>,
     aipp: ModelAipp,
 }
 
-/// An output as it is known before the model runs.
+/// An output before the model runs.
 struct GearedOutput {
     dtype: DType,
-    /// The extents in the gear in which it is largest; -1 where they are not known.
+    /// The shape in the gear with the largest output; -1 where unknown.
     dims: Vec<i64>,
-    /// Bytes there; 0 if they are not known.
+    /// Bytes there; 0 if unknown.
     n_bytes: usize,
 }
 
@@ -34,7 +34,7 @@ impl ModelGears {
             let (n, names) = (file.inputs.len(), joined_names(&signature.inputs));
             return Err(format!("it has {n} inputs, the model has {names}"));
         }
-        // A gear lists the extents of one input after the other, so the same names do not suffice.
+        // A gear lists the shapes of all inputs in order, so equal names are not sufficient.
         let is_in_order =
             (file.inputs.iter().zip(&signature.inputs)).all(|(a, b)| a.name == b.name);
         if !is_in_order {
@@ -62,7 +62,7 @@ impl ModelGears {
                 let dims: Option<Vec<usize>> =
                     dims.into_iter().map(|n| usize::try_from(n).ok()).collect();
                 let shape = dims.and_then(|dims| Shape::new(dims).ok());
-                // Refused here, so that sizes of inputs can be told without a failure later.
+                // Refused here, so that later size queries cannot fail.
                 let shape = shape.filter(|shape| shape.n_bytes(value.dtype).is_ok());
                 let values = &gear.values;
                 shapes.push(shape.ok_or_else(|| {
@@ -86,29 +86,29 @@ impl ModelGears {
         })
     }
 
-    /// How AIPP prepares inputs.
+    /// The AIPP of the inputs.
     pub(crate) fn aipp(&self) -> &ModelAipp {
         &self.aipp
     }
 
-    /// How many numbers a gear has.
+    /// Number of values of a gear.
     pub(crate) fn n_values(&self) -> usize {
         self.file.n_values()
     }
 
-    /// The extents of an input as the model has them: -1 where gears set them.
+    /// The shape of an input in the model: -1 for dimensions set by gears.
     pub(crate) fn input_dims(&self, input: usize) -> &[i64] {
         self.file.inputs.get(input).map_or(&[], |input| &input.dims)
     }
 
-    /// Bytes of an input in the gear in which it is largest.
+    /// Bytes of an input, the maximum over all gears.
     pub(crate) fn input_bytes(&self, input: usize, dtype: DType) -> usize {
         let sizes =
             (self.inputs.iter()).filter_map(|shapes| shapes.get(input)?.n_bytes(dtype).ok());
         sizes.max().unwrap_or(0)
     }
 
-    /// The smallest and the largest extent of each axis of an input.
+    /// The smallest and the largest size of each axis of an input.
     pub(crate) fn input_range(&self, input: usize) -> Vec<(i64, i64)> {
         let n_axes = self.input_dims(input).len();
         let mut ranges = Vec::with_capacity(n_axes);
@@ -116,20 +116,20 @@ impl ModelGears {
             let extents = (self.inputs.iter())
                 .filter_map(|shapes| shapes.get(input)?.dims().get(axis))
                 .map(|&n| i64::try_from(n).unwrap_or(i64::MAX));
-            // From 1 to no limit, if there is no gear.
+            // From 1 to unlimited, without gears.
             let least = extents.clone().min().unwrap_or(1);
             ranges.push((least, extents.max().unwrap_or(-1)));
         }
         ranges
     }
 
-    /// Type, extents and bytes of an output in the gear in which it is largest.
+    /// Dtype, shape and bytes of an output in the gear with the largest output.
     pub(crate) fn output(&self, output: usize) -> Option<(DType, &[i64], usize)> {
         let known = self.outputs.get(output)?;
         Some((known.dtype, &known.dims, known.n_bytes))
     }
 
-    /// Extents of the outputs in a gear.
+    /// Shapes of the outputs in a gear.
     pub(crate) fn output_dims(&self, gear: usize) -> Vec<Vec<i64>> {
         self.file
             .gears
@@ -137,7 +137,7 @@ impl ModelGears {
             .map_or(Vec::new(), |gear| gear.outputs.clone())
     }
 
-    /// The batches that the model is prepared for; none if its gears are of another kind.
+    /// The supported batch sizes; empty if the gears are of another kind.
     pub(crate) fn batches(&self) -> Vec<u64> {
         match self.file.kind {
             GearKind::Batch => self
@@ -163,7 +163,7 @@ impl ModelGears {
         }
     }
 
-    /// Extents of all inputs, one after the other, likewise.
+    /// Shapes of all inputs, concatenated, likewise.
     pub(crate) fn dims(&self) -> Vec<Vec<i64>> {
         match self.file.kind {
             GearKind::Dims => self.inputs.iter().map(|shapes| joined(shapes)).collect(),
@@ -171,10 +171,10 @@ impl ModelGears {
         }
     }
 
-    /// The number of the gear that a program has set.
+    /// The index of the gear that a program has set.
     ///
     /// # Errors
-    /// A status and the reason, if there is none such.
+    /// A status and the reason, if there is no such gear.
     pub(crate) fn find(&self, gear: &GearChoice) -> Result<usize, (Status, String)> {
         let (found, set) = match (gear, self.file.kind) {
             (GearChoice::Batch(n), GearKind::Batch) => (self.position(&[*n]), format!("batch {n}")),
@@ -189,17 +189,17 @@ impl ModelGears {
                     let text = format!("the inputs have {n_axes} axes together, {found} were set");
                     return Err((GE_DYNAMIC_INPUT_LENGTH_INVALID, text));
                 }
-                // A program gives the fixed extents as well, which the file's gears leave out.
+                // A program passes the fixed dimensions too, which the file's gears omit.
                 let mut gears = self.inputs.iter();
                 let found = gears.position(|shapes| joined(shapes) == *dims);
-                (found, format!("extents {dims:?}"))
+                (found, format!("the dimensions {dims:?}"))
             }
             (GearChoice::Batch(_), _) => (None, "a batch".to_owned()),
             (GearChoice::Size { .. }, _) => (None, "a size".to_owned()),
-            (GearChoice::Dims(_), _) => (None, "extents".to_owned()),
+            (GearChoice::Dims(_), _) => (None, "the dimensions".to_owned()),
         };
         found.ok_or_else(|| {
-            let text = format!("{set} is none of the model's gears: {}", self.list());
+            let text = format!("{set} is not a gear of the model: {}", self.list());
             (GE_DYNAMIC_BATCH_SIZE_INVALID, text)
         })
     }
@@ -211,12 +211,12 @@ impl ModelGears {
             .position(|gear| gear.values == values)
     }
 
-    /// The gears in words.
+    /// The gears as text.
     fn list(&self) -> String {
         let kind = match self.file.kind {
             GearKind::Batch => "batch",
             GearKind::Size => "size",
-            GearKind::Dims => "open extents",
+            GearKind::Dims => "open dimensions",
             GearKind::Fixed => return "none".to_owned(),
         };
         let mut gears = Vec::with_capacity(self.file.gears.len());
@@ -227,9 +227,8 @@ impl ModelGears {
         format!("{kind} {}", gears.join(", "))
     }
 
-    /// The shapes of an execution's inputs: those of the gear that was set; without one those that
-    /// tensor descriptions say, which have to be a gear's; and those of the gear with the largest
-    /// inputs if nothing is said.
+    /// The shapes of an execution's inputs: those of the gear that was set, else those of the
+    /// tensor descriptions, which must be a gear's, else those of the gear with the largest inputs.
     ///
     /// # Errors
     /// Why there are none.
@@ -246,7 +245,7 @@ impl ModelGears {
         let largest = fitting.max_by_key(|shapes| n_elements(shapes)).cloned();
         largest.ok_or_else(|| {
             let list = self.list();
-            format!("the descriptions of the inputs are none of the model's gears: {list}")
+            format!("the descriptions of the inputs match no gear of the model: {list}")
         })
     }
 }
@@ -256,14 +255,14 @@ fn joined_names(infos: &[ValueInfo]) -> String {
     names.join(", ")
 }
 
-/// Whether shapes are those that tensor descriptions say, where there are such.
+/// Whether shapes match the tensor descriptions, if any.
 fn fit(shapes: &[Shape], described: &[Option<Vec<i64>>]) -> bool {
     let mut pairs = shapes.iter().zip(described);
     pairs.all(|(shape, dims)| dims.as_ref().is_none_or(|dims| extents(shape) == *dims))
 }
 
 fn n_elements(shapes: &[Shape]) -> u128 {
-    // One input alone may have as many elements as a `usize` can count, so their sum needs more.
+    // A single input may have `usize::MAX` elements, so their sum needs more bits.
     shapes.iter().map(|shape| shape.n_elements() as u128).sum()
 }
 
@@ -299,7 +298,7 @@ fn largest_output(file: &Gears, output: usize) -> GearedOutput {
         .unwrap_or(DType::Undefined);
     let gears = file.gears.iter();
     let all = gears.filter_map(|gear| gear.outputs.get(output));
-    // One that is not known in some gear has no largest size.
+    // An output with an unknown size in some gear has no largest size.
     let sizes: Option<Vec<usize>> = all.clone().map(|dims| n_bytes(dims, dtype)).collect();
     let largest = all.max_by_key(|dims| n_bytes(dims, dtype));
     GearedOutput {
@@ -309,7 +308,7 @@ fn largest_output(file: &Gears, output: usize) -> GearedOutput {
     }
 }
 
-/// Bytes of a tensor; `None` if an extent is not known or they do not fit memory.
+/// Bytes of a tensor; `None` if a dimension is unknown or they do not fit into memory.
 fn n_bytes(dims: &[i64], dtype: DType) -> Option<usize> {
     let dims: Option<Vec<usize>> = dims.iter().map(|&n| usize::try_from(n).ok()).collect();
     Shape::new(dims?).ok()?.n_bytes(dtype).ok()

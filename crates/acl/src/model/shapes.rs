@@ -1,8 +1,8 @@
 //! The shapes of one execution's inputs.
 //!
-//! An input's shape is, in this order: what the program has said with a tensor description; what
-//! the file fixes; what the program has set for open extents; what another input has for an extent
-//! of the same name; and, if one extent is left, what the size of the buffer gives.
+//! An input's shape comes from, in this order: the program's tensor description; the file; the open
+//! dimensions set by the program; dimensions with the same name in other inputs; and, if one
+//! dimension is left, the size of the buffer.
 
 use std::collections::HashMap;
 
@@ -11,18 +11,18 @@ use opscope_tensor::Shape;
 
 use crate::data::GearChoice;
 
-/// The buffer and description that a program gives for an input.
+/// The buffer and description of an input, from the program.
 pub(crate) struct InputBuffer {
     /// Bytes of its buffer.
     pub(crate) n_bytes: usize,
-    /// Its tensor description's extents.
+    /// The shape in its tensor description.
     pub(crate) dims: Option<Vec<i64>>,
 }
 
 /// The shape of every input.
 ///
 /// # Errors
-/// Which input has none, and why.
+/// The first input without a shape, and the reason.
 pub(crate) fn resolve(
     inputs: &[ValueInfo],
     given: &[InputBuffer],
@@ -49,7 +49,7 @@ pub(crate) fn resolve(
             }
         }
         let shape = complete(value, given.n_bytes, &extents)?;
-        // An extent that a buffer's size gave holds for the inputs that come after, too.
+        // A dimension derived from a buffer's size also applies to later inputs.
         for (dim, extent) in dims.iter().zip(shape.iter()) {
             if let DeclaredDim::Named(name) = dim {
                 named.entry(name).or_insert(*extent);
@@ -60,7 +60,7 @@ pub(crate) fn resolve(
     Ok(shapes)
 }
 
-/// The extents of a shape, as the interface counts them.
+/// The shape in the interface's type.
 pub(crate) fn extents(shape: &Shape) -> Vec<i64> {
     let extents = shape.iter();
     extents
@@ -68,7 +68,7 @@ pub(crate) fn extents(shape: &Shape) -> Vec<i64> {
         .collect()
 }
 
-/// Returns the extents of an input that are known before other inputs and its buffer are looked at.
+/// Returns the dimensions of an input that are known without other inputs and its buffer.
 fn known_extents(
     value: &ValueInfo,
     given: &InputBuffer,
@@ -78,7 +78,9 @@ fn known_extents(
     if let Some(dims) = &given.dims {
         let described: Option<Vec<usize>> = dims.iter().map(|&n| usize::try_from(n).ok()).collect();
         let described = described.ok_or_else(|| {
-            format!("the description of input `{name}` has the extents {dims:?}: one is not known")
+            format!(
+                "the description of input `{name}` has the shape {dims:?}: a dimension is unknown"
+            )
         })?;
         if !value.admits(&described) {
             let shape = value.shape_text();
@@ -88,9 +90,10 @@ fn known_extents(
         }
         return Ok(described.into_iter().map(Some).collect());
     }
-    let dims = value.dims.as_ref().ok_or_else(|| {
-        format!("input `{name}` may have any shape: give it a tensor description")
-    })?;
+    let dims = value
+        .dims
+        .as_ref()
+        .ok_or_else(|| format!("input `{name}` may have any shape: set a tensor description"))?;
     let dims = dims.iter().zip(geared);
     Ok(dims
         .map(|(dim, geared)| match dim {
@@ -100,7 +103,7 @@ fn known_extents(
         .collect())
 }
 
-/// Returns the extents that a gear gives to every axis of every input; `None` for axes that it
+/// Returns the dimensions that a gear sets for every axis of every input; `None` for axes that it
 /// leaves open.
 fn gear_extents(
     inputs: &[ValueInfo],
@@ -118,8 +121,7 @@ fn gear_extents(
             }
         }
         Some(GearChoice::Size { height, width }) => {
-            // Only images have a height and a width, and these are their last two axes in ONNX's
-            // order.
+            // Only images have a height and a width, the last two axes in ONNX's order.
             for axes in extents.iter_mut().filter(|axes| axes.len() == 4) {
                 axes[2] = usize::try_from(*height).ok();
                 axes[3] = usize::try_from(*width).ok();
@@ -157,7 +159,7 @@ fn n_axes(value: &ValueInfo) -> usize {
     value.dims.as_ref().map_or(0, Vec::len)
 }
 
-/// Finds the one extent that is left, if one is, from the number of bytes.
+/// Derives the one open dimension, if any, from the number of bytes.
 fn complete(value: &ValueInfo, n_bytes: usize, extents: &[Option<usize>]) -> Result<Shape, String> {
     let name = &value.name;
     let n_open = extents.iter().filter(|extent| extent.is_none()).count();
@@ -175,12 +177,12 @@ fn complete(value: &ValueInfo, n_bytes: usize, extents: &[Option<usize>]) -> Res
     let shape = value.shape_text();
     if n_open > 1 {
         return Err(format!(
-            "input `{name}` has the shape {shape}: set its open extents"
+            "input `{name}` has the shape {shape}: set its open dimensions"
         ));
     }
-    // With 1 for the open extent the shape is one slice along it.
+    // With 1 for the open dimension the shape is one slice along it.
     let slice_bytes = with(1)?.n_bytes(value.dtype).map_err(too_large)?;
-    // Any extent fits a slice of no bytes, so that the buffer says nothing about it.
+    // Any number of empty slices fits, so the buffer does not determine the dimension.
     if slice_bytes == 0 || n_bytes == 0 || !n_bytes.is_multiple_of(slice_bytes) {
         return Err(format!(
             "input `{name}` has the shape {shape}, which {n_bytes} bytes do not fill: set its open \

@@ -1,4 +1,5 @@
-//! Inputs stand apart by `|`: `n,3|n` is a value with an open and a fixed extent, and another one.
+//! Inputs are separated by `|`: `n,3|n` is a value with an open and a fixed dimension, and another
+//! one.
 
 use opscope_tensor::DType;
 
@@ -18,7 +19,7 @@ fn value(dims: &str) -> ValueInfo {
     }
 }
 
-/// `given` is the number of bytes of each buffer, or the extents of its description in brackets.
+/// `given` is the number of bytes of each buffer, or the shape of its description in brackets.
 fn check(inputs: &str, given: &str, gear: Option<&GearChoice>, expected: Result<&str, &str>) {
     let inputs: Vec<ValueInfo> = inputs.split('|').map(value).collect();
     let one = |text: &str| match text.strip_prefix('[') {
@@ -51,7 +52,7 @@ fn fixed_and_by_size() {
     check("?", "8", None, Ok("[2]"));
     check("n,3", "35", None, Err("do not fill"));
     check("n,0", "0", None, Err("do not fill"));
-    check("n,m", "36", None, Err("set its open extents"));
+    check("n,m", "36", None, Err("set its open dimensions"));
 }
 
 #[test]
@@ -67,7 +68,7 @@ fn set_by_the_program() {
     check("n,m|n", "24|8", Some(&dims(&[2, 3, 2])), Ok("[2,3]|[2]"));
     check("2,m", "24", Some(&dims(&[3, 3])), Err("takes shape"));
     check("n,m", "24", Some(&dims(&[3])), Err("2 axes together"));
-    // A negative extent leaves the axis open.
+    // A negative dimension leaves the axis open.
     check("n", "24", Some(&dims(&[-3])), Ok("[6]"));
     check(
         "n,m",
@@ -80,7 +81,7 @@ fn set_by_the_program() {
 #[test]
 fn described_or_named() {
     check("n|n,m", "8|24", None, Ok("[2]|[2,3]"));
-    check("n,m|n", "24|8", None, Err("set its open extents"));
+    check("n,m|n", "24|8", None, Err("set its open dimensions"));
     check("n,m", "[2,3", None, Ok("[2,3]"));
     check("n,m|n", "[2,3|8", None, Ok("[2,3]|[2]"));
     check("n,4", "[2,3", None, Err("takes shape"));
