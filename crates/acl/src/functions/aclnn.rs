@@ -1,4 +1,4 @@
-//! Operators that are called in two stages.
+//! Two-stage operators.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -23,16 +23,15 @@ use crate::lock::lock;
 use crate::status::{ACLNN_INNER, ACLNN_PARAM_INVALID, ACLNN_PARAM_NULLPTR, ACLNN_RUNTIME_ERROR};
 use crate::{AclProcess, Answer, Status};
 
-/// Most threads of a graph. Each of those that stay loaded has its own.
+/// Maximum number of threads per graph. Each loaded graph has separate threads.
 const N_THREADS_MAX: usize = 8;
-/// Bytes that an element takes at most while it is computed with: as it was read, and in the type
-/// of the graph.
+/// Maximum bytes per element during computation: as read, and in the graph's dtype.
 const N_BYTES_OF_AN_ELEMENT: u64 = 16;
-/// Elements below which one thread computes an operator.
+/// With fewer elements a single thread computes an operator.
 const N_ELEMENTS_OF_A_THREAD: usize = 1 << 16;
 
 impl AclProcess {
-    /// `aclnnInit`: as [`AclProcess::init`] with the same configuration, unless that was called
+    /// `aclnnInit`: like [`AclProcess::init`] with the same configuration, unless that was called
     /// before.
     ///
     /// # Errors
@@ -44,14 +43,14 @@ impl AclProcess {
         self.init(config)
     }
 
-    /// Stage one of the operator `function`, such as `aclnnAdd`: checks the arguments and keeps
-    /// the call as an executor, which no later change of an object reaches but that of an address
-    /// by [`AclProcess::set_executor_address`]. It needs no workspace.
+    /// Stage one of the operator `function`, such as `aclnnAdd`: checks the arguments and stores
+    /// the call as an executor. Later changes of objects do not affect it, except an address set by
+    /// [`AclProcess::set_executor_address`]. It needs no workspace.
     ///
     /// # Errors
-    /// `ACLNN_PARAM_NULLPTR` for null, `ACLNN_PARAM_INVALID` for what is no object of the kind and
-    /// for types, shapes and numbers that the operator does not take, `ACLNN_RUNTIME_ERROR` before
-    /// [`AclProcess::init`], `ACLNN_INNER` if no engine can compute it.
+    /// `ACLNN_PARAM_NULLPTR` for null, `ACLNN_PARAM_INVALID` for invalid handles and for
+    /// unsupported types, shapes and numbers, `ACLNN_RUNTIME_ERROR` before [`AclProcess::init`],
+    /// `ACLNN_INNER` if no engine can compute it.
     pub fn prepare_aclnn(&self, function: &str, arguments: &[RawArgument]) -> Answer<Handle> {
         let stage = format!("{function}GetWorkspaceSize");
         if !self.is_initialized() {
@@ -71,7 +70,7 @@ impl AclProcess {
         function: &str,
         raw: &[RawArgument],
     ) -> Result<OperatorExecutor, Refusal> {
-        // Bindings are made from the same table, so that this is a mistake of ours.
+        // Bindings are generated from the same table, so a mismatch is a bug here.
         let row = table::find(function).filter(|row| row.parameters.len() == raw.len());
         let row = row.ok_or_else(|| inner(format!("there is no operator `{function}`")))?;
         let arguments = self.arguments(row, raw)?;
@@ -92,7 +91,7 @@ impl AclProcess {
         let pairs = row.parameters.iter().zip(raw).enumerate();
         let arguments = pairs.map(|(i, (parameter, raw))| found(&objects.aclnn, parameter, raw, i));
         let arguments = arguments.collect::<Result<Vec<_>, _>>()?;
-        // What follows asks for memory, whose table has a lock of its own.
+        // The following code locks the memory table.
         drop(objects);
         for (parameter, argument) in row.parameters.iter().zip(&arguments) {
             let list: &[TensorArgument] = match argument {
@@ -107,11 +106,11 @@ impl AclProcess {
         Ok(arguments)
     }
 
-    /// Whether a view stays in its storage and in memory, and can be written if it has to be.
+    /// Checks that a view stays within its storage and memory, and is writable if necessary.
     fn check_view(&self, parameter: &Parameter, argument: &TensorArgument) -> Result<(), Refusal> {
         let (name, view) = (parameter.name(), &argument.tensor);
         check_format(name, view.format)?;
-        // A view whose strides are 0 may be far larger than its storage, and is copied as a whole.
+        // A view with strides of 0 may be far larger than its storage, and is copied as a whole.
         let n_bytes = (argument.n_elements() as u64).saturating_mul(N_BYTES_OF_AN_ELEMENT);
         opscope_store::check_memory(n_bytes)
             .map_err(|error| Refusal::invalid(format!("`{name}` cannot be read: {error}")))?;
@@ -123,7 +122,7 @@ impl AclProcess {
             .iter()
             .map(|&n| usize::try_from(n).unwrap_or(0));
         let n_storage: usize = storage.product();
-        // Without extents of the storage nothing is known of it.
+        // Without a storage shape its size is unknown.
         let is_known = !view.storage_dims.is_empty() || view.dims.is_empty();
         if is_known && last >= n_storage {
             return Err(Refusal::invalid(format!(
@@ -159,8 +158,8 @@ impl AclProcess {
         arguments: &[Argument],
         composed: ComposedGraph,
     ) -> Result<ComposedOperator, Refusal> {
-        let reads = shown(row, arguments, is_read);
-        let writes = shown(row, arguments, is_written);
+        let reads = shown_tensors(row, arguments, is_read);
+        let writes = shown_tensors(row, arguments, is_written);
         let mut results = Vec::with_capacity(writes.len());
         for write in &writes {
             let result = composed
@@ -170,7 +169,7 @@ impl AclProcess {
             let result = result.ok_or_else(|| inner("an output was not composed".to_owned()))?;
             results.push(result.1.clone());
         }
-        // A fill needs none, and neither do outputs without elements.
+        // Fills need no engine, and neither do empty outputs.
         let needs_engine = results
             .iter()
             .any(|result| !matches!(result, ResultSource::Fill(_)));
@@ -194,13 +193,13 @@ impl AclProcess {
         })
     }
 
-    /// The graph of these bytes, for inputs of so many elements.
+    /// The loaded graph with these bytes, for inputs with this many elements.
     fn loaded_graph(&self, bytes: Vec<u8>, n_elements: usize) -> Result<Arc<LoadedGraph>, Refusal> {
         if let Some(known) = lock(&self.graphs).find(&bytes) {
             return Ok(known);
         }
-        // Other threads may load meanwhile, the same graph too: the later one is kept.
-        // Threads of many graphs that stay loaded would wait beside each other for small work.
+        // Other threads may load the same graph concurrently: the later one is cached. The threads
+        // of many loaded graphs would idle for small work.
         let n_threads = if n_elements < N_ELEMENTS_OF_A_THREAD {
             1
         } else {
@@ -222,28 +221,28 @@ impl AclProcess {
         Ok(graph)
     }
 
-    /// Stage two of the operator `function`: runs a prepared call. It has run when this returns,
-    /// and was dumped if the configuration in force asks for operators outside models. The executor
-    /// ends with it unless [`AclProcess::set_executor_repeatable`] was called.
+    /// Stage two of the operator `function`: runs a prepared call, and dumps it if the
+    /// configuration in force includes operators outside models. The call is complete on return,
+    /// and destroys the executor unless [`AclProcess::set_executor_repeatable`] was called.
     ///
     /// # Errors
-    /// `ACLNN_PARAM_NULLPTR` for a null executor, `ACLNN_PARAM_INVALID` for what is no executor of
-    /// this operator, or no longer, and for tensors without an address or outside memory,
-    /// `ACLNN_RUNTIME_ERROR` if the stream is none or the operator fails.
+    /// `ACLNN_PARAM_NULLPTR` for a null executor, `ACLNN_PARAM_INVALID` for a handle that is not,
+    /// or no longer, an executor of this operator, and for tensors without an address or out of
+    /// bounds, `ACLNN_RUNTIME_ERROR` if the stream is invalid or the operator fails.
     pub fn run_aclnn(&self, function: &str, executor: Handle, stream: Handle) -> Answer {
         let known = self.executor(function, "executor", executor)?;
         let mut known = lock(&known);
-        // An executor knows the order of its operator's arguments and no other's.
+        // An executor has its operator's order of arguments.
         if known.row.function != function {
             let text = format!("`executor` was made for {}", known.row.function);
             return Err(self.aclnn_refuse(ACLNN_PARAM_INVALID, function, &text));
         }
         if self.check_stream(stream).is_err() {
-            let text = "`stream` is no stream of this thread's context";
+            let text = "`stream` is not a stream of this thread's context";
             return Err(self.aclnn_refuse(ACLNN_RUNTIME_ERROR, function, text));
         }
         if !known.is_repeatable && self.objects().executors.remove(executor).is_none() {
-            // Another thread has run it in between.
+            // Another thread has run it concurrently.
             let text = "`executor` has run already, and is not repeatable";
             return Err(self.aclnn_refuse(ACLNN_PARAM_INVALID, function, text));
         }
@@ -251,7 +250,7 @@ impl AclProcess {
     }
 
     fn run_executor(&self, function: &str, executor: &mut OperatorExecutor) -> Answer {
-        // All inputs are copied before anything is written, so that outputs may overlap them.
+        // All inputs are copied before any output is written, so that outputs may overlap them.
         let mut inputs = Vec::with_capacity(executor.operator.reads.len());
         for read in &executor.operator.reads {
             let view = executor.view(read.place);
@@ -274,7 +273,7 @@ impl AclProcess {
                 .or(view)
                 .and_then(|view| scatter(&self.memory, view, output));
             written.ok_or_else(|| self.unreachable(function, executor.row, write))?;
-            // The program asks the tensor how many entries the values made.
+            // The program queries the tensor for the number of entries.
             if let (Some(part), Some(handle)) = (part, executor.handle(write.place))
                 && let Some(known) = self.objects().aclnn.tensors.get_mut(handle)
             {
@@ -313,7 +312,7 @@ impl AclProcess {
     /// `aclSetAclOpExecutorRepeatable`: lets an executor run until it is destroyed.
     ///
     /// # Errors
-    /// `ACLNN_PARAM_NULLPTR` for null, `ACLNN_PARAM_INVALID` for what is no executor.
+    /// `ACLNN_PARAM_NULLPTR` for null, `ACLNN_PARAM_INVALID` for a handle that is not an executor.
     pub fn set_executor_repeatable(&self, executor: Handle) -> Answer {
         let known = self.executor("aclSetAclOpExecutorRepeatable", "executor", executor)?;
         lock(&known).is_repeatable = true;
@@ -331,8 +330,8 @@ impl AclProcess {
         Ok(())
     }
 
-    /// `aclSetTensorAddr`, `aclSetInputTensorAddr` and `aclSetOutputTensorAddr`: moves a tensor,
-    /// and what the executor has of it.
+    /// `aclSetTensorAddr`, `aclSetInputTensorAddr` and `aclSetOutputTensorAddr`: sets the address
+    /// of a tensor, and of its copies in the executor.
     ///
     /// # Errors
     /// As for [`AclProcess::set_executor_repeatable`], for the tensor too, and
@@ -349,15 +348,15 @@ impl AclProcess {
             return Err(self.aclnn_null(function, "tensor"));
         }
         self.set_tensor_address(tensor, address)?;
-        // The tensor moves in any case, as it does for calls that are prepared later.
+        // The tensor's address changes in any case, for calls prepared later.
         if lock(&known).set_address(tensor, address) {
             return Ok(());
         }
-        let text = "`tensor` is none of the executor's";
+        let text = "`tensor` is not an argument of the executor";
         Err(self.aclnn_refuse(ACLNN_PARAM_INVALID, function, text))
     }
 
-    /// `aclSetDynamicTensorAddr` and its like: the same for a tensor at a position of a list.
+    /// `aclSetDynamicTensorAddr` and so on: the same for a tensor at a position of a list.
     ///
     /// # Errors
     /// As for [`AclProcess::set_executor_address`].
@@ -378,7 +377,7 @@ impl AclProcess {
             tensors.and_then(|list| list.get(position)).copied()
         };
         let tensor = tensor.ok_or_else(|| {
-            let text = format!("`tensors` is no list that has a tensor at {position}");
+            let text = format!("`tensors` is not a list with a tensor at {position}");
             self.aclnn_refuse(ACLNN_PARAM_INVALID, function, &text)
         })?;
         self.set_executor_address(function, executor, tensor, address)
@@ -392,7 +391,7 @@ fn inner(text: String) -> Refusal {
     }
 }
 
-/// Whether elements of this format lie where strides say.
+/// Checks that strides describe the memory of this format.
 fn check_format(name: &str, format: i32) -> Result<(), Refusal> {
     let layout = u32::try_from(format).ok().and_then(layout_from_code);
     if layout.is_none_or(is_plain) {
@@ -408,7 +407,7 @@ fn is_plain(layout: Layout) -> bool {
     layout.n_named_axes().is_some() || matches!(layout, Nd | Ncl | Nc | Cn)
 }
 
-/// The object that an argument stands for.
+/// Looks up the object of an argument.
 fn found(
     objects: &AclnnObjects,
     parameter: &Parameter,
@@ -498,13 +497,13 @@ fn is_written(kind: ParameterKind) -> bool {
     )
 }
 
-/// The tensors of one side. Absent ones count among the positions.
-fn shown(
+/// The tensors of one side. Positions include absent ones.
+fn shown_tensors(
     row: &OperatorRow,
     arguments: &[Argument],
     is_side: fn(ParameterKind) -> bool,
 ) -> Vec<ShownTensor> {
-    let mut shown = Vec::new();
+    let mut tensors = Vec::new();
     let mut position = 0;
     let pairs = row.parameters.iter().zip(arguments);
     for (_, argument) in pairs.filter(|(parameter, _)| is_side(parameter.kind)) {
@@ -517,7 +516,7 @@ fn shown(
             }
         };
         for argument in list {
-            shown.push(ShownTensor {
+            tensors.push(ShownTensor {
                 place: argument.place,
                 position,
                 dtype: argument.dtype,
@@ -526,10 +525,10 @@ fn shown(
             position += 1;
         }
     }
-    shown
+    tensors
 }
 
-/// The operator as dumps describe it.
+/// The operator as described in dumps.
 fn described(row: &OperatorRow, arguments: &[Argument]) -> Operator {
     let mut operator = Operator {
         op_type: row.op_type.to_owned(),
@@ -561,7 +560,7 @@ fn described(row: &OperatorRow, arguments: &[Argument]) -> Operator {
     operator
 }
 
-/// An argument that is no tensor, as text.
+/// The text of an argument other than a tensor.
 fn attribute_text(argument: &Argument) -> Option<String> {
     use crate::aclnn::object::{ScalarNumber, ScalarValue};
     let scalar = |scalar: &ScalarValue| match scalar.number {

@@ -1,4 +1,4 @@
-//! Tensors, scalars and lists that operators of two stages take.
+//! Tensors, scalars and lists for two-stage operators.
 
 use opscope_store::file_format::ascend_codes::dtype_from_graph_engine;
 use opscope_tensor::Shape;
@@ -11,19 +11,19 @@ use crate::{AclProcess, Answer, Status};
 /// The arguments of `aclCreateTensor`.
 #[derive(Clone, Debug, Default)]
 pub struct TensorViewArguments {
-    /// Extents of the view.
+    /// The shape of the view.
     pub dims: Vec<i64>,
     /// A number of `aclDataType`.
     pub data_type: i32,
-    /// Steps along the axes in elements; `None` for those of elements side by side.
+    /// Strides in elements; `None` for a dense view.
     pub strides: Option<Vec<i64>>,
     /// Elements before the first one.
     pub offset: i64,
     /// A number of `aclFormat`.
     pub format: i32,
-    /// Extents of the memory behind the view.
+    /// The shape of the storage.
     pub storage_dims: Vec<i64>,
-    /// Where the memory begins; may be null.
+    /// The address of the storage; may be null.
     pub address: usize,
 }
 
@@ -40,7 +40,7 @@ pub enum NumberList {
     Halves(Vec<u16>),
 }
 
-/// Which kind of list a handle stands for.
+/// The kind of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListKind {
     /// `aclIntArray`.
@@ -58,9 +58,9 @@ pub enum ListKind {
 }
 
 impl AclProcess {
-    /// Reports what is wrong with a call of `function`.
+    /// Reports a mistake in a call of `function`.
     pub(crate) fn aclnn_refuse(&self, status: Status, function: &str, text: &str) -> Status {
-        // The vendor's reports have these codes for the three kinds of errors.
+        // The vendor's codes for the three kinds of errors.
         let code = match status {
             ACLNN_PARAM_NULLPTR | ACLNN_PARAM_INVALID => "EZ1001",
             ACLNN_RUNTIME_ERROR => "EZ9903",
@@ -92,21 +92,21 @@ impl AclProcess {
         })
     }
 
-    /// `aclCreateTensor`. Nothing is read before an operator runs.
+    /// `aclCreateTensor`. The memory is not read before an operator runs.
     ///
     /// # Errors
-    /// `ACLNN_PARAM_INVALID` for negative extents, strides or offset, an unknown type, more axes
-    /// than 64, and a view or storage that is larger than memory can be.
+    /// `ACLNN_PARAM_INVALID` for negative dimensions, strides or offset, an unknown type, more than
+    /// 64 axes, and a view or storage that exceeds the address space.
     pub fn create_tensor(&self, view: &TensorViewArguments) -> Answer<Handle> {
         let tensor = self.aclnn_tensor("aclCreateTensor", view)?;
         let handle = self.handles.next();
         Ok(self.objects().aclnn.tensors.insert(handle, tensor))
     }
 
-    /// `aclInitTensor`: the same for a tensor that is there already.
+    /// `aclInitTensor`: the same for an existing tensor.
     ///
     /// # Errors
-    /// As for [`AclProcess::create_tensor`], and for a handle that is no tensor.
+    /// As for [`AclProcess::create_tensor`], and for a handle that is not a tensor.
     pub fn init_tensor(&self, handle: Handle, view: &TensorViewArguments) -> Answer {
         const FUNCTION: &str = "aclInitTensor";
         let tensor = self.aclnn_tensor(FUNCTION, view)?;
@@ -137,7 +137,7 @@ impl AclProcess {
         checked_tensor(view).map_err(|text| self.aclnn_refuse(ACLNN_PARAM_INVALID, function, &text))
     }
 
-    /// The tensor behind a handle, for the functions that ask for a part of it.
+    /// Reads a property of the tensor behind a handle.
     fn aclnn_look<T>(
         &self,
         function: &str,
@@ -153,7 +153,7 @@ impl AclProcess {
     /// `aclGetViewShape`.
     ///
     /// # Errors
-    /// `ACLNN_PARAM_NULLPTR` for null, `ACLNN_PARAM_INVALID` for what is no tensor.
+    /// `ACLNN_PARAM_NULLPTR` for null, `ACLNN_PARAM_INVALID` for a handle that is not a tensor.
     pub fn tensor_view_dims(&self, tensor: Handle) -> Answer<Vec<i64>> {
         self.aclnn_look("aclGetViewShape", tensor, |known| {
             known.dims.iter().map(|&n| n.cast_signed() as i64).collect()
@@ -210,7 +210,7 @@ impl AclProcess {
         self.aclnn_look("aclGetRawTensorAddr", tensor, |known| known.address)
     }
 
-    /// `aclSetRawTensorAddr`. Executors that were made before keep the address that they have.
+    /// `aclSetRawTensorAddr`. Existing executors keep their address.
     ///
     /// # Errors
     /// As for [`AclProcess::tensor_view_dims`].
@@ -235,7 +235,7 @@ impl AclProcess {
     /// `aclCreateScalar`, with the bytes of the number.
     ///
     /// # Errors
-    /// `ACLNN_PARAM_INVALID` for types that have no numbers.
+    /// `ACLNN_PARAM_INVALID` for non-numeric types.
     pub fn create_scalar(&self, bytes: &[u8], data_type: i32) -> Answer<Handle> {
         let dtype = dtype_from_graph_engine(data_type);
         let scalar = dtype.and_then(|dtype| ScalarValue::read(dtype, bytes));
@@ -250,7 +250,7 @@ impl AclProcess {
     /// `aclDestroyScalar`.
     ///
     /// # Errors
-    /// `ACLNN_PARAM_NULLPTR` for null, `ACLNN_PARAM_INVALID` for what is no scalar.
+    /// `ACLNN_PARAM_NULLPTR` for null, `ACLNN_PARAM_INVALID` for a handle that is not a scalar.
     pub fn destroy_scalar(&self, scalar: Handle) -> Answer {
         let mut objects = self.objects();
         let known = &objects.aclnn.scalars;
@@ -259,7 +259,7 @@ impl AclProcess {
         Ok(())
     }
 
-    /// `aclCreateIntArray` and its like.
+    /// `aclCreateIntArray` and so on.
     pub fn create_number_list(&self, list: NumberList) -> Handle {
         let handle = self.handles.next();
         let objects = &mut self.objects().aclnn;
@@ -271,10 +271,10 @@ impl AclProcess {
         }
     }
 
-    /// `aclCreateTensorList`. The tensors belong to the list from now on.
+    /// `aclCreateTensorList`. The list takes ownership of the tensors.
     ///
     /// # Errors
-    /// `ACLNN_PARAM_INVALID` if one of them is no tensor.
+    /// `ACLNN_PARAM_INVALID` if one of them is not a tensor.
     pub fn create_tensor_list(&self, tensors: Vec<Handle>) -> Answer<Handle> {
         let mut objects = self.objects();
         for &tensor in &tensors {
@@ -287,10 +287,10 @@ impl AclProcess {
             .insert(self.handles.next(), tensors))
     }
 
-    /// `aclCreateScalarList`. The scalars belong to the list from now on.
+    /// `aclCreateScalarList`. The list takes ownership of the scalars.
     ///
     /// # Errors
-    /// `ACLNN_PARAM_INVALID` if one of them is no scalar.
+    /// `ACLNN_PARAM_INVALID` if one of them is not a scalar.
     pub fn create_scalar_list(&self, scalars: Vec<Handle>) -> Answer<Handle> {
         let mut objects = self.objects();
         for &scalar in &scalars {
@@ -303,10 +303,11 @@ impl AclProcess {
             .insert(self.handles.next(), scalars))
     }
 
-    /// `aclGetIntArraySize` and its like.
+    /// `aclGetIntArraySize` and so on.
     ///
     /// # Errors
-    /// `ACLNN_PARAM_NULLPTR` for null, `ACLNN_PARAM_INVALID` for what is no list of the kind.
+    /// `ACLNN_PARAM_NULLPTR` for null, `ACLNN_PARAM_INVALID` for a handle that is not a list of the
+    /// kind.
     pub fn list_size(&self, function: &str, list: Handle, kind: ListKind) -> Answer<u64> {
         let objects = self.objects();
         self.list_length(&objects.aclnn, function, list, kind)
@@ -338,7 +339,7 @@ impl AclProcess {
         }
     }
 
-    /// `aclDestroyIntArray` and its like. The tensors or scalars of a list end with it.
+    /// `aclDestroyIntArray` and so on. Destroys the tensors or scalars of a list too.
     ///
     /// # Errors
     /// As for [`AclProcess::list_size`].
@@ -366,10 +367,10 @@ impl AclProcess {
     }
 }
 
-/// The tensor that arguments describe; a text for what is wrong with them.
+/// Creates the tensor of the arguments, or returns a description of the mistake.
 fn checked_tensor(view: &TensorViewArguments) -> Result<AclTensor, String> {
     let dtype = dtype_from_graph_engine(view.data_type)
-        .ok_or_else(|| format!("`dataType` is {}, which is no type", view.data_type))?;
+        .ok_or_else(|| format!("`dataType` is {}, which is not a type", view.data_type))?;
     let n_axes = view.dims.len();
     if n_axes > N_AXES_MAX || view.storage_dims.len() > N_AXES_MAX {
         return Err(format!("there are more than {N_AXES_MAX} axes"));
@@ -382,7 +383,7 @@ fn checked_tensor(view: &TensorViewArguments) -> Result<AclTensor, String> {
         // Types narrower than a byte have a size too.
         shape.n_bytes(dtype).map_err(|error| error.to_string())?;
     }
-    // Null stands for elements side by side.
+    // Null means dense.
     let strides = view.strides.clone().unwrap_or_else(|| dense_strides(&dims));
     if strides.len() != n_axes {
         return Err(format!("{n_axes} axes have {} strides", strides.len()));
@@ -402,7 +403,7 @@ fn checked_tensor(view: &TensorViewArguments) -> Result<AclTensor, String> {
         storage_dims: view.storage_dims.clone(),
         address: view.address,
     };
-    // A view without elements reaches no memory, wherever it begins.
+    // An empty view accesses no memory, whatever its offset.
     let is_empty = tensor.dims.contains(&0);
     if !is_empty && tensor.range().is_none() {
         let (strides, offset) = (&tensor.strides, tensor.offset);
@@ -418,5 +419,5 @@ fn extents(dims: &[i64]) -> Option<Vec<usize>> {
 }
 
 fn negative(parameter: &str, found: &[i64]) -> String {
-    format!("`{parameter}` is {found:?}; expected numbers that are not negative")
+    format!("`{parameter}` is {found:?}; expected non-negative numbers")
 }

@@ -1,5 +1,4 @@
-//! AIPP: asking how inputs are prepared, and setting the parameters of those that a program
-//! prepares.
+//! AIPP: queries of the preprocessing, and its parameters.
 
 use std::sync::Arc;
 
@@ -11,27 +10,26 @@ use crate::model::{AippInfo, AippRole, ModelDesc, parameter_bytes};
 use crate::status::{FAILURE, GE_AIPP_NOT_EXIST, GE_DYNAMIC_INPUT_LENGTH_INVALID, INVALID_PARAM};
 use crate::{AclProcess, Answer};
 
-/// `ACL_INVALID_NODE_INDEX`: there is no such input.
+/// `ACL_INVALID_NODE_INDEX`: no such input.
 const NO_INDEX: usize = 0xFFFF_FFFF;
-/// Widest and highest picture.
+/// Maximum width and height of a picture.
 const EXTENT_MAX: i32 = 4096;
-/// Smallest picture that is scaled, and the widest that scaling may make.
+/// Minimum size for scaling, and the maximum scaled width.
 const SCALED_MIN: i32 = 16;
 const SCALED_WIDTH_MAX: i32 = 1920;
-/// Most rows or columns of padding on a side.
+/// Maximum padding on a side.
 const PADDING_MAX: i32 = 32;
-/// Range of an element of the matrix, as the vendor's documents have it.
+/// Range of a matrix element, according to the vendor's documentation.
 const MATRIX_RANGE: (i32, i32) = (-32_677, 32_676);
 /// The largest finite float16.
 const FLOAT16_MAX: f32 = 65_504.0;
 
 impl AclProcess {
     /// `aclmdlGetAippType`: the number of `aclmdlInputAippType` of an input, and the index of the
-    /// input that takes its parameters; `0xFFFFFFFF` if there is none such.
+    /// input for its parameters; `0xFFFFFFFF` if there is none.
     ///
     /// # Errors
-    /// `GE_EXEC_NOT_INIT`, `GE_EXEC_MODEL_ID_INVALID`, `INVALID_PARAM` for an index that is too
-    /// large.
+    /// `GE_EXEC_NOT_INIT`, `GE_EXEC_MODEL_ID_INVALID`, `INVALID_PARAM` for an index out of range.
     pub fn aipp_type(&self, model_id: u32, index: usize) -> Answer<(i32, usize)> {
         let description = self.described_input(model_id, index)?;
         let role = description.aipp_role(index);
@@ -42,11 +40,11 @@ impl AclProcess {
         Ok((role.number(), attached))
     }
 
-    /// `aclmdlGetFirstAippInfo`: how an input is prepared. An input for parameters gives what the
-    /// input gives that they are for.
+    /// `aclmdlGetFirstAippInfo`: the preprocessing of an input. For an input with parameters, that
+    /// of the related picture input.
     ///
     /// # Errors
-    /// As for [`AclProcess::aipp_type`], and `GE_AIPP_NOT_EXIST` for an input that is not prepared.
+    /// As for [`AclProcess::aipp_type`], and `GE_AIPP_NOT_EXIST` for an input without AIPP.
     pub fn first_aipp_info(&self, model_id: u32, index: usize) -> Answer<AippInfo> {
         let description = self.described_input(model_id, index)?;
         let aipp = description.aipp(index);
@@ -75,7 +73,7 @@ impl AclProcess {
     }
 
     /// `aclmdlCreateAIPP`: parameters for a batch of `n` pictures. Factors are 1, everything else
-    /// is off or 0, and format and size have to be set.
+    /// is off or 0; format and size must be set.
     ///
     /// # Errors
     /// As for [`AclProcess::aipp_data_size`].
@@ -87,7 +85,7 @@ impl AclProcess {
     }
 
     fn batch_size(&self, n: u64) -> Answer<usize> {
-        // A number that is none would take all memory for parameters.
+        // An invalid number would take all memory for parameters.
         let counted = usize::try_from(n)
             .ok()
             .filter(|n| (1..=ITEMS_MAX).contains(n));
@@ -97,10 +95,10 @@ impl AclProcess {
         })
     }
 
-    /// `aclmdlDestroyAIPP`. Datasets keep what they were given.
+    /// `aclmdlDestroyAIPP`. Datasets keep their copies.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for null and for a handle that is not, or no longer, one of parameters.
+    /// `INVALID_PARAM` for null and for a handle that is not, or no longer, AIPP parameters.
     pub fn destroy_aipp(&self, aipp: Handle) -> Answer {
         let ended = self.objects().aipps.take(aipp);
         ended.map(drop)
@@ -109,7 +107,7 @@ impl AclProcess {
     /// `aclmdlSetAIPPInputFormat`.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for a handle that is not one of parameters, and for another format than
+    /// `INVALID_PARAM` for a handle that is not AIPP parameters, and for formats other than
     /// YUV420SP_U8, XRGB8888_U8, RGB888_U8 and YUV400_U8.
     pub fn set_aipp_input_format(&self, aipp: Handle, number: i32) -> Answer {
         let format = AippInputFormat::from_number(number).ok_or_else(|| {
@@ -120,11 +118,11 @@ impl AclProcess {
         self.change_aipp(aipp, |parameters| parameters.format = format)
     }
 
-    /// `aclmdlSetAIPPCscParams`: whether colours are converted, with a matrix row by row, offsets
-    /// that are added after it, and offsets that are subtracted before it.
+    /// `aclmdlSetAIPPCscParams`: whether colours are converted, with a row-major matrix, offsets
+    /// added after the product, and offsets subtracted before it.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for a handle that is not one of parameters, a switch other than 0 and 1, and
+    /// `INVALID_PARAM` for a handle that is not AIPP parameters, a switch other than 0 and 1, and
     /// elements outside -32677 and 32676.
     pub fn set_aipp_csc_params(
         &self,
@@ -134,7 +132,7 @@ impl AclProcess {
         output_biases: [u8; 3],
         input_biases: [u8; 3],
     ) -> Answer {
-        // A matrix that is switched off is not looked at, as by the vendor.
+        // A disabled matrix is not checked, as in the vendor's library.
         let is_on = self.switched("cscSwitch", switch)?;
         if !is_on {
             return self.change_aipp(aipp, |parameters| parameters.csc = None);
@@ -152,16 +150,16 @@ impl AclProcess {
         self.change_aipp(aipp, |parameters| parameters.csc = Some(csc))
     }
 
-    /// `aclmdlSetAIPPRbuvSwapSwitch`: whether R and B, or U and V, change places.
+    /// `aclmdlSetAIPPRbuvSwapSwitch`: whether R and B, or U and V, are swapped.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for a handle that is not one of parameters, and a switch other than 0 and 1.
+    /// `INVALID_PARAM` for a handle that is not AIPP parameters, and a switch other than 0 and 1.
     pub fn set_aipp_rbuv_swap_switch(&self, aipp: Handle, switch: i8) -> Answer {
         let is_on = self.switched("rbuvSwapSwitch", switch)?;
         self.change_aipp(aipp, |parameters| parameters.rbuv_swap = is_on)
     }
 
-    /// `aclmdlSetAIPPAxSwapSwitch`: whether the first of four channels is passed over, and not the
+    /// `aclmdlSetAIPPAxSwapSwitch`: whether the first of four channels is dropped rather than the
     /// last.
     ///
     /// # Errors
@@ -174,8 +172,8 @@ impl AclProcess {
     /// `aclmdlSetAIPPSrcImageSize`.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for a handle that is not one of parameters, a width outside 2 and 4096, and
-    /// a height outside 1 and 4096.
+    /// `INVALID_PARAM` for a handle that is not AIPP parameters, a width outside 2 and 4096, and a
+    /// height outside 1 and 4096.
     pub fn set_aipp_src_image_size(&self, aipp: Handle, width: i32, height: i32) -> Answer {
         let width = self.size_within("srcImageSizeW", width, (2, EXTENT_MAX))?;
         let height = self.size_within("srcImageSizeH", height, (1, EXTENT_MAX))?;
@@ -184,13 +182,12 @@ impl AclProcess {
         })
     }
 
-    /// `aclmdlSetAIPPScfParams`: whether a picture is scaled, from a width and height to others.
-    /// Scaling is refused when the parameters are given to a dataset, as by the vendor.
+    /// `aclmdlSetAIPPScfParams`: whether a picture is scaled, and between which sizes. Setting the
+    /// parameters of a dataset refuses scaling, as in the vendor's library.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for a handle that is not one of parameters, a picture that the batch does
-    /// not have, a switch other than 0 and 1, and sizes outside 16 and 4096, for the width that
-    /// comes out 1920.
+    /// `INVALID_PARAM` for a handle that is not AIPP parameters, a picture beyond the batch, a
+    /// switch other than 0 and 1, and sizes outside 16 and 4096, for the scaled width 1920.
     pub fn set_aipp_scf_params(
         &self,
         aipp: Handle,
@@ -200,7 +197,7 @@ impl AclProcess {
         batch_index: u64,
     ) -> Answer {
         let is_on = self.switched("scfSwitch", switch)?;
-        // Sizes of what is switched off are not looked at, as by the vendor.
+        // Sizes of disabled scaling are not checked, as in the vendor's library.
         if is_on {
             self.size_within("scfInputSizeW", from[0], (SCALED_MIN, EXTENT_MAX))?;
             self.size_within("scfInputSizeH", from[1], (SCALED_MIN, EXTENT_MAX))?;
@@ -210,13 +207,12 @@ impl AclProcess {
         self.change_item(aipp, batch_index, |item| item.is_scaled = is_on)
     }
 
-    /// `aclmdlSetAIPPCropParams`: whether a part of a picture is cut out, from a column and row on
-    /// and of a width and height.
+    /// `aclmdlSetAIPPCropParams`: whether a picture is cropped, with the column, row, width and
+    /// height.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for a handle that is not one of parameters, a picture that the batch does
-    /// not have, a switch other than 0 and 1, a start outside 0 and 4095, and a size outside 1 and
-    /// 4096.
+    /// `INVALID_PARAM` for a handle that is not AIPP parameters, a picture beyond the batch, a
+    /// switch other than 0 and 1, a start outside 0 and 4095, and a size outside 1 and 4096.
     pub fn set_aipp_crop_params(
         &self,
         aipp: Handle,
@@ -237,12 +233,11 @@ impl AclProcess {
         self.change_item(aipp, batch_index, |item| item.crop = crop)
     }
 
-    /// `aclmdlSetAIPPPaddingParams`: whether rows and columns of zeroes are added above, below, on
-    /// the left and on the right.
+    /// `aclmdlSetAIPPPaddingParams`: whether zeros are added at the top, bottom, left and right.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for a handle that is not one of parameters, a picture that the batch does
-    /// not have, a switch other than 0 and 1, and numbers outside 0 and 32.
+    /// `INVALID_PARAM` for a handle that is not AIPP parameters, a picture beyond the batch, a
+    /// switch other than 0 and 1, and numbers outside 0 and 32.
     pub fn set_aipp_padding_params(
         &self,
         aipp: Handle,
@@ -260,11 +255,11 @@ impl AclProcess {
         self.change_item(aipp, batch_index, |item| item.padding = padding)
     }
 
-    /// `aclmdlSetAIPPDtcPixelMean`: a mean for each channel, which is subtracted.
+    /// `aclmdlSetAIPPDtcPixelMean`: a mean to subtract from each channel.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for a handle that is not one of parameters, a picture that the batch does
-    /// not have, and means outside 0 and 255.
+    /// `INVALID_PARAM` for a handle that is not AIPP parameters, a picture beyond the batch, and
+    /// means outside 0 and 255.
     pub fn set_aipp_dtc_pixel_mean(
         &self,
         aipp: Handle,
@@ -281,7 +276,7 @@ impl AclProcess {
         })
     }
 
-    /// `aclmdlSetAIPPDtcPixelMin`: a minimum for each channel, which is subtracted too.
+    /// `aclmdlSetAIPPDtcPixelMin`: a minimum to subtract from each channel.
     ///
     /// # Errors
     /// As for [`AclProcess::set_aipp_dtc_pixel_mean`].
@@ -321,14 +316,14 @@ impl AclProcess {
         })
     }
 
-    /// `aclmdlSetInputAIPP`: gives a dataset a copy of parameters, at the index of an input for
-    /// parameters.
+    /// `aclmdlSetInputAIPP`: sets a copy of the parameters in a dataset, at the index of an input
+    /// for parameters.
     ///
     /// # Errors
     /// `GE_EXEC_NOT_INIT`, `GE_EXEC_MODEL_ID_INVALID`; `INVALID_PARAM` for handles that are not a
-    /// dataset or parameters, an index of another input, no buffer or no address there, and
-    /// parameters that contradict each other or do not fit the model;
-    /// `GE_DYNAMIC_INPUT_LENGTH_INVALID` for a buffer that is too short.
+    /// dataset or parameters, the index of another input, a missing buffer or address, and
+    /// parameters that contradict each other or the model; `GE_DYNAMIC_INPUT_LENGTH_INVALID` for a
+    /// buffer that is too short.
     pub fn set_input_aipp(
         &self,
         model_id: u32,
@@ -343,7 +338,7 @@ impl AclProcess {
             return Err(self.invalid("index", index, reason));
         };
         let mut objects = self.objects();
-        // A copy: the program may destroy its own, or change it for the next execution.
+        // A copy: the program may destroy or change its parameters before the next execution.
         let parameters = objects.aipps.find(aipp)?.clone();
         let known = objects.datasets.find(dataset)?;
         let entry = known.entries.get(index).ok_or(INVALID_PARAM)?;
@@ -361,18 +356,17 @@ impl AclProcess {
         }
         let checked = input.check(&parameters);
         checked.map_err(|reason| self.invalid("aippParmsSet", aipp, &reason))?;
-        // Nothing is written to the buffer: the program cannot read the vendor's structure there
-        // either, as it is the device's.
+        // Nothing is written to the buffer: the vendor's structure is for the device, and programs
+        // cannot read it either.
         let known = objects.datasets.find_mut(dataset)?;
         known.aipp.insert(index, Arc::new(parameters));
         Ok(())
     }
 
-    /// `aclmdlSetAIPPByInputIndex`: the same at the index of the input that is prepared.
+    /// `aclmdlSetAIPPByInputIndex`: the same at the index of the preprocessed input.
     ///
     /// # Errors
-    /// As for [`AclProcess::set_input_aipp`], and `FAILURE` for an input that is not prepared with
-    /// parameters of the program's.
+    /// As for [`AclProcess::set_input_aipp`], and `FAILURE` for an input without dynamic AIPP.
     pub fn set_aipp_by_input_index(
         &self,
         model_id: u32,
@@ -380,12 +374,12 @@ impl AclProcess {
         index: usize,
         aipp: Handle,
     ) -> Answer {
-        // In the vendor's order: wrong handles come before a wrong input.
+        // The vendor checks handles before the input.
         self.objects().aipps.find(aipp)?;
         self.objects().datasets.find(dataset)?;
         let description = self.described_input(model_id, index)?;
         let AippRole::Dynamic(attached) = description.aipp_role(index) else {
-            let text = format!("input {index} is not prepared with parameters of the program's");
+            let text = format!("input {index} has no AIPP with parameters from the program");
             return Err(self.inner_error(FAILURE, &text));
         };
         self.set_input_aipp(model_id, dataset, attached, aipp)
@@ -430,7 +424,7 @@ impl AclProcess {
     where
         T: PartialOrd + std::fmt::Display + Copy,
     {
-        // Written so that NaN is outside.
+        // Phrased so that NaN is outside.
         if value >= least && value <= most {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! Products of matrices (`aclblas`), which run as the single operator `GEMM`.
+//! Matrix products (`aclblas`), run as the single operator `GEMM`.
 
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_store::memory_bytes;
@@ -10,59 +10,58 @@ use crate::operator::RunnableOperator;
 use crate::status::INVALID_PARAM;
 use crate::{AclProcess, Answer, Status};
 
-/// The operator that the vendor's library runs.
+/// The operator in the vendor's library.
 const OP_TYPE: &str = "GEMM";
-/// `aclTransType`: as it is, transposed, and in blocks; the fourth is transposed in blocks.
+/// `aclTransType`: not transposed, transposed, and in blocks; the fourth is transposed blocks.
 const AS_IT_IS: i32 = 0;
 const TRANSPOSED: i32 = 1;
 const IN_BLOCKS: i32 = 2;
-/// The only leading dimension: rows lie one after the other.
+/// The only leading dimension: rows without gaps.
 const WITHOUT_GAPS: i32 = -1;
-/// `ACL_COMPUTE_HIGH_PRECISION`, the only way of computing.
+/// `ACL_COMPUTE_HIGH_PRECISION`, the only mode.
 const HIGH_PRECISION: i32 = 0;
-/// Bytes behind the address of a factor, whatever its type.
+/// Bytes at the address of a factor, whatever its type.
 const N_FACTOR_BYTES: usize = 4;
 
-/// The description of `c = alpha * a b + beta * c`. `a` has `m` rows and `k` columns after
-/// transposing, `b` has `k` rows and `n` columns, `c` has `m` rows and `n` columns; rows lie one
-/// after the other.
+/// The description of `c = alpha * a b + beta * c`. After transposition `a` is `m`×`k` and `b` is
+/// `k`×`n`; `c` is `m`×`n`. Rows have no gaps.
 #[derive(Clone, Copy, Debug)]
 pub struct MatrixProduct {
     /// Numbers of `aclTransType` for `a`, `b` and `c`.
     pub trans: [i32; 3],
     /// `m`, `n` and `k`.
     pub extents: [i32; 3],
-    /// Numbers of `aclDataType` of `a`, `b` and `c`; `alpha` and `beta` have that of `c`.
+    /// `aclDataType`s of `a`, `b` and `c`; `alpha` and `beta` have that of `c`.
     pub data_types: [i32; 3],
-    /// A number of `aclComputeType`.
+    /// The `aclComputeType`.
     pub compute_type: i32,
 }
 
 /// The addresses that a product reads and writes.
 #[derive(Clone, Copy, Debug)]
 pub struct MatrixProductData {
-    /// The factor of the product.
+    /// The address of the factor of the product.
     pub alpha: usize,
-    /// The matrix on the left.
+    /// The left matrix.
     pub a: usize,
-    /// The matrix on the right.
+    /// The right matrix.
     pub b: usize,
-    /// The factor of what `c` holds.
+    /// The factor of `c`.
     pub beta: usize,
-    /// The matrix that is added, and where the result goes.
+    /// The matrix that is added and overwritten.
     pub c: usize,
     /// The leading dimensions of `a`, `b` and `c`.
     pub leading: [i32; 3],
 }
 
 impl AclProcess {
-    /// `aclblasGemmEx` and its like. Numbers of float16 are computed in float32 and rounded once;
-    /// products of int8 that go into int32 are exact, and wrap around. `c` is read also where
-    /// `beta` is 0. The product is dumped as the single operator `GEMM`.
+    /// `aclblasGemmEx` and so on. float16 is computed in float32 and rounded once; int8 products
+    /// are exact in int32, and wrap around. `c` is read even if `beta` is 0. The product is dumped
+    /// as the single operator `GEMM`.
     ///
     /// # Errors
-    /// `INVALID_PARAM`, reported, for null, extents below 1, a leading dimension other than -1 and
-    /// numbers that are in no enumeration; `API_NOT_SUPPORT`, reported, for matrices in blocks;
+    /// `INVALID_PARAM`, reported, for null, dimensions below 1, a leading dimension other than -1
+    /// and unknown enumeration values; `API_NOT_SUPPORT`, reported, for matrices in blocks;
     /// otherwise as for [`AclProcess::execute_op`].
     pub fn multiply_matrices(
         &self,
@@ -89,11 +88,10 @@ impl AclProcess {
         if let Some((name, _)) = named.iter().find(|(_, address)| *address == 0) {
             return Err(self.null_argument(function, name));
         }
-        // In the order of the vendor's checks, so that a program with several mistakes gets the same
-        // code first.
+        // The vendor's order of checks, so that a program with several mistakes gets the same code.
         self.check_product(function, product)?;
         if leading.iter().any(|&one| one != WITHOUT_GAPS) {
-            let reason = "the only leading dimension is -1: rows lie one after the other";
+            let reason = "the only leading dimension is -1: rows without gaps";
             return Err(self.refuse_product("lda, ldb, ldc", &leading, reason));
         }
         self.check_stream(stream)?;
@@ -101,24 +99,23 @@ impl AclProcess {
         let n_max = usize::try_from(memory_bytes()).unwrap_or(usize::MAX);
         let matrix = |i: usize, address| {
             let size = prepared.inputs[i].n_bytes().ok_or(INVALID_PARAM)?;
-            // Nothing tells where the program's memory ends, but no matrix is larger than all of it.
+            // The size of the program's memory is unknown, but no matrix is larger than all of it.
             self.check_count(size, n_max)?;
             Ok(DataBuffer { address, size })
         };
-        // Numbers of float16 take two of the four bytes; the vendor's library reads four as well.
+        // A float16 uses two of the four bytes; the vendor's library reads four as well.
         let factor = |address| DataBuffer {
             address,
             size: N_FACTOR_BYTES,
         };
         let (a, b, c) = (matrix(0, a)?, matrix(1, b)?, matrix(2, c)?);
-        // What is added is read before the result is written over it.
+        // The addend is read before it is overwritten by the result.
         let buffers = vec![a, b, c, factor(alpha), factor(beta)];
         self.run_on_buffers(&prepared, buffers, &[(0, c)])
     }
 
-    /// `aclblasCreateHandleForGemmEx` and its like: an operator for
-    /// [`AclProcess::execute_op_handle`], which reads `a`, `b`, `c`, `alpha` and `beta`, and writes
-    /// `c`.
+    /// `aclblasCreateHandleForGemmEx` and so on: an operator for [`AclProcess::execute_op_handle`],
+    /// which reads `a`, `b`, `c`, `alpha` and `beta`, and writes `c`.
     ///
     /// # Errors
     /// As for [`AclProcess::multiply_matrices`].
@@ -179,7 +176,7 @@ impl AclProcess {
             factor.clone(),
             factor,
         ];
-        // A wider type would be read beyond the four bytes that there are.
+        // A wider type would be read beyond the four bytes of a factor.
         if data_type_size(type_c) > N_FACTOR_BYTES {
             let reason = "expected float16, float32 or int32";
             return Err(self.refuse_product("dataTypeC", &[type_c], reason));

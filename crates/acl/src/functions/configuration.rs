@@ -1,4 +1,4 @@
-//! From the path of an `acl.json` to what it asks for, with the interface's codes.
+//! Reads an `acl.json`, with the interface's codes.
 
 use std::io::Read;
 use std::path::Path;
@@ -10,25 +10,25 @@ use opscope_store::regular_file;
 use crate::status::{INTERNAL_ERROR, INVALID_DUMP_CONFIG, INVALID_FILE, INVALID_PARAM, PARSE_FILE};
 use crate::{AclProcess, Answer, Status};
 
-/// The parts of a configuration that `aclInit` puts in force.
+/// The settings that `aclInit` puts in force.
 #[derive(Debug)]
 pub(crate) struct InitConfig {
-    /// The dump, unless it asks for none.
+    /// The dump, if one is requested.
     pub(crate) dump: Option<AclDump>,
-    /// Whose reports are told.
+    /// The scope of the reported errors.
     pub(crate) report_scope: ReportScope,
 }
 
 /// A configuration file that was read.
 pub(crate) struct ConfigText<'a> {
     process: &'a AclProcess,
-    /// The path as the caller gave it.
+    /// The path as given by the caller.
     name: String,
     bytes: Vec<u8>,
 }
 
 impl<'a> ConfigText<'a> {
-    /// Reads a file. `first` is the text that it has to have, if there is one.
+    /// Reads a file. `first` is the required text, if any.
     pub(crate) fn read(
         process: &'a AclProcess,
         path: &Path,
@@ -46,11 +46,11 @@ impl<'a> ConfigText<'a> {
         }
         let (file, _) = regular_file::open(path).map_err(unreadable)?;
         let mut bytes = Vec::new();
-        // One byte more than is allowed tells that there is more, and nothing larger is read.
+        // Reading one byte more detects a longer file without loading it.
         file.take(CONFIG_BYTES_MAX + 1)
             .read_to_end(&mut bytes)
             .map_err(unreadable)?;
-        // The vendor's library compares before it looks at the size, and so gives another code.
+        // The vendor's library compares before it checks the size, and so returns another code.
         if first.is_some_and(|first| first != bytes) {
             let reason = "the text differs from that of the first configuration of this process";
             return Err(process.refuse(INVALID_PARAM, "EH0001", &[&name, parameter, reason]));
@@ -70,10 +70,10 @@ impl<'a> ConfigText<'a> {
         self.bytes
     }
 
-    /// Accepts or refuses the configuration as `aclInit` does.
+    /// Accepts or refuses the configuration like `aclInit`.
     pub(crate) fn accept_init(&self) -> Answer<InitConfig> {
         let text = self.decode(PARSE_FILE)?;
-        // The vendor's library judges `err_msg_mode` before `dump`, so a file with both wrong gets
+        // The vendor's library checks `err_msg_mode` before `dump`, so a file with both wrong gets
         // the code of the former.
         let report_scope = acl::report_scope(text).map_err(|issue| match &issue.report {
             Some(_) => self.refuse(PARSE_FILE, &issue),
@@ -90,14 +90,14 @@ impl<'a> ConfigText<'a> {
         })
     }
 
-    /// Accepts or refuses it as `aclmdlSetDump` does; returns the dump, unless it asks for none.
+    /// Accepts or refuses it like `aclmdlSetDump`; returns the dump, if one is requested.
     pub(crate) fn accept_set_dump(&self) -> Answer<Option<AclDump>> {
         self.lower(self.decode(INVALID_DUMP_CONFIG)?)
     }
 
-    /// The text. `other_encoding` is the code for bytes that are no text.
+    /// The text. `other_encoding` is the code for bytes that are not UTF-8.
     fn decode(&self, other_encoding: Status) -> Answer<&str> {
-        // The vendor's library counts nesting in the raw bytes, also of a file that is no text.
+        // The vendor's library counts nesting in the raw bytes, even without valid UTF-8.
         let lossy = String::from_utf8_lossy(&self.bytes);
         check_nesting(&lossy).map_err(|issue| {
             let placeholders = [self.name.as_str(), issue.message.as_str()];
@@ -113,7 +113,7 @@ impl<'a> ConfigText<'a> {
     fn lower(&self, text: &str) -> Answer<Option<AclDump>> {
         let process = self.process;
         let environment = process.environment().map_err(|error| {
-            let text = format!("the current directory cannot be told: {error}");
+            let text = format!("the current directory cannot be determined: {error}");
             process.inner_error(INTERNAL_ERROR, &text)
         })?;
         let config = acl::load(text, &environment).map_err(|issues| {

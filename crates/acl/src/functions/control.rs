@@ -1,4 +1,4 @@
-//! Following the control file.
+//! Follows the control file.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,8 +14,8 @@ use crate::dump::DumpRegistration;
 use crate::lock::lock;
 
 impl AclProcess {
-    /// The same process with a control file, as `OPSCOPE_CONTROL` gives one. It is looked at before
-    /// a model or an operator is executed, but not twice within `interval`.
+    /// The same process with a control file, as from `OPSCOPE_CONTROL`. It is checked before a
+    /// model or an operator is executed, but not twice within `interval`.
     #[must_use]
     pub fn with_control(self, path: &Path, interval: Duration) -> AclProcess {
         AclProcess {
@@ -24,8 +24,7 @@ impl AclProcess {
         }
     }
 
-    /// Follows the control file, if there is one. Whether anything is dumped of the execution that
-    /// begins now.
+    /// Follows the control file, if any, and returns whether to dump the execution that begins now.
     pub(crate) fn is_dump_enabled(&self) -> bool {
         let Some(control) = &self.control else {
             return true;
@@ -55,18 +54,18 @@ impl AclProcess {
         if let Some(text) = config {
             check_nesting(&text).map_err(|issue| first_error(&[*issue]))?;
             let config = acl::load(&text, &env).map_err(|issues| first_error(&issues))?;
-            let dump = config.dump.ok_or("the configuration asks for no dump")?;
+            let dump = config.dump.ok_or("the configuration requests no dump")?;
             if state.config.as_ref() != Some(&dump) {
                 self.replace_dump(dump.clone())?;
                 state.config = Some(dump);
             }
         }
-        // This comes last, because a file with anything wrong in it changes nothing.
+        // This comes last, because a file with any mistake changes nothing.
         state.is_enabled = asked.enabled.unwrap_or(state.is_enabled);
         Ok(())
     }
 
-    /// Puts a configuration in force for all models, also for those that are loaded already.
+    /// Puts a configuration in force for all models, including loaded ones.
     fn replace_dump(&self, accepted: AclDump) -> Result<(), String> {
         if let DumpMode::Failures(_) = accepted.mode {
             let reason = "a dump of failing operators is configured once, by the program";
