@@ -1,4 +1,4 @@
-//! Buffers of the program's, and lists of them.
+//! The program's buffers, and lists of them.
 
 use crate::data::{DataBuffer, Dataset, DatasetEntry};
 use crate::handle::Handle;
@@ -6,8 +6,7 @@ use crate::status::INVALID_PARAM;
 use crate::{AclProcess, Answer};
 
 impl AclProcess {
-    /// `aclCreateDataBuffer`: notes an address; nothing is read. See `memory` for what addresses
-    /// have to be.
+    /// `aclCreateDataBuffer`: stores an address; nothing is read. See `memory` for valid addresses.
     pub fn create_data_buffer(&self, address: usize, size: usize) -> Handle {
         let handle = self.handles.next();
         self.objects()
@@ -15,7 +14,7 @@ impl AclProcess {
             .insert(handle, DataBuffer { address, size })
     }
 
-    /// `aclDestroyDataBuffer`: forgets the address; the memory stays.
+    /// `aclDestroyDataBuffer`: drops the address; the memory stays.
     ///
     /// # Errors
     /// `INVALID_PARAM` for null and for a handle that is not, or no longer, a data buffer.
@@ -56,14 +55,14 @@ impl AclProcess {
         self.objects().datasets.insert(handle, Dataset::default())
     }
 
-    /// `aclmdlDestroyDataset`: the buffers in it stay, its descriptions end.
+    /// `aclmdlDestroyDataset`: keeps its buffers, and destroys its descriptions.
     ///
     /// # Errors
     /// `INVALID_PARAM` for null and for a handle that is not, or no longer, a dataset.
     pub fn destroy_dataset(&self, dataset: Handle) -> Answer {
         let mut objects = self.objects();
         let removed = objects.datasets.take(dataset)?;
-        // These are the dataset's own copies; the program's descriptions are not touched.
+        // These are the dataset's copies; the program's descriptions are not affected.
         for entry in removed.entries {
             objects.tensor_descs.remove(entry.tensor_desc);
         }
@@ -73,7 +72,7 @@ impl AclProcess {
     /// `aclmdlAddDatasetBuffer`.
     ///
     /// # Errors
-    /// `INVALID_PARAM` if either is null or not what it should be.
+    /// `INVALID_PARAM` if either is null or of another kind.
     pub fn add_dataset_buffer(&self, dataset: Handle, buffer: Handle) -> Answer {
         let mut objects = self.objects();
         objects.buffers.find(buffer)?;
@@ -101,12 +100,11 @@ impl AclProcess {
         Some(entry.buffer)
     }
 
-    /// `aclmdlSetDatasetTensorDesc`: gives the buffer at `index` a copy of a description, which
-    /// says the shape of the executions to come. The null handle takes it away.
+    /// `aclmdlSetDatasetTensorDesc`: sets a copy of a description for the buffer at `index`, with
+    /// the shape for the next executions. The null handle removes it.
     ///
     /// # Errors
-    /// `INVALID_PARAM` if dataset or description are not what they should be, or there is no such
-    /// buffer.
+    /// `INVALID_PARAM` if dataset or description are invalid, or there is no such buffer.
     pub fn set_dataset_tensor_desc(&self, dataset: Handle, desc: Handle, index: usize) -> Answer {
         let mut objects = self.objects();
         let copy = match desc {
@@ -122,7 +120,7 @@ impl AclProcess {
                 objects.tensor_descs.remove(own);
             }
             Some(copy) => {
-                // A program may hold the handle of the copy before: it stays.
+                // A program may hold the handle of the previous copy: it is reused.
                 let is_alive = own != 0 && objects.tensor_descs.get(own).is_some();
                 let own = if is_alive { own } else { self.handles.next() };
                 objects.tensor_descs.insert(own, copy);
@@ -134,8 +132,8 @@ impl AclProcess {
         Ok(())
     }
 
-    /// `aclmdlGetDatasetTensorDesc`: the description of the buffer at `index`, which ends with the
-    /// dataset. After an execution those of outputs say the shapes that came out.
+    /// `aclmdlGetDatasetTensorDesc`: the description of the buffer at `index`, which is destroyed
+    /// with the dataset. After an execution those of outputs have the resulting shapes.
     pub fn dataset_tensor_desc(&self, dataset: Handle, index: usize) -> Option<Handle> {
         let objects = self.objects();
         let entry = objects.datasets.get(dataset)?.entries.get(index)?;

@@ -1,4 +1,4 @@
-//! Questions that a program may ask about a model's description.
+//! Queries of a model's description.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::model::{ModelDesc, ModelGears, ModelSide, ModelValue, NamedDims, dims
 use crate::status::{API_NOT_SUPPORT, INVALID_PARAM};
 use crate::{AclProcess, Answer};
 
-/// The attribute of operators that can be asked for.
+/// The only operator attribute that can be queried.
 const ORIGINAL_NAMES: &str = "_datadump_original_op_names";
 
 impl AclProcess {
@@ -33,7 +33,7 @@ impl AclProcess {
         ended.map(drop)
     }
 
-    /// `aclmdlGetDesc`: fills a description. It stays valid when the model is unloaded.
+    /// `aclmdlGetDesc`: fills a description. It stays valid after the model is unloaded.
     ///
     /// # Errors
     /// `INVALID_PARAM` for a handle that is not a description, `GE_EXEC_NOT_INIT`,
@@ -45,7 +45,7 @@ impl AclProcess {
         self.fill(desc, description)
     }
 
-    /// `aclmdlGetDescFromFile`: loads the model to describe it.
+    /// `aclmdlGetDescFromFile`: loads the model temporarily to describe it.
     ///
     /// # Errors
     /// As for [`AclProcess::load_from_file`], and `INVALID_PARAM` for a handle that is not a
@@ -65,7 +65,7 @@ impl AclProcess {
     }
 
     fn describe(&self, desc: Handle, source: ModelSource<'_>) -> Answer {
-        // A wrong handle is found out before the model is loaded, which takes long.
+        // An invalid handle is detected before the model is loaded, which takes long.
         self.check_desc(desc)?;
         self.check_executor("a model's description was asked for")?;
         let file = match source {
@@ -123,22 +123,22 @@ impl AclProcess {
         description.map_or(0, |known| known.outputs.len())
     }
 
-    /// `aclmdlGetInputSizeByIndex`: bytes, in the gear in which they are most; 0 if there is no
-    /// such input, or an extent is open and the model has no gears.
+    /// `aclmdlGetInputSizeByIndex`: bytes, the maximum over all gears; 0 if there is no such input,
+    /// or a dimension is open and the model has no gears.
     pub fn input_size(&self, desc: Handle, index: usize) -> usize {
         self.value(desc, ModelSide::Input, index, ModelValue::size)
             .unwrap_or(0)
     }
 
-    /// `aclmdlGetOutputSizeByIndex`: bytes; 0 if there is no such output, or its size is not known
-    /// before it is computed.
+    /// `aclmdlGetOutputSizeByIndex`: bytes; 0 if there is no such output, or its size is known only
+    /// after the computation.
     pub fn output_size(&self, desc: Handle, index: usize) -> usize {
         self.value(desc, ModelSide::Output, index, ModelValue::size)
             .unwrap_or(0)
     }
 
-    /// `aclmdlGetInputDims`. Of an input that AIPP prepares they are those of the picture that
-    /// comes in: batch, height, width and channels.
+    /// `aclmdlGetInputDims`. For an input with AIPP they are those of the unprocessed picture:
+    /// batch, height, width and channels.
     ///
     /// # Errors
     /// `INVALID_PARAM` if there is no such description or input, `STORAGE_OVER_LIMIT` for more axes
@@ -147,8 +147,8 @@ impl AclProcess {
         self.description(desc)?.dims(ModelSide::Input, index)
     }
 
-    /// `aclmdlGetInputDimsV2`: the same, but of pictures in planes the height counts all planes,
-    /// so that the product of the extents is the number of bytes.
+    /// `aclmdlGetInputDimsV2`: the same, but for planar pictures the height counts all planes, so
+    /// that the product of the dimensions is the number of bytes.
     ///
     /// # Errors
     /// As for [`AclProcess::input_dims`].
@@ -167,11 +167,11 @@ impl AclProcess {
         self.description(desc)?.dims(ModelSide::Output, index)
     }
 
-    /// `aclmdlGetCurOutputDims`: the extents that the latest execution gave.
+    /// `aclmdlGetCurOutputDims`: the shape of the latest execution.
     ///
     /// # Errors
-    /// As for [`AclProcess::input_dims`], and `API_NOT_SUPPORT` for a model with open extents that
-    /// has not been executed.
+    /// As for [`AclProcess::input_dims`], and `API_NOT_SUPPORT` for a model with open dimensions
+    /// that has not been executed.
     pub fn current_output_dims(&self, desc: Handle, index: usize) -> Answer<NamedDims> {
         let description = self.description(desc)?;
         let value = description
@@ -185,8 +185,8 @@ impl AclProcess {
         }
     }
 
-    /// `aclmdlGetInputDimsRange`: the smallest and the largest extent of each axis; 1 and -1, which
-    /// is no limit, where it is open.
+    /// `aclmdlGetInputDimsRange`: the smallest and the largest size of each axis; 1 and -1, which
+    /// means no limit, if it is open.
     ///
     /// # Errors
     /// As for [`AclProcess::input_dims`].
@@ -204,8 +204,7 @@ impl AclProcess {
         Ok(dims.map(|n| if n < 0 { (1, -1) } else { (n, n) }).collect())
     }
 
-    /// `aclmdlGetDynamicBatch`: the batches that the model is prepared for; none without gears of
-    /// the kind.
+    /// `aclmdlGetDynamicBatch`: the supported batch sizes; empty without gears of the kind.
     ///
     /// # Errors
     /// `INVALID_PARAM` for a handle that is not a filled description.
@@ -221,8 +220,8 @@ impl AclProcess {
         self.with_gears(desc, ModelGears::sizes)
     }
 
-    /// `aclmdlGetInputDynamicGearCount` and `aclmdlGetInputDynamicDims`: extents of all inputs, one
-    /// after the other, likewise.
+    /// `aclmdlGetInputDynamicGearCount` and `aclmdlGetInputDynamicDims`: concatenated shapes of all
+    /// inputs, likewise.
     ///
     /// # Errors
     /// As for [`AclProcess::dynamic_batches`].
@@ -241,7 +240,7 @@ impl AclProcess {
         read: impl FnOnce(&ModelGears) -> Vec<T>,
     ) -> Answer<Vec<T>> {
         self.check_desc(desc)?;
-        // An empty description has no gears, which is no mistake.
+        // An empty description has no gears, which is not an error.
         let description = self.description(desc).ok();
         let gears = description.as_ref().and_then(|known| known.gears.as_ref());
         Ok(gears.map_or(Vec::new(), read))
@@ -261,8 +260,8 @@ impl AclProcess {
         })
     }
 
-    /// `aclmdlGetInputIndexByName`. The input that stands for open extents,
-    /// `ascend_mbatch_shape_data`, is found after the last one.
+    /// `aclmdlGetInputIndexByName`. The input for open dimensions, `ascend_mbatch_shape_data`, is
+    /// found after the last one.
     ///
     /// # Errors
     /// `INVALID_PARAM` if there is no such description or input.
@@ -290,7 +289,7 @@ impl AclProcess {
             .unwrap_or(UNDEFINED)
     }
 
-    /// `aclmdlGetOutputFormat`: as [`AclProcess::input_format`].
+    /// `aclmdlGetOutputFormat`: like [`AclProcess::input_format`].
     pub fn output_format(&self, desc: Handle, index: usize) -> i32 {
         self.value(desc, ModelSide::Output, index, ModelValue::format)
             .unwrap_or(UNDEFINED)
@@ -302,15 +301,14 @@ impl AclProcess {
             .unwrap_or(UNDEFINED)
     }
 
-    /// `aclmdlGetOutputDataType`; -1 if there is no such output, or it is not known.
+    /// `aclmdlGetOutputDataType`; -1 if there is no such output, or it is unknown.
     pub fn output_data_type(&self, desc: Handle, index: usize) -> i32 {
         self.value(desc, ModelSide::Output, index, ModelValue::data_type)
             .unwrap_or(UNDEFINED)
     }
 
     /// `aclmdlGetOpAttr`: an operator's attribute. Only the names of the operators that it was
-    /// fused from are known, each after its length in brackets; an operator that was not fused has
-    /// none.
+    /// fused from are available, each after its length in brackets; an unfused operator has none.
     pub fn operator_attribute(
         &self,
         desc: Handle,
@@ -331,8 +329,8 @@ impl AclProcess {
         )
     }
 
-    /// `aclmdlGetTensorRealName`: the whole name of an input or output, given it or the short name
-    /// that stands for it. Names of 128 bytes and more go by a short one.
+    /// `aclmdlGetTensorRealName`: the full name of an input or output, given it or its short name.
+    /// Names of 128 bytes and more have a short one.
     pub fn real_name(&self, desc: Handle, name: &str) -> Option<String> {
         let description = self.description(desc).ok()?;
         let mut values = description.inputs.iter().chain(&description.outputs);

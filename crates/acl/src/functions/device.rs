@@ -9,7 +9,7 @@ use crate::{AclProcess, Answer};
 
 /// The only device.
 const CPU: i32 = 0;
-/// `ACL_HOST`: the program runs where its memory is.
+/// `ACL_HOST`: the program runs on the host.
 const RUN_MODE_HOST: i32 = 1;
 
 /// `ACL_DEV_ATTR_AICPU_CORE_NUM`
@@ -41,10 +41,10 @@ impl AclProcess {
         1
     }
 
-    /// Whether a device is there.
+    /// Checks that a device exists.
     ///
     /// # Errors
-    /// `RT_INVALID_DEVICEID` if it is not.
+    /// `RT_INVALID_DEVICEID` if it does not.
     pub fn check_device(&self, device: i32) -> Answer {
         check_device(device)
     }
@@ -52,8 +52,8 @@ impl AclProcess {
     /// `aclrtGetDeviceInfo`: the number of CPUs that the process may use, or bytes of memory.
     ///
     /// # Errors
-    /// `RT_INVALID_DEVICEID` for a device that is not there, `RT_FEATURE_NOT_SUPPORT` for what a CPU
-    /// does not have or tell.
+    /// `RT_INVALID_DEVICEID` for a device that does not exist, `RT_FEATURE_NOT_SUPPORT` for
+    /// properties that a CPU does not have or report.
     pub fn device_info(&self, device: u32, attribute: i32) -> Answer<i64> {
         check_device(i32::try_from(device).unwrap_or(-1))?;
         let n = match attribute {
@@ -64,10 +64,11 @@ impl AclProcess {
         i64::try_from(n).map_err(|_| RT_FEATURE_NOT_SUPPORT)
     }
 
-    /// `aclrtSetDevice`: gives the calling thread the device's context, which all threads share.
+    /// `aclrtSetDevice`: sets the calling thread's context to the device's, which all threads
+    /// share.
     ///
     /// # Errors
-    /// `RT_INVALID_DEVICEID` for a device that is not there.
+    /// `RT_INVALID_DEVICEID` for a device that does not exist.
     pub fn set_device(&self, device: i32) -> Answer {
         check_device(device)?;
         let mut state = lock(&self.runtime.state);
@@ -86,11 +87,11 @@ impl AclProcess {
         Ok(())
     }
 
-    /// `aclrtResetDevice`: takes back one [`AclProcess::set_device`]; the last one ends the
+    /// `aclrtResetDevice`: undoes one [`AclProcess::set_device`]; the last one destroys the
     /// context. Without one nothing happens.
     ///
     /// # Errors
-    /// `RT_INVALID_DEVICEID` for a device that is not there.
+    /// `RT_INVALID_DEVICEID` for a device that does not exist.
     pub fn reset_device(&self, device: i32) -> Answer {
         check_device(device)?;
         let mut state = lock(&self.runtime.state);
@@ -105,7 +106,7 @@ impl AclProcess {
             state.remove_context(context);
         }
         drop(state);
-        // Whoever waits for a stream of the context has to see that it is gone.
+        // Threads that wait for a stream of the context must notice its end.
         self.runtime.changed.notify_all();
         Ok(())
     }
@@ -118,7 +119,7 @@ impl AclProcess {
         self.current_context().map(|_| CPU)
     }
 
-    /// `aclrtSynchronizeDevice`: waits for the callbacks of every stream that block theirs.
+    /// `aclrtSynchronizeDevice`: waits for the blocking callbacks of every stream.
     ///
     /// # Errors
     /// None today.
@@ -131,10 +132,10 @@ impl AclProcess {
         Ok(())
     }
 
-    /// `aclrtCreateContext`: a context, which the calling thread uses from now on.
+    /// `aclrtCreateContext`: creates a context, which becomes that of the calling thread.
     ///
     /// # Errors
-    /// `RT_INVALID_DEVICEID` for a device that is not there.
+    /// `RT_INVALID_DEVICEID` for a device that does not exist.
     pub fn create_context(&self, device: i32) -> Answer<Handle> {
         check_device(device)?;
         let mut state = lock(&self.runtime.state);
@@ -143,11 +144,11 @@ impl AclProcess {
         Ok(context)
     }
 
-    /// `aclrtDestroyContext`: ends a context with its streams.
+    /// `aclrtDestroyContext`: destroys a context with its streams.
     ///
     /// # Errors
     /// `INVALID_PARAM` for null, `RT_INVALID_HANDLE` for a handle that is not, or no longer, a
-    /// context, or the one that [`AclProcess::set_device`] gives.
+    /// context, or the one of [`AclProcess::set_device`].
     pub fn destroy_context(&self, context: Handle) -> Answer {
         if context == 0 {
             return Err(INVALID_PARAM);

@@ -1,4 +1,4 @@
-//! Putting dumps in force, and switching them off.
+//! Puts dumps in force, and switches them off.
 
 use std::sync::Arc;
 
@@ -25,8 +25,8 @@ impl AclProcess {
         Ok(())
     }
 
-    /// Puts a configuration of another dump than one of failing operators in force. `follow` is
-    /// done for each model that is loaded.
+    /// Puts a configuration in force, other than one for failing operators. `follow` is called for
+    /// each loaded model.
     pub(crate) fn put_in_force(
         &self,
         accepted: AclDump,
@@ -47,21 +47,20 @@ impl AclProcess {
         });
         dump.single_operators = accepted.has_single_operators.then(|| settings.clone());
         let of_mode = match settings.mode {
-            // Models go on with what they follow: to them this configuration says nothing.
+            // Models keep their dump: this configuration does not concern them.
             DumpMode::SingleOperators => return,
             DumpMode::Overflow => &mut dump.overflows,
             DumpMode::Operator | DumpMode::Watcher | DumpMode::Failures(_) => &mut dump.values,
         };
         *of_mode = Some(settings.clone());
         dump.current = Some(settings.clone());
-        // The dump stays locked, so that a model which is loaded meanwhile follows one or the
-        // other.
+        // The dump stays locked, so that a model loaded concurrently follows one or the other.
         for model in lock(&self.models).by_id.values() {
             follow(&mut lock(&model.registration), &settings);
         }
     }
 
-    /// Switches every dump off; [`AclProcess::end_dumps`] has to follow.
+    /// Switches every dump off; [`AclProcess::end_dumps`] must follow.
     pub(crate) fn switch_dump_off(&self) -> EndedDumps {
         let mut dump = lock(&self.dump);
         dump.current = None;
@@ -85,8 +84,8 @@ impl AclProcess {
         }
     }
 
-    /// Makes a loaded model known and gives it its part in the dump, in one step: the model follows
-    /// either the configuration before a concurrent change or the one after it.
+    /// Registers a loaded model and its share in the dump in one step: the model follows either the
+    /// configuration before a concurrent change or the one after it.
     pub(crate) fn register_model(
         &self,
         build: impl FnOnce(u32, DumpRegistration) -> AclModel,
@@ -100,12 +99,12 @@ impl AclProcess {
         id
     }
 
-    /// The configuration that operators outside a model follow.
+    /// The configuration for operators outside a model.
     pub(crate) fn single_operator_dump(&self) -> Option<Arc<AcceptedDump>> {
         lock(&self.dump).single_operators.clone()
     }
 
-    /// `acldumpGetPath`: where the dump of a kind goes, with a `/` at the end; `None` if none of
+    /// `acldumpGetPath`: the directory of a kind of dump, with a trailing `/`; `None` if none of
     /// that kind is on. The directory of dumps of failing operators is created.
     pub fn dump_path(&self, kind: i32) -> Option<String> {
         let dump = lock(&self.dump);

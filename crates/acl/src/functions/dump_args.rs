@@ -1,6 +1,6 @@
-//! Descriptions of operators of two stages, asked for by `aclopStartDumpArgs`: a file for each
-//! operator with other types, shapes or attributes. Their form is our own, as the vendor's is not
-//! public; `docs/acl/process.md` has it.
+//! Descriptions of two-stage operators, requested by `aclopStartDumpArgs`: a file for each operator
+//! with different types, shapes or attributes. The vendor's format is not public, so this one is
+//! Opscope's, documented in `docs/acl/process.md`.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -19,22 +19,22 @@ use crate::{AclProcess, Answer};
 
 /// `ACL_OP_DUMP_OP_AICORE_ARGS`.
 const AICORE_ARGS: u32 = 1;
-/// Bytes of the digest that tell descriptions of one operator apart by name.
+/// Bytes of the digest that distinguishes descriptions of one operator by name.
 const N_NAME_BYTES: usize = 8;
 
-/// Descriptions that were asked for.
+/// The requested descriptions.
 pub(crate) struct OperatorDescriptions {
     dir: PathBuf,
-    /// Names of the files that were written.
+    /// Names of the written files.
     written: HashSet<String>,
 }
 
 impl AclProcess {
-    /// `aclopStartDumpArgs`: from now on operators of two stages are described in this directory.
+    /// `aclopStartDumpArgs`: begins to describe two-stage operators in this directory.
     ///
     /// # Errors
-    /// `FAILURE` for a null path, a kind without its lowest bit, if it was called before, and for a
-    /// directory that cannot be made, read or written.
+    /// `FAILURE` for a null path, a kind without its lowest bit, for a repeated call, and for a
+    /// directory that cannot be created, read or written.
     pub fn start_dump_args(&self, kind: u32, path: Option<&Path>) -> Answer {
         const NAME: &str = "aclopStartDumpArgs";
         let Some(path) = path else {
@@ -43,11 +43,11 @@ impl AclProcess {
         self.check_kind(NAME, kind)?;
         let mut descriptions = lock(&self.operator_descriptions);
         if descriptions.is_some() {
-            let reason = "it was called before, and aclopStopDumpArgs was not called since";
+            let reason = "it was called before, without aclopStopDumpArgs since";
             return Err(self.refuse(FAILURE, "EP0008", &[NAME, reason]));
         }
         if path.as_os_str().is_empty() || !is_usable(path) {
-            let reason = "it has to be a directory that can be read and written";
+            let reason = "expected a readable and writable directory";
             let placeholders = [NAME, &*path.to_string_lossy(), "path", reason];
             return Err(self.refuse(FAILURE, "EP0006", &placeholders));
         }
@@ -72,12 +72,12 @@ impl AclProcess {
         if kind & AICORE_ARGS != 0 {
             return Ok(());
         }
-        let reason = "its lowest bit has to be set";
+        let reason = "its lowest bit must be set";
         let placeholders = [name, &kind.to_string(), "dumpType", reason];
         Err(self.refuse(FAILURE, "EP0006", &placeholders))
     }
 
-    /// Describes an operator that runs, if that was asked for and one like it was not yet.
+    /// Describes an operator that runs, if requested and not described yet.
     pub(super) fn describe_operator(&self, executor: &OperatorExecutor) {
         if lock(&self.operator_descriptions).is_none() {
             return;
@@ -90,7 +90,7 @@ impl AclProcess {
             .collect();
         let name = format!("{}.{digest}.json", executor.row.op_type);
         let mut descriptions = lock(&self.operator_descriptions);
-        // They may have been ended meanwhile.
+        // Descriptions may have been stopped concurrently.
         let Some(known) = descriptions.as_mut() else {
             return;
         };
@@ -101,7 +101,7 @@ impl AclProcess {
         drop(descriptions);
         let creator = Creator::new(PermissionModes::default());
         let written = creator.replace_file(&path, &[text.as_bytes()]);
-        // The operator itself has run: a full disk is no fault of it.
+        // The operator itself has run: a full disk must not fail it.
         if let Err(error) = written {
             self.dump_failed(&error.to_string());
         }

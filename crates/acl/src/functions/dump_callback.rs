@@ -1,4 +1,4 @@
-//! Handing dumps to the program in place of writing them.
+//! Passes dumps to the program instead of writing them.
 
 use crate::callback::DumpCallback;
 use crate::lock::lock;
@@ -6,9 +6,9 @@ use crate::status::FAILURE;
 use crate::{AclProcess, Answer};
 
 impl AclProcess {
-    /// `acldumpRegCallback`: hands what dumps would write to `callback`, from now until
-    /// [`AclProcess::unregister_callback`]. A second one is accepted and the first stays. What is
-    /// kept still depends on a configuration: without one nothing comes.
+    /// `acldumpRegCallback`: passes dumped files to `callback` until
+    /// [`AclProcess::unregister_callback`]. A second one is accepted and ignored. The configuration
+    /// still selects the dump: without one the callback gets nothing.
     ///
     /// # Errors
     /// `FAILURE` without a callback, or if `flag` is not 0.
@@ -18,7 +18,7 @@ impl AclProcess {
             return Err(self.refuse(FAILURE, "EP0007", &[NAME, "messageCallback"]));
         };
         if flag != 0 {
-            let placeholders = [NAME, &flag.to_string(), "flag", "it has to be 0"];
+            let placeholders = [NAME, &flag.to_string(), "flag", "it must be 0"];
             return Err(self.refuse(FAILURE, "EP0006", &placeholders));
         }
         // As in the vendor's library, a second registration succeeds and changes nothing.

@@ -16,15 +16,14 @@ use opscope_store::run_file::RunFile;
 use crate::AclProcess;
 use crate::model::AclModel;
 
-/// The unfinished parts of dumps that were switched off: models that were dumped, and records
-/// without an end.
+/// The unfinished parts of dumps that were switched off: dumped models, and open records.
 pub(crate) struct EndedDumps {
     pub(crate) models: Vec<Arc<AclModel>>,
     pub(crate) runs: Vec<Arc<RunFile>>,
 }
 
 impl AclProcess {
-    /// A record of a dump below `{dump_path}/{time}` that was accepted now.
+    /// A new record of a dump below `{dump_path}/{time}`.
     pub(super) fn run_of(&self, accepted: &AclDump, dump_path: &Path, time: &str) -> Arc<RunFile> {
         let place = DumpPlace {
             dialect: DumpDialect::Acl,
@@ -41,8 +40,7 @@ impl AclProcess {
         place.run_file(&accepted.plan, record)
     }
 
-    /// Waits until everything of what was switched off is written, and says in the records that it
-    /// is.
+    /// Waits until the dumps that were switched off are written, and closes their records.
     pub(crate) fn end_dumps(&self, ended: &EndedDumps) {
         ended.models.iter().for_each(|model| model.wait());
         for run in &ended.runs {
@@ -53,7 +51,7 @@ impl AclProcess {
     }
 }
 
-/// Says in the record that another engine ran a model than the one that the process has chosen.
+/// Records that a model ran on an engine other than the process's.
 pub(crate) fn note_taken_engine(run: Option<&RunFile>, taken: Option<&FallbackEngine>) {
     if let (Some(run), Some(taken)) = (run, taken) {
         run.update(|record| note_engine(record, &*taken.engine));

@@ -1,4 +1,4 @@
-//! Where a dump's bytes go: to disk, or to the program's callback.
+//! The destination of a dump's bytes: the disk, or the program's callback.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::lock::lock;
 use crate::message::AclReport;
 
 impl AclProcess {
-    /// A sink for one execution under `settings`; `None`, reported, if there can be none.
+    /// A sink for one execution under `settings`; `None`, with a report, on failure.
     pub(crate) fn dump_sink(&self, settings: &AcceptedDump) -> Option<Arc<dyn Sink>> {
         let run = Some(&settings.run);
         self.sink(&settings.dump_path, &settings.time, &settings.content, run)
@@ -65,7 +65,7 @@ impl AclProcess {
         }
     }
 
-    /// Reports that a dump is not complete. Executions go on: they are what the program is for.
+    /// Reports an incomplete dump. Executions continue: they are the program's purpose.
     pub(crate) fn dump_failed(&self, reason: &str) {
         let text = format!("the dump is not complete: {reason}");
         self.log.error(&text);
@@ -73,7 +73,7 @@ impl AclProcess {
     }
 }
 
-/// Hands a piece of a file over. Text gets the NUL at its end that the vendor's library gives it.
+/// Passes a piece of a file on. Text ends with a NUL, as in the vendor's library.
 fn hand_over(callback: &DumpCallback, piece: &Piece<'_>, is_text: bool) {
     let file_name = piece.path.to_string_lossy();
     let hand_over = |bytes: &[u8], is_last| {
@@ -84,7 +84,7 @@ fn hand_over(callback: &DumpCallback, piece: &Piece<'_>, is_text: bool) {
         });
     };
     if is_text && piece.is_last {
-        // The vendor's library hands statistics over in one piece, whose length counts the NUL.
+        // The vendor's library passes statistics in one piece, whose length counts the NUL.
         let mut text = piece.parts.concat();
         text.push(0);
         hand_over(&text, true);
@@ -94,7 +94,7 @@ fn hand_over(callback: &DumpCallback, piece: &Piece<'_>, is_text: bool) {
         .parts
         .iter()
         .copied()
-        // Programs that receive dumps take a piece of no bytes for an error.
+        // Programs that receive dumps treat an empty piece as an error.
         .filter(|part| !part.is_empty())
         .collect();
     for (i, part) in parts.iter().enumerate() {

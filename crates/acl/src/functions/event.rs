@@ -40,7 +40,7 @@ impl AclProcess {
             .ok_or(RT_INVALID_HANDLE)
     }
 
-    /// `aclrtRecordEvent`: notes the time.
+    /// `aclrtRecordEvent`: records the time.
     ///
     /// # Errors
     /// As for [`AclProcess::destroy_event`] and [`AclProcess::synchronize_stream`].
@@ -48,7 +48,7 @@ impl AclProcess {
         if event == 0 {
             return Err(INVALID_PARAM);
         }
-        // Tasks run before the call that submits them returns; host functions are waited for.
+        // Tasks are complete when the submitting call returns; only host functions need a wait.
         self.check_stream(stream)?;
         let mut state = lock(&self.runtime.state);
         let known = state.events.get_mut(event).ok_or(RT_INVALID_HANDLE)?;
@@ -56,9 +56,10 @@ impl AclProcess {
         Ok(())
     }
 
-    /// `aclrtSynchronizeEvent`: what an event waits for has happened.
+    /// `aclrtSynchronizeEvent`: returns at once, as every recorded event has happened.
     ///
     /// # Errors
+    ///
     /// As for [`AclProcess::destroy_event`].
     pub fn synchronize_event(&self, event: Handle) -> Answer {
         self.query_event(event).map(drop)
@@ -91,13 +92,13 @@ impl AclProcess {
         let start = start.0.ok_or(RT_PARAM_INVALID)?;
         let end = state.events.get(end).ok_or(RT_INVALID_HANDLE)?;
         let end = end.0.ok_or(RT_PARAM_INVALID)?;
-        // Durations have no sign: one of the two is 0.
+        // Durations are unsigned: one of the two is 0.
         let elapsed = end.saturating_duration_since(start).as_secs_f32();
         let reversed = start.saturating_duration_since(end).as_secs_f32();
         Ok((elapsed - reversed) * 1000.0)
     }
 
-    /// `aclrtStreamWaitEvent`: nothing is left to wait for.
+    /// `aclrtStreamWaitEvent`: there is never anything to wait for.
     ///
     /// # Errors
     /// As for [`AclProcess::destroy_event`] and [`AclProcess::synchronize_stream`].

@@ -1,4 +1,4 @@
-//! Dumps of operators that fail, and telling the program about them.
+//! Dumps of failing operators, and the program's callback for failures.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::status::{FAILURE, INTERNAL_ERROR, INVALID_PARAM, RT_AICPU_EXCEPTION};
 use crate::{AclProcess, Answer};
 
 impl AclProcess {
-    /// Switches on the dump that the environment asks for, if it does.
+    /// Switches on the dump requested by the environment, if any.
     pub(crate) fn start_environment_dump(&self) {
         let accepted = self
             .environment()
@@ -26,15 +26,15 @@ impl AclProcess {
             return;
         };
         let mut dump = lock(&self.dump);
-        // What went wrong is reported to whoever asks first.
+        // The error is reported to the first caller that queries it.
         let _ = self.configure_exception_dump(&mut dump.failures, accepted);
         if let Some(failures) = &mut dump.failures {
             failures.is_of_environment = true;
         }
     }
 
-    /// Switches on a dump of failing operators. It takes place, detail and selection from the first
-    /// configuration of the process, whatever later ones say.
+    /// Switches on a dump of failing operators. Directory, detail and selection are those of the
+    /// process's first configuration, regardless of later ones.
     pub(crate) fn configure_exception_dump(
         &self,
         known: &mut Option<ExceptionDump>,
@@ -57,7 +57,7 @@ impl AclProcess {
                     .iter()
                     .map(|place| place.display().to_string())
                     .collect();
-                let text = format!("no place to dump to can be written: {}", places.join(", "));
+                let text = format!("no dump directory is writable: {}", places.join(", "));
                 self.inner_error(INTERNAL_ERROR, &text)
             })?;
         *known = Some(ExceptionDump {
@@ -84,7 +84,7 @@ impl AclProcess {
         })
     }
 
-    /// The directory of dumps of failing operators, with its device.
+    /// The directory of dumps of failing operators, including the device.
     pub(super) fn exception_dir(&self, name: &str) -> Answer<PathBuf> {
         let dump = lock(&self.dump);
         let failures = dump.failures.as_ref().filter(|failures| failures.is_on);
@@ -96,9 +96,9 @@ impl AclProcess {
         })
     }
 
-    /// `acldumpGetExceptionInfoPath`: where dumps of failing operators go, device and `/` at the
-    /// end included. `size` is that of the buffer that it goes into with a NUL after it. For a null
-    /// buffer the binding calls [`AclProcess::null_pointer`] before.
+    /// `acldumpGetExceptionInfoPath`: the directory of dumps of failing operators, with the device
+    /// and a trailing `/`. `size` is that of the buffer for it and a NUL. For a null buffer the
+    /// binding calls [`AclProcess::null_pointer`] before.
     ///
     /// # Errors
     /// `INVALID_PARAM` if it does not fit, `FAILURE` if no such dump is on.
@@ -108,9 +108,9 @@ impl AclProcess {
             let placeholders = [NAME, &size.to_string(), "maxLen", reason];
             self.refuse(INVALID_PARAM, "EP0006", &placeholders)
         };
-        // This is refused whether a dump is on or not, as in the vendor's library.
+        // Refused even without a dump, as in the vendor's library.
         if size <= 1 {
-            return Err(too_small("it has to be more than 1"));
+            return Err(too_small("it must be more than 1"));
         }
         let path = format!("{}/", self.exception_dir(NAME)?.display());
         if path.len() >= size {
@@ -119,8 +119,8 @@ impl AclProcess {
         Ok(path)
     }
 
-    /// `aclrtSetExceptionInfoCallback`: is called in the executing thread when an operator fails;
-    /// `None` ends it.
+    /// `aclrtSetExceptionInfoCallback`: called in the executing thread when an operator fails;
+    /// `None` removes it.
     ///
     /// # Errors
     /// None today.
@@ -149,7 +149,7 @@ impl AclProcess {
         });
     }
 
-    /// Creates `{place}/extra-info/data-dump/`; its resolved path.
+    /// Creates `{place}/extra-info/data-dump/` and returns its resolved path.
     pub(super) fn create_exception_root(&self, dump: &ExceptionDump) -> Option<String> {
         if !dump.is_on {
             return None;
@@ -166,7 +166,7 @@ impl AclProcess {
     }
 }
 
-/// Whether a directory is there, or can be made, and can be read and written.
+/// Whether a directory exists or can be created, and is readable and writable.
 pub(super) fn is_usable(dir: &Path) -> bool {
     std::fs::create_dir_all(dir).is_ok() && access(dir, Access::READ_OK | Access::WRITE_OK).is_ok()
 }

@@ -1,4 +1,4 @@
-//! Tensors that a program hands over to be kept beside those of failing operators.
+//! Tensors that a program saves next to the dumps of failing operators.
 
 use std::path::{Component, Path};
 
@@ -14,7 +14,7 @@ use crate::status::{FAILURE, INVALID_PARAM};
 use crate::{AclProcess, Answer};
 
 const NAME: &str = "acldumpSaveExceptionInfo";
-/// Most extents of a tensor.
+/// Maximum number of dimensions of a tensor.
 const N_DIMS_MAX: u32 = 25;
 /// `acldumpTensorType`.
 const INPUT: i32 = 0;
@@ -24,21 +24,21 @@ const WORKSPACE: i32 = 2;
 const RAW_ADDRESS: i32 = 2;
 /// `ACL_DUMP_PLACEMENT_DEVICE`.
 const ON_DEVICE: i32 = 0;
-/// The type by which an entry declares itself an input.
+/// The type that marks an entry as an input.
 const INPUT_TYPE_INPUT: u32 = 2;
-/// Only the owner may read what was kept, and nobody change it.
+/// Only the owner may read saved tensors, and no user may change them.
 const MODES: PermissionModes = PermissionModes {
     dir: 0o700,
     file: 0o400,
 };
 
 impl AclProcess {
-    /// `acldumpSaveExceptionInfo`: writes tensors to `{file_name}.custom.{time}` beside the dumps
-    /// of failing operators. `None` stands for null pointers.
+    /// `acldumpSaveExceptionInfo`: writes tensors to `{file_name}.custom.{time}` next to the dumps
+    /// of failing operators. `None` means a null pointer.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for null, an empty name, one with `..` in it, no tensors and tensors that
-    /// are no such, `FAILURE` if no dump of failing operators is on or the file cannot be written.
+    /// `INVALID_PARAM` for null, an empty name, one with `..` in it, no tensors and invalid
+    /// tensors, `FAILURE` if no dump of failing operators is on or the file cannot be written.
     pub fn save_exception_info(
         &self,
         file_name: Option<&str>,
@@ -50,7 +50,7 @@ impl AclProcess {
             return Err(self.null_pointer(NAME, "tensors"));
         };
         if tensors.is_empty() {
-            let placeholders = [NAME, "0", "tensorCount", "it has to be more than 0"];
+            let placeholders = [NAME, "0", "tensorCount", "it must be more than 0"];
             return Err(self.refuse(INVALID_PARAM, "EP0006", &placeholders));
         }
         let dir = self.exception_dir(NAME)?;
@@ -69,12 +69,12 @@ impl AclProcess {
             |reason: &str| self.inner_error(FAILURE, &format!("`{}`: {reason}", path.display()));
         match written {
             Ok(true) => Ok(()),
-            Ok(false) => Err(failed("the file is there already")),
+            Ok(false) => Err(failed("the file exists already")),
             Err(error) => Err(failed(&error.to_string())),
         }
     }
 
-    /// The name, below the directory wherever it begins.
+    /// The name, which must stay below the directory.
     fn check_file_name<'a>(&self, name: Option<&'a str>) -> Answer<&'a str> {
         let Some(name) = name else {
             return Err(self.null_pointer(NAME, "fileName"));
@@ -102,7 +102,7 @@ impl AclProcess {
         if is_fine {
             return Ok(());
         }
-        let reason = "a tensor has no address, no bytes, too many extents, or an unknown kind";
+        let reason = "a tensor has no address, no bytes, too many dimensions, or an unknown kind";
         let placeholders = [NAME, &format!("{tensor:?}"), "tensors", reason];
         Err(self.refuse(INVALID_PARAM, "EP0006", &placeholders))
     }
@@ -130,9 +130,11 @@ impl AclProcess {
             .into_iter()
             .collect();
         let mut payload = Vec::new();
+        // The file format stores payloads by kind, whatever the order of the program's list.
         for kind in [INPUT, OUTPUT, WORKSPACE] {
             for tensor in tensors.iter().filter(|tensor| tensor.kind == kind) {
                 let bytes = self.memory.read(tensor.address, tensor.size);
+                // An invalid address of any tensor refuses the whole call.
                 payload.push(bytes.ok_or(INVALID_PARAM)?);
                 match kind {
                     INPUT => header.inputs.push(TensorEntry {
@@ -154,7 +156,7 @@ impl AclProcess {
 
 fn entry(tensor: &ExceptionTensor) -> TensorEntry {
     TensorEntry {
-        // 0 is the file format's undefined type: bytes of an unknown one are kept all the same.
+        // 0 is the file format's undefined type: bytes of an unknown type are saved too.
         data_type: dtype_from_graph_engine(tensor.data_type)
             .and_then(dtype_code)
             .unwrap_or(0),

@@ -1,4 +1,4 @@
-//! Executing a model with a set of options, none of which has an effect on an engine of the CPU.
+//! Executes a model with options, none of which affects a CPU engine.
 
 use crate::handle::Handle;
 use crate::status::INVALID_PARAM;
@@ -24,7 +24,7 @@ impl AclProcess {
         }
     }
 
-    /// Whether a handle stands for a set of options; null stands for none.
+    /// Checks that a handle is a set of options; null means none.
     ///
     /// # Errors
     /// `INVALID_PARAM` for a handle that is not, or no longer, a set of options.
@@ -49,7 +49,7 @@ impl AclProcess {
         options: Handle,
     ) -> Answer {
         self.check_exec_config(options)?;
-        // Only where the model runs would differ, so the stream has to be one.
+        // The stream only has to be valid, as it determines where the model runs.
         if stream == 0 {
             return self.execute(model_id, inputs, outputs);
         }

@@ -1,4 +1,4 @@
-//! Executing a model, and dumping it meanwhile.
+//! Executes a model, and dumps it.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -19,20 +19,20 @@ use crate::model::{AclModel, AippRole, InputAipp, InputBuffer, ModelRunState, ex
 use crate::status::{FEATURE_UNSUPPORTED, GE_INTERNAL_ERROR, GE_PARAM_INVALID, INVALID_PARAM};
 use crate::{AclProcess, Answer, Status};
 
-/// A buffer may be this many bytes shorter than its tensor, as the vendor's executor allows.
+/// A buffer may be this many bytes shorter than its tensor, as in the vendor's executor.
 const N_BYTES_SHORT_MAX: usize = 64;
 
-/// Why tensors are missing in a dump that was written.
+/// Why tensors are missing in a written dump.
 const NOT_SHOWN: &str = "the engine does not show values of their kind";
 
-/// A buffer of a dataset, looked up.
+/// A resolved buffer of a dataset.
 struct DatasetSlot {
     handle: Handle,
     buffer: DataBuffer,
     dims: Option<Vec<i64>>,
 }
 
-/// A dataset, looked up.
+/// A resolved dataset.
 struct DatasetSlots {
     slots: Vec<DatasetSlot>,
     gear: Option<GearChoice>,
@@ -41,20 +41,20 @@ struct DatasetSlots {
 
 impl AclProcess {
     /// `aclmdlExecute`: reads the buffers of `inputs`, runs the model and fills those of `outputs`.
-    /// An output buffer without an address is given memory, for the caller to free with
-    /// [`AclProcess::free`]. Files of the dump are complete when it returns; one that could not be
-    /// written is reported ([`AclProcess::recent_error`]) and fails nothing.
+    /// Memory is allocated for an output buffer without an address; the caller frees it with
+    /// [`AclProcess::free`]. Files of the dump are complete on return; a failure to write one is
+    /// reported ([`AclProcess::recent_error`]) but does not fail the call.
     ///
     /// # Errors
     /// `GE_EXEC_NOT_INIT`, `GE_EXEC_MODEL_ID_INVALID`, `INVALID_PARAM` for a handle that is not a
-    /// dataset, a buffer that is none or an input without address, `GE_PARAM_INVALID` for the wrong
-    /// number of buffers, buffers that are too short and shapes that do not fit, `RT_MODEL_EXECUTE`
-    /// if an operator fails.
+    /// dataset, an invalid buffer or an input without address, `GE_PARAM_INVALID` for the wrong
+    /// number of buffers, short buffers and shapes that do not match, `RT_MODEL_EXECUTE` if an
+    /// operator fails.
     pub fn execute(&self, model_id: u32, inputs: Handle, outputs: Handle) -> Answer {
         self.execute_model(model_id, inputs, outputs, true)
     }
 
-    /// `aclmdlExecuteAsync`: as [`AclProcess::execute`], done when it returns. Output buffers must
+    /// `aclmdlExecuteAsync`: like [`AclProcess::execute`], complete on return. Output buffers must
     /// have addresses.
     ///
     /// # Errors
@@ -78,7 +78,7 @@ impl AclProcess {
         may_allocate: bool,
     ) -> Answer {
         self.check_executor("a model was executed")?;
-        // Everything that can be wrong is found before the model runs, which may take long.
+        // All arguments are checked before the model runs, which may take long.
         let inputs = self.slots(inputs)?;
         let output_slots = self.slots(outputs)?;
         let model = self.model(model_id)?;
@@ -126,7 +126,7 @@ impl AclProcess {
         }
         for (i, slot) in outputs.slots.iter().enumerate() {
             if slot.buffer.address == 0 {
-                // Memory is set aside when the result is there: its size may not be known before.
+                // Memory is allocated once the result exists: its size may be unknown before.
                 if may_allocate {
                     continue;
                 }
@@ -156,7 +156,7 @@ impl AclProcess {
         let declared = &model.signature.inputs;
         let description = &*model.description;
         let (n_expected, n_found) = (description.n_inputs(), inputs.slots.len());
-        // A buffer for the open extents may stand at the end.
+        // The buffer for open dimensions may follow at the end.
         let has_extra = description.is_dynamic() && n_found == n_expected + 1;
         if n_found != n_expected && !has_extra {
             let reason = format!("the model has {n_expected} inputs, {n_found} buffers were given");
@@ -164,7 +164,7 @@ impl AclProcess {
         }
         let mut given = Vec::with_capacity(declared.len());
         for (i, slot) in inputs.slots.iter().take(declared.len()).enumerate() {
-            // Where a picture is prepared, a program describes the picture.
+            // For an input with AIPP, a program describes the unprocessed picture.
             let is_picture = description.aipp_role(i) != AippRole::None;
             given.push(InputBuffer {
                 n_bytes: slot.buffer.size,
@@ -197,7 +197,7 @@ impl AclProcess {
         Ok(tensors)
     }
 
-    /// Reads pictures and makes of them what the model takes.
+    /// Reads pictures and converts them to the model's input.
     fn read_pictures(
         &self,
         (index, slot): (usize, &DatasetSlot),
@@ -211,7 +211,7 @@ impl AclProcess {
             unfit("its AIPP parameters are not set: call aclmdlSetInputAIPP".into())
         })?;
         if aipp.is_dynamic() {
-            // The dataset may have got them for another model, or for another gear.
+            // They may have been set for another model, or for another gear.
             let checked = aipp.check(&parameters);
             let checked = checked.and_then(|()| aipp.check_fit(&parameters, &shape));
             checked.map_err(unfit)?;
@@ -237,7 +237,7 @@ impl AclProcess {
         Tensor::from_vec(value.dtype, shape, bytes).map_err(|error| unfit(&error))
     }
 
-    /// Reads a tensor of `n_bytes`; what its buffer lacks is zero.
+    /// Reads a tensor of `n_bytes`, padded with zeros if its buffer is shorter.
     pub(crate) fn read_padded(&self, buffer: DataBuffer, n_bytes: usize) -> Answer<Vec<u8>> {
         let n_there = n_bytes.min(buffer.size);
         if n_there > 0 && buffer.address == 0 {
@@ -257,7 +257,7 @@ impl AclProcess {
     fn write_outputs(&self, dataset: Handle, outputs: &DatasetSlots, results: &[Tensor]) -> Answer {
         if results.len() != outputs.slots.len() {
             let (n, wanted) = (results.len(), outputs.slots.len());
-            return Err(self.unfit(&format!("the engine gave {n} of {wanted} results")));
+            return Err(self.unfit(&format!("the engine returned {n} of {wanted} results")));
         }
         for (i, (slot, result)) in outputs.slots.iter().zip(results).enumerate() {
             self.write_output(i, slot, result)?;
@@ -275,7 +275,7 @@ impl AclProcess {
         self.check_buffer_and_write(index, slot.handle, slot.buffer, result)
     }
 
-    /// Writes a result into a buffer, which is given memory if it has no address.
+    /// Writes a result into a buffer, allocating memory if it has no address.
     pub(crate) fn check_buffer_and_write(
         &self,
         index: usize,
@@ -286,8 +286,7 @@ impl AclProcess {
         let bytes = result.host_bytes();
         let bytes =
             bytes.map_err(|error| self.inner_error(GE_INTERNAL_ERROR, &error.to_string()))?;
-        // The program frees it like memory of its own, so even a result without bytes gets an
-        // address.
+        // The program frees it like its other memory, so even an empty result gets an address.
         if buffer.address == 0 {
             buffer.size = bytes.len();
             buffer.address = self.malloc(bytes.len().max(1), 0)?;
@@ -309,7 +308,7 @@ impl AclProcess {
         })
     }
 
-    /// Gives the dataset the shape of a result.
+    /// Sets the shape of a result in the dataset.
     fn describe_output(&self, dataset: Handle, index: usize, result: &Tensor) -> Answer {
         let dims = extents(result.shape());
         let mut objects = self.objects();
@@ -319,7 +318,7 @@ impl AclProcess {
         };
         let own = entry.tensor_desc;
         if let Some(desc) = objects.tensor_descs.get_mut(own) {
-            // Type and format stay as the program has described them.
+            // Type and format stay as described by the program.
             desc.dims = dims;
             return Ok(());
         }
@@ -335,7 +334,7 @@ impl AclProcess {
     fn run_model(&self, model: &AclModel, inputs: &[Tensor]) -> Answer<Vec<Tensor>> {
         let mut running = lock(&model.running);
         let step = running.n_executions;
-        // Steps are executions, so those that fail or leave nothing count too.
+        // Steps count executions, including those that fail or dump nothing.
         running.n_executions += 1;
         let (values, failures) = if self.is_dump_enabled() {
             let values = self.value_capture(model, &mut running, step);
@@ -372,7 +371,7 @@ impl AclProcess {
         Ok(results)
     }
 
-    /// The dump of values that wants this execution, if one does.
+    /// The dump of values for this execution, if any.
     fn value_capture(
         &self,
         model: &AclModel,

@@ -1,5 +1,4 @@
-//! Running an engine under the dumps that want the execution, for models and single operators
-//! alike.
+//! Runs an engine under the dumps in force, for models and for single operators.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -14,32 +13,31 @@ use crate::AclProcess;
 use crate::capture::ExecutionCapture;
 use crate::message::AclReport;
 
-/// An engine that is about to run, and how dumps see the execution.
+/// An engine about to run, and its description for dumps.
 pub(super) struct EngineExecution<'a> {
     pub(super) engine: &'a mut dyn LoadedModel,
     pub(super) inputs: &'a [Tensor],
     pub(super) model: &'a Arc<ModelId>,
-    /// The inputs that belong to the model, and not to an operator alone.
+    /// The inputs of the model, as opposed to those of an operator.
     pub(super) graph_inputs: &'a [ValueInfo],
     /// The number of the execution; `None` for operators outside models, which have no steps.
     pub(super) step: Option<u64>,
-    /// The engine, if it is another one than the process has chosen.
+    /// The engine, if it is not the process's.
     pub(super) taken: Option<&'a FallbackEngine>,
     pub(super) options: SessionOptions,
 }
 
-/// How an execution ended.
+/// The outcome of an execution.
 pub(super) struct ExecutionOutcome {
     pub(super) results: Result<Vec<Tensor>, EngineError>,
-    /// The error under a dump of an engine that runs without the dump only.
+    /// The error under a dump, if the engine only runs without it.
     pub(super) dump_error: Option<EngineError>,
-    /// Tensors that the engine cannot show to a dump, of an execution that went well.
+    /// Number of tensors that the engine cannot show to a dump, after a success.
     pub(super) n_not_shown: u64,
 }
 
 impl AclProcess {
-    /// Runs an engine under the dump of values and the dump of failing operators, where there are
-    /// such.
+    /// Runs an engine under the dump of values and the dump of failing operators, if any.
     pub(super) fn run_dumped(
         &self,
         mut execution: EngineExecution<'_>,
@@ -57,12 +55,12 @@ impl AclProcess {
             self.take_overflow_status(&mut execution);
         }
         if let (Err(EngineError::Operator { .. }), Some(failures)) = (&outcome.results, second) {
-            // One run shows its operators to one dump only: the failing run is repeated for the
-            // other.
+            // A run has one tap: the failing run is repeated for the other dump.
             let _ = self.run_captured(&mut execution, Some(failures));
         }
         if outcome.results.is_err() && is_captured {
-            // If it goes well without, the dump was the reason, and the program gets the results.
+            // If it succeeds without a tap, the dump caused the failure, and the program gets the
+            // results.
             let again = run_guarded(execution.engine, execution.inputs, None);
             if again.is_ok() {
                 outcome.dump_error = std::mem::replace(&mut outcome.results, again).err();
@@ -71,8 +69,8 @@ impl AclProcess {
         outcome
     }
 
-    /// Runs once more to see whether an operator overflows, if the program wants to know: one run
-    /// shows its operators to one dump only, and the run before was for a dump of values.
+    /// Runs once more to detect overflows, if the program reads the overflow status: a run has one
+    /// tap, and the previous one was for a dump of values.
     fn take_overflow_status(&self, execution: &mut EngineExecution<'_>) {
         let Some(capture) = self.overflow_status_capture() else {
             return;
@@ -97,7 +95,7 @@ impl AclProcess {
         let Some(ExecutionCapture { plan, sink, run }) = capture else {
             return ExecutionOutcome::without_dump(run_guarded(*engine, inputs, None));
         };
-        // A session for each execution: when it ends its files are complete, whatever the program
+        // Each execution has a session: when it ends the files are complete, whatever the program
         // does next, and no thread waits in between.
         let session = match CaptureSession::start(plan, sink, execution.options) {
             Ok(session) => session,
@@ -124,7 +122,7 @@ impl AclProcess {
         let n_not_shown = if results.is_ok() {
             summary.counters.dropped.n_not_shown
         } else {
-            // A failing execution ends in the middle, and says so itself.
+            // A failing execution ends early, and reports that itself.
             0
         };
         ExecutionOutcome {
@@ -145,7 +143,7 @@ impl ExecutionOutcome {
     }
 }
 
-/// Runs an engine; one that panics fails.
+/// Runs an engine; a panic becomes an error.
 fn run_guarded(
     engine: &mut dyn LoadedModel,
     inputs: &[Tensor],

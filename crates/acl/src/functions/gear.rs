@@ -1,4 +1,4 @@
-//! The extents that a model leaves open: setting them, and reading which ones it is prepared for.
+//! The open dimensions of a model: setting them, and reading the supported ones.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -16,20 +16,20 @@ use crate::status::{
 };
 use crate::{AclProcess, Answer};
 
-/// The variable that names the gears of models that are loaded from memory.
+/// The variable with the gears of models that are loaded from memory.
 const VARIABLE: &str = "OPSCOPE_GEARS";
 
 impl AclProcess {
-    /// `aclmdlSetDynamicBatchSize`: `n` stands for the first axis of every input where it is open,
-    /// in executions with the dataset `inputs` from now on.
+    /// `aclmdlSetDynamicBatchSize`: sets the first dimension of every input to `n` if it is open,
+    /// for future executions with the dataset `inputs`.
     ///
     /// # Errors
     /// `INVALID_PARAM` for 0, for a handle that is not a dataset, and if there is no buffer at
     /// `index` or it has no address; `GE_EXEC_MODEL_ID_INVALID`; `GE_PARAM_INVALID` for a model
-    /// without open extents. For a model with gears also `INVALID_PARAM` for another index than
-    /// that of `ascend_mbatch_shape_data`, `GE_DYNAMIC_INPUT_LENGTH_INVALID` for a buffer there
-    /// that is too short or the wrong number of extents, `GE_DYNAMIC_BATCH_SIZE_INVALID` for a
-    /// value that is not a gear.
+    /// without open dimensions. For a model with gears also `INVALID_PARAM` for an index other than
+    /// that of `ascend_mbatch_shape_data`, `GE_DYNAMIC_INPUT_LENGTH_INVALID` for a short buffer
+    /// there or the wrong number of dimensions, `GE_DYNAMIC_BATCH_SIZE_INVALID` for a value that is
+    /// not a gear.
     pub fn set_dynamic_batch_size(
         &self,
         model_id: u32,
@@ -43,7 +43,7 @@ impl AclProcess {
         self.set_gear(model_id, inputs, index, GearChoice::Batch(n))
     }
 
-    /// `aclmdlSetDynamicHWSize`: height and width of the inputs with four axes, where they are
+    /// `aclmdlSetDynamicHWSize`: sets height and width of the inputs with four axes, if they are
     /// open.
     ///
     /// # Errors
@@ -62,7 +62,7 @@ impl AclProcess {
         self.set_gear(model_id, inputs, index, GearChoice::Size { height, width })
     }
 
-    /// `aclmdlSetInputDynamicDims`: the extents of all inputs, one input after the other.
+    /// `aclmdlSetInputDynamicDims`: sets the shapes of all inputs, concatenated.
     ///
     /// # Errors
     /// As for [`AclProcess::set_dynamic_batch_size`].
@@ -80,22 +80,21 @@ impl AclProcess {
     }
 
     fn set_gear(&self, model_id: u32, inputs: Handle, index: usize, gear: GearChoice) -> Answer {
-        self.check_executor("open extents were set")?;
+        self.check_executor("open dimensions were set")?;
         let description = self.model(model_id)?.description.clone();
         let mut objects = self.objects();
         let dataset = objects.datasets.find(inputs)?;
         let buffer = match dataset.entries.get(index) {
             Some(entry) => {
                 let buffer = objects.buffers.find(entry.buffer)?;
-                // The vendor's executor takes no buffer without memory, although nothing is written
-                // to it here.
+                // The vendor's executor refuses a buffer without memory, although nothing is
+                // written to it here.
                 if buffer.address == 0 {
                     return Err(INVALID_PARAM);
                 }
                 Some(*buffer)
             }
-            // Where the program has no buffer for the input that stands for the extents, none is
-            // needed.
+            // The buffer for the dimensions is optional.
             None if index == description.n_inputs() => None,
             None => return Err(INVALID_PARAM),
         };
@@ -103,11 +102,11 @@ impl AclProcess {
             let placeholders = [
                 &model_id.to_string(),
                 "modelId",
-                "the model has no open extents",
+                "the model has no open dimensions",
             ];
             return Err(self.refuse(GE_PARAM_INVALID, "EH0001", &placeholders));
         }
-        // Without gears any extents will do, as long as they fit when the model runs.
+        // Without gears any dimensions are accepted, as long as they match when the model runs.
         if let Some(gears) = &description.gears {
             if index != description.n_inputs() {
                 let reason = "expected the index of `ascend_mbatch_shape_data`";
@@ -139,7 +138,7 @@ impl AclProcess {
         }
     }
 
-    /// The gears of a model: those beside its file, or those that the environment names for a model
+    /// The gears of a model: those next to its file, or those named by the environment for a model
     /// without a file.
     pub(super) fn gears(
         &self,
@@ -159,7 +158,7 @@ impl AclProcess {
         };
         let bytes = match regular_file::read(&path, FILE_BYTES_MAX as u64) {
             Ok(bytes) => bytes,
-            // A model without gears is the rule; what the environment names has to be there.
+            // Most models have no gears, but a file named by the environment must exist.
             Err(error) if error.kind() == ErrorKind::NotFound && file.is_some() => {
                 return Ok(None);
             }

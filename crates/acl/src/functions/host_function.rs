@@ -1,4 +1,4 @@
-//! Functions of the program that run in a thread of the library, in the order of a stream.
+//! Functions of the program that run in a thread of the library, in stream order.
 
 use std::sync::Arc;
 use std::thread;
@@ -10,8 +10,8 @@ use crate::status::{RT_CONTEXT_NULL, RT_INTERNAL_ERROR};
 use crate::{AclProcess, Answer};
 
 impl AclProcess {
-    /// `aclrtLaunchHostFunc`: runs `work` in a thread of the library. What is submitted to the
-    /// stream afterwards waits for it, and so does synchronising the stream.
+    /// `aclrtLaunchHostFunc`: runs `work` in a thread of the library. Later work on the stream
+    /// waits for it, and so does synchronising the stream.
     ///
     /// # Errors
     /// `RT_CONTEXT_NULL` for the default stream of a thread without a context, `RT_INTERNAL_ERROR`,
@@ -21,7 +21,7 @@ impl AclProcess {
         let mut state = lock(&self.runtime.state);
         let stream = state.find_stream(stream)?.ok_or(RT_CONTEXT_NULL)?;
         let known = state.streams.get_mut(stream).ok_or(RT_CONTEXT_NULL)?;
-        // Queued even where a thread runs already: it looks again before it ends.
+        // Queued even if a thread is running: it checks the queue again before it ends.
         known.host_functions.push_back(work);
         if known.has_host_functions() {
             return Ok(());
@@ -33,7 +33,7 @@ impl AclProcess {
         let started = builder.spawn(move || run_host_functions(&runtime, stream));
         started.map(drop).map_err(|error| {
             if let Some(known) = lock(&self.runtime.state).streams.get_mut(stream) {
-                // Nothing runs them, so nobody must wait for them.
+                // Nothing runs them, so no thread must wait for them.
                 known.host_functions.clear();
                 known.host_thread = HostThread::Absent;
             }
@@ -44,12 +44,12 @@ impl AclProcess {
     }
 }
 
-/// Runs the host functions of a stream until none is left.
+/// Runs the host functions of a stream until its queue is empty.
 fn run_host_functions(runtime: &Arc<DeviceRuntime>, stream: Handle) {
     loop {
         let mut state = lock(&runtime.state);
         let Some(known) = state.streams.get_mut(stream) else {
-            // Its context was destroyed, and with it what it had to do.
+            // Its context was destroyed, and with it the queue.
             break;
         };
         let Some(work) = known.host_functions.pop_front() else {
@@ -57,7 +57,7 @@ fn run_host_functions(runtime: &Arc<DeviceRuntime>, stream: Handle) {
             break;
         };
         known.host_thread = HostThread::Running(thread::current().id());
-        // A host function may ask for the time, or log: no lock is held meanwhile.
+        // A host function may read the time, or log: no lock is held during the call.
         drop(state);
         work();
     }
@@ -78,7 +78,7 @@ mod tests {
         process.set_device(0).unwrap();
         let stream = process.create_stream().unwrap();
         let seen = Arc::new(Mutex::new(Vec::new()));
-        // The first one ends when the others are submitted.
+        // The first one ends once the others are submitted.
         let (all_submitted, wait) = mpsc::channel();
         let mut wait = Some(wait);
         for i in 0..8 {
@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(process.check_stream(stream), Ok(()));
         assert_eq!(*seen.lock().unwrap(), [0, 1, 2, 3, 4, 5, 6, 7]);
         assert_eq!(process.synchronize_stream(stream), Ok(()));
-        // A second batch needs a thread anew.
+        // A second batch needs a new thread.
         let again = seen.clone();
         let work = Box::new(move || again.lock().unwrap().clear());
         assert_eq!(process.launch_host_function(work, stream), Ok(()));
