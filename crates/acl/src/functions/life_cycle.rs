@@ -18,13 +18,13 @@ impl AclProcess {
     ///
     /// # Errors
     /// In the order of the checks: `REPEAT_INITIALIZE` if the process is initialised, which counts
-    /// as one more user of it; `INVALID_FILE`; `INVALID_PARAM` if the text differs from that of the
-    /// first successful call; `PARSE_FILE`; `INVALID_PARAM` for `err_msg_mode`;
-    /// `INVALID_DUMP_CONFIG`. After any but the first the process is not initialised.
+    /// as one more user; `INVALID_FILE`; `INVALID_PARAM` if the text differs from that of the first
+    /// successful call; `PARSE_FILE`; `INVALID_PARAM` for `err_msg_mode`; `INVALID_DUMP_CONFIG`.
+    /// After any but the first the process is not initialised.
     pub fn init(&self, config: Option<&Path>) -> Answer {
         let mut life = lock(&self.life);
         if life.n_inits > 0 {
-            // Programs are told to ignore this answer, so nothing is reported.
+            // Programs are advised to ignore this code, so nothing is reported.
             life.n_inits += 1;
             return Err(REPEAT_INITIALIZE);
         }
@@ -34,7 +34,7 @@ impl AclProcess {
             self.apply(read.accept_init()?)?;
             text = Some(read.into_bytes());
         }
-        // No file counts as an empty text, so that a file in a later call differs from it.
+        // No file counts as an empty text, so a file in a later call differs from it.
         life.first_text.get_or_insert(text.unwrap_or_default());
         life.n_inits = 1;
         life.is_finalized = false;
@@ -43,8 +43,7 @@ impl AclProcess {
 
     fn apply(&self, accepted: InitConfig) -> Answer {
         if let Some(dump) = accepted.dump {
-            // If this is refused the process is not initialised, and reports go where they went
-            // before.
+            // If this is refused the process is not initialised, and reports stay where they were.
             self.configure_dump(dump)?;
         }
         let is_common = accepted.report_scope == ReportScope::Process;
@@ -52,7 +51,7 @@ impl AclProcess {
         Ok(())
     }
 
-    /// `aclFinalize`: ends the process for all of its users. The dump that `aclInit` or
+    /// `aclFinalize`: finalises the process for all users. The dump that `aclInit` or
     /// [`AclProcess::set_dump`] configured is switched off; models stay loaded and do not run until
     /// the next [`AclProcess::init`].
     ///
@@ -61,22 +60,21 @@ impl AclProcess {
     pub fn finalize(&self) -> Answer {
         let mut life = lock(&self.life);
         if life.is_finalized {
-            let reason = "the process is finalised already";
+            let reason = "the process is already finalised";
             return Err(self.refuse(REPEAT_FINALIZE, "EP0008", &["aclFinalize", reason]));
         }
         let registered = self.end(&mut life);
-        // Waiting for executions takes as long as they do; others may ask for the life cycle
-        // meanwhile.
+        // Waiting for executions may take long; other threads may query the life cycle meanwhile.
         drop(life);
         self.end_dumps(&registered);
         Ok(())
     }
 
-    /// `aclFinalizeReference`: takes back one [`AclProcess::init`], the last one like
-    /// [`AclProcess::finalize`]. Returns how many are left too.
+    /// `aclFinalizeReference`: undoes one [`AclProcess::init`], the last one like
+    /// [`AclProcess::finalize`]. Also returns the number of remaining ones.
     ///
     /// # Errors
-    /// `REPEAT_FINALIZE` if there is none to take back.
+    /// `REPEAT_FINALIZE` if there is none to undo.
     pub fn finalize_reference(&self) -> (u64, Answer) {
         let mut life = lock(&self.life);
         match life.n_inits {
@@ -111,8 +109,8 @@ impl AclProcess {
         lock(&self.life).n_inits > 0
     }
 
-    /// `aclmdlInitDump`: allows [`AclProcess::set_dump`]. A dump that `aclInit` configured stays as
-    /// it is.
+    /// `aclmdlInitDump`: allows [`AclProcess::set_dump`]. A dump configured by `aclInit` stays in
+    /// force.
     ///
     /// # Errors
     /// `UNINITIALIZE` before [`AclProcess::init`], `REPEAT_INITIALIZE` if it was called before.
@@ -121,16 +119,15 @@ impl AclProcess {
         let mut life = lock(&self.life);
         self.check_initialized(&life, NAME)?;
         if life.is_dump_begun {
-            let reason = "it was called before, and aclmdlFinalizeDump was not called since";
+            let reason = "it was called before, without aclmdlFinalizeDump since";
             return Err(self.refuse(REPEAT_INITIALIZE, "EP0008", &[NAME, reason]));
         }
         life.is_dump_begun = true;
         Ok(())
     }
 
-    /// `aclmdlSetDump`: configures the dump of models that are loaded from now on, and of those
-    /// that an earlier configuration dumped. A configuration that asks for nothing leaves the one
-    /// before in force, and so does a refused one.
+    /// `aclmdlSetDump`: configures the dump of models loaded from now on, and of those dumped by an
+    /// earlier configuration. An empty or refused configuration leaves the previous one in force.
     ///
     /// # Errors
     /// In the order of the checks: `UNINITIALIZE`, `DUMP_NOT_RUN` without
@@ -138,7 +135,7 @@ impl AclProcess {
     /// it is nested too deeply, `INVALID_DUMP_CONFIG` for anything else in the file.
     pub fn set_dump(&self, config: Option<&Path>) -> Answer {
         const NAME: &str = "aclmdlSetDump";
-        // The life cycle stays locked, so that nobody ends the dumps while this one is put in
+        // The life cycle stays locked, so that no thread ends the dumps while this one is put in
         // force.
         let life = lock(&self.life);
         self.check_dump_begun(&life, NAME)?;
@@ -151,8 +148,8 @@ impl AclProcess {
         }
     }
 
-    /// `aclmdlFinalizeDump`: switches every dump off. Whatever was written is complete: executions
-    /// wait for their files.
+    /// `aclmdlFinalizeDump`: switches every dump off. All files are complete: executions wait for
+    /// their files.
     ///
     /// # Errors
     /// `UNINITIALIZE` before [`AclProcess::init`], `DUMP_NOT_RUN` without

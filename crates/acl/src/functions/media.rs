@@ -1,4 +1,4 @@
-//! Media processing: its objects, and the answer of everything that needs the hardware.
+//! Media processing: its objects, and refusals of everything that needs hardware.
 
 use std::collections::BTreeMap;
 
@@ -7,25 +7,24 @@ use crate::media::{MediaField, MediaKind, MediaNumber, MediaObject};
 use crate::status::{API_NOT_SUPPORT, INVALID_PARAM};
 use crate::{AclProcess, Answer, Status};
 
-/// Most pictures of a batch; the vendor takes 256 at most.
+/// Maximum number of pictures in a batch; the vendor's limit is also 256.
 const N_PICTURES_MAX: u32 = 256;
-/// Values that fill a border, one for each channel.
+/// Values of a border, one for each channel.
 const N_BORDER_VALUES: u32 = 4;
 
-/// Advice to programs instead of calling a function that reads or makes pictures and videos.
+/// Advice to use other libraries for reading and creating pictures and videos.
 pub const MEDIA_ADVICE: &str = "Opscope runs networks and processes no pictures. Decode, resize and \
      convert with another library, for example OpenCV or FFmpeg, and copy the result into memory \
      of aclrtMalloc or acldvppMalloc";
 
 impl AclProcess {
-    /// For bindings: reports that `function` is there so that programs link, and what to do
-    /// instead.
+    /// For bindings: reports that `function` only exists for linking, and an alternative.
     pub fn refuse_function(&self, function: &str, advice: &str) -> Status {
         let text = format!("{function} is not supported: {advice}");
         self.inner_error(API_NOT_SUPPORT, &text)
     }
 
-    /// `acldvppCreatePicDesc` and its like: an object with values for some fields.
+    /// `acldvppCreatePicDesc` and so on: an object with initial values for some fields.
     pub fn create_media(&self, kind: MediaKind, fields: &[(MediaField, u64)]) -> Handle {
         // Nothing is checked here: a program may set an impossible width and never use it.
         let handle = self.handles.next();
@@ -40,12 +39,12 @@ impl AclProcess {
     /// `acldvppCreateBatchPicDesc`: a list of `n` descriptions of pictures.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for none, or for more than 256.
+    /// `INVALID_PARAM` for 0, or for more than 256.
     pub fn create_media_batch(&self, n: u32) -> Answer<Handle> {
         if n == 0 || n > N_PICTURES_MAX {
             return Err(INVALID_PARAM);
         }
-        // Made before the batch, so that no lock is taken twice.
+        // Created before the batch, so that no lock is taken twice.
         let pictures = (0..n).map(|_| self.create_media(MediaKind::PicDesc, &[]));
         let object = MediaObject {
             kind: MediaKind::BatchPicDesc,
@@ -59,7 +58,7 @@ impl AclProcess {
     /// `acldvppGetPicDesc`: one of the descriptions of a batch.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for a handle that is not a batch, and for a position behind its end.
+    /// `INVALID_PARAM` for a handle that is not a batch, and for an index out of range.
     pub fn media_picture(&self, batch: Handle, index: u32) -> Answer<Handle> {
         let objects = self.objects();
         let object = objects.media.find(batch)?;
@@ -67,13 +66,13 @@ impl AclProcess {
         object.pictures.get(index).copied().ok_or(INVALID_PARAM)
     }
 
-    /// `acldvppDestroyPicDesc` and its like. The memory that an object names stays.
+    /// `acldvppDestroyPicDesc` and so on. The memory that an object points to stays.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for null, another kind, and what was destroyed.
+    /// `INVALID_PARAM` for null, another kind, and a destroyed object.
     pub fn destroy_media(&self, kind: MediaKind, object: Handle) -> Answer {
         let mut objects = self.objects();
-        // Looked at first: a wrong kind must leave the object alone.
+        // Checked first: a wrong kind must leave the object alone.
         if objects.media.find(object)?.kind != kind {
             return Err(INVALID_PARAM);
         }
@@ -85,10 +84,10 @@ impl AclProcess {
         Ok(())
     }
 
-    /// `acldvppSetPicDescData` and its like.
+    /// `acldvppSetPicDescData` and so on.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for null, another kind, and what was destroyed.
+    /// `INVALID_PARAM` for null, another kind, and a destroyed object.
     pub fn set_media<N: MediaNumber>(
         &self,
         kind: MediaKind,
@@ -110,8 +109,7 @@ impl AclProcess {
         Ok(())
     }
 
-    /// `acldvppGetPicDescData` and its like: 0 for what was not set, and for what is no object of
-    /// the kind.
+    /// `acldvppGetPicDescData` and so on: 0 for an unset field, and for a handle of another kind.
     pub fn media<N: MediaNumber>(&self, kind: MediaKind, object: Handle, field: MediaField) -> N {
         let objects = self.objects();
         let object = objects.media.get(object);

@@ -1,4 +1,4 @@
-//! Setting memory aside, copying and filling it.
+//! Allocating, copying and filling memory.
 
 use crate::handle::Handle;
 use crate::memory::MemoryKind;
@@ -7,20 +7,20 @@ use crate::status::{
 };
 use crate::{AclProcess, Answer};
 
-/// Copies know these directions; all memory is the host's, so they are the same.
+/// Directions of copies; all memory is the host's, so they are equivalent.
 const N_COPY_KINDS: i32 = 8;
 /// Device memory comes in multiples of this many bytes, and `aclrtMalloc` adds one.
 const DEVICE_UNIT: usize = 32;
-/// Kinds of memory that `aclrtGetMemInfo` knows.
+/// Kinds of memory in `aclrtGetMemInfo`.
 const N_MEMORY_KINDS: i32 = 11;
 
 impl AclProcess {
-    /// `aclrtMalloc`. The memory is zero. Every `policy` gives the same memory: the host's.
+    /// `aclrtMalloc`. The memory is zero. Every `policy` allocates host memory.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for 0 bytes, `RT_MEMORY_ALLOCATION` if there is no memory.
+    /// `INVALID_PARAM` for 0 bytes, `RT_MEMORY_ALLOCATION` if out of memory.
     pub fn malloc(&self, size: usize, policy: u32) -> Answer<usize> {
-        // The documents promise this much more, and programs read and write it.
+        // The documentation promises these additional bytes, and programs access them.
         let padded = size
             .checked_next_multiple_of(DEVICE_UNIT)
             .and_then(|size| size.checked_add(DEVICE_UNIT))
@@ -28,8 +28,8 @@ impl AclProcess {
         self.malloc_aligned(padded.unwrap_or(size), policy)
     }
 
-    /// `aclrtMallocAlign32`: as [`AclProcess::malloc`], of which no more than the end of the unit
-    /// may be used.
+    /// `aclrtMallocAlign32`: like [`AclProcess::malloc`], but only rounded up to a multiple of the
+    /// unit.
     ///
     /// # Errors
     /// As for [`AclProcess::malloc`].
@@ -48,14 +48,14 @@ impl AclProcess {
         self.memory.allocate(size, MemoryKind::Host)
     }
 
-    /// Refuses what the machine cannot have: the system may grant it, and end the process later.
+    /// Refuses more than the machine's memory: the system might grant it, and kill the process
+    /// later.
     fn check_memory(&self, size: usize) -> Answer {
         opscope_store::check_memory(size as u64)
             .map_err(|error| self.inner_error(RT_MEMORY_ALLOCATION, &error.to_string()))
     }
 
-    /// For bindings: that a list or a block of `n` values that the program passes is not longer
-    /// than any can be.
+    /// For bindings: checks that a list or a block of `n` values is not absurdly long.
     ///
     /// # Errors
     /// `INVALID_PARAM`, reported with both numbers.
@@ -63,7 +63,7 @@ impl AclProcess {
         if n <= n_max {
             return Ok(());
         }
-        let reason = format!("it is more than {n_max}, the most that can be meant");
+        let reason = format!("it exceeds {n_max}, the largest plausible number");
         Err(self.refuse(INVALID_PARAM, "EH0001", &[&n.to_string(), "count", &reason]))
     }
 
@@ -71,7 +71,7 @@ impl AclProcess {
     ///
     /// # Errors
     /// `INVALID_PARAM` for null, `RT_PARAM_INVALID` for an address that [`AclProcess::malloc`] did
-    /// not give or that was freed.
+    /// not return or that was freed.
     pub fn free(&self, address: usize) -> Answer {
         self.memory.release(address, MemoryKind::Device)
     }
@@ -87,8 +87,8 @@ impl AclProcess {
     /// `aclrtMemcpy`. The ranges may overlap; 0 bytes are always copied.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for null, `RT_PARAM_INVALID` if more is to be copied than fits, if a range
-    /// leaves its allocation, or if `kind` is none.
+    /// `INVALID_PARAM` for null, `RT_PARAM_INVALID` if `count` exceeds `to_max`, if a range leaves
+    /// its allocation, or if `kind` is unknown.
     pub fn memcpy(&self, to: usize, to_max: usize, from: usize, count: usize, kind: i32) -> Answer {
         if count == 0 {
             return Ok(());
@@ -116,12 +116,12 @@ impl AclProcess {
         if count > to_max {
             return Err(RT_PARAM_INVALID);
         }
-        // As `memset` in C, which takes an `int` and uses a byte of it.
+        // Like C's `memset`, which takes an `int` and uses one byte of it.
         let [value, ..] = value.to_le_bytes();
         self.memory.fill(to, value, count).ok_or(RT_PARAM_INVALID)
     }
 
-    /// Reads bytes at an address; for bindings that hand memory to their language.
+    /// Reads bytes at an address; for bindings that copy memory into their language.
     ///
     /// # Errors
     /// `RT_PARAM_INVALID` for null, or if the range leaves its allocation.
@@ -137,11 +137,11 @@ impl AclProcess {
         self.memory.write(address, bytes).ok_or(RT_PARAM_INVALID)
     }
 
-    /// `aclrtGetMemInfo`: free and total bytes, which are the machine's for every kind.
+    /// `aclrtGetMemInfo`: free and total bytes of the machine, for every kind.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for a kind that is none, `RT_FEATURE_NOT_SUPPORT` where the system does not
-    /// tell.
+    /// `INVALID_PARAM` for an unknown kind, `RT_FEATURE_NOT_SUPPORT` if the system does not report
+    /// them.
     pub fn mem_info(&self, kind: i32) -> Answer<(usize, usize)> {
         if !(0..N_MEMORY_KINDS).contains(&kind) {
             return Err(INVALID_PARAM);
@@ -186,7 +186,7 @@ impl AclProcess {
     }
 }
 
-/// A line of `/proc/meminfo`, which says KiB.
+/// The bytes in a line of `/proc/meminfo`, which counts KiB.
 fn meminfo_bytes(text: &str, name: &str) -> Option<usize> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: usize = line.split_whitespace().next()?.parse().ok()?;

@@ -17,18 +17,18 @@ use crate::status::{
 };
 use crate::{AclProcess, Answer, Status};
 
-/// Bytes that `aclmdlQuerySize` gives for work memory, which is not used: programs allocate it, and
-/// an allocation of nothing is an error.
+/// Work memory size returned by `aclmdlQuerySize`. The memory is not used, but programs allocate
+/// it, and allocating 0 bytes is an error.
 const WORK_BYTES: usize = 512;
 
 impl AclProcess {
-    /// `aclmdlLoadFromFile`. Returns the model's number: they count from 1 and none is used twice.
+    /// `aclmdlLoadFromFile`. Returns the model's ID: IDs count from 1 and are never reused.
     ///
     /// # Errors
     /// `GE_EXEC_NOT_INIT` before [`AclProcess::init`], `GE_EXEC_MODEL_PATH_INVALID` if the file
-    /// cannot be opened, `GE_EXEC_MODEL_DATA_SIZE_INVALID` if it is damaged or no model, or if the
-    /// file with its gears is no such file or does not fit it, `GE_LOAD_MODEL` if it needs what the
-    /// engine lacks.
+    /// cannot be opened, `GE_EXEC_MODEL_DATA_SIZE_INVALID` if it is damaged or not a model, or if
+    /// the file with its gears is damaged or does not match it, `GE_LOAD_MODEL` if the engine does
+    /// not support it.
     pub fn load_from_file(&self, path: &Path) -> Answer<u32> {
         self.load(ModelSource::File(path))
     }
@@ -50,7 +50,8 @@ impl AclProcess {
             }
             ModelSource::Memory(_) => (None, String::new()),
         };
-        // The purpose decides on the engine: one may be able to run the model and not to dump it.
+        // The purpose affects the choice: an engine may be able to run the model but not to dump
+        // it.
         let purpose = self.purpose_at_load();
         let FallbackModel { model, taken } =
             self.load_engine(source, purpose.unwrap_or(Purpose::Values))?;
@@ -58,13 +59,13 @@ impl AclProcess {
         self.tell_taken(&file_stem, taken.as_ref());
         let signature = engine.signature().clone();
         let gears = self.gears(file, &signature)?;
-        // This may run the model, so it comes before anybody else can.
+        // This may run the model, so it comes before other threads can.
         let outputs = outputs(&mut *engine);
         let operators = engine.operators().to_vec();
         let again = self.source_for_later(source, purpose.is_some());
         let id = self.register_model(|load, registration| {
-            // The number is known in here only: a dump that is configured meanwhile sees all of the
-            // model or nothing of it.
+            // The ID is not public yet: a dump configured concurrently affects all of the model or
+            // nothing.
             let description = ModelDesc::new(Some(load), &signature, &outputs, operators, gears);
             AclModel {
                 id: Arc::new(ModelId {
@@ -88,8 +89,8 @@ impl AclProcess {
         Ok(id)
     }
 
-    /// `aclmdlQuerySize`: bytes of work and weight memory, of which nothing is used: what a program
-    /// passes on to loading is left alone. The file is looked up and not read.
+    /// `aclmdlQuerySize`: bytes of work and weight memory, which is not used: memory passed when
+    /// loading is left alone. The file must exist but is not read.
     ///
     /// # Errors
     /// As for [`AclProcess::load_from_file`].
@@ -120,20 +121,20 @@ impl AclProcess {
         Ok((WORK_BYTES, bytes.len()))
     }
 
-    /// `aclmdlUnload`. An execution that is under way goes on to its end.
+    /// `aclmdlUnload`. A running execution continues to its end.
     ///
     /// # Errors
     /// `GE_EXEC_NOT_INIT` before [`AclProcess::init`], `GE_EXEC_MODEL_ID_INVALID`.
     pub fn unload(&self, model_id: u32) -> Answer {
         self.check_executor("a model was unloaded")?;
-        // Freeing a large model takes time: not under the lock.
+        // Freeing a large model takes time, so it happens without the lock.
         let removed = lock(&self.models).by_id.remove(&model_id);
         removed
             .map(drop)
             .ok_or_else(|| self.unknown_model(model_id))
     }
 
-    /// The loaded model of this number.
+    /// The loaded model with this ID.
     pub(crate) fn model(&self, model_id: u32) -> Answer<Arc<AclModel>> {
         let models = lock(&self.models);
         let model = models.by_id.get(&model_id).cloned();
@@ -162,7 +163,7 @@ impl AclProcess {
         loaded.map_err(|error| self.engine_error(&error))
     }
 
-    /// Loads a model with as many threads as there are cores.
+    /// Loads a model with one thread per core.
     pub(super) fn load_for(
         &self,
         source: ModelSource<'_>,
@@ -173,7 +174,7 @@ impl AclProcess {
         self.engine.load_for(source, &options, purpose)
     }
 
-    /// Reports what an engine says, and gives it a code.
+    /// Reports an engine's error, and returns its code.
     pub(crate) fn engine_error(&self, error: &EngineError) -> Status {
         let text = with_causes(error);
         match error {

@@ -1,4 +1,4 @@
-//! Loading a model by a list of options.
+//! Loads a model with a list of options.
 
 use crate::handle::Handle;
 use crate::model::{ConfigValue, ModelConfig};
@@ -10,7 +10,7 @@ const LOAD_TYPE: i32 = 1;
 const PATH: i32 = 2;
 const ADDRESS: i32 = 3;
 const SIZE: i32 = 4;
-/// Options about priority and memory that is not used run up to here.
+/// Options for priority and unused memory end here.
 const N_OPTIONS: i32 = 64;
 
 impl AclProcess {
@@ -25,17 +25,17 @@ impl AclProcess {
     /// `aclmdlDestroyConfigHandle`.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for null and for a handle that is not, or no longer, one of these.
+    /// `INVALID_PARAM` for null and for a handle that is not, or no longer, a set of load options.
     pub fn destroy_config_handle(&self, config: Handle) -> Answer {
         let ended = self.objects().configs.take(config);
         ended.map(drop)
     }
 
-    /// `aclmdlSetConfigOpt`. Options other than the kind of source and the source have no effect.
+    /// `aclmdlSetConfigOpt`. Only the options for the source and its kind have an effect.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for a handle that is not one of these, no option, or a value of the wrong
-    /// kind.
+    /// `INVALID_PARAM` for a handle that is not a set of load options, an unknown option, or a
+    /// value of the wrong kind.
     pub fn set_config_option(&self, config: Handle, option: i32, value: ConfigValue<'_>) -> Answer {
         let mut objects = self.objects();
         let config = objects.configs.find_mut(config)?;
@@ -56,19 +56,18 @@ impl AclProcess {
     /// `aclmdlLoadWithConfig`.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for a handle that is not one of these, and if the kind of source or the
-    /// source was not set; `FEATURE_UNSUPPORTED` for queues; otherwise as for
+    /// `INVALID_PARAM` for a handle that is not a set of load options, and if the source or its
+    /// kind was not set; `FEATURE_UNSUPPORTED` for queues; otherwise as for
     /// [`AclProcess::load_from_file`].
     pub fn load_with_config(&self, config: Handle) -> Answer<u32> {
         let objects = self.objects();
         let config = objects.configs.find(config)?;
         let (address, size) = (config.address, config.size);
         match config.load_type {
-            // From a file, without and with memory that the program has set aside; that is not
-            // used.
+            // From a file, with or without memory allocated by the program, which is not used.
             1 | 2 => {
                 let path = config.path.clone().ok_or(INVALID_PARAM)?;
-                // Loading takes long, and other threads use their objects meanwhile.
+                // Loading takes long, and other threads use the objects meanwhile.
                 drop(objects);
                 self.load_from_file(&path)
             }

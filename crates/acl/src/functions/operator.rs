@@ -1,4 +1,4 @@
-//! Operators that run on their own, and their attributes.
+//! Single operators, and their attributes.
 
 use crate::handle::Handle;
 use crate::operator::{AttributeValue, OperatorAttributes};
@@ -23,7 +23,7 @@ impl AclProcess {
         ended.map(drop)
     }
 
-    /// `aclopSetAttrBool` and its like.
+    /// `aclopSetAttrBool` and so on.
     ///
     /// # Errors
     /// `INVALID_PARAM` for a handle that is not a set of attributes, and for an empty name.
@@ -37,7 +37,7 @@ impl AclProcess {
         Ok(())
     }
 
-    /// `aclopCompile`: checks that the operator can run. Nothing is kept.
+    /// `aclopCompile`: checks that the operator can run. Nothing is stored.
     ///
     /// # Errors
     /// As for [`AclProcess::execute_op`].
@@ -52,7 +52,7 @@ impl AclProcess {
     }
 
     /// `aclopCreateHandle`: an operator to run several times. Later changes of the descriptions and
-    /// attributes do not reach it.
+    /// attributes do not affect it.
     ///
     /// # Errors
     /// As for [`AclProcess::execute_op`].
@@ -77,7 +77,7 @@ impl AclProcess {
         ended.map(drop)
     }
 
-    /// `aclopExecWithHandle`: as [`AclProcess::execute_op`], with the buffers alone.
+    /// `aclopExecWithHandle`: like [`AclProcess::execute_op`], with only the buffers as arguments.
     ///
     /// # Errors
     /// `INVALID_PARAM` for a handle that is not an operator, otherwise as for
@@ -95,17 +95,16 @@ impl AclProcess {
     }
 
     /// `aclopExecuteV2`, `aclopCompileAndExecute`: runs one operator. Inputs and outputs are pairs
-    /// of a tensor description and a data buffer; `attributes` may be null. It has run when the
-    /// call returns, and was dumped if the configuration in force asks for operators outside
+    /// of a tensor description and a data buffer; `attributes` may be null. The operator is
+    /// complete on return, and dumped if the configuration in force includes operators outside
     /// models.
     ///
     /// # Errors
-    /// `UNINITIALIZE` before [`AclProcess::init`], `INVALID_PARAM` for handles that are not what
-    /// they should be and inputs without known extents, `UNSUPPORTED_DATA_TYPE`,
-    /// `OP_ATTR_NOT_MATCH` for attributes that ONNX cannot say, `FORMAT_NOT_MATCH` for formats that
-    /// contradict each other or name no plain axes, `OP_NOT_FOUND` and `OP_LOAD_FAILED` if the
-    /// engine lacks the operator or refuses it, `GE_PARAM_INVALID` for buffers that are too short,
-    /// `RT_MODEL_EXECUTE` if it fails.
+    /// `UNINITIALIZE` before [`AclProcess::init`], `INVALID_PARAM` for invalid handles and inputs
+    /// without known shapes, `UNSUPPORTED_DATA_TYPE`, `OP_ATTR_NOT_MATCH` for attributes that ONNX
+    /// lacks, `FORMAT_NOT_MATCH` for formats that contradict each other or are not plain,
+    /// `OP_NOT_FOUND` and `OP_LOAD_FAILED` if the engine lacks the operator or refuses it,
+    /// `GE_PARAM_INVALID` for short buffers, `RT_MODEL_EXECUTE` if it fails.
     pub fn execute_op(
         &self,
         op_type: &str,
@@ -121,8 +120,8 @@ impl AclProcess {
         self.run_prepared(&prepared, &inputs, &outputs)
     }
 
-    /// `aclopCast`: converts elements to the type of the second description. How numbers are
-    /// rounded is the engine's; `truncate` has no effect.
+    /// `aclopCast`: converts elements to the type of the second description. The engine decides how
+    /// to round; `truncate` has no effect.
     ///
     /// # Errors
     /// As for [`AclProcess::execute_op`].
@@ -133,10 +132,10 @@ impl AclProcess {
         _truncate: u8,
         stream: Handle,
     ) -> Answer {
-        // ONNX's operator takes the type as an attribute, where this function takes it from the
+        // ONNX's operator has the dtype as an attribute, where this function takes that of the
         // result.
         let number = self.tensor_desc_data_type(to.0);
-        // A set of attributes of our own, which nobody else can change or destroy meanwhile.
+        // Private attributes, which no other thread can change or destroy.
         let attributes = self.create_op_attr();
         let set = self.set_op_attr(attributes, "dst_type", AttributeValue::DataType(number));
         let answer = set.and_then(|()| self.execute_op("Cast", &[from], &[to], attributes, stream));

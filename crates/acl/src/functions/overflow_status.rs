@@ -1,4 +1,4 @@
-//! The overflow status that programs read and reset, and the executions that it is taken from.
+//! The overflow status that programs read and reset, and the executions that set it.
 
 use std::sync::Arc;
 
@@ -13,21 +13,21 @@ use crate::lock::lock;
 use crate::status::{INVALID_PARAM, RT_CONTEXT_NULL, RT_FEATURE_NOT_SUPPORT, RT_PARAM_INVALID};
 use crate::{AclProcess, Answer};
 
-/// Bytes of the status: a number of 32 bits, 1 after an overflow, and zeroes.
+/// Bytes of the status: a 32-bit number, 1 after an overflow, and zeros.
 const N_STATUS_BYTES: usize = 64;
-/// `ACL_RT_OVERFLOW_MODE_INFNAN`: what is too large becomes infinite, as a CPU computes.
+/// `ACL_RT_OVERFLOW_MODE_INFNAN`: overflows become infinite, as on a CPU.
 const INFINITIES: i32 = 1;
 /// `ACL_RT_OVERFLOW_MODE_SATURATION` and `ACL_RT_OVERFLOW_MODE_UNDEF`, the ends of the enumeration.
 const OVERFLOW_MODES: std::ops::RangeInclusive<i32> = 0..=2;
 
 impl AclProcess {
     /// `aclrtGetOverflowStatus`: writes 64 bytes, of which the first four are 1 if the arithmetic
-    /// of an operator overflowed since the last reset. From the first call on, executions are
-    /// looked at; those before it do not count.
+    /// of an operator overflowed since the last reset. The first call enables the detection;
+    /// earlier executions do not count.
     ///
     /// # Errors
     /// `INVALID_PARAM`, reported, for null, `RT_PARAM_INVALID` for less than 64 bytes and memory
-    /// that cannot be written, otherwise as for [`AclProcess::synchronize_stream`].
+    /// that is not writable, otherwise as for [`AclProcess::synchronize_stream`].
     pub fn store_overflow_status(&self, address: usize, size: usize, stream: Handle) -> Answer {
         if address == 0 {
             return Err(self.null_argument("aclrtGetOverflowStatus", "outputAddr"));
@@ -38,8 +38,7 @@ impl AclProcess {
             return Err(self.refuse(RT_PARAM_INVALID, "EH0001", &placeholders));
         }
         self.check_stream(stream)?;
-        // The first question tells that somebody wants to know: earlier executions cannot be looked
-        // at any more.
+        // The first query enables detection: earlier executions can no longer be checked.
         self.overflow_status.watch();
         let mut status = [0; N_STATUS_BYTES];
         let flag = u32::from(self.overflow_status.has_overflowed());
@@ -47,7 +46,7 @@ impl AclProcess {
         self.memory.write(address, &status).ok_or(RT_PARAM_INVALID)
     }
 
-    /// `aclrtResetOverflowStatus`: forgets overflows; executions are looked at from now on.
+    /// `aclrtResetOverflowStatus`: clears the status, and enables the detection.
     ///
     /// # Errors
     /// As for [`AclProcess::synchronize_stream`].
@@ -58,9 +57,9 @@ impl AclProcess {
         Ok(())
     }
 
-    /// `aclrtSetStreamOverflowSwitch`: 1 begins to look at executions, of whatever stream. 0 is
-    /// kept for [`AclProcess::stream_overflow_switch`] and ends nothing, because other streams may
-    /// have asked.
+    /// `aclrtSetStreamOverflowSwitch`: 1 enables the detection for all streams. 0 is stored for
+    /// [`AclProcess::stream_overflow_switch`] but disables nothing, because other streams may need
+    /// it.
     ///
     /// # Errors
     /// `INVALID_PARAM` for another number, `RT_CONTEXT_NULL` for the default stream of a thread
@@ -89,7 +88,7 @@ impl AclProcess {
         Ok(state.streams.find(stream)?.config.overflow_switch)
     }
 
-    /// `aclrtGetDeviceSatMode`: results that are too large become infinite.
+    /// `aclrtGetDeviceSatMode`: overflows become infinite.
     ///
     /// # Errors
     /// `RT_CONTEXT_NULL` for a thread that has set no device.
@@ -100,8 +99,8 @@ impl AclProcess {
     /// `aclrtSetDeviceSatMode`.
     ///
     /// # Errors
-    /// `RT_FEATURE_NOT_SUPPORT`, reported, for saturation, which no engine of the CPU computes
-    /// with; `INVALID_PARAM` for what is no mode; `RT_CONTEXT_NULL`.
+    /// `RT_FEATURE_NOT_SUPPORT`, reported, for saturation, which no CPU engine supports;
+    /// `INVALID_PARAM` for an unknown mode; `RT_CONTEXT_NULL`.
     pub fn set_overflow_mode(&self, mode: i32) -> Answer {
         self.device()?;
         if !OVERFLOW_MODES.contains(&mode) {
@@ -116,13 +115,13 @@ impl AclProcess {
         Err(self.inner_error(RT_FEATURE_NOT_SUPPORT, text))
     }
 
-    /// The capture that takes the status from an execution, if it can change it.
+    /// The capture that determines the status of an execution, if it can change.
     pub(super) fn overflow_status_capture(&self) -> Option<ExecutionCapture> {
         self.overflow_status.is_open().then(|| ExecutionCapture {
             plan: Plan {
                 purpose: Purpose::Overflow,
                 models: ModelSelection::Every(OperatorSelection::every()),
-                // One is enough to know.
+                // One overflow is enough.
                 n_overflows_max: Some(1),
                 ..Plan::everything()
             },
@@ -132,7 +131,7 @@ impl AclProcess {
     }
 }
 
-/// A sink for sessions whose findings are all that is wanted.
+/// A sink for sessions that are only run for their findings.
 struct ForgetfulSink;
 
 impl Sink for ForgetfulSink {

@@ -1,4 +1,4 @@
-//! Taking the engine that can do what a dump asks for, so that switching a dump on fails no
+//! Switches to an engine that supports the requested dump, so that switching a dump on fails no
 //! execution.
 
 use opscope_capture::Purpose;
@@ -9,12 +9,12 @@ use crate::lock::lock;
 use crate::model::{AclModel, ModelCopy, ModelRunState};
 
 impl AclProcess {
-    /// The purpose of the dump that is in force.
+    /// The purpose of the dump in force.
     pub(super) fn purpose_at_load(&self) -> Option<Purpose> {
         lock(&self.dump).purpose()
     }
 
-    /// Where a model can be loaded from again. Its bytes are kept only if it may be dumped.
+    /// The source to load a model from again. Its bytes are stored only if it may be dumped.
     pub(super) fn source_for_later(
         &self,
         source: ModelSource<'_>,
@@ -25,7 +25,7 @@ impl AclProcess {
                 Some(ModelCopy::File(path.to_owned()))
             }
             ModelSource::Memory(bytes) => {
-                // A control file may ask for a dump at any time; otherwise a copy would only take
+                // A control file may request a dump at any time; otherwise a copy would waste
                 // memory.
                 let may_be_dumped = is_dumped || self.control.is_some();
                 may_be_dumped.then(|| ModelCopy::Bytes(bytes.into()))
@@ -33,7 +33,7 @@ impl AclProcess {
         }
     }
 
-    /// Tells that another engine was taken than the first.
+    /// Reports that a fallback engine replaced the first one.
     pub(super) fn tell_taken(&self, model: &str, taken: Option<&FallbackEngine>) {
         if let Some(FallbackEngine { engine, reason }) = taken {
             let name = engine.name();
@@ -42,8 +42,8 @@ impl AclProcess {
         }
     }
 
-    /// Whether a plan of this purpose can be followed, with another engine if need be. If it
-    /// cannot, the model runs without, and why is told once.
+    /// Whether a plan of this purpose can be followed, possibly with another engine. If not, the
+    /// model runs without it, and the reason is reported once.
     pub(super) fn can_follow(
         &self,
         model: &AclModel,
@@ -53,7 +53,8 @@ impl AclProcess {
         let Some(refusal) = running.engine.refusal(purpose) else {
             return true;
         };
-        // Tried once: a model that cannot be loaded now would be tried before every execution.
+        // Tried once: otherwise a model that cannot be loaded would be tried before every
+        // execution.
         let again = running.again.take();
         let loaded = again.as_ref().and_then(|copy| {
             let source = match copy {
@@ -64,7 +65,7 @@ impl AclProcess {
         });
         if let Some(FallbackModel { model: engine, taken }) = loaded
             && engine.refusal(purpose).is_none()
-            // The file may be another one by now.
+            // The file may have been replaced.
             && *engine.signature() == model.signature
             && engine.operators().len() == running.engine.operators().len()
         {
@@ -77,7 +78,7 @@ impl AclProcess {
         false
     }
 
-    /// Reports what is missing in the dump of a model, once.
+    /// Reports a gap in the dump of a model, once.
     pub(super) fn tell_once(&self, running: &mut ModelRunState, text: &str) {
         if running.told.insert(text.to_owned()) {
             self.dump_failed(text);

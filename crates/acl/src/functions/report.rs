@@ -1,4 +1,4 @@
-//! Callbacks that a stream hands to a thread of the program.
+//! Callbacks that a stream passes to a thread of the program.
 
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
@@ -17,8 +17,7 @@ const BLOCK: i32 = 1;
 
 impl AclProcess {
     /// `aclrtSubscribeReport`: `thread` runs the callbacks of `stream` from now on, in
-    /// [`AclProcess::process_report`]. It is the number that the system gives the thread
-    /// (`pthread_self`).
+    /// [`AclProcess::process_report`]. It is the thread's ID (`pthread_self`).
     ///
     /// # Errors
     /// `REPEAT_SUBSCRIBE` if the stream has such a thread, otherwise as for
@@ -41,7 +40,7 @@ impl AclProcess {
         Ok(())
     }
 
-    /// `aclrtUnSubscribeReport`. Callbacks that have not run never do.
+    /// `aclrtUnSubscribeReport`. Pending callbacks never run.
     ///
     /// # Errors
     /// `THREAD_NOT_SUBSCRIBE` or `STREAM_NOT_SUBSCRIBE` if the two do not belong together.
@@ -58,7 +57,7 @@ impl AclProcess {
             state.subscribers.remove(&thread);
         }
         if let Some(known) = state.streams.get_mut(stream) {
-            // Callbacks that never run must not keep anybody waiting for the stream.
+            // Callbacks that never run must not block waiting for the stream.
             known.subscriber = None;
             known.n_blocking = 0;
         }
@@ -90,11 +89,11 @@ impl AclProcess {
     }
 
     /// `aclrtProcessReport`: waits for callbacks of the streams that `thread`, the calling one, has
-    /// subscribed to, and runs those that are there. -1 waits without end.
+    /// subscribed to, and runs those that have arrived. -1 waits forever.
     ///
     /// # Errors
     /// `INVALID_PARAM` for less than -1, `THREAD_NOT_SUBSCRIBE`, also if the subscription ends
-    /// meanwhile, and `WAIT_CALLBACK_TIMEOUT`.
+    /// during the wait, and `WAIT_CALLBACK_TIMEOUT`.
     pub fn process_report(&self, thread: u64, timeout_ms: i32) -> Answer {
         if timeout_ms < -1 {
             return Err(INVALID_PARAM);
@@ -109,7 +108,7 @@ impl AclProcess {
                 break std::mem::take(&mut subscriber.waiting);
             }
             let changed = &self.runtime.changed;
-            // Callbacks of other threads wake this one too: the queue is looked at again each time.
+            // Callbacks of other threads wake this one too, so the queue is checked each time.
             let Some(end) = end else {
                 state = changed.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;

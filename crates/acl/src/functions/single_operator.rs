@@ -1,4 +1,4 @@
-//! One operator as a model of one node, run and dumped.
+//! Runs and dumps one operator as a model with one node.
 
 use std::sync::{Arc, Mutex};
 
@@ -31,7 +31,7 @@ use crate::status::{
 };
 use crate::{AclProcess, Answer};
 
-/// Most inputs or outputs of an operator.
+/// Maximum number of inputs or outputs of an operator.
 const N_OPERANDS_MAX: usize = 1 << 16;
 
 impl AclProcess {
@@ -70,7 +70,7 @@ impl AclProcess {
         Err(self.inner_error(UNINITIALIZE, "an operator was used before aclInit"))
     }
 
-    /// An operator between descriptions that are no objects of the program.
+    /// An operator with descriptions that are not objects of the program.
     pub(super) fn prepare_described(
         &self,
         op_type: &str,
@@ -81,7 +81,7 @@ impl AclProcess {
         self.check_operators()?;
         let operator = SingleOperator {
             op_type: op_type.to_owned(),
-            // Each execution has a name of its own.
+            // Each execution has a separate name.
             op_name: op_type.to_owned(),
             opset: opscope_engine::single_operator::OPSET_DEFAULT,
             inputs: self.operands("x", &inputs, true)?,
@@ -114,7 +114,7 @@ impl AclProcess {
         })
     }
 
-    /// Descriptions as an engine takes them. One without a type is an operand that is left out.
+    /// The operands for an engine. A description without a type means an omitted operand.
     fn operands(
         &self,
         prefix: &str,
@@ -128,7 +128,7 @@ impl AclProcess {
                 continue;
             }
             let dtype = dtype_from_graph_engine(desc.data_type).ok_or(UNSUPPORTED_DATA_TYPE)?;
-            // What an operator produces follows from what it reads.
+            // The shape of an output derives from the inputs.
             let dims = if is_input {
                 let shape = self.input_shape(desc)?;
                 Some(shape.iter().map(|&n| DeclaredDim::Fixed(n)).collect())
@@ -150,7 +150,7 @@ impl AclProcess {
         Ok(operands)
     }
 
-    /// The layout that a number of `aclFormat` stands for; without meaning for the undefined one.
+    /// The layout of an `aclFormat`; undefined for the undefined one.
     fn layout(&self, format: i32) -> Answer<Layout> {
         if format == UNDEFINED {
             return Ok(Layout::Nd);
@@ -166,7 +166,7 @@ impl AclProcess {
     fn input_shape(&self, desc: &TensorDesc) -> Answer<opscope_tensor::Shape> {
         desc.shape().ok_or_else(|| {
             let dims = format!("{:?}", desc.dims);
-            let reason = "an input needs known extents that fit memory";
+            let reason = "an input needs a known shape that fits into memory";
             self.refuse(INVALID_PARAM, "EH0001", &[&dims, "inputDesc", reason])
         })
     }
@@ -199,8 +199,8 @@ impl AclProcess {
         self.run_on_buffers(prepared, buffers, &outputs)
     }
 
-    /// Runs an operator on as many buffers as it has operands; outputs with the handles that the
-    /// program knows them by.
+    /// Runs an operator on the same number of buffers as operands; outputs come with the program's
+    /// handles.
     pub(super) fn run_on_buffers(
         &self,
         prepared: &RunnableOperator,
@@ -209,7 +209,7 @@ impl AclProcess {
     ) -> Answer {
         let mut tensors = Vec::new();
         for (desc, buffer) in prepared.inputs.iter().zip(buffers) {
-            // A constant is in the operator's model already, which has no input for it.
+            // A constant is part of the operator's model, which has no input for it.
             if desc.data_type != UNDEFINED && desc.constant.is_none() {
                 tensors.push(self.read_operand(desc, buffer)?);
             }
@@ -220,13 +220,13 @@ impl AclProcess {
         let present = prepared.outputs.iter().enumerate();
         let present = present.filter(|(_, desc)| desc.data_type != UNDEFINED);
         for ((i, desc), result) in present.zip(&results) {
-            // The program would read the bytes as the type that it has described.
+            // The program would read the bytes as the type that it described.
             if data_type::number(result.dtype()) != desc.data_type {
                 let (found, said) = (result.dtype(), desc.data_type);
                 let text = format!("output {i} is {found}, described as type {said}");
                 return Err(self.inner_error(GE_PARAM_INVALID, &text));
             }
-            // A result whose axes are turned has as many bytes as the one that was described.
+            // A result with permuted axes has the same number of bytes as the described one.
             if prepared.is_changed {
                 self.check_shape(i, desc, result)?;
             }
@@ -236,7 +236,7 @@ impl AclProcess {
         Ok(())
     }
 
-    /// Runs an engine that is one operator, under the dumps that want operators outside models.
+    /// Runs an engine with one operator, under the dumps of operators outside models.
     ///
     /// # Errors
     /// As for [`AclProcess::engine_error`], which reports it.
@@ -274,8 +274,8 @@ impl AclProcess {
         })
     }
 
-    /// The name of the execution that begins now: the type, and how many of that type there were
-    /// before, dumped or not.
+    /// The name of the next execution: the type, and the number of previous executions of that
+    /// type, dumped or not.
     pub(super) fn next_name(&self, op_type: &str) -> String {
         let mut counts = lock(&self.op_counts);
         let count = counts.entry(op_type.to_owned()).or_default();
@@ -284,15 +284,15 @@ impl AclProcess {
         name
     }
 
-    /// A result whose axes were reordered has to have the extents that the program described.
+    /// A result with permuted axes must have the shape that the program described.
     fn check_shape(&self, index: usize, desc: &TensorDesc, result: &Tensor) -> Answer {
         let found = result.shape();
-        // A description with open extents admits any result.
+        // A description with open dimensions accepts any result.
         if desc.shape().is_none_or(|described| described == *found) {
             return Ok(());
         }
         let (found, described) = (found.dims(), &desc.dims);
-        let text = format!("output {index} has the extents {found:?}, described as {described:?}");
+        let text = format!("output {index} has the shape {found:?}, described as {described:?}");
         Err(self.inner_error(GE_PARAM_INVALID, &text))
     }
 
@@ -316,14 +316,14 @@ impl AclProcess {
         Err(self.inner_error(GE_PARAM_INVALID, &text))
     }
 
-    /// The dump that wants values of operators outside models, if there is one.
+    /// The dump of values of operators outside models, if any.
     fn operator_capture(&self) -> Option<ExecutionCapture> {
         let settings = self.single_operator_dump()?;
         let plan = Plan {
             models: ModelSelection::Every(OperatorSelection::every()),
-            // Whatever leaves no file within a graph is asked for when it is called by itself.
+            // Operators that leave no file within a graph are dumped when called individually.
             excluded: exclusions_of_tensors(&settings.plan.excluded),
-            // Steps count executions of a model, and graph inputs belong to one.
+            // Steps count executions of a model, and graph inputs belong to a model.
             steps: Steps::every(),
             has_graph_inputs: false,
             ..settings.plan.clone()
@@ -334,7 +334,7 @@ impl AclProcess {
     }
 }
 
-/// The exclusions that leave single tensors out.
+/// The exclusions of single tensors.
 fn exclusions_of_tensors(excluded: &[Exclusion]) -> Vec<Exclusion> {
     let of_tensors = excluded
         .iter()
@@ -349,7 +349,7 @@ fn without_tasks(capture: ExecutionCapture) -> ExecutionCapture {
     }
 }
 
-/// A sink for operators that have no place in a model: their task is not known.
+/// A sink for operators outside of a model: their task is unknown.
 struct TasklessSink(Arc<dyn Sink>);
 
 impl TasklessSink {

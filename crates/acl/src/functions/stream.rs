@@ -1,4 +1,4 @@
-//! Streams. They keep the order of what is submitted by running it at once.
+//! Streams. They keep the order of submitted work by running it at once.
 
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -22,7 +22,7 @@ impl AclProcess {
             .insert(self.handles.next(), DeviceStream::new(context)))
     }
 
-    /// `aclrtCreateStreamWithConfig`: priority and flags are kept and have no effect.
+    /// `aclrtCreateStreamWithConfig`: priority and flags are stored and have no effect.
     ///
     /// # Errors
     /// As for [`AclProcess::create_stream`].
@@ -35,7 +35,7 @@ impl AclProcess {
         Ok(stream)
     }
 
-    /// `aclrtStreamGetPriority` and `aclrtStreamGetFlags`: what the stream was created with.
+    /// `aclrtStreamGetPriority` and `aclrtStreamGetFlags`: the stream's settings at creation.
     ///
     /// # Errors
     /// As for [`AclProcess::synchronize_stream`], and `RT_CONTEXT_NULL` for the default stream of a
@@ -47,7 +47,7 @@ impl AclProcess {
         Ok((known.config.priority, known.config.flags))
     }
 
-    /// `aclrtCtxGetCurrentDefaultStream`: the stream that null stands for in the calling thread.
+    /// `aclrtCtxGetCurrentDefaultStream`: the calling thread's default stream, which null means.
     ///
     /// # Errors
     /// `RT_CONTEXT_NULL` if the thread has no context.
@@ -66,7 +66,7 @@ impl AclProcess {
         }
         let state = lock(&self.runtime.state);
         state.find_stream(stream)?;
-        // Host functions may use what the program frees after this call.
+        // Host functions may use memory that the program frees after this call.
         let mut state = self.runtime.wait_for_host_functions(state, stream);
         state.end_stream(stream);
         drop(state);
@@ -74,9 +74,8 @@ impl AclProcess {
         Ok(())
     }
 
-    /// `aclrtSynchronizeStream`: waits for the stream's callbacks that block it and for its host
-    /// functions. Null is the
-    /// default stream.
+    /// `aclrtSynchronizeStream`: waits for the stream's blocking callbacks and host functions. Null
+    /// is the default stream.
     ///
     /// # Errors
     /// `RT_INVALID_HANDLE` for a handle that is not, or no longer, a stream, `RT_STREAM_CONTEXT`
@@ -85,7 +84,7 @@ impl AclProcess {
         self.synchronize_stream_with_timeout(stream, -1)
     }
 
-    /// `aclrtSynchronizeStreamWithTimeout`; -1 waits without end.
+    /// `aclrtSynchronizeStreamWithTimeout`; -1 waits forever.
     ///
     /// # Errors
     /// As for [`AclProcess::synchronize_stream`], `INVALID_PARAM` for less than -1, and
@@ -95,7 +94,7 @@ impl AclProcess {
             return Err(INVALID_PARAM);
         }
         let state = lock(&self.runtime.state);
-        // A thread without a context has no default stream, and nothing that it could wait for.
+        // A thread without a context has no default stream, and nothing to wait for.
         let Some(stream) = state.find_stream(stream)? else {
             return Ok(());
         };
@@ -118,7 +117,7 @@ impl AclProcess {
         Ok(())
     }
 
-    /// Whether work may be submitted to `stream`; returns when it is that work's turn.
+    /// Checks that work may be submitted to `stream`, and waits for its turn.
     pub(crate) fn check_stream(&self, stream: Handle) -> Answer {
         let state = lock(&self.runtime.state);
         if let Some(stream) = state.find_stream(stream)? {

@@ -7,7 +7,7 @@ use crate::status::INVALID_PARAM;
 use crate::{AclProcess, Answer};
 
 impl AclProcess {
-    /// `aclCreateTensorDesc`; `None` for more axes than 128.
+    /// `aclCreateTensorDesc`; `None` for more than 128 axes.
     pub fn create_tensor_desc(&self, data_type: i32, dims: &[i64], format: i32) -> Option<Handle> {
         if dims.len() > N_DIMS_MAX {
             return None;
@@ -49,14 +49,14 @@ impl AclProcess {
             .unwrap_or(UNDEFINED)
     }
 
-    /// `aclGetTensorDescSize`: bytes; 0 where an extent is not known.
+    /// `aclGetTensorDescSize`: bytes; 0 if a dimension is unknown.
     pub fn tensor_desc_size(&self, desc: Handle) -> usize {
         self.tensor_desc(desc, TensorDesc::n_bytes)
             .flatten()
             .unwrap_or(0)
     }
 
-    /// `aclGetTensorDescElementCount`; 0 where an extent is not known.
+    /// `aclGetTensorDescElementCount`; 0 if a dimension is unknown.
     pub fn tensor_desc_n_elements(&self, desc: Handle) -> usize {
         let shape = self.tensor_desc(desc, TensorDesc::shape).flatten();
         shape.map_or(0, |shape| shape.n_elements())
@@ -70,7 +70,7 @@ impl AclProcess {
     /// `aclGetTensorDescDimV2`.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for a handle that is not a description, and for an axis that is not there.
+    /// `INVALID_PARAM` for a handle that is not a description, and for an axis out of range.
     pub fn tensor_desc_dim(&self, desc: Handle, index: usize) -> Answer<i64> {
         let dim = self.tensor_desc(desc, |desc| desc.dims.get(index).copied());
         dim.flatten().ok_or(INVALID_PARAM)
@@ -92,13 +92,13 @@ impl AclProcess {
     /// `aclSetTensorShape`.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for a handle that is not a description, and for more axes than 128.
+    /// `INVALID_PARAM` for a handle that is not a description, and for more than 128 axes.
     pub fn set_tensor_shape(&self, desc: Handle, dims: &[i64]) -> Answer {
         check_n_dims(dims)?;
         self.change_tensor_desc(desc, |desc| desc.dims = dims.to_vec())
     }
 
-    /// `aclSetTensorOriginShape`: noted, and without effect.
+    /// `aclSetTensorOriginShape`: stored, without effect.
     ///
     /// # Errors
     /// As for [`AclProcess::set_tensor_shape`].
@@ -107,8 +107,8 @@ impl AclProcess {
         self.change_tensor_desc(desc, |desc| desc.origin_dims = dims.to_vec())
     }
 
-    /// `aclSetTensorFormat`: how the elements lie. The format that the description was made with is
-    /// the origin's from then on, unless that was set.
+    /// `aclSetTensorFormat`: the layout of the elements. The format given at creation becomes the
+    /// origin format, unless that was set.
     ///
     /// # Errors
     /// `INVALID_PARAM` for a handle that is not a description.
@@ -121,8 +121,8 @@ impl AclProcess {
         })
     }
 
-    /// `aclSetTensorOriginFormat`: stands for the format of a description that has none of its own;
-    /// a single operator is refused if both name axes in another order.
+    /// `aclSetTensorOriginFormat`: the default for a description without a format; a single
+    /// operator is refused if the two have different axis orders.
     ///
     /// # Errors
     /// `INVALID_PARAM` for a handle that is not a description.
@@ -130,7 +130,7 @@ impl AclProcess {
         self.change_tensor_desc(desc, |desc| desc.origin_format = format)
     }
 
-    /// `aclSetTensorConst`: the value that a single operator takes as part of itself.
+    /// `aclSetTensorConst`: the value of a single operator's constant.
     ///
     /// # Errors
     /// `INVALID_PARAM` for a handle that is not a description, and for no bytes.
