@@ -1,4 +1,5 @@
-//! Switching the dumps of a program by a file that it knows nothing of: `OPSCOPE_CONTROL` names it.
+//! Controls a program's dumps by a file, named by `OPSCOPE_CONTROL`, without the program's
+//! knowledge.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -9,10 +10,10 @@ use opscope_config::dialect::acl::AclDump;
 
 /// The variable that names the file.
 const VARIABLE: &str = "OPSCOPE_CONTROL";
-/// The file is looked at no more often than that.
+/// Minimum time between two checks of the file.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// A control file, and what it asked for last.
+/// A control file, and its latest requests.
 pub(crate) struct ControlFile {
     pub(crate) path: PathBuf,
     pub(crate) interval: Duration,
@@ -22,13 +23,13 @@ pub(crate) struct ControlFile {
 pub(crate) struct ControlFileState {
     pub(crate) is_enabled: bool,
     pub(crate) looked: Option<(Instant, Option<FileStamp>)>,
-    /// The configuration that was taken over. The same again is none: it would begin a new
+    /// The configuration in force. The same configuration is ignored: it would begin a new
     /// directory.
     pub(crate) config: Option<AclDump>,
 }
 
 impl ControlFile {
-    /// The one that the environment names, if it names one.
+    /// The control file named by the environment, if any.
     pub(crate) fn of_environment() -> Option<ControlFile> {
         let path = std::env::var_os(VARIABLE).filter(|path| !path.is_empty())?;
         Some(ControlFile::new(path.into(), LOOK_INTERVAL))
@@ -48,7 +49,7 @@ impl ControlFile {
 }
 
 impl ControlFileState {
-    /// Whether the file is another one than at the last look.
+    /// Whether the file has changed since the last check.
     pub(crate) fn has_changed(&mut self, path: &Path, interval: Duration) -> bool {
         if let Some((last, _)) = self.looked
             && last.elapsed() < interval
@@ -57,7 +58,7 @@ impl ControlFileState {
         }
         let stamp = FileStamp::read(path);
         let before = self.looked.replace((Instant::now(), stamp));
-        // A file that is gone asks for nothing new: what it said last stays.
+        // A deleted file requests nothing new: its last content stays in force.
         stamp.is_some() && before.is_none_or(|(_, known)| known != stamp)
     }
 }

@@ -1,4 +1,4 @@
-//! The dump that is in force, and which part each model has in it.
+//! The dumps in force, and each model's share in them.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -11,27 +11,27 @@ use opscope_store::run_file::RunFile;
 
 use crate::exception::ExceptionDump;
 
-/// The dumps that were configured. Several modes may be switched on one after the other; models
-/// follow the latest.
+/// The configured dumps. Several modes may be enabled one after the other; models follow the
+/// latest.
 #[derive(Default)]
 pub(crate) struct ProcessDumps {
-    /// The configuration that models loaded from now on follow.
+    /// The configuration for models loaded from now on.
     pub(crate) current: Option<Arc<AcceptedDump>>,
-    /// The configuration that operators outside models follow.
+    /// The configuration for operators outside models.
     pub(crate) single_operators: Option<Arc<AcceptedDump>>,
     /// The latest dump of values, watched or not.
     pub(crate) values: Option<Arc<AcceptedDump>>,
     /// The latest dump of overflows.
     pub(crate) overflows: Option<Arc<AcceptedDump>>,
-    /// The dump of operators that fail.
+    /// The dump of failing operators.
     pub(crate) failures: Option<ExceptionDump>,
-    /// Directories of earlier configurations of this process, which may not exist.
+    /// Directories of this process's earlier configurations, which may not exist.
     pub(crate) taken: HashSet<PathBuf>,
-    /// The records of configurations that were accepted since dumps were last switched off.
+    /// The records of the configurations accepted since dumps were last switched off.
     pub(crate) runs: Vec<Arc<RunFile>>,
 }
 
-/// A configuration that was accepted.
+/// An accepted configuration.
 pub(crate) struct AcceptedDump {
     pub(crate) mode: DumpMode,
     pub(crate) plan: Plan,
@@ -42,13 +42,13 @@ pub(crate) struct AcceptedDump {
     pub(crate) run: Arc<RunFile>,
 }
 
-/// A model's part in the dump.
+/// A model's share in the dump.
 #[derive(Default)]
 pub(crate) struct DumpRegistration {
-    /// The configuration in force when the model was loaded; `None` if there was none. It decides
-    /// for good which operators are kept.
+    /// The configuration in force when the model was loaded, if any. It permanently decides which
+    /// operators are selected.
     pub(crate) selected_by: Option<Arc<AcceptedDump>>,
-    /// The values to keep of the next execution, and the configuration that asks for them.
+    /// The selection for the next execution, and its configuration.
     pub(crate) current: Option<(Plan, Arc<AcceptedDump>)>,
 }
 
@@ -60,14 +60,14 @@ impl DumpRegistration {
         }
     }
 
-    /// Follows a configuration that was accepted after the model was loaded: with its place, time,
-    /// mode, sides, steps and content, but the operators that the model was loaded with.
+    /// Follows a configuration accepted after the model was loaded: with its directory, time, mode,
+    /// sides, steps and content, but the operators selected at load time.
     pub(crate) fn follow(&mut self, settings: &Arc<AcceptedDump>) {
         let Some(at_load) = &self.selected_by else {
             return;
         };
         let mut plan = settings.plan.clone();
-        // The selection of another mode says nothing about this one.
+        // The selection of another mode does not apply here.
         if at_load.mode == settings.mode {
             plan.models = at_load.plan.models.clone();
             plan.excluded = at_load.plan.excluded.clone();
@@ -75,24 +75,24 @@ impl DumpRegistration {
         self.current = Some((plan, settings.clone()));
     }
 
-    /// Follows a configuration from the control file: as if the model were loaded now.
+    /// Follows a configuration of the control file, as if the model were loaded now.
     pub(crate) fn replace(&mut self, settings: &Arc<AcceptedDump>) {
         *self = DumpRegistration::at_load(Some(settings));
     }
 
-    /// Returns the values to keep of the next execution, and the configuration that asks for them.
+    /// Returns the selection for the next execution, and its configuration.
     pub(crate) fn current(&self) -> Option<(Plan, Arc<AcceptedDump>)> {
         self.current.clone()
     }
 }
 
 impl ProcessDumps {
-    /// The purpose for which models that are loaded now are dumped; `None` if they are not.
+    /// The dump purpose for models loaded now; `None` if they are not dumped.
     pub(crate) fn purpose(&self) -> Option<Purpose> {
         Some(self.current.as_ref()?.plan.purpose)
     }
 
-    /// The local time, or the next second whose directory below `dump_path` is free.
+    /// The local time, or the next second whose directory below `dump_path` does not exist.
     pub(crate) fn free_time(&mut self, dump_path: &Path) -> String {
         let time = free_time(dump_path, dump_times(), |root| self.taken.contains(root));
         self.taken.insert(dump_path.join(&time));

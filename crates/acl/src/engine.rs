@@ -11,11 +11,11 @@ use opscope_engine::{
 
 use crate::log::ProcessLog;
 
-/// The engine that the variables `OPSCOPE_ENGINE` and `OPSCOPE_ENGINE_LIB` ask for, or the best
-/// that there is.
+/// The engine selected by the variables `OPSCOPE_ENGINE` and `OPSCOPE_ENGINE_LIB`, or the best
+/// available.
 ///
-/// Nothing is looked for before somebody needs it, so that a program may still set the variables,
-/// and one that loads no model loads no engine. Where there is none, loading a model says why.
+/// The search is deferred until first use, so that a program may still set the variables, and one
+/// that loads no model loads no engine. Without an engine, loading a model reports the reason.
 pub fn engine_of_environment() -> SharedEngine {
     Arc::new(LazyEngine::new(|| {
         choose(&EngineRequest::from_environment()?)
@@ -25,7 +25,7 @@ pub fn engine_of_environment() -> SharedEngine {
 /// Chooses an engine once.
 type Choose = fn() -> Result<EngineChoice, EngineError>;
 
-/// An engine that is not known yet.
+/// An engine that is not chosen yet.
 struct LazyEngine {
     choose: Choose,
     /// The engine, or why there is none.
@@ -44,7 +44,7 @@ impl LazyEngine {
         let chosen = self.chosen.get_or_init(|| {
             let chosen = (self.choose)().map_err(|error| error.to_string())?;
             if let Some(warning) = &chosen.warning {
-                // Another engine than the one that was installed for this: nothing else says so.
+                // A replacement for the installed engine is reported here only.
                 let log = ProcessLog::from_environment(|name| std::env::var(name).ok());
                 log.error(format_args!("{warning}; using {}", chosen.engine.name()));
             }
@@ -82,7 +82,7 @@ impl Engine for LazyEngine {
         purpose: Purpose,
     ) -> Result<FallbackModel, EngineError> {
         let chosen = self.chosen().map_err(|reason| {
-            // A file that is not there is the program's mistake, and has a code of its own.
+            // A missing file is the program's mistake, with a separate code.
             let missing = match source {
                 ModelSource::File(path) => std::fs::metadata(path).err().map(|error| (path, error)),
                 ModelSource::Memory(_) | ModelSource::Part { .. } => None,

@@ -1,4 +1,4 @@
-//! The dump of operators that fail, and the facts that a program is told of them.
+//! The dump of failing operators, and the information about a failure.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,25 +6,25 @@ use std::sync::Arc;
 use opscope_capture::{FailureDetail, Plan};
 use opscope_store::tree::acl::failure_root;
 
-/// The dump of operators that fail. It is configured once in a process.
+/// The dump of failing operators. A process configures it once.
 #[derive(Debug)]
 pub(crate) struct ExceptionDump {
     pub(crate) plan: Plan,
     pub(crate) place: PathBuf,
     pub(crate) detail: FailureDetail,
-    /// Whether the environment asks for it, for as long as the process runs.
+    /// Whether the environment requests it, for the life of the process.
     pub(crate) is_of_environment: bool,
     pub(crate) is_on: bool,
 }
 
-/// The facts told of an operator that failed, as in `aclrtExceptionInfo`.
+/// The information about a failed operator, as in `aclrtExceptionInfo`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExceptionInfo {
     /// The operator's position in its model.
     pub task_id: u32,
     /// The stream; always 0.
     pub stream_id: u32,
-    /// The system's number of the thread that ran it; 0 where the system does not tell.
+    /// The thread ID of the system; 0 if unknown.
     pub thread_id: u32,
     /// The device; always 0.
     pub device_id: u32,
@@ -32,40 +32,40 @@ pub struct ExceptionInfo {
     pub error_code: u32,
 }
 
-/// Is told of operators that fail.
+/// Called for failing operators.
 pub type ExceptionCallback = Arc<dyn Fn(&ExceptionInfo) + Send + Sync>;
 
-/// A tensor of a program's, with the numbers of `acldumpTensorInfo`.
+/// A tensor of the program, with the fields of `acldumpTensorInfo`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExceptionTensor {
     /// 0 input, 1 output, 2 workspace.
     pub kind: i32,
     /// Bytes.
     pub size: usize,
-    /// The number of `aclFormat`.
+    /// The `aclFormat`.
     pub format: i32,
-    /// The number of `aclDataType`.
+    /// The `aclDataType`.
     pub data_type: i32,
-    /// Where it lies.
+    /// Its address.
     pub address: usize,
-    /// The kind of the address; only 2, the address itself, is taken.
+    /// The kind of the address; only 2, the address itself, is supported.
     pub address_kind: i32,
-    /// Whose memory it is in; only 0, the device's, is taken.
+    /// The memory's owner; only 0, the device, is supported.
     pub placement: i32,
-    /// Its position among the operator's arguments.
+    /// Its index among the operator's arguments.
     pub args_offset: u32,
-    /// Number of extents as declared: `shape` holds them if there are at most 25.
+    /// Number of dimensions as declared; `shape` holds them if there are at most 25.
     pub shape_num: u32,
     /// The same for `origin_shape`.
     pub origin_shape_num: u32,
-    /// Extents.
+    /// The shape.
     pub shape: Vec<u64>,
-    /// Extents before the layout was changed.
+    /// The shape before the change of layout.
     pub origin_shape: Vec<u64>,
 }
 
 impl ExceptionDump {
-    /// Switches the dump off, unless it keeps full detail or the environment asks for it.
+    /// Switches the dump off, unless it has full detail or the environment requests it.
     pub(crate) fn switch_off(&mut self) {
         if !self.is_of_environment && self.detail != FailureDetail::Full {
             self.is_on = false;

@@ -1,6 +1,6 @@
 //! The interface's functions: methods of [`Process`](crate::AclProcess), a file for each group.
 //!
-//! They find each other as methods. A file imports another one only where it takes a type from it.
+//! They call each other as methods, so a file imports another only for its types.
 
 mod aclnn;
 pub(crate) mod aclnn_objects;

@@ -1,4 +1,4 @@
-//! Objects behind opaque pointers: numbers that are looked up and never followed.
+//! Objects behind opaque pointers: numbers that are looked up and never dereferenced.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,19 +6,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::Answer;
 use crate::status::INVALID_PARAM;
 
-/// An object behind an opaque pointer. 0 is the null pointer; a process gives out no number twice.
+/// An object behind an opaque pointer. 0 is the null pointer; a process never reuses a number.
 pub type Handle = usize;
 
-/// Gives out handles. Numbers of different kinds of objects differ too, so that a handle of the
-/// wrong kind is found out.
+/// Creates handles. Objects of different kinds also have different numbers, so a handle of the
+/// wrong kind is detected.
 #[derive(Debug)]
 pub(crate) struct HandleCounter(AtomicUsize);
 
-/// Where handles begin, and the distance between two: they look like addresses of small objects, so
-/// that a program which adds to one gets no other.
+/// The first handle, and the distance between two: they look like addresses of small objects, so
+/// that adding to one yields no other.
 const FIRST: usize = 0x1000;
 const STRIDE: usize = 16;
-/// How far handles of a fork are from those of its parent: no process gives out as many.
+/// Distance of a fork's handles from those of its parent: no process creates that many.
 const GENERATION: usize = 1 << 48;
 
 impl HandleCounter {
@@ -26,13 +26,13 @@ impl HandleCounter {
         HandleCounter::behind(0)
     }
 
-    /// Those of a fork, which differ from all that its ancestors gave out.
+    /// A counter for a fork, whose handles differ from those of all its ancestors.
     pub(crate) fn behind(n_ancestors: usize) -> HandleCounter {
         HandleCounter(AtomicUsize::new(FIRST + n_ancestors * GENERATION))
     }
 
     pub(crate) fn next(&self) -> Handle {
-        // 2^60 handles do not run out.
+        // 2^60 handles never run out.
         self.0.fetch_add(STRIDE, Ordering::Relaxed)
     }
 }
@@ -65,7 +65,7 @@ impl<T> HandleTable<T> {
         self.0.remove(&handle)
     }
 
-    /// The object that a function of the interface was given.
+    /// The object of a handle argument.
     ///
     /// # Errors
     /// `INVALID_PARAM` for null and for a handle that is not, or no longer, an object of this kind.
@@ -73,7 +73,7 @@ impl<T> HandleTable<T> {
         self.get(handle).ok_or(INVALID_PARAM)
     }
 
-    /// Copies of the objects that a function of the interface was given.
+    /// Copies of the objects of handle arguments.
     ///
     /// # Errors
     /// As for [`HandleTable::find`].
@@ -87,13 +87,13 @@ impl<T> HandleTable<T> {
             .collect()
     }
 
-    /// As [`HandleTable::find`], to change the object.
+    /// Like [`HandleTable::find`], to modify the object.
     pub(crate) fn find_mut(&mut self, handle: Handle) -> Answer<&mut T> {
         self.get_mut(handle).ok_or(INVALID_PARAM)
     }
 
-    /// Ends the object that a function of the interface was given. The caller drops it when nobody
-    /// is locked out any more, because large objects take time.
+    /// Removes the object of a handle argument. The caller drops it after releasing the lock,
+    /// because large objects take time.
     ///
     /// # Errors
     /// As for [`HandleTable::find`].

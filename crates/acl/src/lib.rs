@@ -1,20 +1,21 @@
-//! The AscendCL process: what `aclInit`, `aclmdlSetDump`, `aclmdlExecute` and their like mean,
-//! once, for every binding.
+//! The AscendCL process: the implementation of `aclInit`, `aclmdlSetDump`, `aclmdlExecute` and so
+//! on, shared by every binding.
 //!
-//! A [`AclProcess`] holds what the interface keeps between calls. Its methods are the interface's
-//! functions, with Rust's types: an [`Answer`] instead of a number and out-parameters, a slice
-//! instead of a pointer and a length. Objects that the interface hands out behind pointers are
-//! [`Handle`]s: numbers that are looked up and never followed, so a wrong, destroyed or invented
-//! one gives a code. A binding translates types and nothing else.
+//! An [`AclProcess`] holds the state of the interface between calls. Its methods are the
+//! interface's functions, with Rust's types: an [`Answer`] instead of a number and out-parameters,
+//! a slice instead of a pointer and a length. Opaque pointers of the interface are [`Handle`]s:
+//! numbers that are looked up and never dereferenced, so a wrong, destroyed or invented one returns
+//! a code. A binding translates types and nothing else.
 //!
-//! `docs/acl/process.md` says what holds when, and where this differs from the vendor's library.
+//! `docs/acl/process.md` documents the behaviour, and differences from the vendor's library.
 //!
-//! [`OPERATOR_FAMILIES`] is the table of the operators that programs call in two stages.
+//! [`OPERATOR_FAMILIES`] is the table of the two-stage operators.
 //!
-//! Files import downwards only. At the bottom are tables and texts (`status`, `handle`, `message`,
-//! …), above them the state: objects (`aipp`, `data`, `model`, `operator`, `aclnn`, `runtime`), `memory`,
-//! and what is in force (`control`, `dump`, `exception`). `process` composes the state, and
-//! `functions` above it holds the interface, a file for each group.
+//! Files import downwards only. At the bottom are tables and messages (`status`, `handle`,
+//! `message`, …), above them the state: objects (`aipp`, `data`, `model`, `operator`, `aclnn`,
+//! `runtime`), `memory`, and the dumps in force (`control`, `dump`, `exception`). `process`
+//! composes the state, and `functions` above it implements the interface, with a file for each
+//! group.
 
 mod aclnn;
 mod aipp;

@@ -1,4 +1,4 @@
-//! Objects of media processing: named numbers, as no hardware is there to read them.
+//! Objects of media processing: named numbers, as no hardware reads them.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub enum MediaKind {
     RoiConfig,
     /// `acldvppResizeConfig`.
     ResizeConfig,
-    /// `acldvppJpegeConfig`, how a picture is compressed.
+    /// `acldvppJpegeConfig`, compression settings of a picture.
     JpegeConfig,
     /// `acldvppBorderConfig`.
     BorderConfig,
@@ -33,7 +33,7 @@ pub enum MediaKind {
     VencFrameConfig,
 }
 
-/// The fields that objects have. Each is 0 until it is set.
+/// The fields of objects. Each is 0 until set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(
     missing_docs,
@@ -76,7 +76,7 @@ pub enum MediaField {
     ThreadId,
     Timestamp,
     Top,
-    /// One of the values that fill a border, by its position.
+    /// One of the border values, by index.
     Value(u32),
     Width,
     WidthStride,
@@ -86,10 +86,11 @@ pub enum MediaField {
 #[derive(Debug)]
 pub(crate) struct MediaObject {
     pub(crate) kind: MediaKind,
-    /// Values as bits, whatever their type.
+    /// Values as bits, of any type. A map, because most objects set few of the fields, and none is
+    /// read often.
     // A map, because most objects set few of the fields, and none of them is read often.
     pub(crate) fields: BTreeMap<MediaField, u64>,
-    /// The pictures of a batch, which end with it.
+    /// The pictures of a batch, destroyed with it.
     pub(crate) pictures: Vec<Handle>,
 }
 
@@ -97,7 +98,7 @@ pub(crate) struct MediaObject {
 pub trait MediaNumber: Copy {
     /// Its bits.
     fn to_bits(self) -> u64;
-    /// The number that has these bits; higher ones are cut off, as C does it.
+    /// The number with these bits; higher ones are truncated, as in C.
     fn from_bits(bits: u64) -> Self;
 }
 
@@ -105,7 +106,7 @@ macro_rules! media_numbers {
     ($($number:ty),+) => {$(
         impl MediaNumber for $number {
             fn to_bits(self) -> u64 {
-                // Negative numbers keep their sign in the higher bits, which are cut off again.
+                // Negative numbers are sign-extended, and truncated again on reading.
                 self as u64
             }
 

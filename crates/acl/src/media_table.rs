@@ -1,22 +1,21 @@
-//! Media processing, function by function: the one table from which each binding makes its
-//! functions.
+//! The functions of media processing: the table from which each binding generates its functions.
 //!
-//! A row has the function's name in C, the name in Python, and what it does:
+//! A row has the function's name in C, the name in Python, and its action:
 //!
-//! - `creators`: makes an object; parameters in parentheses give it values for fields;
-//! - `destroyers`: ends one of that kind;
-//! - `setters` and `getters`: set or give a field of an object, with its type in C;
+//! - `creators`: creates an object; parameters in parentheses are initial values of fields;
+//! - `destroyers`: destroys one of that kind;
+//! - `setters` and `getters`: set or return a field of an object, with its type in C;
 //! - `refusals`: need the hardware. The types are those of C's parameters;
-//! - `refused_results`: the same, with results behind C's pointers, which Python returns before the
-//!   code.
+//! - `refused_results`: the same, with results through C's pointers, which Python returns before
+//!   the code.
 
-/// Hands the table to a macro of the caller's: `media_functions!(make)` calls `make!` with it.
+/// Passes the table to a macro of the caller: `media_functions!(make)` calls `make!` with it.
 #[macro_export]
 macro_rules! media_functions {
     ($make:ident) => {
         $make! {
-            // Each row names both functions in full, because macros by example cannot put names
-            // together of parts.
+            // Each row names both functions in full, because declarative macros cannot concatenate
+            // names.
             creators {
                 acldvppCreateChannelDesc dvpp_create_channel_desc ChannelDesc();
                 acldvppCreatePicDesc dvpp_create_pic_desc PicDesc();
@@ -32,7 +31,7 @@ macro_rules! media_functions {
                 acldvppCreateBorderConfig dvpp_create_border_config BorderConfig();
             }
             // Batches of pictures and histograms are missing here and above: they hold more than
-            // numbers, so the bindings write their functions out.
+            // numbers, so the bindings write their functions by hand.
             destroyers {
                 acldvppDestroyChannelDesc dvpp_destroy_channel_desc ChannelDesc;
                 acldvppDestroyPicDesc dvpp_destroy_pic_desc PicDesc;
@@ -46,8 +45,8 @@ macro_rules! media_functions {
                 aclvdecDestroyFrameConfig vdec_destroy_frame_config VdecFrameConfig;
                 acldvppDestroyBorderConfig dvpp_destroy_border_config BorderConfig;
             }
-            // Types are C's, so that a binding cuts numbers off where C does; enumerations are
-            // `int` there, addresses a machine word.
+            // Types are C's, so that a binding truncates numbers like C; enumerations are `int`,
+            // addresses a machine word.
             setters {
                 acldvppSetPicDescData dvpp_set_pic_desc_data PicDesc.Data: usize;
                 acldvppSetPicDescSize dvpp_set_pic_desc_size PicDesc.Size: u32;
@@ -124,7 +123,7 @@ macro_rules! media_functions {
                     VencFrameConfig.ForceIFrame: u8;
                 aclvencSetFrameConfigEos venc_set_frame_config_eos VencFrameConfig.Eos: u8;
             }
-            // Getters without a setter, such as those of channel ids, give 0: the hardware would
+            // Getters without a setter, such as those of channel IDs, return 0: the hardware would
             // have set the field.
             getters {
                 acldvppGetPicDescData dvpp_get_pic_desc_data PicDesc.Data: usize;
@@ -201,8 +200,8 @@ macro_rules! media_functions {
                     VencFrameConfig.ForceIFrame: u8;
                 aclvencGetFrameConfigEos venc_get_frame_config_eos VencFrameConfig.Eos: u8;
             }
-            // The number of parameters and their classes are kept, because a caller in C passes
-            // them in registers and on the stack whatever becomes of them.
+            // The number of parameters and their classes are kept, because a C caller passes them
+            // in registers and on the stack in any case.
             refusals {
                 aclvencCreateChannel(usize) venc_create_channel;
                 aclvencDestroyChannel(usize) venc_destroy_channel;
@@ -247,7 +246,7 @@ macro_rules! media_functions {
                 acldvppVpcBatchCropResizeMakeBorderAsync(usize, usize, usize, u32, usize, usize,
                     usize, usize, usize) dvpp_vpc_batch_crop_resize_make_border_async;
             }
-            // In Python a program takes such an answer apart, so the number of results counts too.
+            // A Python program unpacks such a result, so the number of results matters too.
             refused_results {
                 acldvppJpegGetImageInfo(usize, u32, usize, usize, usize) dvpp_jpeg_get_image_info
                     [0, 0, 0];

@@ -1,15 +1,15 @@
-//! Memory that the interface gives out, and the only place that follows an address.
+//! Memory allocated by the interface, and the only place that dereferences an address.
 //!
-//! Addresses come from programs written in C or Python, which may also pass memory of their own.
-//! For memory that was allocated here every access is checked against the allocation: its bounds,
-//! and that it was not freed. For any other address the caller's word has to do, as it has in C:
-//! the functions of the interface that take an address require that it is null, lies in an
-//! allocation of this process, or may be read or written for the given length. Bindings pass that
-//! on to their callers; nothing in this crate makes up an address.
+//! Addresses come from programs in C or Python, which may also pass other memory. For memory
+//! allocated here every access is checked against the allocation: its bounds, and that it was not
+//! freed. Any other address is trusted, as in C: functions of the interface that take an address
+//! require that it is null, in an allocation of this process, or valid for reading or writing the
+//! given length. Bindings pass that requirement on to their callers; this crate never invents an
+//! address.
 
 #![expect(
     unsafe_code,
-    reason = "addresses of the program's are followed here, and nowhere else"
+    reason = "addresses of the program are dereferenced here, and nowhere else"
 )]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
@@ -20,10 +20,10 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use crate::Answer;
 use crate::status::{INVALID_PARAM, RT_MEMORY_ALLOCATION, RT_PARAM_INVALID};
 
-/// Allocations begin at multiples of this many bytes, which suits every operator.
+/// Alignment of allocations in bytes, which suits every operator.
 const ALIGNMENT: usize = 512;
 
-/// Who may free an allocation.
+/// Which function may free an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MemoryKind {
     Device,
@@ -32,7 +32,7 @@ pub(crate) enum MemoryKind {
 
 #[derive(Debug)]
 struct Allocation {
-    /// The address that the allocator gave: `address` is the first multiple of the alignment in it.
+    /// The allocator's address: `address` is the first multiple of the alignment in it.
     base: usize,
     layout: Layout,
     /// Bytes from `address` on.
@@ -44,10 +44,10 @@ struct Allocation {
 #[derive(Debug, Default)]
 pub(crate) struct MemoryTable(RwLock<BTreeMap<usize, Allocation>>);
 
-/// Where an access may go.
+/// Whether an access is valid.
 #[derive(Debug, PartialEq, Eq)]
 enum MemoryAccess {
-    /// Inside an allocation, or in memory of the caller's.
+    /// Inside an allocation, or in the caller's memory.
     Fine,
     /// Beyond the end of an allocation or of the address space, or null.
     Bad,
@@ -56,7 +56,7 @@ enum MemoryAccess {
 type Allocations = BTreeMap<usize, Allocation>;
 
 impl MemoryTable {
-    /// Keeps every allocation alive while it is held; copies on several threads share it.
+    /// Keeps every allocation alive while held; concurrent copies share it.
     fn keep(&self) -> RwLockReadGuard<'_, Allocations> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -69,12 +69,12 @@ impl MemoryTable {
         if size == 0 {
             return Err(INVALID_PARAM);
         }
-        // The system gives zeroed memory without touching it for small alignments only.
+        // The system has lazily zeroed memory for small alignments only.
         let layout = size
             .checked_add(ALIGNMENT)
             .and_then(|size| Layout::from_size_align(size, align_of::<u64>()).ok())
             .ok_or(RT_MEMORY_ALLOCATION)?;
-        // SAFETY: the layout has a size other than 0.
+        // SAFETY: the size of the layout is not 0.
         let base = unsafe { alloc_zeroed(layout) } as usize;
         if base == 0 {
             return Err(RT_MEMORY_ALLOCATION);
@@ -101,34 +101,34 @@ impl MemoryTable {
         let Some(allocation) = is_known.then(|| allocations.remove(&address)).flatten() else {
             return Err(RT_PARAM_INVALID);
         };
-        // SAFETY: the table held this base and layout, so `alloc_zeroed` gave it and nobody has
-        // freed it; copies keep the table from changing, so none is under way.
+        // SAFETY: the table held this base and layout, so they come from `alloc_zeroed` and were
+        // not freed; copies hold the table's lock, so none is running.
         unsafe { dealloc(allocation.base as *mut u8, allocation.layout) };
         Ok(())
     }
 
-    /// Whether an access would stay in its allocation, or is to memory of the caller's.
+    /// Whether an access stays within its allocation, or is to the caller's memory.
     pub(crate) fn admits(&self, address: usize, count: usize) -> bool {
         check(&self.keep(), address, count) == MemoryAccess::Fine
     }
 
-    /// Reads `count` bytes; `None` where the access would leave an allocation or is null.
+    /// Reads `count` bytes; `None` if the access would leave an allocation or is null.
     pub(crate) fn read(&self, address: usize, count: usize) -> Option<Vec<u8>> {
         if count == 0 {
             return Some(Vec::new());
         }
         let mut bytes = Vec::new();
-        // The count is the program's, so setting memory aside must be able to fail. It comes before
-        // the lock, which others wait for.
+        // The program chooses the count, so the allocation must be able to fail. It comes before
+        // the lock, which other threads wait for.
         bytes.try_reserve_exact(count).ok()?;
         let allocations = self.keep();
         if check(&allocations, address, count) == MemoryAccess::Bad {
             return None;
         }
         // SAFETY: the range is inside an allocation, which the guard keeps alive, or the caller has
-        // promised that it can be read. `address` is not null and the range does not wrap. There is
+        // promised that it is readable. `address` is not null and the range does not wrap. There is
         // room for `count` bytes, all of which are copied. No reference to the program's memory is
-        // made, which another of its threads may write to meanwhile.
+        // created, which another of its threads may write to meanwhile.
         unsafe {
             std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), count);
             bytes.set_len(count);
@@ -136,7 +136,7 @@ impl MemoryTable {
         Some(bytes)
     }
 
-    /// Writes `bytes`; `None` where the access would leave an allocation or is null.
+    /// Writes `bytes`; `None` if the access would leave an allocation or is null.
     pub(crate) fn write(&self, address: usize, bytes: &[u8]) -> Option<()> {
         if bytes.is_empty() {
             return Some(());
@@ -145,8 +145,8 @@ impl MemoryTable {
         if check(&allocations, address, bytes.len()) == MemoryAccess::Bad {
             return None;
         }
-        // SAFETY: as for `read`, for writing; `bytes` is borrowed memory of this library's, which
-        // no allocation overlaps.
+        // SAFETY: as for `read`, for writing; `bytes` is memory of this library, which no
+        // allocation overlaps.
         unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, bytes.len());
         }
@@ -180,7 +180,7 @@ impl Drop for MemoryTable {
     fn drop(&mut self) {
         let allocations = std::mem::take(self.0.get_mut().unwrap_or_else(PoisonError::into_inner));
         for allocation in allocations.into_values() {
-            // SAFETY: as in `release`; the process that gave out the address ends with the table.
+            // SAFETY: as in `release`; the process that owns the allocation ends with the table.
             unsafe { dealloc(allocation.base as *mut u8, allocation.layout) };
         }
     }
@@ -188,14 +188,14 @@ impl Drop for MemoryTable {
 
 fn check(allocations: &Allocations, address: usize, count: usize) -> MemoryAccess {
     let end = address.checked_add(count);
-    // No slice of Rust's may be longer than `isize::MAX` bytes.
+    // A Rust slice has at most `isize::MAX` bytes.
     let Some(end) = end.filter(|_| address != 0 && isize::try_from(count).is_ok()) else {
         return MemoryAccess::Bad;
     };
     let before = allocations.range((Bound::Unbounded, Bound::Excluded(end)));
     match before.last() {
-        // The allocation that begins nearest before the range's end either ends before the range
-        // begins, or has to hold all of it.
+        // The last allocation that begins before the range's end either ends before the range
+        // begins, or must contain all of it.
         Some((start, known)) if start + known.size > address => {
             if *start <= address && end <= start + known.size {
                 MemoryAccess::Fine

@@ -1,18 +1,18 @@
-//! Texts for `aclGetRecentErrMsg`: reports with a code, a title and hints.
+//! Messages for `aclGetRecentErrMsg`: reports with a code, a title and hints.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Write;
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, ThreadId};
 
-/// Most reports that wait to be read; older ones go.
+/// Maximum number of unread reports; older ones are dropped.
 const N_REPORTS_MAX: usize = 64;
-/// Most threads with reports that nobody has read; those of the thread that was quiet longest go.
+/// Maximum number of threads with unread reports; those of the least active thread are dropped.
 const N_THREADS_MAX: usize = 1024;
-/// The blanks before lines that continue a report.
+/// Indentation of a report's continuation lines.
 const INDENT: &str = "        ";
 
-/// An account of an error, in the user's terms.
+/// The description of an error, in the user's terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AclReport {
     /// The whole text.
@@ -54,7 +54,7 @@ const WORDINGS: &[ReportWording] = &[
         code: "EP0004",
         title: "File_Operation_Error_Parse",
         message: "File `{}` cannot be parsed: {}.",
-        cause: "The file is no JSON text, or it is nested too deeply.",
+        cause: "The file is not valid JSON, or it is nested too deeply.",
         solution: "Check the file's syntax.",
     },
     ReportWording {
@@ -103,7 +103,7 @@ const WORDINGS: &[ReportWording] = &[
         code: "EH0003",
         title: "Invalid_Path",
         message: "Path `{}` is invalid: {}.",
-        cause: "Nothing is there, or it may not be read.",
+        cause: "The path does not exist, or is not readable.",
         solution: "Check the path and the permissions along it.",
     },
     ReportWording {
@@ -135,7 +135,7 @@ const WORDINGS: &[ReportWording] = &[
         solution: "",
     },
 ];
-/// Title of reports about what went wrong inside.
+/// The title of reports of internal errors.
 const INNER: ReportWording = ReportWording {
     code: "E19999",
     title: "Inner_Error",
@@ -145,8 +145,8 @@ const INNER: ReportWording = ReportWording {
 };
 
 impl AclReport {
-    /// A report with the placeholders of its code, in order. A code that is not in the table is
-    /// reported as an inner error with the placeholders in a row.
+    /// A report with the placeholders of its code, in order. An unknown code is reported as an
+    /// internal error with the placeholders joined.
     pub(crate) fn new(code: &'static str, placeholders: &[&str]) -> AclReport {
         let wording = WORDINGS.iter().find(|wording| wording.code == code);
         let joined = placeholders.join(": ");
@@ -156,14 +156,14 @@ impl AclReport {
         }
     }
 
-    /// A report of what went wrong inside, in the failing part's own words.
+    /// A report of an internal error, in the words of the failing part.
     pub(crate) fn inner(text: &str) -> AclReport {
         AclReport::worded(&INNER, &[text])
     }
 
     fn worded(wording: &ReportWording, placeholders: &[&str]) -> AclReport {
         let now = opscope_store::clock::local();
-        // Process, time, title and code stand in the order and form of the vendor's reports.
+        // Process, time, title and code follow the order and form of the vendor's reports.
         let mut head = format!(
             "[PID: {}] {}.{:03}.{:03} {}({}): ",
             std::process::id(),
@@ -192,21 +192,21 @@ impl AclReport {
     }
 }
 
-/// Reports that nobody has read yet.
+/// Unread reports.
 #[derive(Default)]
 pub(crate) struct ReportQueue(Mutex<ReportLists>);
 
 #[derive(Default)]
 struct ReportLists {
     is_shared: bool,
-    /// The common list; used where `is_shared`.
+    /// The common list; used if `is_shared`.
     common: VecDeque<AclReport>,
     of_thread: HashMap<ThreadId, (u64, VecDeque<AclReport>)>,
     n_reports: u64,
 }
 
 impl ReportQueue {
-    /// Keeps reports in one list for the whole process from now on, or in one for each thread.
+    /// Stores reports from now on in one list for the whole process, or in one for each thread.
     pub(crate) fn share(&self, is_shared: bool) {
         self.lock().is_shared = is_shared;
     }
@@ -220,7 +220,8 @@ impl ReportQueue {
         } else {
             let of_thread = &mut waiting.of_thread;
             let me = thread::current().id();
-            // Threads that ended without asking would stay for ever: nobody tells of their end.
+            // Entries of threads that ended without reading would stay forever: there is no
+            // notification of their end.
             if of_thread.len() >= N_THREADS_MAX && !of_thread.contains_key(&me) {
                 let quietest = of_thread.iter().min_by_key(|(_, (last, _))| *last);
                 if let Some(quietest) = quietest.map(|(thread, _)| *thread) {
@@ -237,8 +238,7 @@ impl ReportQueue {
         list.push_back(report);
     }
 
-    /// The text of what is waiting, the newest report first; `None` if nothing is. Nothing waits
-    /// afterwards.
+    /// The text of the unread reports, the newest first; `None` if there are none. Removes them.
     pub(crate) fn take(&self) -> Option<String> {
         let mut waiting = self.lock();
         let mut reports = if waiting.is_shared {
@@ -246,7 +246,7 @@ impl ReportQueue {
         } else {
             waiting.of_thread.remove(&thread::current().id())?.1
         };
-        // The text is put together without the lock, which every refused call of any thread takes.
+        // The text is built without the lock, which every refused call of any thread takes.
         drop(waiting);
         let newest = reports.pop_back()?;
         let mut text = newest.head;

@@ -1,4 +1,4 @@
-//! The objects of a process that belong to no device.
+//! The objects of a process that do not belong to a device.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use crate::media::MediaObject;
 use crate::model::{ModelConfig, ModelDesc};
 use crate::operator::{OperatorAttributes, RunnableOperator};
 
-/// The objects of a process that belong to no device.
+/// The objects of a process that do not belong to a device.
 #[derive(Default)]
 pub(crate) struct ObjectTables {
     pub(crate) buffers: HandleTable<DataBuffer>,
@@ -20,15 +20,15 @@ pub(crate) struct ObjectTables {
     pub(crate) tensor_descs: HandleTable<TensorDesc>,
     /// `None` until the description is filled.
     pub(crate) model_descs: HandleTable<Option<Arc<ModelDesc>>>,
-    /// Parameters of AIPP that programs set.
+    /// AIPP parameters of the program.
     pub(crate) aipps: HandleTable<AippParameters>,
     pub(crate) configs: HandleTable<ModelConfig>,
-    /// Sets of options of executions.
+    /// Execution options.
     pub(crate) exec_configs: BTreeSet<Handle>,
     pub(crate) op_attributes: HandleTable<OperatorAttributes>,
     pub(crate) op_handles: HandleTable<Arc<RunnableOperator>>,
     pub(crate) media: HandleTable<MediaObject>,
-    /// Arguments of operators of two stages.
+    /// Arguments of two-stage operators.
     pub(crate) aclnn: AclnnObjects,
     /// Their calls between the stages.
     pub(crate) executors: HandleTable<Arc<Mutex<OperatorExecutor>>>,

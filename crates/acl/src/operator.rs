@@ -1,4 +1,4 @@
-//! Operators that run on their own.
+//! Single operators.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -17,9 +17,9 @@ pub enum AttributeValue {
     Int(i64),
     /// A number.
     Float(f32),
-    /// Text.
+    /// A string.
     String(String),
-    /// A number of `aclDataType`.
+    /// An `aclDataType`.
     DataType(i32),
     /// Booleans.
     Bools(Vec<bool>),
@@ -27,15 +27,15 @@ pub enum AttributeValue {
     Ints(Vec<i64>),
     /// Numbers.
     Floats(Vec<f32>),
-    /// Texts.
+    /// Strings.
     Strings(Vec<String>),
-    /// Numbers of `aclDataType`.
+    /// `aclDataType`s.
     DataTypes(Vec<i32>),
-    /// Lists of numbers, which no operator of ONNX has.
+    /// Lists of numbers, which no ONNX operator has.
     IntLists(Vec<Vec<i64>>),
 }
 
-/// Attributes by name, in the order in which they were set first.
+/// Attributes by name, in the order in which they were first set.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OperatorAttributes(Vec<(String, AttributeValue)>);
 
@@ -47,12 +47,12 @@ impl OperatorAttributes {
         }
     }
 
-    /// The attributes as an engine takes them; the name of one that it cannot take otherwise.
+    /// The attributes for an engine, or the name of the first one without a counterpart.
     pub(crate) fn lower(&self) -> Result<Vec<(String, OperatorAttribute)>, String> {
         let mut lowered = Vec::with_capacity(self.0.len());
         for (name, value) in &self.0 {
             let value = match value.clone() {
-                // Attributes of ONNX know neither booleans nor data types: both are integers there.
+                // ONNX attributes have neither booleans nor data types: both are integers there.
                 AttributeValue::Bool(is) => OperatorAttribute::Int(is.into()),
                 AttributeValue::Int(n) => OperatorAttribute::Int(n),
                 AttributeValue::Float(n) => OperatorAttribute::Float(n),
@@ -67,8 +67,7 @@ impl OperatorAttributes {
                 AttributeValue::DataTypes(list) => {
                     OperatorAttribute::Ints(list.into_iter().map(i64::from).collect())
                 }
-                // Nothing in ONNX could hold it, and leaving it out would change what the operator
-                // means.
+                // ONNX has no such attribute, and dropping it would change the operator.
                 AttributeValue::IntLists(_) => return Err(name.clone()),
             };
             lowered.push((name.clone(), value));
@@ -83,15 +82,15 @@ pub(crate) struct RunnableOperator {
     pub(crate) op_type: String,
     pub(crate) inputs: Vec<TensorDesc>,
     pub(crate) outputs: Vec<TensorDesc>,
-    /// Whether the engine has axes in another order than the descriptions.
+    /// Whether the engine's axis order differs from the descriptions.
     pub(crate) is_changed: bool,
-    /// The engine that runs it, if it is another one than the process has chosen.
+    /// The engine that runs it, if it is not the process's.
     pub(crate) taken: Option<FallbackEngine>,
     pub(crate) operator: Mutex<SoleOperator>,
 }
 
 impl RunnableOperator {
-    /// The operator, to let it run.
+    /// Locks the operator, to run it.
     pub(crate) fn operator(&self) -> MutexGuard<'_, SoleOperator> {
         lock(&self.operator)
     }

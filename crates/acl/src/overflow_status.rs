@@ -1,19 +1,19 @@
-//! Whether an operator overflowed since a program last asked to forget it.
+//! Whether an operator overflowed since a program last reset the status.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The status that stands in for a device's register.
+/// The status that replaces a device's register.
 #[derive(Debug, Default)]
 pub(crate) struct OverflowStatus {
-    /// Looking at every operator costs time, so nothing is looked at before a program asks.
+    /// Checking every operator costs time, so it is enabled by the first query.
     is_watched: AtomicBool,
     has_overflowed: AtomicBool,
 }
 
 impl OverflowStatus {
     pub(crate) fn watch(&self) {
-        // No order with other memory is needed: executions and questions of one stream are ordered
-        // by the calls that make them.
+        // Relaxed ordering is enough: executions and queries of one stream are ordered by the
+        // program's calls.
         self.is_watched.store(true, Ordering::Relaxed);
     }
 

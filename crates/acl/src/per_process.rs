@@ -1,32 +1,33 @@
 //! Values that a fork of the process does not inherit.
 //!
-//! A fork has a copy of everything but of other threads: a lock that one of them held at that
-//! moment stays locked for ever, and files that it was writing are the parent's. So a fork begins
-//! anew, with values of its own, and touches none of the parent's.
+//! A fork copies everything except other threads: a lock held by one of them stays locked forever,
+//! and the files that it was writing belong to the parent. So a fork starts with new values and
+//! leaves the parent's alone.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Forks of forks that have a place, if each of them uses the value.
+/// Maximum depth of nested forks with separate values.
 const N_GENERATIONS: usize = 64;
 
-/// A value of which every operating-system process has its own, made when it is first asked for.
+/// A value that each process has separately, created on first use.
 #[derive(Debug)]
 pub struct PerProcess<T> {
-    /// The first one belongs to the process that asked first, the next to its fork, and so on. A
-    /// place is claimed before its value is made, so that a fork never waits for an ancestor's.
+    /// The first slot belongs to the first process that used the value, the next to its fork, and
+    /// so on. A slot is claimed before its value is created, so that a fork never waits for an
+    /// ancestor's.
     generations: [ProcessSlot<T>; N_GENERATIONS],
 }
 
 #[derive(Debug)]
 struct ProcessSlot<T> {
-    /// The process that has claimed it; 0 if none has.
+    /// The process that has claimed it; 0 if unclaimed.
     process: AtomicU32,
     value: OnceLock<T>,
 }
 
 impl<T> PerProcess<T> {
-    /// Without a value yet.
+    /// Creates it without a value.
     pub const fn new() -> PerProcess<T> {
         PerProcess {
             generations: [const {
@@ -38,7 +39,7 @@ impl<T> PerProcess<T> {
         }
     }
 
-    /// The value of this process. `make` gets the number of ancestors that have values too.
+    /// The value of this process. `make` gets the number of ancestors with values.
     ///
     /// Beyond 64 generations a value lasts for one call only.
     pub fn get_or_init(&'static self, make: impl FnOnce(usize) -> T) -> &'static T {
@@ -51,7 +52,7 @@ impl<T> PerProcess<T> {
                 return generation.value.get_or_init(|| make(i));
             }
         }
-        // Callers keep the reference for ever, so a value that has no place may not end either.
+        // Callers keep the reference forever, so a value without a slot is leaked.
         Box::leak(Box::new(make(N_GENERATIONS)))
     }
 }
@@ -70,9 +71,9 @@ impl<T> Default for PerProcess<T> {
 }
 
 impl<T> ProcessSlot<T> {
-    /// Whether it belongs to `process`, which claims it if nobody has.
+    /// Whether it belongs to `process`, which claims it if unclaimed.
     fn is_of(&self, process: u32) -> bool {
-        // The order of other memory does not matter: the value has a lock of its own.
+        // Relaxed ordering is enough: the value has a lock.
         let claimed =
             self.process
                 .compare_exchange(0, process, Ordering::Relaxed, Ordering::Relaxed);
@@ -92,7 +93,7 @@ mod tests {
         let of = |process: u32| VALUES.get_as(process, |n| (n, Mutex::new(process)));
         let held = of(7).1.lock().unwrap();
         assert_eq!(*held, 7);
-        // A fork while a lock is held: its own is free.
+        // A fork while a lock is held: the fork's lock is free.
         assert_eq!(*of(8).1.lock().unwrap(), 8);
         assert!(std::ptr::eq(of(8), of(8)));
         assert_eq!((of(7).0, of(8).0, of(9).0), (0, 1, 2));

@@ -24,12 +24,11 @@ use crate::per_process::PerProcess;
 use crate::runtime::DeviceRuntime;
 use crate::{Status, status};
 
-/// Everything that AscendCL keeps between calls. A program has one, [`AclProcess::global`]; tests
-/// have many.
+/// The state of AscendCL between calls. A program has one, [`AclProcess::global`]; tests have many.
 ///
-/// Its methods may be called from any thread. Where order matters, between `aclmdlSetDump` and
-/// loading a model for example, calls take effect one after the other; no lock is held while a
-/// model runs or files are written, but for the model's own.
+/// Its methods may be called from any thread. If order matters, as between `aclmdlSetDump` and
+/// loading a model, calls take effect one after the other. While a model runs or files are written,
+/// only the model's lock is held.
 ///
 /// Locks are taken in the order of the fields.
 pub struct AclProcess {
@@ -49,18 +48,18 @@ pub struct AclProcess {
     pub(crate) callback: Mutex<Option<DumpCallback>>,
     pub(crate) exception_callback: Mutex<Option<ExceptionCallback>>,
     pub(crate) operator_descriptions: Mutex<Option<OperatorDescriptions>>,
-    /// How many operators of each type ran on their own.
+    /// Number of single operators run, by type.
     pub(crate) op_counts: Mutex<HashMap<String, u64>>,
-    /// Graphs of operators of two stages.
+    /// Graphs of two-stage operators.
     pub(crate) graphs: Mutex<GraphCache>,
     pub(crate) memory: MemoryTable,
     pub(crate) reports: ReportQueue,
 }
 
-/// Where a process finds the environment that configurations depend on.
+/// The source of the environment for configurations.
 #[derive(Clone, Debug)]
 pub(crate) enum EnvironmentSource {
-    /// The program's, looked up for each configuration: the current directory may change.
+    /// The program's, read for each configuration: the current directory may change.
     Program,
     /// A given one.
     Given(ConfigEnvironment),
@@ -70,18 +69,18 @@ pub(crate) enum EnvironmentSource {
 #[derive(Default)]
 pub(crate) struct ModelRegistry {
     pub(crate) by_id: BTreeMap<u32, Arc<AclModel>>,
-    /// How many were loaded so far: the id of the latest.
+    /// Number of models loaded so far: the ID of the latest.
     pub(crate) n_loaded: u32,
 }
 
-/// Where a process stands between its first `aclInit` and its last `aclFinalize`.
+/// The state between the first `aclInit` and the last `aclFinalize`.
 #[derive(Debug, Default)]
 pub(crate) struct LifeCycle {
-    /// Calls of `aclInit` that have not been taken back, refused repetitions included.
+    /// Number of `aclInit` calls not yet undone, including refused repetitions.
     pub(crate) n_inits: u64,
     /// Whether `aclFinalize` was the last of the two to succeed.
     pub(crate) is_finalized: bool,
-    /// The text of the configuration that `aclInit` accepted first: another one is refused.
+    /// The text of the first configuration that `aclInit` accepted: a different one is refused.
     pub(crate) first_text: Option<Vec<u8>>,
     /// Whether `aclmdlInitDump` was called and `aclmdlFinalizeDump` not yet. Outlives
     /// `aclFinalize`.
@@ -91,34 +90,35 @@ pub(crate) struct LifeCycle {
 static GLOBAL: PerProcess<AclProcess> = PerProcess::new();
 
 impl AclProcess {
-    /// A process of its own, in the environment of the program.
+    /// A separate process, in the environment of the program.
     pub fn new(engine: SharedEngine) -> AclProcess {
         let log = ProcessLog::from_environment(|name| std::env::var(name).ok());
         let process = AclProcess::start(engine, EnvironmentSource::Program, log);
         AclProcess {
-            // Only here: processes in a given environment must not follow the file of whoever tests
-            // them.
+            // Only here: processes in a given environment must not follow the control file of the
+            // test's own process.
             control: ControlFile::of_environment(),
             ..process
         }
     }
 
-    /// A process of its own, in the given environment.
+    /// A separate process, in the given environment.
     pub fn with_environment(engine: SharedEngine, environment: ConfigEnvironment) -> AclProcess {
         let log = ProcessLog::from_environment(|_| None);
         AclProcess::start(engine, EnvironmentSource::Given(environment), log)
     }
 
-    /// The one that the bindings of a program share. `engine` is asked once, by the first caller.
+    /// The process shared by all bindings of a program. `engine` is called once, for the first
+    /// caller.
     ///
     /// A fork has another one, which is not initialised: models, dumps and objects of the parent
-    /// are unknown there, and their numbers are given to nothing else.
+    /// are unknown there, and their numbers are not reused.
     pub fn global(engine: impl FnOnce() -> SharedEngine) -> &'static AclProcess {
         GLOBAL.get_or_init(|n_ancestors| {
-            // Before any engine is loaded, while the program is likely to have one thread.
+            // This precedes any engine, while the program is likely to have one thread.
             opscope_engine::disable_telemetry();
             AclProcess {
-                // A handle that the parent has given out must stand for nothing here.
+                // Handles of the parent must be invalid here.
                 handles: HandleCounter::behind(n_ancestors),
                 ..AclProcess::new(engine())
             }
@@ -146,12 +146,12 @@ impl AclProcess {
             memory: MemoryTable::default(),
             reports: ReportQueue::default(),
         };
-        // The environment asks for this dump whatever the program configures, or if it never does.
+        // The environment requests this dump regardless of the program's configuration.
         process.start_environment_dump();
         process
     }
 
-    /// The environment as it is now.
+    /// The current environment.
     pub(crate) fn environment(&self) -> std::io::Result<ConfigEnvironment> {
         match &self.environment {
             EnvironmentSource::Program => ConfigEnvironment::of_process(),
@@ -164,7 +164,7 @@ impl AclProcess {
         lock(&self.objects)
     }
 
-    /// Reports, and gives the status on, so that a check is one expression.
+    /// Reports an error and returns the status, so that a check is one expression.
     pub(crate) fn refuse(
         &self,
         status: Status,
@@ -175,7 +175,7 @@ impl AclProcess {
         status
     }
 
-    /// Reports what went wrong inside, in the failing part's words.
+    /// Reports an internal error, in the words of the failing part.
     pub(crate) fn inner_error(&self, status: Status, text: &str) -> Status {
         self.reports.push(AclReport::inner(text));
         status
@@ -186,14 +186,14 @@ impl AclProcess {
         self.refuse(status::INVALID_PARAM, "EH0002", &[function, parameter])
     }
 
-    /// The same for the functions of the dump interface, which have a code of their own for it.
+    /// The same for the functions of the dump interface, which have a separate code.
     pub fn null_pointer(&self, function: &str, parameter: &str) -> Status {
         self.refuse(status::INVALID_PARAM, "EP0007", &[function, parameter])
     }
 
-    /// `aclGetRecentErrMsg`: what went wrong since the last call, the newest report first; `None`
-    /// if nothing did. Reports belong to the thread that caused them, unless the configuration of
-    /// `aclInit` makes them common (`err_msg_mode`).
+    /// `aclGetRecentErrMsg`: the errors since the last call, the newest first; `None` without
+    /// errors. Reports belong to the thread that caused them, unless the configuration of `aclInit`
+    /// makes them common (`err_msg_mode`).
     pub fn recent_error(&self) -> Option<String> {
         self.reports.take()
     }

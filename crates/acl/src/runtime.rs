@@ -1,8 +1,8 @@
 //! Devices, contexts, streams, events and callbacks.
 //!
-//! There is one device, the CPU, number 0. What is submitted to a stream has run when the
-//! submitting call returns, so a stream has nothing to wait for but callbacks that another thread
-//! has still to run.
+//! There is one device, the CPU, number 0. Work submitted to a stream is complete when the
+//! submitting call returns, so a stream only waits for callbacks that another thread has yet to
+//! run.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -28,31 +28,31 @@ pub(crate) struct RuntimeState {
     pub(crate) streams: HandleTable<DeviceStream>,
     pub(crate) events: HandleTable<StreamEvent>,
     pub(crate) current: HashMap<ThreadId, Handle>,
-    /// By the number that the program gives its thread.
+    /// By the program's ID of the thread.
     pub(crate) subscribers: HashMap<u64, CallbackThread>,
 }
 
-/// Something that streams belong to.
+/// A context, which owns streams.
 #[derive(Debug)]
 pub(crate) struct DeviceContext {
-    /// The stream that the null handle stands for.
+    /// The stream behind the null handle.
     pub(crate) default_stream: Handle,
 }
 
 pub(crate) struct DeviceStream {
     pub(crate) context: Handle,
-    /// The thread that runs its callbacks, by the program's number.
+    /// The ID of the thread that runs its callbacks.
     pub(crate) subscriber: Option<u64>,
-    /// Callbacks that were submitted, block the stream and have not run.
+    /// Number of submitted blocking callbacks that have not run.
     pub(crate) n_blocking: u64,
-    /// Functions that a thread of the library runs, those that have not begun.
+    /// Pending functions for a thread of the library.
     pub(crate) host_functions: VecDeque<Work>,
-    /// The thread that runs them, while there is one.
+    /// The thread that runs them, if any.
     pub(crate) host_thread: HostThread,
     pub(crate) config: StreamConfig,
 }
 
-/// Where the thread of a stream's host functions stands.
+/// The state of the thread for a stream's host functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HostThread {
     /// There is none, and nothing to run.
@@ -62,12 +62,12 @@ pub(crate) enum HostThread {
     Running(ThreadId),
 }
 
-/// The wishes of a program for a stream. Nothing of them has an effect on the CPU but for the switch.
+/// A program's settings for a stream. On the CPU only the switch has an effect.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct StreamConfig {
     pub(crate) priority: u32,
     pub(crate) flags: u32,
-    /// Whether operators are looked at for overflows: 0 or 1.
+    /// Whether operators are checked for overflows: 0 or 1.
     pub(crate) overflow_switch: u32,
 }
 
@@ -87,17 +87,17 @@ impl DeviceStream {
         self.n_blocking > 0 || self.has_host_functions()
     }
 
-    /// Whether a host function waits or runs.
+    /// Whether a host function is pending or running.
     pub(crate) fn has_host_functions(&self) -> bool {
         self.host_thread != HostThread::Absent
     }
 }
 
-/// When the event was recorded last.
+/// The time when the event was last recorded.
 #[derive(Debug, Default)]
 pub(crate) struct StreamEvent(pub(crate) Option<Instant>);
 
-/// A callback of the program's.
+/// A callback of the program.
 pub type Work = Box<dyn FnOnce() + Send>;
 
 /// A thread that runs callbacks.
@@ -120,8 +120,8 @@ impl CallbackThread {
 }
 
 impl DeviceRuntime {
-    /// Waits until the host functions of a stream have run, which what is submitted after them has
-    /// to wait for. A host function itself does not wait.
+    /// Waits until the host functions of a stream have run, because later work must wait for them.
+    /// A host function itself does not wait.
     pub(crate) fn wait_for_host_functions<'a>(
         &self,
         state: MutexGuard<'a, RuntimeState>,
@@ -150,12 +150,12 @@ impl RuntimeState {
             .insert(context, DeviceContext { default_stream })
     }
 
-    /// Ends a context with its streams; threads that use it have none afterwards.
+    /// Destroys a context with its streams; threads that use it have none afterwards.
     pub(crate) fn remove_context(&mut self, context: Handle) -> bool {
         if self.contexts.remove(context).is_none() {
             return false;
         }
-        // Listed first, because ending a stream changes the table.
+        // Listed first, because removing a stream changes the table.
         let ended: Vec<Handle> = self
             .streams
             .iter()
@@ -171,8 +171,8 @@ impl RuntimeState {
         self.current.insert(thread::current().id(), context);
     }
 
-    /// The stream behind a handle: the null handle is the default stream of the thread's context,
-    /// or `None` if it has none.
+    /// The stream behind a handle: null means the default stream of the thread's context, or `None`
+    /// if it has none.
     ///
     /// # Errors
     /// `RT_INVALID_HANDLE` for a handle that is not, or no longer, a stream, `RT_STREAM_CONTEXT`
@@ -190,13 +190,13 @@ impl RuntimeState {
         Ok(Some(stream))
     }
 
-    /// Forgets a stream and what was submitted to it.
+    /// Removes a stream and its pending work.
     pub(crate) fn end_stream(&mut self, stream: Handle) {
         self.streams.remove(stream);
         for subscriber in self.subscribers.values_mut() {
             subscriber.end_stream(stream);
         }
-        // A thread without a stream must not wait for callbacks: it is told that it has none.
+        // A thread without a stream must not wait for callbacks: it is woken to find out.
         self.subscribers
             .retain(|_, subscriber| !subscriber.is_idle());
     }

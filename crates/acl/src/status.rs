@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-/// A return code of the AscendCL interface. Functions that succeed return `Ok`; a `Status` is what
-/// they return otherwise.
+/// A return code of the AscendCL interface: the error of its functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Status(pub i32);
 
@@ -16,8 +15,7 @@ pub fn code(answer: Answer) -> i32 {
 }
 
 impl Status {
-    /// The name of `aclError` or of the component that the code comes from; `None` for a number
-    /// that nobody has named.
+    /// The name of the code in `aclError` or its component; `None` for an unnamed number.
     pub fn name(self) -> Option<&'static str> {
         NAMES
             .iter()

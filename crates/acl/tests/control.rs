@@ -1,4 +1,4 @@
-//! A control file switches the dumps of a program and gives them another configuration.
+//! A control file switches the dumps of a program and changes their configuration.
 
 mod support;
 
@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use support::Fixture;
 
-/// A process that looks at `control.json` before each execution.
+/// A process that checks `control.json` before each execution.
 fn fixture() -> Fixture {
     let fixture = Fixture::new();
     let path = fixture.dir.path().join("control.json");
@@ -42,7 +42,7 @@ fn executions_while_the_dump_is_off_are_counted_and_not_dumped() {
     assert!(fixture.dumped().is_empty());
     control(&fixture, &json!({"enabled": true}));
     fixture.execute(model, [1.0, 2.0]).unwrap();
-    // A file that is wrong, or gone, changes nothing.
+    // An invalid or deleted file changes nothing.
     control(&fixture, &json!({"enabled": 0}));
     fixture.execute(model, [1.0, 2.0]).unwrap();
     fs::remove_file(fixture.dir.path().join("control.json")).unwrap();
@@ -59,7 +59,7 @@ fn another_configuration_reaches_models_that_were_loaded_before() {
     fixture.execute(model, [1.0, 2.0]).unwrap();
     control(&fixture, &json!({"config": config(&fixture, "a")}));
     fixture.execute(model, [1.0, 2.0]).unwrap();
-    // The same again goes on in the same directory.
+    // The same configuration continues in the same directory.
     control(
         &fixture,
         &json!({"enabled": true, "config": config(&fixture, "a")}),

@@ -1,4 +1,4 @@
-//! Tests of the values that are dumped, of which model, and where.
+//! Which values are dumped, of which model, and where.
 
 mod support;
 
@@ -38,7 +38,7 @@ fn two_models_are_dumped_one_after_the_other() {
     fixture.execute(second, [1.0, 2.0]).unwrap();
     fixture.execute(second, [1.0, 2.0]).unwrap();
     process.finalize_dump().unwrap();
-    // Nothing of what comes after the dump.
+    // Nothing after the end of the dump.
     fixture.execute(second, [1.0, 2.0]).unwrap();
     process.finalize().unwrap();
 
@@ -60,7 +60,7 @@ fn each_dump_says_what_it_did() {
     assert_eq!(records()[0].end, RunEnd::AtWork);
     fixture.execute(model, [1.0, 2.0]).unwrap();
     process.finalize_dump().unwrap();
-    // A configuration under which nothing runs leaves nothing.
+    // A configuration under which nothing runs leaves no files.
     process.init_dump().unwrap();
     fixture.set_dump(ALL);
     process.finalize().unwrap();
@@ -93,7 +93,7 @@ fn a_model_keeps_what_it_was_loaded_with() {
     process.finalize_dump().unwrap();
     fixture.execute(during, [1.0, 2.0]).unwrap();
     process.init_dump().unwrap();
-    // The place, the time and the steps are the new ones, the operators those of loading.
+    // Directory, time and steps are the new ones, the operators those at load time.
     fixture.set_dump("\"dump_list\": [{\"layer\": [\"b\"]}], \"dump_step\": \"3\"");
     for _ in 0..2 {
         for model in [before, during] {
@@ -102,7 +102,7 @@ fn a_model_keeps_what_it_was_loaded_with() {
     }
     let expected = ["Twice.a.0.0"].map(|file| format!("1/0/during/2/3/{file}"));
     assert_eq!(fixture.dumped()[1..], expected);
-    // A model that is loaded now follows the new one altogether.
+    // A model loaded now follows the new configuration entirely.
     let after = fixture.load("after.onnx", "chain");
     for _ in 0..4 {
         fixture.execute(after, [1.0, 2.0]).unwrap();
@@ -258,7 +258,7 @@ fn the_environment_asks_for_failures() {
     let process = &fixture.process;
     process.init(None).unwrap();
     process.init_dump().unwrap();
-    // The one of the environment stays whatever a file says.
+    // The environment's dump stays whatever a file requests.
     let elsewhere = "{\"dump\": {\"dump_path\": \"/tmp\", \"dump_scene\": \"lite_exception\"}}";
     process
         .set_dump(Some(&fixture.file("acl.json", elsewhere)))

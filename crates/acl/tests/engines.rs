@@ -1,5 +1,5 @@
-//! Executions under a dump that asks for something that the engine lacks: they go well, with
-//! another engine or without the dump.
+//! Executions under a dump that the engine does not support: they succeed, with another engine or
+//! without the dump.
 
 mod support;
 
@@ -49,7 +49,7 @@ impl LoadedModel for LimitedModel {
     }
 }
 
-/// Stands for two engines if it has another one.
+/// Represents two engines if it has another one.
 struct LimitedEngine {
     is_shy: bool,
     other: Option<SharedEngine>,
@@ -105,7 +105,7 @@ fn fixture(is_shy: bool, other: Option<SharedEngine>) -> Fixture {
 
 const WATCHED: [&str; 2] = ["Next.b_To_a", "Twice.a"];
 
-/// Operators that were dumped.
+/// Dumped operators.
 fn dumped(fixture: &Fixture) -> Vec<String> {
     let name = |file: String| {
         let name = file.rsplit('/').next().unwrap().to_owned();
@@ -118,7 +118,7 @@ fn dumped(fixture: &Fixture) -> Vec<String> {
 
 #[test]
 fn the_engine_that_can_is_taken() {
-    // When the model is loaded.
+    // Requested when the model is loaded.
     let other = || Some(Arc::new(FakeEngine) as SharedEngine);
     let before = fixture(false, other());
     before.begin_dump(WATCH);
@@ -130,7 +130,7 @@ fn the_engine_that_can_is_taken() {
         "{watched:?}"
     );
 
-    // When a later configuration asks for it, from a file or from memory.
+    // Requested by a later configuration, for a model from a file or from memory.
     for is_file in [true, false] {
         let later = fixture(false, other());
         later.begin_dump(VALUES);
@@ -162,7 +162,7 @@ fn without_one_the_model_runs_without_the_dump() {
         1,
         "{told}"
     );
-    // Another kind of dump is not concerned.
+    // Another kind of dump is not affected.
     fixture.set_dump(VALUES);
     assert_eq!(fixture.execute(model, [1.0, 2.0]), Ok(vec![3.0, 5.0]));
     assert!(dumped(&fixture).len() >= 2);
@@ -178,10 +178,10 @@ fn a_failure_under_a_dump_alone_fails_nothing() {
     }
     let told = fixture.process.recent_error().unwrap();
     assert_eq!(told.matches("it has no taps").count(), 1, "{told}");
-    // A failure of its own stays one.
+    // A failure unrelated to the dump stays one.
     let broken = fixture.load("broken.onnx", "fails");
     assert!(fixture.execute(broken, [1.0, 2.0]).is_err());
-    // Operators on their own need no tap of the engine.
+    // Single operators need no tap of the engine.
     let process = &fixture.process;
     let desc = process.create_tensor_desc(0, &[2], 2).unwrap();
     let buffer = |values: [f32; 2]| {

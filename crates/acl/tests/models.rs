@@ -1,4 +1,4 @@
-//! Models: loading, describing and executing them.
+//! Loading, describing and executing models.
 
 mod support;
 
@@ -128,7 +128,7 @@ fn models_are_loaded_and_executed() {
         process.query_size(&missing),
         Err(status::GE_EXEC_MODEL_PATH_INVALID)
     );
-    // Failed loads use up no number.
+    // Failed loads use no ID.
     assert_eq!(process.load_from_mem(b"chain"), Ok(1));
     assert_eq!(fixture.execute(1, [1.0, -2.0]), Ok(vec![3.0, -3.0]));
     assert_eq!(
@@ -168,7 +168,7 @@ fn buffers_have_to_fit() {
         Err(status::RT_INVALID_HANDLE)
     );
     assert_eq!(process.execute_async(1, good, out, 0), Ok(()));
-    // An output without memory is given some.
+    // Memory is allocated for an output without an address.
     process.execute(1, good, null).unwrap();
     assert_eq!(fixture.contents(null, 0), bytes(&[3.0, 5.0]));
     let address = process.data_buffer_address(buffer);
@@ -214,7 +214,7 @@ fn open_extents_are_set_or_described() {
             .map(|i| process.tensor_desc_dim(desc, i).unwrap())
             .collect::<Vec<_>>()
     };
-    // From the size of the buffer.
+    // Derived from the size of the buffer.
     process.execute(model, input, output).unwrap();
     assert_eq!(shape(output), [2, 2]);
     process.set_dynamic_batch_size(model, input, 1, 1).unwrap();
@@ -240,7 +240,7 @@ fn open_extents_are_set_or_described() {
     assert_eq!(set(9, 0, 1), Err(status::GE_EXEC_MODEL_ID_INVALID));
     let size = process.set_dynamic_hw_size(model, input, 0, 0, 1);
     assert_eq!(size, Err(status::INVALID_PARAM));
-    // More is needed than a short buffer may lack.
+    // The buffer is shorter than tolerated.
     process.set_dataset_tensor_desc(input, 0, 0).unwrap();
     set(model, 1, 11).unwrap();
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Handles, memory, streams and tensor descriptions, rightly and wrongly used.
+//! Valid and invalid uses of handles, memory, streams and tensor descriptions.
 
 mod support;
 
@@ -45,7 +45,7 @@ fn memory_is_checked_against_its_allocation() {
     assert_eq!(process.memcpy(a, 17, b, 17, 0), refused);
     assert_eq!(process.memcpy(b, 8, a, 8, 8), refused);
     assert_eq!(process.memcpy(b, usize::MAX, a, usize::MAX, 0), refused);
-    // Device memory is as long as the documents promise: a multiple of 32, and 32 more.
+    // Device memory has the documented size: a multiple of 32, and 32 more.
     assert_eq!(process.memset(a + 8, 64, 0, 56), Ok(()));
     assert_eq!(process.memset(a + 8, 64, 0, 57), refused);
     let c = process.malloc_aligned(16, 0).unwrap();
@@ -112,7 +112,7 @@ fn handles_of_the_wrong_kind_give_codes() {
         assert_eq!(destroy(process, all[i]), Ok(()), "{i}");
         assert!(destroy(process, all[i]).is_err(), "{i} twice");
     }
-    // No number comes back.
+    // No number is reused.
     assert!(!all.contains(&process.create_desc()));
 }
 
@@ -225,7 +225,7 @@ fn events_and_callbacks() {
         });
         launch(0).unwrap();
         launch(1).unwrap();
-        // The stream waits for the callback that blocks it, and the other came first.
+        // The stream waits for its blocking callback, and the other callback came first.
         process.synchronize_stream(stream).unwrap();
         assert_eq!(count.load(Ordering::Relaxed), 2);
     });

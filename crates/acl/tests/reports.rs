@@ -6,7 +6,7 @@ use opscope_acl::status;
 
 use support::Fixture;
 
-/// A report's first line without process and time, after a look at their form.
+/// A report's first line without process and time, after a check of their form.
 fn head(text: &str) -> String {
     let line = text.lines().next().unwrap();
     let rest = line.strip_prefix("[PID: ").unwrap();
@@ -92,7 +92,7 @@ fn the_newest_comes_first_and_the_others_follow() {
         "{trace}"
     );
     assert_eq!(trace.lines().count(), 1);
-    // Only so many are kept.
+    // Older reports are dropped.
     for _ in 0..1000 {
         process.init_dump().unwrap_err();
     }

@@ -1,7 +1,7 @@
-//! Orders of calls, with the codes that the vendor's library gives.
+//! Orders of calls, with the codes of the vendor's library.
 //!
-//! The sequences were derived from the public sources of that library; each starts in a process of
-//! its own.
+//! The sequences were derived from the public sources of that library; each starts in a separate
+//! process.
 
 mod support;
 
@@ -34,7 +34,7 @@ impl Run<'_> {
         }
     }
 
-    /// Makes a call and gives its result in the words of the file.
+    /// Makes a call and returns its result in the notation of the file.
     fn call(&self, call: &Value) -> Option<String> {
         let process = &self.fixture.process;
         let argument = &call["args"][0];

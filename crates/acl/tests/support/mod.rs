@@ -1,4 +1,4 @@
-//! A process with an engine of closures, and what tests do with it.
+//! A process with an engine of closures, and helpers for tests.
 
 #![allow(dead_code, reason = "each test uses a part")]
 
@@ -15,7 +15,7 @@ use opscope_engine::{
 };
 use opscope_tensor::{DType, Shape, Tensor};
 
-/// Knows a few models, by the first word of the file.
+/// An engine that knows a few models, by the first word of the file.
 pub(crate) struct FakeEngine;
 
 impl Engine for FakeEngine {
@@ -44,7 +44,7 @@ impl Engine for FakeEngine {
             Some("chain") => chain(&[DeclaredDim::Fixed(2)]),
             Some("open") => chain(&[DeclaredDim::Named("n".into()), DeclaredDim::Fixed(2)]),
             Some("fails") => failing(),
-            // One operator on its own comes as ONNX.
+            // A single operator is passed as ONNX.
             _ if text.contains("Add") => adding(),
             _ => {
                 let reason = "it is of another kind".into();
@@ -137,7 +137,7 @@ pub(crate) fn floats(bytes: &[u8]) -> Vec<f32> {
         .collect()
 }
 
-/// A process and a directory that is its current one.
+/// A process whose current directory is a temporary one.
 pub(crate) struct Fixture {
     pub(crate) process: AclProcess,
     pub(crate) dir: tempfile::TempDir,
@@ -148,7 +148,7 @@ impl Fixture {
         Fixture::with(|_| {})
     }
 
-    /// With variables of the environment.
+    /// With environment variables.
     pub(crate) fn with(set: impl FnOnce(&mut ConfigEnvironment)) -> Fixture {
         let dir = tempfile::tempdir().unwrap();
         let mut environment = ConfigEnvironment {
@@ -167,7 +167,7 @@ impl Fixture {
         self.dir.path().join("out")
     }
 
-    /// A file with this text; `@DIR@` stands for the directory to dump to.
+    /// A file with this text; `@DIR@` is replaced by the dump directory.
     pub(crate) fn file(&self, name: &str, text: &str) -> PathBuf {
         let path = self.dir.path().join(name);
         let out = self.out();
@@ -175,8 +175,8 @@ impl Fixture {
         path
     }
 
-    /// `aclInit`, `aclmdlInitDump` and `aclmdlSetDump` with the members of a `dump` object beside
-    /// its path.
+    /// `aclInit`, `aclmdlInitDump` and `aclmdlSetDump` with further members of a `dump` object
+    /// besides its path.
     pub(crate) fn begin_dump(&self, members: &str) {
         self.process.init(None).unwrap();
         self.process.init_dump().unwrap();
@@ -193,7 +193,7 @@ impl Fixture {
         self.process.load_from_file(&self.file(name, kind)).unwrap()
     }
 
-    /// A dataset of buffers with these bytes each, in memory of the process.
+    /// A dataset of buffers with these bytes, in memory of the process.
     pub(crate) fn dataset(&self, buffers: &[&[u8]]) -> Handle {
         let process = &self.process;
         let dataset = process.create_dataset();
@@ -216,7 +216,7 @@ impl Fixture {
         process.read_memory(address, size).unwrap()
     }
 
-    /// Executes a model of one input and output of two numbers.
+    /// Executes a model with one input and one output of two numbers.
     pub(crate) fn execute(&self, model: u32, input: [f32; 2]) -> Result<Vec<f32>, Status> {
         let inputs = self.dataset(&[&bytes(&input)]);
         let outputs = self.dataset(&[&[0; 8]]);
@@ -224,8 +224,8 @@ impl Fixture {
         Ok(floats(&self.contents(outputs, 0)))
     }
 
-    /// Files below the directory to dump to: `{time}` is replaced by its number in order, time
-    /// stamps are cut off.
+    /// Files below the dump directory: `{time}` is replaced by its ordinal, time stamps are
+    /// removed.
     pub(crate) fn dumped(&self) -> Vec<String> {
         let mut times: Vec<String> = Vec::new();
         for entry in fs::read_dir(self.out()).unwrap() {
@@ -247,7 +247,7 @@ fn walk(dir: &Path, name: &str, files: &mut Vec<String>) {
     for entry in fs::read_dir(dir).unwrap() {
         let entry = entry.unwrap();
         let child = entry.file_name().into_string().unwrap();
-        // What the dump says of itself is no part of it.
+        // Metadata of the dump is not part of it.
         if child == ".opscope" {
             continue;
         }
