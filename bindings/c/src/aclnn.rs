@@ -1,11 +1,11 @@
-//! Operators of two stages: a pair of functions for each row of the table.
+//! Two-stage operators: a pair of functions for each row of the table.
 
 use opscope_acl::{Answer, Handle, RawArgument};
 
 use crate::border::{Code, call, process};
 use crate::pointer::{CText, OutPointer};
 
-/// C's types of the kinds of parameters.
+/// C types of the parameter kinds.
 #[allow(dead_code, reason = "a kind may have no operator")]
 mod kinds {
     use opscope_acl::Handle;
@@ -33,13 +33,13 @@ mod kinds {
     pub(super) type Unsigned = u64;
     pub(super) type Double = f64;
     pub(super) type Float = f32;
-    /// C's `bool` fills a byte.
+    /// C's `bool` is a byte.
     pub(super) type Flag = u8;
     pub(super) type DataType = i32;
     pub(super) type Text = CText;
 }
 
-/// A parameter's value as the process takes it.
+/// Converts a parameter to the process's type.
 trait PassedArgument {
     fn raw(self) -> Answer<RawArgument>;
 }
@@ -60,12 +60,12 @@ passed! {
     i64: number => RawArgument::Int(number);
     i32: number => RawArgument::Int(number.into());
     i8: number => RawArgument::Int(number.into());
-    // What is beyond the signed numbers is as far from any sensible number as a negative one.
+    // A number beyond the signed range is as invalid as a negative one.
     u64: number => RawArgument::Int(number.cast_signed());
     f64: number => RawArgument::Number(number);
     f32: number => RawArgument::Number(number.into());
     u8: flag => RawArgument::Int((flag != 0).into());
-    // What is no text becomes one that no operator knows, so that a message can show it.
+    // Text that is not UTF-8 becomes a name that no operator knows, so that a message can show it.
     CText: text => RawArgument::Text(Some(text.lossy().into_owned()).filter(|one| !one.is_empty()));
 }
 
@@ -75,7 +75,7 @@ fn prepare(
     workspace_size: OutPointer<u64>,
     executor: OutPointer<Handle>,
 ) -> Answer {
-    // Before the arguments are looked at, as nothing could be handed out.
+    // This precedes the arguments: without these pointers nothing can be returned.
     for (is_null, parameter) in [
         (workspace_size.is_null(), "workspaceSize"),
         (executor.is_null(), "executor"),
@@ -84,14 +84,14 @@ fn prepare(
             return Err(process().aclnn_null(function, parameter));
         }
     }
-    // Nothing is stored for a call that fails, so that a program's own values stay.
+    // Nothing is stored if the call fails, so the program's values stay.
     let prepared = process().prepare_aclnn(function, &arguments?)?;
     workspace_size.set(0);
     executor.set(prepared);
     Ok(())
 }
 
-/// The two functions of each row. Their names are made of the row's, which only an attribute can.
+/// The two functions of each row. Only an attribute can build their names from the row's.
 macro_rules! two_stages {
     ($family:literal; $(
         $function:ident = $op_type:ident($header:literal, $meaning:literal) by $compose:ident

@@ -1,4 +1,4 @@
-//! Objects that operators of two stages take.
+//! Objects that two-stage operators take.
 
 use opscope_acl::{
     Answer, Handle, ListKind, NumberList, TensorViewArguments, data_type_size, status,
@@ -8,7 +8,7 @@ use crate::border::{call, process};
 use crate::pointer::{CText, InPointer, OutPointer};
 use crate::table::{codes, values};
 
-/// Most axes of a tensor, or of its storage, that are read.
+/// Maximum number of dimensions of a tensor, or of its storage.
 const N_AXES_MAX: usize = 64;
 
 values! {
@@ -165,9 +165,9 @@ codes! {
     );
 }
 
-/// A new object; the null pointer for what went wrong, which a report tells.
+/// A new object; null on failure, with a report.
 fn created(create: impl FnOnce() -> Answer<Handle>) -> Handle {
-    // These functions have no code to return; null tells, and a report says why.
+    // These functions return no code; a null pointer and a report signal the failure.
     let mut handle = 0;
     call(|| {
         handle = create()?;
@@ -183,9 +183,9 @@ fn require(function: &'static str, parameter: &'static str, is_null: bool) -> An
     Ok(())
 }
 
-/// A list of numbers or handles; null only without any.
+/// A list of numbers or handles, which may be null only if it is empty.
 fn numbers<T: Copy>(function: &'static str, list: InPointer<T>, size: u64) -> Answer<Vec<T>> {
-    // A count that no memory could hold is a number that is none.
+    // A count beyond the address space is invalid.
     let n = usize::try_from(size).map_err(|_| status::ACLNN_PARAM_INVALID)?;
     require(function, "value", n != 0 && list.is_null())?;
     list.list(n).map_err(|_| status::ACLNN_PARAM_INVALID)
@@ -240,8 +240,8 @@ fn size_of_list(
     Ok(())
 }
 
-/// Gives numbers to the program in memory of their own, which it frees or leaves, as with the
-/// vendor's library. There is memory without numbers too.
+/// Stores numbers in newly allocated memory, which the program frees or leaks, as with the vendor's
+/// library. An empty list also gets an allocation.
 fn hand_out(mut list: Vec<i64>, address: OutPointer<usize>, n: OutPointer<u64>) {
     n.set(list.len() as u64);
     // A program may free whatever address it gets.

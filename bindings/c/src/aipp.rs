@@ -1,4 +1,4 @@
-//! AIPP: how inputs are prepared, and the parameters of those that a program prepares.
+//! AIPP: preprocessing of inputs, and the parameters of inputs with dynamic preprocessing.
 
 use opscope_acl::{Answer, Handle};
 
@@ -20,7 +20,7 @@ codes! {
     aclmdlDestroyAIPP(aipp: Handle) => process().destroy_aipp(aipp);
     aclmdlSetAIPPInputFormat(aipp: Handle, format: i32)
         => process().set_aipp_input_format(aipp, format);
-    /// A switch, a matrix of three rows and columns, and three offsets each of output and input.
+    /// A switch, a 3×3 matrix, and three offsets each for output and input.
     aclmdlSetAIPPCscParams(
         aipp: Handle, on: i8,
         r0c0: i16, r0c1: i16, r0c2: i16, r1c0: i16, r1c1: i16, r1c2: i16, r2c0: i16, r2c1: i16, r2c2: i16,
@@ -67,11 +67,11 @@ codes! {
         attached.set(index);
         Ok(())
     };
-    /// The list of extents has room for 128 entries, of which those that count are written. The
-    /// member behind it is the program's and stays.
+    /// The shape has room for 128 entries, and only the used ones are written. The next member
+    /// belongs to the program and is left alone.
     aclmdlGetFirstAippInfo(model_id: u32, index: usize, info: OutPointer<AippInfoHead>) => {
         info.require("aclmdlGetFirstAippInfo", "aippInfo")?;
-        // The whole structure has 300,000 bytes, too many for the stack of some threads.
+        // The whole structure has 300,000 bytes, too much for the stack of some threads.
         let found = process().first_aipp_info(model_id, index)?;
         let shapes = found.shapes.iter().map(AippDims::new);
         let shapes = shapes.collect::<Answer<Vec<AippDims>>>()?;

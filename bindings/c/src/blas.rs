@@ -1,7 +1,7 @@
-//! Products of matrices, and of a matrix and a vector.
+//! Matrix-matrix and matrix-vector products.
 //!
-//! All are the product of [`MatrixProduct`]; functions with a type in their name have fixed ones,
-//! and a vector is a matrix of one column.
+//! All are [`MatrixProduct`]s; functions with a type in their name have fixed types, and a vector
+//! is a matrix with one column.
 
 use opscope_acl::{Handle, MatrixProduct, MatrixProductData};
 
@@ -15,10 +15,10 @@ const BYTES: [i32; 3] = [2, 2, 3];
 /// Neither of two vectors is transposed.
 const VECTOR: i32 = 0;
 
-/// Functions that multiply at once, and those that make a handle for it:
-/// `name, name of the other(types) matrices;` or `… vectors;` Types in brackets are parameters.
+/// Functions that multiply at once, and those that create a handle: `name, name of the other(types)
+/// matrices;` or `… vectors;` Types in parentheses are parameters.
 macro_rules! products {
-    // A row's last word chooses one of the arms below, which is called with the word in front.
+    // A row's last word selects one of the arms below.
     ($($multiply:ident, $create:ident($types:expr) $shape:ident;)+) => {$(
         products!($shape $multiply, $create, $types);
     )+};
@@ -55,7 +55,7 @@ macro_rules! products {
             )?;
         }
     };
-    // A vector is never transposed: its one column would become a row, and the shapes not fit.
+    // A vector is never transposed: it would become a row, and the shapes would not match.
     (vectors $multiply:ident, $create:ident, $types:expr) => {
         codes! {
             $multiply(
@@ -97,7 +97,7 @@ products! {
     aclblasS8gemv, aclblasCreateHandleForS8gemv(BYTES) vectors;
 }
 
-// These two take their types as parameters between the addresses, which no row above could say.
+// The types of these two are parameters between the addresses, which the rows above cannot express.
 codes! {
     aclblasGemmEx(
         trans_a: i32, trans_b: i32, trans_c: i32, m: i32, n: i32, k: i32,

@@ -1,4 +1,4 @@
-//! Where C calls end and Rust begins.
+//! The border between C and Rust.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,26 +6,26 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use opscope_acl::{AclProcess, Answer, Status, engine_of_environment, status};
 use opscope_store::guard::silence_caught_panics;
 
-/// A code as C sees it.
+/// A status code in C.
 pub(crate) type Code = i32;
 
-/// A fixed number that stands for success.
+/// The code of success.
 pub(crate) const SUCCESS: Code = 0;
 
 thread_local! {
     static LAST_FAILURE: Cell<Code> = const { Cell::new(SUCCESS) };
 }
 
-/// The process that every function asks.
+/// The process behind every function.
 pub(crate) fn process() -> &'static AclProcess {
     AclProcess::global(|| {
-        // This library has a Rust runtime of its own: the hook is nobody else's.
+        // This library contains a separate Rust runtime: no other code uses its hook.
         silence_caught_panics();
         engine_of_environment()
     })
 }
 
-/// Makes a call that answers with a code. A panic is an internal error.
+/// Makes a call that returns a code. A panic becomes an internal error.
 pub(crate) fn call(work: impl FnOnce() -> Answer) -> Code {
     let answer = catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(status::INTERNAL_ERROR));
     let code = status::code(answer);
@@ -35,7 +35,7 @@ pub(crate) fn call(work: impl FnOnce() -> Answer) -> Code {
     code
 }
 
-/// Makes a call that answers with a value; `otherwise` is what a panic turns into.
+/// Makes a call that returns a value, or `otherwise` after a panic.
 pub(crate) fn value<T>(otherwise: T, work: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or(otherwise)
 }
@@ -45,17 +45,17 @@ pub(crate) fn last_failure() -> Code {
     LAST_FAILURE.get()
 }
 
-/// As [`last_failure`], and forgets it.
+/// Like [`last_failure`], and resets it.
 pub(crate) fn take_last_failure() -> Code {
     LAST_FAILURE.replace(SUCCESS)
 }
 
-/// A count that C gives as `int`.
+/// Converts a count of type `int`.
 pub(crate) fn count(n: i32) -> Answer<usize> {
     usize::try_from(n).map_err(|_| status::INVALID_PARAM)
 }
 
-/// Reports a null pointer where an address is needed.
+/// Reports a null pointer for a required address.
 pub(crate) fn null(function: &'static str, parameter: &'static str) -> Status {
     process().null_argument(function, parameter)
 }

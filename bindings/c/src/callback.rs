@@ -1,4 +1,4 @@
-//! Functions of the program that are called from here: between tasks, and after a failure.
+//! Callbacks of the program: between tasks, and after a failure.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,8 +12,7 @@ use crate::pointer::OutPointer;
 use crate::table::{codes, refusals, results, values};
 
 unsafe extern "C" {
-    /// The C library's number of a thread, an `unsigned long`, which has 64 bits where NPUs are
-    /// used.
+    /// The C library's thread ID, an `unsigned long`, which has 64 bits on platforms with NPUs.
     safe fn pthread_self() -> u64;
 }
 
@@ -49,21 +48,21 @@ refusals! {
 // ---- Failures
 
 results! {
-    /// A CPU tells of no faults of its own.
+    /// A CPU reports no faults.
     aclrtGetErrorVerbose(device: i32, errorInfo: OutPointer<DeviceError>)
         => errorInfo = process().check_device(device).map(|()| DeviceError::NONE)?;
 }
 
 refusals! {
-    because "a CPU tells of no fault that could be repaired";
+    because "a CPU reports no fault that could be repaired";
     aclrtRepairError(i32, usize);
 }
 
-/// Answer of getters about anything but a failure that is being shown.
+/// The getters' answer for a pointer other than to a failure being reported.
 const NO_FAILURE: u32 = u32::MAX;
 
-/// The failures that are being shown to a callback at this moment, by the pointer that it got.
-static SHOWN: PerProcess<Mutex<HashMap<usize, ExceptionInfo>>> = PerProcess::new();
+/// The failures currently passed to a callback, by the pointer that it got.
+static FAILURES: PerProcess<Mutex<HashMap<usize, ExceptionInfo>>> = PerProcess::new();
 static NEXT: AtomicUsize = AtomicUsize::new(1);
 
 codes! {
@@ -78,18 +77,21 @@ codes! {
 
 fn show(callback: Callback, info: ExceptionInfo) {
     let pointer = NEXT.fetch_add(1, Ordering::Relaxed);
-    shown().insert(pointer, info);
-    // No lock is held meanwhile: the program asks for the fields from here.
+    failures().insert(pointer, info);
+    // No lock is held during the callback, which queries the fields.
     callback(pointer);
-    shown().remove(&pointer);
+    failures().remove(&pointer);
 }
 
-fn shown() -> MutexGuard<'static, HashMap<usize, ExceptionInfo>> {
-    SHOWN.get().lock().unwrap_or_else(PoisonError::into_inner)
+fn failures() -> MutexGuard<'static, HashMap<usize, ExceptionInfo>> {
+    FAILURES
+        .get()
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
 }
 
 fn failure_field(info: usize, field: impl FnOnce(&ExceptionInfo) -> u32) -> u32 {
-    shown().get(&info).map_or(NO_FAILURE, field)
+    failures().get(&info).map_or(NO_FAILURE, field)
 }
 
 values! {

@@ -1,4 +1,4 @@
-//! Data buffers and the data sets that they make up.
+//! Data buffers and data sets of them.
 
 use opscope_acl::Handle;
 
@@ -21,7 +21,7 @@ values! {
     aclCreateDataBuffer(address: usize, size: usize) -> Handle
         => process().create_data_buffer(address, size), or 0;
     aclGetDataBufferAddr(buffer: Handle) -> usize => process().data_buffer_address(buffer), or 0;
-    /// The first version has only 32 bits for the size.
+    /// The first version returns only 32 bits of the size.
     aclGetDataBufferSize(buffer: Handle) -> u32
         => u32::try_from(process().data_buffer_size(buffer)).unwrap_or(u32::MAX), or 0;
     aclGetDataBufferSizeV2(buffer: Handle) -> usize => process().data_buffer_size(buffer), or 0;

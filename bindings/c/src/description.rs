@@ -5,10 +5,10 @@ use std::ffi::c_char;
 use opscope_acl::{Answer, Handle, status};
 
 use crate::border::{null, process};
-use crate::kept::forget;
 use crate::layout::{BatchSizes, HeightWidth, IoDims, IoDimsRange};
 use crate::model::bytes;
 use crate::pointer::{CText, InPointer, OutPointer};
+use crate::strings::forget;
 use crate::table::{codes, refusals, results, texts, values};
 
 /// `ACL_DT_UNDEFINED` and `ACL_FORMAT_UNDEFINED`.
@@ -53,7 +53,7 @@ values! {
 results! {
     aclmdlGetInputDims(desc: Handle, index: usize, dims: OutPointer<IoDims>)
         => dims = IoDims::new(&process().input_dims(desc, index)?)?;
-    /// Differs from the first version only for inputs that AIPP prepares.
+    /// Differs from the first version only for inputs with AIPP.
     aclmdlGetInputDimsV2(desc: Handle, index: usize, dims: OutPointer<IoDims>)
         => dims = IoDims::new(&process().input_dims_in_bytes(desc, index)?)?;
     aclmdlGetInputDimsRange(desc: Handle, index: usize, dimsRange: OutPointer<IoDimsRange>)
@@ -63,7 +63,7 @@ results! {
     aclmdlGetCurOutputDims(desc: Handle, index: usize, dims: OutPointer<IoDims>)
         => dims = IoDims::new(&process().current_output_dims(desc, index)?)?;
 
-    // Gears are the sizes that a model is prepared for, which a file beside it lists.
+    // Gears are the sizes that a model supports, listed in a file next to it.
     aclmdlGetDynamicBatch(desc: Handle, batch: OutPointer<BatchSizes>)
         => batch = BatchSizes::new(&process().dynamic_batches(require_desc(FUNCTION, desc)?)?)?;
     aclmdlGetDynamicHW(desc: Handle, _index: usize, hw: OutPointer<HeightWidth>)
@@ -73,7 +73,7 @@ results! {
 }
 
 refusals! {
-    because "nothing is kept of an operator that failed but its dump";
+    because "a failed operator leaves nothing but its dump";
     aclmdlCreateAndGetOpDesc(
         u32, u32, u32, OutPointer<c_char>, usize, OutPointer<usize>, OutPointer<usize>, OutPointer<usize>, OutPointer<usize>
     );
@@ -99,7 +99,7 @@ fn require_desc(function: &'static str, desc: Handle) -> Answer<Handle> {
 }
 
 codes! {
-    /// There has to be room for every gear.
+    /// `out` needs room for every gear.
     aclmdlGetInputDynamicDims(desc: Handle, _index: usize, out: OutPointer<IoDims>, count: usize) => {
         const FUNCTION: &str = "aclmdlGetInputDynamicDims";
         out.require(FUNCTION, "dims")?;
@@ -107,7 +107,8 @@ codes! {
         if count < gears.len() {
             return Err(status::INVALID_PARAM);
         }
-        // All are converted before the first is stored: a failure leaves the program's list alone.
+        // All are converted before the first is stored: a failure leaves the program's list
+        // unchanged.
         let gears = gears.iter().map(IoDims::new).collect::<Answer<Vec<_>>>()?;
         out.set_all(gears);
         Ok(())

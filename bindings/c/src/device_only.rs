@@ -1,12 +1,11 @@
-//! Functions of parts that only a device has: they are there so that programs link, and say what to
-//! do instead.
+//! Functions of device features: they exist so that programs link, and report an alternative.
 
 use crate::table::refusals;
 
 // ---- Search for similar features. ops/acl_fv.h
 
 refusals! {
-    because "there is no hardware that searches features; search with a library for nearest neighbours";
+    because "there is no hardware for feature search; use a library for nearest neighbours";
     aclfvCreateInitPara(u64) -> usize;
     aclfvDestroyInitPara(usize);
     aclfvSet1NTopNum(usize, u32);

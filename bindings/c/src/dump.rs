@@ -1,4 +1,4 @@
-//! Dumps: when they are taken, where they go, and the callback that takes them instead of the disk.
+//! Dumps: when they are written, where, and the callback that replaces the disk.
 
 use std::ffi::c_char;
 use std::mem::{align_of, offset_of, size_of};
@@ -12,7 +12,7 @@ use crate::layout::{DumpChunk, ExceptionTensorInfo};
 use crate::pointer::{CText, InPointer, OutPointer};
 use crate::table::{actions, codes, texts};
 
-/// The most bytes of a file that one chunk carries.
+/// Maximum number of bytes of a file in one chunk.
 const CHUNK_BYTES_MAX: usize = 16 << 20;
 
 codes! {
@@ -45,8 +45,7 @@ actions! {
     };
 }
 
-/// Hands a piece of a file to C, in as many chunks as it takes. Answers with the first number that
-/// is not 0.
+/// Passes a piece of a file to C, in as many chunks as necessary. Returns the first nonzero result.
 fn pass_on(callback: Callback, piece: &FilePiece<'_>) -> i32 {
     let mut answer = 0;
     let mut rest = piece.bytes;
@@ -65,9 +64,9 @@ fn pass_on(callback: Callback, piece: &FilePiece<'_>) -> i32 {
     }
 }
 
-/// A chunk as it lies in memory.
+/// A chunk in memory.
 struct AlignedChunk {
-    /// With room in front, so that the chunk can begin where C wants it to.
+    /// With space in front to align the chunk for C.
     bytes: Vec<u8>,
     start: usize,
 }
@@ -86,7 +85,7 @@ impl AlignedChunk {
         put(0, &name[..name.len().min(DumpChunk::NAME_BYTES_MAX)]);
         put(offset_of!(DumpChunk, n_bytes), &n_bytes.to_ne_bytes());
         put(offset_of!(DumpChunk, is_last), &is_last.to_ne_bytes());
-        // -1: behind what came before.
+        // -1 appends to the previous chunk.
         put(offset_of!(DumpChunk, offset), &(-1_i64).to_ne_bytes());
         put(DumpChunk::DATA, data);
         AlignedChunk { bytes, start }
@@ -149,8 +148,8 @@ fn tensor(info: ExceptionTensorInfo) -> ExceptionTensor {
     }
 }
 
-/// The first `n` extents, or as many as there is room for: a number that is too large is refused
-/// where the tensor is checked.
+/// The first `n` dimensions, or as many as the array holds: too large a number is refused when the
+/// tensor is checked.
 fn extents(n: u32, room: &[u64]) -> Vec<u64> {
     let n = usize::try_from(n).unwrap_or(usize::MAX).min(room.len());
     room[..n].to_vec()

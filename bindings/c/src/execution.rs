@@ -19,7 +19,7 @@ codes! {
         model_id: u32, inputs: Handle, outputs: Handle, stream: Handle, options: Handle,
     ) => process().execute_async_with_options(model_id, inputs, outputs, stream, options);
 
-    // The sizes of the next run.
+    // Sizes for the next run.
     aclmdlSetDynamicBatchSize(model_id: u32, inputs: Handle, index: usize, batch: u64)
         => process().set_dynamic_batch_size(model_id, inputs, index, batch);
     aclmdlSetDynamicHWSize(model_id: u32, inputs: Handle, index: usize, height: u64, width: u64)

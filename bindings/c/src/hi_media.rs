@@ -1,5 +1,5 @@
-//! The second interface of media processing, whose names begin with `hi_`: memory works, and so do
-//! beginning and end of the system that it belongs to.
+//! The second interface of media processing, with the prefix `hi_`: only memory and the start and
+//! end of its system work.
 
 use opscope_acl::MEDIA_ADVICE;
 
@@ -7,7 +7,7 @@ use crate::border::{call, process};
 use crate::pointer::OutPointer;
 use crate::table::{codes, refusals, results, values};
 
-// The number of the device is not looked at: there is one memory.
+// The device number is ignored: there is one memory.
 results! {
     hi_mpi_dvpp_malloc(_dev_id: u32, dev_ptr: OutPointer<usize>, size: usize)
         => dev_ptr = process().malloc(size, 0)?;
@@ -15,7 +15,7 @@ results! {
 
 codes! {
     hi_mpi_dvpp_free(address: usize) => process().free(address);
-    // Programs begin with it and give up if it fails, before they take memory.
+    // Programs call it first and give up if it fails, before they allocate memory.
     hi_mpi_sys_init() => Ok(());
     hi_mpi_sys_full_init() => Ok(());
     hi_mpi_sys_exit() => Ok(());
@@ -26,14 +26,13 @@ values! {
     hi_mpi_venc_get_fd(_chn: i32) -> i32 => no_descriptor("hi_mpi_venc_get_fd"), or -1;
 }
 
-/// Refuses a descriptor. Numbers of descriptors are positive, as codes are: a code would be taken
-/// for one.
+/// Refuses a descriptor with -1. Status codes are positive and would look like a descriptor.
 fn no_descriptor(function: &str) -> i32 {
     let _ = call(|| Err(process().refuse_function(function, MEDIA_ADVICE)));
     -1
 }
 
-/// `hi_vpc_make_border_info`, which is passed by value and not read.
+/// `hi_vpc_make_border_info`, which is passed by value and ignored.
 #[repr(C)]
 struct MakeBorderInfo {
     sides: [u32; 4],

@@ -1,10 +1,10 @@
-//! Structures as C lays them out.
+//! C structures.
 
 use std::ffi::c_char;
 
 use opscope_acl::{AippInfo, AippShape, Answer, NamedDims, status};
 
-/// Most axes of a tensor, and the size of most lists.
+/// Maximum number of dimensions, and the size of most lists.
 pub(crate) const AXES_MAX: usize = 128;
 /// Bytes of a tensor's name, with its NUL.
 const NAME_SIZE: usize = 128;
@@ -20,7 +20,7 @@ pub(crate) struct IoDims {
 
 impl IoDims {
     /// # Errors
-    /// `STORAGE_OVER_LIMIT` for more axes than there is room for.
+    /// `STORAGE_OVER_LIMIT` for more dimensions than fit.
     pub(crate) fn new(dims: &NamedDims) -> Answer<IoDims> {
         let mut out = IoDims {
             name: filled(&dims.name),
@@ -33,7 +33,7 @@ impl IoDims {
         Ok(out)
     }
 
-    /// The extents, if their number is possible.
+    /// The dimensions, if their number is valid.
     pub(crate) fn dims(&self) -> Answer<&[i64]> {
         self.dims.get(..self.count).ok_or(status::INVALID_PARAM)
     }
@@ -71,7 +71,7 @@ pub(crate) struct BatchSizes {
 
 impl BatchSizes {
     /// # Errors
-    /// `STORAGE_OVER_LIMIT` for more gears than there is room for.
+    /// `STORAGE_OVER_LIMIT` for more gears than fit.
     pub(crate) fn new(sizes: &[u64]) -> Answer<BatchSizes> {
         let mut out = BatchSizes {
             count: sizes.len(),
@@ -93,7 +93,7 @@ pub(crate) struct HeightWidth {
 
 impl HeightWidth {
     /// # Errors
-    /// `STORAGE_OVER_LIMIT` for more gears than there is room for.
+    /// `STORAGE_OVER_LIMIT` for more gears than fit.
     pub(crate) fn new(sizes: &[[u64; 2]]) -> Answer<HeightWidth> {
         let mut out = HeightWidth {
             count: sizes.len(),
@@ -106,7 +106,7 @@ impl HeightWidth {
     }
 }
 
-/// `aclAippInfo` up to its list of extents.
+/// `aclAippInfo` up to its list of shapes.
 #[repr(C)]
 pub(crate) struct AippInfoHead {
     input_format: i32,
@@ -142,7 +142,7 @@ impl AippInfoHead {
             crop: info.crop.into(),
             load_start_pos: info.load_start_pos,
             crop_size: info.crop_size,
-            // The vendor reserves scaling, and files that ask for it are refused.
+            // The vendor reserves scaling, and configurations with it are refused.
             resize: 0,
             resize_output: [0; 2],
             padding: info.padding.into(),
@@ -175,7 +175,7 @@ pub(crate) struct AippDims {
 }
 
 impl AippDims {
-    /// The result of AIPP is what the model takes, so both halves are the same.
+    /// The result of AIPP is the model's input, so both halves are the same.
     ///
     /// # Errors
     /// As for [`IoDims::new`].
@@ -190,7 +190,7 @@ impl AippDims {
     }
 }
 
-/// `acldumpChunk`, whose data begin before the structure ends.
+/// `acldumpChunk`, whose data begins before the structure ends.
 #[repr(C)]
 pub(crate) struct DumpChunk {
     name: [c_char; DumpChunk::NAME_BYTES_MAX + 1],
@@ -201,9 +201,9 @@ pub(crate) struct DumpChunk {
 }
 
 impl DumpChunk {
-    /// The longest name, without its NUL.
+    /// Maximum length of a name, without its NUL.
     pub(crate) const NAME_BYTES_MAX: usize = 4095;
-    /// Where the data begin.
+    /// Offset of the data.
     pub(crate) const DATA: usize = std::mem::offset_of!(DumpChunk, flag) + 4;
 }
 
@@ -261,7 +261,7 @@ pub(crate) struct PackageVersion {
 }
 
 impl PackageVersion {
-    /// Bytes of a version's text, with its NUL.
+    /// Size of a version string, with its NUL.
     pub(crate) const VERSION_SIZE: usize = 128;
 
     pub(crate) fn new(version: &str) -> PackageVersion {
@@ -278,7 +278,7 @@ impl PackageVersion {
     }
 }
 
-/// A text and at least one NUL.
+/// A string with at least one NUL.
 fn filled<const N: usize>(text: &str) -> [c_char; N] {
     let mut out = [0; N];
     // The last byte stays 0.
@@ -294,8 +294,8 @@ mod tests {
 
     use super::*;
 
-    /// Sizes as a C compiler gives them for the headers; `tests/programs/layout.c` compares these
-    /// with them.
+    /// The sizes that a C compiler computes from the headers; `tests/programs/layout.c` compares
+    /// them.
     #[test]
     fn sizes_are_those_of_the_headers() {
         assert_eq!(size_of::<IoDims>(), 128 + 8 + 128 * 8);

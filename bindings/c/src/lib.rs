@@ -1,12 +1,12 @@
 //! AscendCL's C functions: `libascendcl.so` and `libascendcl.a`.
 //!
 //! One file for each group of functions; the headers are in `include/acl`. A function translates
-//! C's types into Rust's and asks the [`opscope_acl::AclProcess`] that all bindings of this process
-//! share. Most functions are rows of the tables that `table.rs` explains. Objects behind opaque
-//! pointers are numbers that are looked up and never followed.
+//! C's types into Rust's and calls the [`opscope_acl::AclProcess`] that all bindings of this
+//! process share. Most functions are rows of the tables that `table.rs` explains. Opaque pointers
+//! are numbers that are looked up and never dereferenced.
 //!
-//! Addresses come in as the types of `pointer.rs`, which is where the `unsafe` code is. No panic
-//! leaves a function: it becomes `ACL_ERROR_INTERNAL_ERROR`, or the value that stands for nothing.
+//! Addresses arrive as the types of `pointer.rs`, which holds the `unsafe` code. No panic leaves a
+//! function: it becomes `ACL_ERROR_INTERNAL_ERROR`, or an empty value.
 
 #![allow(
     non_snake_case,
@@ -27,7 +27,6 @@ mod device_only;
 mod dump;
 mod execution;
 mod hi_media;
-mod kept;
 mod layout;
 mod life_cycle;
 mod log;
@@ -38,5 +37,6 @@ mod op;
 mod op_attribute;
 mod pointer;
 mod runtime;
+mod strings;
 mod table;
 mod tensor_desc;

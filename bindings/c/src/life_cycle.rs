@@ -1,4 +1,4 @@
-//! The process: setting up, ending, errors, versions.
+//! The process: initialisation, end, errors, versions.
 
 use std::cmp::Ordering;
 use std::ffi::c_char;
@@ -7,12 +7,12 @@ use std::ptr;
 use opscope_acl::{Answer, status};
 
 use crate::border::{Code, SUCCESS, last_failure, process, take_last_failure};
-use crate::kept::keep_report;
 use crate::layout::PackageVersion;
 use crate::pointer::{CText, OutPointer};
+use crate::strings::keep_report;
 use crate::table::{codes, results, values};
 
-/// Major, minor and patch number of the API that the headers follow.
+/// Major, minor and patch version of the API of the headers.
 const VERSION: (i32, i32, i32) = (1, 17, 0);
 
 codes! {
@@ -36,11 +36,11 @@ codes! {
 
 // ---- Packages
 
-/// The release whose interface the headers follow, as a text and as the vendor weighs its parts.
+/// The release whose interface the headers follow, as text and as the vendor's number.
 const PACKAGE_VERSION: &str = "8.5.0";
 const PACKAGE_VERSION_NUMBER: i32 = 80_500_000;
-/// The packages that this library stands in for, in the order of `aclCANNPackageName`. Drivers and
-/// firmware, which come after them, are those of a device.
+/// The packages that this library replaces, in the order of `aclCANNPackageName`. The drivers and
+/// firmware that follow belong to a device.
 const PACKAGES: &[&str] = &[
     "cann",
     "runtime",
@@ -73,7 +73,7 @@ results! {
         let index = usize::try_from(name).map_err(|_| status::INVALID_PARAM)?;
         match index.cmp(&PACKAGES.len()) {
             Ordering::Less => PackageVersion::new(PACKAGE_VERSION),
-            // The driver is known, and not there.
+            // The driver is known, but not installed.
             Ordering::Equal => return Err(status::INVALID_FILE),
             Ordering::Greater => return Err(status::INVALID_PARAM),
         }
@@ -86,13 +86,12 @@ results! {
     };
 }
 
-/// `ACL_CANN_ATTR_INF_NAN` and `ACL_CANN_ATTR_BF16`: infinities and NaN are computed with, and
-/// bfloat16 is.
+/// `ACL_CANN_ATTR_INF_NAN` and `ACL_CANN_ATTR_BF16`: infinities, NaN and bfloat16 are supported.
 static ATTRIBUTES: [i32; 2] = [0, 1];
-/// All that have a name; the third is compiling operators at run time.
+/// All named attributes; the third is run-time compilation of operators.
 const ATTRIBUTE_RANGE: std::ops::RangeInclusive<i32> = 0..=2;
 
-/// A name is found with hyphens for underscores too, as the vendor's library finds it.
+/// Like the vendor's library, accepts hyphens in place of underscores.
 fn check_package(function: &'static str, package: CText) -> Answer {
     let package = package.require_name(function, "pkgName")?.replace('-', "_");
     if PACKAGES.contains(&package.as_str()) {

@@ -1,12 +1,12 @@
-//! `aclAppLog`: what a program wants to say.
+//! `aclAppLog`: log messages of the program.
 //!
-//! Lines go to standard error, or to standard output where `ASCEND_SLOG_PRINT_TO_STDOUT` is 1, from
+//! Lines go to standard error, or to standard output if `ASCEND_SLOG_PRINT_TO_STDOUT` is 1, from
 //! the level of `ASCEND_GLOBAL_LOG_LEVEL` on (0 debug, 1 info, 2 warning, 3 error, 4 nothing;
-//! otherwise error).
+//! default error).
 //!
-//! Rust cannot define a function with C's variable arguments yet. A few instructions lay the
-//! arguments out the way that the C library's `vsnprintf` expects them, for the two architectures
-//! that NPUs are used with; elsewhere the format is written as it is.
+//! Rust cannot define variadic functions yet. A few instructions build the `va_list` that the C
+//! library's `vsnprintf` expects, on the two architectures used with NPUs; elsewhere the format is
+//! written verbatim.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt::Display;
@@ -18,9 +18,9 @@ use crate::border::value;
 use crate::pointer::CText;
 
 const LEVELS: [&str; 4] = ["DEBUG", "INFO", "WARNING", "ERROR"];
-/// The level from which lines are shown when nobody says otherwise.
+/// The default level.
 const DEFAULT_LEVEL: usize = 3;
-/// The longest line; what is longer is cut.
+/// Maximum length of a line; the rest is cut.
 const LINE_SIZE: usize = 4096;
 
 unsafe extern "C" {
@@ -32,7 +32,7 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// A line whose arguments wait in a `va_list`; without one, the format is the text.
+/// Writes a line with the arguments of a `va_list`; without one, the format is the text.
 extern "C" fn log_list(
     level: i32,
     function: CText,
@@ -47,7 +47,7 @@ extern "C" fn log_list(
         }
         let mut buffer = vec![0_u8; LINE_SIZE];
         let text = if arguments.is_null() {
-            // SAFETY: the caller passes a format, which is a text.
+            // SAFETY: the caller passes a format, which is a C string.
             unsafe { CStr::from_ptr(format) }.to_string_lossy()
         } else {
             // SAFETY: the buffer has that size, the caller passes a format and arguments that fit
@@ -77,9 +77,9 @@ fn write(level: i32, function: &str, file: &str, line: u32, text: &dyn Display) 
     let time = opscope_store::clock::local().strftime("%Y-%m-%d-%H:%M:%S%.3f");
     let line =
         format!("[{level}] APP({pid},{program}):{time} [{file}:{line}] {function}: {text}\n");
-    // The program's text may have lines of its own, and names of files and models.
+    // The program's message may contain newlines, and names of files and models.
     let line = visible_lines(&line);
-    // A program whose output is closed has nobody to tell.
+    // There is nowhere to report a closed output.
     let to_stdout = std::env::var("ASCEND_SLOG_PRINT_TO_STDOUT").is_ok_and(|value| value == "1");
     let _ = if to_stdout {
         std::io::stdout().write_all(line.as_bytes())
@@ -88,8 +88,8 @@ fn write(level: i32, function: &str, file: &str, line: u32, text: &dyn Display) 
     };
 }
 
-/// The System V calling convention: six words and eight vectors come in registers, of which this
-/// function names five words; `al` is 0 if there are no vectors.
+/// The System V calling convention: six words and eight vectors are in registers, of which this
+/// function names five words; `al` is 0 without vectors.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
@@ -116,8 +116,7 @@ extern "C" fn aclAppLog() {
         "movaps [rsp + 144], xmm6",
         "movaps [rsp + 160], xmm7",
         "2:",
-        // The next word register, the next vector register, the arguments on the stack, the
-        // registers.
+        // Offsets of the next word and the next vector, the arguments on the stack, the registers.
         "mov dword ptr [rsp + 176], 40",
         "mov dword ptr [rsp + 180], 48",
         "lea rax, [rbp + 16]",
@@ -131,7 +130,7 @@ extern "C" fn aclAppLog() {
     )
 }
 
-/// The procedure call standard of 64-bit Arm: eight words and eight vectors come in registers, of
+/// The procedure call standard of 64-bit Arm: eight words and eight vectors are in registers, of
 /// which this function names five words.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
@@ -149,8 +148,8 @@ extern "C" fn aclAppLog() {
         "stp q2, q3, [sp, #112]",
         "stp q4, q5, [sp, #144]",
         "stp q6, q7, [sp, #176]",
-        // The arguments on the stack, the ends of the words and of the vectors, and how far before
-        // them the next ones are.
+        // The arguments on the stack, the ends of the words and of the vectors, and the negative
+        // offsets of the next ones.
         "add x9, sp, #240",
         "str x9, [sp, #208]",
         "add x9, sp, #80",
@@ -169,7 +168,7 @@ extern "C" fn aclAppLog() {
     )
 }
 
-/// The named arguments come where a function with a fixed number of them has them.
+/// The named arguments are passed as in a function without variable arguments.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[unsafe(no_mangle)]
 extern "C" fn aclAppLog(

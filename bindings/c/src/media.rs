@@ -1,4 +1,4 @@
-//! Media processing, made from the table that both bindings share.
+//! Media processing, generated from the table shared by both bindings.
 
 use opscope_acl::{Handle, MEDIA_ADVICE, MediaField, MediaKind, media_functions};
 
@@ -6,7 +6,7 @@ use crate::border::process;
 use crate::pointer::OutPointer;
 use crate::table::{codes, refusals, results, values};
 
-/// Makes C's functions of the table.
+/// Generates C functions from the table.
 macro_rules! media {
     (
         creators {$(
@@ -43,7 +43,7 @@ macro_rules! media {
     };
 }
 
-// Both bindings expand the same table, so that a function cannot be there in one of them only.
+// Both bindings expand the same table, so neither can miss a function.
 media_functions!(media);
 
 results! {
@@ -68,7 +68,7 @@ codes! {
         => process().destroy_media(MediaKind::BatchPicDesc, batch);
     acldvppSetBorderConfigValue(border: Handle, index: u32, value: f64) => process()
         .set_media(MediaKind::BorderConfig, border, MediaField::Value(index), value);
-    // Functions of the program, which nothing calls here.
+    // Callbacks of the program, which are never called.
     aclvdecSetChannelDescCallback(channel: Handle, callback: usize) => process()
         .set_media(MediaKind::VdecChannelDesc, channel, MediaField::Callback, callback);
     aclvencSetChannelDescCallback(channel: Handle, callback: usize) => process()
@@ -88,7 +88,7 @@ values! {
         .media(MediaKind::VencChannelDesc, channel, MediaField::Callback), or 0;
 }
 
-// Parameters of channels by number and length, and results of the hardware: pyACL has none of them.
+// Channel parameters by number and length, and hardware results: pyACL has no such functions.
 refusals! {
     because MEDIA_ADVICE;
     aclvdecSetChannelDescParam(Handle, i32, usize, usize);

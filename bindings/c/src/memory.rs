@@ -1,5 +1,4 @@
-//! Setting aside, copying and filling memory. There is one kind of it: every address is the
-//! process's.
+//! Allocating, copying and filling memory. There is one kind of memory: that of the process.
 
 use opscope_acl::{Answer, Handle, status};
 
@@ -8,7 +7,7 @@ use crate::pointer::OutPointer;
 use crate::table::{codes, results};
 
 results! {
-    // The strictest alignment of the three meets what each of them asks for.
+    // The strictest alignment of the three satisfies each of them.
     aclrtMalloc(devPtr: OutPointer<usize>, size: usize, policy: u32)
         => devPtr = process().malloc(size, policy)?;
     aclrtMallocAlign32(devPtr: OutPointer<usize>, size: usize, policy: u32)
@@ -17,7 +16,7 @@ results! {
         => devPtr = process().malloc(size, policy)?;
     aclrtMallocHost(hostPtr: OutPointer<usize>, size: usize) => hostPtr = process().malloc_host(size)?;
 
-    // What a configuration asks for, such as a device, is the same for all memory here.
+    // The configuration, such as a device, makes no difference here.
     aclrtMallocWithCfg(devPtr: OutPointer<usize>, size: usize, policy: u32, _config: usize)
         => devPtr = process().malloc(size, policy)?;
     aclrtMallocForTaskScheduler(devPtr: OutPointer<usize>, size: usize, policy: u32, _config: usize)
@@ -27,7 +26,7 @@ results! {
         process().malloc_host(size)?
     };
 
-    // The device reads the host's memory where it is.
+    // The device reads the host's memory in place.
     aclrtHostRegister(address: usize, size: u64, kind: i32, devPtr: OutPointer<usize>) => devPtr = {
         if !matches!(kind, 0 | 4 | 8) {
             return Err(status::INVALID_PARAM);
@@ -90,7 +89,7 @@ fn check_host(function: &'static str, address: usize, size: u64) -> Answer {
     Ok(())
 }
 
-/// There is no cache of a device to write back.
+/// There is no device cache to write back.
 fn check_range(function: &'static str, address: usize, size: usize) -> Answer {
     if address == 0 {
         return Err(null(function, "devPtr"));
@@ -101,7 +100,7 @@ fn check_range(function: &'static str, address: usize, size: usize) -> Answer {
     Ok(())
 }
 
-/// Rows of equal length, at equal distances.
+/// Rows of equal length and stride.
 struct CopyRows {
     to: usize,
     to_pitch: usize,
@@ -119,8 +118,8 @@ impl CopyRows {
         width: usize,
         height: usize,
     ) -> Answer<CopyRows> {
-        // The ends are known to be addresses before the first row is copied, so that no sum below
-        // leaves the address space.
+        // The last row's address is checked before the first row is copied, so no sum below
+        // overflows.
         let is_plausible = width != 0
             && height != 0
             && width <= to_pitch.min(from_pitch)

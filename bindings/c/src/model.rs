@@ -1,7 +1,7 @@
 //! Loading models.
 //!
-//! The engine sets aside its own memory, so memory that a program brings along is not touched, and
-//! the sizes that it asks for are honest but not needed.
+//! The engine allocates its memory, so memory provided by the program is not used, and the reported
+//! sizes are correct but not required.
 
 use opscope_acl::{Answer, ConfigValue, Handle, status};
 
@@ -9,13 +9,13 @@ use crate::border::process;
 use crate::pointer::{CText, InPointer, OutPointer};
 use crate::table::{codes, refusals, results, values};
 
-/// Bits of `aclmdlConfigAttr` by what a value is.
+/// Values of `aclmdlConfigAttr`, by the type of the option.
 mod option {
     pub(super) const PATH: i32 = 2;
     pub(super) const WEIGHT_PATH: i32 = 14;
-    /// Options whose value is an address.
+    /// Options with an address.
     pub(super) const ADDRESSES: &[i32] = &[3, 5, 7, 10, 12, 15, 17, 19, 21, 23, 26];
-    /// Options whose value is an `int32_t`.
+    /// Options with an `int32_t`.
     pub(super) const INTEGERS: &[i32] = &[0, 28];
 }
 
@@ -37,8 +37,8 @@ results! {
 }
 
 refusals! {
-    because "queues belong to a device; load the model with aclmdlLoadFromFile and give it datasets";
-    // Queues between models are a device's.
+    because "queues belong to a device; load the model with aclmdlLoadFromFile and run it with datasets";
+    // Queues between models belong to a device.
     aclmdlLoadFromFileWithQ(CText, OutPointer<u32>, InPointer<u32>, usize, InPointer<u32>, usize);
     aclmdlLoadFromMemWithQ(InPointer<u8>, usize, OutPointer<u32>, InPointer<u32>, usize, InPointer<u32>, usize);
 }
@@ -94,7 +94,7 @@ codes! {
         value.require("aclmdlSetConfigOpt", "attrValue")?;
         let bytes = value.bytes(size)?;
         let value = match option {
-            // The value is the address of a pointer to the text.
+            // The value is the address of a pointer to the string.
             option::PATH | option::WEIGHT_PATH => {
                 let text = value.text_behind(size)?;
                 ConfigValue::Path(text.path().ok_or(status::INVALID_PARAM)?)

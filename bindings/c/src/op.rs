@@ -1,4 +1,4 @@
-//! Running and compiling single operators. Compiling means here to check that an operator can run.
+//! Running and compiling single operators. Compiling only checks that an operator can run.
 
 use std::collections::BTreeMap;
 use std::ffi::c_char;
@@ -11,13 +11,13 @@ use crate::border::{Code, call, count, null, process};
 use crate::pointer::{CText, InPointer, OutPointer};
 use crate::table::{actions, codes, refusals, results, values};
 
-/// The number behind the last of `aclCompileOpt`.
+/// One past the last value of `aclCompileOpt`.
 const OPTIONS_END: i32 = 17;
-/// `ACL_AUTO_TUNE_MODE`, which the interface has given up.
+/// `ACL_AUTO_TUNE_MODE`, which the interface has dropped.
 const AUTO_TUNE_MODE: i32 = 2;
 
-/// Functions that run an operator by name. All take the operator and the stream, and some take, in
-/// between, how to compile it, which has no effect: `name(types of those parameters);`
+/// Functions that run an operator by name. All take the operator and the stream, and some take
+/// compile parameters in between, which have no effect: `name(types of those parameters);`
 macro_rules! executions {
     ($($name:ident($($unused:ty),*);)+) => {$(
         #[unsafe(no_mangle)]
@@ -103,13 +103,13 @@ results! {
 }
 
 values! {
-    /// With the NUL; 0 for an option that was not set.
+    /// With the NUL; 0 for an unset option.
     aclGetCompileoptSize(option: i32) -> usize
         => compile_options().get(&option).map_or(0, |value| value.len() + 1), or 0;
 }
 
 refusals! {
-    because "call aclopCast or aclopCreateHandle with `Cast`, and give outputs their shapes";
+    because "call aclopCast or aclopCreateHandle with `Cast`, and set the shapes of the outputs";
     aclopCreateHandleForCast(Handle, Handle, u8, OutPointer<Handle>);
     aclopInferShape(CText, i32, InPointer<Handle>, InPointer<Handle>, i32, InPointer<Handle>, Handle);
 }
@@ -129,7 +129,7 @@ actions! {
     aclopDestroyHandle(handle: Handle) => process().destroy_op_handle(handle);
 }
 
-/// Descriptions or buffers of the inputs or the outputs of an operator, none of them null.
+/// Descriptions or buffers of an operator's inputs or outputs, none of them null.
 fn handles(
     function: &'static str,
     parameter: &'static str,
@@ -168,7 +168,7 @@ fn set_model_dir(dir: CText) -> Answer {
     Ok(())
 }
 
-/// Options of the compiler are kept so that they can be read back; none changes a result.
+/// Compiler options are stored only to be read back; none changes a result.
 fn compile_options() -> MutexGuard<'static, BTreeMap<i32, String>> {
     static OPTIONS: PerProcess<Mutex<BTreeMap<i32, String>>> = PerProcess::new();
     OPTIONS.get().lock().unwrap_or_else(PoisonError::into_inner)

@@ -6,8 +6,8 @@ use crate::border::{Code, call, count, null, process};
 use crate::pointer::{CText, InPointer};
 use crate::table::{actions, values};
 
-/// Functions that set an attribute, whose handle and name come first:
-/// `name(the other parameters) => value;`
+/// Functions that set an attribute, after the parameters handle and name: `name(the other
+/// parameters) => value;`
 macro_rules! attributes {
     ($($name:ident($($parameter:ident: $type:ty),*) => $value:expr;)+) => {$(
         #[unsafe(no_mangle)]
@@ -53,7 +53,7 @@ actions! {
     aclopDestroyAttr(attributes: Handle) => process().destroy_op_attr(attributes);
 }
 
-/// Both numbers that C has for a truth value.
+/// C's two truth values.
 fn truth(value: u8) -> Answer<bool> {
     match value {
         0 => Ok(false),
@@ -62,7 +62,7 @@ fn truth(value: u8) -> Answer<bool> {
     }
 }
 
-/// Text that has to be there.
+/// A required string.
 fn text(function: &'static str, value: CText) -> Answer<String> {
     value.require_name(function, "attrValue").map(str::to_owned)
 }
@@ -88,7 +88,7 @@ fn lists(
 ) -> Answer<Vec<Vec<i64>>> {
     let n = count(n)?;
     if n != 0 {
-        // One report for both: the vendor names the list of lists whichever is null.
+        // One report for both: the vendor names the outer list whichever is null.
         counts.require(function, "values")?;
         values.require(function, "values")?;
     }

@@ -1,9 +1,9 @@
-//! Addresses that come from C.
+//! Addresses from C.
 //!
 //! These types are parameters of exported functions and have no constructor in Rust, so every value
-//! was passed by a C caller, who promises what C interfaces ask for: an address is null, or valid
-//! for what the function says it reads or writes there for as long as the call lasts. Null and
-//! misaligned addresses are checked here; the rest of that promise cannot be.
+//! was passed by a C caller. The caller promises the usual contract of C: an address is null, or
+//! valid during the call for everything that the function reads or writes there. Null and
+//! misaligned addresses are checked here; the rest cannot be.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, c_char};
@@ -16,17 +16,17 @@ use opscope_store::memory_bytes;
 
 use crate::border::{null, process};
 
-/// The most that is read of a path: one byte more than the operating system accepts, so that a
-/// longer one is refused there.
+/// Maximum length read of a path: one byte more than the operating system accepts, so that it
+/// refuses a longer one.
 const PATH_BYTES_MAX: usize = 4097;
-/// The longest list that is read.
+/// Maximum length of a list.
 const N_VALUES_MAX: usize = 1 << 20;
-/// The most extents that a shape has.
+/// Maximum number of dimensions of a shape.
 pub(crate) const N_DIMS_MAX: usize = 128;
-/// The most that is read of another text.
+/// Maximum length read of other strings.
 const TEXT_BYTES_MAX: usize = 1 << 20;
 
-/// Where one result goes.
+/// The address of a result.
 #[repr(transparent)]
 pub(crate) struct OutPointer<T>(*mut T);
 
@@ -39,7 +39,7 @@ impl<T> Clone for OutPointer<T> {
 impl<T> Copy for OutPointer<T> {}
 
 impl<T> OutPointer<T> {
-    /// Reports a null pointer by the names that C has for the function and the parameter.
+    /// Reports a null pointer with C's names of the function and the parameter.
     ///
     /// # Errors
     /// `INVALID_PARAM` for null.
@@ -57,12 +57,12 @@ impl<T> OutPointer<T> {
     /// Stores a result.
     pub(crate) fn set(self, value: T) {
         if !self.0.is_null() {
-            // SAFETY: not null, and the caller's promise; unaligned stores are asked for.
+            // SAFETY: not null, and the caller's promise; `write_unaligned` needs no alignment.
             unsafe { self.0.write_unaligned(value) }
         }
     }
 
-    /// Stores several results one after the other; the caller promises room for that many.
+    /// Stores consecutive results; the caller promises room for that many.
     pub(crate) fn set_all(self, values: impl IntoIterator<Item = T>) {
         if self.0.is_null() {
             return;
@@ -75,18 +75,18 @@ impl<T> OutPointer<T> {
 }
 
 impl<T> OutPointer<T> {
-    /// Where other results go that begin where this one ends, in the caller's structure.
+    /// The address of the results that follow this one in the caller's structure.
     pub(crate) fn behind<U>(self) -> OutPointer<U> {
         if self.0.is_null() {
             return OutPointer(std::ptr::null_mut());
         }
-        // Not followed here: what is stored there is the caller's promise again.
+        // Not dereferenced here: the caller's promise covers the next store too.
         OutPointer(self.0.wrapping_add(1).cast())
     }
 }
 
 impl OutPointer<c_char> {
-    /// Stores a text with its NUL, if that fits `size` bytes.
+    /// Stores a string with its NUL, if that fits `size` bytes.
     pub(crate) fn set_text(self, text: &str, size: usize) -> Answer {
         if text.len() >= size {
             return Err(status::INVALID_PARAM);
@@ -97,13 +97,13 @@ impl OutPointer<c_char> {
     }
 }
 
-/// One or several values to read.
+/// The address of one or several values to read.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub(crate) struct InPointer<T>(*const T);
 
 impl<T: Copy> InPointer<T> {
-    /// As [`OutPointer::require`].
+    /// Like [`OutPointer::require`].
     pub(crate) fn require(self, function: &'static str, parameter: &'static str) -> Answer {
         if self.0.is_null() {
             return Err(null(function, parameter));
@@ -117,16 +117,16 @@ impl<T: Copy> InPointer<T> {
 
     /// The value, or `None` for null.
     pub(crate) fn get(self) -> Option<T> {
-        // SAFETY: not null, and the caller's promise; unaligned loads are asked for.
+        // SAFETY: not null, and the caller's promise; `read_unaligned` needs no alignment.
         (!self.0.is_null()).then(|| unsafe { self.0.read_unaligned() })
     }
 
-    /// `n` values, which are not more than any program means; of null, none but an empty list.
+    /// `n` values, up to a generous maximum; null is valid only for an empty list.
     pub(crate) fn list(self, n: usize) -> Answer<Vec<T>> {
         self.list_up_to(n, N_VALUES_MAX)
     }
 
-    /// The same with a maximum that is known better.
+    /// Like [`InPointer::list`], with a known maximum.
     pub(crate) fn list_up_to(self, n: usize, n_max: usize) -> Answer<Vec<T>> {
         if n == 0 {
             return Ok(Vec::new());
@@ -134,9 +134,9 @@ impl<T: Copy> InPointer<T> {
         if self.0.is_null() {
             return Err(status::INVALID_PARAM);
         }
-        // A number that is none is the most likely mistake, and nothing tells where the list ends.
+        // An invalid count is the most likely mistake, and the list has no end marker.
         process().check_count(n, n_max)?;
-        // Read one by one, because C may hand out addresses that Rust calls misaligned.
+        // Values are read individually, because C may pass addresses that Rust calls misaligned.
         // SAFETY: not null, and the caller's promise of `n` values.
         Ok((0..n)
             .map(|i| unsafe { self.0.add(i).read_unaligned() })
@@ -145,7 +145,7 @@ impl<T: Copy> InPointer<T> {
 }
 
 impl InPointer<u8> {
-    /// `n` bytes as they lie there, for the length of the call.
+    /// A slice of `n` bytes, for the length of the call.
     pub(crate) fn bytes<'a>(self, n: usize) -> Answer<&'a [u8]> {
         if self.0.is_null() {
             return Err(status::INVALID_PARAM);
@@ -156,7 +156,7 @@ impl InPointer<u8> {
         Ok(unsafe { std::slice::from_raw_parts(self.0, n) })
     }
 
-    /// The text whose address lies here, as options pass one.
+    /// The string whose address is stored here, as for options.
     pub(crate) fn text_behind(self, size: usize) -> Answer<CText> {
         if size != size_of::<*const c_char>() {
             return Err(status::INVALID_PARAM);
@@ -166,7 +166,7 @@ impl InPointer<u8> {
     }
 }
 
-/// A text that ends with a NUL.
+/// A NUL-terminated string.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub(crate) struct CText(*const c_char);
@@ -178,24 +178,23 @@ impl CText {
         if start.is_null() {
             return None;
         }
-        // SAFETY: not null, and the caller's promise that a text lies there: no byte behind the NUL
-        // is read.
+        // SAFETY: not null, and the caller's promise of a string: no byte after the NUL is read.
         let n = (0..max).take_while(|&i| unsafe { start.add(i).read() } != 0);
         let n = n.count();
         // SAFETY: these bytes have just been read.
         Some(unsafe { std::slice::from_raw_parts(start, n) })
     }
 
-    /// As a path; `None` for null.
+    /// The string as a path; `None` for null.
     pub(crate) fn path<'a>(self) -> Option<&'a Path> {
         let bytes = self.bytes(PATH_BYTES_MAX)?;
         Some(Path::new(OsStr::from_bytes(bytes)))
     }
 
-    /// As a name or value; `None` for null.
+    /// The string as a name or value; `None` for null.
     ///
     /// # Errors
-    /// `INVALID_PARAM` if it is not UTF-8 or has no end within a mebibyte.
+    /// `INVALID_PARAM` if it is not UTF-8 or is longer than a mebibyte.
     pub(crate) fn name<'a>(self) -> Answer<Option<&'a str>> {
         let Some(bytes) = self.bytes(TEXT_BYTES_MAX) else {
             return Ok(None);
@@ -207,11 +206,10 @@ impl CText {
         Ok(Some(text))
     }
 
-    /// A path that has to be there.
+    /// A required path.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for null, reported by the names that C has for the function and the
-    /// parameter.
+    /// `INVALID_PARAM` for null, reported with C's names of the function and the parameter.
     pub(crate) fn require_path<'a>(
         self,
         function: &'static str,
@@ -220,7 +218,7 @@ impl CText {
         self.path().ok_or_else(|| null(function, parameter))
     }
 
-    /// A name that has to be there.
+    /// A required name.
     ///
     /// # Errors
     /// As for [`CText::name`] and [`CText::require_path`].
@@ -232,7 +230,7 @@ impl CText {
         self.name()?.ok_or_else(|| null(function, parameter))
     }
 
-    /// For messages: what is no text is replaced.
+    /// The string for messages, with invalid UTF-8 replaced.
     pub(crate) fn lossy<'a>(self) -> Cow<'a, str> {
         self.bytes(TEXT_BYTES_MAX)
             .map_or(Cow::Borrowed(""), String::from_utf8_lossy)

@@ -15,7 +15,7 @@ codes! {
     aclrtSynchronizeDevice() => process().synchronize_device();
     aclrtSynchronizeDeviceWithTimeout(timeout_ms: i32)
         => check_timeout(timeout_ms).and_then(|()| process().synchronize_device());
-    /// Both kinds of cores are one here; only the two numbers that exist are accepted.
+    /// Both kinds of cores are the same here; only the two valid numbers are accepted.
     aclrtSetTsDevice(id: i32)
         => if matches!(id, 0 | 1) { Ok(()) } else { Err(status::INVALID_PARAM) };
     /// Operators have no time limit here.
@@ -27,7 +27,7 @@ codes! {
     aclrtDeviceGetStreamPriorityRange(least: OutPointer<i32>, greatest: OutPointer<i32>) => {
         least.require("aclrtDeviceGetStreamPriorityRange", "leastPriority")?;
         greatest.require("aclrtDeviceGetStreamPriorityRange", "greatestPriority")?;
-        // Streams run what they are given at once, so none comes before another.
+        // Streams run their tasks at once, so there are no priorities.
         least.set(0);
         greatest.set(0);
         Ok(())
@@ -38,7 +38,7 @@ results! {
     aclrtGetDevice(deviceId: OutPointer<i32>) => deviceId = process().device()?;
     aclrtGetDeviceCount(count: OutPointer<u32>) => count = process().n_devices();
     aclrtGetRunMode(runMode: OutPointer<i32>) => runMode = process().run_mode();
-    /// The CPU works as long as it runs this.
+    /// A CPU that runs this is working.
     aclrtQueryDeviceStatus(device: i32, deviceStatus: OutPointer<i32>)
         => deviceStatus = process().check_device(device).map(|()| 0)?;
     aclrtGetDeviceInfo(device: u32, attribute: i32, value: OutPointer<i64>)
@@ -51,7 +51,7 @@ results! {
         }
         0
     };
-    /// There is one device, and none beside it.
+    /// There is only one device.
     aclrtDeviceCanAccessPeer(canAccessPeer: OutPointer<i32>, device: i32, peer: i32)
         => canAccessPeer = {
             process().check_device(device)?;
@@ -61,7 +61,7 @@ results! {
 }
 
 refusals! {
-    because "there is one device, the CPU: no other one to reach, and no use of it to tell";
+    because "the CPU is the only device: it has no peers and no utilisation to report";
     aclrtDeviceEnablePeerAccess(i32, u32);
     aclrtDeviceDisablePeerAccess(i32);
     aclrtGetDeviceUtilizationRate(i32, usize);
@@ -99,7 +99,7 @@ codes! {
         => check_timeout(timeout_ms).and_then(|()| process().stream_wait_event(stream, event));
     aclrtStreamWaitEventWithFlag(stream: Handle, event: Handle, flag: u32)
         => check_event_flag(flag).and_then(|()| process().stream_wait_event(stream, event));
-    /// Nothing follows a task that failed in either mode, because a call returns its failure.
+    /// The mode does not matter, because a call returns its failure and no task follows.
     aclrtSetStreamFailureMode(stream: Handle, mode: u64) => {
         if mode > 1 {
             return Err(status::RT_PARAM_INVALID);
@@ -137,9 +137,9 @@ results! {
     aclrtGetDeviceSatMode(mode: OutPointer<i32>) => mode = process().overflow_mode()?;
 }
 
-/// Whether a stream has nothing left to do. Only waiting callbacks can keep it busy.
+/// Whether a stream is idle. Only waiting callbacks can keep it busy.
 fn is_idle(stream: Handle) -> Answer<bool> {
-    // One millisecond, because 0 is no time to wait.
+    // One millisecond, because 0 is not a valid time-out.
     match process().synchronize_stream_with_timeout(stream, 1) {
         Ok(()) => Ok(true),
         Err(status::RT_STREAM_SYNC_TIMEOUT) => Ok(false),
@@ -147,7 +147,7 @@ fn is_idle(stream: Handle) -> Answer<bool> {
     }
 }
 
-/// -1 waits without end, 0 is no time to wait.
+/// -1 waits forever; 0 is invalid.
 fn check_timeout(timeout_ms: i32) -> Answer {
     if timeout_ms == -1 || timeout_ms > 0 {
         Ok(())
@@ -156,7 +156,7 @@ fn check_timeout(timeout_ms: i32) -> Answer {
     }
 }
 
-/// An event is recorded and waited for the same way within a captured graph and outside of one.
+/// Recording and waiting work the same inside and outside of a captured graph.
 fn check_event_flag(flag: u32) -> Answer {
     if flag > 1 {
         return Err(status::INVALID_PARAM);
@@ -171,8 +171,7 @@ codes! {
     aclrtRecordEvent(event: Handle, stream: Handle) => process().record_event(event, stream);
     aclrtRecordEventWithFlag(event: Handle, stream: Handle, flag: u32)
         => check_event_flag(flag).and_then(|()| process().record_event(event, stream));
-    /// An event that has happened stays recorded until the next record: nothing waits for an event
-    /// here.
+    /// A recorded event stays recorded: nothing waits for an event here.
     aclrtResetEvent(event: Handle, stream: Handle)
         => process().query_event(event).and_then(|_| is_idle(stream).map(drop));
     aclrtSynchronizeEvent(event: Handle) => process().synchronize_event(event);
@@ -186,7 +185,7 @@ results! {
     aclrtCreateEventExWithFlag(event: OutPointer<Handle>, _flag: u32)
         => event = process().create_event()?;
     aclrtQueryEvent(event: Handle, status: OutPointer<i32>) => status = process().query_event(event)?;
-    /// This enumeration counts the other way round.
+    /// This enumeration has the opposite order.
     aclrtQueryEventStatus(event: Handle, status: OutPointer<i32>)
         => status = i32::from(process().query_event(event)? == 0);
     aclrtQueryEventWaitStatus(event: Handle, status: OutPointer<i32>)

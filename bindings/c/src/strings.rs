@@ -1,8 +1,8 @@
-//! Texts that C gets a pointer to.
+//! Strings that C gets a pointer to.
 //!
-//! A text is kept for the object that it belongs to, until the object is destroyed or the text
-//! changes, so that a program may hold the names of all inputs at once. Error reports are kept for
-//! the thread, until it asks again.
+//! A string is stored for its object, until the object is destroyed or the string changes, so that
+//! a program may hold the names of all inputs at once. Error reports are stored per thread, until
+//! the thread requests another.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -12,32 +12,32 @@ use std::sync::{Mutex, PoisonError};
 
 use opscope_acl::{Handle, PerProcess};
 
-/// Texts by name, of each object. Texts of no object are kept for 0.
-static KEPT: PerProcess<Mutex<HashMap<Handle, HashMap<String, CString>>>> = PerProcess::new();
+/// Strings of each object by name. Strings without an object are stored for 0.
+static STRINGS: PerProcess<Mutex<HashMap<Handle, HashMap<String, CString>>>> = PerProcess::new();
 
 thread_local! {
     static REPORT: RefCell<Option<CString>> = const { RefCell::new(None) };
 }
 
-/// Keeps a text of `object` under a name; null for `None`.
+/// Stores a string of `object` under a name; null for `None`.
 pub(crate) fn keep(object: Handle, name: String, text: Option<String>) -> *const c_char {
     let Some(text) = text else {
         return ptr::null();
     };
     let text = c_text(text);
-    let mut kept = KEPT.get().lock().unwrap_or_else(PoisonError::into_inner);
-    let kept = kept.entry(object).or_default().entry(name);
-    let kept = kept
-        .and_modify(|kept| {
-            if *kept != text {
-                kept.clone_from(&text);
+    let mut stored = STRINGS.get().lock().unwrap_or_else(PoisonError::into_inner);
+    let stored = stored.entry(object).or_default().entry(name);
+    let stored = stored
+        .and_modify(|stored| {
+            if *stored != text {
+                stored.clone_from(&text);
             }
         })
         .or_insert(text);
-    kept.as_ptr()
+    stored.as_ptr()
 }
 
-/// As [`keep`], with the empty text for `None`.
+/// Like [`keep`], with the empty string for `None`.
 pub(crate) fn keep_or_empty(object: Handle, name: String, text: Option<String>) -> *const c_char {
     if text.is_none() {
         return c"".as_ptr();
@@ -45,21 +45,21 @@ pub(crate) fn keep_or_empty(object: Handle, name: String, text: Option<String>) 
     keep(object, name, text)
 }
 
-/// Lets go of the texts of an object.
+/// Drops the strings of an object.
 pub(crate) fn forget(object: Handle) {
-    let mut kept = KEPT.get().lock().unwrap_or_else(PoisonError::into_inner);
-    kept.remove(&object);
+    let mut stored = STRINGS.get().lock().unwrap_or_else(PoisonError::into_inner);
+    stored.remove(&object);
 }
 
-/// Keeps a report for this thread.
+/// Stores a report for this thread.
 pub(crate) fn keep_report(report: Option<String>) -> *const c_char {
-    REPORT.with_borrow_mut(|kept| {
-        *kept = report.map(c_text);
-        kept.as_ref().map_or(ptr::null(), |text| text.as_ptr())
+    REPORT.with_borrow_mut(|stored| {
+        *stored = report.map(c_text);
+        stored.as_ref().map_or(ptr::null(), |text| text.as_ptr())
     })
 }
 
-/// A text up to its first NUL, which is where C takes it to end.
+/// A string up to its first NUL, where it ends for C.
 fn c_text(text: String) -> CString {
     let mut bytes = text.into_bytes();
     if let Some(end) = bytes.iter().position(|&byte| byte == 0) {
@@ -80,11 +80,11 @@ mod tests {
         let first = keep("conv");
         assert_eq!(keep("conv"), first);
         assert_ne!(keep("relu\0hidden"), first);
-        let kept = KEPT.get().lock().unwrap();
-        assert_eq!(kept[&usize::MAX]["name"].as_c_str(), c"relu");
-        drop(kept);
+        let stored = STRINGS.get().lock().unwrap();
+        assert_eq!(stored[&usize::MAX]["name"].as_c_str(), c"relu");
+        drop(stored);
         forget(usize::MAX);
-        assert!(!KEPT.get().lock().unwrap().contains_key(&usize::MAX));
+        assert!(!STRINGS.get().lock().unwrap().contains_key(&usize::MAX));
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! Tables of exported functions, with one macro for each shape of a result.
+//! Tables of exported functions, with one macro for each kind of result.
 //!
 //! A row is the C function with its parameters, an arrow, and the call that the function makes. The
-//! macros add what every function of that shape does: the export, the guard against panics and, for
-//! results that go through a pointer, the check of that pointer.
+//! macros add the common parts: the export, the guard against panics and, for results stored
+//! through a pointer, the check of that pointer.
 
 /// Functions that return a code: `name(parameters) => answer;`
 macro_rules! codes {
@@ -20,7 +20,7 @@ macro_rules! codes {
 pub(crate) use codes;
 
 /// Functions that return a value: `name(parameters) -> type => value, or otherwise;` The second
-/// value stands for a panic.
+/// value is returned after a panic.
 macro_rules! values {
     ($(
         $(#[$doc:meta])*
@@ -37,8 +37,8 @@ macro_rules! values {
 pub(crate) use values;
 
 /// Functions that return a code and store one result: `name(parameters) => parameter = result;` The
-/// parameter bears the vendor's name, which the report of a null pointer tells. The result may use
-/// `?`, and `FUNCTION` for the function's own name.
+/// parameter has the vendor's name, for the report of a null pointer. The result may use `?`, and
+/// `FUNCTION` for the function's name.
 macro_rules! results {
     ($(
         $(#[$doc:meta])*
@@ -47,7 +47,8 @@ macro_rules! results {
         $(#[$doc])*
         #[unsafe(no_mangle)]
         extern "C" fn $name($($parameter: $type),*) -> $crate::border::Code {
-            // An item and no variable, so that the row, which is written elsewhere, can see it.
+            // A constant rather than a variable, so that the row, which is defined elsewhere, sees
+            // it.
             const FUNCTION: &str = stringify!($name);
             $crate::border::call(|| {
                 $out.require(FUNCTION, stringify!($out))?;
@@ -59,7 +60,7 @@ macro_rules! results {
 }
 pub(crate) use results;
 
-/// Functions that return nothing: `name(parameters) => answer;` A failure is noted for
+/// Functions that return nothing: `name(parameters) => answer;` A failure is recorded for
 /// `aclrtGetLastError`.
 macro_rules! actions {
     ($(
@@ -75,9 +76,8 @@ macro_rules! actions {
 }
 pub(crate) use actions;
 
-/// Functions that return a text, which is kept for an object under a key:
-/// `name(parameters) => text, for object, as key, or otherwise;` Null or the empty text stands for a
-/// text that is not there.
+/// Functions that return a string, which is stored for an object under a key: `name(parameters) =>
+/// text, for object, as key, or otherwise;` A missing string becomes null or the empty string.
 macro_rules! texts {
     ($(
         $(#[$doc:meta])*
@@ -87,27 +87,28 @@ macro_rules! texts {
         $(#[$doc])*
         #[unsafe(no_mangle)]
         extern "C" fn $name($($parameter: $type),*) -> *const std::ffi::c_char {
-            // A closure, so that rows may use `?` for what is not there.
+            // A closure, so that rows may use `?`.
             let text: Option<String> = $crate::border::value(None, || $text);
-            $crate::table::kept!($otherwise)($object, $key, text)
+            $crate::table::stored!($otherwise)($object, $key, text)
         }
     )+};
 }
 pub(crate) use texts;
 
-/// The function that keeps a text, by what stands for one that is not there.
-macro_rules! kept {
+/// The function that stores a string, by the replacement for a missing one.
+macro_rules! stored {
     (null) => {
-        $crate::kept::keep
+        $crate::strings::keep
     };
     (empty) => {
-        $crate::kept::keep_or_empty
+        $crate::strings::keep_or_empty
     };
 }
-pub(crate) use kept;
+pub(crate) use stored;
 
-/// Functions that are there so that programs link: `because advice; name(types of parameters);` They
-/// report the advice and answer `ACL_ERROR_API_NOT_SUPPORT`, or 0 where a row has `-> type`.
+/// Unsupported functions that exist so that programs link: `because advice; name(types of
+/// parameters);` They report the advice and return `ACL_ERROR_API_NOT_SUPPORT`, or 0 where a row
+/// has `-> type`.
 macro_rules! refusals {
     (
         because $advice:expr;
@@ -125,7 +126,7 @@ macro_rules! refusals {
 }
 pub(crate) use refusals;
 
-/// The type that a refused function returns, and what it returns.
+/// The return type of an unsupported function, and its value.
 macro_rules! refused {
     () => {
         $crate::border::Code
@@ -137,7 +138,7 @@ macro_rules! refused {
         $code
     };
     ($code:ident, $result:ty) => {{
-        // Noted for `aclrtGetLastError`, as this function has no place for it.
+        // Recorded for `aclrtGetLastError`, as this function cannot return it.
         let _ = $code;
         <$result>::default()
     }};

@@ -3,13 +3,13 @@
 use opscope_acl::{Answer, Handle, data_type_size, float_to_float16, float16_to_float, status};
 
 use crate::border::{count, process};
-use crate::kept::forget;
 use crate::pointer::{CText, InPointer, N_DIMS_MAX, OutPointer};
+use crate::strings::forget;
 use crate::table::{actions, codes, refusals, results, texts, values};
 
 /// `ACL_DT_UNDEFINED` and `ACL_FORMAT_UNDEFINED`.
 const UNDEFINED: i32 = -1;
-/// An extent that is known when the operator runs only.
+/// A dimension that is known only when the operator runs.
 const UNKNOWN: i64 = -1;
 
 values! {
@@ -27,11 +27,11 @@ values! {
     aclGetTensorDescElementCount(desc: Handle) -> usize
         => process().tensor_desc_n_elements(desc), or 0;
     aclGetTensorDescNumDims(desc: Handle) -> usize => process().tensor_desc_n_dims(desc), or 0;
-    /// The first version says -1 for what is not there.
+    /// The first version returns -1 for a missing dimension.
     aclGetTensorDescDim(desc: Handle, index: usize) -> i64
         => process().tensor_desc_dim(desc, index).unwrap_or(UNKNOWN), or UNKNOWN;
 
-    // Only `aclmdlCreateAndGetOpDesc` makes lists of descriptions, and that is not supported.
+    // Only `aclmdlCreateAndGetOpDesc`, which is not supported, makes lists of descriptions.
     aclGetTensorDescByIndex(_desc: Handle, _index: usize) -> Handle => 0, or 0;
     aclGetTensorDescAddress(_desc: Handle) -> usize => 0, or 0;
 }
@@ -48,13 +48,13 @@ codes! {
             return Err(status::INVALID_PARAM);
         }
         let extent = process().tensor_desc_dim(desc, index)?;
-        // Anything from 1 up, or exactly the extent that is known.
+        // Any size from 1 up, or exactly the known one.
         let least = if extent == UNKNOWN { 1 } else { extent };
         range.set_all([least, extent]);
         Ok(())
     };
 
-    // The tensor as it is on the device, and as it was before.
+    // The tensor's shape on the device, and its original shape.
     aclSetTensorShape(desc: Handle, n_dims: i32, dims: InPointer<i64>)
         => process().set_tensor_shape(desc, &shape(n_dims, dims)?);
     aclSetTensorStorageShape(desc: Handle, n_dims: i32, dims: InPointer<i64>)
@@ -71,8 +71,8 @@ codes! {
         process().set_tensor_const(desc, data.bytes(size)?)
     };
 
-    // Hints for an operator compiler. Operators are not compiled, so the description only has to be
-    // one, and the hint possible.
+    // Hints for an operator compiler. Operators are not compiled, so only the handle and the hint
+    // are checked.
     aclSetTensorShapeRange(desc: Handle, n_dims: usize, ranges: InPointer<[i64; 2]>)
         => check(desc).and_then(|()| ranges.list_up_to(n_dims, N_DIMS_MAX).map(drop));
     aclSetTensorValueRange(desc: Handle, n_values: usize, ranges: InPointer<[i64; 2]>)
@@ -91,7 +91,7 @@ codes! {
 }
 
 refusals! {
-    because "describe the tensor anew in the other format";
+    because "create a description with the other format";
     aclTransTensorDescFormat(Handle, i32, OutPointer<Handle>);
 }
 
@@ -117,7 +117,7 @@ fn shape(n_dims: i32, dims: InPointer<i64>) -> Answer<Vec<i64>> {
 }
 
 fn check(desc: Handle) -> Answer {
-    // The format is not changed, but a wrong handle gives its code.
+    // The format stays, but an invalid handle returns its code.
     let format = process().tensor_desc_format(desc);
     process().set_tensor_format(desc, format)
 }
