@@ -1,5 +1,4 @@
-//! Processes that begin while a dump is under way: nothing of it runs in them, and the parent's
-//! dump goes on.
+//! Processes forked during a dump: they dump nothing, and the parent's dump continues.
 
 #![cfg(feature = "tract")]
 
@@ -16,7 +15,7 @@ use opscope_store::dump;
 use opscope_store::file_format::dump_data::DumpFile;
 use support::Program;
 
-/// How often each operator is in a dump, all of whose files are whole.
+/// Number of executions of each operator in a dump, all of whose files are complete.
 fn n_runs(dir: &Path) -> BTreeMap<String, usize> {
     let listing = dump::list(dir);
     assert!(listing.errors.is_empty(), "{:?}", listing.errors);

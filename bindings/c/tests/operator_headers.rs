@@ -1,7 +1,6 @@
-//! The headers of `aclnnop`, and the list in the documents, are those that the table of operators
-//! makes.
+//! The headers of `aclnnop`, and the list in the documentation, match the table of operators.
 //!
-//! With `OPSCOPE_WRITE_HEADERS=1` in the environment they are written anew.
+//! With `OPSCOPE_WRITE_HEADERS=1` in the environment they are regenerated.
 
 mod support;
 
@@ -14,7 +13,7 @@ use support::{headers, project};
 /// Columns of a line.
 const WIDTH: usize = 100;
 
-/// A declaration, broken behind commas where it is too long.
+/// A declaration, broken after commas if it is too long.
 fn declaration(name: &str, parameters: &[String]) -> String {
     let head = format!("ACL_FUNC_VISIBILITY aclnnStatus {name}(");
     let indent = " ".repeat(8);
@@ -58,7 +57,7 @@ fn declarations(row: &OperatorRow) -> String {
     )
 }
 
-/// The texts of all headers by name.
+/// The generated headers by name.
 fn generated() -> BTreeMap<&'static str, String> {
     let mut headers: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
     for row in OPERATOR_FAMILIES.iter().flat_map(|family| family.rows) {
@@ -113,12 +112,12 @@ fn headers_are_those_of_the_table() {
         assert_eq!(
             found.get(*name),
             Some(text),
-            "{name} is not what the table makes; OPSCOPE_WRITE_HEADERS=1 writes it anew"
+            "{name} differs from the table; OPSCOPE_WRITE_HEADERS=1 regenerates it"
         );
     }
 }
 
-/// The section of the documents that lists the operators.
+/// The section of the documentation that lists the operators.
 fn listed() -> String {
     let mut text = String::from("## Operators\n");
     for family in OPERATOR_FAMILIES {
@@ -156,7 +155,7 @@ fn the_documents_list_the_operators_of_the_table() {
         std::fs::write(&path, text).expect("the documents are written");
         return;
     }
-    let message = "OPSCOPE_WRITE_HEADERS=1 writes the section anew";
+    let message = "OPSCOPE_WRITE_HEADERS=1 regenerates the section";
     assert_eq!(&text[start..end], listed, "{message}");
 }
 

@@ -1,4 +1,4 @@
-//! Programs in C and C++ that use the library the way NPU samples do.
+//! Programs in C and C++ that use the library like the NPU samples.
 
 mod support;
 
@@ -49,7 +49,7 @@ fn logged_lines_carry_their_arguments() {
     assert_eq!(said.stdout, "");
 }
 
-/// Without the engine that the environment asks for, loading says so.
+/// Without the engine that the environment requests, loading reports it.
 #[test]
 fn loading_without_an_engine_says_so() {
     let program = Program::compile("model_process.cpp");
@@ -98,7 +98,7 @@ mod with_an_engine {
     use super::digits::{self, N_IMAGE_BYTES, N_IMAGES};
     use super::support::Said;
 
-    /// The images of the digit classifier, and the model for exactly that many.
+    /// The images of the digit classifier, and its model with a batch of `n_images`.
     fn with_digits(program: &Program, n_images: u8) -> [PathBuf; 2] {
         let images = digits::images();
         let images = &images[..usize::from(n_images) * N_IMAGE_BYTES];
@@ -108,7 +108,7 @@ mod with_an_engine {
         ]
     }
 
-    /// A configuration that dumps into `dump` beside the program.
+    /// A configuration that dumps into `dump` next to the program.
     fn config(program: &Program, name: &str, dump: &str) -> (PathBuf, PathBuf) {
         let dir = program.dir().join(name);
         std::fs::create_dir(&dir).expect("a directory for the dump");
@@ -186,7 +186,7 @@ mod with_an_engine {
         for (path, dir) in paths.iter().zip([&dir_1, &dir_2]) {
             assert!(Path::new(path).starts_with(dir), "{path}");
         }
-        // Two executions of the one operator, and one of all operators.
+        // Two executions of the single operator, and one of all operators.
         assert_eq!(names(&dir_1), ["Gemm._fc_Gemm", "Gemm._fc_Gemm"]);
         let dumped = names(&dir_2);
         for name in [
@@ -245,7 +245,7 @@ mod with_an_engine {
         assert_eq!(said.stdout, "11 22 33 44\n110 22 33 44\n");
     }
 
-    /// The lines that `aclnn.c` prints.
+    /// The output of `aclnn.c`.
     const ADDED: &str = "add 11 42 23 54 35 66\nagain 20 60 50 90 80 120\n\
                          divided 2 1.5 2.5 1.8 2.66667 2\n";
 
@@ -267,7 +267,7 @@ mod with_an_engine {
         }
     }
 
-    /// The names of files below a directory, sorted, without what follows the operator.
+    /// The names of files below a directory, sorted, up to the operator.
     fn files(dir: &Path) -> Vec<String> {
         let mut names = Vec::new();
         for entry in std::fs::read_dir(dir).expect("a directory") {
@@ -316,7 +316,7 @@ mod with_an_engine {
             types.push(found["function"].as_str().unwrap_or_default().to_owned());
         }
         types.sort();
-        // Three additions of the same types, shapes and numbers are one.
+        // Three additions with the same types, shapes and numbers are one test.
         assert_eq!(types, ["aclnnAdd", "aclnnInplaceDiv"]);
     }
 
@@ -336,7 +336,8 @@ mod with_an_engine {
         }
     }
 
-    /// Runs `configured.c` on a configuration, in which `@` stands for the directory of the dump.
+    /// Runs `configured.c` with a configuration in which `@` is replaced by the directory of the
+    /// dump.
     #[test]
     fn calls_in_any_order_give_codes() {
         let program = Program::compile("random_calls.c");
@@ -363,7 +364,7 @@ mod with_an_engine {
     fn the_overflow_status_is_that_of_operators_since_the_reset() {
         let program = Program::compile("overflow_status.c");
         program.run::<&str>(&[]);
-        // A dump of values sees the operators too, and the status has to be the same.
+        // A dump of values shows the operators too, and the status must not change.
         let (config, dump) = config(&program, "values", r#""dump_op_switch": "on""#);
         program.run(&[config]);
         assert!(!names(&dump).is_empty(), "nothing was dumped");
@@ -390,7 +391,7 @@ mod with_an_engine {
     fn the_documents_promises_are_kept() {
         let third = r#""dump_list": [], "dump_data": "tensor""#;
         for (config, said, n_files) in [
-            // The path of the documents' example, and their third example as it is printed.
+            // The path of the documented example, and the third example of the documentation.
             (
                 format!(r#""dump_path": "$HOME/below", {third}"#),
                 "init 0\nset_dump 0\ngather 0\n",
@@ -430,7 +431,7 @@ mod with_an_engine {
         }
     }
 
-    /// A limit of the host's, and a panic inside the engine, are codes and reports.
+    /// A limit of the host, and a panic inside the engine, become codes and reports.
     #[test]
     fn a_host_goes_on() {
         let all = r#"{"dump": {"dump_path": "@", "dump_op_switch": "on", "dump_list": [], "dump_mode": "all"}}"#;
@@ -448,7 +449,7 @@ mod with_an_engine {
         assert!(!stderr.contains("panicked at"), "{stderr}");
     }
 
-    /// tract, and the ONNX Runtime that the environment of the tests names.
+    /// tract, and ONNX Runtime if the environment of the tests names it.
     fn engines() -> Vec<Vec<(&'static str, OsString)>> {
         let mut engines = vec![vec![("OPSCOPE_ENGINE", OsString::from("tract"))]];
         if let Some(library) = std::env::var_os("OPSCOPE_ENGINE_LIB") {
@@ -470,7 +471,7 @@ mod with_an_engine {
         let program = Program::compile("nhwc.c");
         let image: Vec<f32> = (0..18).map(|i| (i % 7) as f32 - 2.0).collect();
         let kernel: Vec<f32> = (0..12).map(|i| (i % 5) as f32 - 1.0).collect();
-        // Two columns of an image with one column of zeroes at the right.
+        // Two columns of an image with a column of zeros on the right.
         let expected: Vec<f32> = (0usize..27)
             .map(|at| {
                 let (row, column, out) = (at / 9, at / 3 % 3, at % 3);
@@ -527,7 +528,7 @@ mod with_an_engine {
         }
     }
 
-    /// A model of one operator with open extents.
+    /// A model of one operator with open dimensions.
     fn open_model(text: &str) -> Vec<u8> {
         let operator = read_json(text).expect("a description").remove(0);
         operator.to_onnx().expect("ONNX has the operator")
@@ -609,7 +610,7 @@ mod with_an_engine {
                 let said = run_on(&program, &engine, &[model.as_os_str(), OsStr::new(kind)]);
                 assert_eq!(said.stdout, expected, "{kind} {engine:?}");
             }
-            // A file that is damaged, or is for another model, is told of.
+            // A damaged file, or a file for another model, is reported.
             for (from, to, part) in [
                 ("{", "[", "expected an object"),
                 ("\"y\"", "\"z\"", "its outputs are not those"),
@@ -694,8 +695,8 @@ mod with_an_engine {
         }
     }
 
-    /// ONNX Runtime watches nothing; a program runs all the same, and the dump is there where the
-    /// engine may be tract.
+    /// The ONNX Runtime engine does not support dumps here: the program runs anyway, and the dump
+    /// exists if the engine may be tract.
     #[test]
     fn a_dump_that_an_engine_lacks_fails_no_program() {
         let Some(library) = std::env::var_os("OPSCOPE_ENGINE_LIB") else {
@@ -712,7 +713,7 @@ mod with_an_engine {
             let (config_1, dir_1) = config(&program, &format!("watch{i}"), watch);
             let (config_2, dir_2) = config(&program, &format!("values{i}"), r#""dump_list":[{}]"#);
             let mut variables = vec![("OPSCOPE_ENGINE", OsStr::new(engine))];
-            // A library by name would be a choice; this variable is a place to look at.
+            // Naming a library would choose it; this variable only adds a place to search.
             variables.push((
                 if is_named {
                     "OPSCOPE_ENGINE_LIB"

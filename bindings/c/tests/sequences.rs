@@ -1,13 +1,13 @@
-//! Results of the functions around a dump in every order of calls, each in a process of its own.
+//! Results of the dump functions in every order of calls, each sequence in a separate process.
 //!
-//! `golden/api_sequences.json` lists the calls with the results that the vendor's library gives.
+//! `golden/api_sequences.json` lists the calls with the results of the vendor's library.
 
 mod support;
 
 use serde_json::Value;
 use support::Program;
 
-/// The numbers of the names that results have.
+/// The numeric code of a named result.
 fn code(name: &str) -> &'static str {
     // A remark may follow the name.
     match name.split(' ').next().unwrap_or_default() {
@@ -21,11 +21,12 @@ fn code(name: &str) -> &'static str {
         "ACL_ERROR_REPEAT_FINALIZE" => "100037",
         "ACL_ERROR_DUMP_NOT_RUN" => "100045",
         "ACL_ERROR_FAILURE" => "500001",
-        other => panic!("the result `{other}` has no number here"),
+        other => panic!("the result `{other}` has no known code"),
     }
 }
 
-/// An argument of a call, as the program reads it: what names a configuration becomes its path.
+/// An argument of a call in the form that the program reads: the name of a configuration becomes
+/// its path.
 fn argument(program: &Program, configs: &Value, argument: &Value) -> String {
     let dir = program.dir().display().to_string();
     match argument {
@@ -41,7 +42,7 @@ fn argument(program: &Program, configs: &Value, argument: &Value) -> String {
             }
             None => text.clone(),
         },
-        other => panic!("the argument {other} is not known here"),
+        other => panic!("unknown argument {other}"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The headers declare what the library exports, and lay structures out as it does.
+//! The headers declare the exported symbols, and their structures have the library's layout.
 
 mod support;
 
@@ -8,8 +8,8 @@ use std::process::Command;
 
 use support::{Program, headers, library_dir, succeed};
 
-/// The functions that a header declares: names of the interface in front of a parenthesis, at the
-/// level of the file.
+/// The functions declared by a header: interface names before a parenthesis, at the top level of
+/// the file.
 fn declared(text: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     let declarations = text.split(';').filter(|part| {
@@ -28,7 +28,7 @@ fn declared(text: &str) -> BTreeSet<String> {
         };
         let name = before.split_whitespace().last().unwrap_or_default();
         let name = name.trim_start_matches('*');
-        // Not the macros themselves, whose definitions hold the same words.
+        // Not the macros themselves, whose definitions contain the same words.
         if is_of_interface(name) {
             names.insert(name.to_owned());
         }
@@ -36,7 +36,7 @@ fn declared(text: &str) -> BTreeSet<String> {
     names
 }
 
-/// Whether a function is one of the vendor's, by the two beginnings that their names have.
+/// Whether a function is the vendor's, by the two prefixes of their names.
 fn is_of_interface(name: &str) -> bool {
     name.starts_with("acl") || name.starts_with("hi_")
 }
@@ -147,7 +147,7 @@ fn each_header_compiles_alone_without_warnings() {
         "acl/ops/acl_fv.h",
         "aclnn/acl_meta.h",
         "aclnn/aclnn_base.h",
-        // Those of operators are all made in the same way.
+        // The headers of operators are all generated the same way.
         "aclnnop/aclnn_add.h",
         "aclnnop/aclnn_reduce_sum.h",
     ];

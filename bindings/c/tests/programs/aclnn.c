@@ -1,5 +1,5 @@
-/* Adds tensors in two stages: views with strides, in place, and with an executor that runs twice. The argument is a
- * configuration; a second one is a directory for descriptions of the operators. Prints the results. */
+/* Adds tensors in two stages: views with strides, in place, and with an executor that runs twice. The arguments are a
+ * configuration and, optionally, a directory for descriptions of the operators. Prints the results. */
 #include "acl/acl_dump.h"
 #include "aclnnop/aclnn_add.h"
 #include "aclnnop/aclnn_div.h"
@@ -43,7 +43,7 @@ static void run_add(const aclTensor *a, const aclTensor *b, const aclScalar *alp
     TRUE_OR_EXIT(size == 0 && executor != NULL);
     MUST(aclnnAdd(NULL, size, executor, stream));
     MUST(aclrtSynchronizeStream(stream));
-    /* It has run, so it is no executor any more. */
+    /* A used executor is no longer valid. */
     TRUE_OR_EXIT(aclnnAdd(NULL, size, executor, stream) == 161002);
     TRUE_OR_EXIT(aclGetRecentErrMsg() != NULL);
 }
@@ -117,7 +117,7 @@ int main(int argc, char **argv)
     show("divided", sum);
     MUST(aclopStopDumpArgs(ACL_OP_DUMP_OP_AICORE_ARGS));
 
-    /* It fails while it runs, which an exception scene dumps. */
+    /* A failure at run time, which an exception scene dumps. */
     int64_t n = 1;
     int32_t zero = 0;
     aclTensor *nothing = aclCreateTensor(&n, 1, ACL_INT32, NULL, 0, ACL_FORMAT_ND, &n, 1, &zero);

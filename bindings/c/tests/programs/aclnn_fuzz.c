@@ -1,5 +1,5 @@
-/* Calls functions of tensors, lists and operators in a random order, with handles that are right, of another kind,
- * destroyed or invented. The argument is the seed. Prints how many calls went well and how many did not. */
+/* Calls functions of tensors, lists and operators in a random order, with handles that are valid, of another kind,
+ * destroyed or invented. The argument is the seed. Prints how many calls succeeded and failed. */
 #include <string.h>
 
 #include "aclnnop/aclnn_add.h"

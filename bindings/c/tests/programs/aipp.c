@@ -1,4 +1,4 @@
-/* Gives a model pictures that AIPP prepares, in the way that programs for NPUs do, and prints what the library says. The
+/* Runs a model on pictures that AIPP preprocesses, like programs for NPUs, and prints the library's answers. The
  * argument after the model is `static` or `dynamic`. */
 #include <string.h>
 
@@ -34,7 +34,7 @@ static void describe(uint32_t id, aclmdlDesc *desc)
     }
 }
 
-/* The structure is large, and only what counts of it is written. */
+/* The structure is large, and only its used part is written. */
 static void print_info(uint32_t id)
 {
     aclAippInfo *info = malloc(sizeof *info);

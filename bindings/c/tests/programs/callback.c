@@ -1,6 +1,6 @@
 /*
- * Takes a dump in a callback: callback MODEL CONFIG INPUT DIR. The chunks of each file are put together
- * in DIR, under the file's name without its directories; the names are printed.
+ * Receives a dump in a callback: callback MODEL CONFIG INPUT DIR. The chunks of each file are assembled
+ * in DIR, under the file's base name; the names are printed.
  */
 #include <string.h>
 

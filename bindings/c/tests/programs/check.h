@@ -1,4 +1,4 @@
-/* What the test programs share: a call that must succeed, or the program ends with a message. */
+/* Macros of the test programs: a failed call ends the program with a message. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -12,7 +12,7 @@
         aclError must_ret = (call);                                                                       \
         if (must_ret != ACL_SUCCESS) {                                                                    \
             const char *must_text = aclGetRecentErrMsg();                                                 \
-            fprintf(stderr, "%s:%d: %s gave %d\n%s\n", __FILE__, __LINE__, #call, must_ret,               \
+            fprintf(stderr, "%s:%d: %s returned %d\n%s\n", __FILE__, __LINE__, #call, must_ret,               \
                     must_text == NULL ? "" : must_text);                                                  \
             exit(1);                                                                                      \
         }                                                                                                 \

@@ -64,7 +64,7 @@ int main(int argc, char **argv)
     size_t input_size = 0;
     unsigned char *images = read_file(argv[2], &input_size);
     size_t declared = aclmdlGetInputSizeByIndex(desc, 0);
-    /* 0 for a model that takes any number of images. */
+    /* 0 for a model with an open batch dimension. */
     TRUE_OR_EXIT(declared == 0 || declared == input_size);
     void *device_images = to_device(images, input_size);
     free(images);

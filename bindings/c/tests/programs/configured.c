@@ -1,5 +1,5 @@
 /* Initialises with the configuration argv[1] and gathers element argv[2] of four as a single operator. Prints the
-   code of each step, and the report of the last that failed. */
+   code of each step, and the report of the last failure. */
 #include "acl/acl_op_compiler.h"
 #include "check.h"
 
@@ -42,7 +42,7 @@ int main(int argc, char **argv)
     told("set_dump", aclmdlSetDump(argv[1]));
     MUST(aclrtSetDevice(0));
     if (told("gather", gather(atoi(argv[2]))) == ACL_SUCCESS) {
-        /* What could not be dumped is reported and fails nothing. */
+        /* A failed dump is reported, but no call fails. */
         const char *report = aclGetRecentErrMsg();
         printf("%s", report == NULL ? "" : report);
     }

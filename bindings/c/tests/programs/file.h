@@ -1,4 +1,4 @@
-/* A file as a block of memory. */
+/* Reads a file into memory. */
 #ifndef FILE_H
 #define FILE_H
 

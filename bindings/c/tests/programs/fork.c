@@ -1,6 +1,6 @@
 /*
  * Forks while a model runs in another thread and is dumped: fork MODEL CONFIG INPUT CHILD_CONFIG.
- * Says how often the model ran. The last fork begins a dump of its own.
+ * Prints how often the model ran. The last fork begins a separate dump.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -10,7 +10,7 @@
 
 #include "session.h"
 
-/* More than a fork takes; one that hangs is killed, which its parent sees. */
+/* Longer than any fork takes; a hung fork is killed, which its parent sees. */
 #define SECONDS_MAX 300
 #define N_FORKS 20
 
@@ -52,7 +52,7 @@ static void *run_until_told(void *unused)
     return unused;
 }
 
-/* In a fork nothing of the parent's is there: every call answers, and none waits. */
+/* A fork has none of the parent's objects: every call returns, and none blocks. */
 static void find_nothing(void)
 {
     alarm(SECONDS_MAX);
@@ -106,7 +106,7 @@ int main(int argc, char **argv)
         MUST(aclmdlInitDump());
         MUST(aclmdlSetDump(argv[4]));
         run_model(argv[1], argv[3], 2);
-        /* Numbers of the parent's objects stand for none of these. */
+        /* Handles of the parent's objects are invalid here. */
         TRUE_OR_EXIT(aclmdlGetNumInputs(desc) == 0);
         MUST(aclmdlFinalizeDump());
         MUST(aclFinalize());

@@ -1,5 +1,5 @@
 /* Runs a model in each of its gears, in the way that programs for NPUs switch batch, image size or dimensions, and prints
- * what the library says. The argument after the model is `batch`, `size` or `dims`. */
+ * the library's answers. The argument after the model is `batch`, `size` or `dims`. */
 #include <string.h>
 
 #include "check.h"
@@ -15,7 +15,7 @@ static void print_dims(const char *name, const aclmdlIODims *dims)
     printf("]");
 }
 
-/* A buffer for each input that the library counts, of the size that it tells. */
+/* Creates a buffer for each input, with the number and the sizes that the library reports. */
 static aclmdlDataset *make_inputs(aclmdlDesc *desc, size_t shape_index)
 {
     aclmdlDataset *inputs = aclmdlCreateDataset();
@@ -48,14 +48,14 @@ static aclmdlDataset *make_outputs(aclmdlDesc *desc)
     return outputs;
 }
 
-/* Executes in the gear that was set and prints extents and sum of the first output. */
+/* Executes in the current gear and prints shape and sum of the first output. */
 static void run(uint32_t id, aclmdlDesc *desc, aclmdlDataset *inputs, aclmdlDataset *outputs)
 {
     aclmdlIODims dims;
     size_t n = 1;
     double sum = 0.0;
 
-    /* The extents are known as soon as the gear is. */
+    /* The gear determines the shape. */
     MUST(aclmdlGetCurOutputDims(desc, 0, &dims));
     MUST(aclmdlExecute(id, inputs, outputs));
     for (size_t i = 0; i < dims.dimCount; i++) {

@@ -1,4 +1,4 @@
-/* Multiplies matrices of whole numbers in every type and transposition, where every way of summing is exact. */
+/* Multiplies integer matrices in every type and transposition; sums are exact in any order. */
 #include <string.h>
 
 #include "acl/ops/acl_cblas.h"
@@ -11,7 +11,7 @@
 
 static int number(int i)
 {
-    /* Small enough for float16 to hold every sum exactly. */
+    /* Small enough for exact sums in float16. */
     return (i * 7 + 3) % 9 - 4;
 }
 
@@ -44,7 +44,7 @@ static int get(const void *from, aclDataType type, int i)
     }
 }
 
-/* Row-major matrices, the transposed ones with their extents exchanged. */
+/* Row-major matrices; transposed ones have their dimensions swapped. */
 static int at(int row, int column, int n_rows, int n_columns, aclTransType trans)
 {
     return trans == ACL_TRANS_T ? column * n_rows + row : row * n_columns + column;

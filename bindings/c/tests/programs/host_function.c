@@ -1,4 +1,4 @@
-/* Lets functions run in the order of a stream, and asks for versions, attributes and registered memory. */
+/* Runs functions in the order of a stream, and queries versions, attributes and registered memory. */
 #include <string.h>
 
 #include "check.h"
@@ -7,7 +7,7 @@ static volatile int n_run;
 
 static void note(void *arguments)
 {
-    /* Each is told its turn, and has to come when it is. */
+    /* Each function gets its number, and has to run in that order. */
     TRUE_OR_EXIT(*(int *)arguments == n_run);
     n_run++;
 }
@@ -23,7 +23,7 @@ static void host_functions(void)
     for (int i = 0; i < 5; i++) {
         MUST(aclrtLaunchHostFunc(stream, note, &turns[i]));
     }
-    /* A copy behind the functions waits for them. */
+    /* A copy after the functions waits for them. */
     MUST(aclrtMemcpyAsync(to, sizeof to, from, sizeof from, ACL_MEMCPY_HOST_TO_HOST, stream));
     TRUE_OR_EXIT(n_run == 5);
     MUST(aclrtSynchronizeStream(stream));

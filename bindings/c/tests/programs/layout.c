@@ -1,4 +1,4 @@
-/* Prints the sizes of structures and the places of their parts, as a C compiler sees them. */
+/* Prints the sizes of structures and the offsets of their members for a C compiler. */
 #include <stdio.h>
 
 #include "acl/acl.h"

@@ -1,2 +1,2 @@
-// The headers as a C++ compiler sees them: the same program.
+// The same program, with the headers compiled as C++.
 #include "layout.c"

@@ -1,4 +1,4 @@
-/* Describes pictures, and is told what to use where the hardware would be needed. Includes every header. */
+/* Describes pictures, and checks the advice of functions that need hardware. Includes every header. */
 #include <string.h>
 
 #include "acl/acl_op_compiler.h"
@@ -77,12 +77,12 @@ static void second_interface(void)
     MUST(hi_mpi_dvpp_malloc(0, &memory, 1024));
     TRUE_OR_EXIT(memory != NULL);
     MUST(hi_mpi_dvpp_free(memory));
-    /* A structure by value lies between other arguments, which none of them may disturb. */
+    /* A structure passed by value between other arguments must not disturb them. */
     TRUE_OR_EXIT(hi_mpi_vpc_copy_make_border(0, &from, &to, border, &task, -1) == ACL_ERROR_API_NOT_SUPPORT);
     says("hi_mpi_vpc_copy_make_border is not supported");
     TRUE_OR_EXIT(hi_mpi_vpc_resize(0, &from, &to, 0.5, 0.5, 0, &task, -1) == ACL_ERROR_API_NOT_SUPPORT);
     says("OpenCV");
-    /* Descriptors are positive, and so is the code. */
+    /* Descriptors and status codes are both positive. */
     TRUE_OR_EXIT(hi_mpi_venc_get_fd(0) == -1);
     TRUE_OR_EXIT(hi_vdec_get_tmv_buf_size(HI_PT_H264, 64, 64) == 0);
     MUST(hi_mpi_sys_exit());

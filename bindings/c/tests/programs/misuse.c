@@ -1,4 +1,4 @@
-/* Calls with null pointers, wrong handles and things destroyed twice. Every one gives a code. */
+/* Calls with null pointers, wrong handles and double destruction. Every call returns a code. */
 #include <string.h>
 
 #include "acl/acl_op_compiler.h"
@@ -11,7 +11,7 @@ static int n_wrong;
 static void expect(const char *call, int line, aclError found, aclError wanted)
 {
     if (found != wanted) {
-        fprintf(stderr, "misuse.c:%d: %s gave %d, not %d\n", line, call, found, wanted);
+        fprintf(stderr, "misuse.c:%d: %s returned %d, not %d\n", line, call, found, wanted);
         n_wrong++;
     }
 }
@@ -28,7 +28,7 @@ static void expect_failure(const char *call, int line, aclError found)
 #define FAILS(call) expect_failure(#call, __LINE__, (call))
 #define HOLDS(condition) expect(#condition, __LINE__, (condition) ? 0 : 1, 0)
 
-/* A number that no object has. */
+/* A handle of no object. */
 #define STRANGE(type) ((type *)(uintptr_t)0x1234567)
 
 static void before_init(void)
@@ -162,7 +162,7 @@ static void data(void)
     GIVES(aclmdlDestroyDataset(NULL), ACL_ERROR_INVALID_PARAM);
 }
 
-/* Counts that nobody can mean: the pointers beside them are good for a few values only. */
+/* Absurd counts: the pointers next to them are valid for a few values only. */
 static void counts(void)
 {
     const size_t many = (size_t)1 << 40;
@@ -397,7 +397,7 @@ static void newer(void)
     GIVES(aclblasCreateHandleForHgemm((aclTransType)7, ACL_TRANS_N, ACL_TRANS_N, 1, 1, 1,
                                       ACL_COMPUTE_HIGH_PRECISION, &handle),
           ACL_ERROR_INVALID_PARAM);
-    /* More than any machine has: nothing is read. */
+    /* More than the address space: nothing is read. */
     FAILS(aclblasGemmEx(ACL_TRANS_N, ACL_TRANS_N, ACL_TRANS_N, INT32_MAX, INT32_MAX, INT32_MAX, &one, &one, -1,
                         ACL_FLOAT, &one, -1, ACL_FLOAT, &one, &one, -1, ACL_FLOAT, ACL_COMPUTE_HIGH_PRECISION, NULL));
     MUST(aclrtCreateStream(&stream));

@@ -1,5 +1,5 @@
-// Runs a model from a class that owns its memory: model_process MODEL INPUT. Prints what the model
-// takes and gives, and the five best classes of the first result.
+// Runs a model with a class that owns its memory: model_process MODEL INPUT. Prints the model's
+// inputs and outputs, and the five best classes of the first result.
 
 #include <algorithm>
 #include <cstdint>
@@ -49,7 +49,7 @@ public:
             PrintRecentError("query model", ret);
             return FAILED;
         }
-        // On ACL_MEM_MALLOC_HUGE_FIRST huge pages come first, others if there are none.
+        // ACL_MEM_MALLOC_HUGE_FIRST tries huge pages first.
         ret = aclrtMalloc(&work_, work_size_, ACL_MEM_MALLOC_HUGE_FIRST);
         if (ret != ACL_ERROR_NONE) {
             PrintRecentError("malloc buffer for work", ret);

@@ -1,4 +1,4 @@
-/* Convolves an image whose channels come last with a kernel whose output channels come last, without a model: by name,
+/* Convolves an NHWC image with a kernel whose output channels are last, without a model: by name,
  * compiled and by handle. Prints the results; the argument is the configuration of a dump. */
 #include "acl/acl_op_compiler.h"
 #include "check.h"
@@ -19,7 +19,7 @@ int main(int argc, char **argv)
     float image[N_IMAGE];
     float kernel[N_KERNEL];
     float result[N_RESULT] = {0.0F};
-    /* One image of 3x3 with 2 channels; a kernel of 1x2 for 2 channels and 3 results. */
+    /* A 3x3 image with 2 channels; a 1x2 kernel for 2 input and 3 output channels. */
     int64_t image_dims[4] = {1, 3, 3, 2};
     int64_t kernel_dims[4] = {1, 2, 2, 3};
     int64_t result_dims[4] = {1, 3, 3, 3};
@@ -62,7 +62,7 @@ int main(int argc, char **argv)
     MUST(aclopExecWithHandle(handle, 2, (const aclDataBuffer *const *)buffers, 1, results, NULL));
     print(result, N_RESULT);
 
-    /* Formats that contradict each other, or that nobody computes with, have a code of their own. */
+    /* Contradictory and unsupported formats have separate codes. */
     MUST(aclSetTensorFormat(descs[0], ACL_FORMAT_NCHW));
     printf("conflict %d\n", aclopExecuteV2("Conv2D", 2, descs, buffers, 1, result_descs, results, attributes, NULL));
     aclTensorDesc *blocks = aclCreateTensorDesc(ACL_FLOAT, 4, image_dims, ACL_FORMAT_NC1HWC0);

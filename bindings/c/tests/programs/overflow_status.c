@@ -5,7 +5,7 @@
 
 static aclrtStream stream;
 
-/* The product of two numbers as an operator computes it. */
+/* Multiplies two numbers with an operator. */
 static float product(float a, float b)
 {
     float values[2] = {a, b};
@@ -43,12 +43,12 @@ int main(int argc, char **argv)
     unsigned char small[8];
     uint32_t is_on = 9;
     aclrtFloatOverflowMode mode = ACL_RT_OVERFLOW_MODE_UNDEF;
-    /* With a configuration its dump is written beside the status. */
+    /* With a configuration its dump is written in addition to the status. */
     MUST(aclInit(argc > 1 ? argv[1] : NULL));
     MUST(aclrtSetDevice(0));
     MUST(aclrtCreateStream(&stream));
 
-    /* Nobody has asked for a status yet, so this overflow is not seen. */
+    /* The status was not requested yet, so this overflow goes unseen. */
     product(3e38F, 3e38F);
     TRUE_OR_EXIT(overflows() == 0);
     TRUE_OR_EXIT(product(2.0F, 3.0F) == 6.0F);

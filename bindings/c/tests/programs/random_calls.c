@@ -1,5 +1,5 @@
 /* Calls functions of streams, host functions, memory, media, AIPP, products and overflows in a random order, with handles
- * that are right, of another kind, destroyed or invented. None may crash or hang, and every code has to be known. */
+ * that are valid, of another kind, destroyed or invented. None may crash or hang, and every code has to be known. */
 #include <string.h>
 
 #include "acl/ops/acl_cblas.h"
@@ -242,13 +242,13 @@ int main(int argc, char **argv)
             streams();
         }
         if (drawn(8) == 0) {
-            /* Reading a report takes it away, so that those that nobody reads pile up between. */
+            /* Reading a report removes it, so unread reports pile up in between. */
             (void)aclGetRecentErrMsg();
         }
     }
     MUST(aclrtSynchronizeDevice());
     TRUE_OR_EXIT(n_host > 0);
-    /* Whatever is left over is the process's to clean up. */
+    /* The process cleans up the remaining objects. */
     MUST(aclrtResetDevice(0));
     MUST(aclFinalize());
     return 0;

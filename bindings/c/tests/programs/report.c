@@ -1,4 +1,4 @@
-/* Runs callbacks between the tasks of a stream in a thread of the program's own. */
+/* Runs callbacks between the tasks of a stream in a thread of the program. */
 #include <pthread.h>
 
 #include "check.h"

@@ -1,6 +1,6 @@
 /*
- * Makes the calls that standard input lists, one a line: the function, a TAB, its arguments separated by
- * TABs. `-` stands for NULL. Prints what each returns: a number, or `null` or `text` for a pointer.
+ * Makes the calls listed on standard input, one per line: the function, a TAB, its arguments separated by
+ * TABs. `-` is NULL. Prints the result of each call: a number, or `null` or `text` for a pointer.
  */
 #include <string.h>
 
@@ -54,7 +54,7 @@ static void call(const char *function, const char *argument, const char *flag)
         acldumpUnregCallback();
         printf("null\n");
     } else {
-        fprintf(stderr, "the function %s is not known here\n", function);
+        fprintf(stderr, "the function %s is unknown\n", function);
         exit(1);
     }
 }

@@ -1,10 +1,10 @@
-/* A model that is run on one input file, for programs whose subject is something else. */
+/* A model that runs on one input file, shared by several programs. */
 #ifndef SESSION_H
 #define SESSION_H
 
 #include "file.h"
 
-/* Loads the model, runs it n times and unloads it. Outputs are left to the library to allocate. */
+/* Loads the model, runs it n times and unloads it. The library allocates the outputs. */
 static void run_model(const char *model, const char *input, int n)
 {
     uint32_t id = 0;

@@ -1,6 +1,6 @@
 /*
  * Dumps two models with a configuration for each: two_dumps MODEL_1 CONFIG_1 MODEL_2 CONFIG_2 INPUT.
- * A run between the two, and one behind them, must leave nothing.
+ * A run between the two, and one after them, must leave no files.
  */
 #include "session.h"
 

@@ -1,5 +1,4 @@
-//! Programs in C and C++, compiled against the headers and the library that was built for the
-//! tests.
+//! Programs in C and C++, compiled with the headers and the library built for the tests.
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
@@ -18,7 +17,7 @@ pub(crate) fn headers() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("include")
 }
 
-/// The directory of the library: cargo builds it beside the tests, which depend on it.
+/// The directory of the library: cargo builds it next to the tests, which depend on it.
 pub(crate) fn library_dir() -> PathBuf {
     let test = std::env::current_exe().expect("the test has a path");
     let dir = test.parent().expect("the test has a directory");
@@ -27,13 +26,13 @@ pub(crate) fn library_dir() -> PathBuf {
     dir.to_owned()
 }
 
-/// A program that was compiled into a directory of its own.
+/// A program compiled in a separate directory.
 pub(crate) struct Program {
     path: PathBuf,
     dir: tempfile::TempDir,
 }
 
-/// The output of a program that has ended well.
+/// The output of a successful program.
 pub(crate) struct Said {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -67,24 +66,24 @@ impl Program {
         Program { path, dir }
     }
 
-    /// A directory that is there as long as the program is.
+    /// A directory that exists as long as the program.
     pub(crate) fn dir(&self) -> &Path {
         self.dir.path()
     }
 
-    /// Writes a file beside the program.
+    /// Writes a file next to the program.
     pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.dir().join(name);
         std::fs::write(&path, content).expect("a file beside the program");
         path
     }
 
-    /// Runs the program in its directory; it has to end well.
+    /// Runs the program in its directory; it has to succeed.
     pub(crate) fn run<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Said {
         said(succeed(self.command().args(arguments)))
     }
 
-    /// As [`Program::run`], with further variables in its environment.
+    /// Like [`Program::run`], with further environment variables.
     pub(crate) fn run_in<A: AsRef<OsStr>>(
         &self,
         variables: &[(&str, &OsStr)],
@@ -95,7 +94,7 @@ impl Program {
         said(succeed(&mut command))
     }
 
-    /// As [`Program::run`], with a text on its standard input.
+    /// Like [`Program::run`], with text on standard input.
     pub(crate) fn run_with(&self, input: &str) -> Said {
         let mut child = self
             .command()
@@ -112,7 +111,7 @@ impl Program {
         said(output)
     }
 
-    /// The program, with nothing in its environment that changes what is dumped and logged.
+    /// The program, without environment variables that change dumps and logs.
     fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
         command.current_dir(self.dir());
@@ -128,7 +127,7 @@ impl Program {
         ] {
             command.env_remove(name);
         }
-        // The embedded engine, whatever the machine has.
+        // The embedded engine, regardless of the machine.
         command.env("OPSCOPE_ENGINE", "tract");
         command
     }
@@ -146,7 +145,7 @@ fn said(output: Output) -> Said {
     }
 }
 
-/// Runs a command that has to end well. A compiler that is missing is a failure, with its name.
+/// Runs a command that has to succeed. A missing compiler is a failure that names it.
 pub(crate) fn succeed(command: &mut Command) -> Output {
     let name = command.get_program().display().to_string();
     let output = command.output();
