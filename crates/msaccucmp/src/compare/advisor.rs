@@ -7,7 +7,7 @@ use crate::log;
 pub(super) const FILE_NAME: &str = "advisor_summary.txt";
 /// Smaller similarities are inaccurate.
 const ACCURATE_MIN: f64 = 0.99;
-/// The texts that the reference's table reader takes for a missing value.
+/// The texts that the reference's table reader treats as a missing value.
 const MISSING: [&str; 18] = [
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
     "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan",
@@ -60,26 +60,21 @@ impl AdvisorText {
     }
 }
 
-/// Looks at a table: for overflows, then for inputs that differ, then for similarity on the whole.
+/// Checks a table for overflows, then for different inputs, then for overall similarity.
 ///
 /// # Errors
-/// Similarities that are no numbers, as a user's metric of that name may give.
+/// Similarities that are not numbers, which a user's metric of that name may return.
 pub(super) fn advise(
     header: &[String],
     rows: &[&Vec<String>],
     input_nodes: &[String],
 ) -> Result<AdvisorText, CompareStop> {
     let column = |name: &str| header.iter().position(|title| title == name);
-    let cell = |row: &'_ Vec<String>, at: usize| row.get(at).cloned().unwrap_or_default();
-    let index_of = |row: &Vec<String>| cell(row, 0);
+    // An overflow explains every later deviation, so it comes first.
     if let Some(at) = column("OverFlow")
         && let Some(row) = rows.iter().find(|row| cell(row, at) == "YES")
     {
-        return Ok(AdvisorText::new(
-            "FP16 Overflow",
-            &index_of(row),
-            OVERFLOWED,
-        ));
+        return Ok(AdvisorText::new("FP16 Overflow", &cell(row, 0), OVERFLOWED));
     }
     let none = AdvisorText::new("NA", "NA", "NA");
     let (Some(cosine), Some(name)) = (column("CosineSimilarity"), column("NPUDump")) else {
@@ -91,6 +86,7 @@ pub(super) fn advise(
         if text == NULL || MISSING.contains(&text.as_str()) {
             continue;
         }
+        // Python fails when it compares such a cell with a number.
         let Ok(value) = text.parse::<f64>() else {
             let message = "'<' not supported between instances of 'str' and 'float'";
             return Err(CompareStop::Fatal(message.to_owned()));
@@ -100,26 +96,33 @@ pub(super) fn advise(
     let Some((last, _)) = known.last().copied() else {
         return Ok(none);
     };
-    let is_inaccurate = |value: f64| value < ACCURATE_MIN;
     let inaccurate: Vec<_> = known
         .iter()
-        .filter(|(value, _)| is_inaccurate(*value))
+        .filter(|(value, _)| *value < ACCURATE_MIN)
         .collect();
+    // Different inputs make every other difference meaningless.
     for node in input_nodes {
         if let Some((_, row)) = inaccurate.iter().find(|(_, row)| cell(row, name) == *node) {
             return Ok(AdvisorText::new(
                 "Input Inconsistent",
-                &index_of(row),
+                &cell(row, 0),
                 OTHER_INPUT,
             ));
         }
     }
     let kind = "Global Consistency";
+    // The last row represents the model's output: if it is accurate, earlier deviations are
+    // tolerable.
     Ok(match inaccurate.first() {
         None => AdvisorText::new(kind, "NA", ACCURATE),
-        Some((_, row)) if is_inaccurate(last) => AdvisorText::new(kind, &index_of(row), INACCURATE),
-        Some((_, row)) => AdvisorText::new(kind, &index_of(row), DEVIATING),
+        Some((_, row)) if last < ACCURATE_MIN => AdvisorText::new(kind, &cell(row, 0), INACCURATE),
+        Some((_, row)) => AdvisorText::new(kind, &cell(row, 0), DEVIATING),
     })
+}
+
+/// The text of a cell, empty if the row is too short.
+fn cell(row: &[String], at: usize) -> String {
+    row.get(at).cloned().unwrap_or_default()
 }
 
 #[cfg(test)]

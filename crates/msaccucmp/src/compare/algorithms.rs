@@ -1,4 +1,4 @@
-//! Which metrics are taken, the user's own ones among them.
+//! Selects the metrics, including the user's.
 
 mod scripts;
 
@@ -37,10 +37,10 @@ enum Algorithm {
     Custom(MetricScript),
 }
 
-/// Key and value pairs by the algorithm's name.
+/// Key-value pairs by the algorithm's name.
 type Options = HashMap<String, Vec<(String, String)>>;
 
-/// Texts of results, and the reasons that there are.
+/// Texts of results, and their reasons.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct MetricTexts {
     pub(super) texts: Vec<String>,
@@ -57,7 +57,7 @@ impl Algorithms {
         }
     }
 
-    /// Chooses the metrics that `-alg`, `-c` and `-a` ask for.
+    /// Selects the metrics for `-alg`, `-c` and `-a`.
     pub(super) fn choose(
         choice: &AlgorithmChoice,
         custom_dir: &str,
@@ -71,7 +71,7 @@ impl Algorithms {
         let options = parse_options(options)?;
         let mut chosen = Vec::new();
         for name in &names {
-            // A user's script goes before a built-in metric of the same name.
+            // A user's script precedes a built-in metric with the same name.
             if let Some(script) = scripts.find(name) {
                 if scripts.is_usable(script)? {
                     chosen.push(Algorithm::Custom(script.clone()));
@@ -98,7 +98,7 @@ impl Algorithms {
         })
     }
 
-    /// Returns the texts that stand for missing results.
+    /// Returns the texts for missing results.
     pub(super) fn none(&self) -> Vec<String> {
         vec![NAN.to_owned(); self.chosen.len()]
     }
@@ -123,8 +123,8 @@ impl Algorithms {
             log::warning(&message);
             return Err(CompareStop::coded(ErrorCode::InvalidDumpData, message));
         }
-        // Cut only after the lengths were compared: another size is a mistake even beyond the first
-        // elements.
+        // Truncated only after the lengths were compared: another size is a mistake even beyond the
+        // first elements.
         if let Some(n) = n_max {
             mine.truncate(n);
             golden.truncate(n);
@@ -152,7 +152,7 @@ impl Algorithms {
             Algorithm::BuiltIn(metric) => (metric.name(), metric.takes_bools()),
             Algorithm::Custom(script) => (
                 script.name.as_str(),
-                // A script inherits what the metric that it replaces can do with booleans.
+                // A script supports booleans if the metric that it replaces does.
                 built_in(&script.name).is_some_and(Metric::takes_bools),
             ),
         };
@@ -168,7 +168,7 @@ impl Algorithms {
                 self.scripts.run(script, pair, about, options)
             }
         };
-        // The reference catches whatever a metric raises; the other metrics go on.
+        // The reference catches all exceptions of a metric; the other metrics continue.
         outcome.unwrap_or_else(|error| {
             let reason = format!("Failed to execute 'compare' in '{name}'. {error}");
             (NAN.to_owned(), reason)
@@ -180,7 +180,7 @@ fn built_in(name: &str) -> Option<Metric> {
     Metric::ALL.into_iter().find(|metric| metric.name() == name)
 }
 
-/// The metric that a single digit stands for.
+/// The metric of a single digit.
 fn numbered(text: &str) -> Option<Metric> {
     match text.as_bytes() {
         [digit @ b'0'..=b'9'] => Metric::ALL.get(usize::from(digit - b'0')).copied(),
@@ -217,7 +217,7 @@ fn chosen_names(
                 "The '{part}' does not supported in builtin or custom. Please check the algorithm \
                  name or algorithm index."
             ));
-        // Each metric has one column, however often it is asked for.
+        // Each metric has one column, even if it is requested twice.
         } else if !names.iter().any(|known| known == name) {
             names.push(name.to_owned());
         }
@@ -228,7 +228,7 @@ fn chosen_names(
     Ok(names)
 }
 
-/// Reads `name:key=value,key=value;name:key=value`.
+/// Parses `name:key=value,key=value;name:key=value`.
 fn parse_options(text: &str) -> Result<Options, CompareStop> {
     let mut options = Options::new();
     for part in text.split(';').filter(|part| !part.is_empty()) {

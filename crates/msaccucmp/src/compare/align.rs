@@ -1,4 +1,4 @@
-//! Bringing two tensors to one layout and shape.
+//! Converts two tensors to the same layout and shape.
 
 use opscope_store::file_format::dump_data::{layout_code, layout_from_code};
 use opscope_tensor::Layout;
@@ -12,37 +12,37 @@ use crate::layout::{self, ConversionResult, LayoutRequest};
 use crate::slice::{self, SliceCut};
 use crate::{formats, log};
 
-/// Groups are handed to converters from this number on.
+/// Converters get the number of groups from this number on.
 const GROUPS_MIN: i32 = 2;
-/// More padding than this is taken for a mistake.
+/// More padding than this is a mistake.
 const PADDING_MAX: i64 = 15;
-/// Axes of the layouts of images.
+/// Number of axes of image layouts.
 pub(super) const IMAGE_AXES: usize = 4;
-/// Fewest axes that cutting works with.
+/// Minimum number of axes for cutting.
 const CUT_AXES_MIN: usize = 4;
 
-/// The golden tensor, and what the rules say of it.
+/// The golden tensor, with the information of the rules.
 pub(super) struct GoldenTensor<'a> {
     pub(super) tensor: &'a FileTensor,
     pub(super) format: String,
     pub(super) shape: Vec<i64>,
 }
 
-/// The circumstances in which two tensors are aligned.
+/// The context of an alignment.
 pub(super) struct AlignmentContext<'a> {
     pub(super) op_name: &'a str,
     pub(super) custom: Option<&'a UserConverters>,
     /// Whether both sides are originals, one of them quantised.
     pub(super) is_between_originals: bool,
-    /// Whether elements are to be listed, by their place in a plain layout.
+    /// Whether elements are to be listed, by their position in a plain layout.
     pub(super) is_listing: bool,
 }
 
-/// Two tensors with as many elements, in the same order.
+/// Two tensors with the same number of elements, in the same order.
 pub(super) struct AlignedPair<'a> {
     pub(super) mine: ElementArray<'a>,
     pub(super) golden: ElementArray<'a>,
-    /// The shape that the result shows.
+    /// The shape in the result.
     pub(super) dims: Vec<usize>,
 }
 
@@ -58,6 +58,7 @@ impl AlignmentContext<'_> {
         } else {
             golden.resolve_format()?
         };
+        // Originals are not in a device layout, so their shapes must be equal.
         if self.is_between_originals {
             self.check_same(&mine.dims, &golden.tensor.dims)?;
             return Ok(AlignedPair {
@@ -66,6 +67,7 @@ impl AlignmentContext<'_> {
                 dims: mine.dims.clone(),
             });
         }
+        // Only checked here: an unknown layout is an error even if nothing is converted.
         formats::from_code(mine.format)?;
         let (to_mine, to_golden) = self.destinations(mine.format, golden_format);
         let (mut to_mine_array, golden_array) =
@@ -85,6 +87,7 @@ impl AlignmentContext<'_> {
             };
         let n_mine = count(to_mine_array.dims()).unwrap_or(usize::MAX);
         let is_other_size = !mine.is_scalar() && n_mine != golden_array.n_elements();
+        // A blocked layout leaves padding behind, which the golden side does not have.
         if !is(mine.format, Layout::Nd) || is_other_size {
             to_mine_array = self.cut(to_mine_array, golden_array.dims())?;
         }
@@ -100,8 +103,10 @@ impl AlignmentContext<'_> {
         })
     }
 
-    /// The layouts to bring both sides to.
+    /// The target layouts of both sides.
     fn destinations(&self, mine: u32, golden: u32) -> (u32, u32) {
+        // For metrics any common order will do, so my side is converted to the golden layout; a
+        // listing needs positions in a plain layout on both sides.
         if !self.is_listing {
             return (golden, golden);
         }
@@ -133,6 +138,8 @@ impl AlignmentContext<'_> {
             return Ok(reshape(array, dims)?.into());
         }
         if is(from, Layout::FractalNz) {
+            // The blocks must cover the leading axes exactly; otherwise the reference compares the
+            // raw blocks.
             if is(to, Layout::Nd) && wanted.len() > 2 {
                 let blocks = dims.last_chunk::<4>().ok_or_else(CompareStop::index)?;
                 let lead = wanted[..wanted.len() - 2].iter().map(|&d| i128::from(d));
@@ -156,7 +163,7 @@ impl AlignmentContext<'_> {
         self.run(from, to, array, dims, &wanted, groups)
     }
 
-    /// The user's converter, or else the reference's own.
+    /// Runs the user's converter, or else the reference's.
     pub(super) fn run<'a>(
         &self,
         from: Layout,
@@ -235,15 +242,10 @@ impl AlignmentContext<'_> {
 }
 
 impl GoldenTensor<'_> {
-    /// The number of the layout. `NHWC` and `NCHW` change places if the shape says so.
+    /// The number of the layout. `NHWC` and `NCHW` are swapped if the shape implies it.
     fn resolve_format(&mut self) -> Result<u32, CompareStop> {
-        let unknown = |format: &str| {
-            let message = format!("The format \" {format} \" is not supported.");
-            log::warning(&message);
-            CompareStop::coded(ErrorCode::Format, message)
-        };
         if formats::from_name(&self.format).is_none() {
-            return Err(unknown(&self.format));
+            return Err(unknown_format(&self.format));
         }
         let dims: Vec<i64> = self.tensor.dims.iter().map(|&d| d as i64).collect();
         if let ([s0, s1, s2, s3], [o0, o1, o2, o3]) = (&self.shape[..], &dims[..])
@@ -256,9 +258,17 @@ impl GoldenTensor<'_> {
                 self.format = "NHWC".to_owned();
             }
         }
-        let layout = formats::from_name(&self.format).ok_or_else(|| unknown(&self.format))?;
+        let layout =
+            formats::from_name(&self.format).ok_or_else(|| unknown_format(&self.format))?;
         Ok(layout_code(layout))
     }
+}
+
+/// The error of an unknown layout.
+fn unknown_format(format: &str) -> CompareStop {
+    let message = format!("The format \" {format} \" is not supported.");
+    log::warning(&message);
+    CompareStop::coded(ErrorCode::Format, message)
 }
 
 /// The array with the dump's shape.
@@ -277,34 +287,31 @@ pub(super) fn reshape<'a>(
     array.reshape(dims).map_err(CompareStop::Exception)
 }
 
-/// Whether `FRACTAL_NZ` blocks of extents `dims` can be cut to `wanted`.
+/// Whether `FRACTAL_NZ` blocks of shape `dims` can be cut to `wanted`.
 fn check_blocks(dims: &[usize], wanted: &[i64]) -> Result<(), CompareStop> {
-    let refuse = |message: String| Err(CompareStop::coded(ErrorCode::FractalNz, message));
     let Some(last) = wanted.last() else {
         let message = "The format before transfer is FRACTAL_NZ. Please enter a valid shape.";
-        return refuse(message.to_owned());
+        return refuse_shape(message.to_owned());
     };
     let [lead @ .., n1, m1, m0, c0] = dims else {
         return Err(CompareStop::index());
     };
-    let extent = |a: usize, b: usize| i64::try_from(a.saturating_mul(b)).unwrap_or(i64::MAX);
-    let (m, n) = (extent(*m1, *m0), extent(*n1, *c0));
+    let (m, n) = (size_of_blocks(*m1, *m0), size_of_blocks(*n1, *c0));
     let lead: Vec<i64> = lead.iter().map(|&d| d as i64).collect();
     let recommended: Vec<i64> = lead.iter().copied().chain([m, n]).collect();
     let texts = (shape_text(wanted), shape_text(&recommended));
-    let misfits = |wanted: i64, padded: i64| wanted > padded || wanted < padded - PADDING_MAX;
     let is_misfit = misfits(*last, n) || {
         let at = wanted.len().checked_sub(2).ok_or_else(CompareStop::index)?;
         misfits(wanted[at], m)
     };
     if wanted.len() != recommended.len() || is_misfit {
-        return refuse(format!(
+        return refuse_shape(format!(
             "The target shape {} is invalid. The recommended shape is {}.",
             texts.0, texts.1
         ));
     }
     if wanted[..lead.len()] != lead {
-        return refuse(format!(
+        return refuse_shape(format!(
             "The target shape {} is invalid, the recommended shape is {}.",
             texts.0, texts.1
         ));
@@ -312,26 +319,45 @@ fn check_blocks(dims: &[usize], wanted: &[i64]) -> Result<(), CompareStop> {
     Ok(())
 }
 
-/// The shapes that a message shows for a tensor that cannot be cut.
+/// Whether a size cannot come from a padded one.
+fn misfits(wanted: i64, padded: i64) -> bool {
+    wanted > padded || wanted < padded - PADDING_MAX
+}
+
+/// The size of an axis from blocks of a size, saturating.
+fn size_of_blocks(a: usize, b: usize) -> i64 {
+    i64::try_from(a.saturating_mul(b)).unwrap_or(i64::MAX)
+}
+
+/// Refuses a target shape.
+fn refuse_shape(message: String) -> Result<(), CompareStop> {
+    Err(CompareStop::coded(ErrorCode::FractalNz, message))
+}
+
+/// The shapes in the message for a tensor that cannot be cut.
 fn uncuttable(mine: &[usize], golden: &[usize]) -> (Vec<usize>, Vec<usize>) {
     if mine.len() < golden.len() {
-        let without_ones = |dims: &[usize]| -> Vec<usize> {
-            let others: Vec<usize> = dims.iter().copied().filter(|&d| d != 1).collect();
-            if others.is_empty() {
-                dims.to_vec()
-            } else {
-                others
-            }
-        };
         return (without_ones(mine), without_ones(golden));
     }
-    let padded = |dims: &[usize], n: usize| -> Vec<usize> {
-        let ones = std::iter::repeat_n(1, n.saturating_sub(dims.len()));
-        dims.iter().copied().chain(ones).collect()
-    };
     let mine = padded(mine, CUT_AXES_MIN);
     let golden = padded(golden, mine.len());
     (mine, golden)
+}
+
+/// The shape with ones added up to `n` axes.
+fn padded(dims: &[usize], n: usize) -> Vec<usize> {
+    let ones = std::iter::repeat_n(1, n.saturating_sub(dims.len()));
+    dims.iter().copied().chain(ones).collect()
+}
+
+/// The shape without axes of size 1, but with at least one axis.
+fn without_ones(dims: &[usize]) -> Vec<usize> {
+    let others: Vec<usize> = dims.iter().copied().filter(|&d| d != 1).collect();
+    if others.is_empty() {
+        dims.to_vec()
+    } else {
+        others
+    }
 }
 
 /// `(2, 3)`.

@@ -1,4 +1,4 @@
-//! Comparing several models at once: a directory of rules, and a dump of all of them.
+//! Compares several models at once: a directory of rules, and a dump of all of them.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,15 +13,15 @@ use crate::log;
 use crate::options::CompareOptions;
 use crate::paths::{self, PathKind};
 
-/// The layout below the directory that is given.
+/// The expected layout below the given directory.
 const LAYOUT: &str = "dump_path/time/device_id/model_name/model_id/dump_step/dump_file";
-/// Numbers in the names of models: when and which.
+/// Numbers in the names of models: time and index.
 const NAME_NUMBERS: usize = 2;
 
 /// Directories of steps by model.
 type Dumps = Vec<(String, Vec<PathBuf>)>;
 
-/// Compares each model that has rules. The last one's status counts.
+/// Compares each model that has rules. The status of the last one is returned.
 pub(super) fn run(options: &CompareOptions) -> Result<Option<ErrorCode>, CompareStop> {
     if let Some(op) = options.op_name.as_deref().filter(|op| !op.is_empty()) {
         let message = format!(
@@ -55,7 +55,7 @@ pub(super) fn run(options: &CompareOptions) -> Result<Option<ErrorCode>, Compare
     Ok(status)
 }
 
-/// Files with rules by the names of their graphs.
+/// Files with rules by graph name.
 fn rules(dir: &Path) -> Result<Vec<(String, PathBuf)>, CompareStop> {
     let mut rules: Vec<(String, PathBuf)> = Vec::new();
     for path in entries(dir)? {
@@ -77,7 +77,7 @@ fn rules(dir: &Path) -> Result<Vec<(String, PathBuf)>, CompareStop> {
     Ok(rules)
 }
 
-/// Dumps by the file with their rules, in the order of the rules.
+/// Dumps by rule file, in the order of the rules.
 fn matched(
     rules: &[(String, PathBuf)],
     root: &Path,
@@ -178,7 +178,7 @@ fn numbers(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// The entries of a directory by name.
+/// The entries of a directory, sorted by name.
 fn entries(dir: &Path) -> Result<Vec<PathBuf>, CompareStop> {
     let entries = std::fs::read_dir(dir).map_err(|error| CompareStop::Fatal(error.to_string()))?;
     let mut paths: Vec<PathBuf> = entries

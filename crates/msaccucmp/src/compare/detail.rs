@@ -65,7 +65,7 @@ pub(super) fn of_devices(
     listing.write(choice, &names, out_dir)
 }
 
-/// Lists a tensor and the golden one that fusion rules name.
+/// Lists a tensor and the golden tensor from the fusion rules.
 pub(super) fn of_rule(
     choice: &TensorChoice,
     fused: &FusedComparison<'_>,
@@ -76,7 +76,6 @@ pub(super) fn of_rule(
     if fused.form.finds_overflow {
         show_overflow(choice, fused)?;
     }
-    let unsupported = |message: String| Err(CompareStop::coded(ErrorCode::Unsupported, message));
     if rule.is_inner(op) {
         return unsupported(format!(
             "[{0}] The op \"{0}\" is inner node for multi to multi relation. Skip the op \"{0}\".",
@@ -119,7 +118,12 @@ pub(super) fn of_rule(
     listing.write(choice, &names, out_dir).map(|()| None)
 }
 
-/// Says which tensors of the operator overflowed.
+/// Refuses an operator that cannot be listed.
+fn unsupported<T>(message: String) -> Result<T, CompareStop> {
+    Err(CompareStop::coded(ErrorCode::Unsupported, message))
+}
+
+/// Reports which tensors of the operator overflowed.
 fn show_overflow(choice: &TensorChoice, fused: &FusedComparison<'_>) -> Result<(), CompareStop> {
     let (_, dump) = fused.network.mine.load(&choice.op_name, None)?;
     for side in [SlotSide::Input, SlotSide::Output] {
@@ -135,7 +139,7 @@ fn show_overflow(choice: &TensorChoice, fused: &FusedComparison<'_>) -> Result<(
     Ok(())
 }
 
-/// Names of the axes with blanks between them.
+/// Blank-separated names of the axes.
 fn axes(format: u32, golden: Option<&str>, dims: &[usize]) -> String {
     let name = crate::formats::from_code(format).map_or("", |(_, name)| name);
     match golden {

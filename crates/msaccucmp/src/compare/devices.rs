@@ -1,4 +1,4 @@
-//! Comparing the dumps of two devices, operator by operator.
+//! Compares the dumps of two devices, operator by operator.
 
 use opscope_store::record::SlotSide;
 
@@ -75,9 +75,9 @@ fn by_time(dir: &DumpDir) -> Result<Vec<Timed>, CompareStop> {
     Ok(found.into_iter().map(|(_, operator)| operator).collect())
 }
 
-/// Settings that operators of two device dumps are compared with.
+/// Settings for comparing operators of two device dumps.
 pub(super) struct DeviceComparison<'a> {
-    /// The form of rows. Its columns for addresses are always filled.
+    /// The form of rows. Its address columns are always filled.
     pub(super) form: RowForm<'a>,
 }
 
@@ -89,7 +89,7 @@ struct LoadedDump {
 }
 
 impl DeviceComparison<'_> {
-    /// Compares an operator. Exceptions that the reference expects cost its rows.
+    /// Compares an operator. Exceptions that the reference handles only cost its rows.
     pub(super) fn compare(&self, op: &DeviceOp) -> Result<GroupOutcome, CompareStop> {
         match self.try_compare(op) {
             Err(CompareStop::Exception(message)) => {
@@ -110,8 +110,8 @@ impl DeviceComparison<'_> {
         let mine = match load(&op.key, mine) {
             Ok(loaded) => loaded,
             Err(CompareStop::Coded(code, message)) => {
-                // My dump that cannot be read costs one row. A golden one ends the command, as in
-                // the reference.
+                // If my dump is unreadable, one row is lost; if the golden one is, the command
+                // ends, as in the reference.
                 let mut outcome = self.without_results(op, &op.key, &[message], false);
                 outcome.status = Some(code);
                 return Ok(outcome);
@@ -133,8 +133,7 @@ impl DeviceComparison<'_> {
                           number of thread";
             reasons.push(reason.to_owned());
         }
-        // A side that fits is compared even if the other one does not, and its failure is then told
-        // nowhere.
+        // One matching side is compared, and the failure of the other is not reported.
         if failures.len() == 2 {
             reasons.extend(failures);
             let mut outcome = self.without_results(op, &mine.name, &reasons, false);
@@ -154,7 +153,7 @@ impl DeviceComparison<'_> {
         })
     }
 
-    /// An operator that one device has not got.
+    /// An operator that one device lacks.
     fn one_sided(&self, op: &DeviceOp) -> GroupOutcome {
         let missing = match op.mine {
             Some(_) => "ground truth",
@@ -185,7 +184,7 @@ impl DeviceComparison<'_> {
         reasons: &[String],
         finds_overflow: bool,
     ) -> GroupOutcome {
-        // The reference leaves the cell for overflow out here.
+        // The reference omits the overflow cell here.
         let form = RowForm {
             finds_overflow,
             ..self.form
@@ -207,7 +206,7 @@ impl DeviceComparison<'_> {
     ) -> Result<Vec<TensorResult>, CompareStop> {
         let pairs = mine.dump.side(side).iter().zip(golden.dump.side(side));
         let results = pairs.enumerate().map(|(i, (my_tensor, golden_tensor))| {
-            // Only looked up for its error, which comes before those of comparing.
+            // Called only for its error, which precedes those of the comparison.
             crate::formats::from_code(my_tensor.format)?;
             self.compare_tensors(key, (mine, my_tensor), (golden, golden_tensor), side, i)
         });
@@ -222,6 +221,7 @@ impl DeviceComparison<'_> {
         side: SlotSide,
         index: usize,
     ) -> Result<TensorResult, CompareStop> {
+        // Both sides leave the device's layout first: the two devices may use different ones.
         let my_values = SideValues::decode(&restore(my_tensor)?).into_floats();
         let golden_values = SideValues::decode(&restore(golden_tensor)?).into_floats();
         if my_values.len() != golden_values.len() {
@@ -284,7 +284,7 @@ fn load(key: &str, files: &NewestFiles) -> Result<LoadedDump, CompareStop> {
     Ok(LoadedDump { path, dump, name })
 }
 
-/// Why the tensors of a side cannot be compared: all of them or none.
+/// Why none of the tensors of a side can be compared.
 fn check_side(
     op: &str,
     mine: &ComparedFile,
@@ -306,7 +306,7 @@ fn check_side(
     }
     let pairs = mine.iter().zip(golden).enumerate();
     for (i, (mine, golden)) in pairs {
-        // One such tensor leaves out its whole side, as in the reference.
+        // One such tensor skips its whole side, as in the reference.
         if mine.dims != golden.dims {
             let (a, b) = (shape_text(&mine.dims), shape_text(&golden.dims));
             let message =

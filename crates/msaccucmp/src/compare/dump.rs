@@ -1,4 +1,4 @@
-//! One dump file as the comparison sees it.
+//! One dump file for the comparison.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -25,43 +25,43 @@ use crate::{dtype, log};
 pub(super) struct ComparedFile {
     /// The name in the header.
     pub(super) op_name: String,
-    /// The header's first attribute, unless it says nothing.
+    /// The header's first attribute, unless it is empty.
     pub(super) attribute: Option<Value>,
     pub(super) inputs: Vec<FileTensor>,
     pub(super) outputs: Vec<FileTensor>,
-    /// Whether all slices are there.
+    /// Whether all slices are present.
     pub(super) is_complete: bool,
 }
 
-/// One tensor. Its elements are decoded when they are needed.
+/// One tensor. Its elements are decoded on demand.
 #[derive(Clone)]
 pub(super) struct FileTensor {
-    /// The header's numbers of dtype and layout.
+    /// The dtype and layout numbers of the header.
     pub(super) data_type: u32,
     pub(super) format: u32,
     pub(super) dims: Vec<usize>,
     pub(super) original: Vec<usize>,
-    /// As the result shows it.
+    /// In the form of the result.
     pub(super) address: String,
     pub(super) groups: i32,
-    /// Whether the file carries an FFTS+ attribute.
+    /// Whether the file has an FFTS+ attribute.
     pub(super) is_ffts: bool,
     pub(super) content: TensorContent,
 }
 
-/// Where the elements are.
+/// The location of the elements.
 #[derive(Clone)]
 pub(super) enum TensorContent {
     /// In a file.
     File(Arc<DumpSource>, SlotSide, usize),
-    /// Here, as a dump file would have them.
+    /// In memory, encoded as in a dump file.
     Bytes(Box<TensorEntry>, Vec<u8>),
-    /// Here, decoded.
+    /// In memory, decoded.
     Elements(DType, Vec<u8>),
 }
 
 impl ComparedFile {
-    /// Reads a file and checks what it takes to decode its tensors.
+    /// Reads a file and checks that its tensors can be decoded.
     pub(super) fn open(path: &Path) -> Result<ComparedFile, CompareStop> {
         if path.to_string_lossy().ends_with(".npy") {
             return array_dump(path);
@@ -89,11 +89,11 @@ impl ComparedFile {
         let attribute = attribute(&source)?;
         let is_ffts = match &attribute {
             None => false,
-            // The reference takes any attribute for one of FFTS+ and stumbles over what is missing.
+            // The reference treats any attribute as FFTS+ and fails on missing keys.
             Some(Value::Object(map)) if map.contains_key("threadMode") => true,
             Some(_) => return Err(CompareStop::Fatal("'threadMode'".to_owned())),
         };
-        // Outputs first: with two bad tensors that decides which of them is named.
+        // Outputs first: with two bad tensors the order decides which one is reported.
         for side in [SlotSide::Output, SlotSide::Input] {
             source
                 .side(side)
@@ -130,7 +130,7 @@ impl ComparedFile {
     }
 }
 
-/// The first attribute, which has to be JSON.
+/// The first attribute, which must be JSON.
 fn attribute(source: &DumpSource) -> Result<Option<Value>, CompareStop> {
     let Some(text) = source.first_attribute() else {
         return Ok(None);
@@ -148,8 +148,8 @@ fn attribute(source: &DumpSource) -> Result<Option<Value>, CompareStop> {
     Ok((!is_empty).then_some(value))
 }
 
-/// An array counts as a dump with one output. Complex elements become booleans on the way, of which
-/// the bytes are then read as complex ones.
+/// An array counts as a dump with one output. Complex elements first become booleans, whose bytes
+/// are then read as complex elements.
 fn array_dump(path: &Path) -> Result<ComparedFile, CompareStop> {
     let unreadable = |reason: String| {
         log::error(&format!(
@@ -211,20 +211,15 @@ impl FileTensor {
         is_ffts: bool,
         content: TensorContent,
     ) -> FileTensor {
-        let extents = |dims: &Option<Vec<u64>>| -> Vec<usize> {
-            let dims = dims.iter().flatten();
-            dims.map(|&dim| usize::try_from(dim).unwrap_or(usize::MAX))
-                .collect()
-        };
         let dims = match dtype_from_code(entry.data_type) {
             Some(DType::Undefined) => vec![n_bytes],
-            _ => extents(&entry.shape),
+            _ => shape_of(&entry.shape),
         };
         FileTensor {
             data_type: entry.data_type,
             format: entry.format,
             dims,
-            original: extents(&entry.original_shape),
+            original: shape_of(&entry.original_shape),
             address,
             groups: entry.sub_format,
             is_ffts,
@@ -266,13 +261,20 @@ impl FileTensor {
         }
     }
 
-    /// Whether no axis has more than one entry, as the reference counts it.
+    /// Whether no axis is larger than 1, as the reference computes it.
     pub(super) fn is_scalar(&self) -> bool {
         is_scalar(&self.dims)
     }
 }
 
-/// Whether the extents add up to their number.
+/// A shape of the header, empty if there is none.
+fn shape_of(dims: &Option<Vec<u64>>) -> Vec<usize> {
+    let dims = dims.iter().flatten();
+    dims.map(|&dim| usize::try_from(dim).unwrap_or(usize::MAX))
+        .collect()
+}
+
+/// Whether the sum of the sizes equals their number.
 pub(super) fn is_scalar(dims: &[usize]) -> bool {
     dims.iter()
         .fold(0_usize, |sum, &dim| sum.saturating_add(dim))

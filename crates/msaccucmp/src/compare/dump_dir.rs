@@ -1,4 +1,4 @@
-//! A directory of dumps: which files belong to which operator.
+//! A directory of dumps: the files of each operator.
 
 use std::collections::HashMap;
 use std::fs;
@@ -18,7 +18,7 @@ use crate::log;
 use crate::paths::{self, PathKind};
 
 const FAILED_LIST: &str = "convert_failed_file_list.txt";
-/// Parts of names of operators that quantise, and of those that undo it.
+/// Substrings of the names of quantising and dequantising operators.
 pub(super) const QUANT_MARKS: [&str; 8] = [
     "_quant_layer",
     "_anti_quant_layer",
@@ -37,11 +37,11 @@ pub(super) struct DumpDir {
     /// Never [`DumpFileKind::Numpy`]: arrays count as quantised originals or plain ones.
     pub(super) kind: DumpFileKind,
     pub(super) is_quantised: bool,
-    /// In the order in which they were found: names of files.
+    /// Sorted by file name.
     pub(super) operators: Vec<OperatorFiles>,
     by_key: HashMap<String, usize>,
     pub(super) mapping: HashMap<String, String>,
-    /// Real names of files that go by numbers, as far as sorting knows them.
+    /// Real names of files named by numbers, as far as sorting knows them.
     sort_mapping: HashMap<String, String>,
 }
 
@@ -52,17 +52,17 @@ pub(super) struct OperatorFiles {
     pub(super) mode: TaskMode,
 }
 
-/// How keys are made.
+/// How keys are built.
 #[derive(Clone, Copy)]
 pub(super) struct KeyNaming {
-    /// Whether slices stay apart.
+    /// Whether slices stay separate.
     pub(super) keeps_slices: bool,
     /// Whether there is a fusion rule.
     pub(super) has_rule: bool,
 }
 
 impl DumpDir {
-    /// Reads a directory. Names that no pattern fits are passed over.
+    /// Reads a directory. Names without a known pattern are skipped.
     pub(super) fn open(path: &Path, naming: KeyNaming) -> Result<DumpDir, CompareStop> {
         paths::check_input(path, PathKind::Directory)?;
         let mut dir = DumpDir {
@@ -139,7 +139,7 @@ impl DumpDir {
         {
             self.is_quantised = true;
         }
-        // The first file decides on the kind of the directory.
+        // The first file determines the kind of the directory.
         if *kind.get_or_insert(found) != found {
             let path = log::quoted(&self.path);
             let message = format!(
@@ -157,19 +157,19 @@ impl DumpDir {
         });
         let operator = &mut self.operators[at];
         operator.files.push(self.path.join(name));
-        // The last file decides on the operator, as in the reference.
+        // The last file determines the mode, as in the reference.
         operator.mode = mode;
         Ok(())
     }
 
-    /// Lets sorting know real names; the reference does so without fusion rules only.
+    /// Makes real names available for sorting; the reference does so only without fusion rules.
     pub(super) fn sort_with(&mut self, mapping: HashMap<String, String>) {
         self.sort_mapping = mapping;
     }
 
-    /// The operator that `op_name` means, or output `index` of it.
+    /// The operator named `op_name`, or output `index` of it.
     fn find(&self, op_name: &str, index: Option<i64>) -> Result<&OperatorFiles, CompareStop> {
-        // The writer of dumps replaced these, which no file name may have or which separate its
+        // The dump writer replaced these characters, which are invalid in file names or separate
         // fields.
         let mut key = op_name.replace(['/', '.'], "_");
         if let Some(index) = index {
@@ -200,7 +200,7 @@ impl DumpDir {
                 TaskMode::Automatic => &[SortBy::SliceTime, SortBy::Thread],
                 TaskMode::Manual => &[SortBy::SliceTime, SortBy::Slice],
             };
-            // Each sort is stable, so the last key decides and the ones before break ties.
+            // Each sort is stable, so the last key decides and earlier ones break ties.
             for &by in orders {
                 files = self.sort(files, by)?;
             }
@@ -217,7 +217,7 @@ impl DumpDir {
         Ok(keyed.into_iter().map(|(_, path)| path).collect())
     }
 
-    /// When the newest file of an operator was written.
+    /// The time of the newest file of an operator.
     pub(super) fn newest(&self, files: &[PathBuf], mode: TaskMode) -> Result<u64, CompareStop> {
         let by = match mode {
             TaskMode::Normal => SortBy::Time,
@@ -227,14 +227,14 @@ impl DumpDir {
         file_name::sort_key(last, by, &self.sort_mapping)
     }
 
-    /// The operator's dump: its newest file, or its slices put together. Every file is looked into.
+    /// The operator's dump: its newest file, or its merged slices. Every file is opened.
     pub(super) fn load(
         &self,
         op_name: &str,
         index: Option<i64>,
     ) -> Result<(String, ComparedFile), CompareStop> {
         let index = match (self.kind, index) {
-            // Files of originals hold one output each, and their names carry its number.
+            // Files of originals hold one output each, with its number in the name.
             (DumpFileKind::Quant, None) => Some(0),
             (_, index) => index,
         };
@@ -243,13 +243,13 @@ impl DumpDir {
     }
 }
 
-/// The dump that files of one operator hold together, and the path that stands for them.
+/// The merged dump of an operator's files, and a representative path.
 pub(super) fn load_files(
     files: &[PathBuf],
     mode: TaskMode,
 ) -> Result<(String, ComparedFile), CompareStop> {
-    // All are opened although one is enough: a broken older file fails the operator in the
-    // reference too.
+    // All are opened although one is enough: in the reference a broken older file also fails the
+    // operator.
     let mut dumps = files
         .iter()
         .map(|path| ComparedFile::open(path))
@@ -264,7 +264,7 @@ pub(super) fn load_files(
     }
 }
 
-/// Names of the files of a directory that may be dumps, in order.
+/// Names of the possible dump files of a directory, sorted.
 fn file_names(dir: &Path) -> Result<Vec<String>, CompareStop> {
     let unreadable = |error: std::io::Error| CompareStop::Fatal(error.to_string());
     let mut names = Vec::new();
@@ -277,12 +277,12 @@ fn file_names(dir: &Path) -> Result<Vec<String>, CompareStop> {
             names.push(name);
         }
     }
-    // The reference takes them as the file system lists them, so that its results vary.
+    // The reference uses the order of the file system, so its results vary.
     names.sort_unstable();
     Ok(names)
 }
 
-/// Whether a path, as it was given, is an array file or a directory with one.
+/// Whether an unresolved path is an array file or a directory with one.
 pub(super) fn has_arrays(path: &str) -> bool {
     let path = Path::new(path);
     if path.is_file() {

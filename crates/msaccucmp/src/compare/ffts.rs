@@ -1,4 +1,4 @@
-//! Putting the slices of FFTS+ operators together.
+//! Merges the slices of FFTS+ operators.
 
 use opscope_tensor::DType;
 use serde_json::Value;
@@ -10,9 +10,9 @@ use crate::array::{SaveOrder, count, width};
 use crate::failure::ErrorCode;
 use crate::log;
 
-/// Field of a file name by which slices that cannot be put together are sorted.
+/// File name field for sorting slices that cannot be merged.
 const TIME_FIELD: usize = 4;
-/// Fields of the path that stays for slices that were put together.
+/// Path fields that remain for merged slices.
 const PATH_FIELDS: usize = 4;
 
 /// One slice of an output.
@@ -22,12 +22,12 @@ struct FftsSlice {
     bytes: Vec<u8>,
 }
 
-/// The dump that `dumps`, sorted by slice, are together, and a path for it.
+/// The merged dump of `dumps`, sorted by slice, and a path for it.
 pub(super) fn merge(
     paths: Vec<String>,
     mut dumps: Vec<ComparedFile>,
 ) -> Result<(String, ComparedFile), CompareStop> {
-    // A single file counts as complete whatever its attribute says.
+    // A single file counts as complete regardless of its attribute.
     if dumps.len() == 1
         && let (Some(path), Some(mut dump)) = (paths.first(), dumps.pop())
     {
@@ -75,7 +75,7 @@ pub(super) fn merge(
     ))
 }
 
-/// For each output the first axis that is cut.
+/// For each output the first cut axis.
 fn cut_axes(attribute: &Value) -> Result<Vec<Option<usize>>, CompareStop> {
     let cuts = attribute
         .get("outputCutList")
@@ -83,16 +83,20 @@ fn cut_axes(attribute: &Value) -> Result<Vec<Option<usize>>, CompareStop> {
     if !is_true(Some(cuts)) {
         return Ok(Vec::new());
     }
-    let not_a_list = || CompareStop::Exception("the cuts are no list".to_owned());
     let axes = cuts.as_array().ok_or_else(not_a_list)?.iter().map(|cuts| {
         let cuts = cuts.as_array().ok_or_else(not_a_list)?;
-        // Python compares numbers of any type, so `1.0` is one too.
+        // Python compares numbers of any type, so `1.0` counts too.
         Ok(cuts.iter().position(|cut| cut.as_f64() != Some(1.0)))
     });
     axes.collect()
 }
 
-/// Slices that are not to be joined: the file with the latest time stands for all.
+/// The exception for cuts that are not a list.
+fn not_a_list() -> CompareStop {
+    CompareStop::Exception("the cuts are no list".to_owned())
+}
+
+/// Slices that must not be merged: the file with the latest time represents all.
 fn newest(
     paths: Vec<String>,
     dumps: Vec<ComparedFile>,
@@ -105,7 +109,7 @@ fn newest(
             .nth(TIME_FIELD)
             .ok_or_else(CompareStop::index)?;
         let time = time.to_owned();
-        // Compared as texts: all stamps have the same number of digits.
+        // Compared as text: all timestamps have the same number of digits.
         if last.as_ref().is_none_or(|(latest, _, _)| *latest <= time) {
             last = Some((time, path, dump));
         }
@@ -117,7 +121,7 @@ fn newest(
     Ok((path, dump))
 }
 
-/// The outputs of one file with the shapes of its slices.
+/// The outputs of one file with the shapes of their slices.
 fn slices(dump: &ComparedFile, thread: Option<usize>) -> Result<Vec<FftsSlice>, CompareStop> {
     let shapes = match thread {
         Some(thread) => thread_shapes(dump, thread)?,

@@ -1,4 +1,4 @@
-//! Reads the names of dump files.
+//! Parses the names of dump files.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -8,19 +8,19 @@ use super::stop::CompareStop;
 const NPY: &str = ".npy";
 const STANDARD: &str = ".pb";
 const QUANT: &str = ".quant";
-/// How the names of hand-made slices and of sub-graphs are marked.
+/// Markers in the names of manual slices and of sub-graphs.
 const SLICE: &str = "_lxslice";
 const SUB_GRAPH: &str = "_sgt_graph";
 const SUB_GRAPH_NUMBER: &str = "sgt_graph_";
-/// Names with more fields have the kind of task as the fourth from the end.
+/// Longer names have the kind of task as the fourth field from the end.
 const FIELDS_WITHOUT_TASK: usize = 5;
 const TASK_FIELD_FROM_END: usize = 4;
 const FFTS_TASK: &str = "4";
 const TIMESTAMP_LENGTH: usize = 16;
-/// Longest timestamp that the patterns take.
+/// Maximum length of a timestamp.
 const DIGITS_MAX: usize = 255;
 
-/// Which side of which framework wrote a file.
+/// The framework and side that wrote a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DumpFileKind {
     /// The device.
@@ -29,22 +29,22 @@ pub(super) enum DumpFileKind {
     Standard,
     /// The quantised original: `.quant`.
     Quant,
-    /// Either of the two, as arrays.
+    /// Either original, as arrays.
     Numpy,
 }
 
-/// How the files of one operator belong together.
+/// The relation between the files of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TaskMode {
     /// Each file is a whole run.
     Normal,
-    /// Files are slices that the runtime cut.
+    /// Files are slices cut by the runtime.
     Automatic,
-    /// Files are slices that the compiler cut.
+    /// Files are slices cut by the compiler.
     Manual,
 }
 
-/// The kind of file and the key that its name gives, or `None` for names that are passed over.
+/// The kind and the key of a file, or `None` for skipped names.
 pub(super) fn parse(name: &str) -> Option<(DumpFileKind, String)> {
     for (suffix, kind) in [
         (NPY, DumpFileKind::Numpy),
@@ -68,29 +68,33 @@ fn original_key(stem: &str, allows_dots: bool) -> Option<String> {
         .then(|| key.to_owned())
 }
 
-/// The second field of a device's file name; what follows the first digit of the fourth is open.
+/// The second field of a device's file name; anything may follow the first digit of the fourth.
 fn offline_name(name: &str) -> Option<&str> {
     let mut fields = name.split('.');
     let [op_type, op_name, task] = [fields.next()?, fields.next()?, fields.next()?];
-    let is_name = |text: &str| !text.is_empty() && text.bytes().all(is_name_byte);
     let starts_with_digit = fields.next()?.starts_with(|c: char| c.is_ascii_digit());
     (is_name(op_type) && is_name(op_name) && is_number(task) && starts_with_digit)
         .then_some(op_name)
 }
 
+/// Whether a text is a valid field of a name.
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(is_name_byte)
+}
+
 /// The operator's type in a path's file name; `NaN` if the name is not a device's.
 pub(super) fn op_type(path: &str) -> &str {
     let name = path.rsplit('/').next().unwrap_or(path);
-    // Slices that were put together have a `*` in place of their numbers.
+    // Merged slices have a `*` in place of their numbers.
     match offline_name(&name.replace('*', "0")) {
         Some(_) => name.split('.').next().unwrap_or_default(),
         None => super::metrics::NAN,
     }
 }
 
-/// The key without marks of sub-graphs and slices; `None` for slices that are left out.
+/// The key without markers of sub-graphs and slices; `None` for skipped slices.
 pub(super) fn without_marks(key: &str, has_rule: bool) -> Result<Option<String>, CompareStop> {
-    // Rules know operators by the names that they had before they were sliced.
+    // Rules use the names of operators before slicing.
     if has_rule && key.contains(SLICE) {
         let key = without_slice(key);
         return Ok((!key.contains(SLICE)).then_some(key));
@@ -109,7 +113,7 @@ pub(super) fn without_marks(key: &str, has_rule: bool) -> Result<Option<String>,
             .last()
             .ok_or_else(CompareStop::index)?;
         if end != key.len() {
-            // One character behind the number separates it from the name, whichever it is.
+            // Any single character separates the number from the name.
             key = key.get(end + 1..).unwrap_or_default();
         }
     }
@@ -127,7 +131,7 @@ pub(super) fn without_slice(name: &str) -> String {
     out + &name[copied..]
 }
 
-/// Where `word` with digits behind it stands, from left to right.
+/// Positions of `word` followed by digits, from left to right.
 fn numbered<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = (usize, usize)> + 'a {
     let found = text.match_indices(word);
     found.filter_map(move |(start, _)| {
@@ -137,7 +141,7 @@ fn numbered<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = (usize, us
     })
 }
 
-/// How a file belongs to others of its operator; `None` if the kind of task is unknown.
+/// The relation of a file to others of its operator; `None` if the kind of task is unknown.
 pub(super) fn task_mode(name: &str) -> Option<TaskMode> {
     if name.ends_with(NPY) {
         return Some(TaskMode::Normal);
@@ -154,10 +158,10 @@ pub(super) fn task_mode(name: &str) -> Option<TaskMode> {
     }
 }
 
-/// The key that a list of files is sorted by.
+/// The sort key of a list of files.
 #[derive(Clone, Copy)]
 pub(super) enum SortBy {
-    /// The last field, or the third of originals.
+    /// The last field, or the third for originals.
     Time,
     /// The fifth field.
     SliceTime,
@@ -167,7 +171,7 @@ pub(super) enum SortBy {
     Slice,
 }
 
-/// The sort key of a file; other numbers stand for names that have none.
+/// The sort key of a file; names without one get a substitute.
 pub(super) fn sort_key(
     path: &Path,
     by: SortBy,
@@ -177,7 +181,7 @@ pub(super) fn sort_key(
     let real = if is_number(&name) {
         match mapping.get(name.as_ref()) {
             Some(real) => real.as_str(),
-            // The stand-in of the reference: small, so that such names come first.
+            // The reference's substitute: small, so that such names come first.
             None => return Ok(1),
         }
     } else {
@@ -193,7 +197,7 @@ pub(super) fn sort_key(
         SortBy::Thread => (fields.len().checked_sub(2).and_then(|i| fields.get(i)), 2),
         SortBy::Slice => {
             let last = fields.get(1).and_then(|field| field.chars().last());
-            // Only the last digit: with more than ten slices the reference mixes their order up.
+            // Only the last digit: the reference missorts more than ten slices.
             let digit = last.ok_or_else(CompareStop::index)?.to_digit(10);
             return Ok(digit.map_or(3, u64::from));
         }
@@ -206,7 +210,7 @@ pub(super) fn sort_key(
     Ok(text.parse().unwrap_or(u64::MAX))
 }
 
-/// ASCII digits and nothing else.
+/// Whether a text consists of ASCII digits.
 pub(super) fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }

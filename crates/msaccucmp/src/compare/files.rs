@@ -1,4 +1,4 @@
-//! Comparing two array files.
+//! Compares two array files.
 
 use std::path::Path;
 
@@ -18,10 +18,10 @@ use crate::numpy::{self, LoadFailure};
 use crate::output::OutputFolder;
 use crate::paths::{self, PathKind};
 
-/// Numbers of a text file that are read as a table.
+/// The suffix of text files, which are read as tables.
 const TEXT_SUFFIX: &str = ".txt";
 
-/// Compares two files; writes the result if there is an output.
+/// Compares two files, and writes the result if there is an output.
 pub(super) fn run(
     my_path: &str,
     golden_path: &str,
@@ -66,7 +66,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// Titles and results, one above the other.
+/// Prints titles and results in two rows.
 fn show(algorithms: &Algorithms, results: &MetricTexts) {
     let (mut titles, mut texts) = (String::new(), String::new());
     for (title, text) in algorithms.titles().zip(&results.texts) {
@@ -83,7 +83,7 @@ fn show(algorithms: &Algorithms, results: &MetricTexts) {
 
 /// The elements of a file and their shape.
 struct FileArray {
-    /// Or why there are none that could be compared.
+    /// Or why there are none to compare.
     values: Result<SideValues, CompareStop>,
     dims: Vec<usize>,
 }
@@ -113,7 +113,7 @@ fn read(path: &Path) -> Result<FileArray, CompareStop> {
     }
     let array = match numpy::load(path) {
         Ok(loaded) => loaded.tensor,
-        // The shapes are looked at first.
+        // The shapes are compared first.
         Err(LoadFailure::OtherType(reason, Some(dims))) => {
             return Ok(FileArray {
                 values: Err(CompareStop::Fatal(reason)),
@@ -142,8 +142,8 @@ fn read(path: &Path) -> Result<FileArray, CompareStop> {
     })
 }
 
-/// Rows of numbers; `None` if a word is no number or rows differ in length. Axes with one entry are
-/// left out.
+/// Rows of numbers; `None` if a word is not a number or rows differ in length. Axes of size 1 are
+/// dropped.
 fn parse_text(text: &str) -> Option<(Vec<f64>, Vec<usize>)> {
     let mut values = Vec::new();
     let (mut n_rows, mut n_columns) = (0, 0);

@@ -1,4 +1,4 @@
-//! Comparing operators of a device with the operators of a model that fusion rules name.
+//! Compares operators of a device with the original operators in the fusion rules.
 
 use std::collections::HashMap;
 
@@ -22,19 +22,19 @@ use crate::{formats, log};
 const QUANT_TYPE: &str = "AscendQuant";
 const DEQUANT_TYPE: &str = "AscendDequant";
 
-/// The network and settings that the operators of a group are compared with.
+/// The network and settings for comparing the operators of a group.
 pub(super) struct FusedComparison<'a> {
     pub(super) network: &'a NetworkInputs,
     pub(super) rule: &'a ModelRules,
     pub(super) form: RowForm<'a>,
 }
 
-/// The golden tensor of one of the device, and where it is.
+/// The golden tensor of a device tensor, and its location.
 pub(super) struct GoldenMatch {
     pub(super) origin: OriginTensor,
     pub(super) path: String,
     pub(super) dump: ComparedFile,
-    /// Which of the dump's outputs.
+    /// Index of the dump's output.
     pub(super) index: usize,
 }
 
@@ -66,7 +66,7 @@ impl FusedComparison<'_> {
         mut origin: OriginTensor,
     ) -> Result<GoldenMatch, CompareStop> {
         let golden = &self.network.golden;
-        // A file of an original holds a single output, whose number is a part of its name.
+        // A file of an original holds a single output, whose number is part of its name.
         if golden.kind != DumpFileKind::Offline {
             let (path, dump) = golden.load(&origin.name, Some(origin.index))?;
             if dump.outputs.is_empty() {
@@ -81,7 +81,7 @@ impl FusedComparison<'_> {
         }
         let (path, dump) = golden.load(&origin.name, None)?;
         let n = dump.outputs.len() as i64;
-        // Only the upper end is checked; below zero Python counts from the last.
+        // Only the upper end is checked; a negative index counts from the end, as in Python.
         if origin.index >= n {
             log::error(&format!(
                 "[{}] The output index ({}) is out of range [0, {n}). Please check the index.",
@@ -89,7 +89,7 @@ impl FusedComparison<'_> {
             ));
             return Err(CompareStop::bare(ErrorCode::IndexOutOfBounds));
         }
-        // Counted from the end if negative.
+        // A negative index counts from the end.
         let index = if origin.index < 0 {
             origin.index + n
         } else {
@@ -107,7 +107,7 @@ impl FusedComparison<'_> {
         })
     }
 
-    /// Compares the tensors of an operator, and notes where its inputs come from.
+    /// Compares the tensors of an operator, and records the producers of its inputs.
     pub(super) fn compare_operator(
         &self,
         op: usize,
@@ -223,7 +223,7 @@ impl FusedComparison<'_> {
         Ok(())
     }
 
-    /// How tensors of an operator are aligned.
+    /// The alignment settings for tensors of an operator.
     pub(super) fn alignment(&self, op: usize, is_listing: bool) -> AlignmentContext<'_> {
         let (mine, golden) = (self.network.mine.kind, self.network.golden.kind);
         AlignmentContext {
@@ -236,7 +236,7 @@ impl FusedComparison<'_> {
 }
 
 impl GoldenMatch {
-    /// The tensor with what is said of it.
+    /// The tensor with the information of the rules.
     pub(super) fn golden(&self) -> Result<GoldenTensor<'_>, CompareStop> {
         Ok(GoldenTensor {
             tensor: self
@@ -258,8 +258,7 @@ struct TensorSlot {
     index: usize,
 }
 
-/// Inputs of operators that undo quantising have nothing to be compared with, nor have outputs of
-/// those that quantise.
+/// Inputs of dequantising operators and outputs of quantising ones have no counterpart.
 pub(super) fn compared_sides(op: &DeviceOperator) -> impl Iterator<Item = SlotSide> + use<> {
     let restores = op.op_type == DEQUANT_TYPE || DEQUANT_MARKS.iter().any(|m| op.name.ends_with(m));
     let quantises = op.op_type == QUANT_TYPE;

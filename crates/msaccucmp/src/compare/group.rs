@@ -1,4 +1,4 @@
-//! Comparing the operators that stand for the same originals.
+//! Compares the operators that correspond to the same originals.
 
 use std::collections::HashMap;
 
@@ -68,7 +68,7 @@ impl GroupComparison<'_> {
         Ok(outcome)
     }
 
-    /// Several operators, each against what it stands for.
+    /// Several operators, each against its original.
     fn compare_many(
         &mut self,
         ops: &[usize],
@@ -96,6 +96,7 @@ impl GroupComparison<'_> {
                 Err(CompareStop::Coded(code, message)) => {
                     outcome.status = Some(code);
                     reasons.push(message);
+                    // A missing dump costs no row unless the whole group has none.
                     if code == ErrorCode::NoDumpFile {
                         continue;
                     }
@@ -105,6 +106,7 @@ impl GroupComparison<'_> {
             };
             has_result = true;
             outcome.is_matched = true;
+            // Reasons only matter if no operator of the group has a row.
             reasons.clear();
             outcome
                 .rows
@@ -117,7 +119,7 @@ impl GroupComparison<'_> {
         Ok(outcome)
     }
 
-    /// Operators that share a buffer: the oldest dump has all inputs, the newest all outputs.
+    /// Operators with a shared buffer: the oldest dump has all inputs, the newest all outputs.
     fn compare_l1(&mut self) -> Result<GroupOutcome, CompareStop> {
         let mine = &self.fused.network.mine;
         let mut dumped = Vec::new();

@@ -1,6 +1,6 @@
-//! The two sides of a comparison, and the rules that belong to it.
+//! The two sides of a comparison, and their rules.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::dump_dir::{DumpDir, KeyNaming};
 use super::file_name::DumpFileKind;
@@ -11,19 +11,19 @@ use crate::failure::ErrorCode;
 use crate::options::CompareOptions;
 use crate::paths::{self, PathKind};
 
-/// One comparison, where batches differ from what was given.
+/// One comparison: the settings that differ in a batch.
 pub(super) struct NetworkJob<'a> {
     pub(super) options: &'a CompareOptions,
     pub(super) my_path: &'a str,
     pub(super) fusion_rule: &'a str,
-    /// The beginning of the result's name.
+    /// The prefix of the result's name.
     pub(super) name_start: String,
-    /// Whether advice was asked for and is not turned off by another option.
+    /// Whether advice was requested and no other option disables it.
     pub(super) is_advised: bool,
     pub(super) finds_overflow: bool,
 }
 
-/// Both sides, and what is to be done with them.
+/// Both sides, and how to compare them.
 pub(super) struct NetworkInputs {
     pub(super) mine: DumpDir,
     pub(super) golden: DumpDir,
@@ -43,7 +43,7 @@ fn rule_path(text: &str) -> Option<PathBuf> {
 }
 
 impl RulePaths {
-    /// The files that the options name.
+    /// The files in the options.
     pub(super) fn new(fusion: &str, quant: &str, close: &str) -> RulePaths {
         RulePaths {
             fusion: rule_path(fusion),
@@ -52,7 +52,7 @@ impl RulePaths {
         }
     }
 
-    /// Checks that they are there.
+    /// Checks that the files exist.
     pub(super) fn check(&self) -> Result<(), CompareStop> {
         let given = [&self.fusion, &self.quant, &self.close];
         for path in given.into_iter().flatten() {
@@ -61,15 +61,18 @@ impl RulePaths {
         Ok(())
     }
 
-    /// The rules, one put on top of the other; `None` if two devices are compared directly.
+    /// The merged rules; `None` if two devices are compared directly.
     pub(super) fn load(&self) -> Result<Option<ModelRules>, CompareStop> {
-        let open = |path: &Path| ModelRules::open(path);
         let rule = match (&self.fusion, &self.quant, &self.close) {
-            // With both, `-cf` is not read.
-            (Some(fusion), Some(quant), _) => merge_quant(open(fusion)?, &open(quant)?),
-            (Some(fusion), None, Some(close)) => merge_close(open(fusion)?, &open(close)?)?,
-            (Some(fusion), None, None) => open(fusion)?,
-            (None, Some(quant), _) => open(quant)?,
+            // With both, `-cf` is ignored.
+            (Some(fusion), Some(quant), _) => {
+                merge_quant(ModelRules::open(fusion)?, &ModelRules::open(quant)?)
+            }
+            (Some(fusion), None, Some(close)) => {
+                merge_close(ModelRules::open(fusion)?, &ModelRules::open(close)?)?
+            }
+            (Some(fusion), None, None) => ModelRules::open(fusion)?,
+            (None, Some(quant), _) => ModelRules::open(quant)?,
             (None, None, _) => return Ok(None),
         };
         Ok(Some(rule))
@@ -77,7 +80,7 @@ impl RulePaths {
 }
 
 impl NetworkInputs {
-    /// Reads the directories, and checks that they are compared with such rules.
+    /// Reads the directories, and checks that the rules match their kinds.
     pub(super) fn open(
         job: &NetworkJob<'_>,
         rules: &RulePaths,
@@ -117,7 +120,7 @@ impl DumpDir {
     }
 }
 
-/// Which kinds of dumps are compared, and with which rules.
+/// Checks the combination of dump kinds and rules.
 fn check_kinds(mine: &DumpDir, golden: &DumpDir, rules: &RulePaths) -> Result<(), CompareStop> {
     let refuse = |code, what: &str| {
         let message = format!(

@@ -1,4 +1,4 @@
-//! Metrics that users wrote in Python, run by the interpreter that converters use too.
+//! Metrics written in Python by users, run by the interpreter of the converters.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -11,12 +11,12 @@ use crate::custom::process::{InterpreterProcess, ScriptLoad};
 use crate::log;
 use crate::paths::{self, PathKind};
 
-/// The directory below the given one that holds the scripts.
+/// The subdirectory with the scripts.
 const SCRIPT_DIR: &str = "algorithm";
 const PREFIX: &str = "alg_";
 const FUNCTION: &str = "compare";
 const N_ARGUMENTS: usize = 3;
-/// Limits that the reference sets.
+/// Limits of the reference.
 const SCRIPT_BYTES_MAX: u64 = 1 << 20;
 const SCRIPTS_MAX: usize = 1000;
 
@@ -24,13 +24,13 @@ const SCRIPTS_MAX: usize = 1000;
 #[derive(Default)]
 pub(super) struct MetricScripts {
     scripts: Vec<MetricScript>,
-    /// Where scripts find what they import.
+    /// The directory from which scripts import.
     search_dir: PathBuf,
     /// Interpreters that no worker uses at the moment.
     idle: Mutex<Vec<InterpreterProcess>>,
 }
 
-/// One of them.
+/// A user's metric.
 #[derive(Clone, Debug)]
 pub(super) struct MetricScript {
     pub(super) name: String,
@@ -38,7 +38,7 @@ pub(super) struct MetricScript {
 }
 
 impl MetricScripts {
-    /// Looks for scripts below `dir`. Files that are none are passed over with a warning.
+    /// Searches scripts below `dir`. Other files are skipped with a warning.
     pub(super) fn open(dir: &str) -> Result<MetricScripts, CompareStop> {
         paths::check_given(dir, PathKind::Directory)?;
         let search_dir = paths::resolve(dir);
@@ -66,8 +66,8 @@ impl MetricScripts {
         self.scripts.iter().find(|script| script.name == name)
     }
 
-    /// Whether a script has the function that is called. One that cannot be loaded ends the
-    /// command, but for want of Python or numpy: then its results are missing.
+    /// Whether a script has the required function. A script that cannot be loaded ends the command,
+    /// except without Python or numpy: then its results are missing.
     pub(super) fn is_usable(&self, script: &MetricScript) -> Result<bool, CompareStop> {
         let path = script.path.display();
         let mut process = match self.take_process() {
@@ -104,7 +104,7 @@ impl MetricScripts {
         }
     }
 
-    /// Runs a script; an error holds the reason in the user's words.
+    /// Runs a script; an error holds the reason for the user.
     pub(super) fn run(
         &self,
         script: &MetricScript,
@@ -158,7 +158,7 @@ fn bytes(elements: &[f32]) -> Vec<u8> {
     elements.iter().flat_map(|x| x.to_le_bytes()).collect()
 }
 
-/// The entries of a directory in the order of their names.
+/// The entries of a directory, sorted by name.
 fn entries(dir: &Path) -> Result<Vec<PathBuf>, CompareStop> {
     let entries = std::fs::read_dir(dir).map_err(|error| CompareStop::Fatal(error.to_string()))?;
     let mut paths: Vec<PathBuf> = entries
@@ -168,7 +168,7 @@ fn entries(dir: &Path) -> Result<Vec<PathBuf>, CompareStop> {
     Ok(paths)
 }
 
-/// Every file has to have an ordinary name and size.
+/// Checks that every file has an ordinary name and size.
 fn check_files(dir: &Path) -> Result<(), CompareStop> {
     let paths = entries(dir)?;
     if paths.len() > SCRIPTS_MAX {

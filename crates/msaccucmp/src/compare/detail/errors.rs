@@ -1,4 +1,4 @@
-//! The errors of each element, computed in the types that numpy computes in.
+//! The errors of each element, computed in numpy's types.
 //!
 //! Integers wrap; halves and singles are rounded after each step. Infinite errors count as missing.
 
@@ -19,7 +19,7 @@ pub(super) struct ElementErrors {
     is_bool: bool,
 }
 
-/// An element before it is brought to the type of a result.
+/// An element before conversion to the type of a result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum WideElement {
     Float(f64),
@@ -31,7 +31,7 @@ impl ElementErrors {
     /// The elements of two arrays of the same size.
     ///
     /// # Errors
-    /// Complex elements cannot be printed as one number.
+    /// For complex elements, which cannot be printed as one number.
     pub(super) fn new(
         mine: &ElementArray<'_>,
         golden: &ElementArray<'_>,
@@ -61,7 +61,6 @@ impl ElementErrors {
             let golden = magnitude(golden_type, b);
             let (top, bottom) = (as_float(quotient, absolute), as_float(quotient, golden));
             let relative = round(quotient, top / bottom);
-            let finite = |x: f64| if x.is_infinite() { f64::NAN } else { x };
             elements
                 .absolute
                 .push(finite(as_float(DType::F64, absolute)));
@@ -74,7 +73,7 @@ impl ElementErrors {
         self.mine.len()
     }
 
-    /// Smallest and largest absolute and relative error, missing ones being zero.
+    /// Smallest and largest absolute and relative error; missing ones count as zero.
     pub(super) fn extremes(&self) -> [(f64, f64); 2] {
         let extremes = |errors: &[f64]| {
             if self.is_bool {
@@ -89,7 +88,7 @@ impl ElementErrors {
     }
 
     /// The `n` elements with the largest absolute errors, and those with the largest relative ones,
-    /// later ones first. With fewer than `n` elements one is left out, unless it is the only one.
+    /// later ones first. With fewer than `n` elements one is dropped, unless it is the only one.
     pub(super) fn worst(&self, n: i64) -> [Vec<usize>; 2] {
         let len = self.len();
         let wanted = usize::try_from(n).unwrap_or(0);
@@ -130,7 +129,7 @@ impl ElementErrors {
         format!("{i},{place},{mine}\t,{golden}\t,{absolute}\t,{relative}\n")
     }
 
-    /// The line of an element among the worst.
+    /// The line of one of the worst elements.
     pub(super) fn top_line(&self, i: usize, place: &str) -> String {
         let (mine, golden) = (
             self.mine[i].text(self.is_bool),
@@ -140,6 +139,11 @@ impl ElementErrors {
         let line = format!("{i},{place},{mine}\t,{golden}\t,{absolute}\t,{relative}\t\n");
         line.replace("nan", "-").replace("inf", "-")
     }
+}
+
+/// The number, or NaN for an infinity.
+fn finite(x: f64) -> f64 {
+    if x.is_infinite() { f64::NAN } else { x }
 }
 
 impl WideElement {
@@ -176,7 +180,7 @@ fn numbers(array: &ElementArray<'_>) -> Result<Vec<WideElement>, CompareStop> {
         .collect()
 }
 
-/// Bits of an integer, and whether it has a sign.
+/// Width of an integer in bits, and whether it is signed.
 fn integer_kind(dtype: DType) -> Option<(u32, bool)> {
     Some(match dtype.as_numpy()? {
         NumpyType::I8 => (8, true),
@@ -196,7 +200,7 @@ fn integer_kind(dtype: DType) -> Option<(u32, bool)> {
     })
 }
 
-/// Bits of a float.
+/// Width of a float in bits.
 fn float_bits(dtype: DType) -> u32 {
     match dtype {
         DType::F16 => 16,
@@ -213,7 +217,7 @@ fn float_of(bits: u32) -> DType {
     }
 }
 
-/// numpy's common type of two real ones.
+/// numpy's common type of two real types.
 fn promote(a: DType, b: DType) -> DType {
     if a == DType::Bool {
         return b;
@@ -286,7 +290,7 @@ fn subtract(dtype: DType, a: WideElement, b: WideElement) -> WideElement {
     WideElement::Float(round(dtype, as_float(dtype, a) - as_float(dtype, b)))
 }
 
-/// The absolute value. The smallest of a signed type stays as it is.
+/// The absolute value. The smallest signed integer stays negative.
 fn magnitude(dtype: DType, number: WideElement) -> WideElement {
     match number {
         WideElement::Float(value) => WideElement::Float(value.abs()),

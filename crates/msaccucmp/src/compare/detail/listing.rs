@@ -13,7 +13,7 @@ use crate::compare::stop::CompareStop;
 use crate::log;
 use crate::output::OutputFolder;
 
-/// Axes that the place of an element has at least.
+/// Minimum number of axes in the position of an element.
 const AXES_MIN: usize = 4;
 
 /// Two tensors to list.
@@ -26,7 +26,7 @@ pub(super) struct DetailListing<'a> {
     /// Names of operators.
     pub(super) my_ops: String,
     pub(super) golden_ops: String,
-    /// Whether the elements lie along one axis.
+    /// Whether the elements are along one axis.
     pub(super) is_flat: bool,
     /// The file with my tensor.
     pub(super) file_name: String,
@@ -104,7 +104,7 @@ impl DetailListing<'_> {
         format!("Index,{axes},NPUDump,GroundTruth,AbsoluteError,RelativeError\n")
     }
 
-    /// The place of an element along each axis.
+    /// The position of an element along each axis.
     fn place(&self, index: usize) -> String {
         let mut rest = index;
         let mut place: Vec<String> = Vec::new();
@@ -135,14 +135,14 @@ impl DetailListing<'_> {
             six_places(relative.1)
         );
         if is_bool {
-            // Names lose these letters too, as in the reference.
+            // The reference removes these letters from names, too.
             return text.replace("nan", "-");
         }
         text
     }
 }
 
-/// Shows a table with columns below each other.
+/// Prints a table with the columns one below the other.
 fn show_table(text: &str) {
     let rows: Vec<Vec<&str>> = text
         .lines()

@@ -1,4 +1,4 @@
-//! Names of the files that a listing consists of.
+//! Names of the files of a listing.
 
 use std::fs;
 use std::io::Error;
@@ -14,17 +14,17 @@ use crate::compare::stop::CompareStop;
 use crate::failure::ErrorCode;
 use crate::log;
 
-/// Largest table that is read.
+/// Maximum size of a table.
 const TABLE_BYTES_MAX: u64 = 1 << 30;
 
-/// Keeps names that were too long for the file system.
+/// Maps shortened names to those that were too long for the file system.
 const TABLE: &str = "simple_op_mapping.csv";
 const NAME_LENGTH_MAX: usize = 255;
 
-/// Gives names, and knows which files of earlier runs have them.
+/// Creates names, and recognises those of earlier runs.
 pub(super) struct DetailNames {
     prefix: String,
-    /// The text that replaces long names: the dump's name and the tensor.
+    /// The replacement of long names: the dump's name and the tensor.
     replacement: String,
     dir: PathBuf,
 }
@@ -85,7 +85,7 @@ impl DetailNames {
         rest == "_summary.txt" || (rest.starts_with('_') && is_table)
     }
 
-    /// Deletes what earlier runs for the same tensor wrote.
+    /// Deletes the files of earlier runs for the same tensor.
     pub(super) fn delete_old(&self) -> Result<(), CompareStop> {
         self.try_delete_old().map_err(|error| {
             log::error(&format!(
@@ -111,7 +111,7 @@ impl DetailNames {
         let mut kept = String::new();
         for (short, real) in mapping_csv::parse(&text) {
             let path = self.dir.join(short);
-            // A table may say anything; what is deleted is in the directory.
+            // A table may contain any path, so only files in the directory are deleted.
             if !self.is_own(real) || short.contains('/') {
                 kept.push_str(&mapping_csv::line(short, real));
             } else if path.exists() {

@@ -1,4 +1,4 @@
-//! Which tensor `-op` lists, and how much of it.
+//! The tensor that `-op` lists, and how much of it.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ pub(in crate::compare) struct TensorChoice {
 }
 
 impl TensorChoice {
-    /// Reads from the options which tensor to list, and how much of it.
+    /// Reads the tensor and the amount from the options.
     pub(in crate::compare) fn new(
         op_name: &str,
         options: &CompareOptions,
@@ -38,8 +38,10 @@ impl TensorChoice {
             );
             return Err(CompareStop::coded(ErrorCode::InvalidParameter, message));
         }
-        let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
-        let (side, index) = match (given(&options.output_index), given(&options.input_index)) {
+        let (side, index) = match (
+            non_empty(&options.output_index),
+            non_empty(&options.input_index),
+        ) {
             (Some(index), _) => (SlotSide::Output, index),
             (None, Some(index)) => (SlotSide::Input, index),
             (None, None) => (SlotSide::Output, "0".to_owned()),
@@ -96,4 +98,9 @@ impl TensorChoice {
     pub(super) fn slot(&self) -> String {
         format!("_{}_{}", self.side.name(), self.index)
     }
+}
+
+/// The value of an option, unless it is empty.
+fn non_empty(text: &Option<String>) -> Option<String> {
+    text.clone().filter(|text| !text.is_empty())
 }
