@@ -2,14 +2,14 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`file_name`], [`dump_dir`] | which files belong to which operator |
-//! | [`dump`], [`ffts`] | what is in them |
-//! | [`rule`], [`range`] | fusion rules, and which operators are picked |
-//! | [`align`], [`restore`] | bringing tensors to one layout |
-//! | [`values`], [`metrics`], [`algorithms`] | what is computed |
+//! | [`file_name`], [`dump_dir`] | the files of each operator |
+//! | [`dump`], [`ffts`] | their contents |
+//! | [`rule`], [`range`] | fusion rules, and the selected operators |
+//! | [`align`], [`restore`] | converting tensors to the same layout |
+//! | [`values`], [`metrics`], [`algorithms`] | the computation |
 //! | [`inputs`], [`fused`], [`group`], [`devices`], [`outcome`] | comparing the operators of a model, and of two devices |
-//! | [`row`], [`table`], [`mapping`], [`advisor`] | what is written |
-//! | [`network`], [`batch`], [`files`], [`detail`] | the ways in which the commands run |
+//! | [`row`], [`table`], [`mapping`], [`advisor`] | the output |
+//! | [`network`], [`batch`], [`files`], [`detail`] | modes of the commands |
 
 mod advisor;
 mod algorithms;
@@ -105,7 +105,7 @@ pub(super) fn run_files(options: &FileCompareOptions) -> Result<(), ToolFailure>
     Ok(())
 }
 
-/// Whether a text holds rules.
+/// Whether a text contains rules.
 pub(super) fn is_fusion_rule(text: &str) -> bool {
     rule::ModelRules::parse(text).is_ok()
 }
@@ -121,7 +121,7 @@ fn job(options: &CompareOptions, is_advised: bool, finds_overflow: bool) -> Netw
     }
 }
 
-/// Files, a directory of rules, or two directories of dumps.
+/// Compares files, a directory of rules, or two directories of dumps.
 fn start(options: &CompareOptions) -> Result<Option<ErrorCode>, CompareStop> {
     let (mine, golden) = (
         paths::resolve(&options.my_path),
@@ -131,7 +131,7 @@ fn start(options: &CompareOptions) -> Result<Option<ErrorCode>, CompareStop> {
     let are_h5 = [&options.my_path, &options.golden_path]
         .iter()
         .all(|path| path.ends_with(H5_SUFFIX));
-    // They come from old adapters of PyTorch, and reading them takes a library of their own.
+    // Old PyTorch adapters wrote such files, and reading them would need another library.
     if are_files && are_h5 {
         let message = "Comparing h5 files is not supported.";
         return Err(CompareStop::coded(ErrorCode::NoDumpFile, message));
@@ -203,9 +203,8 @@ fn check_ranges(options: &CompareOptions) -> Result<(), ToolFailure> {
     Ok(())
 }
 
-/// Options that do not go with `-map`, and those that it needs.
+/// Options that exclude `-map`, and those that it requires.
 fn check_mapping(options: &CompareOptions) -> Result<(), ToolFailure> {
-    let is_given = |text: &Option<String>| text.as_deref().is_some_and(|text| !text.is_empty());
     if is_given(&options.op_name) {
         return Err(invalid("When -map exists, the -op parameter is invalid."));
     }
@@ -222,7 +221,12 @@ fn check_mapping(options: &CompareOptions) -> Result<(), ToolFailure> {
     Ok(())
 }
 
-/// Options that mean nothing without `-op`.
+/// Whether an option has a value that is not empty.
+fn is_given(text: &Option<String>) -> bool {
+    text.as_deref().is_some_and(|text| !text.is_empty())
+}
+
+/// Options that have no effect without `-op`.
 fn check_detail(options: &CompareOptions) -> Result<(), ToolFailure> {
     if options.op_name.is_some() {
         return Ok(());

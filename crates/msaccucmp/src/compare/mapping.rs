@@ -1,4 +1,4 @@
-//! The table of which tensors belong together, without comparing them.
+//! The table of corresponding tensors, without a comparison.
 
 use opscope_analysis::job;
 use opscope_store::record::SlotSide;
@@ -100,7 +100,7 @@ fn group_rows(fused: &FusedComparison<'_>, ops: &[usize]) -> Result<Vec<Row>, Co
     Ok(rows)
 }
 
-/// Where the golden tensor is.
+/// The path of the golden tensor.
 fn golden_path(
     fused: &FusedComparison<'_>,
     op: usize,

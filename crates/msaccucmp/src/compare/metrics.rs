@@ -1,9 +1,9 @@
-//! The reference's ten metrics, with its numbers to the last digit.
+//! The reference's ten metrics, identical to the last digit.
 //!
-//! It computes with numpy on `float32` arrays. So each step is rounded to `float32` here too, sums
-//! are taken in numpy's order, and logarithms are numpy's. What NaN, infinities, zeros and
-//! constants come to follows from that; the few special cases are at each metric. Booleans on both
-//! sides are compared as they are, and only by two of the metrics.
+//! The reference computes with numpy on `float32` arrays. So each step is rounded to `float32` here
+//! too, sums follow numpy's order, and logarithms are numpy's. That determines the results for NaN,
+//! infinities, zeros and constants; the few special cases are documented at each metric. Booleans
+//! on both sides are compared as booleans, and only by two of the metrics.
 
 mod log;
 mod sum;
@@ -12,15 +12,15 @@ use std::hint::black_box;
 
 use sum::{LANES, pairwise, pairwise_f64, pairwise_lanes, sum_of_f32_as_f64};
 
-/// Below this numbers count as zero: the distance from 1 to the next `float64`.
+/// Smaller numbers count as zero: the distance from 1 to the next `float64`.
 const DOUBLE_EPSILON: f64 = f64::EPSILON;
-/// Smaller means and deviations are shown as zero.
+/// Smaller means and deviations are printed as zero.
 const DEVIATION_MIN: f64 = 0.001;
 const NO_MAXIMUM: &str = "zero-size array to reduction operation maximum which has no identity";
 const NO_BOOL_SUBTRACT: &str = "numpy boolean subtract, the `-` operator, is not supported, use \
     the bitwise_xor, the `^` operator, or the logical_xor function instead.";
 
-/// The text that stands where there is no value.
+/// The text of a missing value.
 pub(super) const NAN: &str = "NaN";
 
 /// One metric.
@@ -38,15 +38,15 @@ pub(super) enum Metric {
     MeanRelativeError,
 }
 
-/// Elements of both sides; as many on either.
+/// Elements of both sides, equal in number.
 #[derive(Clone, Copy)]
 pub(super) enum ComparedElements<'a> {
     Floats(&'a [f32], &'a [f32]),
-    /// Zero or one each.
+    /// Each element is zero or one.
     Bools(&'a [u8], &'a [u8]),
 }
 
-/// The facts about the tensors that metrics have to know.
+/// Properties of the tensors that metrics depend on.
 #[derive(Clone, Copy)]
 pub(super) struct TensorFacts<'a> {
     pub(super) my_file: &'a str,
@@ -54,11 +54,11 @@ pub(super) struct TensorFacts<'a> {
     pub(super) is_scalar: bool,
 }
 
-/// The text of a result, and a reason that may be empty.
+/// The text of a result, and a possibly empty reason.
 pub(super) type Outcome = (String, String);
 
 impl Metric {
-    /// All of them, by number.
+    /// All metrics, by number.
     pub(super) const ALL: [Metric; 10] = [
         Metric::CosineSimilarity,
         Metric::MaxAbsoluteError,
@@ -72,7 +72,7 @@ impl Metric {
         Metric::MeanRelativeError,
     ];
 
-    /// The name, which is the column's.
+    /// The name of the metric and its column.
     pub(super) fn name(self) -> &'static str {
         match self {
             Metric::CosineSimilarity => "CosineSimilarity",
@@ -88,7 +88,7 @@ impl Metric {
         }
     }
 
-    /// Whether booleans can be compared by it.
+    /// Whether it supports booleans.
     pub(super) fn takes_bools(self) -> bool {
         matches!(
             self,
@@ -96,7 +96,7 @@ impl Metric {
         )
     }
 
-    /// The result; an error holds the text of the exception in the reference.
+    /// The result; an error holds the message of the reference's exception.
     pub(super) fn run(
         self,
         pair: ComparedElements<'_>,
@@ -136,7 +136,7 @@ impl Metric {
     }
 }
 
-/// A number with six places, as Python writes it.
+/// A number with six decimals, as Python prints it.
 pub(super) fn six_places(value: f64) -> String {
     places(value, 6)
 }
@@ -152,7 +152,7 @@ fn square(x: f32) -> f32 {
     x * x
 }
 
-/// The relative error of an element; nothing where the golden one is zero or NaN.
+/// The relative error of an element; none if the golden one is zero or NaN.
 fn relative(a: f32, b: f32) -> f32 {
     if f64::from(b.abs()) > DOUBLE_EPSILON {
         (a / b - 1.0).abs()
@@ -166,15 +166,15 @@ fn mean(n: usize, value: impl Fn(usize) -> f32) -> f32 {
     (f64::from(pairwise(n, value)) / n as f64) as f32
 }
 
-/// The largest value, NaN if there is one; `None` if there is none at all.
+/// The largest value, or NaN if there is one; `None` without values.
 fn maximum(n: usize, value: impl Fn(usize) -> f32) -> Option<f32> {
     let mut max = f32::NEG_INFINITY;
     let mut has_nan = false;
     for i in 0..n {
         let value = value(i);
         has_nan |= value.is_nan();
-        // `f32::max` passes NaN over where numpy hands it on, so that is noted apart: a branch here
-        // would keep the loop from being vectorised.
+        // `f32::max` drops NaN where numpy propagates it, so NaN is tracked separately: a branch
+        // would prevent vectorisation.
         max = max.max(value);
     }
     match n {
@@ -184,24 +184,22 @@ fn maximum(n: usize, value: impl Fn(usize) -> f32) -> Option<f32> {
     }
 }
 
-/// `x ** 0.5` of one number, for which numpy calls the C library's power and not its square root.
+/// `x ** 0.5` of one number, for which numpy calls the C library's `pow` rather than `sqrt`.
 fn half_power(x: f32) -> f32 {
-    // The compiler would turn this power into a square root, which differs from it in the last bit.
+    // The compiler would replace this power by a square root, which differs in the last bit.
     x.powf(black_box(0.5))
 }
 
-/// 1 for scalars; a constant and a reason where one side is zero.
+/// 1 for scalars; a constant and a reason if one side is zero.
 fn cosine(a: &[f32], b: &[f32], about: &TensorFacts<'_>) -> Outcome {
     if about.is_scalar {
         return scalar();
     }
-    let norm = |x: &[f32]| pairwise(x.len(), |i| square(x[i])).sqrt();
     let (norm_a, norm_b) = (norm(a), norm(b));
     let zero = zero_side(
         norm_a.into(),
         norm_b.into(),
-        // The reference takes the root of the norm once more before it looks whether a side is
-        // zero.
+        // The reference takes the root of the norm once more before it checks for a zero side.
         [norm_a, norm_b].map(|n| n.sqrt().into()),
     );
     if let Some(zero) = zero {
@@ -211,18 +209,28 @@ fn cosine(a: &[f32], b: &[f32], about: &TensorFacts<'_>) -> Outcome {
     (six_places(at_most_one(value.into())), String::new())
 }
 
+/// The Euclidean norm, summed like numpy.
+fn norm(x: &[f32]) -> f32 {
+    pairwise(x.len(), |i| square(x[i])).sqrt()
+}
+
 fn cosine_of_bools(a: &[u8], b: &[u8], about: &TensorFacts<'_>) -> Outcome {
     if about.is_scalar {
         return scalar();
     }
-    let norm = |x: &[u8]| pairwise_f64(x.len(), |i| f64::from(x[i])).sqrt();
-    let (norm_a, norm_b) = (norm(a), norm(b));
+    let (norm_a, norm_b) = (bool_norm(a), bool_norm(b));
     if let Some(zero) = zero_side(norm_a, norm_b, [norm_a.sqrt(), norm_b.sqrt()]) {
         return zero.outcome(about);
     }
-    let value = |i| (f64::from(a[i]) / norm_a) * (f64::from(b[i]) / norm_b);
-    let value = pairwise_f64(a.len(), value);
+    let value = pairwise_f64(a.len(), |i| {
+        (f64::from(a[i]) / norm_a) * (f64::from(b[i]) / norm_b)
+    });
     (six_places(at_most_one(value)), String::new())
+}
+
+/// The Euclidean norm of booleans.
+fn bool_norm(x: &[u8]) -> f64 {
+    pairwise_f64(x.len(), |i| f64::from(x[i])).sqrt()
 }
 
 fn scalar() -> Outcome {
@@ -231,11 +239,11 @@ fn scalar() -> Outcome {
 
 /// Python's `min` with 1, which keeps NaN.
 fn at_most_one(value: f64) -> f64 {
-    // Python compares the new value with the smallest so far, and no comparison with NaN is true.
+    // Python compares the new value with the smallest so far, and comparisons with NaN are false.
     if 1.0 < value { 1.0 } else { value }
 }
 
-/// Which side counts as zero.
+/// The side that counts as zero.
 enum ZeroSide {
     Both,
     Mine,
@@ -266,7 +274,7 @@ impl ZeroSide {
     }
 }
 
-/// 0 where the golden side is zero.
+/// 0 if the golden side is zero.
 fn distance(a: &[f32], b: &[f32]) -> f32 {
     let golden = pairwise(b.len(), |i| square(b[i]));
     if f64::from(half_power(golden)) <= DOUBLE_EPSILON {
@@ -275,8 +283,8 @@ fn distance(a: &[f32], b: &[f32]) -> f32 {
     half_power(pairwise(a.len(), |i| square(a[i] - b[i])) / golden)
 }
 
-/// Both sides as distributions: brought to 0…1 unless they are constant, at least `float32`'s
-/// epsilon, then divided by their sum.
+/// Both sides as distributions: scaled to 0…1 unless they are constant, clamped to at least
+/// `float32`'s epsilon, then divided by their sum.
 fn divergence(a: &[f32], b: &[f32], about: &TensorFacts<'_>) -> Result<Outcome, String> {
     let (p, q) = (ValueDistribution::new(a)?, ValueDistribution::new(b)?);
     let one = |i: usize| {
@@ -285,13 +293,13 @@ fn divergence(a: &[f32], b: &[f32], about: &TensorFacts<'_>) -> Result<Outcome, 
     };
     let value = pairwise_lanes(a.len(), one, |i| {
         let my: [f32; LANES] = std::array::from_fn(|lane| p.at(a[i + lane]));
-        // Eight at a time, in the order in which numpy's sum takes them, so that the logarithm is
-        // vectorised and the digits stay.
+        // Eight at a time, in the order of numpy's sum, so that the logarithm is vectorised and the
+        // digits stay the same.
         let quotients: [f32; LANES] = std::array::from_fn(|lane| my[lane] / q.at(b[i + lane]));
         let logs = log::ln_of_all(quotients);
         std::array::from_fn(|lane| my[lane] * logs[lane])
     });
-    // Rounding leaves a little of either sign, which would be shown as `-0.000000`.
+    // Rounding leaves a tiny value of either sign, which would be printed as `-0.000000`.
     let value = if f64::from(value.abs()) < DOUBLE_EPSILON {
         0.0
     } else {
@@ -332,7 +340,7 @@ impl ValueDistribution {
         } else {
             (x - self.min) / self.range
         };
-        // Keeps NaN, as numpy's maximum does.
+        // Keeps NaN, like numpy's maximum.
         if x < f32::EPSILON { f32::EPSILON } else { x }
     }
 
@@ -342,25 +350,29 @@ impl ValueDistribution {
 }
 
 fn deviations(a: &[f32], b: &[f32]) -> String {
-    let describe = |x: &[f32]| {
-        let n = x.len() as f64;
-        let mean = sum_of_f32_as_f64(x) / n;
-        let deviation = (pairwise_f64(x.len(), |i| {
-            let difference: f64 = f64::from(x[i]) - mean;
-            difference * difference
-        }) / n)
-            .sqrt();
-        let shown = |value: f64| {
-            let value = if value.abs() < DEVIATION_MIN {
-                0.0
-            } else {
-                value
-            };
-            places(value, 3)
-        };
-        format!("({};{})", shown(mean), shown(deviation))
-    };
     format!("{},{}", describe(a), describe(b))
+}
+
+/// The mean and the standard deviation in parentheses.
+fn describe(x: &[f32]) -> String {
+    let n = x.len() as f64;
+    let mean = sum_of_f32_as_f64(x) / n;
+    let deviation = (pairwise_f64(x.len(), |i| {
+        let difference: f64 = f64::from(x[i]) - mean;
+        difference * difference
+    }) / n)
+        .sqrt();
+    format!("({};{})", deviation_text(mean), deviation_text(deviation))
+}
+
+/// A mean or deviation with three decimals; tiny values become 0.
+fn deviation_text(value: f64) -> String {
+    let value = if value.abs() < DEVIATION_MIN {
+        0.0
+    } else {
+        value
+    };
+    places(value, 3)
 }
 
 #[cfg(test)]

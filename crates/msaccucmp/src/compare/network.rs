@@ -1,4 +1,4 @@
-//! Comparing two directories of dumps.
+//! Compares two directories of dumps.
 
 use opscope_analysis::job;
 
@@ -20,10 +20,10 @@ use crate::log;
 use crate::output::OutputFolder;
 use crate::paths::{self};
 
-/// A table before its rows are known.
+/// An empty table.
 const NO_ROWS: [&[String]; 0] = [];
 
-/// Runs a comparison. `None` if all went well.
+/// Runs a comparison; `None` on success.
 pub(super) fn run(job: &NetworkJob<'_>) -> Result<Option<ErrorCode>, CompareStop> {
     let options = job.options;
     let paths = RulePaths::new(job.fusion_rule, &options.quant_rule, &options.close_rule);
@@ -36,8 +36,7 @@ pub(super) fn run(job: &NetworkJob<'_>) -> Result<Option<ErrorCode>, CompareStop
         &options.custom_dir,
         &options.algorithm_options,
     )?;
-    let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
-    let mut choice = match (given(&options.range), given(&options.select)) {
+    let mut choice = match (non_empty(&options.range), non_empty(&options.select)) {
         (Some(range), _) => Some(ModelRange::range(&range)?),
         (None, Some(select)) => Some(ModelRange::listed(&select)?),
         (None, None) => None,
@@ -57,7 +56,7 @@ pub(super) fn run(job: &NetworkJob<'_>) -> Result<Option<ErrorCode>, CompareStop
         }
         return match &detail {
             Some(detail) => {
-                // The reference keeps one table, and read the golden one last.
+                // The reference keeps a single table, and reads the golden one last.
                 network.mine.sort_with(network.golden.mapping.clone());
                 network.golden.sort_with(network.golden.mapping.clone());
                 detail::of_devices(detail, &network, &out_dir).map(|()| None)
@@ -91,6 +90,11 @@ pub(super) fn run(job: &NetworkJob<'_>) -> Result<Option<ErrorCode>, CompareStop
     compare_fused(job, &fused, choice.as_ref(), &output)
 }
 
+/// The value of an option, unless it is empty.
+fn non_empty(text: &Option<String>) -> Option<String> {
+    text.clone().filter(|text| !text.is_empty())
+}
+
 /// Positions of the groups to compare.
 fn groups(rule: &ModelRules, choice: Option<&ModelRange>) -> Result<Vec<usize>, CompareStop> {
     match choice {
@@ -107,7 +111,7 @@ fn compare_fused(
 ) -> Result<Option<ErrorCode>, CompareStop> {
     let name = result_name(job);
     let header = fused.form.header();
-    // Written at once, so that a command that fails leaves the header, as the reference does.
+    // Written at once, so that a failing command leaves the header, as in the reference.
     output.text(&name, &table::text(&header, NO_ROWS)?)?;
     let groups = groups(fused.rule, choice)?;
     let outcomes = job::map(&groups, job::default_jobs(), |&group| {
@@ -147,7 +151,7 @@ fn compare_devices(
     output.text(&name, &table::text(&header, NO_ROWS)?)?;
     let devices = DeviceComparison {
         form: RowForm {
-            // Between two devices the columns of addresses are there whatever the files are.
+            // Between two devices the address columns are always present.
             mine_has_arrays: false,
             golden_has_arrays: false,
             ..form

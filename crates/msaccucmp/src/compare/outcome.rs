@@ -1,4 +1,4 @@
-//! The outcome of comparing a group of operators, and how the outcomes of all become one.
+//! The outcome of comparing a group of operators, and its combination over all groups.
 
 use std::collections::HashMap;
 
@@ -10,12 +10,12 @@ use crate::log;
 /// The outcome of one group.
 #[derive(Debug, Default)]
 pub(super) struct GroupOutcome {
-    /// Why the last operator that failed did.
+    /// The error of the last operator that failed.
     pub(super) status: Option<ErrorCode>,
     /// Whether anything could be compared.
     pub(super) is_matched: bool,
     pub(super) rows: Vec<OperatorRows>,
-    /// The operators that made the inputs, by tensor. Empty where two devices are compared.
+    /// The producers of the inputs, by tensor. Empty if two devices are compared.
     pub(super) producers: HashMap<String, ProducedOutput>,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct ProducedOutput {
     pub(super) output: usize,
 }
 
-/// The first failure in the order of the groups, and whether anything could be compared at all.
+/// The first failure in the order of the groups, and whether anything could be compared.
 pub(super) fn summary(outcomes: &[GroupOutcome]) -> (Option<ErrorCode>, bool) {
     (
         outcomes.iter().find_map(|outcome| outcome.status),
@@ -34,8 +34,8 @@ pub(super) fn summary(outcomes: &[GroupOutcome]) -> (Option<ErrorCode>, bool) {
     )
 }
 
-/// Gives inputs of operators that ran in slices the results of the outputs that they come from: a
-/// slice of an input has no golden tensor, but all of the output has. Not for two devices.
+/// Copies the results of producer outputs to the inputs of sliced operators: a slice of an input
+/// has no golden tensor, but the whole output has. Not for two devices.
 pub(super) fn take_over_results(outcomes: &mut [GroupOutcome]) -> Result<(), CompareStop> {
     let mut sliced: HashMap<String, (usize, usize)> = HashMap::new();
     for (i, outcome) in outcomes.iter().enumerate() {

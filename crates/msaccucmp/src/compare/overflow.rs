@@ -9,8 +9,8 @@ use super::metrics::NAN;
 use super::stop::CompareStop;
 use crate::array::SaveOrder;
 
-/// `YES` if a `float16` element is as large as that type goes, or infinite; NaN anywhere makes it
-/// `NO`, as in the reference. Nothing is said of other types.
+/// `YES` if a `float16` element is infinite or the largest number; `NO` with any NaN, as in the
+/// reference. Other types get no answer.
 pub(super) fn overflow_text(tensor: &FileTensor) -> Result<&'static str, CompareStop> {
     if dtype_from_code(tensor.data_type) != Some(DType::F16) {
         return Ok(NAN);

@@ -1,4 +1,4 @@
-//! Which operators `-r` and `-s` pick.
+//! The operators selected by `-r` and `-s`.
 
 use super::file_name::is_number;
 use super::rule::ModelRules;
@@ -19,7 +19,7 @@ pub(super) enum ModelRange {
 const TO_THE_END: i64 = -1;
 
 impl ModelRange {
-    /// Reads `start,end,step`; what is blank is 1, -1 and 1.
+    /// Parses `start,end,step`; the defaults are 1, -1 and 1.
     pub(super) fn range(text: &str) -> Result<ModelRange, CompareStop> {
         let invalid = || {
             let message =
@@ -45,7 +45,7 @@ impl ModelRange {
         Ok(ModelRange::Range { start, end, step })
     }
 
-    /// Reads numbers with commas between them.
+    /// Parses comma-separated numbers.
     pub(super) fn listed(text: &str) -> Result<ModelRange, CompareStop> {
         let mut numbers = Vec::new();
         for part in text
@@ -67,7 +67,7 @@ impl ModelRange {
         Ok(ModelRange::Listed(numbers))
     }
 
-    /// Checks the choice against the number of the last operator, and drops what is beyond it.
+    /// Checks the selection against the number of the last operator, and drops numbers beyond it.
     pub(super) fn check(&mut self, last: i64) -> Result<(), CompareStop> {
         match self {
             ModelRange::Range { start, end, step } => {
@@ -107,8 +107,8 @@ impl ModelRange {
         }
     }
 
-    /// Positions in [`ModelRules::groups`] of the groups to compare, in order. An operator of which
-    /// no group is known cannot be compared.
+    /// Indices into [`ModelRules::groups`] of the groups to compare, in order. An operator without
+    /// a known group cannot be compared.
     pub(super) fn groups(&self, rule: &ModelRules) -> Result<Vec<usize>, CompareStop> {
         let mut groups = Vec::new();
         for &op in &rule.sequence {

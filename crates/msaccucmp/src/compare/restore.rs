@@ -11,8 +11,8 @@ use crate::formats;
 use crate::layout::ConversionResult;
 use crate::slice::{self, SliceCut};
 
-/// A tensor of a device as it was before the device's layout. What cannot be converted stays as it
-/// is, as in the reference.
+/// A device tensor in its layout before the device's. If it cannot be converted it stays unchanged,
+/// as in the reference.
 pub(super) fn restore(tensor: &FileTensor) -> Result<ElementArray<'_>, CompareStop> {
     match try_restore(tensor)? {
         Some(array) => Ok(array),
@@ -26,11 +26,13 @@ fn try_restore(tensor: &FileTensor) -> Result<Option<ElementArray<'_>>, CompareS
         .iter()
         .any(|&layout| is(tensor.format, layout));
     let nd = layout_code(Layout::Nd);
+    // An image layout needs four axes; with another number the elements are already plain.
     let from = if is_image && tensor.dims.len() != IMAGE_AXES {
         nd
     } else {
         tensor.format
     };
+    // The number of axes of the original shape determines its layout.
     let to = match tensor.original.len() {
         4 => layout_code(Layout::Nchw),
         2 | 3 => nd,

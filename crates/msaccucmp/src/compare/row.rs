@@ -3,10 +3,10 @@
 use super::algorithms::Algorithms;
 use super::metrics::NAN;
 
-/// Column of the tensor's name where the golden side has no addresses. Slices are looked up by it.
+/// Column of the tensor's name if the golden side has no addresses. Slices are looked up by it.
 const TENSOR_COLUMN: usize = 7;
 
-/// The properties that all rows have in common.
+/// Properties shared by all rows.
 pub(super) struct RowForm<'a> {
     pub(super) algorithms: &'a Algorithms,
     /// Whether the sides hold arrays, which have no addresses.
@@ -26,7 +26,7 @@ pub(super) struct TensorResult {
     pub(super) golden_dtype: String,
     pub(super) my_address: String,
     pub(super) golden_address: String,
-    /// Missing where it was not looked for.
+    /// None if it was not checked.
     pub(super) overflow: Option<&'static str>,
     pub(super) texts: Vec<String>,
     pub(super) reasons: Vec<String>,
@@ -47,7 +47,7 @@ pub(super) struct RowOperator<'a> {
 pub(super) struct OperatorRows {
     pub(super) op_name: String,
     pub(super) rows: Vec<Vec<String>>,
-    /// Which of them are inputs and outputs of slices that were put together.
+    /// Indices of the inputs and outputs of merged slices.
     pub(super) inputs: Vec<usize>,
     pub(super) outputs: Vec<usize>,
     pub(super) is_ffts: bool,
@@ -105,6 +105,8 @@ impl RowForm<'_> {
             row.push(tensor.reasons.join(","));
             if tensor.is_ffts {
                 result.is_ffts = true;
+                // The column has the tensor's name only without golden addresses; with them the row
+                // counts as neither.
                 let id = row.get(TENSOR_COLUMN).map_or("", String::as_str);
                 if id.contains(":input:") {
                     result.inputs.push(result.rows.len());
@@ -115,6 +117,7 @@ impl RowForm<'_> {
             self.add_sequence(&mut row, subject);
             result.rows.push(row);
         }
+        // Every operator has a row, so that its reason is reported.
         if tensors.is_empty() {
             let mut row = self.start(subject, subject.op_type, [NAN, NAN], [NAN, NAN]);
             row.extend([NAN, NAN].map(str::to_owned));
@@ -156,12 +159,12 @@ impl RowForm<'_> {
 }
 
 impl OperatorRows {
-    /// The text in the column by which slices are looked up.
+    /// The text in the lookup column of slices.
     pub(super) fn tensor_of(&self, row: usize) -> Option<&str> {
         self.rows.get(row)?.get(TENSOR_COLUMN).map(String::as_str)
     }
 
-    /// Puts another row's results into a row.
+    /// Replaces a row's results by those of another.
     pub(super) fn replace_results(&mut self, row: usize, other: &[String]) {
         let start = TENSOR_COLUMN + 1;
         if let Some(row) = self.rows.get_mut(row) {

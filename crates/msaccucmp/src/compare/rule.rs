@@ -1,4 +1,4 @@
-//! Fusion rules: which operators of the original model an operator of the device stands for.
+//! Fusion rules: the originals of each device operator.
 
 mod filter;
 mod json;
@@ -16,7 +16,7 @@ use crate::log;
 pub(super) use json::{graph_names, load_value};
 pub(super) use merge::{merge_close, merge_quant};
 
-/// Operators that only change form; their input is looked up instead.
+/// Operators that only change layout or dtype; their input is looked up instead.
 const PASS_THROUGH: [&str; 2] = ["Cast", "TransData"];
 
 /// The rules of a model.
@@ -24,10 +24,10 @@ const PASS_THROUGH: [&str; 2] = ["Cast", "TransData"];
 pub(super) struct ModelRules {
     pub(super) ops: Vec<DeviceOperator>,
     pub(super) outputs: Vec<OutputRule>,
-    /// Operators that stand for the same originals, in the order of their first members.
+    /// Operators with the same originals, in the order of their first members.
     pub(super) groups: Vec<(GroupKey, Vec<usize>)>,
     group_index: HashMap<GroupKey, usize>,
-    /// The group of each name, in the order in which names came up.
+    /// The group of each name, in order of appearance.
     names: Vec<(String, GroupKey)>,
     name_index: HashMap<String, usize>,
     /// Operators by `id`.
@@ -36,7 +36,7 @@ pub(super) struct ModelRules {
     pub(super) input_nodes: Vec<String>,
 }
 
-/// The key of a group: a name, or a hash of several. A name that looks like a hash is none.
+/// The key of a group: a name, or a hash of several. A name that looks like a hash is not one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum GroupKey {
     Name(String),
@@ -51,17 +51,17 @@ pub(super) struct DeviceOperator {
     pub(super) name: String,
     pub(super) inputs: Vec<String>,
     pub(super) op_type: String,
-    /// Positions in [`ModelRules::outputs`].
+    /// Indices into [`ModelRules::outputs`].
     pub(super) outputs: Vec<usize>,
     pub(super) originals: Vec<String>,
     pub(super) l1_number: String,
     pub(super) is_multi: bool,
     pub(super) sequence: i64,
-    /// Whether it lies between quantising and its undoing.
+    /// Whether it is between a quantising and a dequantising operator.
     pub(super) is_filtered: bool,
 }
 
-/// Where an output comes from.
+/// The origin of an output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct OutputRule {
     pub(super) origin: String,
@@ -71,7 +71,7 @@ pub(super) struct OutputRule {
     pub(super) dtype: String,
 }
 
-/// The tensor of the original model that belongs to one of the device.
+/// The original tensor of a device tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OriginTensor {
     pub(super) name: String,
@@ -80,7 +80,7 @@ pub(super) struct OriginTensor {
     pub(super) shape: Vec<i64>,
 }
 
-/// How many operators stand for how many originals.
+/// The numbers of operators and originals in a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OriginRelation {
     ToOne,
@@ -89,7 +89,7 @@ pub(super) enum OriginRelation {
 }
 
 impl ModelRules {
-    /// Says which group a name belongs to, by the number of an L1 group, else by the originals.
+    /// Determines the group of a name by the number of an L1 group, else by the originals.
     pub(super) fn name_group(
         &mut self,
         name: &str,
@@ -99,12 +99,12 @@ impl ModelRules {
         let key = match originals {
             _ if !l1_number.is_empty() => GroupKey::Name(l1_number.to_owned()),
             [] => GroupKey::Name(name.to_owned()),
-            // An empty name stands for no original at all.
+            // An empty name means no original.
             [only] if only.is_empty() => GroupKey::Name(name.to_owned()),
             [only] => GroupKey::Name(only.clone()),
             several => {
-                // Two lists that join to one text share a group, as in the reference, which hashes
-                // the text.
+                // Two lists whose concatenations are equal share a group, as in the reference,
+                // which hashes the text.
                 let joined = several.concat();
                 GroupKey::Hash(uuid_v3_dns(joined.as_bytes()))
             }
@@ -135,12 +135,12 @@ impl ModelRules {
             .map(|&at| self.groups[at].1.as_slice())
     }
 
-    /// Where the group of a name is in [`ModelRules::groups`].
+    /// The index of a name's group in [`ModelRules::groups`].
     pub(super) fn position_of(&self, name: &str) -> Option<usize> {
         self.group_index.get(self.group_of(name)?).copied()
     }
 
-    /// Adds an operator to a group, which may be new.
+    /// Adds an operator to a group, creating it if necessary.
     fn join(&mut self, key: &GroupKey, op: usize) {
         match self.group_index.get(key) {
             Some(&at) => self.groups[at].1.push(op),
@@ -151,7 +151,7 @@ impl ModelRules {
         }
     }
 
-    /// The operator called `name`, which has to be the last of its name in its group's table.
+    /// The operator called `name`, which must be the last of its name in its group's table.
     pub(super) fn find(&self, name: &str) -> Result<(&[usize], usize), CompareStop> {
         let group = self
             .group_of(name)
@@ -167,7 +167,7 @@ impl ModelRules {
         })
     }
 
-    /// The producer of an operator's input, and which of its outputs.
+    /// The producer of an operator's input, and the index of its output.
     fn producer(&self, op: usize, index: usize) -> Result<(usize, usize), CompareStop> {
         let op = &self.ops[op];
         let Some(text) = op.inputs.get(index) else {
@@ -198,7 +198,7 @@ impl ModelRules {
     }
 
     /// The operator and output whose original a tensor is compared with. Operators that only change
-    /// form are passed over.
+    /// layout or dtype are skipped.
     pub(super) fn compared(
         &self,
         op: usize,
@@ -223,7 +223,7 @@ impl ModelRules {
         Ok((op, index))
     }
 
-    /// Where output `index` of an operator comes from.
+    /// The origin of output `index` of an operator.
     pub(super) fn origin(&self, op: usize, index: usize) -> Result<OriginTensor, CompareStop> {
         let op = &self.ops[op];
         let missing = |message: String| {
@@ -252,7 +252,7 @@ impl ModelRules {
         })
     }
 
-    /// How the operators of a group stand to their originals.
+    /// The relation of a group's operators to their originals.
     pub(super) fn relation(&self, group: &[usize]) -> OriginRelation {
         match group {
             [first, _, ..] if !self.ops[*first].l1_number.is_empty() => OriginRelation::L1,
@@ -261,7 +261,7 @@ impl ModelRules {
         }
     }
 
-    /// Names of the group's operators, and of its originals, with commas between them.
+    /// Comma-separated names of the group's operators, and of its originals.
     pub(super) fn joined_names(&self, group: &[usize]) -> (String, String) {
         let mut by_originals: Vec<(String, Vec<&str>)> = Vec::new();
         for &op in group {
@@ -280,7 +280,7 @@ impl ModelRules {
         (names.join(","), originals.join(","))
     }
 
-    /// Whether an operator is a step inside a group that no original stands for.
+    /// Whether an operator is an inner step of a group, without an original.
     pub(super) fn is_inner(&self, op: usize) -> bool {
         let op = &self.ops[op];
         op.is_multi

@@ -1,21 +1,21 @@
-//! Why something could not be compared, and how far that reaches.
+//! Why a comparison failed, and the scope of the failure.
 
 use crate::failure::{ErrorCode, ToolFailure};
 
-/// A failure, by what the reference does about it.
+/// A failure, by the reference's reaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CompareStop {
     /// An error with a code. The text becomes the reason in the result, and may be empty.
     Coded(ErrorCode, String),
-    /// An exception that costs one operator where two device dumps are compared, and ends the
-    /// command elsewhere.
+    /// An exception that costs one operator if two device dumps are compared, and ends the command
+    /// otherwise.
     Exception(String),
     /// An exception that always ends the command.
     Fatal(String),
 }
 
 impl CompareStop {
-    /// An error whose reason the reference leaves empty.
+    /// An error whose reason is empty in the reference.
     pub(super) fn bare(code: ErrorCode) -> CompareStop {
         CompareStop::Coded(code, String::new())
     }
@@ -24,7 +24,7 @@ impl CompareStop {
         CompareStop::Coded(code, reason.into())
     }
 
-    /// The exception that a wrong index raises in the reference.
+    /// The reference's exception for an invalid index.
     pub(super) fn index() -> CompareStop {
         CompareStop::Fatal("list index out of range".to_owned())
     }

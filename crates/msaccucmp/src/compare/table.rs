@@ -2,13 +2,10 @@
 
 use super::stop::CompareStop;
 
-/// The characters that spreadsheets take for the start of a formula.
+/// Characters that start a formula in spreadsheets.
 const FORMULA_STARTS: [char; 8] = ['＝', '＋', '－', '+', '-', '=', '%', '@'];
 
-/// The text of a table, lines ended by CR and LF, cells quoted where they have to be.
-///
-/// # Errors
-/// A cell of the header that [`check`] refuses.
+/// The text of a table, lines ended by CR and LF, cells quoted if necessary.
 pub(super) fn text(
     header: &[String],
     rows: impl IntoIterator<Item = impl AsRef<[String]>>,
@@ -49,12 +46,19 @@ pub(super) fn check(cells: &[String]) -> Result<(), CompareStop> {
 }
 
 fn is_formula(cell: &str) -> bool {
-    let starts = |text: &str| text.starts_with(FORMULA_STARTS);
-    let has_start = starts(cell) || cell.match_indices(';').any(|(i, _)| starts(&cell[i + 1..]));
+    let has_start = starts_formula(cell)
+        || cell
+            .match_indices(';')
+            .any(|(i, _)| starts_formula(&cell[i + 1..]));
     has_start && !is_number(cell)
 }
 
-/// Whether Python's `float` reads a text.
+/// Whether a text begins like a formula.
+fn starts_formula(text: &str) -> bool {
+    text.starts_with(FORMULA_STARTS)
+}
+
+/// Whether Python's `float` accepts a text.
 fn is_number(text: &str) -> bool {
     let text = text.trim();
     let digits = text.trim_start_matches(['+', '-']);
@@ -65,7 +69,7 @@ fn is_number(text: &str) -> bool {
     text.len() - digits.len() <= 1 && (is_word || (is_plain && text.parse::<f64>().is_ok()))
 }
 
-/// The local time for names of files, `YYYYmmddHHMMSS`.
+/// The local time for file names, `YYYYmmddHHMMSS`.
 pub(super) fn time() -> String {
     opscope_store::clock::local()
         .strftime("%Y%m%d%H%M%S")

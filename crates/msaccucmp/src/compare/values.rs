@@ -1,4 +1,4 @@
-//! Elements as metrics take them.
+//! Elements in the form for metrics.
 
 use half::f16;
 use opscope_tensor::{DType, NumpyType};
@@ -10,7 +10,7 @@ use crate::array::{ElementArray, SaveOrder};
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum SideValues {
     Floats(Vec<f32>),
-    /// Zero or one each.
+    /// Each element is zero or one.
     Bools(Vec<u8>),
 }
 
@@ -32,7 +32,7 @@ impl SideValues {
         }
     }
 
-    /// Without booleans.
+    /// Converts booleans to floats.
     pub(super) fn into_floats(self) -> Vec<f32> {
         match self {
             SideValues::Floats(elements) => elements,
@@ -40,7 +40,7 @@ impl SideValues {
         }
     }
 
-    /// The first `n`.
+    /// Truncates to the first `n` elements.
     pub(super) fn truncate(&mut self, n: usize) {
         match self {
             SideValues::Floats(elements) => elements.truncate(n),
@@ -54,7 +54,7 @@ impl SideValues {
 pub(super) struct ValuePair(SideValues, SideValues);
 
 impl ValuePair {
-    /// Booleans stay what they are if they are on both sides.
+    /// Booleans stay booleans if both sides have them.
     pub(super) fn new(mine: SideValues, golden: SideValues) -> ValuePair {
         match (mine, golden) {
             (mine @ SideValues::Bools(_), golden @ SideValues::Bools(_)) => ValuePair(mine, golden),
@@ -69,7 +69,7 @@ impl ValuePair {
         match (&self.0, &self.1) {
             (SideValues::Bools(a), SideValues::Bools(b)) => ComparedElements::Bools(a, b),
             (SideValues::Floats(a), SideValues::Floats(b)) => ComparedElements::Floats(a, b),
-            // `new` makes both sides the same.
+            // `new` makes both sides the same kind.
             _ => ComparedElements::Floats(&[], &[]),
         }
     }
@@ -80,7 +80,7 @@ fn floats(dtype: DType, bytes: &[u8]) -> Vec<f32> {
         bytes.as_chunks::<N>().0.iter().map(|&b| value(b)).collect()
     }
     let Some(dtype) = dtype.as_numpy() else {
-        // Decoding gives the dtypes of numpy only.
+        // Decoding yields only numpy's dtypes.
         return Vec::new();
     };
     match dtype {
@@ -101,7 +101,7 @@ fn floats(dtype: DType, bytes: &[u8]) -> Vec<f32> {
         NumpyType::C128 => each(bytes, |[a, b, c, d, e, f, g, h, ..]: [u8; 16]| {
             f64::from_le_bytes([a, b, c, d, e, f, g, h]) as f32
         }),
-        // Decoding gives numpy's dtypes only.
+        // Decoding yields only numpy's dtypes.
         NumpyType::Bool => Vec::new(),
     }
 }

@@ -1,8 +1,9 @@
 //! numpy's natural logarithm of `float32`.
 //!
 //! numpy's vector code uses a rational approximation that differs from the correctly rounded
-//! logarithm in some six of a hundred numbers. Divergences show that, so the same steps are taken
-//! here: the number is brought to `2^e · (1 + y)`, and `ln(1 + y)` is a quotient of polynomials.
+//! logarithm in some six of a hundred numbers. Divergences expose the difference, so this is the
+//! same algorithm: the number is split into `2^e · (1 + y)`, and `ln(1 + y)` is a quotient of
+//! polynomials.
 
 const P: [f32; 6] = [
     0.0,
@@ -25,7 +26,7 @@ const EXPONENT_BIAS: i32 = 126;
 const MANTISSA_MASK: u32 = 0x007f_ffff;
 /// Exponent bits of numbers from one half to one.
 const HALF_BITS: u32 = 0x3f00_0000;
-/// Brings subnormal numbers into the normal range.
+/// Scales subnormal numbers to the normal range.
 const SCALE: f32 = 16_777_216.0;
 const SCALE_EXPONENT: i32 = 24;
 
@@ -58,7 +59,7 @@ pub(super) fn ln_of_all<const N: usize>(x: [f32; N]) -> [f32; N] {
 
 /// Logarithms of positive normal numbers that were multiplied by two to the power of `shift`.
 ///
-/// Each step is taken for all numbers before the next, so that the processor can take it at once.
+/// Each step processes all numbers before the next, so that it can be vectorised.
 fn of_normal<const N: usize>(x: [f32; N], shift: i32) -> [f32; N] {
     let mut exponent = [0.0; N];
     let mut y = [0.0; N];
@@ -85,8 +86,8 @@ fn polynomial<const N: usize>(coefficients: &[f32; 6], y: [f32; N]) -> [f32; N] 
     value
 }
 
-/// `a · b + c`, rounded once but for numbers that lie between two results up to 29 more bits. The
-/// processor's own instruction is not there on every machine, and its replacement is slow.
+/// `a · b + c`, rounded once except for numbers within 29 further bits of a tie. Some machines lack
+/// the instruction, and its replacement is slow.
 fn fused(a: f32, b: f32, c: f32) -> f32 {
     (f64::from(a) * f64::from(b) + f64::from(c)) as f32
 }

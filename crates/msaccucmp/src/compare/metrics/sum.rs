@@ -1,13 +1,13 @@
 //! numpy's sums.
 //!
-//! Up to 128 elements are added in eight running sums; longer arrays are cut in two at a multiple
+//! Up to 128 elements are added in eight running sums; longer arrays are split in two at a multiple
 //! of eight. The order is fixed, so results do not depend on the processor.
 
 use std::ops::Add;
 
 pub(super) const LANES: usize = 8;
 const BLOCK: usize = 128;
-/// Elements that are converted to another type at a time before they are added.
+/// Number of elements that are converted to another type at a time before the addition.
 const BUFFER: usize = 8192;
 
 /// The sum of `n` values.
@@ -15,7 +15,7 @@ pub(super) fn pairwise(n: usize, value: impl Fn(usize) -> f32) -> f32 {
     0.0 + part(0, n, &value)
 }
 
-/// The sum of `n` values, of which eight can be had at once.
+/// The sum of `n` values, available eight at a time.
 pub(super) fn pairwise_lanes(
     n: usize,
     value: impl Fn(usize) -> f32,

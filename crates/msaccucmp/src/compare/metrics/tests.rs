@@ -1,5 +1,4 @@
-//! Checks the results for adversarial data. Expected texts are those of the reference with numpy
-//! 2.4.
+//! Checks the results for adversarial data. Expected texts are the reference's with numpy 2.4.
 
 use super::*;
 
@@ -28,7 +27,7 @@ fn special_values() {
     assert_eq!(n_cases, 21);
 }
 
-/// Elements with blanks between them; `n*x` is x n times.
+/// Blank-separated elements; `n*x` is x n times.
 fn elements(text: &str) -> Vec<f32> {
     let words = text
         .split_whitespace()

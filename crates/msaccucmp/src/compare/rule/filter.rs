@@ -1,4 +1,4 @@
-//! Finding operators between quantising and its undoing, which have no original to compare with.
+//! Finds operators between quantisation and dequantisation, which have no original to compare with.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,7 @@ const DEQUANT: [&str; 6] = [
 const QUANTISED: &str = "DT_INT8";
 const RESTORED: &str = "DT_FLOAT16";
 
-/// Where an output stands.
+/// The position of an output relative to quantisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OutputPlace {
     Outside,
@@ -32,7 +32,7 @@ enum OutputPlace {
     Closing,
 }
 
-/// Marks the operators, looking at them by `id`.
+/// Marks the operators, in the order of `id`.
 pub(super) fn mark(rule: &mut ModelRules) {
     let mut places: HashMap<String, Vec<OutputPlace>> = HashMap::new();
     for &op in &rule.sequence {
@@ -66,7 +66,7 @@ fn reads_inside(op: &DeviceOperator, places: &HashMap<String, Vec<OutputPlace>>)
     })
 }
 
-/// Whether an operator quantises, and whether it undoes that, by its name or its originals'.
+/// Whether an operator quantises, and whether it dequantises, by its name or its originals'.
 fn classes(op: &DeviceOperator) -> (bool, bool) {
     let originals = op.originals.concat();
     let has = |marks: &[&str]| {

@@ -15,7 +15,7 @@ use crate::failure::ErrorCode;
 use crate::log;
 use crate::paths::{self, PathKind};
 
-/// Largest file that is read.
+/// Maximum size of a file.
 const FILE_BYTES_MAX: u64 = 4 << 30;
 
 impl ModelRules {
@@ -24,7 +24,7 @@ impl ModelRules {
         ModelRules::from_value(&load_value(path)?, path)
     }
 
-    /// Reads rules from the text of a file.
+    /// Parses rules.
     pub(in crate::compare) fn parse(text: &str) -> Result<ModelRules, CompareStop> {
         let value = serde_json::from_str(text).map_err(|_| CompareStop::bare(ErrorCode::Json))?;
         ModelRules::from_value(&value, Path::new("rule.json"))
@@ -90,8 +90,8 @@ pub(in crate::compare) fn graph_names(
         .collect()
 }
 
-/// An operator that is alone with one original, by whose name its group goes, has that original's
-/// outputs.
+/// An operator with a single original, whose name is that of its group, gets the outputs of that
+/// original.
 fn name_renamed(rule: &mut ModelRules) {
     for (_, group) in rule.groups.clone() {
         let [op] = group[..] else { continue };
@@ -108,7 +108,7 @@ fn name_renamed(rule: &mut ModelRules) {
     }
 }
 
-/// Fills in the origin of outputs that have none.
+/// Fills in missing origins of outputs.
 fn name_outputs(rule: &mut ModelRules, outputs: &mut Vec<usize>, name: &str) {
     if outputs.is_empty() {
         outputs.push(rule.outputs.len());
@@ -125,7 +125,7 @@ fn name_outputs(rule: &mut ModelRules, outputs: &mut Vec<usize>, name: &str) {
     }
 }
 
-/// Reads values, and knows which file to blame.
+/// Reads values, and names the file in errors.
 struct RuleReader<'a> {
     path: &'a Path,
     has_bad_name: Cell<bool>,
@@ -188,7 +188,7 @@ impl RuleReader<'_> {
         Ok(())
     }
 
-    /// `op:output` of each producer. What only orders execution is left out.
+    /// `op:output` of each producer. Control edges are skipped.
     fn inputs(&self, map: &Map<String, Value>) -> Result<Vec<String>, CompareStop> {
         let Some(value) = map.get("input") else {
             return Ok(Vec::new());
@@ -216,7 +216,7 @@ impl RuleReader<'_> {
     ) -> Result<Vec<usize>, CompareStop> {
         let mut outputs = Vec::new();
         let values = match map.get("output_desc") {
-            // Letters and most keys are outputs without anything in them.
+            // Letters and most keys are outputs without content.
             Some(Value::String(_)) => &[],
             Some(Value::Object(keys)) if !keys.keys().any(|key| looks_like_output(key)) => &[],
             Some(Value::Object(_)) => {
@@ -255,7 +255,7 @@ impl RuleReader<'_> {
         Ok(outputs)
     }
 
-    /// The value of an attribute. Those before it have to be attributes too.
+    /// The value of an attribute. The preceding attributes are checked too.
     fn attr<'v>(&self, attrs: &'v [Value], key: &str) -> Result<Option<&'v Value>, CompareStop> {
         for attr in attrs {
             if self.text(attr, "key")? == key {
@@ -294,14 +294,14 @@ impl RuleReader<'_> {
         if !has(list, "i")? {
             return Ok(Vec::new());
         }
-        // What is no number is no extent of anything.
+        // Values other than numbers are not dimensions.
         let extents = self.list(list, "i")?.iter();
         Ok(extents
             .map(|extent| extent.as_i64().unwrap_or(i64::MIN))
             .collect())
     }
 
-    /// The originals' names; `None` if there is no such attribute.
+    /// The originals' names; `None` without such an attribute.
     fn originals(&self, attrs: &[Value]) -> Result<Option<Vec<String>>, CompareStop> {
         let Some(value) = self.attr(attrs, "_datadump_original_op_names")? else {
             return Ok(None);
@@ -314,7 +314,7 @@ impl RuleReader<'_> {
         let is_alone = names.len() == 1;
         let names: Result<_, CompareStop> = names
             .map(|name| match name {
-                // The reference stumbles over it when it has read everything.
+                // The reference fails on it after reading everything.
                 Value::Null | Value::Bool(_) | Value::Number(_) if is_alone => {
                     self.has_bad_name.set(true);
                     Ok(name.to_string())
@@ -351,7 +351,7 @@ impl RuleReader<'_> {
         }
     }
 
-    /// A number; booleans are numbers too.
+    /// A number; booleans count as numbers.
     fn integer(&self, value: &Value, key: &str) -> Result<i64, CompareStop> {
         match self.member(value, key)? {
             Value::Bool(flag) => Ok(i64::from(*flag)),
@@ -370,7 +370,7 @@ impl RuleReader<'_> {
     }
 }
 
-/// Python's `in`: keys of objects, items of lists, parts of texts.
+/// Python's `in`: keys of objects, items of lists, substrings of texts.
 fn has(value: &Value, key: &str) -> Result<bool, CompareStop> {
     match value {
         Value::Object(map) => Ok(map.contains_key(key)),
@@ -380,7 +380,7 @@ fn has(value: &Value, key: &str) -> Result<bool, CompareStop> {
     }
 }
 
-/// Whether a text holds a key of outputs.
+/// Whether a text contains a key of outputs.
 fn looks_like_output(text: &str) -> bool {
     ["dtype", "attr"].iter().any(|key| text.contains(key))
 }
@@ -391,14 +391,14 @@ fn as_text(value: &Value) -> Result<&str, CompareStop> {
         .ok_or_else(|| CompareStop::Fatal("a name is no text".to_owned()))
 }
 
-/// The items of a list; nothing in other containers that are empty.
+/// The items of a list; nothing for other empty containers.
 fn iterate(value: Option<&Value>) -> Result<&[Value], CompareStop> {
     match value {
         None => Ok(&[]),
         Some(Value::Array(items)) => Ok(items),
         Some(Value::Object(map)) if map.is_empty() => Ok(&[]),
         Some(Value::String(text)) if text.is_empty() => Ok(&[]),
-        // Their keys and letters are no objects; a key may look as if it had what is looked for.
+        // Their keys and letters are not objects; a key may still contain the searched name.
         Some(Value::Object(map)) if map.keys().next().is_some_and(|key| key.contains("key")) => {
             Err(CompareStop::Fatal(
                 "string indices must be integers".to_owned(),

@@ -1,4 +1,4 @@
-//! Rules of one model put on top of those of another.
+//! Merges the rules of two models.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +7,7 @@ use crate::compare::stop::CompareStop;
 use crate::log;
 
 /// Replaces the originals of `offline`, which are operators of the quantised model, by the
-/// originals of those, as `quant` has them, and groups the operators anew.
+/// originals of those according to `quant`, and rebuilds the groups.
 pub(in crate::compare) fn merge_quant(mut offline: ModelRules, quant: &ModelRules) -> ModelRules {
     let quant_start = offline.outputs.len();
     offline.outputs.extend(quant.outputs.iter().cloned());
@@ -51,8 +51,8 @@ fn quant_originals(names: &[String], quant: &ModelRules) -> Vec<String> {
     originals
 }
 
-/// The outputs of the quantised model that an operator's outputs stand for. They are shared: what
-/// one operator says of their layout holds for all.
+/// The outputs of the quantised model behind an operator's outputs. They are shared: the layout
+/// from one operator holds for all.
 fn quant_outputs(
     offline: &mut ModelRules,
     op: usize,
@@ -81,6 +81,7 @@ fn quant_outputs(
                 Some(index) => match usize::try_from(index).ok().and_then(|i| all.get(i)) {
                     Some(&chosen) => vec![chosen],
                     None => {
+                        // An index out of range yields an empty entry rather than an error.
                         offline.outputs.push(OutputRule::default());
                         found.push(offline.outputs.len() - 1);
                         continue;
@@ -100,7 +101,7 @@ fn quant_outputs(
 }
 
 /// Replaces the originals of `open`, the model with fusion, by the operators of `close`, the model
-/// without, that have the same originals.
+/// without fusion, with the same originals.
 pub(in crate::compare) fn merge_close(
     open: ModelRules,
     close: &ModelRules,
@@ -120,6 +121,7 @@ pub(in crate::compare) fn merge_close(
     let mut seen: HashSet<&GroupKey> = HashSet::new();
     let mut used: HashSet<String> = HashSet::new();
     let mut used_carriers: HashSet<&str> = HashSet::new();
+    // From the last name to the first: of operators with the same original the last one wins.
     for (name, key) in open.names.iter().rev() {
         if !seen.insert(key) {
             continue;

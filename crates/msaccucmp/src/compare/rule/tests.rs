@@ -38,7 +38,7 @@ fn originals_make_groups() {
         op("z", "Relu", &["d:-1", ""], &[], ""),
     ]);
     let groups: Vec<&[usize]> = rule.groups.iter().map(|(_, ops)| ops.as_slice()).collect();
-    // `z` has no originals and goes by its own name, which is that of `c`'s original.
+    // `z` has no originals and uses its name, which equals that of `c`'s original.
     assert_eq!(groups, [&[0, 1][..], &[2, 4], &[3]]);
     assert_eq!(rule.relation(groups[0]), OriginRelation::ToMany);
     assert_eq!(rule.joined_names(groups[0]), ("a,b".into(), "x,y".into()));
@@ -96,7 +96,7 @@ fn wrong_json_is_refused() {
     ] {
         assert_eq!(status(text), Some(ErrorCode::Json), "{text}");
     }
-    // Python stumbles over these.
+    // Python fails on these.
     for text in [
         "3",
         "null",
