@@ -27,7 +27,7 @@ use crate::{formats, log};
 /// The files to convert.
 enum ConversionInput {
     One(PathBuf),
-    /// Several files, and how many directory entries or list items they come from.
+    /// Several files, and the number of directory entries or list items.
     Many(Vec<PathBuf>, usize),
 }
 
@@ -36,15 +36,15 @@ pub(super) fn run(options: &ConvertOptions) -> Result<(), ToolFailure> {
     if options.is_version_1 {
         log::warning("The option -v has no effect.");
     }
-    // The order of these checks decides which status is returned where several things are wrong;
-    // scripts depend on it.
+    // The order of these checks determines the status if several things are wrong; scripts depend
+    // on it.
     check_dependence(options)?;
     let given = std::path::absolute(&options.dump_path).unwrap_or_default();
     if is_empty_dir(&given) {
         let message = "The dump path is empty.";
         return Err(ToolFailure::new(ErrorCode::InvalidParameter, message));
     }
-    // An empty name is as good as none.
+    // An empty name counts as missing.
     let format = options.format.as_deref().filter(|name| !name.is_empty());
     let relayout = format.map(|name| relayout(options, name)).transpose()?;
     let input = find_input(&options.dump_path)?;
@@ -54,8 +54,8 @@ pub(super) fn run(options: &ConvertOptions) -> Result<(), ToolFailure> {
         (Ok(()), None) => {}
         (Ok(()), Some(name)) => log::info(&format!("The target format is \"{name}\".")),
         (Err(failure), None) => return Err(failure),
-        // The reference says so and goes on; of several files it then waits for ever where the
-        // directory is none.
+        // The reference reports this and continues; with several files it then hangs if the
+        // directory does not exist.
         (Err(failure), Some(_)) => {
             let is_batch = matches!(&input, ConversionInput::Many(files, _) if !files.is_empty());
             if is_batch && !out_dir.is_dir() {
@@ -76,11 +76,11 @@ pub(super) fn run(options: &ConvertOptions) -> Result<(), ToolFailure> {
     }
 }
 
-/// Reads `-f` and the options that go with it, in the order in which the reference looks at them:
-/// the index and shape of a single file, the format, the user's scripts.
+/// Reads `-f` and the related options in the reference's order: the index and shape of a single
+/// file, the format, the user's scripts.
 fn relayout(options: &ConvertOptions, name: &str) -> Result<LayoutChange, ToolFailure> {
-    // The reference ignores `-o`, `-i` and `-s` for lists and directories, so that even values that
-    // it would refuse for a single file pass there.
+    // The reference ignores `-o`, `-i` and `-s` for lists and directories, including values that it
+    // would refuse for a single file.
     let is_one = !options.dump_path.contains(',') && paths::resolve(&options.dump_path).is_file();
     let (pick, wanted) = if is_one {
         (parse_pick(options)?, parse_shape(options)?)
@@ -100,13 +100,13 @@ fn relayout(options: &ConvertOptions, name: &str) -> Result<LayoutChange, ToolFa
     })
 }
 
-/// Whether a path leads to a directory in which nothing is, not even a directory.
+/// Whether a path is a directory without any entry.
 fn is_empty_dir(path: &Path) -> bool {
     fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }
 
-/// Converts one dump without a change of layout, as `overflow` needs it. `real_name` stands for a
-/// name that the file system refused.
+/// Converts one dump without a change of layout, for `overflow`. `real_name` replaces a name that
+/// the file system refused.
 pub(super) fn convert_for_overflow(
     path: &Path,
     real_name: Option<&str>,
@@ -119,7 +119,7 @@ pub(super) fn convert_for_overflow(
     };
     let mut source = file_converter::open(path)?;
     if let Some(name) = real_name {
-        // A table may say anything; what is written stays in its directory.
+        // A table may contain any path; the output stays in its directory.
         source.file_name = name.replace('/', "_");
     }
     converter
@@ -128,7 +128,7 @@ pub(super) fn convert_for_overflow(
     Ok(source)
 }
 
-/// Options that mean nothing without `-f`.
+/// Options that have no effect without `-f`.
 fn check_dependence(options: &ConvertOptions) -> Result<(), ToolFailure> {
     if options.format.is_some() {
         return Ok(());
@@ -149,13 +149,12 @@ fn check_dependence(options: &ConvertOptions) -> Result<(), ToolFailure> {
     }
 }
 
-/// Finds the files of `-d` that can be converted. A directory without files is nothing to convert,
-/// and no mistake.
+/// Finds the files of `-d` to convert. A directory without files is not an error.
 fn find_input(text: &str) -> Result<ConversionInput, ToolFailure> {
     let mut found = Vec::new();
-    // A path with a comma in it cannot be given: the reference splits first.
+    // A path cannot contain a comma: the reference splits first.
     if text.contains(',') {
-        // A list keeps what is good in it.
+        // The valid items of a list are converted.
         for item in text.split(',') {
             let path = paths::resolve(item.trim());
             match paths::check_input(&path, PathKind::Any) {
@@ -173,8 +172,8 @@ fn find_input(text: &str) -> Result<ConversionInput, ToolFailure> {
         found.push(path);
     }
     match &found[..] {
-        // A list in which one file was good takes this way too: a failure is then the command's
-        // own, and no list of failed files is written.
+        // A list with one valid file also ends here: its failure is the command's, and no list of
+        // failed files is written.
         [path] if path.is_file() => Ok(ConversionInput::One(found.remove(0))),
         [dir] => list(dir),
         several => {
@@ -199,7 +198,7 @@ fn list(dir: &Path) -> Result<ConversionInput, ToolFailure> {
     let mut n_entries = 0;
     for entry in fs::read_dir(dir).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
-        // What a run of ours leaves about itself, and what is being written.
+        // Skips our metadata files and temporary files.
         let name = entry.file_name();
         let name = name.to_string_lossy();
         if name == RUN_DIR || name.starts_with(TEMPORARY_PREFIX) {
@@ -208,10 +207,10 @@ fn list(dir: &Path) -> Result<ConversionInput, ToolFailure> {
         // Directories count too: the reference's percentage is of all entries and may end below
         // 100.
         n_entries += 1;
-        // The reference filters no other names, since a dump converts under any name, also one of
-        // digits or with a suffix.
+        // The reference skips no other names, since a dump converts under any name, even a number
+        // or one with a suffix.
         if entry.path().is_file() && entry.file_name() != mapping_csv::FILE_NAME {
-            // A link in the directory stands for the file that it leads to.
+            // A link in the directory is followed to its file.
             files.push(fs::canonicalize(entry.path()).unwrap_or_else(|_| entry.path()));
         }
     }
@@ -223,18 +222,16 @@ fn parse_shape(options: &ConvertOptions) -> Result<Option<Vec<usize>>, ToolFailu
     let Some(text) = options.shape.as_deref().filter(|text| !text.is_empty()) else {
         return Ok(None);
     };
-    // Python's `$` stands before a last line feed too.
+    // Python's `$` also matches before a final line feed.
     let text = text.strip_suffix('\n').unwrap_or(text);
-    let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
     let parts: Vec<&str> = text.split(',').collect();
-    // The reference's pattern has at least one comma in it, so that no shape of one axis can be
-    // given.
-    if parts.len() < 2 || !parts.iter().all(is_number) {
+    // The reference's pattern requires a comma, so a shape cannot have one axis.
+    if parts.len() < 2 || !parts.iter().all(|part| is_digits(part)) {
         let message =
             format!("The shape('{text}') is invalid. The supported formats are \"1,3,224,224\".");
         return Err(ToolFailure::new(ErrorCode::Shape, message));
     }
-    // A number that does not fit is larger than any extent.
+    // An overflowing number is larger than any dimension.
     let dims: Vec<usize> = parts
         .iter()
         .map(|part| part.parse().unwrap_or(usize::MAX))
@@ -247,10 +244,17 @@ fn parse_shape(options: &ConvertOptions) -> Result<Option<Vec<usize>>, ToolFailu
     Ok(Some(dims))
 }
 
+/// Whether a text is a number without sign.
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
 /// `-o` or `-i`.
 fn parse_pick(options: &ConvertOptions) -> Result<Option<ChosenTensor>, ToolFailure> {
-    let index = |text: &'_ Option<String>| text.clone().filter(|text| !text.is_empty());
-    let (side, text) = match (index(&options.output_index), index(&options.input_index)) {
+    let (side, text) = match (
+        non_empty(&options.output_index),
+        non_empty(&options.input_index),
+    ) {
         (Some(text), _) => (SlotSide::Output, text),
         (_, Some(text)) => (SlotSide::Input, text),
         (None, None) => return Ok(None),
@@ -258,11 +262,15 @@ fn parse_pick(options: &ConvertOptions) -> Result<Option<ChosenTensor>, ToolFail
     let text = text.strip_suffix('\n').unwrap_or(&text);
     if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
         let message =
-            format!("The tensor index '{text}' is invalid. It only supports 'natural number'.");
+            format!("The tensor non_empty '{text}' is invalid. It only supports 'natural number'.");
         return Err(ToolFailure::new(ErrorCode::InvalidParameter, message));
     }
-    // A number that does not fit lies beyond the last tensor of any file and fails like every such
-    // index.
+    // An overflowing number is beyond the last tensor of any file and fails like every such non_empty.
     let index = text.parse().unwrap_or(usize::MAX);
     Ok(Some(ChosenTensor { side, index }))
+}
+
+/// The value of an option, unless it is empty.
+fn non_empty(text: &Option<String>) -> Option<String> {
+    text.clone().filter(|text| !text.is_empty())
 }

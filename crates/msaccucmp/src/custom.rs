@@ -1,7 +1,7 @@
 //! Converters that users wrote in Python.
 //!
-//! They run in a `python3` of their own, which also has to have numpy, as the reference has. One
-//! process serves one worker and is started when the first converter is needed.
+//! They run in a separate `python3`, which needs numpy, like the reference. Each worker has one
+//! process, started with the first converter.
 
 pub(super) mod process;
 
@@ -18,13 +18,13 @@ use crate::{formats, log};
 
 pub(super) use process::ConverterCall;
 
-/// The directory below the given one that holds the scripts.
+/// The subdirectory with the scripts.
 const SCRIPT_DIR: &str = "format_convert";
-/// Limits that the reference sets.
+/// Limits of the reference.
 const SCRIPTS_MAX: usize = 1000;
 const SCRIPT_BYTES_MAX: u64 = 1 << 20;
 const NAME_BYTES_MAX: usize = 128;
-/// Arguments of a converter, and of one that takes groups too.
+/// Arguments of a converter, without and with groups.
 const ARGUMENTS: usize = 3;
 const ARGUMENTS_WITH_GROUPS: usize = 4;
 
@@ -41,7 +41,7 @@ struct ConverterScript {
     path: PathBuf,
 }
 
-/// Whether a directory, if one is given, holds converters at all.
+/// Whether a directory, if given, contains converters.
 pub(super) fn has_converters(dir: &str) -> Result<bool, ToolFailure> {
     if dir.is_empty() {
         return Ok(false);
@@ -51,7 +51,7 @@ pub(super) fn has_converters(dir: &str) -> Result<bool, ToolFailure> {
 }
 
 impl UserConverters {
-    /// Looks for converters below `dir`. Files that are none are passed over with a warning.
+    /// Searches converters below `dir`. Other files are skipped with a warning.
     pub(super) fn open(dir: &str) -> Result<UserConverters, ToolFailure> {
         let dir = paths::resolve(dir);
         paths::check_input(&dir, PathKind::Directory)?;
@@ -74,7 +74,7 @@ impl UserConverters {
     }
 
     /// Calls the user's converter between two layouts, if there is one. An error holds the reason
-    /// in the user's words.
+    /// for the user.
     pub(super) fn convert(
         &self,
         from: Layout,
@@ -104,7 +104,7 @@ impl UserConverters {
         let mut process = match self.take_process() {
             Ok(process) => process,
             Err(reason) => {
-                // The converter cannot be looked into, but tensors that need it must fail.
+                // The converter cannot be inspected, but tensors that need it must fail.
                 log::warning(&format!("[Custom] {path} cannot be used. {reason}"));
                 return true;
             }
@@ -127,7 +127,7 @@ impl UserConverters {
         }
     }
 
-    /// An idle interpreter, or a new one.
+    /// Returns an idle interpreter, or starts one.
     fn take_process(&self) -> Result<InterpreterProcess, String> {
         let idle = self.idle.lock().ok().and_then(|mut idle| idle.pop());
         idle.map_or_else(InterpreterProcess::start, Ok)
@@ -142,7 +142,7 @@ impl UserConverters {
     }
 }
 
-/// The files of a directory in the order of their names.
+/// The files of a directory, sorted by name.
 fn list(dir: &Path) -> Result<Vec<PathBuf>, ToolFailure> {
     let entries =
         std::fs::read_dir(dir).map_err(|error| ToolFailure::unexpected(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! Decodes a tensor's bytes as the reference does.
+//! Decodes a tensor's bytes like the reference.
 
 use std::borrow::Cow;
 
@@ -11,11 +11,11 @@ use crate::array::{ElementArray, count};
 use crate::failure::{ErrorCode, ToolFailure};
 use crate::source::SourceTensor;
 
-/// A tensor's elements as numpy holds them, and its shape.
+/// A tensor's elements in numpy's form, and its shape.
 pub(super) struct NumpyTensor<'a> {
-    /// The elements along one axis. Their number need not be that of the shape.
+    /// The elements along one axis. Their number may differ from that of the shape.
     pub(super) array: ElementArray<'a>,
-    /// The shape that the header gives, or the reference makes up.
+    /// The shape in the header, or the reference's substitute.
     pub(super) dims: Vec<usize>,
     /// The header's dtype.
     pub(super) dump_dtype: DType,
@@ -28,9 +28,9 @@ pub(super) fn check(tensor: &SourceTensor<'_>) -> Result<(), ToolFailure> {
 
 /// Decodes a tensor.
 ///
-/// Narrow floats become `float64`, `bfloat16` becomes `float32`, bits become bytes. More bytes than
-/// the shape asks for are left out, fewer are passed on. A shape without elements gives `float64`
-/// whatever the dtype.
+/// Narrow floats become `float64`, `bfloat16` becomes `float32`, bits become bytes. Bytes beyond
+/// the shape are dropped, fewer are passed on. A shape without elements yields `float64` for any
+/// dtype.
 pub(super) fn decode<'a>(tensor: &SourceTensor<'a>) -> Result<NumpyTensor<'a>, ToolFailure> {
     let DecodePlan {
         dump_dtype,
@@ -46,6 +46,7 @@ pub(super) fn decode<'a>(tensor: &SourceTensor<'a>) -> Result<NumpyTensor<'a>, T
         });
     }
     let (dtype, bytes) = match dump_dtype {
+        // The reference reads untyped data as bytes.
         DType::Undefined => (DType::I8, Cow::Borrowed(bytes)),
         DType::Resource => (DType::I64, Cow::Borrowed(bytes)),
         DType::BF16 | DType::U1 => {
@@ -75,7 +76,7 @@ pub(super) fn decode<'a>(tensor: &SourceTensor<'a>) -> Result<NumpyTensor<'a>, T
     })
 }
 
-/// numpy's name of the header's dtype, which file names carry.
+/// numpy's name of the header's dtype, for file names.
 ///
 /// The reference asks numpy for it, and numpy does not know the narrow floats.
 pub(super) fn file_name_part(dump_dtype: DType) -> Result<&'static str, ToolFailure> {
@@ -114,7 +115,7 @@ impl<'a> DecodePlan<'a> {
                 .collect(),
             (_, None) => Vec::new(),
         };
-        // A count that does not fit is more than the bytes that are there.
+        // An overflowing count is more than the available bytes.
         let n_wanted = count(&dims).map_or(usize::MAX, |n| n.saturating_mul(width));
         let bytes = &tensor.bytes[..tensor.bytes.len().min(n_wanted)];
         if !bytes.len().is_multiple_of(width) {
@@ -130,8 +131,8 @@ impl<'a> DecodePlan<'a> {
     }
 }
 
-/// Bytes of one element in the dump, for the dtypes that the reference accepts. It counts a bit as
-/// a byte.
+/// Bytes of one element in the dump, for the dtypes that the reference accepts. A bit counts as a
+/// byte.
 fn dump_width(dtype: DType) -> Option<usize> {
     use DType::*;
     match dtype {

@@ -1,8 +1,8 @@
-//! Everything that can go wrong, with the reference's number for it.
+//! All failures, with the reference's numbers.
 
 use crate::log;
 
-/// Exit status when something fails that the reference does not expect to fail.
+/// Exit status for failures that the reference does not expect.
 pub(super) const UNEXPECTED_STATUS: i32 = 1;
 
 /// The reference's error numbers, which are exit statuses too.
@@ -16,13 +16,13 @@ pub(super) enum ErrorCode {
     InvalidPath = 3,
     /// An overflow record that could not be converted.
     ParseDumpFile = 4,
-    /// An option's value, or a path with a character that is not allowed.
+    /// An option's value, or a path with a forbidden character.
     InvalidParameter = 6,
-    /// A dump file that does not hold together.
+    /// An inconsistent dump file.
     InvalidDumpData = 11,
     /// `-o` or `-i` beyond the last tensor, `-r` or `-n` out of range.
     IndexOutOfBounds = 12,
-    /// A converted overflow record that is no JSON.
+    /// A converted overflow record that is not JSON.
     Json = 13,
     /// More than one converted record for one file.
     MoreFilesMatch = 17,
@@ -30,19 +30,19 @@ pub(super) enum ErrorCode {
     DumpFile = 18,
     /// An output file that could not be written.
     WriteFile = 19,
-    /// Dumps of kinds that are not compared with each other.
+    /// Two kinds of dumps that cannot be compared.
     DumpType = 20,
     /// A dtype that is not supported.
     DataType = 21,
-    /// A layout that is not supported, or a pair of them.
+    /// An unsupported layout, or pair of layouts.
     Format = 22,
-    /// The text of `-s`, or shapes that do not fit each other.
+    /// The text of `-s`, or shapes that do not match.
     Shape = 23,
-    /// A file whose name does not end in `.npy`.
+    /// A file without the suffix `.npy`.
     FileType = 24,
     /// A conversion that failed.
     Conversion = 26,
-    /// A producer that a fusion rule names in a way that is not understood.
+    /// A malformed producer in a fusion rule.
     JsonFile = 29,
     /// An operator that is not compared.
     Unsupported = 30,
@@ -60,7 +60,7 @@ pub(super) enum ErrorCode {
     TaskType = 37,
     /// A nano dump whose size does not match its header.
     SizeMismatch = 39,
-    /// A slice with another number of elements than its shape.
+    /// A slice whose number of elements differs from its shape.
     SliceShape = 40,
     /// A FFTS+ attribute for another number of tensors, or an input whose producer is unknown.
     InputMapping = 42,
@@ -68,12 +68,12 @@ pub(super) enum ErrorCode {
     Nano = 47,
 }
 
-/// A failure and how far it reaches.
+/// A failure and its scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ToolFailure {
-    /// One that the reference reports with a code; the next file is still converted.
+    /// A failure that the reference reports with a code; it continues with the next file.
     Coded(ErrorCode, String),
-    /// One that has been logged already, by the same rules.
+    /// A failure that was already logged.
     Logged(ErrorCode),
     /// An exception that the reference does not catch; the command ends with status 1.
     Unexpected(String),
@@ -98,7 +98,7 @@ impl ToolFailure {
         }
     }
 
-    /// Writes the message to the log, unless that has happened.
+    /// Logs the message, unless that has happened.
     pub(super) fn log(&self) {
         match self {
             ToolFailure::Coded(_, message) | ToolFailure::Unexpected(message) => {
@@ -108,7 +108,7 @@ impl ToolFailure {
         }
     }
 
-    /// Logs the message and keeps the code, for callers that have more to say afterwards.
+    /// Logs the message and keeps the code, for callers that have more to report.
     #[must_use]
     pub(super) fn logged(self) -> ToolFailure {
         self.log();

@@ -9,8 +9,8 @@ use crate::failure::{ErrorCode, ToolFailure};
 pub(super) fn name(layout: Layout) -> Option<&'static str> {
     use Layout::*;
     Some(match layout {
-        // The reference has no names for these. Whatever needs one fails, yet plain npy files do
-        // not.
+        // The reference has no names for these: every operation that needs a name fails, but plain
+        // npy files do not.
         FractalZz | Nc | Ncl | FractalZWino | C1hwc0 => return None,
         FractalDeconvSpStride8Trans => "DECONV_SP_STRIDE8_TRANS",
         HashtableLookupLookups => "LOOKUP_LOOKUPS",
@@ -22,7 +22,7 @@ pub(super) fn name(layout: Layout) -> Option<&'static str> {
     })
 }
 
-/// The layout that the reference calls `text`.
+/// The layout with the reference's name `text`.
 pub(super) fn from_name(text: &str) -> Option<Layout> {
     Layout::ALL
         .iter()
@@ -30,7 +30,7 @@ pub(super) fn from_name(text: &str) -> Option<Layout> {
         .find(|&layout| name(layout) == Some(text))
 }
 
-/// The layout with the number of a dump header, and its name.
+/// The layout with a number from a dump header, and its name.
 pub(super) fn from_code(code: u32) -> Result<(Layout, &'static str), ToolFailure> {
     layout_from_code(code)
         .and_then(|layout| Some((layout, name(layout)?)))

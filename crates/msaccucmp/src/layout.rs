@@ -1,7 +1,7 @@
 //! Conversion from one layout to another, by the reference's rules.
 //!
-//! Each conversion is the chain of views that the reference makes with numpy. Where such a chain
-//! needs a copy, a kernel of `opscope-tensor` makes it together with the cut that follows.
+//! Each conversion is the reference's chain of numpy views. If the chain needs a copy, a kernel of
+//! `opscope-tensor` makes it together with the cut that follows.
 
 mod chain;
 mod fractal_nz;
@@ -17,8 +17,8 @@ pub(super) use request::LayoutRequest;
 use chain::ViewChain;
 use request::{leading, numpy_cut, refuse_groups, times};
 
-/// Converts, or says in numpy's or Python's words what failed. `None` if the reference cannot
-/// convert between the two layouts.
+/// Converts, or returns numpy's or Python's message. `None` if the reference cannot convert between
+/// the two layouts.
 pub(super) fn convert<'a>(
     from: Layout,
     to: Layout,

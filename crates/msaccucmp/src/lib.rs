@@ -1,20 +1,20 @@
 //! A drop-in for the vendor's `msaccucmp`: `convert`, `overflow`, `compare` and `file_compare`.
 //!
-//! Scripts that call the reference go on working: the same command line, names and bytes of the
-//! output files and exit status, the reference's mistakes included. `docs/msaccucmp.md` lists
-//! those, with what `opscope convert` gives instead. The texts on stderr say the same in the same
-//! form, but are no contract.
+//! Scripts for the reference keep working: command line, names and bytes of the output files and
+//! exit status are the same, including the reference's mistakes. `docs/msaccucmp.md` lists those,
+//! with the result of `opscope convert`. Messages on stderr have the same meaning and form, but
+//! their text is not guaranteed.
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`arguments`], [`options`] | the command line, read as Python's `argparse` reads it |
-//! | [`paths`] | which paths are accepted |
-//! | [`source`] | dump files of three kinds, brought into one form |
-//! | [`formats`], [`dtype`] | what the reference knows of layouts and dtypes |
-//! | [`mod@array`] | arrays with strides, as numpy has them, because they show in the npy header |
+//! | [`arguments`], [`options`] | the command line, parsed like Python's `argparse` |
+//! | [`paths`] | accepted paths |
+//! | [`source`] | dump files of three kinds in one form |
+//! | [`formats`], [`dtype`] | the reference's layouts and dtypes |
+//! | [`mod@array`] | arrays with numpy's strides, which affect the npy header |
 //! | [`layout`], [`mod@slice`] | conversion to another layout and cutting to the wanted shape |
-//! | [`custom`] | converters that users wrote in Python |
-//! | [`numpy`] | array files, as numpy reads them |
+//! | [`custom`] | users' converters in Python |
+//! | [`numpy`] | array files, read like numpy |
 //! | [`names`], [`output`] | output files |
 //! | [`convert`], [`overflow`], [`compare`] | the commands |
 
@@ -47,13 +47,13 @@ use options::ToolCommand;
 
 /// Runs the drop-in on the words after `msaccucmp` and returns its exit status.
 ///
-/// 0 fine, 1 what the reference does not catch, 2 usage, and the reference's other codes as
-/// `docs/msaccucmp.md` lists them. Never panics; every message is on stderr except the help.
+/// 0 success, 1 an exception that the reference does not catch, 2 usage, and the reference's other
+/// codes, listed in `docs/msaccucmp.md`. Never panics; every message is on stderr except the help.
 pub fn run(args: &[OsString]) -> i32 {
     let args: Vec<String> = args
         .iter()
-        // Nothing is lost for paths: the reference accepts certain ASCII characters alone, and the
-        // replacement character breaks that rule as the original bytes would.
+        // Paths lose nothing: the reference accepts only certain ASCII characters, and refuses the
+        // replacement character like the original bytes.
         .map(|arg| arg.to_string_lossy().into_owned())
         .collect();
     let command = match options::parse(&args) {
@@ -72,7 +72,7 @@ pub fn run(args: &[OsString]) -> i32 {
         Ok(()) => 0,
         Err(ToolFailure::Unexpected(message)) => {
             log::error(&format!("Basic error running msaccucmp: {message}"));
-            // The reference prints its closing line only where it caught what went wrong.
+            // The reference prints its closing line only after failures that it caught.
             return failure::UNEXPECTED_STATUS;
         }
         Err(failure) => {
@@ -87,13 +87,13 @@ pub fn run(args: &[OsString]) -> i32 {
     status
 }
 
-/// The same end with arguments that are one line each, as the message repeats some of them.
+/// The same result with arguments escaped to one line each, as the message repeats some of them.
 fn visible_stop(args: &[String], stop: options::OptionStop) -> options::OptionStop {
     let visible: Vec<String> = args.iter().map(|arg| visible(arg).into_owned()).collect();
     options::parse(&visible).err().unwrap_or(stop)
 }
 
-/// Whether a text holds fusion rules that `compare` takes.
+/// Whether a text contains fusion rules for `compare`.
 pub fn is_fusion_rule(text: &str) -> bool {
     compare::is_fusion_rule(text)
 }

@@ -1,5 +1,5 @@
-//! Lines on stderr in the reference's form, and its help and tables on stdout: all that the drop-in
-//! says.
+//! Lines on stderr in the reference's form, and its help and tables on stdout: the only output of
+//! the drop-in.
 
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use opscope_store::visible::{visible, visible_lines};
 
-/// Characters that would break a line, and the same written as in URLs.
+/// Characters that would break a line, and their URL encoding.
 const REPLACED: [&str; 13] = [
     "\n", "\r", "\t", "\u{8}", "\u{c}", "\u{b}", "\u{7f}", "%08", "%0a", "%0b", "%0c", "%0d", "%7f",
 ];
@@ -29,24 +29,24 @@ pub(super) fn quoted(path: &Path) -> String {
     format!("\"'{}'\"", path.display())
 }
 
-/// Dumps are private data, and files that root wrote are a nuisance.
+/// Dumps are private data, and files owned by root are a nuisance.
 pub(super) fn warn_if_root() {
-    // The owner of a process's own entry is its effective user.
+    // The owner of a process's `/proc` entry is its effective user.
     if std::fs::metadata("/proc/self").is_ok_and(|entry| entry.uid() == 0) {
         warning("msaccucmp is running as root; an ordinary user is enough.");
     }
 }
 
-/// Help, and tables of results. A reader that went away is no error.
+/// Prints help and tables of results. A closed pipe is not an error.
 pub(super) fn help(text: &str) {
     let _ = std::io::stdout()
         .lock()
         .write_all(visible_lines(text).as_bytes());
 }
 
-/// Prints a mistake in the command line.
+/// Prints a usage error.
 pub(super) fn usage(text: &str) {
-    // Nobody is left to tell if stderr is closed.
+    // There is nowhere to report a closed stderr.
     let _ = std::io::stderr()
         .lock()
         .write_all(visible_lines(text).as_bytes());
@@ -61,6 +61,6 @@ fn line(level: &str, message: &str) {
         .to_string();
     let message = visible(&message);
     let text = format!("{time} ({}) - [{level}] {message}\n", std::process::id());
-    // Nobody is left to tell if stderr is closed.
+    // There is nowhere to report a closed stderr.
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }

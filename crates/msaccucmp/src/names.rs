@@ -8,7 +8,7 @@ use opscope_store::file_format::mapping_csv;
 
 use opscope_analysis::names::fitting;
 
-/// Gives output files names that the file system takes.
+/// Creates names of output files that the file system accepts.
 pub(super) struct Namer {
     dir: PathBuf,
     creator: Creator,
@@ -21,18 +21,18 @@ impl Namer {
         Namer { dir, creator }
     }
 
-    /// Creates files and directories for their owner only.
+    /// Creates files and directories with access for the owner only.
     pub(super) fn creator(&self) -> &Creator {
         &self.creator
     }
 
-    /// The path of the file `name` in the directory, however long its name.
+    /// The path of the file `name` in the directory, of any length.
     pub(super) fn exact(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
 
-    /// The path of the file `{stem}{suffix}`. A name that is too long is replaced by one made from
-    /// its hash, and `mapping.csv` in the directory keeps it.
+    /// The path of the file `{stem}{suffix}`. A name that is too long is replaced by its hash, and
+    /// recorded in `mapping.csv` in the directory.
     ///
     /// # Errors
     /// [`StoreError::Io`] if `mapping.csv` cannot be written.

@@ -1,4 +1,4 @@
-//! Array files as numpy's `load` takes them: more than an array file of ours may be.
+//! Array files that numpy's `load` accepts, including some that Opscope does not write.
 
 use std::path::Path;
 
@@ -6,35 +6,34 @@ use opscope_store::file_format::npy::{self, NpyHeader};
 use opscope_store::regular_file;
 use opscope_tensor::{DType, Tensor};
 
-/// The first bytes of zip archives; numpy takes those for archives of arrays.
+/// The magic bytes of zip archives, which numpy reads as archives of arrays.
 const ARCHIVE_MAGICS: [&[u8]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
-/// Where a file says its version's second number, and the last version that Python 2 wrote.
+/// The offset of a file's minor version, and the last version that Python 2 wrote.
 const MINOR_VERSION_AT: usize = 7;
 const PYTHON_2_VERSION_MAX: u8 = 2;
-/// Kinds of elements that numpy reads and the tool has no type for: dates, durations, and floats
+/// Element types that numpy reads and this tool does not support: dates, durations, and floats
 /// longer than 64 bits.
 const OTHER_KINDS: [&str; 5] = ["m8", "M8", "f16", "c32", "V"];
 
 /// An array, in C order and little-endian.
 pub(super) struct LoadedArray {
     pub(super) tensor: Tensor,
-    /// Whether the file has the elements in the other order of bytes.
+    /// Whether the file is big-endian.
     pub(super) is_big_endian: bool,
 }
 
-/// Why there is none.
+/// Why an array could not be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum LoadFailure {
     /// numpy refuses the file.
     Refused(String),
-    /// numpy reads elements that have no type here; with the extents, as far as the header has
-    /// them.
+    /// numpy reads elements of an unsupported type; with the shape, if the header has one.
     OtherType(String, Option<Vec<usize>>),
-    /// numpy ends with an exception that the reference does not catch.
+    /// numpy raises an exception that the reference does not catch.
     Exception(String),
 }
 
-/// Reads an array file. Bytes behind the elements are left alone, as numpy leaves them.
+/// Reads an array file. Trailing bytes are ignored, as in numpy.
 pub(super) fn load(path: &Path) -> Result<LoadedArray, LoadFailure> {
     let refused = |error: std::io::Error| LoadFailure::Refused(error.to_string());
     let n_bytes = regular_file::check(path).map_err(refused)?.len();
@@ -43,9 +42,8 @@ pub(super) fn load(path: &Path) -> Result<LoadedArray, LoadFailure> {
 }
 
 fn from_bytes(mut bytes: Vec<u8>) -> Result<LoadedArray, LoadFailure> {
-    let refused = |reason: String| LoadFailure::Refused(reason);
     if bytes.is_empty() {
-        return Err(refused(
+        return Err(LoadFailure::Refused(
             "The file size is zero. Please check the dump file.".into(),
         ));
     }
@@ -54,7 +52,7 @@ fn from_bytes(mut bytes: Vec<u8>) -> Result<LoadedArray, LoadFailure> {
     }
     let minor = bytes.get(MINOR_VERSION_AT).copied().unwrap_or_default();
     if bytes.starts_with(b"\x93NUMPY") && minor != 0 {
-        return Err(refused(format!(
+        return Err(LoadFailure::Refused(format!(
             "the second number of the version is {minor}"
         )));
     }
@@ -72,21 +70,21 @@ fn from_bytes(mut bytes: Vec<u8>) -> Result<LoadedArray, LoadFailure> {
         return Err(LoadFailure::OtherType(message, Some(dims)));
     }
     let is_big_endian = header.is_big_endian && header.dtype.bytes() != Some(1);
-    let tensor = npy::from_bytes(bytes).map_err(|error| refused(error.to_string()))?;
+    let tensor = npy::from_bytes(bytes).map_err(|error| LoadFailure::Refused(error.to_string()))?;
     Ok(LoadedArray {
         tensor,
         is_big_endian,
     })
 }
 
-/// The failure for a header that describes no array of numbers, as numpy tells it.
+/// The failure for a header that describes no numeric array, with numpy's message.
 fn of_header(bytes: &[u8], reason: String) -> LoadFailure {
     let Some(text) = header_text(bytes) else {
         return LoadFailure::Refused(reason);
     };
     let version = bytes.get(MINOR_VERSION_AT - 1).copied();
     if version.is_some_and(|version| version <= PYTHON_2_VERSION_MAX) && has_open_bracket(&text) {
-        // numpy looks for numbers of Python 2 in it, and Python's tokenizer gives up.
+        // numpy searches it for Python 2 numbers, and Python's tokenizer fails.
         return LoadFailure::Exception("EOF in multi-line statement".into());
     }
     let dims = extents(&text);
@@ -101,7 +99,7 @@ fn of_header(bytes: &[u8], reason: String) -> LoadFailure {
     }
 }
 
-/// The dictionary of a header that is all there.
+/// The dictionary of a complete header.
 fn header_text(bytes: &[u8]) -> Option<String> {
     let (start, n) = match bytes.get(MINOR_VERSION_AT - 1)? {
         1 => (
@@ -125,7 +123,7 @@ fn after<'t>(text: &'t str, key: &str) -> Option<&'t str> {
     text.split_once(key).map(|(_, rest)| rest)
 }
 
-/// The extents of a shape that is a tuple of natural numbers.
+/// The shape, if it is a tuple of natural numbers.
 fn extents(text: &str) -> Option<Vec<usize>> {
     let shape = after(text, "'shape':")?.trim_start().strip_prefix('(')?;
     let (shape, _) = shape.split_once(')')?;
@@ -136,7 +134,7 @@ fn extents(text: &str) -> Option<Vec<usize>> {
     words.map(|word| word.parse().ok()).collect()
 }
 
-/// Whether a bracket outside of quotes is left open.
+/// Whether a bracket outside of quotes is unclosed.
 fn has_open_bracket(text: &str) -> bool {
     let mut depth = 0_i64;
     let mut quote = None;
@@ -157,7 +155,7 @@ fn has_open_bracket(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// A file of version `version.0` with a dictionary and bytes of data.
+    /// A file of version `version.0` with a dictionary and data bytes.
     fn file(version: u8, descr: &str, shape: &str, n_data: usize) -> Vec<u8> {
         let text = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}\n");
         let length = u32::try_from(text.len()).unwrap().to_le_bytes();

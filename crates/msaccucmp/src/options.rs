@@ -50,7 +50,7 @@ pub(super) struct OverflowOptions {
     pub(super) n_top: usize,
 }
 
-/// Why there is nothing to do.
+/// Why no command runs.
 #[derive(Debug)]
 pub(super) enum OptionStop {
     /// Print this on stdout and end with the status.
@@ -60,7 +60,7 @@ pub(super) enum OptionStop {
 }
 
 impl OptionStop {
-    /// Prints what there is to say and returns the exit status.
+    /// Prints the message and returns the exit status.
     pub(super) fn finish(self) -> i32 {
         match self {
             OptionStop::Help(text, status) => {
@@ -83,7 +83,7 @@ const CONVERT: &[OptionSpec] = &[
     exclusive(&["-i", "--input_tensor"]),
     option(&["-c", "--custom_script_path"], ValueKind::SafeText),
     // Every other command refuses odd characters in `-out` as a usage error (2); `convert` leaves
-    // them to the check of paths (6).
+    // them to the path check (6).
     option(&["-out", "--output"], ValueKind::Text),
     option(&["-v", "--version"], ValueKind::Integer(&[1, 2])),
     option(
@@ -143,7 +143,7 @@ options:
   -n, --top_n       how many operators to list; by default 1
 ";
 
-/// Reads the words after `msaccucmp`.
+/// Parses the words after `msaccucmp`.
 pub(super) fn parse(args: &[String]) -> Result<ToolCommand, OptionStop> {
     let Some((command, rest)) = args.split_first() else {
         return Err(OptionStop::Help(MAIN_HELP.to_owned(), NO_ARGUMENTS_STATUS));
@@ -169,7 +169,7 @@ pub(super) fn parse(args: &[String]) -> Result<ToolCommand, OptionStop> {
             let values = read(compare::FILE_SPECS, rest, "file_compare", usage, help)?;
             Ok(ToolCommand::FileCompare(compare::file_options(values)))
         }
-        // Python's `argparse` takes every unambiguous beginning of a long option.
+        // Python's `argparse` accepts every unambiguous prefix of a long option.
         "-h" | "--h" | "--he" | "--hel" | "--help" => {
             Err(OptionStop::Help(MAIN_HELP.to_owned(), 0))
         }
@@ -200,7 +200,7 @@ fn read(
     }
 }
 
-/// Takes the values in the order of [`CONVERT`].
+/// Assigns the values in the order of [`CONVERT`].
 fn convert_options(mut values: impl Iterator<Item = Option<String>>) -> ConvertOptions {
     let mut next = || values.next().flatten();
     ConvertOptions {
@@ -211,7 +211,7 @@ fn convert_options(mut values: impl Iterator<Item = Option<String>>) -> ConvertO
         input_index: next(),
         custom_dir: next(),
         out_dir: next().unwrap_or_default(),
-        // Python's `int` accepts blanks around a number, so that they may still be here.
+        // Python's `int` accepts blanks around a number, so they may still be present.
         is_version_1: next().is_some_and(|version| version.trim() == "1"),
         kind: match next().as_deref() {
             Some("bin") => ToolOutput::Bin,
@@ -222,7 +222,7 @@ fn convert_options(mut values: impl Iterator<Item = Option<String>>) -> ConvertO
     }
 }
 
-/// Takes the values in the order of [`OVERFLOW`].
+/// Assigns the values in the order of [`OVERFLOW`].
 fn overflow_options(mut values: impl Iterator<Item = Option<String>>) -> OverflowOptions {
     let mut next = || values.next().flatten();
     OverflowOptions {

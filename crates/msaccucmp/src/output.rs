@@ -12,10 +12,10 @@ use crate::failure::{ErrorCode, ToolFailure};
 use crate::log;
 use crate::names::Namer;
 
-/// The file that collects what could not be converted.
+/// The list of files that failed to convert.
 const FAILED_LIST_NAME: &str = "convert_failed_file_list.txt";
 
-/// Writes files of all kinds into one directory. Files of the same name are replaced.
+/// Writes files of all kinds into one directory, replacing existing ones.
 pub(super) struct OutputFolder {
     namer: Namer,
 }
@@ -54,7 +54,7 @@ impl OutputFolder {
         Ok(path)
     }
 
-    /// Writes `{stem}.bin` with the elements in C order and nothing else.
+    /// Writes `{stem}.bin` with the raw elements in C order.
     pub(super) fn bin(&self, stem: &str, array: &ElementArray<'_>) -> Result<PathBuf, ToolFailure> {
         self.raw(stem, &array.bytes_in_order(SaveOrder::C))
     }
@@ -67,7 +67,7 @@ impl OutputFolder {
         Ok(path)
     }
 
-    /// Writes `{stem}.pt` as `torch.save` does.
+    /// Writes `{stem}.pt` in the format of `torch.save`.
     pub(super) fn torch(
         &self,
         stem: &str,
@@ -82,7 +82,7 @@ impl OutputFolder {
         Ok(path)
     }
 
-    /// Writes the file `name`, whose name is not shortened.
+    /// Writes the file `name`, without shortening the name.
     pub(super) fn text(&self, name: &str, text: &str) -> Result<PathBuf, ToolFailure> {
         let path = self.namer.exact(name);
         let written = self.namer.creator().replace_file(&path, &[text.as_bytes()]);
@@ -90,7 +90,7 @@ impl OutputFolder {
         Ok(path)
     }
 
-    /// Adds a file that failed, with the tensors of it that did, to the list.
+    /// Adds a failed file, with its failed tensors, to the list.
     pub(super) fn note_failed(&self, path: &Path, tensors: &[String]) {
         let mut line = path.display().to_string();
         for tensor in tensors {
@@ -103,7 +103,7 @@ impl OutputFolder {
         }
     }
 
-    /// Where the list of files that failed is.
+    /// The path of the list of failed files.
     pub(super) fn failed_list(&self) -> PathBuf {
         self.namer.exact(FAILED_LIST_NAME)
     }

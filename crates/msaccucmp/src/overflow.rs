@@ -1,4 +1,4 @@
-//! `overflow`: the first operators that overflowed, with the tensors that they worked on.
+//! `overflow`: the first operators that overflowed, with their tensors.
 
 mod find;
 mod record;
@@ -29,13 +29,12 @@ pub(super) fn run(options: &OverflowOptions) -> Result<(), ToolFailure> {
         failure
     })?;
     let out_dir = paths::resolve(&options.out_dir);
-    // The directory is made before the search because the reference leaves one behind even where a
+    // The directory is created before the search because the reference leaves one behind even if a
     // later step fails.
     paths::create_output(&out_dir)?;
     let files = find::debug_files(&dir)?;
     if files.is_empty() {
-        // A network that does not overflow is the good case: the reference returns 0 and writes no
-        // summary.
+        // No overflow is a success: the reference returns 0 and writes no summary.
         log::warning("[Overflow] Find [0] overflow node!");
         return Ok(());
     }
@@ -53,7 +52,7 @@ pub(super) fn run(options: &OverflowOptions) -> Result<(), ToolFailure> {
     Ok(())
 }
 
-/// Returns the section of the summary on one overflow.
+/// Returns the section of the summary for one overflow.
 fn block(file: &DebugFile, out_dir: &Path, number: usize) -> Result<String, ToolFailure> {
     let json = converted(file, out_dir)?;
     let record = SummaryRecord::read(&json)?;
@@ -83,7 +82,7 @@ fn block(file: &DebugFile, out_dir: &Path, number: usize) -> Result<String, Tool
 
 /// Two lines for each tensor of the operator.
 ///
-/// The reference has nothing to say about empty tensors and stumbles over buffers.
+/// The reference fails on empty tensors and on buffers.
 fn tensor_lines(source: &DumpSource) -> Result<String, ToolFailure> {
     let mut text = String::new();
     for tensor in source.tensors() {
@@ -100,8 +99,8 @@ fn tensor_lines(source: &DumpSource) -> Result<String, ToolFailure> {
         })?;
         text.push_str(&lines);
     }
-    // The reference comes to the buffers after all tensors, so that an empty tensor among these
-    // ends the command first, with another status.
+    // The reference processes buffers after all tensors, so an empty tensor ends the command first,
+    // with another status.
     if source.buffers().next().is_some() {
         return Err(ToolFailure::unexpected(
             "'OpBuffer' object has no attribute 'tensor_format'",
@@ -110,17 +109,16 @@ fn tensor_lines(source: &DumpSource) -> Result<String, ToolFailure> {
     Ok(text)
 }
 
-/// The JSON file of a record in the output directory; one that is there already is taken as it is.
+/// The JSON file of a record in the output directory; an existing one is reused.
 fn converted(file: &DebugFile, out_dir: &Path) -> Result<PathBuf, ToolFailure> {
-    // A JSON of an earlier run is taken for this one's, one of the mistakes that
-    // `docs/msaccucmp.md` lists.
+    // A JSON of an earlier run is used as this one's, one of the mistakes in `docs/msaccucmp.md`.
     if let Some(json) = find_json(file, out_dir)? {
         return Ok(json);
     }
     match convert::convert_for_overflow(&file.path, Some(&file.name), out_dir) {
         Ok(_) => {}
-        // Failures with a code only leave the record without a JSON file, which ends the command
-        // below with the code for that; an exception ends it at once.
+        // A coded failure only leaves the record without a JSON file, which ends the command below
+        // with a different code; an exception ends it at once.
         Err(failure @ ToolFailure::Unexpected(_)) => return Err(failure),
         Err(failure) => failure.log(),
     }
@@ -133,7 +131,7 @@ fn converted(file: &DebugFile, out_dir: &Path) -> Result<PathBuf, ToolFailure> {
     })
 }
 
-/// The only JSON file whose name begins with that of the record's file.
+/// The only JSON file whose name begins with the record's file name.
 fn find_json(file: &DebugFile, out_dir: &Path) -> Result<Option<PathBuf>, ToolFailure> {
     let unreadable = |error: std::io::Error| ToolFailure::unexpected(error.to_string());
     let mut found = Vec::new();
@@ -141,8 +139,8 @@ fn find_json(file: &DebugFile, out_dir: &Path) -> Result<Option<PathBuf>, ToolFa
         let entry = entry.map_err(unreadable)?;
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        // The reference compares beginnings of names. A record with two outputs, or one whose name
-        // begins that of another, therefore finds several files and fails.
+        // The reference compares prefixes of names. A record with two outputs, or one whose name is
+        // a prefix of another, therefore finds several files and fails.
         if name.starts_with(file.name.as_str()) && name.ends_with(".json") {
             found.push(entry.path());
         }

@@ -1,4 +1,4 @@
-//! Which paths the reference accepts.
+//! Checks which paths the reference accepts.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
@@ -13,7 +13,7 @@ use crate::log;
 const PATH_BYTES_MAX: usize = 4096;
 const COMPONENT_BYTES_MAX: usize = 255;
 
-/// The kind of thing that a path must lead to.
+/// The expected kind of a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum PathKind {
     File,
@@ -21,13 +21,13 @@ pub(super) enum PathKind {
     Any,
 }
 
-/// Whether an option's text may hold nothing but what the reference calls safe.
+/// Whether an option's text contains only characters that the reference considers safe.
 pub(super) fn is_safe_text(text: &str) -> bool {
     text.bytes()
         .all(|b| b.is_ascii_alphanumeric() || b"_/.,-".contains(&b))
 }
 
-/// Makes a path absolute, without symbolic links; parts that do not exist stay as they are.
+/// Makes a path absolute and resolves symbolic links; nonexistent components stay unchanged.
 pub(super) fn resolve(text: &str) -> PathBuf {
     let current = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
     let mut resolved = PathBuf::from("/");
@@ -48,8 +48,7 @@ pub(super) fn resolve(text: &str) -> PathBuf {
     resolved
 }
 
-/// Checks a path that [`resolve`] gave: its characters, its length, that it exists, can be read and
-/// is of the right kind.
+/// Checks a path from [`resolve`]: its characters, its length, its existence, permission and kind.
 pub(super) fn check_input(path: &Path, kind: PathKind) -> Result<(), ToolFailure> {
     check_text(path)?;
     check_resolved(path, kind)
@@ -78,7 +77,7 @@ fn check_resolved(path: &Path, kind: PathKind) -> Result<(), ToolFailure> {
     }
 }
 
-/// Checks a path as it was given: its characters first, then what it leads to.
+/// Checks an unresolved path: its characters first, then the file.
 pub(super) fn check_given(text: &str, kind: PathKind) -> Result<(), ToolFailure> {
     if text.is_empty() {
         return Err(ToolFailure::new(
@@ -96,8 +95,8 @@ pub(super) fn create_output(path: &Path) -> Result<(), ToolFailure> {
         let message = format!("The path {} cannot be written: {error}.", log::quoted(path));
         ToolFailure::new(ErrorCode::InvalidPath, message)
     };
-    // The reference makes it before it looks at the name. What has no place on a disk has no other
-    // fault.
+    // The reference creates the directory before it checks the name. A name that the disk refuses
+    // has no other fault.
     let created = DirBuilder::new()
         .recursive(true)
         .mode(PermissionModes::default().dir)
@@ -118,16 +117,21 @@ pub(super) fn create_output(path: &Path) -> Result<(), ToolFailure> {
 
 pub(super) fn check_text(path: &Path) -> Result<(), ToolFailure> {
     let bytes = path.as_os_str().as_encoded_bytes();
-    let is_allowed = |b: &u8| b.is_ascii_alphanumeric() || b"_./:()=\\-".contains(b);
-    if !bytes.iter().all(is_allowed) {
+    if !bytes
+        .iter()
+        .all(|b| b.is_ascii_alphanumeric() || b"_./:()=\\-".contains(b))
+    {
         let message = format!(
             "The name '{}' is invalid. It only supports '\"A-Za-z0-9_\\./:()=-\"'.",
             path.display()
         );
         return Err(ToolFailure::new(ErrorCode::InvalidParameter, message));
     }
-    let is_short = |component: Component<'_>| component.as_os_str().len() < COMPONENT_BYTES_MAX;
-    if bytes.len() >= PATH_BYTES_MAX || !path.components().all(is_short) {
+    let longest = path
+        .components()
+        .map(|component| component.as_os_str().len())
+        .max();
+    if bytes.len() >= PATH_BYTES_MAX || longest >= Some(COMPONENT_BYTES_MAX) {
         let message = format!("The path {} is too long.", log::quoted(path));
         return Err(ToolFailure::new(ErrorCode::InvalidPath, message));
     }

@@ -1,32 +1,29 @@
-//! Cutting a converted tensor to the wanted shape, by the reference's rules.
+//! Cuts a converted tensor to the wanted shape, by the reference's rules.
 //!
-//! The wanted shape is taken as it is, whatever order of axes the target layout has.
+//! The wanted shape is used literally, regardless of the target layout's axis order.
 
-/// The way to cut a tensor by the rules.
+/// How to cut a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SliceCut {
-    /// Leave the tensor as it is.
+    /// Leave the tensor unchanged.
     Keep,
-    /// See the tensor with these extents, then take the leading part of each axis.
+    /// Reshape the tensor, then take the leading part of each axis.
     To {
-        /// Extents with ones appended, to at least four axes.
+        /// The shape with ones appended, to at least four axes.
         dims: Vec<usize>,
-        /// How much to take along each axis.
+        /// The size to keep along each axis.
         ends: Vec<usize>,
     },
     /// The tensor cannot be cut to the wanted shape.
     Impossible,
 }
 
-/// Fewest axes that the reference works with.
+/// Minimum number of axes in the reference.
 const AXES_MIN: usize = 4;
 
-/// How a tensor of extents `dims` is cut to `wanted`.
+/// How to cut a tensor of shape `dims` to `wanted`.
 pub(super) fn plan(dims: &[usize], wanted: &[usize]) -> SliceCut {
     if dims.len() < wanted.len() {
-        let without_ones = |dims: &[usize]| -> Vec<usize> {
-            dims.iter().copied().filter(|&dim| dim != 1).collect()
-        };
         let is_same = without_ones(dims) == without_ones(wanted);
         return if is_same {
             SliceCut::Keep
@@ -34,10 +31,6 @@ pub(super) fn plan(dims: &[usize], wanted: &[usize]) -> SliceCut {
             SliceCut::Impossible
         };
     }
-    let padded = |dims: &[usize], n: usize| -> Vec<usize> {
-        let ones = std::iter::repeat_n(1, n.saturating_sub(dims.len()));
-        dims.iter().copied().chain(ones).collect()
-    };
     let dims = padded(dims, AXES_MIN);
     let wanted = padded(wanted, dims.len());
     let is_line = dims.iter().filter(|&&dim| dim != 1).count() <= 1;
@@ -48,7 +41,7 @@ pub(super) fn plan(dims: &[usize], wanted: &[usize]) -> SliceCut {
     match dims.iter().zip(&wanted).find(|(dim, wanted)| dim != wanted) {
         None => SliceCut::Keep,
         Some((dim, wanted)) if dim < wanted => SliceCut::Impossible,
-        // The reference can write slices of four and five axes only.
+        // The reference only supports slices of four and five axes.
         Some(_) if dims.len() > 5 => SliceCut::Keep,
         Some(_) => {
             let ends = dims
@@ -59,6 +52,17 @@ pub(super) fn plan(dims: &[usize], wanted: &[usize]) -> SliceCut {
             SliceCut::To { dims, ends }
         }
     }
+}
+
+/// The shape with ones added up to `n` axes.
+fn padded(dims: &[usize], n: usize) -> Vec<usize> {
+    let ones = std::iter::repeat_n(1, n.saturating_sub(dims.len()));
+    dims.iter().copied().chain(ones).collect()
+}
+
+/// The shape without axes of size 1.
+fn without_ones(dims: &[usize]) -> Vec<usize> {
+    dims.iter().copied().filter(|&dim| dim != 1).collect()
 }
 
 #[cfg(test)]
@@ -79,7 +83,7 @@ mod tests {
         check(&[2, 32, 3, 5], &[2, 20, 3, 5], Some(&[2, 20, 3, 5]));
         check(&[2, 32, 1, 1], &[2, 20], Some(&[2, 20, 1, 1]));
         check(&[2, 3, 5, 32], &[2, 20, 3, 5], None);
-        // Axes after the first one that is cut are not looked at.
+        // Axes after the first cut axis are ignored.
         check(&[2, 32, 3, 5], &[2, 20, 9, 1], Some(&[2, 20, 3, 1]));
         check(&[6, 16, 18], &[2, 3, 16, 18], None);
         check(&[6, 18], &[1, 6, 1, 18], Some(&[]));

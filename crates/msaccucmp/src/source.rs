@@ -1,4 +1,4 @@
-//! Dump files of three kinds, brought into one form.
+//! Dump files of three kinds in one form.
 
 use std::path::{Path, PathBuf};
 
@@ -17,27 +17,26 @@ use crate::failure::{ErrorCode, ToolFailure};
 use crate::log;
 use crate::numpy::{self, LoadFailure};
 
-/// The smallest file that the reference looks into; smaller ones count as empty dumps.
+/// The smallest file that the reference opens; smaller ones count as empty dumps.
 const FILE_BYTES_MIN: usize = 9;
-/// A file of this size is worth a warning.
+/// Files of this size cause a warning.
 const LARGE_FILE_BYTES: usize = 1 << 30;
-/// Fields of a name that a nano dump must have, and which of them the reference takes for the
-/// operator's name.
+/// Minimum number of fields in the name of a nano dump, and the index of the operator's name.
 const NANO_NAME_FIELDS_MIN: usize = 5;
 const NANO_OP_NAME_FIELD: usize = 4;
-/// A number that no dtype has.
+/// A number without a dtype.
 const UNKNOWN_DTYPE: u32 = u32::MAX;
 
 /// A dump file and its contents.
 pub(super) struct DumpSource {
-    /// Where it is, without symbolic links.
+    /// Its path, with symbolic links resolved.
     pub(super) path: PathBuf,
-    /// The last part of the path.
+    /// The file name.
     pub(super) file_name: String,
-    /// The operator's name as the header gives it.
+    /// The operator's name in the header.
     pub(super) op_name: String,
     is_nano: bool,
-    /// The file in terms of `DumpData`, whatever its format: the reference knows no others.
+    /// The file as `DumpData`, whatever its format: the reference knows no other.
     file: DumpFile,
 }
 
@@ -51,22 +50,22 @@ pub(super) struct SourceTensor<'a> {
 }
 
 impl SourceTensor<'_> {
-    /// `input:0`, as messages and the list of failed files call it.
+    /// `input:0`, for messages and the list of failed files.
     pub(super) fn label(&self) -> String {
         format!("{}:{}", self.side.name(), self.index)
     }
 }
 
 impl DumpSource {
-    /// Reads a dump file, a nano dump or an array file. Slices that an FFTS+ thread wrote get their
-    /// own shapes.
+    /// Reads a dump file, a nano dump or an array file. Slices of an FFTS+ thread get separate
+    /// shapes.
     pub(super) fn open(path: &Path) -> Result<DumpSource, ToolFailure> {
         let mut source = DumpSource::open_whole(path)?;
         source.apply_attribute()?;
         Ok(source)
     }
 
-    /// Reads a file; what its first attribute says has no effect.
+    /// Reads a file, ignoring its first attribute.
     pub(super) fn open_whole(path: &Path) -> Result<DumpSource, ToolFailure> {
         let file_name = path
             .file_name()
@@ -74,7 +73,7 @@ impl DumpSource {
             .to_string_lossy()
             .into_owned();
         let is_nano = || FileBytes::open(path).is_ok_and(|bytes| nano::is_nano(bytes.as_ref()));
-        // The reference looks for the magic number of the nano runtime before the name.
+        // The reference checks the nano runtime's magic number before the name.
         if file_name.ends_with(".npy") && !is_nano() {
             return open_array(path, file_name);
         }
@@ -115,12 +114,12 @@ impl DumpSource {
         attribute.map(|attribute| attribute.value.as_str())
     }
 
-    /// Whether the file is one of the nano runtime's.
+    /// Whether the nano runtime wrote the file.
     pub(super) fn is_nano(&self) -> bool {
         self.is_nano
     }
 
-    /// Whether the file holds overflow records.
+    /// Whether the file contains overflow records.
     pub(super) fn is_op_debug(&self) -> bool {
         self.file_name.starts_with(op_debug::FILE_NAME_PREFIX)
     }
@@ -172,9 +171,9 @@ impl DumpSource {
         }
     }
 
-    /// Gives each tensor the shape of the part that the file's FFTS+ thread worked on.
+    /// Sets the shape of each tensor to the slice of the file's FFTS+ thread.
     ///
-    /// The reference looks at the first attribute of every file, and stumbles over any other one.
+    /// The reference reads the first attribute of every file, and fails on any other kind.
     fn apply_attribute(&mut self) -> Result<(), ToolFailure> {
         let Some(attribute) = self.file.header().attrs.first() else {
             return Ok(());
@@ -227,8 +226,8 @@ fn open_array(path: &Path, file_name: String) -> Result<DumpSource, ToolFailure>
     })?;
     let view = array.tensor.host_view();
     let tensor = view.map_err(|error| ToolFailure::unexpected(error.to_string()))?;
-    // Status 21, as for every dtype that the reference has no number for. A type of ours alone has
-    // no name in numpy either.
+    // Status 21, as for every dtype without a number in the reference. A dtype that only Opscope
+    // has has no numpy name either.
     if array.is_big_endian || npy::descr(tensor.dtype).is_none() {
         let detail = format!("The dtype({}) does not support.", tensor.dtype);
         return Err(failure(ErrorCode::DataType, detail));
@@ -240,7 +239,7 @@ fn open_array(path: &Path, file_name: String) -> Result<DumpSource, ToolFailure>
     Ok(DumpSource::new(path, file_name, array_file(tensor, bytes)))
 }
 
-/// A dump file with one output, of the array's dtype and extents whatever the bytes are.
+/// A dump file with one output of the array's dtype and shape, for any bytes.
 fn array_file(array: TensorView<'_>, bytes: Vec<u8>) -> DumpFile {
     let entry = TensorEntry {
         data_type: dtype_code(array.dtype).unwrap_or(UNKNOWN_DTYPE),
@@ -261,8 +260,7 @@ fn array_file(array: TensorView<'_>, bytes: Vec<u8>) -> DumpFile {
     DumpFile::from_parts(bytes, header, vec![piece], 0)
 }
 
-/// An array's elements as the reference packs them into the bytes of a dump: complex ones as
-/// booleans.
+/// An array's elements, packed into dump bytes like the reference: complex ones as booleans.
 pub(super) fn packed(array: TensorView<'_>) -> Vec<u8> {
     let width = match array.dtype {
         DType::C64 => 4,
@@ -282,7 +280,7 @@ pub(super) fn packed(array: TensorView<'_>) -> Vec<u8> {
         .collect()
 }
 
-/// Whether a file is a nano dump whose name has fewer fields than it takes.
+/// Whether a file is a nano dump whose name has too few fields.
 pub(super) fn lacks_nano_fields(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.split('.').count() < NANO_NAME_FIELDS_MIN

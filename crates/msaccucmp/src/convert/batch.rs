@@ -1,4 +1,4 @@
-//! Many files, several at a time.
+//! Converts many files, several at a time.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -12,14 +12,14 @@ use crate::log;
 
 /// A file larger than this share of the memory is converted alone, after the others.
 const MEMORY_SHARE: u64 = 4;
-/// Assumed where the system does not tell.
+/// Assumed if the system does not report it.
 const MEMORY_BYTES: u64 = 4 << 30;
 const PROGRESS_PLACES: usize = 50;
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Converts all files and returns the failure that the reference would report: that of the last
 /// large file, else that of the first other file. Exceptions count only if nothing else failed, so
-/// that the status does not depend on the order in which the file system lists the files.
+/// that the status does not depend on the order of the directory listing.
 pub(super) fn run(
     converter: &FileConverter,
     paths: &[PathBuf],
@@ -39,7 +39,7 @@ pub(super) fn run(
     };
     let results = job::map(&small, n_workers, |path| convert(path));
     let mut failures: Vec<ToolFailure> = results.into_iter().flatten().collect();
-    // Large files come after the others, one by one, so that two of them never share the memory.
+    // Large files come after the others, one by one, so that no two share the memory.
     let mut large_failures: Vec<ToolFailure> =
         large.iter().filter_map(|path| convert(path)).collect();
     if let Some(failure) = large_failures.pop() {
@@ -48,7 +48,7 @@ pub(super) fn run(
     let coded = failures
         .iter()
         .position(|failure| !matches!(failure, ToolFailure::Unexpected(_)));
-    // Where there were exceptions alone, this run wrote no list: they are not taken down in it.
+    // Exceptions are not listed, so if there was nothing else, this run wrote no list.
     if coded.is_some() {
         log::info(&format!(
             "The list of files that failed to be converted has been written to {}.",
@@ -61,18 +61,18 @@ pub(super) fn run(
     }
 }
 
-/// Converts a file and takes down its name if that fails.
+/// Converts a file and records its name on failure.
 fn convert_one_of_many(converter: &FileConverter, path: &Path) -> Option<ToolFailure> {
     let failed = converter.convert(path).err()?;
     let failure = failed.failure.logged();
-    // The reference loses the names of files that end with an exception.
+    // The reference does not list files that end with an exception.
     if !matches!(failure, ToolFailure::Unexpected(_)) {
         converter.output.note_failed(path, &failed.tensors);
     }
     Some(failure)
 }
 
-/// The line that shows how far the command is, at most once a second.
+/// The progress line, printed at most once a second.
 struct Progress {
     n_entries: usize,
     state: Mutex<(usize, Option<Instant>)>,
@@ -103,7 +103,7 @@ impl Progress {
     }
 }
 
-/// Memory that can be had without swapping.
+/// Memory that is available without swapping.
 fn memory_bytes() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = text

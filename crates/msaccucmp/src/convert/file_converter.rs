@@ -1,4 +1,4 @@
-//! Converting one file, alone or among many.
+//! Converts one file, alone or as one of many.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::output::OutputFolder;
 use crate::paths::{self, PathKind};
 use crate::source::DumpSource;
 
-/// The form that files are converted to, and the place of the results.
+/// The target format, and the place of the results.
 pub(super) struct FileConverter {
     pub(super) output: OutputFolder,
     pub(super) kind: ToolOutput,
@@ -31,7 +31,7 @@ impl FileConverter {
     }
 }
 
-/// Opens a dump whose path the reference accepts.
+/// Opens a dump, if the reference accepts its path.
 pub(super) fn open(path: &Path) -> Result<DumpSource, ToolFailure> {
     paths::check_input(path, PathKind::File)?;
     DumpSource::open(path)

@@ -1,4 +1,4 @@
-//! Overflow records to JSON.
+//! Converts overflow records to JSON.
 
 use opscope_store::file_format::op_debug::{
     ACC_TYPE_OFFSET, BLOCK_RECORD_BYTES, OverflowRecord, has_magic,
@@ -11,7 +11,7 @@ use crate::output::OutputFolder;
 use crate::source::{DumpSource, SourceTensor};
 use crate::{dtype, log};
 
-/// Writes each output of the file as a record, whatever kind of file was asked for.
+/// Writes each output of the file as a record, regardless of the requested kind of file.
 pub(super) fn convert(output: &OutputFolder, source: &DumpSource) -> Result<(), ToolFailure> {
     source
         .tensors()

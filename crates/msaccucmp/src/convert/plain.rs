@@ -11,13 +11,13 @@ use crate::output::OutputFolder;
 use crate::source::{DumpSource, SourceTensor};
 use crate::{formats, log};
 
-/// Names of buffers by the header's `buffer_type`; the reference knows the first one.
+/// The header's `buffer_type`; the reference knows only the first.
 const L1_BUFFER: u32 = 0;
 
 /// Writes every tensor, buffer and workspace of a file.
 ///
-/// All tensors are checked before the first one is written. A tensor whose bytes are too few for
-/// its shape is passed over.
+/// All tensors are checked before the first is written. A tensor with too few bytes for its shape
+/// is skipped.
 pub(super) fn convert(
     output: &OutputFolder,
     kind: ToolOutput,
@@ -87,8 +87,8 @@ pub(super) fn write(
     Ok(())
 }
 
-/// The tensor in its shape; a scalar gets one axis. `None`, with a message, if the bytes are too
-/// few.
+/// The tensor in its shape; a scalar gets one axis. `None`, with a message, if there are too few
+/// bytes.
 fn shaped<'a>(decoded: NumpyTensor<'a>, tensor: &SourceTensor<'_>) -> Option<ElementArray<'a>> {
     let dims = if decoded.dims.is_empty() {
         vec![1]
@@ -107,7 +107,7 @@ fn shaped<'a>(decoded: NumpyTensor<'a>, tensor: &SourceTensor<'_>) -> Option<Ele
     }
 }
 
-/// Buffers and workspaces, as they are.
+/// Writes buffers and workspaces unchanged.
 fn write_rest(output: &OutputFolder, source: &DumpSource) -> Result<(), ToolFailure> {
     if source.buffers().next().is_none() {
         warn_missing(source, "buffer data");

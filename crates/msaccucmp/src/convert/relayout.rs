@@ -16,10 +16,10 @@ use crate::slice::{self, SliceCut};
 use crate::source::{DumpSource, SourceTensor};
 use crate::{formats, log};
 
-/// Groups are handed to converters from this number on.
+/// Converters get the number of groups from this number on.
 const GROUPS_MIN: i32 = 2;
 
-/// The change of layout that `-f` and the options that belong to it ask for.
+/// The change of layout requested by `-f` and the related options.
 pub(super) struct LayoutChange {
     pub(super) target: Layout,
     pub(super) wanted: Option<Vec<usize>>,
@@ -37,7 +37,7 @@ pub(super) struct ChosenTensor {
 /// Why a file, or some of its tensors, could not be converted.
 pub(super) struct FileFailure {
     pub(super) failure: ToolFailure,
-    /// The tensors, if it is not the whole file.
+    /// The failed tensors, unless it is the whole file.
     pub(super) tensors: Vec<String>,
 }
 
@@ -50,14 +50,14 @@ impl From<ToolFailure> for FileFailure {
     }
 }
 
-/// A converted tensor and the layout that its name carries.
+/// A converted tensor and the layout in its file name.
 struct ConvertedTensor<'a> {
     array: ElementArray<'a>,
     format: &'static str,
     dump_dtype: DType,
 }
 
-/// Converts the tensors of a file. A tensor that fails leaves the others alone; the last failure is
+/// Converts the tensors of a file. A failing tensor does not affect the others; the last failure is
 /// the file's.
 pub(super) fn convert(
     output: &OutputFolder,
@@ -92,7 +92,7 @@ pub(super) fn convert(
         let Err(failure) = result else {
             continue;
         };
-        // An exception that the reference does not catch leaves its loop; later tensors are not
+        // An exception that the reference does not catch ends its loop; later tensors are not
         // tried.
         if matches!(failure, ToolFailure::Unexpected(_)) {
             return Err(failure.into());
@@ -101,10 +101,10 @@ pub(super) fn convert(
         let label = tensor.label();
         log::error(&format!("Failed to convert format for {label} of {path}"));
         let failed = failed.get_or_insert_with(|| FileFailure::from(failure.clone()));
-        // The last failure is the one that the reference returns.
+        // The reference returns the last failure.
         failed.failure = failure;
         failed.tensors.push(label);
-        // With this form a tensor that cannot be brought to the layout is written as it is.
+        // With this output a tensor that cannot be converted is written unchanged.
         if kind == ToolOutput::MsNpy && relayout.pick.is_none() {
             plain::write(output, kind, source, tensor)?;
         }
@@ -130,6 +130,7 @@ impl LayoutChange {
         let (from, from_name) = formats::from_code(tensor.entry.format)?;
         let decoded = dtype::decode(tensor)?;
         let from = as_dumped(from, &decoded.dims, tensor);
+        // Without `-s` the wanted shape is the original shape in the header.
         let wanted = self.wanted.clone().unwrap_or_else(|| {
             let dims = tensor.entry.original_shape.iter().flatten();
             dims.map(|&dim| usize::try_from(dim).unwrap_or(usize::MAX))
@@ -167,6 +168,7 @@ impl LayoutChange {
             "After transferring the format, the data of {label} is {target_name}{shape:?}."
         ));
         let (array, is_cut) = cut(converted, &wanted)?;
+        // A tensor that cannot be cut is still written, under the name of its original layout.
         if !is_cut {
             log::error(&format!(
                 "Failed to slice data for '{}' from {:?} to {wanted:?}.",
@@ -182,7 +184,7 @@ impl LayoutChange {
         })
     }
 
-    /// The user's converter, or else the reference's own.
+    /// Runs the user's converter, or else the reference's.
     fn run<'a>(
         &self,
         from: Layout,
@@ -227,7 +229,7 @@ fn conversion_failure(from: Layout, to: Layout, reason: &str) -> ToolFailure {
     ToolFailure::new(ErrorCode::Conversion, message)
 }
 
-/// The layouts of images have four axes; a tensor with another number of them counts as `ND`.
+/// Image layouts have four axes; a tensor with another number of axes counts as `ND`.
 fn as_dumped(layout: Layout, dims: &[usize], tensor: &SourceTensor<'_>) -> Layout {
     let has_four_axes = matches!(layout, Layout::Nchw | Layout::Nhwc | Layout::Hwcn);
     if !has_four_axes || dims.len() == 4 {
@@ -241,7 +243,7 @@ fn as_dumped(layout: Layout, dims: &[usize], tensor: &SourceTensor<'_>) -> Layou
     Layout::Nd
 }
 
-/// Cuts to the wanted shape; `false` if that is impossible and the tensor is left whole.
+/// Cuts to the wanted shape; `false` if that is impossible and the tensor stays whole.
 fn cut<'a>(
     converted: ConversionResult<'a>,
     wanted: &[usize],
@@ -288,7 +290,7 @@ fn write(
             )?
         }
         ToolOutput::Bin => output.bin(&bin_stem()?, &product.array)?,
-        // The reference gives array files the name of plain ones here.
+        // The reference names array files like plain ones here.
         ToolOutput::Pt => output.npy(&bin_stem()?, ".bin", &product.array)?,
     };
     let (label, path) = (tensor.label(), log::quoted(&path));

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 
-# What scripts print must not end up between the answers.
+# The output of scripts must not mix with the answers.
 answers = os.fdopen(os.dup(1), "wb")
 os.dup2(2, 1)
 sys.dont_write_bytecode = True
@@ -86,7 +86,7 @@ def compare(request, data):
     function = getattr(load(request["path"]), request["function"])
     value, message = function(both[:half].copy(), both[half:].copy(), arguments)
     for text in (value, message):
-        # That is all the reference says of results that are no text.
+        # The reference reports nothing else for a result that is not text.
         if not isinstance(text, str):
             raise TypeError("compare")
     return {"value": value, "message": message}

@@ -12,10 +12,10 @@ use crate::array::{ElementArray, SaveOrder, width};
 
 const INTERPRETER: &str = "python3";
 const DRIVER: &str = include_str!("driver.py");
-/// Longest answer line; errors can hold a trace.
+/// Maximum length of an answer line; errors can contain a traceback.
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
-/// The arguments that a converter is called with.
+/// The arguments of a converter.
 pub(crate) struct ConverterCall<'a, 'b> {
     pub(crate) array: &'b ElementArray<'a>,
     pub(crate) dims: &'b [usize],
@@ -27,15 +27,15 @@ pub(crate) struct ConverterCall<'a, 'b> {
 /// The result of loading a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScriptLoad {
-    /// The function, and how many arguments it takes.
+    /// The function, and its number of arguments.
     Function(usize),
     /// No such function.
     NoFunction,
-    /// It cannot be said, because the interpreter has no numpy.
+    /// Unknown, because the interpreter lacks numpy.
     NoNumpy,
 }
 
-/// A running interpreter. It ends with the value.
+/// A running interpreter, killed on drop.
 pub(crate) struct InterpreterProcess {
     child: Child,
     requests: ChildStdin,
@@ -63,12 +63,12 @@ impl InterpreterProcess {
         }
     }
 
-    /// Whether the interpreter can be asked again.
+    /// Whether the interpreter accepts further requests.
     pub(crate) fn is_usable(&self) -> bool {
         !self.is_broken
     }
 
-    /// How many arguments the converter in a script needs.
+    /// The number of arguments of a script's converter.
     pub(super) fn count_arguments(&mut self, script: &Path) -> Result<usize, String> {
         let request = json!({ "path": script.to_string_lossy() });
         let answer = self.ask(&request, &[])?;
@@ -77,7 +77,7 @@ impl InterpreterProcess {
             .ok_or_else(|| "the interpreter gave no answer".to_owned())
     }
 
-    /// Loads a script that may import what is in `search_dir`, and looks for a function.
+    /// Loads a script that may import from `search_dir`, and finds a function.
     pub(crate) fn load(
         &mut self,
         script: &Path,
@@ -98,7 +98,7 @@ impl InterpreterProcess {
         Ok(n.map_or(ScriptLoad::NoFunction, ScriptLoad::Function))
     }
 
-    /// Runs a metric on the bytes of two arrays, one after the other: its result and its message.
+    /// Runs a metric on the bytes of two arrays, and returns its result and its message.
     pub(crate) fn compare(
         &mut self,
         request: &Value,
@@ -111,7 +111,7 @@ impl InterpreterProcess {
             .ok_or_else(|| "the interpreter gave no answer".to_owned())
     }
 
-    /// Runs the converter in a script.
+    /// Runs a script's converter.
     pub(super) fn convert(
         &mut self,
         script: &Path,
@@ -163,13 +163,13 @@ impl InterpreterProcess {
 
 impl Drop for InterpreterProcess {
     fn drop(&mut self) {
-        // It may be anywhere in the user's code, and nobody waits for it any more.
+        // It may be anywhere in the user's code, and its result is no longer needed.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The array in an npy file, its order kept.
+/// The array of an npy file, in its order.
 fn array_of(mut file: Vec<u8>) -> Result<ElementArray<'static>, String> {
     let (header, n_header) = NpyHeader::decode(&file).map_err(|error| error.to_string())?;
     if npy::descr(header.dtype).is_none() {
@@ -192,7 +192,7 @@ fn array_of(mut file: Vec<u8>) -> Result<ElementArray<'static>, String> {
         return array.reshape(&dims);
     }
     // Fortran order is C order with the axes reversed. A transposed view keeps the strides of
-    // numpy's array, and these decide on the order that an npy file of it declares.
+    // numpy's array, which determine the order in an npy file.
     dims.reverse();
     let axes: Vec<usize> = (0..dims.len()).rev().collect();
     Ok(array.reshape(&dims)?.transpose(&axes))

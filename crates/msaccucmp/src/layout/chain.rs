@@ -7,22 +7,22 @@ use opscope_tensor::{Layout, Shape};
 
 use crate::array::{ElementArray, Geometry, SaveOrder, count, width};
 
-/// A conversion as a chain of views, with what a kernel needs to make it in one step.
+/// A conversion as a chain of views, with the information for doing it in one kernel.
 pub(super) struct ViewChain<'a> {
     pub(super) from: Layout,
     pub(super) from_dims: &'a [usize],
     pub(super) to: Layout,
-    /// Extents in memory order with every block axis apart.
+    /// The shape in memory order with every block axis separate.
     pub(super) split: &'a [usize],
-    /// The order in which they are put.
+    /// The permutation of these axes.
     pub(super) axes: &'a [usize],
-    /// Extents after joining the parts of each axis.
+    /// The shape after merging the parts of each axis.
     pub(super) merged: &'a [usize],
-    /// How much is taken along each axis.
+    /// The size to keep along each axis.
     pub(super) ends: &'a [usize],
 }
 
-/// The result of a conversion, possibly not worked out yet, so that a cut costs nothing.
+/// The result of a conversion, possibly not computed yet, so that a cut costs nothing.
 pub(crate) struct ConversionResult<'a> {
     dims: Vec<usize>,
     body: ResultBody<'a>,
@@ -33,7 +33,7 @@ enum ResultBody<'a> {
     Deferred(DeferredCopy<'a>),
 }
 
-/// A copy that is still to be made.
+/// A deferred copy.
 struct DeferredCopy<'a> {
     /// The source, dense.
     flat: ElementArray<'a>,
@@ -54,7 +54,7 @@ impl<'a> From<ElementArray<'a>> for ConversionResult<'a> {
 }
 
 impl ViewChain<'_> {
-    /// Follows the chain as far as views go.
+    /// Follows the chain as far as views suffice.
     pub(super) fn follow<'a>(
         &self,
         array: ElementArray<'a>,
@@ -82,12 +82,12 @@ impl ViewChain<'_> {
 }
 
 impl<'a> ConversionResult<'a> {
-    /// The extents.
+    /// The shape.
     pub(crate) fn dims(&self) -> &[usize] {
         &self.dims
     }
 
-    /// Takes the leading part along each axis, after the tensor is seen with extents `dims`.
+    /// Takes the leading part along each axis, after a reshape to `dims`.
     pub(crate) fn cut(
         self,
         dims: &[usize],
@@ -103,7 +103,7 @@ impl<'a> ConversionResult<'a> {
         }
     }
 
-    /// Works the result out.
+    /// Computes the result.
     pub(crate) fn into_array(self) -> Result<ElementArray<'a>, String> {
         match self.body {
             ResultBody::Array(array) => Ok(array),
@@ -114,8 +114,8 @@ impl<'a> ConversionResult<'a> {
 
 impl<'a> DeferredCopy<'a> {
     fn resolve(self, ends: &[usize]) -> Result<ElementArray<'a>, String> {
-        // numpy cuts the copy, and a cut copy that lies in Fortran order is saved so. The kernels
-        // give C order, so that case goes the long way.
+        // numpy cuts the copy, and saves it in Fortran order if the cut is contiguous in that
+        // order. The kernels produce C order, so this case copies explicitly.
         let cut = Geometry::contiguous(&self.merged).cut(ends);
         if cut.saved_order() == SaveOrder::C
             && count(ends) != Some(0)

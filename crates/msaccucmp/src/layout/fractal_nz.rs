@@ -7,12 +7,11 @@ use super::request::{LayoutRequest, numpy_cut, refuse_groups, times};
 use crate::array::count;
 use crate::failure::{ErrorCode, ToolFailure};
 
-/// More padding than this is taken for a mistake.
+/// More padding than this is a mistake.
 const PADDING_MAX: usize = 15;
 
-/// Checks the wanted shape before a `FRACTAL_NZ` tensor of extents `dims` is converted.
+/// Checks the wanted shape before a `FRACTAL_NZ` tensor of shape `dims` is converted.
 pub(crate) fn check_wanted_shape(dims: &[usize], wanted: &[usize]) -> Result<(), ToolFailure> {
-    let refuse = |message: String| Err(ToolFailure::new(ErrorCode::InvalidParameter, message));
     if wanted.is_empty() {
         return refuse(
             "The format before transfer is FRACTAL_NZ. Please enter a valid shape.".into(),
@@ -25,7 +24,6 @@ pub(crate) fn check_wanted_shape(dims: &[usize], wanted: &[usize]) -> Result<(),
         return Err(ToolFailure::unexpected("list index out of range"));
     };
     let (m, n) = (times(*m1, *m0), times(*n1, *c0));
-    let fits = |wanted: usize, padded: usize| wanted <= padded && padded - wanted <= PADDING_MAX;
     if lead == wanted_lead && fits(*wanted_m, m) && fits(*wanted_n, n) {
         return Ok(());
     }
@@ -35,7 +33,17 @@ pub(crate) fn check_wanted_shape(dims: &[usize], wanted: &[usize]) -> Result<(),
     ))
 }
 
-/// To rows and columns. Leading axes stay joined to one.
+/// Whether a size can come from a padded one.
+fn fits(wanted: usize, padded: usize) -> bool {
+    wanted <= padded && padded - wanted <= PADDING_MAX
+}
+
+/// Refuses a target shape.
+fn refuse(message: String) -> Result<(), ToolFailure> {
+    Err(ToolFailure::new(ErrorCode::InvalidParameter, message))
+}
+
+/// Converts to rows and columns. Leading axes stay merged.
 pub(super) fn to_plain<'a>(request: LayoutRequest<'a, '_>) -> Result<ConversionResult<'a>, String> {
     refuse_groups(&request)?;
     let ([.., n1, m1, m0, c0], [wanted_lead @ .., wanted_m, wanted_n]) =

@@ -8,11 +8,12 @@ use super::chain::{ConversionResult, ViewChain};
 use super::request::{GROUPS_MIN, LayoutRequest, leading, numpy_cut, refuse_groups, times};
 use crate::array::{ElementArray, SaveOrder, count, width};
 
-/// Block edge that the reference uses for every dtype on the way to `FRACTAL_Z`.
+/// Block edge that the reference uses for every dtype when converting to `FRACTAL_Z`.
 const BLOCK: usize = 16;
 const OUT_OF_MEMORY: &str = "Unable to allocate the array";
 
-/// To `NCHW` or `HWCN`. The wanted shape, in the target's order, says how large the kernel is.
+/// Converts to `NCHW` or `HWCN`. The wanted shape, in the target's order, has the size of the
+/// kernel.
 pub(super) fn to_plain<'a>(
     request: LayoutRequest<'a, '_>,
     to: Layout,
@@ -24,6 +25,7 @@ pub(super) fn to_plain<'a>(
         Layout::Hwcn => [wanted[3], wanted[2], wanted[0], wanted[1]],
         _ => wanted,
     };
+    // Rows of blocks cover the kernel's positions for each block of input channels.
     let c1 = rows
         .checked_div(times(h, w))
         .ok_or("integer division or modulo by zero")?;
@@ -53,9 +55,9 @@ pub(super) fn to_plain<'a>(
     .follow(request.array)
 }
 
-/// From a plain layout whose axes N, C, H, W are `axes`.
+/// Converts from a plain layout with axes N, C, H, W at `axes`.
 ///
-/// The place of a group's block lacks the number of blocks in a group, as in the reference, so
+/// The offset of a group's block lacks the number of blocks in a group, as in the reference, so
 /// later groups overwrite earlier ones.
 pub(super) fn from_plain<'a>(
     request: LayoutRequest<'a, '_>,
@@ -82,13 +84,13 @@ pub(super) fn from_plain<'a>(
         .into())
 }
 
-/// Where the elements of an `NCHW` weight go.
+/// The target positions of an `NCHW` weight.
 struct WeightTarget {
     dims: [usize; 4],
     /// Groups that share a block.
     enlarged: usize,
     groups: usize,
-    /// Extents of one group: N, C, H, W.
+    /// The shape of one group: N, C, H, W.
     group: [usize; 4],
 }
 

@@ -1,8 +1,8 @@
-//! The request for a conversion, and the arithmetic on extents that all of them share.
+//! The request for a conversion, and shared arithmetic on shapes.
 
 use crate::array::ElementArray;
 
-/// Number of groups from which the reference hands them over.
+/// The reference passes the number of groups from this number on.
 pub(super) const GROUPS_MIN: i32 = 2;
 
 /// A tensor to convert.
@@ -11,7 +11,7 @@ pub(crate) struct LayoutRequest<'a, 'b> {
     pub(crate) array: ElementArray<'a>,
     /// The dump's shape.
     pub(crate) dims: &'b [usize],
-    /// The shape that is wanted in the end; may be empty.
+    /// The final shape; may be empty.
     pub(crate) wanted: &'b [usize],
     /// The header's `sub_format`.
     pub(crate) groups: i32,
@@ -25,22 +25,22 @@ pub(super) fn refuse_groups(request: &LayoutRequest<'_, '_>) -> Result<(), Strin
     Ok(())
 }
 
-/// The first `N` extents.
+/// The first `N` dimensions.
 pub(super) fn leading<const N: usize>(dims: &[usize]) -> Result<[usize; N], String> {
     dims.first_chunk()
         .copied()
         .ok_or_else(|| "list index out of range".to_owned())
 }
 
-/// The product of two extents; what does not fit cannot be the extent of anything.
+/// The saturating product of two dimensions: an overflow exceeds any valid size.
 pub(super) fn times(a: usize, b: usize) -> usize {
     a.saturating_mul(b)
 }
 
-/// How many entries are left of `padded` when the reference cuts them to `wanted`.
+/// How many of `padded` entries remain when the reference cuts them to `wanted`.
 ///
-/// It writes `[: wanted - padded]`, which counts from the end if that is negative. If more is
-/// wanted than there is, the same expression keeps the first `wanted - padded` entries.
+/// It writes `[: wanted - padded]`, which counts from the end if negative. If more is wanted than
+/// available, the same expression keeps the first `wanted - padded` entries.
 pub(super) fn numpy_cut(padded: usize, wanted: usize) -> usize {
     if wanted <= padded {
         wanted

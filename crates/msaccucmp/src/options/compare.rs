@@ -29,16 +29,16 @@ pub(crate) struct CompareOptions {
     pub(crate) n_top: i64,
     pub(crate) n_lines_max: Option<i64>,
     pub(crate) keeps_slices: bool,
-    /// Whether `-r` or `-s` is among the words in full; that is what adds a column.
+    /// Whether `-r` or `-s` is given unabbreviated, which adds a column.
     pub(crate) has_sequence_word: bool,
-    /// The words that need `-op` and are there in full.
+    /// The unabbreviated options that require `-op`.
     pub(crate) detail_words: Vec<&'static str>,
 }
 
 /// The value of `-alg`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AlgorithmChoice {
-    /// Names and numbers with commas between them, or `all`.
+    /// Comma-separated names and numbers, or `all`.
     Text(String),
     /// Numbers, one word each.
     Numbers(String),
@@ -123,12 +123,9 @@ options:
   -out, --output          where to write
 ";
 
-/// The options in the order in which [`options`] takes them. What `-alg` may be depends on the
-/// second word after it.
+/// The options in the order of [`options`]. The valid values of `-alg` depend on the second word
+/// after it.
 pub(super) fn specs(args: &[String]) -> Vec<OptionSpec> {
-    let safe = |names| option(names, ValueKind::SafeText);
-    let text = |names| option(names, ValueKind::Text);
-    let flag = |names| option(names, ValueKind::Flag);
     let algorithms = if chooses_by_numbers(args) {
         ValueKind::Integers(ALGORITHM_NUMBERS)
     } else {
@@ -162,24 +159,38 @@ pub(super) fn specs(args: &[String]) -> Vec<OptionSpec> {
     ]
 }
 
+/// An option without a value.
+fn flag(names: &'static [&'static str]) -> OptionSpec {
+    option(names, ValueKind::Flag)
+}
+
+/// An option with any value.
+fn text(names: &'static [&'static str]) -> OptionSpec {
+    option(names, ValueKind::Text)
+}
+
+/// An option with a value of safe characters.
+fn safe(names: &'static [&'static str]) -> OptionSpec {
+    option(names, ValueKind::SafeText)
+}
+
 /// Whether the second word after `-alg` is a single digit.
 fn chooses_by_numbers(args: &[String]) -> bool {
     ALGORITHM_NAMES.iter().any(|name| {
-        // The kind of the option has to be known before the words are parsed, so only the raw words
-        // can tell: `--algorithm=0` and abbreviations are not seen.
+        // The kind of the option must be known before parsing, so only the raw words are checked:
+        // `--algorithm=0` and abbreviations are missed.
         let at = args.iter().position(|arg| arg == name);
         let second = at.and_then(|at| args.get(at + 2));
         second.is_some_and(|word| matches!(word.as_bytes(), [b'0'..=b'9']))
     })
 }
 
-/// Takes the values in the order of [`specs`].
+/// Assigns the values in the order of [`specs`].
 pub(super) fn options(
     mut values: impl Iterator<Item = Option<String>>,
     args: &[String],
 ) -> CompareOptions {
     let mut next = || values.next().flatten();
-    let number = |text: Option<String>| text.as_deref().and_then(integer);
     let has_word = |word: &str| args.iter().any(|arg| arg == word);
     CompareOptions {
         my_path: next().unwrap_or_default(),
@@ -200,15 +211,15 @@ pub(super) fn options(
         range: next(),
         select: next(),
         has_post_process: next().is_some(),
-        n_elements_max: number(next()).unwrap_or(0),
+        n_elements_max: next().as_deref().and_then(integer).unwrap_or(0),
         is_advised: next().is_some(),
-        is_version_1: number(next()) == Some(1),
+        is_version_1: next().as_deref().and_then(integer) == Some(1),
         op_name: next(),
         output_index: next(),
         input_index: next(),
         ignores_details: next().is_some(),
-        n_top: number(next()).unwrap_or(N_TOP),
-        n_lines_max: number(next()),
+        n_top: next().as_deref().and_then(integer).unwrap_or(N_TOP),
+        n_lines_max: next().as_deref().and_then(integer),
         keeps_slices: next().is_some(),
         has_sequence_word: SEQUENCE_WORDS.into_iter().any(has_word),
         detail_words: DETAIL_WORDS
@@ -218,7 +229,7 @@ pub(super) fn options(
     }
 }
 
-/// Takes the values in the order of [`FILE_SPECS`].
+/// Assigns the values in the order of [`FILE_SPECS`].
 pub(super) fn file_options(mut values: impl Iterator<Item = Option<String>>) -> FileCompareOptions {
     let mut next = || values.next().flatten().unwrap_or_default();
     FileCompareOptions {

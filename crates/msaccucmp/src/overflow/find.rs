@@ -1,4 +1,4 @@
-//! Finding the records and the dumps of the operators.
+//! Finds the records and the dumps of the operators.
 
 use std::collections::HashMap;
 use std::fs;
@@ -12,7 +12,7 @@ use opscope_store::tree::acl::DumpFileName;
 use super::record::SummaryRecord;
 use crate::failure::ToolFailure;
 
-/// Deepest nesting of directories that the reference looks into.
+/// Maximum directory depth that the reference searches.
 const DEPTH_MAX: usize = 30;
 /// A file with overflow records.
 pub(super) struct DebugFile {
@@ -33,7 +33,7 @@ pub(super) struct TaskDumpFile {
 pub(super) fn debug_files(dir: &Path) -> Result<Vec<DebugFile>, ToolFailure> {
     let mut found: Vec<DebugFile> = Vec::new();
     let mut by_name: HashMap<String, usize> = HashMap::new();
-    // The reference reads the table of the given directory alone, not those of directories below.
+    // The reference reads only the table of the given directory, not those of subdirectories.
     let mapped = read_mapping(dir)
         .into_iter()
         .map(|(short, real)| (real, dir.join(short)));
@@ -62,7 +62,7 @@ pub(super) fn debug_files(dir: &Path) -> Result<Vec<DebugFile>, ToolFailure> {
     Ok(found)
 }
 
-/// The earliest dump of the task that a record names, in the directories around the record's file.
+/// The earliest dump of the task named by a record, in the directories around the record's file.
 pub(super) fn operator(
     file: &DebugFile,
     record: &SummaryRecord,
@@ -73,8 +73,8 @@ pub(super) fn operator(
         let Some(parsed) = DumpFileName::parse(&name) else {
             continue;
         };
-        // This comes before the filters because one such name anywhere in the tree ends the
-        // reference's run, whatever its task.
+        // This precedes the filters because one such name anywhere in the tree ends the reference's
+        // run, whatever its task.
         let Some(stream_id) = parsed.stream_id else {
             return Err(no_stream(&name));
         };
@@ -99,7 +99,7 @@ pub(super) fn operator(
     Ok(earliest.map(|(_, file)| file))
 }
 
-/// Names and paths of the files below `dir`; files of a directory before those further down.
+/// Names and paths of the files below `dir`; files of a directory precede deeper ones.
 fn files_below(dir: &Path) -> Vec<(String, PathBuf)> {
     let mut files = Vec::new();
     let mut dirs = vec![(dir.to_owned(), 1)];
@@ -107,8 +107,8 @@ fn files_below(dir: &Path) -> Vec<(String, PathBuf)> {
         let mut below = Vec::new();
         for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
             let path = entry.path();
-            // This does not follow links: a link to a directory is never entered, so that a loop of
-            // links ends. A link to a file still counts.
+            // This does not follow links: linked directories are never entered, so link cycles end.
+            // A link to a file still counts.
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 below.push((path, depth + 1));
             } else if path.is_file() {
@@ -116,15 +116,15 @@ fn files_below(dir: &Path) -> Vec<(String, PathBuf)> {
             }
         }
         if depth < DEPTH_MAX {
-            // The stack hands out its last entry first; reversed, the directories come in the order
-            // of the listing, which decides between files with the same name.
+            // The stack pops its last entry first; reversed, the directories come in listing order,
+            // which decides between files with the same name.
             dirs.extend(below.into_iter().rev());
         }
     }
     files
 }
 
-/// Stream and timestamp of `Opdebug.Node_OpDebug.{task}[.{stream}].{timestamp}…`, whatever follows.
+/// Stream and timestamp of `Opdebug.Node_OpDebug.{task}[.{stream}].{timestamp}…`, with any suffix.
 fn parse_debug_name(name: &str) -> Option<(Option<&str>, String)> {
     let rest = name.strip_prefix(op_debug::FILE_NAME_PREFIX)?;
     let mut fields = rest.split('.');
@@ -132,8 +132,8 @@ fn parse_debug_name(name: &str) -> Option<(Option<&str>, String)> {
         return None;
     }
     let second = fields.next()?;
-    // The older form has no stream. A number in second place is one only if digits follow in third
-    // place; otherwise it is the timestamp.
+    // The older form has no stream. The second field is a stream only if the third has digits;
+    // otherwise it is the timestamp.
     if is_number(second)
         && let Some(timestamp) = fields.next().and_then(leading_digits)
     {

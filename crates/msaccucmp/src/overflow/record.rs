@@ -1,4 +1,4 @@
-//! An overflow record, read back from its JSON file.
+//! An overflow record, read from its JSON file.
 
 use std::path::Path;
 
@@ -8,18 +8,18 @@ use serde_json::Value;
 
 use crate::failure::{ErrorCode, ToolFailure};
 
-/// Largest file that is read.
+/// Maximum size of a file.
 const RECORD_BYTES_MAX: u64 = 1 << 30;
 
-/// Accelerators that records name.
+/// Accelerators in records.
 const ACC_TYPES: [&str; 4] = ["AIC", "AIV", "AICPU", "SDMA"];
 
-/// The parts of a record that the summary needs.
+/// The parts of a record for the summary.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SummaryRecord {
-    /// Unit, task, stream and status of each part that saw an overflow.
+    /// Unit, task, stream and status of each part with an overflow.
     pub(super) parts: Vec<OverflowPart>,
-    /// The task whose dump to look for.
+    /// The task of the dump to find.
     pub(super) task_id: u64,
     /// Its stream.
     pub(super) stream_id: u64,
@@ -33,7 +33,7 @@ impl SummaryRecord {
     /// Reads a JSON file.
     ///
     /// # Errors
-    /// A failure with the reference's code if it is no record, or records no overflow.
+    /// A failure with the reference's code if it is not a record, or has no overflow.
     pub(super) fn read(path: &Path) -> Result<SummaryRecord, ToolFailure> {
         let bytes = regular_file::read(path, RECORD_BYTES_MAX);
         let bytes = bytes.map_err(|error| ToolFailure::unexpected(error.to_string()))?;
@@ -62,8 +62,8 @@ impl SummaryRecord {
         }
         let data = list.get("data").unwrap_or(&Value::Null);
         let part = part(unit, data)?;
-        // The four words of a version 1 status are a list, which the reference takes for an
-        // overflow even if all of them are zero.
+        // The four words of a version 1 status are a list, which the reference treats as an
+        // overflow even if all are zero.
         if part.status == "0" {
             let message = "[Overflow] The OpDebug file exists, but the value of status is 0!";
             return Err(ToolFailure::new(ErrorCode::OverflowStatus, message));
@@ -77,7 +77,7 @@ impl SummaryRecord {
         })
     }
 
-    /// The last block with an overflow names the task.
+    /// The last block with an overflow determines the task.
     fn from_blocks(value: &Value) -> Result<SummaryRecord, ToolFailure> {
         let blocks = value.as_object().into_iter().flatten();
         let parts = blocks.map(|(unit, data)| part(unit, data));
