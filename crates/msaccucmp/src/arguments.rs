@@ -1,7 +1,7 @@
-//! Reading a command line as Python's `argparse` does, as far as the reference uses it.
+//! Parses a command line like Python's `argparse`, as far as the reference uses it.
 //!
 //! Options take one word each, none, or several numbers. Abbreviations, `-oVALUE`,
-//! `--option=VALUE`, negative numbers as values and `--` work as they do there.
+//! `--option=VALUE`, negative numbers as values and `--` work the same.
 
 use crate::paths::is_safe_text;
 
@@ -9,15 +9,15 @@ use crate::paths::is_safe_text;
 pub(super) struct OptionSpec {
     /// All spellings, the short one first.
     pub(super) names: &'static [&'static str],
-    /// The kind of value that it takes.
+    /// The kind of its value.
     pub(super) value: ValueKind,
-    /// Whether the command needs it.
+    /// Whether the option is required.
     pub(super) is_required: bool,
-    /// Only one option of a command may have this set and be given.
+    /// At most one option with this flag may be given.
     pub(super) is_exclusive: bool,
 }
 
-/// An option that may be left out.
+/// An optional option.
 pub(super) const fn option(names: &'static [&'static str], value: ValueKind) -> OptionSpec {
     OptionSpec {
         names,
@@ -27,7 +27,7 @@ pub(super) const fn option(names: &'static [&'static str], value: ValueKind) -> 
     }
 }
 
-/// An option that must be given.
+/// A required option.
 pub(super) const fn required(names: &'static [&'static str]) -> OptionSpec {
     OptionSpec {
         is_required: true,
@@ -35,7 +35,7 @@ pub(super) const fn required(names: &'static [&'static str]) -> OptionSpec {
     }
 }
 
-/// One of several options that exclude each other.
+/// One of several mutually exclusive options.
 pub(super) const fn exclusive(names: &'static [&'static str]) -> OptionSpec {
     OptionSpec {
         is_exclusive: true,
@@ -43,37 +43,37 @@ pub(super) const fn exclusive(names: &'static [&'static str]) -> OptionSpec {
     }
 }
 
-/// The kind of value that an option takes.
+/// The kind of value of an option.
 pub(super) enum ValueKind {
-    /// Anything.
+    /// Any text.
     Text,
-    /// Letters, digits and a few signs.
+    /// Letters, digits and a few other characters.
     SafeText,
     /// One of these numbers.
     Integer(&'static [i64]),
     /// Any number.
     AnyInteger,
-    /// One or more of these numbers, a word for each; their text has commas between them.
+    /// One or more of these numbers, a word for each; their text is comma-separated.
     Integers(&'static [i64]),
-    /// There is none; the option's text is empty if it is given.
+    /// No value; the option's text is empty if it is given.
     Flag,
     /// One of these words.
     Word(&'static [&'static str]),
 }
 
-/// The values given, in the order of the specification; the last one counts.
+/// The values given, in the order of the specification; the last one wins.
 pub(super) type Values = Vec<Option<String>>;
 
 /// Why there are no values.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ParseStop {
-    /// Help was asked for.
+    /// Help was requested.
     Help,
-    /// The command line is wrong; the reason.
+    /// The command line is wrong, with the reason.
     Error(String),
 }
 
-/// Reads the words after the command's name.
+/// Parses the words after the command's name.
 pub(super) fn parse(specs: &[OptionSpec], args: &[String]) -> Result<Values, ParseStop> {
     let words = classify(specs, args)?;
     let mut values: Values = specs.iter().map(|_| None).collect();
@@ -84,7 +84,7 @@ pub(super) fn parse(specs: &[OptionSpec], args: &[String]) -> Result<Values, Par
         i += 1;
         let (index, attached) = match word {
             WordRole::Help => return Err(ParseStop::Help),
-            // argparse drops the first `--` and takes what follows for values.
+            // argparse drops the first `--` and treats the rest as values.
             WordRole::Separator => continue,
             WordRole::Value | WordRole::Unknown => {
                 unknown.push(args[i - 1].clone());
@@ -95,15 +95,15 @@ pub(super) fn parse(specs: &[OptionSpec], args: &[String]) -> Result<Values, Par
         let spec = &specs[index];
         let value = take_value(spec, attached, &words, args, &mut i)?;
         if spec.is_exclusive {
-            // The same option twice does not exclude itself; its last value counts.
+            // A repeated option does not exclude itself; its last value wins.
             if let Some(other) = exclusive.filter(|&other| other != index) {
                 let other = specs[other].names.join("/");
                 return Err(wrong(spec, &format!("not allowed with argument {other}")));
             }
             exclusive = Some(index);
         }
-        // Checked even if a later word replaces the value, as argparse converts each when it reads
-        // it.
+        // Checked even if a later word replaces the value, as argparse converts each value on
+        // reading.
         check(spec, &value)?;
         values[index] = Some(value);
     }
@@ -119,7 +119,7 @@ pub(super) fn parse(specs: &[OptionSpec], args: &[String]) -> Result<Values, Par
             "the following arguments are required: {missing}"
         )));
     }
-    // Only after the required options: argparse complains of those first.
+    // This follows the required options, which argparse reports first.
     if !unknown.is_empty() {
         return Err(ParseStop::Error(format!(
             "unrecognized arguments: {}",
@@ -129,7 +129,7 @@ pub(super) fn parse(specs: &[OptionSpec], args: &[String]) -> Result<Values, Par
     Ok(values)
 }
 
-/// The text that belongs to an option, `i` being the word after it.
+/// The value of an option; `i` is the index of the word after it.
 fn take_value(
     spec: &OptionSpec,
     attached: Option<String>,
@@ -199,14 +199,14 @@ fn classify(specs: &[OptionSpec], args: &[String]) -> Result<Vec<WordRole>, Pars
 }
 
 fn classify_one(specs: &[OptionSpec], arg: &str) -> Result<WordRole, ParseStop> {
-    // A single dash is a value: it commonly stands for a standard stream.
+    // A single dash is a value, commonly for a standard stream.
     if !arg.starts_with('-') || arg.len() == 1 {
         return Ok(WordRole::Value);
     }
     if let Some(word) = exact(specs, arg, None) {
         return Ok(word);
     }
-    // Whole names go before abbreviations, with and without a value.
+    // Full names precede abbreviations, with and without a value.
     if let Some((name, value)) = arg.split_once('=')
         && let Some(word) = exact(specs, name, Some(value))
     {
@@ -224,8 +224,8 @@ fn classify_one(specs: &[OptionSpec], arg: &str) -> Result<WordRole, ParseStop> 
             )));
         }
     }
-    // No option of the commands looks like a number, and in that case argparse takes negative
-    // numbers for values. No option has a blank in its name either.
+    // No option looks like a number, so argparse treats negative numbers as values. No option's
+    // name contains a blank either.
     if is_negative_number(arg) || arg.contains(' ') {
         return Ok(WordRole::Value);
     }
@@ -249,7 +249,7 @@ fn word(index: Option<usize>, attached: Option<&str>) -> WordRole {
             attached: attached.map(str::to_owned),
         },
         (None, None) => WordRole::Help,
-        // `--help=x` is no call for help.
+        // `--help=x` does not request help.
         (None, Some(_)) => WordRole::Unknown,
     }
 }
@@ -260,7 +260,7 @@ fn exact(specs: &[OptionSpec], name: &str, attached: Option<&str>) -> Option<Wor
         .map(|(_, index)| word(index, attached))
 }
 
-/// The options that `arg` may be short for. A single dash also allows `-oVALUE`.
+/// The options that `arg` may abbreviate. A single dash also allows `-oVALUE`.
 fn abbreviations(specs: &[OptionSpec], arg: &str) -> Vec<(&'static str, WordRole)> {
     if arg.starts_with("--") {
         let (prefix, attached) = match arg.split_once('=') {
@@ -278,7 +278,7 @@ fn abbreviations(specs: &[OptionSpec], arg: &str) -> Vec<(&'static str, WordRole
     let (short, rest) = arg.split_at(1 + second.len_utf8());
     names(specs)
         .filter_map(|(name, index)| {
-            // `-oVALUE`: the second letter alone is an option, and the rest belongs to it.
+            // `-oVALUE`: the second letter alone is an option, and the rest is its value.
             if name == short {
                 Some((name, word(index, Some(rest))))
             } else if name.starts_with(arg) {
@@ -292,15 +292,19 @@ fn abbreviations(specs: &[OptionSpec], arg: &str) -> Vec<(&'static str, WordRole
 
 /// `-1`, `-1.5`, `-.5`.
 fn is_negative_number(arg: &str) -> bool {
-    let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
     match arg
         .strip_prefix('-')
         .map(|rest| rest.split_once('.').ok_or(rest))
     {
-        Some(Ok((whole, part))) => digits(whole) && digits(part) && !part.is_empty(),
-        Some(Err(whole)) => digits(whole) && !whole.is_empty(),
+        Some(Ok((whole, part))) => is_digits(whole) && is_digits(part) && !part.is_empty(),
+        Some(Err(whole)) => is_digits(whole) && !whole.is_empty(),
         None => false,
     }
+}
+
+/// Whether a text consists of digits; true if it is empty.
+fn is_digits(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_digit())
 }
 
 fn check(spec: &OptionSpec, value: &str) -> Result<(), ParseStop> {
@@ -344,7 +348,7 @@ fn check_integer(spec: &OptionSpec, value: &str, allowed: Option<&[i64]>) -> Res
     }
 }
 
-/// A number as Python's `int` reads it. Larger ones than fit are the largest that does.
+/// Parses a number like Python's `int`, saturating.
 pub(super) fn integer(text: &str) -> Option<i64> {
     let text = text.trim();
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
@@ -355,7 +359,7 @@ pub(super) fn integer(text: &str) -> Option<i64> {
     if !is_number {
         return None;
     }
-    // Python's integers have no end, and every number that is asked for is far smaller.
+    // Python's integers are unbounded, and every valid number is far smaller.
     let limit = if text.starts_with('-') {
         i64::MIN
     } else {

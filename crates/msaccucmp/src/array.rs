@@ -1,8 +1,8 @@
 //! Arrays with strides, as far as the reference's use of numpy needs them.
 //!
-//! Conversions are chains of reshape, transpose and slice. numpy makes a copy only where a reshape
-//! cannot be expressed by strides, and the strides that are left decide whether the array is saved
-//! in Fortran order. So the same chain of views is followed here.
+//! Conversions are chains of reshape, transpose and slice. numpy copies only if strides cannot
+//! express a reshape, and the final strides decide whether the array is saved in Fortran order. So
+//! the same chain of views is followed here.
 
 mod gather;
 mod geometry;
@@ -13,11 +13,10 @@ use opscope_tensor::DType;
 
 pub(super) use geometry::{Geometry, SaveOrder, count};
 
-/// Most axes that numpy allows.
+/// Maximum number of axes in numpy.
 const AXES_MAX: usize = 64;
 
-/// Elements in memory and the order in which they are looked at. The first element is always the
-/// first in memory.
+/// Elements in memory and their order. The first element is always the first in memory.
 #[derive(Clone, Debug)]
 pub(super) struct ElementArray<'a> {
     dtype: DType,
@@ -26,7 +25,7 @@ pub(super) struct ElementArray<'a> {
 }
 
 impl<'a> ElementArray<'a> {
-    /// All of `bytes` along one axis; bytes that are no whole element are left out.
+    /// All of `bytes` along one axis; an incomplete last element is dropped.
     pub(super) fn flat(dtype: DType, bytes: Cow<'a, [u8]>) -> ElementArray<'a> {
         let n = bytes.len() / width(dtype);
         ElementArray {
@@ -48,10 +47,10 @@ impl<'a> ElementArray<'a> {
         self.geometry.n_elements()
     }
 
-    /// numpy's `reshape`: a view where strides can express it, else a copy.
+    /// numpy's `reshape`: a view if strides can express it, else a copy.
     ///
     /// # Errors
-    /// The text of numpy's error if the number of elements differs.
+    /// numpy's message if the number of elements differs.
     pub(super) fn reshape(self, dims: &[usize]) -> Result<ElementArray<'a>, String> {
         if dims.len() > AXES_MAX {
             return Err(format!("maximum supported dimension is {AXES_MAX}"));
@@ -75,7 +74,7 @@ impl<'a> ElementArray<'a> {
         })
     }
 
-    /// The axes in another order: axis `i` of the result is axis `axes[i]` of this array.
+    /// Transposes the array: axis `i` of the result is axis `axes[i]` of this array.
     #[must_use]
     pub(super) fn transpose(self, axes: &[usize]) -> ElementArray<'a> {
         let geometry = self.geometry.transpose(axes);
@@ -94,7 +93,7 @@ impl<'a> ElementArray<'a> {
         self.geometry.saved_order()
     }
 
-    /// The elements in the given order, without a copy where they lie so already.
+    /// The elements in the given order, without a copy if they are already in that order.
     pub(super) fn bytes_in_order(&self, order: SaveOrder) -> Cow<'_, [u8]> {
         let n_bytes = self.n_elements() * width(self.dtype);
         let is_in_order = match order {

@@ -1,5 +1,5 @@
-//! `msaccucmp convert` with odd arguments and array files: the reference's exit status, and whether
-//! it made an array and the output directory. Every row was seen with the real tool.
+//! `msaccucmp convert` with odd arguments and array files: exit status, number of arrays, and
+//! whether there is an output directory. Every row was recorded with the real tool.
 
 use std::ffi::OsString;
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::Path;
 use opscope_store::file_format::npy::encode_header;
 use opscope_tensor::{DType, Shape};
 
-/// The bytes of an array, as numpy writes them.
+/// The bytes of an array file written by numpy.
 fn array(dtype: DType, dims: &[usize]) -> Vec<u8> {
     let shape = Shape::new(dims.to_vec()).unwrap();
     let n_bytes = shape.n_bytes(dtype).unwrap();
@@ -68,12 +68,12 @@ fn fill(dir: &Path) {
     }
 }
 
-/// Arguments in which `@` stands for the directory, the status, the number of arrays, and whether
-/// there is an output directory.
+/// Arguments with `@` for the directory, the status, the number of arrays, and whether there is an
+/// output directory.
 type Row = (&'static str, i32, usize, bool);
 
 const ROWS: &[Row] = &[
-    // Array files, as numpy takes them.
+    // Array files.
     ("-d @/a.npy", 0, 1, true),
     ("-d @/more.npy", 0, 1, true),
     ("-d @/much_more.npy", 0, 1, true),
@@ -111,7 +111,7 @@ const ROWS: &[Row] = &[
     ("-d @/nope,@/nope2", 3, 0, false),
     ("-d @/dirs -f ND", 0, 0, true),
     ("-d , -f ND", 0, 0, true),
-    // The order in which arguments are looked at.
+    // The order of the checks.
     ("-d @/a.npy -f xx -s 3", 23, 0, false),
     ("-d @/a.npy -f xx -s 0,3", 23, 0, false),
     ("-d @/a.npy -f xx -s 3 -o x", 6, 0, false),
@@ -140,7 +140,7 @@ fn odd_arguments_have_the_status_of_the_reference() {
         let words = arguments.replace('@', root.to_str().unwrap());
         let mut all: Vec<OsString> = vec!["convert".into()];
         for word in words.split(' ') {
-            // An empty value cannot stand between spaces.
+            // An empty value cannot be separated by spaces.
             match word.strip_suffix('=') {
                 Some(option) => all.extend([option.into(), OsString::new()]),
                 None => all.push(word.into()),

@@ -1,4 +1,4 @@
-//! Dump files that the runtime wrote: what is read from them, and that broken ones are refused.
+//! Dump files of the runtime: their contents, and broken ones that are refused.
 
 use std::ffi::OsString;
 use std::fs;
@@ -102,7 +102,7 @@ fn records_are_read_and_written() {
 #[test]
 fn broken_files_are_refused() {
     let out = tempfile::tempdir().unwrap();
-    // What the reference says of each: a file of eight bytes counts as an empty dump.
+    // The reference's status for each: a file of eight bytes counts as an empty dump.
     let statuses = [
         ("Add.exactly_8_bytes.1.1.1700000000000404", 0),
         ("Add.garbage_proto.1.1.1700000000000403", 11),
@@ -116,7 +116,7 @@ fn broken_files_are_refused() {
         let is_record = name.starts_with(FILE_NAME_PREFIX);
         assert_eq!(DumpFile::open(&path).is_ok(), is_record, "{name}");
     }
-    // Files of one and three bytes that go by the names of dumps have been published.
+    // Files of one and three bytes with names of dumps have been published.
     let stubs = [
         ("exception_info.5.1.1706152473105513", "1", 0),
         ("invalid.npy", "xxx", 11),
@@ -135,7 +135,7 @@ fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../analysis/tests/golden/cann")
 }
 
-/// The dump files with what is expected of them.
+/// The dump files with their expected contents.
 fn dumps() -> Vec<(PathBuf, Value)> {
     let entries = fs::read_dir(golden().join("dumps")).unwrap();
     let dumps: Vec<(PathBuf, Value)> = entries
@@ -151,7 +151,7 @@ fn dumps() -> Vec<(PathBuf, Value)> {
 }
 
 fn convert(path: &Path, out: &Path) -> i32 {
-    // The drop-in takes few characters in paths, so it gets a copy in a directory without others.
+    // The drop-in accepts few characters in paths, so it gets a copy in a suitable directory.
     let dir = tempfile::tempdir().unwrap();
     let copy = dir.path().join(path.file_name().unwrap());
     fs::copy(path, &copy).unwrap();
@@ -183,7 +183,7 @@ fn assert_entries(entries: &[TensorEntry], recorded: &Value) {
     }
 }
 
-/// Compares dtype, shape and values; all of them are exact in `f32`, unlike their decimal texts.
+/// Compares dtype, shape and values; all are exact in `f32`, unlike their decimal texts.
 fn assert_array(tensor: &Tensor, recorded: &Value, name: &str) {
     assert_eq!(tensor.dtype().name(), recorded["dtype"], "{name}");
     assert_eq!(json!(tensor.shape().dims()), recorded["shape"], "{name}");

@@ -1,4 +1,4 @@
-//! Replays what the vendor's tool did, recorded in `golden`, and compares.
+//! Replays the recorded runs of the vendor's tool in `golden`, and compares.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -9,24 +9,24 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Set in the processes that run the drop-in: its arguments, one to a line.
+/// Arguments for the processes that run the drop-in, one per line.
 const ARGUMENTS: &str = "OPSCOPE_TEST_MSACCUCMP_ARGUMENTS";
 /// Files whose lines may come in any order.
 const LINE_SETS: [&str; 2] = ["mapping.csv", "convert_failed_file_list.txt"];
-/// The same, by how their names end.
+/// The same, by suffix.
 const LINE_SET_END: &str = "_topn.csv";
-/// The case whose converters are written in Python.
+/// The case with converters in Python.
 const PYTHON_CASE: &str = "format_custom_plugin";
-/// The case whose metrics are written in Python, which needs numpy for all but one of its runs.
+/// The case with metrics in Python, which needs numpy for all but one of its runs.
 const PYTHON_METRICS_CASE: &str = "compare_custom_algorithm";
 const N_RUNS: usize = 383;
-/// Texts that the names of results begin or end with before their time.
+/// Text before or after the time in names of results.
 const TIMED_NAMES: [&str; 4] = ["overflow_summary_", "file_result_", "result_", "mapping_"];
 const TIME_DIGITS: usize = 14;
 const TIME: &str = "TIMESTAMP";
 
-/// No test of its own: the process that runs the drop-in, so that each run has its own current
-/// directory and stderr.
+/// Not a test: the process that runs the drop-in, so that each run has a separate current directory
+/// and stderr.
 #[test]
 fn drop_in_process() {
     if let Ok(arguments) = std::env::var(ARGUMENTS) {
@@ -56,11 +56,11 @@ fn every_recorded_run_comes_out_the_same() {
             let id = format!("{}/{name}", case.file_name().unwrap().display());
             let mut found = replay(&place, &case.join("out").join(&name), &name, &run);
             if case.ends_with(PYTHON_CASE) && !has_numpy {
-                // Nothing to compare with, but the command has to fail as the reference would.
+                // Nothing to compare, but the command must fail like the reference.
                 found.retain(|difference| difference.starts_with("exit 0"));
             }
             if case.ends_with(PYTHON_METRICS_CASE) && !has_numpy {
-                // Results are missing, and the scripts cannot be looked into.
+                // Results are missing, because the scripts cannot be inspected.
                 found.clear();
             }
             differences.extend(
@@ -78,7 +78,7 @@ fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
 }
 
-/// Runs one command in `place` and says what differs from the record.
+/// Runs one command in `place` and returns the differences from the record.
 fn replay(place: &Path, recorded: &Path, name: &str, run: &Value) -> Vec<String> {
     let out = place.join("out").join(name);
     fs::create_dir_all(&out).unwrap();
@@ -128,7 +128,7 @@ fn replay(place: &Path, recorded: &Path, name: &str, run: &Value) -> Vec<String>
     differences
 }
 
-/// The recorded lines that were not shown.
+/// The recorded lines that were not printed.
 fn missing_lines(log: &[u8], expected: &Value) -> Vec<String> {
     let log = String::from_utf8_lossy(log);
     let shown: Vec<&str> = log
@@ -143,7 +143,7 @@ fn missing_lines(log: &[u8], expected: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The words of a command line in which quotes keep words together.
+/// The words of a command line with quoting.
 fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     for (i, part) in line.split(['\'', '"']).enumerate() {
@@ -178,7 +178,7 @@ fn sorted_lines(text: &str) -> Vec<&str> {
     lines
 }
 
-/// The files below `dir` by relative name, times in names of summaries replaced.
+/// The files below `dir` by relative name, with times in names of summaries replaced.
 fn files(dir: &Path) -> BTreeMap<String, PathBuf> {
     let mut files = BTreeMap::new();
     if !dir.is_dir() {
@@ -203,7 +203,7 @@ fn without_time(name: &str) -> String {
     name.to_owned()
 }
 
-/// Replaces numbers of as many digits as a time has.
+/// Replaces numbers with as many digits as a time.
 fn without_times(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;

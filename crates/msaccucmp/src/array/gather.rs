@@ -2,7 +2,7 @@
 
 use super::geometry::Geometry;
 
-/// Edge of the square blocks in which two axes are exchanged: small enough that the lines read and
+/// Edge of the square blocks in which two axes are swapped: small enough that the lines read and
 /// written stay in the first-level cache.
 const TILE: usize = 32;
 
@@ -38,7 +38,7 @@ fn gather_elements<const N: usize>(geometry: &Geometry, bytes: &[u8], out: &mut 
         from: 1,
         to: 1,
     });
-    // The axis that is dense in the source, if it is not the innermost one of the target already.
+    // The axis that is dense in the source, unless it is already the innermost one of the target.
     let dense = axes
         .iter()
         .position(|axis| axis.from == 1)
@@ -93,8 +93,8 @@ fn exchange<T: Copy>(from: &[T], to: &mut [T], across: CopyAxis, inner: CopyAxis
     }
 }
 
-/// The axes with more than one element, outermost first; neighbours that lie like one axis in the
-/// source are one.
+/// The axes with more than one element, outermost first; adjacent axes with joint strides are
+/// merged.
 fn joined_axes(geometry: &Geometry) -> Vec<CopyAxis> {
     let dense = Geometry::contiguous(geometry.dims());
     let mut axes: Vec<CopyAxis> = Vec::new();

@@ -1,4 +1,4 @@
-//! Extents and strides.
+//! Shapes and strides.
 
 /// Order in which elements are saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub(crate) enum SaveOrder {
     Fortran,
 }
 
-/// Extents of the axes, and how many elements lie between neighbours along each.
+/// Sizes and strides of the axes, in elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Geometry {
     dims: Vec<usize>,
@@ -27,8 +27,8 @@ pub(crate) fn count(dims: &[usize]) -> Option<usize> {
 }
 
 impl Geometry {
-    /// Dense, the last axis varying fastest. A product that does not fit saturates; arrays are made
-    /// only after their element count was checked.
+    /// Dense, the last axis varying fastest. Overflowing products saturate; arrays are created only
+    /// after a check of their element count.
     pub(crate) fn contiguous(dims: &[usize]) -> Geometry {
         let mut strides = vec![1_usize; dims.len()];
         for axis in (1..dims.len()).rev() {
@@ -69,20 +69,24 @@ impl Geometry {
 
     #[must_use]
     pub(crate) fn cut(&self, ends: &[usize]) -> Geometry {
-        let cut = |(&dim, &end): (&usize, &usize)| dim.min(end);
         Geometry {
-            dims: self.dims.iter().zip(ends).map(cut).collect(),
+            dims: self
+                .dims
+                .iter()
+                .zip(ends)
+                .map(|(&dim, &end)| dim.min(end))
+                .collect(),
             strides: self.strides.clone(),
         }
     }
 
-    /// The same elements seen with other extents, or `None` if no strides do that. The number of
+    /// The same elements with another shape, or `None` if no strides express it. The number of
     /// elements must be the same.
     pub(crate) fn try_reshape(&self, dims: &[usize]) -> Option<Geometry> {
         if self.n_elements() == 0 {
             return Some(Geometry::contiguous(dims));
         }
-        // Axes of one element have no influence on where elements lie.
+        // Axes of size 1 do not affect the position of elements.
         let old: Vec<(usize, usize)> = self.axes().filter(|&(dim, _)| dim != 1).collect();
         let mut strides = vec![1; dims.len()];
         let (mut old_end, mut new_end) = (0, 0);
@@ -101,7 +105,7 @@ impl Geometry {
                     old_end += 1;
                 }
             }
-            // The old axes of a group must lie in memory like one axis.
+            // The old axes of a group must be contiguous.
             let group = &old[old_start..old_end];
             if group
                 .windows(2)
@@ -127,7 +131,7 @@ impl Geometry {
         is_dense(self.axes()) || self.n_elements() == 0
     }
 
-    /// numpy saves in Fortran order what lies so and not in C order.
+    /// numpy uses Fortran order for arrays that are contiguous in it but not in C order.
     pub(crate) fn saved_order(&self) -> SaveOrder {
         if self.is_fortran_contiguous() && !self.is_c_contiguous() {
             SaveOrder::Fortran
@@ -143,7 +147,7 @@ impl Geometry {
     }
 }
 
-/// Whether axes, fastest first, follow each other without gaps.
+/// Whether axes, fastest first, are contiguous.
 fn is_dense(axes: impl Iterator<Item = (usize, usize)>) -> bool {
     let mut expected = 1;
     for (dim, stride) in axes.filter(|&(dim, _)| dim != 1) {

@@ -17,7 +17,7 @@ fn values(array: &ElementArray<'_>, order: SaveOrder) -> Vec<u16> {
         .collect()
 }
 
-/// Looks the elements up one by one.
+/// Looks up each element individually.
 fn expected(dims: &[usize], strides: &[usize]) -> Vec<u16> {
     let mut out = vec![0];
     for (&dim, &stride) in dims.iter().zip(strides) {
@@ -68,7 +68,7 @@ fn reshape_copies_only_where_it_must() {
 
 #[test]
 fn order_is_numpys() {
-    // Expectations from numpy's flags.
+    // Expectations according to numpy's flags.
     let cases: [(&[usize], &[usize], SaveOrder); 5] = [
         (&[2, 3], &[1, 0], SaveOrder::Fortran),
         (&[2, 3], &[0, 1], SaveOrder::C),
