@@ -11,7 +11,10 @@ use opscope_engine::single_operator::{OperatorError, read_json};
 fuzz_target!(|text: &str| {
     match read_json(text) {
         Ok(operators) => {
-            let names: HashSet<&str> = operators.iter().map(|one| one.op_name.as_str()).collect();
+            let names: HashSet<&str> = operators
+                .iter()
+                .map(|operator| operator.op_name.as_str())
+                .collect();
             assert!(!names.contains(""));
             for operator in &operators {
                 if let Ok(prepared) = operator.for_engine() {

@@ -11,7 +11,7 @@ fuzz_target!(|bytes: &[u8]| {
         let mut elements = Vec::new();
         if let Ok(read) = array.read(&mut elements) {
             assert_eq!(read.range, 0..elements.len());
-            assert_eq!(described.map(|one| one.range), Ok(read.range));
+            assert_eq!(described.map(|header| header.range), Ok(read.range));
         }
     }
 });

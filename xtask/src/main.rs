@@ -42,29 +42,30 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   test [--quick] [--exhaustive]
           formatting, lints, invariants, tests, documentation, fuzz targets, the comparison with
           ONNX Runtime, and the Python package, also with Ray and PyTorch (installs what they need
-          into target/python). A failed stage stops no other; the end names it. Of large families
-          of cases a sample runs, drawn by the commit. --quick: no documentation, browser, Ray or
-          PyTorch. --exhaustive: every case, also for `e2e`, `python`, `ray`, `torch`, `browser`
+          into target/python). A failed stage does not stop the others; the summary names it. Large
+          families of cases run a sample, drawn by the commit. --quick: no documentation, browser,
+          Ray or PyTorch. --exhaustive: every case, also for `e2e`, `python`, `ray`, `torch`,
+          `browser`
   check   formatting, lints and invariants only
-  tidy    invariants only: dependencies, their licences, places, names, comments, rings of imports
+  tidy    invariants only: dependencies, their licences, places, names, comments, import cycles
   notices [FILE]
-          the licence texts of all that a release holds, in target/THIRD_PARTY_NOTICES
+          the licence texts of everything in a release, in target/THIRD_PARTY_NOTICES
   e2e     the comparison with ONNX Runtime only
   conformance [--engine NAME] [--cases PATTERN]...
-          the node cases that ONNX tests backends with, through each engine with every operator
-          dumped; without options the tables in tests/conformance/README.md are written anew
+          ONNX's backend node tests through each engine, with every operator dumped; without
+          options the tables in tests/conformance/README.md are rewritten
   verdicts [--set NAME] [--only GLOB] [--update] [-v]
-          cases with a known right answer through the binary, as a table, and which of them are
-          better or worse than in tests/verdicts/expected.json; `--update` stores the outcomes
-  page    builds the page of `opscope view` from `web/`, with npm, for the binary to hold
+          cases with a known right answer through the binary, as a table, with those that
+          are better or worse than in tests/verdicts/expected.json; `--update` stores the outcomes
+  page    builds the page of `opscope view` from `web/`, with npm, for the binary to embed
   browser the tests of the page in a browser only
   python  the tests of the Python package only, without those of torch
-  ray     the tests of work that processes and a Ray cluster share only
+  ray     the tests of work shared by processes and a Ray cluster only
   torch   the tests of the Python package with PyTorch only
   wheel   a wheel of the Python package, in target/wheels; options go to maturin
-  bench   benchmarks; every one checks its answer. MINDSPORE_PYTHON names a Python with MindSpore,
-          whose dump one of them measures, TORCH_PYTHON one with PyTorch; `bench gpu` needs a GPU,
-          and ends with 4 without one
+  bench   benchmarks; each checks its answer. MINDSPORE_PYTHON names a Python with MindSpore, whose
+          dump one of them measures, TORCH_PYTHON one with PyTorch; `bench gpu` needs a GPU, and
+          ends with 4 without one
   install-c --prefix DIR
           builds the C library and copies it and its headers into DIR
 ";

@@ -66,7 +66,7 @@ passed! {
     f32: number => RawArgument::Number(number.into());
     u8: flag => RawArgument::Int((flag != 0).into());
     // Text that is not UTF-8 becomes a name that no operator knows, so that a message can show it.
-    CText: text => RawArgument::Text(Some(text.lossy().into_owned()).filter(|one| !one.is_empty()));
+    CText: text => RawArgument::Text(Some(text.lossy().into_owned()).filter(|name| !name.is_empty()));
 }
 
 fn prepare(

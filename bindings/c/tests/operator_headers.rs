@@ -38,7 +38,8 @@ fn declaration(name: &str, parameters: &[String]) -> String {
 
 fn declarations(row: &OperatorRow) -> String {
     let parameters = row.parameters.iter();
-    let parameters = parameters.map(|one| format!("{}{}", one.kind.c_type(), one.name()));
+    let parameters =
+        parameters.map(|parameter| format!("{}{}", parameter.kind.c_type(), parameter.name()));
     let mut stage_one: Vec<String> = parameters.collect();
     stage_one.push("uint64_t *workspaceSize".to_owned());
     stage_one.push("aclOpExecutor **executor".to_owned());
@@ -166,7 +167,11 @@ fn operators_have_names_of_their_own() {
         functions.push(row.function);
         assert!(row.function.starts_with("aclnn"), "{}", row.function);
         assert!(row.header.starts_with("aclnn_"), "{}", row.header);
-        let mut names: Vec<_> = row.parameters.iter().map(|one| one.name()).collect();
+        let mut names: Vec<_> = row
+            .parameters
+            .iter()
+            .map(|parameter| parameter.name())
+            .collect();
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), row.parameters.len(), "{}", row.function);

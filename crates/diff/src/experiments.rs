@@ -279,7 +279,7 @@ impl Trials<'_> {
         // The set was measured, or it would not have been returned.
         experiments.after = after.get(&set).copied().unwrap_or(f64::NAN);
         let mut chosen: Vec<usize> = set.iter().map(|&at| usable[at]).collect();
-        chosen.retain(|one| !self.impossible.borrow().contains(one));
+        chosen.retain(|difference| !self.impossible.borrow().contains(difference));
         experiments.causes = causes::find(self.pair, &chosen, comparison)?;
         let named = comparison.summary.headline();
         let named = named.and_then(|first| comparison.operators.get(first.operator));
@@ -311,18 +311,18 @@ impl Trials<'_> {
     /// The target with golden's definition at these places, except those that cannot be healed.
     fn healed(&self, chosen: &[usize]) -> Result<HealedModel, String> {
         let mut possible = chosen.to_vec();
-        possible.retain(|one| !self.impossible.borrow().contains(one));
+        possible.retain(|difference| !self.impossible.borrow().contains(difference));
         let healed = self.pair.healed(&possible);
         if healed.is_ok() && !possible.is_empty() || chosen.is_empty() {
             return healed;
         }
         // Rarely needed, and costs as much as a healed model for each of them.
-        possible.retain(|&one| {
-            let reason = self.pair.changes(&[one]).err();
+        possible.retain(|&difference| {
+            let reason = self.pair.changes(&[difference]).err();
             let is_possible = reason.is_none();
             if let Some(reason) = reason {
                 let _ = self.failure.set(reason);
-                self.impossible.borrow_mut().insert(one);
+                self.impossible.borrow_mut().insert(difference);
             }
             is_possible && self.may_go_on()
         });
@@ -344,7 +344,7 @@ impl Trials<'_> {
         let operator = comparison.operators.get(first.operator);
         let names = operator
             .into_iter()
-            .flat_map(|one| one.target.iter().chain(&one.golden));
+            .flat_map(|pair| pair.target.iter().chain(&pair.golden));
         let names: Vec<&str> = names
             .chain(&first.name)
             .map(|name| &*name.op_name)

@@ -41,7 +41,10 @@ impl RunningGolden {
         let operators = &model.description().operators;
         RunningGolden {
             held,
-            names: operators.iter().map(|one| one.op_name.clone()).collect(),
+            names: operators
+                .iter()
+                .map(|operator| operator.op_name.clone())
+                .collect(),
             shown: Mutex::default(),
             change: Condvar::new(),
         }
@@ -77,7 +80,9 @@ impl RunningGolden {
         let key = (record.operator.op_name.clone(), record.step);
         let mut shown = self.lock();
         let known = shown.runs.entry(key);
-        known.and_modify(|one| *one = None).or_insert(Some(slots));
+        known
+            .and_modify(|slots_of_name| *slots_of_name = None)
+            .or_insert(Some(slots));
         drop(shown);
         self.change.notify_all();
     }

@@ -105,7 +105,7 @@ fn reduced(mut set: Vec<usize>, ask: &mut dyn FnMut(&[usize]) -> Answer) -> Foun
     while set.len() > 1 && at < set.len() {
         let without: Vec<usize> = (set.iter().enumerate())
             .filter(|(place, _)| *place != at)
-            .map(|(_, &one)| one)
+            .map(|(_, &change)| change)
             .collect();
         match ask(&without).0 {
             Some(true) => set = without,

@@ -119,7 +119,7 @@ impl ComparingSink {
     /// Operators that differ, in order of execution.
     pub fn take_operators(&self) -> Vec<StreamedOperator> {
         let mut operators = std::mem::take(&mut *lock(&self.operators));
-        operators.sort_by_key(|one| (one.step, one.timestamp_us));
+        operators.sort_by_key(|operator| (operator.step, operator.timestamp_us));
         operators
     }
 

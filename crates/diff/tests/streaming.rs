@@ -266,11 +266,11 @@ fn operators_that_vary_by_themselves_are_told_from_those_that_inherit() {
     let seen: Vec<(String, Vec<String>)> = sink
         .take_operators()
         .into_iter()
-        .map(|one| {
-            assert!(one.is_whole);
-            let slots = one.slots.iter();
+        .map(|operator| {
+            assert!(operator.is_whole);
+            let slots = operator.slots.iter();
             let slots = slots.map(|slot| format!("{}.{}", slot.side.name(), slot.index));
-            (one.operator.op_name.clone(), slots.collect())
+            (operator.operator.op_name.clone(), slots.collect())
         })
         .collect();
     let expected = [

@@ -105,22 +105,25 @@ impl<'a> SensitivityStudy<'a> {
             });
         }
         // Only the engine's list has branches that no sample took.
-        let seen: HashSet<u32> = all.iter().map(|one| one.operator.task_id).collect();
+        let seen: HashSet<u32> = all
+            .iter()
+            .map(|operator| operator.operator.task_id)
+            .collect();
         let listed = self.model.operators().iter();
         let others = listed.filter(|operator| !seen.contains(&operator.task_id));
         all.extend(others.map(|operator| StudiedOperator {
             operator: operator.clone(),
             state: OperatorState::NotRun,
         }));
-        all.sort_by_key(|one| one.operator.task_id);
+        all.sort_by_key(|operator| operator.operator.task_id);
         all
     }
 
     /// The operators whose results can be rounded, in file order.
     pub fn roundable(&self) -> Vec<Arc<Operator>> {
         let all = self.operators().into_iter();
-        let rounded = all.filter(|one| one.state == OperatorState::Rounded);
-        rounded.map(|one| one.operator).collect()
+        let rounded = all.filter(|operator| operator.state == OperatorState::Rounded);
+        rounded.map(|operator| operator.operator).collect()
     }
 
     /// Runs the model on each sample under a rounding, and compares the outputs with those without

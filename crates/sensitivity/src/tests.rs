@@ -206,7 +206,11 @@ fn integers_count_by_the_share_that_changed() {
         });
     let samples = vec![vec![tensor(&[2049.0, 1.0, 2.0])], vec![tensor(&[7.0])]];
     let mut study = SensitivityStudy::begin(&mut model, samples, &ready).unwrap();
-    let states: Vec<OperatorState> = study.operators().iter().map(|one| one.state).collect();
+    let states: Vec<OperatorState> = study
+        .operators()
+        .iter()
+        .map(|operator| operator.state)
+        .collect();
     assert_eq!(
         states,
         [OperatorState::Rounded, OperatorState::WithoutFloats]

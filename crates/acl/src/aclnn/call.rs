@@ -195,7 +195,7 @@ impl<'a> OperatorCall<'a> {
             Side::Scalar(scalar) => {
                 // A scalar is converted like a tensor of one element.
                 let rounded = filled(scalar.number, via, Shape::scalar());
-                let tensor = rounded.and_then(|one| convert(&one, dtype));
+                let tensor = rounded.and_then(|tensor| convert(&tensor, dtype));
                 let tensor = tensor.ok_or_else(|| no_number(dtype))?;
                 Ok(self.feed(Feed::Value(tensor), dtype, &[]))
             }

@@ -55,8 +55,8 @@ impl ComposedOperator {
     fn failed(&self, reason: impl Into<String>) -> EngineError {
         let operator = self.description.operators.first();
         EngineError::Operator {
-            op_type: operator.map_or_else(String::new, |one| one.op_type.clone()),
-            op_name: operator.map_or_else(String::new, |one| one.op_name.clone()),
+            op_type: operator.map_or_else(String::new, |operator| operator.op_type.clone()),
+            op_name: operator.map_or_else(String::new, |operator| operator.op_name.clone()),
             reason: reason.into(),
         }
     }

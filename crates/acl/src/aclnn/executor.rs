@@ -45,7 +45,7 @@ impl OperatorExecutor {
                 Argument::Tensors(list) => list,
                 _ => continue,
             };
-            for argument in list.iter_mut().filter(|one| one.handle == handle) {
+            for argument in list.iter_mut().filter(|argument| argument.handle == handle) {
                 argument.tensor.address = address;
                 is_found = true;
             }

@@ -436,12 +436,14 @@ fn found(
         }
         TensorList | OutList => objects.tensor_lists.get(handle).and_then(|list| {
             let tensors = list.iter().enumerate();
-            let tensors = tensors.map(|(i, &one)| tensor_argument(objects, one, (index, i)));
+            let tensors = tensors.map(|(i, &handle)| tensor_argument(objects, handle, (index, i)));
             tensors.collect::<Option<Vec<_>>>().map(Argument::Tensors)
         }),
         Scalar | OptionalScalar => objects.scalars.get(handle).cloned().map(Argument::Scalar),
         ScalarList => objects.scalar_lists.get(handle).and_then(|list| {
-            let scalars = list.iter().map(|&one| objects.scalars.get(one).cloned());
+            let scalars = list
+                .iter()
+                .map(|&handle| objects.scalars.get(handle).cloned());
             scalars.collect::<Option<Vec<_>>>().map(Argument::Scalars)
         }),
         IntArray | OptionalIntArray => objects.int_arrays.get(handle).cloned().map(Argument::Ints),

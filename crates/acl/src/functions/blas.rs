@@ -90,7 +90,7 @@ impl AclProcess {
         }
         // The vendor's order of checks, so that a program with several mistakes gets the same code.
         self.check_product(function, product)?;
-        if leading.iter().any(|&one| one != WITHOUT_GAPS) {
+        if leading.iter().any(|&stride| stride != WITHOUT_GAPS) {
             let reason = "the only leading dimension is -1: rows without gaps";
             return Err(self.refuse_product("lda, ldb, ldc", &leading, reason));
         }

@@ -126,18 +126,24 @@ fn described(executor: &OperatorExecutor) -> Value {
 
 fn tensors(executor: &OperatorExecutor, side: SlotSide) -> Vec<Value> {
     let operator = executor.operator.description.operators.first();
-    let (shown, names) = match side {
-        SlotSide::Input => (&executor.operator.reads, operator.map(|one| &one.inputs)),
-        SlotSide::Output => (&executor.operator.writes, operator.map(|one| &one.outputs)),
+    let (tensors, names) = match side {
+        SlotSide::Input => (
+            &executor.operator.reads,
+            operator.map(|operator| &operator.inputs),
+        ),
+        SlotSide::Output => (
+            &executor.operator.writes,
+            operator.map(|operator| &operator.outputs),
+        ),
     };
-    let described = shown.iter().filter_map(|one| {
-        let view = executor.view(one.place)?;
+    let described = tensors.iter().filter_map(|tensor| {
+        let view = executor.view(tensor.place)?;
         let code = u32::try_from(view.format).ok();
         let format = code.and_then(layout_from_code);
         Some(json!({
-            "name": names.and_then(|names| names.get(one.position)),
-            "dtype": one.dtype.name(),
-            "format": format.map_or_else(|| view.format.to_string(), |one| one.name().to_owned()),
+            "name": names.and_then(|names| names.get(tensor.position)),
+            "dtype": tensor.dtype.name(),
+            "format": format.map_or_else(|| view.format.to_string(), |format| format.name().to_owned()),
             "shape": view.dims,
             "strides": view.strides,
             "offset": view.offset,

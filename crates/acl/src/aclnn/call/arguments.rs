@@ -25,10 +25,10 @@ impl<'a> OperatorCall<'a> {
         let mut names = std::iter::once(&name).chain(others);
         let found = names.find_map(|&name| {
             let mut parameters = self.parameters.iter();
-            parameters.position(|one| one.name() == name)
+            parameters.position(|parameter| parameter.name() == name)
         });
         let is_out = name == "out";
-        let in_place = |one: &Parameter| one.kind == ParameterKind::Inplace;
+        let in_place = |parameter: &Parameter| parameter.kind == ParameterKind::Inplace;
         found.or_else(|| is_out.then(|| self.parameters.iter().position(in_place))?)
     }
 

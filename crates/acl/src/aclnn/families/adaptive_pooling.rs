@@ -65,8 +65,11 @@ fn adaptive_average(call: &mut OperatorCall<'_>, n: usize) -> Composed {
 
 /// Number of elements of each window.
 pub(super) fn counts(axes: &[Members]) -> Vec<f32> {
-    let each: Vec<&[bool]> = axes.iter().map(|one| one.are_members.as_slice()).collect();
-    let n_together: usize = axes.iter().map(|one| one.longest).product();
+    let each: Vec<&[bool]> = axes
+        .iter()
+        .map(|members| members.are_members.as_slice())
+        .collect();
+    let n_together: usize = axes.iter().map(|members| members.longest).product();
     let members = combined(&each, axes, true, |a, b, _| a && b);
     let windows = members.chunks(n_together.max(1));
     let counts = windows.map(|window| window.iter().filter(|&&is_member| is_member).count());

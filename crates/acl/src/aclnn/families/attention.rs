@@ -146,7 +146,7 @@ fn is_in_training(call: &OperatorCall<'_>) -> bool {
 pub(super) fn refuse_in_training(call: &OperatorCall<'_>) -> Composed {
     let is_dropping = call
         .optional_tensor("dropMaskOptional")?
-        .is_some_and(|one| !one.is_empty());
+        .is_some_and(|tensor| !tensor.is_empty());
     if is_dropping || (call.number("keepProb")? - 1.0).abs() > 0.0 {
         return Err(Refusal::invalid("dropout is not supported"));
     }

@@ -74,7 +74,7 @@ impl<'a> KeyStore<'a> {
         let sizes = self
             .tensors
             .iter()
-            .map(|one| self.order.sizes(one, Some(heads)));
+            .map(|tensor| self.order.sizes(tensor, Some(heads)));
         let Some(sizes) = sizes.collect::<Option<Vec<Sizes>>>() else {
             return Ok(false);
         };
@@ -87,10 +87,12 @@ impl<'a> KeyStore<'a> {
             self.lengths = vec![first.tokens; first.batch];
             return Ok(first.heads == heads);
         }
-        self.lengths = sizes.iter().map(|one| one.tokens).collect();
+        self.lengths = sizes.iter().map(|sizes| sizes.tokens).collect();
         let longest = self.lengths.iter().copied().max().unwrap_or(0);
-        let fits = sizes.iter().all(|one| {
-            one.batch == 1 && (one.heads, one.width) == (heads, first.width) && one.tokens > 0
+        let fits = sizes.iter().all(|sizes| {
+            sizes.batch == 1
+                && (sizes.heads, sizes.width) == (heads, first.width)
+                && sizes.tokens > 0
         });
         self.sizes.batch = sizes.len();
         self.sizes.tokens = longest;

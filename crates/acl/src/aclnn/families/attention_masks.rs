@@ -247,7 +247,7 @@ impl<'a> Sparsity<'a> {
         let (&[rows, columns] | &[1, 1, rows, columns]) = mask.dims() else {
             return Err(self.unfit(call, mask));
         };
-        let is_large = |one: &Sample| one.queries.1 <= rows && one.keys.1 <= columns;
+        let is_large = |sample: &Sample| sample.queries.1 <= rows && sample.keys.1 <= columns;
         // The inference documentation does not define such a mask.
         if self.may_be_longer || !samples.iter().all(is_large) {
             return Err(self.unfit(call, mask));
@@ -255,8 +255,8 @@ impl<'a> Sparsity<'a> {
         call.expect_dtype(mask, is_mask, "bool, uint8 or int8")?;
         let value = call.read(mask, DType::Bool)?;
         let mut value = call.reshaped(&value, &[rows, columns])?;
-        let row_lists = samples.iter().map(|one| one.queries);
-        let column_lists = samples.iter().map(|one| one.keys);
+        let row_lists = samples.iter().map(|sample| sample.queries);
+        let column_lists = samples.iter().map(|sample| sample.keys);
         let sides = [
             (queries, row_lists.collect()),
             (keys, column_lists.collect()),
@@ -311,14 +311,14 @@ impl<'a> Sparsity<'a> {
         let &[batch, _, queries, keys] = scores;
         let list = samples.list();
         // Samples with the same lengths share a mask.
-        let are_alike = !matches!(self.mode, 5 | 6) && list.iter().all(|one| *one == list[0]);
+        let are_alike = !matches!(self.mode, 5 | 6) && list.iter().all(|sample| *sample == list[0]);
         let (list, n) = match samples {
             Samples::Apart(list) if are_alike => (list.get(..1).unwrap_or_default(), 1),
             Samples::Apart(list) => (list.as_slice(), batch),
             Samples::Packed(list) => (list.as_slice(), 1),
         };
         let bands = list.iter().enumerate();
-        let bands: Composed<Vec<Band>> = bands.map(|(at, one)| self.band(at, one)).collect();
+        let bands: Composed<Vec<Band>> = bands.map(|(at, sample)| self.band(at, sample)).collect();
         let bands = bands?;
         // One byte for each; the scores of all heads are already known to fit.
         let mut flags = vec![1_u8; n * queries * keys];

@@ -59,7 +59,7 @@ fn steps_from_start(call: &mut OperatorCall<'_>, has_end: bool) -> Composed {
         call.fill(out, ScalarNumber::Int(0));
         return Ok(());
     }
-    let is_whole = [start, end, step].iter().all(|one| !one.is_float());
+    let is_whole = [start, end, step].iter().all(|number| !number.is_float());
     let compute = if !is_whole || is_float(out.dtype) {
         DType::F64
     } else {
@@ -92,7 +92,7 @@ fn n_steps(
         );
         return Err(Refusal::invalid(text));
     }
-    let is_whole = [start, end, step].iter().all(|one| !one.is_float());
+    let is_whole = [start, end, step].iter().all(|number| !number.is_float());
     // In integers if all three are: doubles lack digits of large ones.
     let n = if is_whole {
         let length = i128::from(end.as_i64()) - i128::from(start.as_i64());

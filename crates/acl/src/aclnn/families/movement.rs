@@ -54,7 +54,7 @@ impl Elements {
     ) -> Composed<Value> {
         let tensor = match self {
             Elements::Bits(dtype) => {
-                filled(number, dtype, Shape::scalar()).and_then(|one| raw(&one))
+                filled(number, dtype, Shape::scalar()).and_then(|tensor| raw(&tensor))
             }
             Elements::Numbers(dtype) => filled(number, arithmetic_type(dtype), Shape::scalar()),
         };

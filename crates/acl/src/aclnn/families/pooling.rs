@@ -153,7 +153,10 @@ impl<'a> Pool<'a> {
 
     /// The elements of all windows.
     pub(super) fn members(&self) -> Composed<Vec<Members>> {
-        let extents = self.windows.iter().flat_map(|one| [one.n, one.kernel]);
+        let extents = self
+            .windows
+            .iter()
+            .flat_map(|window| [window.n, window.kernel]);
         let first = self.dims.len() - self.windows.len();
         // The program controls kernel and padding, which no tensor's size bounds.
         expect_room(self.dims[..first].iter().copied().chain(extents))?;
@@ -212,7 +215,7 @@ fn maximum_pool(call: &mut OperatorCall<'_>) -> Composed {
     let windows: Vec<Windows> = windows.collect();
     if windows
         .iter()
-        .any(|one| one.before >= one.kernel || one.after >= one.kernel)
+        .any(|window| window.before >= window.kernel || window.after >= window.kernel)
     {
         return Err(Refusal::invalid("`pads` are not less than `kernelShape`"));
     }
@@ -269,7 +272,7 @@ pub(super) fn divisors(pool: &Pool<'_>, counts_padding: bool, divisor: i64) -> V
         let members: Vec<usize> = members.collect();
         let pairs = numbers
             .iter()
-            .flat_map(|one| members.iter().map(move |n| one * n));
+            .flat_map(|n_others| members.iter().map(move |n| n_others * n));
         numbers = pairs.collect();
     }
     let divisors = numbers.iter().map(|&n| match divisor {
@@ -339,7 +342,7 @@ fn window_elements(
     value = call.node_with("Transpose", &[&value], order, compute);
     let n_together: usize = axes.iter().map(|share| share.longest).product();
     let mut dims = x.dims()[..first].to_vec();
-    dims.extend(axes.iter().map(|one| one.n));
+    dims.extend(axes.iter().map(|members| members.n));
     let mut whole = dims.clone();
     whole.push(n_together);
     let value = call.reshaped(&value, &whole)?;
@@ -360,16 +363,22 @@ pub(super) struct Membership {
 }
 
 pub(super) fn membership(call: &mut OperatorCall<'_>, axes: &[Members]) -> Composed<Membership> {
-    let each: Vec<&[bool]> = axes.iter().map(|one| one.are_members.as_slice()).collect();
+    let each: Vec<&[bool]> = axes
+        .iter()
+        .map(|members| members.are_members.as_slice())
+        .collect();
     let are_members = combined(&each, axes, true, |a, b, _| a && b);
-    let each: Vec<&[usize]> = axes.iter().map(|one| one.places.as_slice()).collect();
+    let each: Vec<&[usize]> = axes
+        .iter()
+        .map(|members| members.places.as_slice())
+        .collect();
     let places = combined(&each, axes, 0, |a, b, extent| a * extent + b);
-    let mut shape: Vec<usize> = axes.iter().map(|one| one.n).collect();
-    shape.push(axes.iter().map(|one| one.longest).product());
+    let mut shape: Vec<usize> = axes.iter().map(|members| members.n).collect();
+    shape.push(axes.iter().map(|members| members.longest).product());
     let whole = call.constant_dims(&shape)?;
     let flags: Vec<f32> = are_members
         .iter()
-        .map(|&one| f32::from(u8::from(one)))
+        .map(|&is_member| f32::from(u8::from(is_member)))
         .collect();
     // Passed to each run rather than stored in the graph, which is cached for later calls.
     let flags = floats(call, &flags, shape)?;
@@ -407,7 +416,11 @@ pub(super) fn write_means(
     let drops_axes = vec![("keepdims", OperatorAttribute::Int(0))];
     let sum = call.node_with("ReduceSum", &[&value, &last], drops_axes, DType::F64);
     // Numbers of elements are integers, exact in single precision.
-    let divisors = floats(call, divisors, axes.iter().map(|one| one.n).collect())?;
+    let divisors = floats(
+        call,
+        divisors,
+        axes.iter().map(|members| members.n).collect(),
+    )?;
     let divisors = call.cast(&divisors, DType::F64);
     let mean = call.node("Div", &[&sum, &divisors], DType::F64);
     call.write(out, &mean, x.dtype);

@@ -96,8 +96,8 @@ impl<'a> Gradient<'a> {
 
     /// Passes the gradient of each window, divided by its divisor, on to all its elements.
     fn share(&self, call: &mut OperatorCall<'_>, axes: &[Members], divisors: &[f32]) -> Composed {
-        let windows: Vec<usize> = axes.iter().map(|one| one.n).collect();
-        let n_together: usize = axes.iter().map(|one| one.longest).product();
+        let windows: Vec<usize> = axes.iter().map(|members| members.n).collect();
+        let n_together: usize = axes.iter().map(|members| members.longest).product();
         let grad = call.read(self.grad, DType::F64)?;
         let divisors = floats(call, divisors, windows.clone())?;
         let divisors = call.cast(&divisors, DType::F64);

@@ -303,7 +303,7 @@ fn einsum(call: &mut OperatorCall<'_>) -> Composed {
     let order: Vec<char> = result
         .iter()
         .copied()
-        .chain(summed.map(|one| one.0))
+        .chain(summed.map(|entry| entry.0))
         .collect();
     let mut product: Option<Value> = None;
     for (term, tensor) in terms.iter().zip(tensors) {

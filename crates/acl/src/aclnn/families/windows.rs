@@ -129,10 +129,10 @@ pub(super) fn combined<T: Copy>(
             for window in &windows {
                 let pairs = list
                     .iter()
-                    .flat_map(|&one| window.iter().map(move |&n| (one, n)));
+                    .flat_map(|&value| window.iter().map(move |&n| (value, n)));
                 next.push(
                     pairs
-                        .map(|(one, n)| combine(one, n, share.extent))
+                        .map(|(value, n)| combine(value, n, share.extent))
                         .collect(),
                 );
             }

@@ -243,12 +243,14 @@ fn exclusions_are_those_of_the_documentation() {
             .map(str::to_owned)
             .collect()
     };
-    let never = lower::never_dumped().map(|one| one.operators);
+    let never = lower::never_dumped().map(|exclusion| exclusion.operators);
     let expected = names(" are never dumped")
         .into_iter()
         .map(OperatorRule::Type);
     assert!(never.eq(expected));
-    let mut unless_named: Vec<OperatorRule> = lower::data_flow().map(|one| one.operators).collect();
+    let mut unless_named: Vec<OperatorRule> = lower::data_flow()
+        .map(|exclusion| exclusion.operators)
+        .collect();
     let expected = names(" leave no file within a model").into_iter();
     let mut expected: Vec<OperatorRule> = expected.map(OperatorRule::UnnamedOfType).collect();
     unless_named.sort_by_key(|key| format!("{key:?}"));
