@@ -223,7 +223,7 @@ def test_what_attention_does_not_compute_is_named() -> None:
     table = torch.zeros(1, 1, dtype=torch.int32)
     for function, arguments, text in [
         ("aclnnFlashAttentionScore", training(keep=0.5), "dropout"),
-        ("aclnnFlashAttentionScore", training(layout="TND"), "not computed"),
+        ("aclnnFlashAttentionScore", training(layout="TND"), "not supported"),
         ("aclnnFlashAttentionScore", training(mask=mask, mode=3), "expected 2048 by 2048"),
         ("aclnnFlashAttentionScore", training(mask=mask, mode=7), "modes 0 to 6 are computed"),
         ("aclnnFusedInferAttentionScore", fused([5, 3], None, 0), "in ascending order"),

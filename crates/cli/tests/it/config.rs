@@ -223,7 +223,7 @@ fn explanations() {
                 "`/dump/dump_step`: it has no effect",
             ],
         ),
-        ("home.json", 0, &["literally"]),
+        ("home.json", 0, &["does not expand"]),
         (
             "mindspore.json",
             0,

@@ -287,11 +287,11 @@ fn distance(a: &[f32], b: &[f32]) -> f32 {
 /// `float32`'s epsilon, then divided by their sum.
 fn divergence(a: &[f32], b: &[f32], about: &TensorFacts<'_>) -> Result<Outcome, String> {
     let (p, q) = (ValueDistribution::new(a)?, ValueDistribution::new(b)?);
-    let one = |i: usize| {
+    let term = |i: usize| {
         let (p, q) = (p.at(a[i]), q.at(b[i]));
         p * log::ln(p / q)
     };
-    let value = pairwise_lanes(a.len(), one, |i| {
+    let value = pairwise_lanes(a.len(), term, |i| {
         let my: [f32; LANES] = std::array::from_fn(|lane| p.at(a[i + lane]));
         // Eight at a time, in the order of numpy's sum, so that the logarithm is vectorised and the
         // digits stay the same.

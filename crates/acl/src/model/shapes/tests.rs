@@ -85,5 +85,5 @@ fn described_or_named() {
     check("n,m", "[2,3", None, Ok("[2,3]"));
     check("n,m|n", "[2,3|8", None, Ok("[2,3]|[2]"));
     check("n,4", "[2,3", None, Err("takes shape"));
-    check("n", "[-1", None, Err("not known"));
+    check("n", "[-1", None, Err("is unknown"));
 }

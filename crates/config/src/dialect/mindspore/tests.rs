@@ -144,7 +144,7 @@ fn what_follows_the_first_value_is_passed_over() {
         let warned = config
             .issues
             .iter()
-            .find(|i| i.message.contains("passed over"));
+            .find(|i| i.message.contains("is ignored"));
         assert_eq!(warned.map(|issue| issue.place.line), place, "{after:?}");
         assert_eq!(config.dump.unwrap().text, text);
     }

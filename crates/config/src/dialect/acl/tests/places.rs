@@ -25,7 +25,7 @@ fn home() {
         [dir.path().canonicalize().unwrap()]
     );
     let issue = &config.issues[0];
-    assert!(issue.message.contains("literally"), "{issue}");
+    assert!(issue.message.contains("does not expand"), "{issue}");
     assert_eq!((issue.severity, issue.code()), (Severity::Note, None));
     // The vendor's checker is recorded for the word alone.
     let issue = &check(text, &env).unwrap_err()[0];
