@@ -251,6 +251,30 @@ fn an_operator_that_fails_is_dumped() {
 }
 
 #[test]
+fn full_detail_of_failures_is_configured_before_a_device_is_used() {
+    const DETAIL: &str = "{\"dump\": {\"dump_scene\": \"aic_err_detail_dump\"}}";
+    let fixture = Fixture::new();
+    let process = &fixture.process;
+    process.init(None).unwrap();
+    process.init_dump().unwrap();
+    let file = fixture.file("detail.json", DETAIL);
+    process.set_device(0).unwrap();
+    let late = process.set_dump(Some(&file));
+    assert_eq!(late, Err(status::INTERNAL_ERROR));
+    let report = process.recent_error().unwrap();
+    assert!(report.contains("before aclrtSetDevice"), "{report}");
+    assert_eq!(process.dump_path(3), None);
+    process.reset_device(0).unwrap();
+    process.set_dump(Some(&file)).unwrap();
+    process.finalize_dump().unwrap();
+    assert!(process.dump_path(3).is_some(), "full detail is not ended");
+    // A later configuration of the kind switches the first one on, whatever it asks for.
+    process.set_device(0).unwrap();
+    process.init_dump().unwrap();
+    process.set_dump(Some(&file)).unwrap();
+}
+
+#[test]
 fn the_environment_asks_for_failures() {
     let fixture = Fixture::with(|env| {
         env.collect_path = Some(env.current_dir.join("out"));

@@ -87,6 +87,11 @@ impl AclProcess {
         Ok(())
     }
 
+    /// Whether the program uses a device: by [`AclProcess::set_device`], or by a context.
+    pub(crate) fn has_device(&self) -> bool {
+        lock(&self.runtime.state).contexts.iter().next().is_some()
+    }
+
     /// `aclrtResetDevice`: undoes one [`AclProcess::set_device`]; the last one destroys the
     /// context. Without one nothing happens.
     ///

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use opscope_capture::FailureDetail;
 use opscope_config::dialect::acl::{self, AclContent, AclDump, DumpMode};
 use opscope_engine::EngineError;
 use opscope_store::record::Operator;
@@ -35,6 +36,9 @@ impl AclProcess {
 
     /// Switches on a dump of failing operators. Directory, detail and selection are those of the
     /// process's first configuration, regardless of later ones.
+    ///
+    /// # Errors
+    /// `INTERNAL_ERROR` for full detail when a device is in use, and where no place is writable.
     pub(crate) fn configure_exception_dump(
         &self,
         known: &mut Option<ExceptionDump>,
@@ -47,6 +51,11 @@ impl AclProcess {
         let DumpMode::Failures(detail) = accepted.mode else {
             return Ok(());
         };
+        // Full detail takes the registers of a device, which the driver prepares when it is opened.
+        if detail == FailureDetail::Full && self.has_device() {
+            let text = "`aic_err_detail_dump` has to be configured before aclrtSetDevice";
+            return Err(self.inner_error(INTERNAL_ERROR, text));
+        }
         let place = accepted
             .places
             .iter()
