@@ -1,8 +1,10 @@
 //! Ascend's operator types and attributes, in the words of ONNX.
 //!
-//! Only operators with exactly one ONNX counterpart are here; ONNX types pass through unchanged.
+//! Only operators with exactly one ONNX counterpart are here; ONNX types pass through unchanged. A
+//! result that ONNX has in int64 alone is narrowed behind the engine.
 //! Source of names and attributes: the public operator prototypes of the vendor's graph engine.
 
+mod parameters;
 mod window;
 
 use opscope_store::file_format::ascend_codes::dtype_from_graph_engine;
@@ -27,6 +29,7 @@ const RENAMED: &[(&str, &str)] = &[
     ("AvgPool", "AveragePool"),
     ("AvgPoolV2", "AveragePool"),
     ("BiasAdd", "Add"),
+    ("BroadcastTo", "Expand"),
 ];
 
 /// Types whose one list or number has another name in ONNX.
@@ -72,6 +75,18 @@ pub(super) fn to_onnx_operator(operator: &SingleOperator) -> Result<SingleOperat
         }
         "BiasAdd" => bias(&mut onnx),
         "DepthToSpace" | "SpaceToDepth" => depth(&mut onnx)?,
+        "BroadcastToD" => parameters::broadcast(&mut onnx)?,
+        "ReduceSumD" => parameters::sum(&mut onnx)?,
+        "TileD" => {
+            onnx.op_type = "Tile".into();
+            parameters::read_attribute(&mut onnx, "multiples")?;
+        }
+        "ArgMaxV2" | "ArgMaxD" => parameters::position_of_extreme(&mut onnx, "ArgMax")?,
+        "ArgMinD" => parameters::position_of_extreme(&mut onnx, "ArgMin")?,
+        // ONNX's own `ArgMin` has one input and neither attribute.
+        "ArgMin" if onnx.inputs.len() > 1 => {
+            parameters::position_of_extreme(&mut onnx, "ArgMin")?;
+        }
         _ => {}
     }
     Ok(onnx)

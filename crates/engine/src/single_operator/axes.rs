@@ -1,7 +1,7 @@
 //! The order of axes that a layout names, and changing it.
 
 use opscope_tensor::convert::layout::{LayoutConversion, LayoutPlan};
-use opscope_tensor::{Layout, Tensor};
+use opscope_tensor::{DType, Layout, Tensor};
 
 use crate::DeclaredDim;
 
@@ -20,6 +20,8 @@ pub(super) enum OperandChange {
     /// It has one element (or two, starts and ends) for each axis of an image, whose axes are put
     /// into another order: element `i` of the engine's is this one of the description's.
     Elements(Vec<usize>),
+    /// It has positions in int32, where ONNX has int64.
+    Positions,
 }
 
 /// Whether operators can be described with operands of this layout: one that names every axis, or
@@ -64,7 +66,7 @@ impl OperandChange {
                 let ones = std::iter::repeat_n(DeclaredDim::Fixed(1), *n);
                 dims.iter().cloned().chain(ones).collect()
             }
-            OperandChange::Elements(_) => dims.to_vec(),
+            OperandChange::Elements(_) | OperandChange::Positions => dims.to_vec(),
         }
     }
 
@@ -73,7 +75,7 @@ impl OperandChange {
         match self {
             OperandChange::Axes { described, engine } => reorder(dims, *engine, *described),
             OperandChange::TrailingAxes(n) => dims[..dims.len().saturating_sub(*n)].to_vec(),
-            OperandChange::Elements(_) => dims.to_vec(),
+            OperandChange::Elements(_) | OperandChange::Positions => dims.to_vec(),
         }
     }
 
@@ -90,16 +92,19 @@ impl OperandChange {
                 rebuilt(tensor, dims, host_bytes(tensor)?.to_vec())
             }
             OperandChange::Elements(order) => picked(tensor, order),
+            // No operator reads positions.
+            OperandChange::Positions => Ok(tensor.clone()),
         }
     }
 
-    /// The description's tensor from the engine's; outputs have no other change than that of axes.
+    /// The description's tensor from the engine's; outputs change their axes or their dtype alone.
     ///
     /// # Errors
     /// A message about the part that does not fit.
     pub(super) fn to_described(&self, tensor: &Tensor) -> Result<Tensor, String> {
         match self {
             OperandChange::Axes { described, engine } => turned(tensor, *engine, *described),
+            OperandChange::Positions => narrowed(tensor),
             OperandChange::TrailingAxes(_) | OperandChange::Elements(_) => Ok(tensor.clone()),
         }
     }
@@ -151,6 +156,22 @@ fn picked(tensor: &Tensor, order: &[usize]) -> Result<Tensor, String> {
     rebuilt(tensor, dims, bytes)
 }
 
+/// Numbers of int64 in int32.
+fn narrowed(tensor: &Tensor) -> Result<Tensor, String> {
+    let mut bytes = Vec::new();
+    for number in host_bytes(tensor)?.chunks_exact(size_of::<i64>()) {
+        let number = number
+            .try_into()
+            .map(i64::from_le_bytes)
+            .unwrap_or_default();
+        let narrow = i32::try_from(number);
+        let narrow = narrow.map_err(|_| format!("position {number} is beyond int32"))?;
+        bytes.extend_from_slice(&narrow.to_le_bytes());
+    }
+    let shape = tensor.shape().clone();
+    Tensor::from_vec(DType::I32, shape, bytes).map_err(|error| error.to_string())
+}
+
 fn host_bytes(tensor: &Tensor) -> Result<&[u8], String> {
     tensor.host_bytes().map_err(|error| error.to_string())
 }
@@ -162,7 +183,7 @@ fn rebuilt(tensor: &Tensor, dims: Vec<usize>, bytes: Vec<u8>) -> Result<Tensor, 
 
 #[cfg(test)]
 mod tests {
-    use opscope_tensor::{DType, Shape};
+    use opscope_tensor::Shape;
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! From a description to what an engine runs: in ONNX's words, with axes in ONNX's order.
 
-use opscope_tensor::Layout;
+use opscope_tensor::{DType, Layout};
 
 use super::ascend;
 use super::axes::{OperandChange, channel_axis, is_plain, is_reordered, order_of_onnx, positions};
@@ -47,6 +47,7 @@ pub(super) fn lower(operator: &SingleOperator) -> Result<OnnxLowering, OperatorE
         Some(roles) => lowered.reorder(roles)?,
         None => lowered.align_channels()?,
     }
+    lowered.narrow_positions();
     // The changes are collected first: a later check may still refuse the operator.
     lowered.apply()?;
     Ok(lowered)
@@ -357,6 +358,17 @@ impl OnnxLowering {
             self.inputs[1] = Some(OperandChange::TrailingAxes(n_behind));
         }
         Ok(())
+    }
+
+    /// Results whose dtype the engine does not have are described in int32.
+    fn narrow_positions(&mut self) {
+        let outputs = self.described.outputs.iter().zip(&self.onnx.outputs);
+        for (change, (described, onnx)) in self.outputs.iter_mut().zip(outputs) {
+            let dtypes = [described, onnx].map(|operand| operand.as_ref().map(|one| one.dtype));
+            if dtypes == [Some(DType::I32), Some(DType::I64)] {
+                *change = Some(OperandChange::Positions);
+            }
+        }
     }
 
     /// Makes the changes in what the engine is told.

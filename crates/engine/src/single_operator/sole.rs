@@ -9,8 +9,9 @@ use std::sync::Arc;
 use opscope_capture::{Probe, Purpose, Tap};
 use opscope_store::record::graph::TensorType;
 use opscope_store::record::{Operator, SlotSide};
-use opscope_tensor::{Layout, Tensor};
+use opscope_tensor::{DType, Layout, Tensor};
 
+use super::axes::OperandChange;
 use super::gemm::GEMM;
 use super::lowering::OnnxLowering;
 use super::operator::{Operand, SingleOperator};
@@ -208,7 +209,12 @@ fn signature(lowered: &OnnxLowering, engine: &ModelSignature) -> ModelSignature 
                     Some(change) => change.dims_from_engine(dims),
                     None => dims.to_vec(),
                 });
+                let dtype = match change {
+                    Some(OperandChange::Positions) => DType::I32,
+                    _ => value.dtype,
+                };
                 ValueInfo {
+                    dtype,
                     dims,
                     ..value.clone()
                 }
@@ -226,6 +232,9 @@ fn value_types(
     let operands = || described.inputs.iter().chain(&described.outputs).flatten();
     let known = known.iter().cloned().map(|(name, mut value)| {
         let operand = operands().find(|operand| operand.name == name);
+        if operand.is_some_and(|operand| operand.dtype == DType::I32) {
+            value.dtype = DType::I32;
+        }
         if let Some(dims) = operand.and_then(|operand| operand.dims.as_ref()) {
             value.shape = dims
                 .iter()

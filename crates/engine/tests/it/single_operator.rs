@@ -67,8 +67,49 @@ fn operators_of_both_vocabularies() {
 }
 
 #[test]
+fn parameters_that_onnx_reads_as_values() {
+    let matrix = f32s(&[2, 3], &[1.0, 5.0, 3.0, 4.0, 2.0, 4.0]);
+    let row = f32s(&[1, 3], &[1.0, 5.0, 3.0]);
+    let described = |op: &str, dims: &str, attribute: &str| {
+        format!(
+            r#"{{"op": "{op}", "inputs": [{{"shape": {dims}, "type": "float"}}],
+                "attributes": {{{attribute}}}}}"#
+        )
+    };
+    check(
+        &described("BroadcastToD", "[1, 3]", r#""shape": [2, 3]"#),
+        std::slice::from_ref(&row),
+        &f32s(&[2, 3], &[1.0, 5.0, 3.0, 1.0, 5.0, 3.0]),
+    );
+    check(
+        &described("TileD", "[1, 3]", r#""multiples": [1, 2]"#),
+        &[row],
+        &f32s(&[1, 6], &[1.0, 5.0, 3.0, 1.0, 5.0, 3.0]),
+    );
+    check(
+        &described("ReduceSumD", "[2, 3]", r#""axes": [1], "keep_dims": false"#),
+        std::slice::from_ref(&matrix),
+        &f32s(&[2], &[9.0, 10.0]),
+    );
+    let positions: Vec<u8> = [1_i64, 0].iter().flat_map(|n| n.to_le_bytes()).collect();
+    let positions = Tensor::from_vec(DType::I64, Shape::new([2]).unwrap(), positions).unwrap();
+    let by_input = r#"{"op": "ArgMaxV2", "inputs": [{"shape": [2, 3], "type": "float"},
+        {"shape": [], "type": "int32", "const_value": 1}], "outputs": [{"type": "int64"}]}"#;
+    for text in [
+        by_input,
+        &described("ArgMaxD", "[2, 3]", r#""dimension": 1"#),
+    ] {
+        check(text, std::slice::from_ref(&matrix), &positions);
+    }
+}
+
+#[test]
 fn what_onnx_cannot_say() {
     let texts = [
+        r#"{"op": "BroadcastToD", "inputs": [{"shape": [3], "type": "float"}],
+            "attributes": {"shape": [1]}}"#,
+        r#"{"op": "ArgMaxV2", "inputs": [{"shape": [3], "type": "float"},
+            {"shape": [], "type": "int32"}]}"#,
         r#"{"op": "Add", "input_desc": [{"shape": [2], "type": "hifloat8"}]}"#,
         r#"{"op": "Cast", "input_desc": [{"shape": [2], "type": "float"}],
             "attr": [{"name": "dst_type", "type": "int", "value": 99}]}"#,
