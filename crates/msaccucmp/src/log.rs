@@ -24,9 +24,14 @@ pub(super) fn error(message: &str) {
     line("ERROR", message);
 }
 
-/// A path as the reference quotes it.
+/// A path as the reference quotes it: Python's `repr` of the text, in quotes.
 pub(super) fn quoted(path: &Path) -> String {
-    format!("\"'{}'\"", path.display())
+    let text = path.display().to_string().replace('\\', "\\\\");
+    // Python takes the other quotes for a text that holds an apostrophe and none of them.
+    if text.contains('\'') && !text.contains('"') {
+        return format!("\"\"{text}\"\"");
+    }
+    format!("\"'{}'\"", text.replace('\'', "\\'"))
 }
 
 /// Dumps are private data, and files owned by root are a nuisance.
@@ -63,4 +68,21 @@ fn line(level: &str, message: &str) {
     let text = format!("{time} ({}) - [{level}] {message}\n", std::process::id());
     // There is nowhere to report a closed stderr.
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_quoted_as_python_does() {
+        for (path, expected) in [
+            ("/a/b.npy", r#""'/a/b.npy'""#),
+            ("/it's", r#"""/it's"""#),
+            (r#"/it's "x""#, r#""'/it\'s "x"'""#),
+            (r"/a\b", r#""'/a\\b'""#),
+        ] {
+            assert_eq!(quoted(Path::new(path)), expected);
+        }
+    }
 }

@@ -60,7 +60,6 @@ pub(super) fn of_devices(
         my_ops: ops.clone(),
         golden_ops: ops,
         is_flat: false,
-        file_name: file_name(&path).to_owned(),
     };
     listing.write(choice, &names, out_dir)
 }
@@ -113,7 +112,6 @@ pub(super) fn of_rule(
         my_ops: my_ops.replace(',', " "),
         golden_ops,
         is_flat: true,
-        file_name: file_name(&path).to_owned(),
     };
     listing.write(choice, &names, out_dir).map(|()| None)
 }

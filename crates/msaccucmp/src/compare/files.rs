@@ -60,7 +60,7 @@ pub(super) fn run(
         .collect();
     let path = output.text(&format!("file_result_{}.txt", table::time()), &text)?;
     log::info(&format!(
-        "The file compare result have been written to \"{}\".",
+        "The file compare result have been written to {}.",
         log::quoted(&path)
     ));
     Ok(())

@@ -52,7 +52,7 @@ pub(super) fn write(
     }
     let path = output.text(&name, &table::text(&header, &rows)?)?;
     log::info(&format!(
-        "The mapping table result have been written to \"{}\".",
+        "The mapping table result have been written to {}.",
         log::quoted(&path)
     ));
     Ok(())

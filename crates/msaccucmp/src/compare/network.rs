@@ -187,7 +187,7 @@ fn finish(
         return Ok(Some(ErrorCode::NoDumpFile));
     }
     log::info(&format!(
-        "The comparison result have been written to \"{}\".",
+        "The comparison result have been written to {}.",
         log::quoted(&path)
     ));
     if job.is_advised {

@@ -28,8 +28,6 @@ pub(super) struct DetailListing<'a> {
     pub(super) golden_ops: String,
     /// Whether the elements are along one axis.
     pub(super) is_flat: bool,
-    /// The file with my tensor.
-    pub(super) file_name: String,
 }
 
 impl DetailListing<'_> {
@@ -70,9 +68,8 @@ impl DetailListing<'_> {
             show_table(&text);
         }
         log::info(&format!(
-            "The details result have been written to \"{}\", for {}.",
-            log::quoted(out_dir),
-            self.file_name
+            "The details result have been written to {}.",
+            log::quoted(out_dir)
         ));
         Ok(())
     }
