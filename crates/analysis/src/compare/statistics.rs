@@ -31,6 +31,19 @@ pub(super) enum StatisticsOutcome {
     Unreadable(Party, LoadError),
 }
 
+/// Relative distance of norms above which two tensors are different ones, and not one tensor whose
+/// elements were rounded.
+const OTHER_NORM_MIN: f64 = 0.01;
+
+/// Whether the tables of two slots tell that they show different tensors.
+pub(super) fn digests_differ(target: &ExecutionSlot, golden: &ExecutionSlot) -> bool {
+    let [target, golden] = [target, golden].map(DescribedSlot::of_table);
+    match target.digest_distance(&golden) {
+        Some(distance) => distance > OTHER_NORM_MIN,
+        None => target.digest_mismatch(&golden) == Some(true),
+    }
+}
+
 /// The numbers of a comparison, and the evidence that they come from.
 pub(super) struct StatisticsMatch {
     /// Statistics or digests.

@@ -10,6 +10,7 @@ mod literal;
 mod modules;
 mod tensors;
 mod text;
+mod unwritten;
 
 use crate::FormatError;
 
@@ -73,6 +74,11 @@ pub struct DebugTensor {
     pub shape: Option<Vec<u64>>,
     /// How a distributed tensor is spread, such as `S(0)`.
     pub placement: Option<String>,
+    /// The number that the log gives to the tensor, if it gives any. Tensors that are views of one
+    /// another have different ones.
+    pub number: Option<u64>,
+    /// Whether it is in memory that no call has written, so that it is no value.
+    pub is_unwritten: bool,
     /// Hashes with their titles.
     pub hashes: Vec<(&'static str, String)>,
 }
@@ -94,13 +100,18 @@ pub fn parse(bytes: &[u8]) -> Result<DebugLog, FormatError> {
         return Err(FormatError::new(FILE_BYTES_MAX as u64, expected, found));
     }
     if bytes.trim_ascii_start().first() == Some(&b'{') {
-        return json::parse(bytes);
+        return json::parse(bytes).map(written_alone);
     }
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let expected = "text in UTF-8";
         FormatError::new(error.valid_up_to() as u64, expected, "something else")
     })?;
-    text::parse(text)
+    text::parse(text).map(written_alone)
+}
+
+fn written_alone(mut log: DebugLog) -> DebugLog {
+    unwritten::forget_unwritten(&mut log.calls);
+    log
 }
 
 impl DebugLog {

@@ -229,7 +229,8 @@ fn records_of(
         let numbered = (0..).zip(tensors);
         numbered.map(move |(position, tensor)| ((side, position), tensor))
     });
-    let records = all.map(|(slot, tensor)| IndexedTensor {
+    let values = all.filter(|(_, tensor)| !tensor.is_unwritten);
+    let records = values.map(|(slot, tensor)| IndexedTensor {
         execution: execution.clone(),
         path: (&entry.path).into(),
         slot: Some(slot),

@@ -14,6 +14,7 @@ pub(super) fn equal(board: &mut Board<'_>, scope: &PlaceScope) {
         of_key.insert(board.key(1, run), run);
     }
     let is_certain = |side: usize, run: usize| !board.sides[side].uncertain_names.contains(&run);
+    let [n_targets, n_goldens] = [0, 1].map(|side| type_counts(board, scope, side));
     let free = scope.runs[0].iter();
     let free = free.filter(|&&run| board.is_free(0, run) && is_certain(0, run));
     let found: Vec<(usize, usize)> = free
@@ -24,12 +25,27 @@ pub(super) fn equal(board: &mut Board<'_>, scope: &PlaceScope) {
                 && !board.types_clash(run, partner)
                 && !board.kinds_clash(run, partner)
                 && !board.views_clash(run, partner);
+            // With as many views on both sides their names are not shifted.
+            let op_type = board.run(0, run).op_type.as_str();
+            let is_shifted = n_targets.get(op_type) != n_goldens.get(op_type);
+            let is_partner = is_partner && !(is_shifted && board.logged_views_clash(run, partner));
             is_partner.then_some((run, partner))
         })
         .collect();
     for (t, g) in found {
         board.pair(t, g, MatchEvidence::Name);
     }
+}
+
+/// How many operators of each type there are on a side.
+fn type_counts<'a>(board: &Board<'a>, scope: &PlaceScope, side: usize) -> HashMap<&'a str, usize> {
+    let mut counts = HashMap::new();
+    for &run in &scope.runs[side] {
+        *counts
+            .entry(board.run(side, run).op_type.as_str())
+            .or_default() += 1;
+    }
+    counts
 }
 
 /// Pairs equal names of different types at the same position: a replaced operator. Elsewhere the

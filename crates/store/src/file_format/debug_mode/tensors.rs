@@ -37,8 +37,10 @@ fn description(text: &str) -> Option<(DebugTensor, &str)> {
         let rest = text.strip_prefix(word)?;
         rest.starts_with(['$', ':']).then_some(rest)
     })?;
+    let mut number = None;
     if let Some(id) = rest.strip_prefix('$') {
         rest = id.trim_start_matches(|c: char| c.is_ascii_digit());
+        number = id[..id.len() - rest.len()].parse().ok();
     }
     let rest = rest.strip_prefix(": ")?;
     let (dtype, rest) = rest.split_once('[')?;
@@ -62,6 +64,8 @@ fn description(text: &str) -> Option<(DebugTensor, &str)> {
         dtype: dtype.to_owned(),
         shape: shape(extents),
         placement: placement.filter(|placement| !placement.is_empty()),
+        number,
+        is_unwritten: false,
         hashes: Vec::new(),
     };
     Some((tensor, rest))

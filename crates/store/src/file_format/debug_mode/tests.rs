@@ -37,8 +37,18 @@ fn descriptions_of_tensors_are_found_among_arguments() {
         ("", vec![]),
     ];
     for (text, expected) in cases {
-        assert_eq!(tensors::find(text), expected, "{text}");
+        let found = tensors::find(text).into_iter();
+        let found = found.map(|tensor| DebugTensor {
+            number: None,
+            ..tensor
+        });
+        assert_eq!(found.collect::<Vec<_>>(), expected, "{text}");
     }
+    let numbers: Vec<_> = tensors::find("t$12: f32[2], t: f32[]")
+        .iter()
+        .map(|tensor| tensor.number)
+        .collect();
+    assert_eq!(numbers, [Some(12), None]);
 }
 
 #[test]
