@@ -77,7 +77,7 @@ enum StatsCell {
 }
 
 /// The whole text of the file of `record`: the header line, one line for each input, one for each
-/// output. Positions are counted through the record, so that they agree with its tensor file.
+/// output. Positions are those among the operator's inputs and outputs, left out or not.
 pub fn encode(record: &Record, columns: &StatsColumns) -> String {
     let cells = columns.cells();
     let mut text = DESCRIPTION.to_owned();
@@ -90,8 +90,8 @@ pub fn encode(record: &Record, columns: &StatsColumns) -> String {
         (SlotSide::Input, &record.inputs),
         (SlotSide::Output, &record.outputs),
     ] {
-        for (index, (_, tensor)) in tensors.iter().enumerate() {
-            row(&mut text, side, index, tensor, columns, &cells);
+        for (index, tensor) in tensors {
+            row(&mut text, side, *index, tensor, columns, &cells);
         }
     }
     text

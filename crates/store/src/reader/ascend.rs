@@ -367,7 +367,7 @@ fn tensor_records(
         record.take_stored(stored);
         // A plain array does not know which side it was on: the slot of its file's name stays.
         if head.kind != FileKind::Npy {
-            record.slot = Some((stored.side, u32::try_from(stored.index).unwrap_or(u32::MAX)));
+            record.slot = Some(stored.operator_slot());
         }
         record.elements = Some(ElementsPlace::new(&entry.real_name, head.kind, stored));
         if let Some(table) = table {

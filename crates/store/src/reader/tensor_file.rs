@@ -115,6 +115,8 @@ pub struct StoredTensor {
     pub side: SlotSide,
     /// Position among the inputs or outputs of the file.
     pub index: usize,
+    /// Position among the operator's inputs or outputs, where the file says that it is another.
+    pub slot: Option<u32>,
     /// Its name, in an archive.
     pub name: Option<String>,
     /// Which run of a model it is of, in an archive that says.
@@ -161,6 +163,7 @@ impl StoredTensor {
         StoredTensor {
             side: SlotSide::Output,
             index: 0,
+            slot: None,
             name: None,
             run: None,
             uses: Vec::new(),
@@ -175,6 +178,12 @@ impl StoredTensor {
             offset: None,
             range,
         }
+    }
+
+    /// Its place among the tensors of its operator.
+    pub fn operator_slot(&self) -> (SlotSide, u32) {
+        let index = u32::try_from(self.index).unwrap_or(u32::MAX);
+        (self.side, self.slot.unwrap_or(index))
     }
 
     /// `input.0`, `output.1`, …, or the name in the archive, behind the run where there are

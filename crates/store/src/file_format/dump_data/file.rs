@@ -223,23 +223,31 @@ pub fn prelude(record: &Record) -> Vec<u8> {
     let header = DumpHeader {
         version: VERSION.to_owned(),
         dump_time: record.timestamp_us,
-        outputs: record
-            .outputs
-            .iter()
-            .map(|(position, tensor)| TensorEntry {
-                original_op: original_op(record, *position),
-                ..entry(tensor)
-            })
-            .collect(),
-        inputs: record
-            .inputs
-            .iter()
-            .map(|(_, tensor)| entry(tensor))
-            .collect(),
+        outputs: in_slots(&record.outputs, |position, tensor| TensorEntry {
+            original_op: original_op(record, position),
+            ..entry(tensor)
+        }),
+        inputs: in_slots(&record.inputs, |_, tensor| entry(tensor)),
         op_name: record.operator.op_name.clone(),
         ..DumpHeader::default()
     };
     with_length(&header)
+}
+
+/// The entries of a side of a record. Its tensors keep their numbers where some before them were
+/// left out.
+fn in_slots(
+    tensors: &[(usize, Tensor)],
+    describe: impl Fn(usize, &Tensor) -> TensorEntry,
+) -> Vec<TensorEntry> {
+    let entries = tensors.iter().enumerate();
+    let entries = entries.map(|(in_file, (position, tensor))| TensorEntry {
+        slot: u32::try_from(*position)
+            .ok()
+            .filter(|_| in_file != *position),
+        ..describe(*position, tensor)
+    });
+    entries.collect()
 }
 
 /// The bytes of a header behind their length.
@@ -408,6 +416,18 @@ mod tests {
         assert_eq!(found.collect::<Vec<_>>(), [("relu", 0, 2), ("split", 1, 2)]);
         // What nothing is known of is written as ever.
         assert!(!plain.windows(4).any(|bytes| bytes == b"relu"));
+    }
+
+    #[test]
+    fn a_tensor_keeps_its_number_behind_one_that_is_left_out() {
+        let mut record = record();
+        let slots = |record: &Record| -> Vec<Option<u32>> {
+            let file = DumpFile::from_bytes(file_of(record)).unwrap();
+            file.tensors().map(|tensor| tensor.entry.slot).collect()
+        };
+        assert_eq!(slots(&record), [None, None, None]);
+        record.inputs.remove(0);
+        assert_eq!(slots(&record), [Some(1), None]);
     }
 
     #[test]

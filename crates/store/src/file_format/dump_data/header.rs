@@ -55,7 +55,13 @@ pub struct TensorEntry {
     pub arg_index: u32,
     /// The real kind of an exception dump's input (inputs only).
     pub input_type: u32,
+    /// Position among the operator's inputs or outputs, where it differs from that in the file. A
+    /// field of ours, which other readers skip.
+    pub slot: Option<u32>,
 }
+
+/// Number of [`TensorEntry::slot`], far from the vendor's.
+const SLOT_FIELD: u32 = 1000;
 
 /// The operator before fusion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -13,7 +13,7 @@ const N_CELLS: usize = 6;
 pub struct StatsSubject {
     /// Input or output.
     pub side: SlotSide,
-    /// Position among the inputs or outputs of the file.
+    /// Position among the inputs or outputs of the operator.
     pub index: u32,
     /// Bytes of the tensor.
     pub n_bytes: u64,

@@ -12,8 +12,7 @@ use crate::record::{ModelId, Operator};
 const RECORDED: &str = include_str!("../../../tests/golden/stats_csv_vectors.json");
 
 fn record(inputs: Vec<Tensor>, outputs: Vec<Tensor>) -> Record {
-    // Slots other than the positions in the file: the file counts what it holds.
-    let slots = |tensors: Vec<Tensor>| tensors.into_iter().zip(3..).map(|(t, i)| (i, t)).collect();
+    let slots = |tensors: Vec<Tensor>| tensors.into_iter().enumerate().collect();
     Record {
         model: Arc::new(ModelId::default()),
         operator: Arc::new(Operator::default()),
@@ -360,4 +359,14 @@ fn ordinary_permuted_tensors_need_no_elements() {
         positive[7] = -0.0;
         assert!(!reduce_permuted(floats(&positive).observed(), &columns));
     }
+}
+
+#[test]
+fn a_tensor_keeps_its_number_behind_one_that_is_left_out() {
+    let tensor = Tensor::from_vec(DType::U8, Shape::scalar(), vec![1]).unwrap();
+    let mut record = record(vec![tensor.clone(), tensor], vec![]);
+    record.inputs.remove(0);
+    let text = encode(&record, &StatsColumns::Plain);
+    let row = text.lines().nth(1).unwrap();
+    assert!(row.starts_with("Input,1,"), "{row}");
 }

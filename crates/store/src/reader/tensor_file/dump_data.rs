@@ -112,6 +112,7 @@ fn stored_tensor(
     StoredTensor {
         side,
         index,
+        slot: entry.slot,
         name: None,
         run: None,
         uses: Vec::new(),

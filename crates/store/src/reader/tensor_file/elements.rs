@@ -124,6 +124,7 @@ impl TensorFile {
         self.tensors = vec![StoredTensor {
             side: SlotSide::Output,
             index: 0,
+            slot: None,
             name: None,
             run: None,
             uses: Vec::new(),

@@ -1,7 +1,8 @@
 //! From bytes to [`DumpHeader`].
 
 use super::{
-    BufferEntry, DimRange, DumpHeader, HeaderAttribute, OriginalOp, SpaceEntry, TensorEntry,
+    BufferEntry, DimRange, DumpHeader, HeaderAttribute, OriginalOp, SLOT_FIELD, SpaceEntry,
+    TensorEntry,
 };
 use crate::FormatError;
 use crate::file_format::protobuf::{FieldValue, MessageReader, read_repeated_u64};
@@ -89,6 +90,7 @@ impl TensorEntry {
         match field {
             (1, FieldValue::Varint(v)) => self.data_type = v as u32,
             (2, FieldValue::Varint(v)) => self.format = v as u32,
+            (SLOT_FIELD, FieldValue::Varint(v)) => self.slot = u32::try_from(v).ok(),
             _ => {}
         }
     }

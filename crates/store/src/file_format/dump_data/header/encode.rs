@@ -1,6 +1,6 @@
 //! From [`DumpHeader`] to bytes.
 
-use super::{DumpHeader, TensorEntry};
+use super::{DumpHeader, SLOT_FIELD, TensorEntry};
 use crate::file_format::protobuf::MessageWriter;
 
 impl DumpHeader {
@@ -67,6 +67,7 @@ impl TensorEntry {
         }
         w.varint(11, self.offset);
         w.varint(12, self.arg_index.into());
+        self.encode_slot(w);
     }
 
     fn encode_input(&self, w: &mut MessageWriter) {
@@ -80,6 +81,14 @@ impl TensorEntry {
         w.varint(9, self.offset);
         w.varint(10, self.arg_index.into());
         w.varint(11, self.input_type.into());
+        self.encode_slot(w);
+    }
+
+    fn encode_slot(&self, w: &mut MessageWriter) {
+        // Slot 0 differs from an absent one, and the writer leaves zeros out otherwise.
+        if let Some(slot) = self.slot {
+            w.varint_always(SLOT_FIELD, slot.into());
+        }
     }
 }
 
