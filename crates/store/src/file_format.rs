@@ -1,6 +1,7 @@
 //! One module for each file format. Only these modules know a byte offset.
 
 pub mod ascend_codes;
+mod byte_order_mark;
 pub mod debug_mode;
 pub mod dump_data;
 pub mod execution_order;

@@ -3,6 +3,8 @@
 //! The list of operators has a header and then one full name on each line, in execution order. The
 //! list of iterations has one number on each line and no header; runs append to it.
 
+use super::byte_order_mark;
+
 /// First line of a list of operators.
 pub const HEADER: &str = "NodeExecutionOrder-FullNameWithScope";
 
@@ -18,7 +20,9 @@ pub fn encode<'a>(full_names: impl IntoIterator<Item = &'a str>) -> String {
 
 /// The full names of a list of operators, in order.
 pub fn parse(text: &str) -> Vec<&str> {
-    let lines = text.lines().map(|line| line.trim_end_matches('\r'));
+    let lines = byte_order_mark::behind(text)
+        .lines()
+        .map(|line| line.trim_end_matches('\r'));
     lines
         .filter(|line| !line.is_empty() && *line != HEADER)
         .collect()
@@ -43,7 +47,7 @@ impl IterationList {
 
 /// The numbers of a list of iterations. Lines that are none are passed over.
 pub fn parse_iterations(text: &str) -> Vec<u64> {
-    let lines = text.lines();
+    let lines = byte_order_mark::behind(text).lines();
     lines.filter_map(|line| line.trim().parse().ok()).collect()
 }
 

@@ -2,6 +2,7 @@
 
 use serde::de::DeserializeOwned;
 
+use super::byte_order_mark;
 use crate::FormatError;
 
 /// Decodes the object that a file consists of. `expected` names it in errors.
@@ -19,11 +20,17 @@ pub(super) fn decode<T: DeserializeOwned>(
         let expected = format!("at most {n_bytes_max} bytes");
         return Err(FormatError::new(n_bytes_max as u64, expected, found));
     }
+    let n_mark = byte_order_mark::n_bytes(bytes);
+    let bytes = byte_order_mark::bytes_behind(bytes);
     // Serde would take a list for the fields in their order.
     if bytes.trim_ascii_start().first() != Some(&b'{') {
         return Err(FormatError::new(0, "an object", "something else"));
     }
-    serde_json::from_slice(bytes).map_err(|error| not_decoded(bytes, expected, &error))
+    serde_json::from_slice(bytes).map_err(|error| {
+        let mut error = not_decoded(bytes, expected, &error);
+        error.offset += n_mark as u64;
+        error
+    })
 }
 
 /// The error of a text that serde_json refused.

@@ -3,6 +3,8 @@
 //! One line for each file, `short_name,real_name`, no header. A real name may hold commas; the
 //! first comma ends the short name. The same line may occur more than once.
 
+use super::byte_order_mark;
+
 /// The file's name in every directory that needs it.
 pub const FILE_NAME: &str = "mapping.csv";
 
@@ -16,7 +18,8 @@ pub fn line(short_name: &str, real_name: &str) -> String {
 /// The pairs of a file's text, in order. Lines without a comma are passed over, and so are carriage
 /// returns at the end of a line.
 pub fn parse(text: &str) -> impl Iterator<Item = (&str, &str)> {
-    text.split('\n')
+    byte_order_mark::behind(text)
+        .split('\n')
         .filter_map(|line| line.trim_end_matches('\r').split_once(','))
 }
 
@@ -26,7 +29,7 @@ mod tests {
 
     #[test]
     fn lines_come_back() {
-        let text = line("12", "Conv.a,b.1.0.9") + "\nnonsense\n13,\r\n";
+        let text = "\u{feff}".to_owned() + &line("12", "Conv.a,b.1.0.9") + "\nnonsense\n13,\r\n";
         let pairs: Vec<_> = parse(&text).collect();
         assert_eq!(pairs, [("12", "Conv.a,b.1.0.9"), ("13", "")]);
     }

@@ -7,6 +7,7 @@ use super::scan::{closing, find_outside, inside, split};
 use super::values::{extents, parse_device, parse_literal, parse_type};
 use super::{FUNCTIONAL_PREFIX, IN_FILE};
 use crate::FormatError;
+use crate::file_format::byte_order_mark;
 use crate::record::graph::{
     AttributeGroup, GraphAttribute, GraphDescription, GraphNode, GraphParameter, InputOrigin,
     KernelView, NodeSource,
@@ -26,8 +27,10 @@ const GROUPS: [(AttributeGroup, &str); 3] = [
 /// [`FormatError`] if the text names no graph, or a node cannot be taken apart.
 pub fn decode(text: &str) -> Result<GraphDescription, FormatError> {
     let mut reader = GraphIrReader::default();
-    let mut offset = 0;
-    let mut lines = text.split_inclusive('\n').peekable();
+    let mut offset = byte_order_mark::n_bytes(text.as_bytes());
+    let mut lines = byte_order_mark::behind(text)
+        .split_inclusive('\n')
+        .peekable();
     while let Some(line) = lines.next() {
         let start = offset;
         offset += line.len();

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer};
 use super::node::{N_NODES_MAX, Node, NodeSeed};
 use super::words::number_text;
 use crate::FormatError;
+use crate::file_format::byte_order_mark;
 use crate::record::SlotSide;
 use crate::tree::msprobe::{EntryKind, EntryName};
 
@@ -94,7 +95,7 @@ pub struct ProbeTensor {
 /// Whether a file that begins like this is a dump.
 pub fn is_dump(head: &[u8]) -> bool {
     let head = String::from_utf8_lossy(head);
-    let is_object = head.trim_start().starts_with('{');
+    let is_object = byte_order_mark::behind(&head).trim_start().starts_with('{');
     let keys = ["\"task\"", "\"level\"", "\"data\""];
     is_object && keys.iter().all(|key| head.contains(key))
 }

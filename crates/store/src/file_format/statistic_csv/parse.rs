@@ -2,6 +2,7 @@
 
 use super::{COMMON_COLUMNS, NULL, StatisticSubject};
 use crate::FormatError;
+use crate::file_format::byte_order_mark;
 use crate::record::SlotSide;
 
 /// Fields between the operator's name and the shape.
@@ -30,6 +31,8 @@ pub struct StatisticRows {
 /// [`FormatError`] if the first line is not the header.
 pub fn parse(text: &str) -> Result<StatisticRows, FormatError> {
     let common = COMMON_COLUMNS.join(",");
+    let n_mark = byte_order_mark::n_bytes(text.as_bytes());
+    let text = byte_order_mark::behind(text);
     let first = text.lines().next().unwrap_or_default();
     let columns = first.trim_end().strip_prefix(&common).ok_or_else(|| {
         let found: String = first.chars().take(60).collect();
@@ -44,7 +47,7 @@ pub fn parse(text: &str) -> Result<StatisticRows, FormatError> {
             .collect(),
         ..StatisticRows::default()
     };
-    let mut offset = 0;
+    let mut offset = n_mark;
     for line in text.split_inclusive('\n') {
         let start = offset;
         offset += line.len();

@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use super::{DESCRIPTION, FILE_NAME_SUFFIX};
+use crate::file_format::byte_order_mark;
 use crate::{FormatError, StoreError, regular_file};
 
 /// The name used in error messages.
@@ -36,9 +37,9 @@ pub fn read_if_table(path: &Path) -> Result<Option<StatsTable>, StoreError> {
     let (file, _) = regular_file::open(path).map_err(io())?;
     let mut start = Vec::new();
     // A file that goes by digits may be a tensor file of any size, so only its start is read.
-    let n_start = DESCRIPTION.len() as u64;
+    let n_start = (byte_order_mark::N_BYTES + DESCRIPTION.len()) as u64;
     file.take(n_start).read_to_end(&mut start).map_err(io())?;
-    if start != DESCRIPTION.as_bytes() {
+    if !byte_order_mark::bytes_behind(&start).starts_with(DESCRIPTION.as_bytes()) {
         return Ok(None);
     }
     read_file(path).map(Some)
@@ -63,7 +64,8 @@ pub fn parse(text: &str) -> Result<StatsTable, FormatError> {
 
 /// Reads a table whose first line begins with `description`.
 pub(super) fn rows_after(text: &str, description: &str) -> Result<StatsTable, FormatError> {
-    let mut at = 0;
+    let mut at = byte_order_mark::n_bytes(text.as_bytes());
+    let text = byte_order_mark::behind(text);
     let mut lines = text.split_inclusive('\n').map(|line| {
         let start = at;
         at += line.len();
