@@ -13,7 +13,12 @@ use opscope_store::{FormatError, StoreError};
 #[derive(Clone, Debug)]
 pub enum BesideFile {
     /// A graph of operators.
-    Graph(GraphDescription),
+    Graph {
+        /// The graph.
+        graph: GraphDescription,
+        /// Whether it has what only the text says: weights, and attributes of nodes and origins.
+        has_text: bool,
+    },
     /// Statistics of tensors.
     Statistics(StatisticRows),
 }
@@ -43,7 +48,10 @@ pub fn open(path: &Path) -> Result<Option<BesideFile>, StoreError> {
         Some(ms_graph_ir::EXTENSION) => {
             let format = ms_graph_ir::FORMAT_NAME;
             let graph = text(bytes()?.as_ref(), ms_graph_ir::decode);
-            BesideFile::Graph(graph.map_err(|error| corrupt(format, error))?)
+            BesideFile::Graph {
+                graph: graph.map_err(|error| corrupt(format, error))?,
+                has_text: true,
+            }
         }
         Some(ms_graph_pb::EXTENSION) if onnx_tensor::is_tensor(bytes()?.as_ref()) => {
             return Ok(None);
@@ -52,11 +60,19 @@ pub fn open(path: &Path) -> Result<Option<BesideFile>, StoreError> {
             let format = ms_graph_pb::FORMAT_NAME;
             let graph = ms_graph_pb::decode(bytes()?.as_ref());
             // The protobuf message omits values in tuples, which the text has.
-            BesideFile::Graph(graph.map_err(|error| corrupt(format, error))?.completed())
+            let mut graph = graph.map_err(|error| corrupt(format, error))?.completed();
+            let has_text = text_beside(path).is_some_and(|text| graph.take_text(&text));
+            BesideFile::Graph { graph, has_text }
         }
         _ => return Ok(None),
     };
     Ok(Some(beside))
+}
+
+/// The graph in the text file of the same name, if there is a sound one.
+fn text_beside(path: &Path) -> Option<GraphDescription> {
+    let bytes = open_named(&path.with_extension(ms_graph_ir::EXTENSION)).ok()?;
+    text(bytes.as_ref(), ms_graph_ir::decode).ok()
 }
 
 fn text<T>(

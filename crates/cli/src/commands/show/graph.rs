@@ -4,7 +4,6 @@ use std::io::Write;
 use std::path::Path;
 
 use opscope_analysis::graph::{BesideFile, type_text};
-use opscope_store::file_format::ms_graph_pb;
 use opscope_store::file_format::number_text::general;
 use opscope_store::file_format::statistic_csv::StatisticRows;
 use opscope_store::record::graph::{
@@ -23,8 +22,10 @@ const TENSOR: &str = "Tensor";
 
 pub(super) fn show(path: &Path, beside: &BesideFile, is_json: bool) -> Result<(), CommandFailure> {
     match (beside, is_json) {
-        (BesideFile::Graph(graph), true) => print_json(&graph_json(path, graph)),
-        (BesideFile::Graph(graph), false) => print_graph(graph),
+        (BesideFile::Graph { graph, has_text }, true) => {
+            print_json(&graph_json(path, graph, *has_text))
+        }
+        (BesideFile::Graph { graph, has_text }, false) => print_graph(graph, *has_text),
         (BesideFile::Statistics(table), true) => {
             // Rows that can be read are shown beside damaged ones, which are listed under `errors`.
             print_json(&table_json(path, table))?;
@@ -37,14 +38,15 @@ pub(super) fn show(path: &Path, beside: &BesideFile, is_json: bool) -> Result<()
     }
 }
 
-fn print_graph(graph: &GraphDescription) -> Result<(), CommandFailure> {
+fn print_graph(graph: &GraphDescription, has_text: bool) -> Result<(), CommandFailure> {
     let mut out = console::out();
     line!(out, "graph     {} (number {})", graph.name, graph.id)?;
     for parameter in &graph.parameters {
-        let kind = if parameter.is_weight {
-            "weight"
-        } else {
-            "input"
+        let kind = match (has_text, parameter.is_weight) {
+            // The message alone does not tell weights from inputs.
+            (false, _) => "parameter",
+            (true, true) => "weight",
+            (true, false) => "input",
         };
         line!(
             out,
@@ -117,15 +119,12 @@ fn literal_text(value: &Literal) -> String {
     }
 }
 
-fn graph_json(path: &Path, graph: &GraphDescription) -> Value {
-    // The message has no place for some of it.
-    let is_text = path
-        .extension()
-        .is_none_or(|end| end != ms_graph_pb::EXTENSION);
+/// The message has no place for some of it, which is null without the text.
+fn graph_json(path: &Path, graph: &GraphDescription, has_text: bool) -> Value {
     let parameters = graph.parameters.iter().map(|parameter| {
         let mut object = type_json(&parameter.value);
         object["name"] = parameter.name.clone().into();
-        object["is_weight"] = if is_text {
+        object["is_weight"] = if has_text {
             parameter.is_weight.into()
         } else {
             Value::Null
@@ -137,12 +136,12 @@ fn graph_json(path: &Path, graph: &GraphDescription) -> Value {
         "name": graph.name,
         "graph_id": graph.id,
         "parameters": parameters.collect::<Vec<_>>(),
-        "operators": graph.nodes.iter().map(|node| node_json(graph, node, is_text)).collect::<Vec<_>>(),
+        "operators": graph.nodes.iter().map(|node| node_json(graph, node, has_text)).collect::<Vec<_>>(),
         "outputs": graph.outputs.iter().map(|o| graph.input_name(o)).collect::<Vec<_>>(),
     })
 }
 
-fn node_json(graph: &GraphDescription, node: &GraphNode, is_text: bool) -> Value {
+fn node_json(graph: &GraphDescription, node: &GraphNode, has_text: bool) -> Value {
     let inputs = node.inputs.iter().map(|input| {
         let constant = match input {
             InputOrigin::Constant(index) => {
@@ -186,8 +185,8 @@ fn node_json(graph: &GraphDescription, node: &GraphNode, is_text: bool) -> Value
         "outputs": outputs(&node.output).iter().map(type_json).collect::<Vec<_>>(),
         "is_kernel": node.is_kernel(),
         "attributes": attributes(AttributeGroup::Operator),
-        "node_attributes": is_text.then(|| attributes(AttributeGroup::Node)),
-        "origin_attributes": is_text.then(|| attributes(AttributeGroup::Origin)),
+        "node_attributes": has_text.then(|| attributes(AttributeGroup::Node)),
+        "origin_attributes": has_text.then(|| attributes(AttributeGroup::Origin)),
         "source": source.collect::<Vec<_>>(),
     })
 }

@@ -2,7 +2,9 @@
 
 use opscope_tensor::DType;
 
-use super::{ANY_RANK, GraphDescription, InputOrigin, Literal, TensorType, ValueType};
+use super::{
+    ANY_RANK, AttributeGroup, GraphDescription, InputOrigin, Literal, TensorType, ValueType,
+};
 use crate::file_format::ms_dtype;
 
 /// The operator that holds values together, and the one that takes one of them.
@@ -50,6 +52,47 @@ impl GraphDescription {
             }
         }
         self
+    }
+
+    /// Takes over what only the text of the same graph says: which parameters are weights, the
+    /// attributes of nodes and their origins, and the values of constant tensors. Returns whether
+    /// `text` describes the same graph; nothing is taken over from another one.
+    pub fn take_text(&mut self, text: &GraphDescription) -> bool {
+        let names = |graph: &GraphDescription| -> Vec<(String, String)> {
+            let nodes = graph.nodes.iter();
+            nodes
+                .map(|node| (node.op_type.clone(), node.full_name.clone()))
+                .collect()
+        };
+        let parameters = |graph: &GraphDescription| -> Vec<String> {
+            graph.parameters.iter().map(|p| p.name.clone()).collect()
+        };
+        if names(self) != names(text) || parameters(self) != parameters(text) {
+            return false;
+        }
+        for (parameter, known) in self.parameters.iter_mut().zip(&text.parameters) {
+            parameter.is_weight = known.is_weight;
+        }
+        for i in 0..self.nodes.len() {
+            let known = &text.nodes[i];
+            let others = known.attributes.iter();
+            let others = others.filter(|one| one.group != AttributeGroup::Operator);
+            self.nodes[i].attributes.extend(others.cloned());
+            let inputs: Vec<_> = self.nodes[i].inputs.iter().zip(&known.inputs).collect();
+            for (own, known) in inputs {
+                if let (InputOrigin::Constant(own), InputOrigin::Constant(known)) = (own, known)
+                    && let Some(known) = text.constants.get(*known)
+                    && let Some(open) = self.constants.get_mut(*own)
+                    && matches!(
+                        (&open.value, &known.value),
+                        (Literal::Tensor(..), Literal::Tensor(..))
+                    )
+                {
+                    open.value = known.value.clone();
+                }
+            }
+        }
+        true
     }
 
     /// An operator that takes a value out of a tuple tells the type of what is in it.
