@@ -15,10 +15,12 @@ use crate::tree::mindspore::TensorFileName;
 use crate::{StoreError, regular_file, remote};
 
 pub use passed_over::{PassReason, PassedOver};
-pub use several_runs::may_hold_runs;
+pub use several_runs::list_one_run;
 
 /// Deepest nesting of directories that is followed.
 pub const DEPTH_MAX: usize = 64;
+/// Digits of the largest number in a directory's name.
+const N_DIGITS: usize = 20;
 /// Largest `mapping.csv` that is read.
 const MAPPING_BYTES_MAX: u64 = 256 << 20;
 
@@ -73,6 +75,19 @@ pub struct DumpListing {
     pub passed_over: Vec<PassedOver>,
     /// Entries that could not be read: directories, links, pipes and devices.
     pub errors: Vec<StoreError>,
+    /// When the run wrote that is read, where tables have rows of other runs as well.
+    pub kept_times: Vec<KeptTimes>,
+}
+
+/// The times of one run of several that wrote into a directory, both ends included.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptTimes {
+    /// The directory.
+    pub root: PathBuf,
+    /// The first time, in microseconds since 1970-01-01 UTC.
+    pub first: u64,
+    /// The last time.
+    pub last: u64,
 }
 
 /// Lists the dump files below `dir`, following no symbolic links.
@@ -269,6 +284,16 @@ pub fn read_mapping(dir: &Path) -> HashMap<String, String> {
     mapping(dir).unwrap_or_default()
 }
 
+/// A name whose number at the end has as many digits as any, so that `rank_10` is behind `rank_9`.
+fn with_long_number(name: String) -> String {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let digits = &name[stem.len()..];
+    if digits.is_empty() {
+        return name;
+    }
+    format!("{stem}{digits:0>N_DIGITS$}")
+}
+
 type SortKey = (Vec<(u64, String)>, u32, String, String);
 
 fn sort_key(entry: &DumpEntry) -> SortKey {
@@ -279,7 +304,7 @@ fn sort_key(entry: &DumpEntry) -> SortKey {
         .flat_map(Path::components)
         .map(|component| {
             let text = component.as_os_str().to_string_lossy().into_owned();
-            (text.parse().unwrap_or(u64::MAX), text)
+            (text.parse().unwrap_or(u64::MAX), with_long_number(text))
         });
     let (task_id, timestamp) = match &entry.name {
         Some(name) => (name.task_id, name.timestamp.clone()),
@@ -305,6 +330,8 @@ mod tests {
             "2/A.a.9.0.5.csv",
             "2/A.a.9.5.txt",
             ".opscope/run.json",
+            "rank_10/A.a.0.0.5",
+            "rank_9/B.b.0.0.5",
             "2/.opscope-tmp-1-2-0000000000000003-4-5",
         ] {
             let path = dir.path().join(name);
@@ -320,7 +347,15 @@ mod tests {
             .collect();
         assert_eq!(
             names,
-            ["C.c.1.0.5", "A.a.9.0.5", "A.a.10.0.5", "x.txt", "B.b.2.0.5"]
+            [
+                "C.c.1.0.5",
+                "A.a.9.0.5",
+                "A.a.10.0.5",
+                "x.txt",
+                "B.b.2.0.5",
+                "B.b.0.0.5",
+                "A.a.0.0.5"
+            ]
         );
         assert!(listing.errors.is_empty());
         assert!(!list(&dir.path().join("absent")).errors.is_empty());

@@ -16,7 +16,7 @@ use opscope_store::reader::{
 use opscope_store::record::CallSite;
 use opscope_store::record::graph::GraphDescription;
 use opscope_store::record::parallel::Collective;
-use opscope_store::{SharedPath, SharedText, StoreError, record};
+use opscope_store::{SharedPath, SharedText, StoreError, record, remote};
 
 use super::parts::SharedFacts;
 use super::result::{OperatorName, SlotKey};
@@ -174,12 +174,9 @@ impl ComparedDump {
     /// # Errors
     /// [`StoreError`] if there is nothing at `path`; what else cannot be read is noted.
     pub fn open(path: &Path, n_threads: usize) -> Result<ComparedDump, StoreError> {
-        // Nearly every dump is of one run, and is listed once.
-        if dump::may_hold_runs(path) {
-            let mut listing = dump::list(path);
-            if listing.leave_older_runs(path) {
-                return Ok(ComparedDump::open_listing(path, listing, n_threads));
-            }
+        if remote::is_dir(path) {
+            let listing = dump::list_one_run(path)?;
+            return Ok(ComparedDump::open_listing(path, listing, n_threads));
         }
         ComparedDump::collect(path, |take| read_dump_into(path, n_threads, take))
     }

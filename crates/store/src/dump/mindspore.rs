@@ -8,11 +8,13 @@
 mod beside;
 mod names;
 mod records;
+mod sources;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use super::{DumpEntry, DumpListing, PassReason, PassedOver, read_mapping};
+use self::sources::SourceLines;
+use super::{DumpEntry, DumpListing, KeptTimes, PassReason, PassedOver, read_mapping};
 use crate::StoreError;
 use crate::file_format::statistic_csv::StatisticRows;
 use crate::file_format::{npy_zst, op_debug};
@@ -50,6 +52,10 @@ pub struct MindSporeListing {
     pub passed_over: Vec<PassedOver>,
     /// Errors of files and directories that could not be read.
     pub errors: Vec<StoreError>,
+    /// When the run wrote that is read.
+    kept_times: Vec<KeptTimes>,
+    /// Lines of the program that made operators.
+    sources: SourceLines,
 }
 
 /// A file with tensors.
@@ -214,6 +220,7 @@ impl MindSporeListing {
             runtime_tables: listing.tables,
             step_tables: listing.step_tables,
             passed_over: listing.passed_over,
+            kept_times: listing.kept_times,
             ..MindSporeListing::default()
         };
         for entry in listing.entries {
@@ -222,6 +229,7 @@ impl MindSporeListing {
         dump.name_nets();
         dump.drop_second_graphs();
         dump.records = records::records(&dump);
+        dump.sources = SourceLines::collect(&dump.graphs);
         dump
     }
 

@@ -25,7 +25,7 @@ pub enum PassReason {
     OwnRecords,
     /// The list of values that a watched run has overwritten.
     Overwrites,
-    /// A configuration of MindSpore's, as the runtime below it gets it.
+    /// A configuration: of MindSpore's, as the runtime below it gets it, or of msProbe's.
     Configuration,
     /// The arguments of one of MindSpore's kernels.
     KernelArguments,

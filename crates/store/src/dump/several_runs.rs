@@ -1,18 +1,37 @@
 //! Runs that lie next to each other, as two dumps into one place leave them.
 
+mod in_place;
+mod mixture;
+mod msprobe;
+
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::{DumpListing, PassReason, PassedOver};
-use crate::remote;
+
 use crate::run_file::{self, RunEnd};
 use crate::tree::run::is_time;
+use crate::{StoreError, dump};
+
+/// The files below `dir`, of a single run where several wrote into it. The others are among those
+/// passed over.
+///
+/// # Errors
+/// [`StoreError::Io`] where files of several runs are a mixture that nothing separates.
+pub fn list_one_run(dir: &Path) -> Result<DumpListing, StoreError> {
+    let mut listing = dump::list(dir);
+    listing.leave_older_runs(dir);
+    listing.leave_older_probes(dir);
+    listing.leave_older_in_place()?;
+    listing.refuse_mixture(dir)?;
+    Ok(listing)
+}
 
 impl DumpListing {
     /// Leaves out runs of which a newer one below `dir` has the same files: both together would be
     /// a mixture. Of runs that are complete the newest stays, and of others if none is. Runs of
-    /// other models, ranks or steps have other files, and stay. Says whether any was left out.
-    pub fn leave_older_runs(&mut self, dir: &Path) -> bool {
+    /// other models, ranks or steps have other files, and stay.
+    fn leave_older_runs(&mut self, dir: &Path) {
         let mut files: BTreeMap<PathBuf, HashSet<PathBuf>> = BTreeMap::new();
         let all = self.entries.iter().chain(&self.tables).map(|entry| {
             // Names of single files have times in them.
@@ -36,7 +55,7 @@ impl DumpListing {
             files.entry(root).or_default().extend(below);
         }
         if files.len() < 2 {
-            return false;
+            return;
         }
         let found = run_file::find(dir);
         let is_complete = |root: &Path| {
@@ -64,7 +83,7 @@ impl DumpListing {
             }
         }
         if older.is_empty() {
-            return false;
+            return;
         }
         let is_older = |path: &Path| older.iter().any(|root| path.starts_with(root));
         self.entries.retain(|entry| !is_older(&entry.path));
@@ -75,18 +94,5 @@ impl DumpListing {
         let older = older.into_iter().map(|path| PassedOver { path, reason });
         self.passed_over.extend(older);
         self.passed_over.sort_by(|a, b| a.path.cmp(&b.path));
-        true
     }
-}
-
-/// Whether several directories below `dir` are named after times, as those of runs are.
-pub fn may_hold_runs(dir: &Path) -> bool {
-    let Ok(entries) = remote::read_dir(dir) else {
-        return false;
-    };
-    let names = entries.flatten().map(|entry| entry.file_name());
-    names
-        .filter(|name| name.to_str().is_some_and(is_time))
-        .count()
-        > 1
 }

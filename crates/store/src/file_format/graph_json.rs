@@ -58,6 +58,8 @@ pub struct GraphFile {
     pub name: String,
     /// The step that ran it; none where every step runs the same graph.
     pub step: Option<u64>,
+    /// The pass that the whole graph is of, such as `forward` or `backward`; empty for ONNX.
+    pub phase: String,
     /// Versions of the sets of operators, by name; empty for graphs that are not of ONNX.
     pub opsets: BTreeMap<String, i64>,
     /// Names of the values that the graph is given.

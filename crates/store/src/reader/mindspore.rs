@@ -23,6 +23,7 @@ use crate::dump::mindspore::{
 use crate::dump::{DumpEntry, DumpListing, PassReason, of_step_tables};
 use crate::file_format::stats_csv::{self, StatsTable};
 use crate::file_format::{ms_dtype, op_debug};
+use crate::record::CallSite;
 
 /// The form's name.
 pub const FORM: &str = "mindspore";
@@ -179,7 +180,7 @@ fn add_run(
     heads: &[Option<FileHead>],
     beside: &HashMap<usize, StatsTable>,
 ) {
-    let execution = Arc::new(execution(run));
+    let execution = Arc::new(execution(dump, run));
     let slots = run.slots.iter();
     let records = slots.map(|slot| slot_record(dump, &execution, slot, heads));
     index.add_tensors(records.collect());
@@ -193,7 +194,7 @@ fn add_run(
 }
 
 /// Everything that is known of an execution without its files.
-fn execution(run: &OperatorRun) -> IndexedExecution {
+fn execution(dump: &MindSporeListing, run: &OperatorRun) -> IndexedExecution {
     let place = &run.place;
     IndexedExecution {
         kind: match run.kind {
@@ -215,9 +216,17 @@ fn execution(run: &OperatorRun) -> IndexedExecution {
         iteration: place.iteration,
         time: place.time.clone(),
         run: run.run,
-        call_site: None,
+        call_site: call_site(dump, run),
         collective: None,
     }
+}
+
+/// The line of the program that made an operator, from the graph beside the dump.
+fn call_site(dump: &MindSporeListing, run: &OperatorRun) -> Option<CallSite> {
+    Some(CallSite {
+        source: dump.source_of(run)?,
+        ..CallSite::default()
+    })
 }
 
 fn slot_record(
@@ -325,7 +334,7 @@ fn add_dump_file(
     let records = head.tensors.iter().map(|stored| {
         let mut record = of_file.clone();
         record.take_stored(stored);
-        record.slot = Some((stored.side, u32::try_from(stored.index).unwrap_or(u32::MAX)));
+        record.slot = Some(stored.operator_slot());
         record.elements = Some(ElementsPlace::new(&file.real_name, head.kind, stored));
         if let Some(table) = table {
             take_statistics(&mut record, table);

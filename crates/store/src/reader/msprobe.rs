@@ -44,6 +44,7 @@ impl DumpReader for ProbeReader {
             tree::DUMP_FILE | tree::DEBUG_FILE => Some(PassReason::Statistics),
             tree::CONSTRUCT_FILE | tree::STACK_FILE => Some(PassReason::Graph),
             tree::ERROR_FILE => Some(PassReason::FailureText),
+            tree::CONFIG_FILE => Some(PassReason::Configuration),
             _ => None,
         }
     }

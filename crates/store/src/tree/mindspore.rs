@@ -284,6 +284,12 @@ pub fn rank_above(dir: &Path) -> Option<u32> {
     names.find_map(|name| number(name.as_os_str().to_str()?.strip_prefix(RANK_PREFIX)?))
 }
 
+/// Whether a directory's name is that of a rank.
+pub fn is_rank(name: &str) -> bool {
+    let rank = name.strip_prefix(RANK_PREFIX);
+    rank.and_then(number::<u32>).is_some()
+}
+
 /// Whether a file's name is that of a graph's list of operators.
 pub fn is_execution_order(file_name: &str) -> bool {
     file_name.starts_with(ORDER_FILE) && file_name.ends_with(".csv")

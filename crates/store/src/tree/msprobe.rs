@@ -27,6 +27,9 @@ pub const DATA_DIR: &str = "dump_tensor_data";
 /// Failures of the tool.
 pub const ERROR_FILE: &str = "dump_error_info.log";
 
+/// The tool's own configuration, which people keep beside what it wrote.
+pub const CONFIG_FILE: &str = "config.json";
+
 /// Families of modules.
 const MODULES: [&str; 2] = ["Module", "Cell"];
 const PASSES: [&str; 2] = ["forward", "backward"];
@@ -127,6 +130,12 @@ impl ProbePlace {
             step: numbers("step").find_map(number),
         }
     }
+}
+
+/// Whether a directory's name says which step or which rank is below it.
+pub fn is_step_or_rank(name: &str) -> bool {
+    let numbered = |word| name.strip_prefix(word).and_then(number::<u64>).is_some();
+    numbered("step") || numbered("rank") || name == "rank"
 }
 
 #[cfg(test)]

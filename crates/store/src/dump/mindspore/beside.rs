@@ -24,6 +24,16 @@ impl MindSporeListing {
                 if !table.errors.is_empty() {
                     self.errors.push(corrupt(table.errors.remove(0)));
                 }
+                for kept in self
+                    .kept_times
+                    .iter()
+                    .filter(|kept| path.starts_with(&kept.root))
+                {
+                    let times = kept.first..=kept.last;
+                    table
+                        .rows
+                        .retain(|(subject, _)| times.contains(&subject.timestamp));
+                }
                 self.tables.push(StatisticTable {
                     path: path.clone(),
                     place: place_of(path),

@@ -69,6 +69,7 @@ impl ProbeFiles {
                     beside.extend(key_of(&entry.path).map(|key| (key, entry)));
                 }
                 tree::ERROR_FILE => pass_over(index, entry, PassReason::FailureText),
+                tree::CONFIG_FILE => pass_over(index, entry, PassReason::Configuration),
                 _ => data.push(entry),
             }
         }

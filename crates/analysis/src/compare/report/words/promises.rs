@@ -2,11 +2,13 @@
 
 use std::collections::HashSet;
 
+use opscope_store::dump::PassReason;
+
 use super::figures::{percent, worst_number};
 use super::{in_full, plain};
 use crate::compare::result::{
     Comparison, Conclusion, Contract, ContractValue, Evidence, OperatorName, OutputSource,
-    SlotResult, ValuePairing, ValueState,
+    PassedOverFile, SlotResult, ValuePairing, ValueState,
 };
 use crate::compare::verdict::PRESET_INT8;
 
@@ -273,10 +275,32 @@ fn quantised(comparison: &Comparison) -> String {
     )
 }
 
+/// A line for each run that was left out for another one in the same place.
+fn other_runs(comparison: &Comparison) -> Vec<String> {
+    let reason = PassReason::OtherRun.name();
+    let files = comparison.passed_over.iter();
+    let mut others: Vec<&PassedOverFile> = files.filter(|file| file.reason == reason).collect();
+    let n_more = others.len().saturating_sub(N_NAMES_MAX);
+    others.truncate(N_NAMES_MAX);
+    let mut notes: Vec<String> = others
+        .iter()
+        .map(|file| {
+            let path = &file.path;
+            format!(
+                "note: `{path}`: another run in the same place; the newest complete one is read"
+            )
+        })
+        .collect();
+    if n_more > 0 {
+        notes.push(format!("note: the same in {n_more} further places"));
+    }
+    notes
+}
+
 /// Notes on outputs, inputs and what is inside, a line each.
 pub fn notes(comparison: &Comparison) -> Vec<String> {
     let contract = &comparison.contract;
-    let mut notes = Vec::new();
+    let mut notes = other_runs(comparison);
     if contract.has_quantised && !contract.conclusion.is_good() && !has_own_limits(comparison) {
         notes.push(format!(
             "note: these are limits of floats; `--thresholds {PRESET_INT8}` has those of 8 bits"

@@ -17,6 +17,8 @@ const ARGUMENT: &str = "argument.";
 
 /// The attribute that names the phase of training.
 const PHASE: &str = "phase";
+/// The passes that compiled graphs are of.
+const PASSES: [&str; 2] = ["forward", "backward"];
 
 /// Most operators that only turn a value, between a parameter and its reader.
 const N_VIEWS_MAX: usize = 4;
@@ -25,16 +27,22 @@ impl ComparedDump {
     /// The module path and the source line that called an operator, if the dump or the graph next
     /// to it has them.
     pub fn module_and_source(&self, run: usize) -> [Option<String>; 2] {
+        let recorded = self.runs[run].call_site.as_deref();
+        let texts = |site: &CallSite| [&site.module, &site.source].map(|text| text.to_string());
+        let recorded = recorded.map(texts).unwrap_or_default();
         let Some(described) = self.operator_of(run) else {
-            let recorded = self.runs[run].call_site.as_deref();
-            let texts = |site: &CallSite| [&site.module, &site.source].map(|text| text.to_string());
-            let texts = recorded.map(texts).unwrap_or_default();
-            return texts.map(|text| Some(text).filter(|text| !text.is_empty()));
+            return recorded.map(|text| Some(text).filter(|text| !text.is_empty()));
         };
-        [("module", &described.module), ("source", &described.source)].map(|(key, own)| {
+        let [module, source] = recorded;
+        let parts = [
+            ("module", &described.module, module),
+            ("source", &described.source, source),
+        ];
+        parts.map(|(key, own, recorded)| {
             // PyTorch's operators have both among their attributes.
-            let text = described.attributes.get(key).unwrap_or(own);
-            Some(text.clone()).filter(|text| !text.is_empty())
+            let text = described.attributes.get(key).unwrap_or(own).clone();
+            // Graphs of MindSpore keep lines beside the operators.
+            [text, recorded].into_iter().find(|text| !text.is_empty())
         })
     }
 
@@ -53,8 +61,14 @@ impl ComparedDump {
     /// The training phase of an execution, if the dump's description has it.
     pub fn phase_of(&self, run: usize) -> Option<&str> {
         let (_, graph, at) = self.description_of(run)?;
-        let phase = graph.operators.get(at)?.attributes.get(PHASE)?;
-        Some(phase.as_str())
+        if let Some(phase) = graph.operators.get(at)?.attributes.get(PHASE) {
+            return Some(phase);
+        }
+        // A compiled graph is of one pass.
+        match graph.phase.as_str() {
+            "inference" => Some("forward"),
+            phase => PASSES.contains(&phase).then_some(phase),
+        }
     }
 
     /// The name of the parameter or weight in an input; `None` if the graph next to the dump lacks
