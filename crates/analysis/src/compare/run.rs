@@ -17,6 +17,7 @@ use super::flow::ValueFlow;
 use super::locate::locate;
 use super::matching::{self, Mapping, MappingError, MatchedDumps, Matching, ValueAnchor};
 use super::measure::{self, MeasuredPairs, measure};
+use super::party::Party;
 use super::result::{AttributeDifference, Comparison, ComparisonConfig, Contract, VerdictLevel};
 use super::selection::Selection;
 use super::side::ComparedDump;
@@ -487,7 +488,11 @@ fn put_ranks_together(
         return Ok(None);
     }
     let rules = rules.unwrap_or_default();
-    put_both_together([target, golden], &rules);
+    let unfit = put_both_together([target, golden], &rules);
+    // A part of a dump need not have what a rule is for.
+    if request.selection == Selection::default() {
+        refuse_unfit(unfit)?;
+    }
     if let Some(reference) = reference {
         // It shows alternative forms of the golden side, and is reported like it.
         put_together(reference, &rules[1]);
@@ -504,15 +509,36 @@ fn n_ranks(side: &ComparedDump) -> usize {
     ranks.collect::<HashSet<_>>().len().max(1)
 }
 
-fn put_both_together(sides: [&mut ComparedDump; 2], rules: &[CheckedRules; 2]) {
+/// Refuses a rule that would change nothing: most often a name or a number of axes is not what was
+/// meant.
+fn refuse_unfit(unfit: [Vec<usize>; 2]) -> Result<(), MappingError> {
+    for (side, unfit) in [Party::Target, Party::Golden].into_iter().zip(unfit) {
+        if let Some(rule) = unfit.first() {
+            return Err(MappingError::Ranks {
+                place: format!("{}.tensors[{rule}]", side.name()),
+                message:
+                    "no tensor fits it: expected an operator of this name and phase that has the \
+                          slot, with as many axes as `dims`"
+                        .to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Returns the positions of rules that no tensor of their side fits.
+fn put_both_together(sides: [&mut ComparedDump; 2], rules: &[CheckedRules; 2]) -> [Vec<usize>; 2] {
     let [target, golden] = sides;
-    put_together(target, &rules[0]);
-    put_together(golden, &rules[1]);
+    let unfit = [
+        put_together(target, &rules[0]),
+        put_together(golden, &rules[1]),
+    ];
     whole::name_by_call([target, golden]);
     // The user's rules for shared tensors take precedence.
     if !rules.iter().any(CheckedRules::has_tensors) {
         whole::cut_like_others([target, golden]);
     }
+    unfit
 }
 
 /// The dumps of a comparison that was made before, with their operators and tensors as it saw them.

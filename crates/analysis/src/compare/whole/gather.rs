@@ -34,8 +34,12 @@ struct ExecutionKey {
 }
 
 /// Puts the tensors of all ranks of a side together. The result has no ranks; what cannot be put
-/// together has neither elements nor statistics, and says why.
-pub(in crate::compare) fn put_together(side: &mut ComparedDump, rules: &CheckedRules) {
+/// together has neither elements nor statistics, and says why. Returns the positions of rules that
+/// no tensor fits.
+pub(in crate::compare) fn put_together(
+    side: &mut ComparedDump,
+    rules: &CheckedRules,
+) -> Vec<usize> {
     for run in &mut side.runs {
         run.op_name = renumbered(run, rules);
     }
@@ -51,12 +55,13 @@ pub(in crate::compare) fn put_together(side: &mut ComparedDump, rules: &CheckedR
     }
     let mut is_kept = vec![false; side.runs.len()];
     let mut tokens = KnownTokens::default();
+    let mut is_fit = vec![false; rules.tensors.len()];
     for mut runs in groups {
         // Sums are taken in the order of the ranks, whatever the order of the dump.
         runs.sort_by_key(|&run| side.runs[run].place.rank);
         // The dump lists the ranks in sequence, so the first gives the position.
         let first = runs.iter().copied().min().unwrap_or(0);
-        let slots = whole_slots(side, &runs, rules, &mut tokens);
+        let slots = whole_slots(side, &runs, rules, (&mut tokens, &mut is_fit));
         is_kept[first] = true;
         side.runs[first].slots = slots;
     }
@@ -66,6 +71,7 @@ pub(in crate::compare) fn put_together(side: &mut ComparedDump, rules: &CheckedR
     }
     // Collectives without a partner are no finding then.
     side.is_whole = true;
+    (0..is_fit.len()).filter(|&rule| !is_fit[rule]).collect()
 }
 
 impl ExecutionKey {
@@ -115,7 +121,7 @@ fn whole_slots(
     side: &ComparedDump,
     runs: &[usize],
     rules: &CheckedRules,
-    tokens: &mut KnownTokens,
+    (tokens, is_fit): (&mut KnownTokens, &mut [bool]),
 ) -> Vec<ExecutionSlot> {
     // In the order of the first rank, which what is known of graphs goes by.
     let keys = side.runs[runs.iter().copied().min().unwrap_or(0)]
@@ -149,6 +155,9 @@ fn whole_slots(
         };
         let (_, first) = of_ranks[0];
         let n_axes = first.shape.as_ref().map_or(0, Vec::len);
+        for (is_fit, rule) in is_fit.iter_mut().zip(&rules.tensors) {
+            *is_fit |= rule.fits(operator, key, n_axes);
+        }
         let mut rules_in_order = rules.tensors.iter();
         let rule = rules_in_order.find(|rule| rule.fits(operator, key, n_axes));
         let mut slots = of_ranks.iter();
