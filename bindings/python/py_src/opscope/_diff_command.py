@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import json
 import os
 import random
 import re
@@ -34,6 +35,10 @@ _USAGE = "usage: python -m opscope diff TARGET GOLDEN [OPTIONS]"
 _EXPECTED = "a module, another callable, an ExportedProgram or a path, or one of these and its inputs as a pair"
 # Options that dumps have no use for.
 _OWN_OPTIONS = ("--save", "--engine")
+_REPEAT = "--repeat"
+_N_RUNS_MAX = 1000
+# Exit codes: something varies, and not everything could be compared.
+FOUND, PARTIAL = 1, 4
 
 
 def is_ours(arguments: Sequence[str]) -> bool:
@@ -60,6 +65,8 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: list[str]) -> int:
+    if (n_runs := _n_runs(arguments)) is not None:
+        return _repeated(arguments, n_runs)
     sides, options = arguments[:2], arguments[2:]
     if len(sides) < 2 or any(side.startswith("-") for side in sides):
         raise UsageError(f"`{COMMAND}`: the two sides are expected before any option; {_USAGE}", code="usage")
@@ -82,6 +89,64 @@ def _run(arguments: list[str]) -> int:
         with place as folder:
             paths = _diff.recorded(given[0].value, given[1].value, _shared(given), folder.path, own.get("--engine"))
             return _compared(paths, options)
+
+
+def _n_runs(arguments: list[str]) -> int | None:
+    """How often a single side is to run, if that is asked for."""
+    for word, value in zip(arguments, [*arguments[1:], ""]):
+        name, has_value, own = word.partition("=")
+        if name != _REPEAT:
+            continue
+        text = own if has_value else value
+        if not text.isascii() or not text.isdigit() or not 2 <= int(text) <= _N_RUNS_MAX:
+            raise UsageError(f"`{_REPEAT}`: a number from 2 to {_N_RUNS_MAX} is expected, got `{text}`", code="usage")
+        return int(text)
+    return None
+
+
+def _repeated(arguments: list[str], n_runs: int) -> int:
+    """Runs the function's side several times, and names the operators that vary."""
+    words = iter(arguments)
+    sides, json_path = [], None
+    for word in words:
+        name, has_value, value = word.partition("=")
+        if name in (_REPEAT, "--json"):
+            value = value if has_value else next(words, "")
+            json_path = value if name == "--json" else json_path
+        elif word.startswith("-"):
+            raise UsageError(f"`{word}`: expected `--json` or nothing next to `{_REPEAT}`", code="usage")
+        else:
+            sides.append(word)
+    if len(sides) != 1:
+        raise UsageError(f"`{_REPEAT}`: a single side is expected, got {len(sides)}", code="usage")
+    with contextlib.redirect_stdout(sys.stderr):
+        from .torch._repeat import repeat
+
+        given = _loaded("target", sides[0])
+        found = repeat(given.value, _shared([given]), n_runs)
+    if json_path is not None:
+        _write_json(json_path, json.dumps({"model": sides[0], **found.document()}))
+    if json_path != "-":
+        print(visible(found.verdict))
+        for one in found.operators:
+            origin = "itself" if one.n_runs_same_inputs else "inherits"
+            print(visible(f"  {one.op_name}  {one.op_type}  step {one.step}  rel_l2 {one.rel_l2:.3e}  {origin}"))
+    if found.operators:
+        return FOUND
+    return PARTIAL if found.n_not_compared else 0
+
+
+def _write_json(path: str, text: str) -> None:
+    if path == "-":
+        print(text)
+        return
+    try:
+        with open(path, "x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise FileError(
+            f"--json: cannot write `{path}`: {error.strerror}", code="io", path=path, errno=error.errno
+        ) from error
 
 
 def _split(options: list[str]) -> tuple[list[str], dict[str, str]]:

@@ -34,7 +34,7 @@ pub use bounds::{Limits, MetricBounds};
 pub use exactness::dtype_of;
 pub(super) use exactness::{coarser, unit};
 pub(super) use glob::is_match;
-pub use thresholds::{PRESET_INT8, Thresholds, ThresholdsError, YardstickUse};
+pub use thresholds::{PRESET_EXACT, PRESET_INT8, Thresholds, ThresholdsError, YardstickUse};
 pub(super) use tolerance::element_tolerance;
 
 /// How many times the absolute errors of its inputs a sum may have.
@@ -83,7 +83,7 @@ pub(super) fn judge_along(comparison: &mut Comparison, thresholds: &Thresholds, 
             }
         }
         let mut excused = Vec::new();
-        if is_additive(&op_type) {
+        if is_additive(&op_type) && !thresholds.is_exact {
             excused = cancelled(&operator.slots);
         }
         excused.extend(passed_on(&operator.slots, &handed_on));
@@ -327,7 +327,7 @@ fn hits(
     thresholds: &Thresholds,
 ) -> Vec<RuleHit> {
     let mut hits = Vec::new();
-    let is_nothing = derived::is_nothing(slot, thresholds.atol);
+    let is_nothing = !thresholds.is_exact && derived::is_nothing(slot, thresholds.atol);
     for &(metric, bounds) in limits {
         let value = derived::value(&slot.metrics, metric)
             .filter(|_| (metric.counts_elements() || !is_nothing) && is_asked(slot, metric));

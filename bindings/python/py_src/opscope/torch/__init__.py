@@ -8,7 +8,8 @@
 
 `torch.compile(model, backend="opscope", options={"path": "dump"})` does the same. Code that runs without
 `torch.compile` is dumped by `with opscope.torch.eager(path="dump") as dump:`.
-`opscope.torch.diff(model, other, inputs)` runs two and says which operator makes them differ. Importing this package
+`opscope.torch.diff(model, other, inputs)` runs two and says which operator makes them differ, and
+`opscope.torch.repeat(model, inputs)` runs one several times. Importing this package
 imports PyTorch.
 """
 
@@ -21,6 +22,7 @@ from ._failure_eager import catch
 from ._hooks import Hook, OperatorCall
 from ._plan import Config, DumpPlan
 from ._registry import register
+from ._repeat import repeat
 from ._watch_eager import watch
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "diff",
     "eager",
     "finish",
+    "repeat",
     "make_backend",
     "set_step",
     "step",

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from .. import _options
+from .._argument import shown
 from .._compare import Comparison, StrPath, checked, compare
 from .._errors import FileError, UsageError
 from .._warning import warn
@@ -23,6 +24,8 @@ from ._sides import Conditions, DumpSide, ModelSide, TorchSide, make_side
 # Names of the dumps in a directory that keeps them.
 TARGET, GOLDEN = "target", "golden"
 _BACKEND = "backend"
+# The limits under which nothing may differ.
+EXACT = "exact"
 
 
 def diff(
@@ -35,6 +38,8 @@ def diff(
     grad: bool = False,
     engine: str | None = None,
     save: StrPath | None = None,
+    seed: int | tuple[int, int] | None = None,
+    exact: bool = False,
     **options: Any,
 ) -> Comparison:
     """Runs two things with the same inputs, and says which operator makes `target` differ from `golden`.
@@ -44,7 +49,10 @@ def diff(
     tensor, a tuple of arguments, a dictionary of arguments by name, or a list with one of these for each of several
     steps. An ONNX model takes a dictionary by the names of its inputs, and a tuple, flattened, by their order.
 
-    Both sides begin with the same random numbers, which are put back afterwards, as are buffers, gradients and the
+    `seed` is what the generators of both sides begin with, or a pair of seeds, of target and golden side, which then draw
+    different numbers. With `exact` any element that differs is a failure.
+
+    Both sides begin with the same random numbers unless `seed` says otherwise. They are put back afterwards, as are buffers, gradients and the
     training mode of modules. Nothing needs gradients unless `grad` is given, for callables that run a backward pass.
     `target_autocast` and `golden_autocast` run a side under autocast to a dtype. `engine` runs ONNX models: `auto`,
     `tract` or `onnxruntime`. `save` is a directory that keeps the dumps as `target` and `golden`; without it they are
@@ -54,8 +62,9 @@ def diff(
         UsageError: Options or inputs make no sense, or an input does not fit the ONNX model.
         OpscopeError: A model cannot be run, or nothing was dumped.
     """
+    options = _exact(exact, options)
     checked(TARGET, GOLDEN, **options)
-    conditions = _conditions(grad, engine)
+    conditions = conditions_of(grad, engine, seed)
     sides = (make_side(TARGET, target, target_autocast), make_side(GOLDEN, golden, golden_autocast))
     with DumpFolder(save) as folder:
         paths = _record(sides, inputs, folder.path, conditions)
@@ -71,7 +80,7 @@ def diff(
 
 def recorded(target: Any, golden: Any, inputs: Any, folder: str, engine: str | None) -> tuple[str, str]:
     """Runs both sides, as `diff` does, for whoever compares the dumps: the paths of both."""
-    conditions = _conditions(False, engine)
+    conditions = conditions_of(False, engine)
     sides = (make_side(TARGET, target, None), make_side(GOLDEN, golden, None))
     paths = _record(sides, inputs, folder, conditions)
     deviation = _deviation(sides, folder)
@@ -81,11 +90,37 @@ def recorded(target: Any, golden: Any, inputs: Any, folder: str, engine: str | N
     return deviation.paths
 
 
-def _conditions(grad: bool, engine: str | None) -> Conditions:
+def conditions_of(
+    grad: bool, engine: str | None = None, seed: int | tuple[int, int] | None = None
+) -> Conditions:
+    """How callables are run; raises for options that make no sense."""
     _options.boolean("grad", grad)
     if engine is not None:
         _options.word("engine", engine, ("auto", "tract", "onnxruntime"))
-    return Conditions(RandomState(), grad, engine)
+    return Conditions(RandomState(), grad, engine, _seeded(seed))
+
+
+def _seeded(seed: Any) -> dict[str, RandomState]:
+    if seed is None:
+        return {}
+    seeds = seed if isinstance(seed, tuple) else (seed, seed)
+    if len(seeds) != 2:
+        raise UsageError(
+            f"seed: a whole number, or a pair for target and golden side, is expected, got {shown(seed)}", code="usage"
+        )
+    for one in seeds:
+        # Numpy takes no more.
+        _options.whole("seed", one, 0, 2**32 - 1)
+    return {label: RandomState.of_seed(int(one)) for label, one in zip((TARGET, GOLDEN), seeds)}
+
+
+def _exact(exact: bool, options: dict[str, Any]) -> dict[str, Any]:
+    _options.boolean("exact", exact)
+    if not exact:
+        return options
+    if options.get("thresholds") is not None:
+        raise UsageError("exact: no `thresholds` are expected next to it: nothing may differ", code="usage")
+    return {**options, "thresholds": EXACT}
 
 
 def _record(

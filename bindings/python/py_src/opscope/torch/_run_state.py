@@ -26,6 +26,19 @@ class RandomState:
         numpy = sys.modules.get("numpy")
         self._numpy = None if numpy is None else numpy.random.get_state()
 
+    @classmethod
+    def of_seed(cls, seed: int) -> RandomState:
+        """The state right after all generators were given a seed; they stay as they are."""
+        before = cls()
+        try:
+            torch.manual_seed(seed)
+            random.seed(seed)
+            if "numpy" in sys.modules:
+                sys.modules["numpy"].random.seed(seed)
+            return cls()
+        finally:
+            before.restore()
+
     def restore(self) -> None:
         """Lets the next draw be the one that would have come then."""
         torch.set_rng_state(self._torch)

@@ -36,6 +36,12 @@ class Conditions:
     has_gradients: bool
     # For ONNX models.
     engine: str | None = None
+    # The generators that a side begins with, where it has a seed of its own.
+    seeded: dict[str, RandomState] = field(default_factory=dict)
+
+    def random_of(self, label: str) -> RandomState:
+        """The generators that a side begins with."""
+        return self.seeded.get(label, self.random)
 
 
 @dataclass
@@ -60,7 +66,7 @@ class TorchSide:
         with self._kept_state(conditions):
             self._record_graphs(calls, folder, conditions)
             # Compiled code draws other random numbers than the operators do, so its results prove nothing then.
-            is_deterministic = conditions.random.is_torch_as_before()
+            is_deterministic = conditions.random_of(self.label).is_torch_as_before()
         if not self.code.is_ours and is_deterministic:
             with self._kept_state(conditions):
                 self.backend_results = [_copied(self._run(self.code.call, call.copied(), conditions)) for call in calls]
@@ -117,7 +123,7 @@ class TorchSide:
         state = ModuleState(self._modules())
         if conditions.has_gradients:
             state.without_gradients()
-        conditions.random.restore()
+        conditions.random_of(self.label).restore()
         try:
             yield
         except Exception as error:

@@ -118,6 +118,9 @@ pub(super) const NOT_JUDGED: [&str; 31] = [
     "new_empty*",
 ];
 
+/// Those of them whose outputs are memory that nobody wrote.
+pub(super) const UNWRITTEN: [&str; 2] = ["empty*", "new_empty*"];
+
 /// Limits by dtype name; `float` and `integer` for dtypes without an entry.
 pub(super) fn dtypes() -> BTreeMap<String, Limits> {
     let mut dtypes = BTreeMap::new();
@@ -151,6 +154,22 @@ pub(super) fn int8() -> BTreeMap<String, Limits> {
     let mut dtypes = dtypes();
     dtypes.insert(INT8.name.to_owned(), INT8.to_limits());
     dtypes
+}
+
+/// The limits under which every element has to be the same.
+pub(super) fn exact() -> BTreeMap<String, Limits> {
+    let never = [
+        "share_unequal",
+        "max_abs",
+        "n_non_finite_mismatches",
+        "statistic_rel",
+        "digest_mismatch",
+        "digest_rel",
+    ];
+    let limits = limits_of(&never.map(|name| (name, MetricBounds::NEVER)));
+    ["float", "integer"]
+        .map(|kind| (kind.to_owned(), limits.clone()))
+        .into()
 }
 
 impl FloatLimits {

@@ -20,6 +20,8 @@ use crate::compare::side::without_dots;
 
 /// The name of the limits for models that are quantised to 8 bits.
 pub const PRESET_INT8: &str = "int8";
+/// The name of the limits under which every element has to be the same.
+pub const PRESET_EXACT: &str = "exact";
 
 /// All limits: the defaults, and those of a file.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -40,6 +42,9 @@ pub struct Thresholds {
     pub yardstick_factor: f64,
     /// The effect of the reference's distance on limits.
     pub yardstick: YardstickUse,
+    /// Whether every element has to be the same, so that nothing excuses a difference.
+    #[serde(skip)]
+    pub is_exact: bool,
 }
 
 /// The effect of the reference's distance on limits.
@@ -98,13 +103,15 @@ impl Default for Thresholds {
             atol: 0.0,
             yardstick_factor: defaults::YARDSTICK_FACTOR,
             yardstick: YardstickUse::default(),
+            is_exact: false,
         }
     }
 }
 
 impl Thresholds {
     /// The defaults with what a file says laid over them, metric by metric. A file whose name ends
-    /// in `.json` is JSON, any other YAML. [`PRESET_INT8`] is no file, unless there is one.
+    /// in `.json` is JSON, any other YAML. [`PRESET_INT8`] and [`PRESET_EXACT`] are no files, unless
+    /// there are some.
     ///
     /// # Errors
     /// [`ThresholdsError`].
@@ -115,9 +122,23 @@ impl Thresholds {
                 ..Thresholds::default()
             });
         }
+        if path == Path::new(PRESET_EXACT) && !path.exists() {
+            return Ok(Thresholds::exact());
+        }
         let file: Thresholds = read_document(path)?;
         file.check()?;
         Ok(file.over_defaults())
+    }
+
+    /// No element may differ. Memory that nobody wrote alone is not judged: random numbers are the
+    /// same where both sides draw the same.
+    pub fn exact() -> Thresholds {
+        Thresholds {
+            dtypes: defaults::exact(),
+            not_judged: defaults::UNWRITTEN.map(str::to_owned).to_vec(),
+            is_exact: true,
+            ..Thresholds::default()
+        }
     }
 
     /// Whether all limits are defaults.
