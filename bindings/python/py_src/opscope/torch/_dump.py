@@ -181,25 +181,28 @@ class Dump:
         how["devices"] = DeviceQueue(self.config.device_bytes_max, self.config.when_behind)
         how["is_host_claimed"] = is_host_claimed()
         how["when_behind"] = self.config.when_behind
-        of, times = world(), _ranks.times(self.path, self.accepted_at)
+        of = world()
         plain_types = [torch.Tensor, torch.nn.Parameter]
         if (text := acl_json_text(plan)) is not None:
             # The file says where to; only processes that run together have to be told apart.
             below = rank_name(of) if of.size > 1 else ""
+            times = _ranks.times(self.path, self.accepted_at)
             return Session.of_acl_json(text, below, times, plain_types, torch.__version__, **how)
         if (text := self.mindspore_text) is not None:
             rank = plan.rank if plan.rank is not None else of.rank
+            (time, *_) = _ranks.times(self.path, self.accepted_at, self.path)
             return Session.of_mindspore_json(
-                text, plan.target, rank, plan.device, times[0], plain_types, torch.__version__, **how
+                text, plan.target, rank, plan.device, time, plain_types, torch.__version__, **how
             )
         asked = purpose(plan)
         # Overflows, failures and overwritten values have files that the vendor's tools define.
         is_native = getattr(plan, "form", "acl") == "native" and asked == "values"
         # Of processes that run together each has a directory; a process alone needs none.
         is_alone = is_native and of.size == 1
+        parent = self.path if is_alone else os.path.join(self.path, rank_name(of))
         return Session(
-            self.path if is_alone else os.path.join(self.path, rank_name(of)),
-            times,
+            parent,
+            _ranks.times(self.path, self.accepted_at, parent),
             plain_types,
             torch.__version__,
             data=plan.data,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -17,6 +19,8 @@ _log = _visible.logger()
 _FORMAT = "%Y%m%d%H%M%S"
 # How many seconds the name of a dump may lie ahead of the clock, if other dumps have the names before.
 _N_NAMES_MAX = 3600
+# How many names there are behind the first free one, as other processes take names as well.
+_N_SPARE = 32
 # How long the processes' store may take to answer.
 _STORE_SECONDS_MAX = 20.0
 # How many dumps each path has had so far: the n-th of one process belongs to the n-th of the others.
@@ -30,15 +34,27 @@ def is_chosen(ranks: tuple[tuple[int, int], ...] | None) -> bool:
     return ranks is None or any(first <= rank <= last for first, last in ranks)
 
 
-def times(path: str, begun_at: float) -> list[str]:
-    """Names for the directory of a dump below `path`, the best first: processes that run together get the same."""
+def times(path: str, begun_at: float, parent: str | None = None) -> list[str]:
+    """Names for the directory of a dump below `path`, the best first: processes that run together get the same.
+
+    The list ends behind the first names that are free in `parent`, if that is given. An hour of names takes longer than
+    the dump of a small program.
+    """
     agreed = None
     if is_initialised() and world().size > 1:
         agreed = _agreed(path, time.strftime(_FORMAT, time.localtime(begun_at)))
     start = begun_at if agreed is None else datetime.strptime(agreed, _FORMAT).timestamp()
-    names = [time.strftime(_FORMAT, time.localtime(start + i)) for i in range(_N_NAMES_MAX)]
+    seconds = (time.strftime(_FORMAT, time.localtime(start + i)) for i in range(_N_NAMES_MAX))
     # Where clocks are put forward or back the text does not come out of the number.
-    return names if agreed is None else [agreed, *(name for name in names if name != agreed)]
+    names = seconds if agreed is None else itertools.chain([agreed], (name for name in seconds if name != agreed))
+    if parent is None:
+        return list(names)
+    found = []
+    for name in names:
+        found.append(name)
+        if not os.path.lexists(os.path.join(parent, name)):
+            break
+    return [*found, *itertools.islice(names, _N_SPARE)]
 
 
 def _agreed(path: str, proposed: str) -> str | None:
