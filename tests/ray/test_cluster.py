@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -170,6 +171,14 @@ def test_mistakes_are_told(package: Tool, on: tuple[str, str], golden: Path, tmp
         assert package.run("compare", golden, golden, *options, "--parts", tmp_path).code == 2, options
     done = package.run("compare", golden, tmp_path / "nowhere", *on, "--parts", tmp_path)
     assert done.code == 3 and "nowhere" in done.said
+
+
+def test_an_address_that_does_not_answer(golden: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("opscope.cluster._driver._CONNECT_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(opscope.cluster.ClusterError, match="does not answer"):
+            opscope.cluster.compare(golden, golden, address, parts=tmp_path / "parts")
 
 
 def started(tool: Tool, *arguments: object) -> subprocess.Popen[bytes]:

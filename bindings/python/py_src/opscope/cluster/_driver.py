@@ -21,8 +21,12 @@ from ._tasks import Job, Ledger, Outcome, holds, run_unit
 
 # How often Ray starts a task again whose worker or node died.
 _N_RETRIES = 8
-# Seconds to wait for a cluster to answer.
+# Seconds to wait for a connection to a cluster, and then for its answer.
 _CONNECT_SECONDS = 10.0
+# What a client of gRPC, which Ray's nodes talk, begins with: the preface of HTTP/2 and empty settings.
+_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+# How an error says that a node lacks this package.
+_NO_PACKAGE = "No module named 'opscope"
 # Seconds between two looks at what was begun again.
 _LOOK_SECONDS = 0.5
 _DIR_MODE, _FILE_MODE = 0o700, 0o600
@@ -195,14 +199,21 @@ class _Tasks:
         look = self._ray.remote(num_cpus=0, max_retries=0)(holds)
         paths = self._driver.paths()
         looks = [look.options(scheduling_strategy=_on(node, soft=False)).remote(paths, self._job.folder) for node in alive]
-        having = []
+        having, without_package = [], []
         for node, answer in zip(alive, looks):
             try:
                 if self._ray.get(answer):
                     having.append(node)
-            except self._ray.exceptions.RayError:
+            except self._ray.exceptions.RayError as error:
                 # A node that is gone has nothing.
-                continue
+                if _NO_PACKAGE in str(error):
+                    without_package.append(node[:8])
+        if without_package:
+            nodes = ", ".join(f"`{node}`" for node in without_package)
+            message = f"the package `opscope` is not installed on node {nodes}: `pip install opscope` there"
+            if not having:
+                raise ClusterError(message, code="cluster")
+            self._progress.tell(f"{message}; the others do the work")
         if not having:
             raise ClusterError(f"no node of the cluster has {', '.join(f'`{path}`' for path in paths)}", code="not_found")
         return None if len(having) == len(alive) else having
@@ -241,9 +252,18 @@ def _check_reachable(address: str | None) -> None:
     if "/" in host or not (host and port.isdecimal()):
         return
     try:
-        socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
+        with socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS) as connection:
+            if os.environ.get("RAY_USE_TLS", "0") == "1":
+                return
+            connection.sendall(_GREETING)
+            is_answered = bool(connection.recv(1))
+    except (TimeoutError, socket.timeout):
+        message = f"the cluster at `{address}` does not answer"
+        raise ClusterError(f"{message}: expected the address of a head node's GCS, port 6379 by default", code="cluster") from None
     except (OSError, OverflowError) as error:
         raise ClusterError(f"cannot reach the cluster at `{address}`: {error}", code="cluster") from None
+    if not is_answered:
+        raise ClusterError(f"`{address}` ends the connection: it is no head node of a Ray cluster", code="cluster")
 
 
 def _on(node: str, *, soft: bool) -> Any:
