@@ -10,9 +10,15 @@ use crate::record::graph::GraphNode;
 const PACKAGES: &str = "-packages";
 const FRAMEWORK: &str = "/mindspore/";
 
-/// The lines of operators by rank and full name, those of each graph with its number.
+/// A rank, and the full name of an operator.
+type OperatorKey = (Option<u32>, String);
+
+/// A graph's number, and the line of an operator in it.
+type GraphLine = (u32, Arc<str>);
+
+/// The lines of operators.
 #[derive(Debug, Default)]
-pub(super) struct SourceLines(HashMap<(Option<u32>, String), Vec<(u32, Arc<str>)>>);
+pub(super) struct SourceLines(HashMap<OperatorKey, Vec<GraphLine>>);
 
 impl SourceLines {
     pub(super) fn collect(graphs: &[RankGraph]) -> SourceLines {
