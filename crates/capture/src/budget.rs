@@ -43,8 +43,8 @@ impl Budget {
         self.is_spent.load(Ordering::Relaxed)
     }
 
-    /// Takes tensors that belong together, all or none. The first that do not fit are the end: what
-    /// comes later is not taken either, however small, so that a dump has no holes.
+    /// Admits a group of tensors, all or none. After the first refusal it admits nothing more,
+    /// however small, so that a dump has no holes.
     pub(crate) fn take(&self, n_tensors: u64, n_bytes: u64) -> bool {
         let Some(left) = &self.left else {
             return true;

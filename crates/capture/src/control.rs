@@ -1,8 +1,7 @@
 //! Switching a session on and off, and giving it another plan, while models run.
 //!
-//! The settings that were asked for last are kept beside the session. Each tap reads them where a
-//! step begins and holds to them until the next one, so that a step is dumped by one plan or not at
-//! all.
+//! A session stores the most recently requested settings. Each tap reads them when a step begins
+//! and uses them until the step ends, so that one step is dumped by one plan or not at all.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -89,9 +88,9 @@ impl SessionControl {
         self.0.lock().is_enabled
     }
 
-    /// Keeps what `plan` selects from the next step of each model on. Models, operators,
-    /// exclusions, sides and steps may differ from those of the plan before, and so may what is
-    /// kept beside operators. Steps count from the model's first execution, as ever.
+    /// Keeps what `plan` selects from the next step of each model on. The new plan may select other
+    /// models, operators, exclusions, sides, steps and additional records. Steps still count from
+    /// the model's first execution.
     ///
     /// # Errors
     /// [`PlanRefusal`] if the plan has another purpose or another limit of overflowing operators;
@@ -100,7 +99,8 @@ impl SessionControl {
         self.change(None, Some(plan))
     }
 
-    /// Both at once: no step sees one change without the other. What is `None` stays as it is.
+    /// Changes both at once: no step sees one change without the other. `None` leaves a setting
+    /// unchanged.
     ///
     /// # Errors
     /// As for [`SessionControl::replace_plan`].
@@ -148,7 +148,7 @@ impl LiveSettings {
         model: &ModelId,
         graph: GraphView<'_>,
     ) -> SelectedOperators {
-        // Cloned, so that nobody waits for the lock while a whole graph is matched.
+        // Cloned, so that no thread waits for the lock while a whole graph is matched.
         let marks = self.marks().clone();
         select_marked(plan, model, graph, &marks)
     }

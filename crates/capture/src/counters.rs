@@ -8,8 +8,8 @@ use crate::WrittenFiles;
 ///
 /// `n_selected` is always `n_written + n_refused + n_dropped + n_failed`.
 ///
-/// Tensors that have a record of their own beside their operator's, such as graph inputs and what
-/// watched values hold later, count as offered and selected once more. Under
+/// Tensors with a separate record in addition to their operator's, such as graph inputs and later
+/// contents of watched values, count as offered and selected once more. Under
 /// [`Purpose::Overflow`](crate::Purpose::Overflow) and
 /// [`Purpose::Failures`](crate::Purpose::Failures) the tensors of operators that overflowed or
 /// failed are the selected ones.
@@ -35,8 +35,8 @@ pub struct Counters {
     pub n_written: u64,
     /// Tensors that the sink took with all their elements.
     pub n_whole: u64,
-    /// Tensors that have no place in the form of the dump, such as one without elements where each
-    /// tensor is a file of its own.
+    /// Tensors that the dump's format cannot represent, such as an empty tensor where each tensor
+    /// is a separate file.
     pub n_refused: u64,
     /// Selected tensors that never reached the sink; [`Counters::dropped`] says why.
     pub n_dropped: u64,
@@ -44,9 +44,9 @@ pub struct Counters {
     pub dropped: DropCounts,
     /// Tensors that the sink refused.
     pub n_failed: u64,
-    /// Executions of selected operators that nobody looked at, because capturing had ended or the
-    /// writers were behind. Whether their tensors would have been selected is not known, so these
-    /// are in no other count. Never under [`Purpose::Values`](crate::Purpose::Values).
+    /// Executions of selected operators that were not inspected because capturing had ended or the
+    /// writers were behind. Whether their tensors would have been selected is unknown, so no other
+    /// count includes them. Always 0 under [`Purpose::Values`](crate::Purpose::Values).
     pub n_operators_skipped: u64,
     /// Files that were created, links included.
     pub n_files: u64,

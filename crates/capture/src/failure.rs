@@ -8,11 +8,11 @@ use crate::FailureDetail;
 /// Why, and in which circumstances, an operator failed.
 #[derive(Clone, Debug)]
 pub struct OperatorFailure {
-    /// How much is to be told.
+    /// How much the report contains.
     pub detail: FailureDetail,
     /// The engine's error message.
     pub reason: String,
-    /// Further lines that the engine has to say, such as calls of the user's program; told in every
+    /// Further lines from the engine, such as the program's call stack. Reported at every level of
     /// detail.
     pub notes: String,
     /// The circumstances; only with [`FailureDetail::Full`].
@@ -33,7 +33,7 @@ pub struct FailureTrace {
 }
 
 impl FailureTrace {
-    /// Looks at the process as it is now. Slow: it resolves the names of functions.
+    /// Captures the current state of the process. Slow: it resolves function names.
     pub(crate) fn capture(position_in_step: u64, n_operators_before: u64) -> FailureTrace {
         FailureTrace {
             position_in_step,

@@ -1,8 +1,8 @@
 //! The process that something belongs to.
 //!
-//! A fork has a copy of everything but of other threads: nobody writes there, and a lock that a
-//! writer held at that moment stays locked for ever. So nothing that could wait for a writer, or
-//! for a lock of one, is done there.
+//! A fork copies the memory but not the other threads. No writer runs there, and a lock that a
+//! writer held at that moment stays locked forever. So a fork never waits for a writer or for a
+//! lock that a writer takes.
 
 /// The process that something belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

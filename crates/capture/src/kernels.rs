@@ -72,8 +72,8 @@ impl CompiledKernelRule {
         CompiledKernelRule { text, test }
     }
 
-    /// Operators whose whole name matches `pattern`, an ECMAScript regular expression; `text` is
-    /// what the rule is called where it is reported.
+    /// Operators whose whole name matches `pattern`, an ECMAScript regular expression; reports call
+    /// the rule `text`.
     ///
     /// # Errors
     /// [`PatternError`] if it is not one.
@@ -162,7 +162,8 @@ fn first(rules: &[CompiledKernelRule], name: &str, op_type: Option<&str>) -> Opt
         .map(|(i, _)| i)
 }
 
-/// `source` as a regular expression; errors are told of `pattern`, which it was made from.
+/// Compiles `source` as a regular expression; errors name `pattern`, from which `source` was
+/// derived.
 fn compiled(pattern: &str, source: &str) -> Result<Regex, PatternError> {
     Regex::new(source).map_err(|error| PatternError {
         pattern: pattern.to_owned(),

@@ -2,9 +2,9 @@
 //!
 //! A [`Plan`] says what to keep. A [`CaptureSession`] holds a plan, a [`Sink`] and the writer
 //! threads between them. For each loaded model the session hands out a [`Tap`]; an engine opens a
-//! [`Probe`] on it for every operator that it executes, shows it the tensors, and submits it. What
-//! the plan does not select costs a table look-up; what it selects travels by reference count
-//! through a queue that is bounded by bytes. A [`SessionControl`] switches a session on and off, or
+//! [`Probe`] on it for every operator that it executes, passes it the tensors, and submits it. An
+//! operator that the plan does not select costs a table look-up. Selected tensors pass by reference
+//! count through a queue bounded in bytes. A [`SessionControl`] switches a session on and off, or
 //! gives it another plan, while models run.
 //!
 //! This crate knows no configuration file and no engine. It never panics its host, never blocks it

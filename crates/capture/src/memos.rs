@@ -1,4 +1,5 @@
-//! Memos about the engine's tensors, so that one that several operators share is looked at once.
+//! Memos about the engine's tensors, so that a tensor shared by several operators is inspected
+//! once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,9 +1,9 @@
 //! Which NaN or infinity is the first that a model computed.
 //!
-//! A mask of an attention is full of infinities that nobody computed, and is there in the first
-//! step; a NaN of a later step would never be told beside it. So each operator that has anything
-//! that is not finite is judged by itself when it is written ([`local`]), and once its step is over
-//! together with the others of the step ([`step`]). The rules are in `docs/non-finite.md`.
+//! An attention mask is full of deliberate infinities from the first step on; reporting it first
+//! would hide a NaN in a later step. So each operator with a non-finite value is judged by itself
+//! when it is written ([`local`]), and again together with the rest of its step when the step is
+//! over ([`step`]). The rules are in `docs/non-finite.md`.
 
 mod local;
 mod operators;
@@ -19,8 +19,7 @@ pub(crate) use self::step::StepNotes;
 use crate::home::HomeProcess;
 use crate::record_order::RecordOrder;
 
-/// The first tensor, in execution order, that holds NaN or an infinity which nobody put there on
-/// purpose.
+/// The first tensor, in execution order, that holds NaN or an infinity that is not deliberate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FirstNonFinite {
     /// Execution of the model.
@@ -33,7 +32,7 @@ pub struct FirstNonFinite {
     pub op_type: String,
     /// The operator's name.
     pub op_name: String,
-    /// Where the program calls it; empty texts where nobody knows.
+    /// Where the program calls it; empty if unknown.
     pub call_site: CallSite,
     /// Input or output.
     pub side: SlotSide,
@@ -62,7 +61,7 @@ pub enum NonFiniteOrigin {
     Given,
     /// The program wrote it into the graph: a constant, a fill, a scalar argument.
     Constant,
-    /// Something that the operator read or gave was not looked at.
+    /// An input or output of the operator was not inspected.
     Unknown,
 }
 
@@ -78,7 +77,7 @@ impl NonFiniteOrigin {
     }
 }
 
-/// Infinities that somebody wants, such as those of a mask.
+/// Deliberate infinities, such as those of a mask.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeliberateInfinities {
     /// Operator executions that made them up, read them or passed them on.
@@ -115,7 +114,7 @@ struct StepJudgement {
 }
 
 impl NonFiniteFindings {
-    /// Takes notes of a step until everybody has let go of them.
+    /// Collects the notes of a step until the last reference to them is dropped.
     pub(crate) fn begin_step(self: &Arc<NonFiniteFindings>) -> Arc<StepNotes> {
         let notes = Arc::new(StepNotes::new(self.clone()));
         let mut open = lock(&self.open);
@@ -135,8 +134,8 @@ impl NonFiniteFindings {
         merged.n_deliberate += judged.n_deliberate;
     }
 
-    /// Returns the findings of all steps. One that may be deliberate is told only if there is no
-    /// other.
+    /// Returns the findings of all steps. A finding that may be deliberate is reported only if
+    /// there is no other.
     pub(crate) fn finish(&self) -> (Option<FirstNonFinite>, DeliberateInfinities) {
         let open = std::mem::take(&mut *lock(&self.open));
         // A tap that is still in a step keeps its notes from judging themselves.

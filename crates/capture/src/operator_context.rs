@@ -23,7 +23,7 @@ pub(crate) struct OperatorContext {
     pub(crate) place: OperatorPlace,
 }
 
-/// Where an execution stands in the order of execution.
+/// The position of an execution in the order of execution.
 #[derive(Clone, Copy)]
 pub(crate) struct OperatorPlace {
     /// How many operators the session had seen before.

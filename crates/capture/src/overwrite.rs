@@ -1,9 +1,9 @@
 //! Finding who overwrites memory that is still in use.
 //!
-//! A watched operator's outputs are copied when it has run. After every operator that is looked
-//! after, the memory is compared with the copy. What is compared is the memory itself, through the
-//! reference that the engine gave; it stays valid for as long as the value is watched, which is
-//! until the step ends. Beside the queue this takes one copy of each watched value.
+//! A watched operator's outputs are copied when it has run. After each suspect operator the memory
+//! is compared with the copy. The comparison reads the engine's own memory through the engine's
+//! reference, which stays valid while the value is watched, until the step ends. This takes one
+//! copy of each watched value in addition to the queue.
 
 mod difference;
 
@@ -74,7 +74,7 @@ struct WatchedOutput {
     index: usize,
     /// The engine's memory.
     live: Tensor,
-    /// The contents when it was last looked at.
+    /// The contents at the last comparison.
     copy: Tensor,
 }
 
@@ -110,8 +110,8 @@ impl Watcher {
         copies
     }
 
-    /// Looks at every value but those of the operator of `record`, which has just run as number
-    /// `order`. What changed since the last look goes to `found`.
+    /// Compares every watched value except the outputs of the operator of `record`, which has just
+    /// run as number `order`. Values that changed since the last comparison go to `found`.
     pub(crate) fn look(
         &self,
         record: &Record,
@@ -194,7 +194,7 @@ fn copies(outputs: &[WatchedOutput]) -> Vec<(usize, Tensor)> {
     copies.collect()
 }
 
-/// The same tensor in memory of its own. `None` if the memory has another size than it had.
+/// A copy of the tensor. `None` if the size of the memory has changed.
 fn copy(live: &Tensor) -> Option<Tensor> {
     let bytes = live.host_bytes().ok()?.to_vec();
     let copy = Tensor::from_vec(live.dtype(), live.shape().clone(), bytes).ok()?;

@@ -15,7 +15,7 @@ pub(crate) struct Parameters(Mutex<BTreeMap<String, ShownParameter>>);
 pub(crate) struct ShownParameter {
     /// The operator of its record.
     pub(crate) operator: Arc<Operator>,
-    /// Its value, or why nobody looked at it.
+    /// Its value, or why it was not inspected.
     pub(crate) value: Result<Tensor, DropReason>,
 }
 
@@ -38,12 +38,12 @@ impl Parameters {
         }
     }
 
-    /// Remembers that a reader was not looked at, unless the value is known from another.
+    /// Remembers that a reader was not inspected, unless another reader has supplied the value.
     pub(crate) fn skip(&self, operator: &Arc<Operator>, reason: DropReason) {
         let Some(name) = operator.outputs.first() else {
             return;
         };
-        // A reader that was looked at goes before one that was not.
+        // A reader that was inspected goes before one that was not.
         let mut shown = self.lock();
         if !shown.contains_key(name) {
             let operator = operator.clone();

@@ -21,19 +21,18 @@ pub struct Plan {
     pub sides: SlotSides,
     /// Which executions of the model.
     pub steps: Steps,
-    /// Whether each graph input that a selected operator reads is kept as a record of its own, of
-    /// the type `Data` and under the reading operator's task. Asked for by outputs only.
+    /// Whether each graph input that a selected operator reads is kept as a separate record of type
+    /// `Data` under the reading operator's task. Requires outputs to be selected.
     pub has_graph_inputs: bool,
-    /// Whether what operators read and no operator produces (weights and inputs of the model) is
-    /// kept as records of its own at the end of a step. Asked for by outputs only; rules of
-    /// [`OperatorSelection::kernels`] choose among them by name.
+    /// Whether values that operators read and no operator produces (weights and inputs of the
+    /// model) are kept as separate records at the end of a step. Requires outputs to be selected;
+    /// rules of [`OperatorSelection::kernels`] choose among them by name.
     pub has_parameters: bool,
     /// The same of values that are written into the graph.
     pub has_constants: bool,
-    /// Whether quantising is shown around selected operators: what quantises or dequantises next to
-    /// them is kept too, with both sides, and where a kept value is quantised and nothing in the
-    /// model dequantises it, the floats it stands for are kept beside it. Under [`Purpose::Values`]
-    /// only.
+    /// Whether quantisation around selected operators is kept: neighbouring quantising and
+    /// dequantising operators with both sides, and, for a quantised value that nothing in the model
+    /// dequantises, the floats it represents. Under [`Purpose::Values`] only.
     pub shows_quantising: bool,
     /// How many operators are kept under [`Purpose::Overflow`] and [`Purpose::NonFinite`], in a
     /// whole session; `None` is all.

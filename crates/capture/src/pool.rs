@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::home::HomeProcess;
 
-/// Smaller buffers come from the allocator, which has them at hand.
+/// Smaller buffers come from the allocator, which has them ready.
 const POOLED_BYTES_MIN: usize = 32 << 10;
 /// A free buffer serves if it is at most this many times as large as what goes into it.
 const SLACK_MAX: usize = 2;
@@ -80,7 +80,7 @@ impl Pool {
             };
             let_go.extend(buffers.remove(largest));
         }
-        // Giving memory back to the system takes time that nobody else need wait for.
+        // Returning memory to the system takes time; other threads need not wait for it.
         drop(buffers);
         drop(let_go);
         None
@@ -164,7 +164,8 @@ mod tests {
         let second = pool.copy(&vec![2; SMALL]).unwrap();
         assert_eq!(second.as_ref().as_ptr(), address);
         assert!(second.as_ref().iter().all(|byte| *byte == 2));
-        // Too large for what is free: a buffer of its own, and the free one stays if there is room.
+        // Too large for the free buffer: allocate a new one, and keep the free one if there is
+        // room.
         drop(second);
         let third = pool.copy(&vec![3; 3 * SMALL]).unwrap();
         assert_eq!(held(&pool), (3 * SMALL, SMALL));

@@ -124,7 +124,7 @@ impl Probe {
         }
     }
 
-    /// Says that the operator failed; what was shown so far is all there is.
+    /// Reports that the operator failed; the tensors passed so far are all there are.
     ///
     /// Under [`Purpose::Failures`](crate::Purpose::Failures) the operator is written before this
     /// returns: the process may not live much longer. Otherwise its tensors count as dropped.

@@ -1,4 +1,4 @@
-//! Quantised values of a model, and the floats that are kept beside them.
+//! Quantised values of a model, and the floats that are kept in addition to them.
 
 mod claims;
 mod job;
@@ -13,8 +13,7 @@ pub(crate) use self::job::{DequantiseJob, OperatorTurn, ShownParts};
 /// Where an operator has a value: the side, and the position on it.
 pub type SlotPosition = (SlotSide, usize);
 
-/// An operator's place at which it reads or gives quantised elements, and the places of what it
-/// takes to read them.
+/// An operator's slot that holds quantised elements, and the slots of its scale and zero point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuantisedPlace {
     /// The operator.
@@ -42,11 +41,12 @@ pub enum QuantisedKind {
     Quantises,
     /// Makes floats of it, which are its first output.
     Dequantises,
-    /// Computes with it, or gives it as a result of computing.
+    /// Computes with it, or produces it by computing.
     Computes,
 }
 
-/// The floats that a quantised value stands for, kept beside the record of an operator that has it.
+/// The floats that a quantised value represents, kept in addition to the record of the operator
+/// that has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FloatView {
     /// Which value, as in [`QuantisedPlace::value`].

@@ -12,7 +12,7 @@ use crate::record_order::RecordOrder;
 use crate::running_step::StepTicket;
 use crate::{OperatorFailure, WhenBehind};
 
-/// Bytes that a record takes in the queue beside its tensors.
+/// Bytes that a record takes in the queue in addition to its tensors.
 const RECORD_OVERHEAD_BYTES: u64 = 1 << 10;
 
 /// How many records without elements a writer takes at once. Waking a writer for each of them would
@@ -53,7 +53,7 @@ impl WriteJob {
         self.record.n_slots() + u64::from(self.floats.is_some())
     }
 
-    /// Computes what is left to compute; gives how many tensors there is no memory for.
+    /// Finishes the pending computations; returns the number of tensors for which memory ran out.
     pub(crate) fn complete(&mut self) -> u64 {
         let Some(work) = self.floats.take() else {
             return 0;
@@ -94,8 +94,8 @@ struct QueueState {
     /// The room of what waits and of what writers are at.
     bytes: u64,
     end: QueueEnd,
-    /// Threads that wait for room, or are about to wake up. Waking costs a system call even when
-    /// nobody waits, so these are counted.
+    /// Threads that wait for room, or are about to wake up. Waking costs a system call even when no
+    /// thread waits, so these are counted.
     n_waiting_for_room: usize,
     /// Likewise for work.
     n_waiting_for_work: usize,
@@ -144,8 +144,8 @@ impl QueueState {
         let n_there = self.items.len();
         match self.n_heavy {
             0 => n_there.min(batch.n_max.max(N_LIGHT_AT_ONCE)),
-            // Those that nobody waited for are shared, so that the last ones keep more than one
-            // writer busy.
+            // Records that no thread has waited for are shared, so that the last ones keep more
+            // than one writer busy.
             _ if batch.n_awaited < batch.n_max => n_there.div_ceil(2).min(batch.n_max),
             _ => n_there.min(batch.n_max),
         }
@@ -178,11 +178,11 @@ impl Queue {
         n_element_bytes(record) > self.bytes_max
     }
 
-    /// Adds a record. While the queue is full it waits, or refuses the record. One that is larger
-    /// than the whole budget is taken once nothing else is there, so at any time the queue and the
-    /// writers together hold no more than the budget or one record. Where the model may be kept
-    /// waiting, it goes on after such a record once that is written: otherwise it would make
-    /// further tensors beside it.
+    /// Adds a record. While the queue is full it waits, or refuses the record. A record larger than
+    /// the whole budget is accepted once the queue is empty, so at any time the queue and the
+    /// writers together hold no more than the budget or one record. Where the model may wait, it
+    /// resumes after such a record only once that is written: otherwise it would allocate further
+    /// tensors meanwhile.
     pub(crate) fn push(&self, job: WriteJob) -> Result<(), DropReason> {
         let bytes = job.cost();
         self.admit(job, bytes)?;
@@ -277,7 +277,7 @@ impl Queue {
         }
     }
 
-    /// Gives back the room of a record that a writer has finished with, memory and all.
+    /// Frees the room of a record that a writer has finished with.
     pub(crate) fn release(&self, bytes: u64) {
         let mut state = self.lock();
         state.bytes = state.bytes.saturating_sub(bytes);

@@ -46,7 +46,7 @@ impl RecordIntake {
         if self.writer.failures.is_capture_ended() {
             return Err(DropReason::Stopped);
         }
-        // The budget is asked last: what is refused for another reason must not use it up.
+        // The budget is asked last: a tensor refused for another reason must not use it up.
         let is_taken = self.budget.take(n_slots, n_bytes);
         is_taken.then_some(()).ok_or(DropReason::Limit)
     }

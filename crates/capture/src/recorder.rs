@@ -34,7 +34,7 @@ pub(crate) trait PurposeRecorder: Send + Sync {
     ) {
     }
 
-    /// Whether every selected execution is kept without a look at its elements.
+    /// Whether every selected execution is kept without inspecting its elements.
     fn keeps_everything(&self) -> bool {
         false
     }

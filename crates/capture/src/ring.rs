@@ -1,15 +1,14 @@
 //! The last steps: a flight recorder.
 //!
-//! Every selected step is written as it runs. Once it is older than the last
-//! [`RingOptions::n_steps`], what was written for it is removed again, unless something has
-//! happened that is worth looking into: then the steps up to there stay for good. Steps are on disk
-//! and not in memory, so that a process that is killed leaves them too.
+//! Every selected step is written as it runs. When it is older than the last
+//! [`RingOptions::n_steps`], its files are removed, unless a trigger has fired: then the steps up
+//! to that point stay for good. Steps are on disk and not in memory, so that they survive a killed
+//! process.
 //!
-//! Whether a step stays depends on what its records hold, never on when a writer gets to them: a
-//! step is removed only when all records of the [`RingOptions::n_steps`] steps that begin with it
-//! were written and looked at, and another step has begun. So that disk use has a bound all the
-//! same, a model waits before a new step while [`N_STEPS_BEHIND_MAX`] earlier ones are still being
-//! written.
+//! Whether a step stays depends on its records, never on the timing of the writers: a step is
+//! removed only when all records of the [`RingOptions::n_steps`] steps that begin with it are
+//! written and inspected, and another step has begun. To bound disk use, a model waits before a new
+//! step while [`N_STEPS_BEHIND_MAX`] earlier ones are still being written.
 
 mod hold;
 mod options;
@@ -35,7 +34,7 @@ pub use self::report::{RingReport, TriggerCause, TriggerEvent};
 pub use self::steps::KeptSteps;
 
 /// How many steps before the current one may be waiting for writers when it begins. The dump of a
-/// model has at most this many step directories more than the ring, beside those that are kept for
+/// model has at most this many step directories more than the ring, not counting those kept for
 /// good.
 pub const N_STEPS_BEHIND_MAX: usize = 4;
 
@@ -49,7 +48,7 @@ pub(crate) struct Ring {
     /// Set by a signal handler to keep what is there.
     flag: Arc<AtomicBool>,
     state: Mutex<RingState>,
-    /// Told when a writer is done with a step.
+    /// Notified when a writer has finished a step.
     is_written: Condvar,
     /// Whether a step may have become removable.
     is_due: AtomicBool,
@@ -121,7 +120,7 @@ impl Ring {
         hold
     }
 
-    /// Keeps what is there if the flag was set since it was last looked at.
+    /// Keeps the current steps if the flag was set since the last check.
     pub(crate) fn look_at_flag(&self) {
         if !self.flag.swap(false, Ordering::Relaxed) || !self.wants(TriggerKind::Signal) {
             return;
@@ -209,7 +208,7 @@ impl Ring {
     fn sweep(&self, ask: SweepMode) {
         let _removing = match ask {
             SweepMode::Wait => self.removing.lock().unwrap_or_else(PoisonError::into_inner),
-            // Whoever removes now may have passed the step by; the next step looks again.
+            // A concurrent removal may have missed the step; the next step tries again.
             SweepMode::Try => match self.removing.try_lock() {
                 Ok(guard) => guard,
                 Err(_) => return,
@@ -240,7 +239,7 @@ impl Ring {
         std::mem::take(&mut state.log).into_report(kept)
     }
 
-    /// Tells the sink, without any lock that writers need.
+    /// Notifies the sink, without any lock that writers need.
     fn let_go(&self, leaving: &[Leaving]) {
         let Some(remover) = self.sink.step_remover() else {
             return;

@@ -26,8 +26,8 @@ pub(crate) struct RunningStep {
     pub(crate) claims: ValueClaims,
     /// Keeps the ring from deciding on the step. Empty without a ring, and until the ring has room.
     pub(crate) hold: OnceLock<StepHold>,
-    /// Tells the sink when everything of the step is written. Empty of steps that it does not hear
-    /// of.
+    /// Notifies the sink when everything of the step is written. Empty for steps that the sink does
+    /// not receive.
     pub(crate) end: OnceLock<Arc<StepEnd>>,
     /// Notes about operators with NaN or infinities.
     notes: Arc<StepNotes>,

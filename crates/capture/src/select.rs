@@ -92,7 +92,7 @@ pub(crate) fn select_marked(
         }
         // An operator that is not kept itself may be the only one to read a weight.
         entry.parameters = parameters::read_by(operator, &parameters, graph);
-        // A failure is told even of an operator that has no tensors.
+        // A failure is reported even for an operator without tensors.
         let has_use = entry.n_slots() > 0 || role != WatchRole::None || tells_failures;
         if (is_kept && has_use) || !entry.parameters.is_empty() {
             kept.insert(operator.task_id, entry);
@@ -194,7 +194,7 @@ impl SelectedSlots {
     }
 }
 
-/// Which graph inputs have records of their own.
+/// Which graph inputs have separate records.
 fn graph_inputs_kept<'a>(plan: &Plan, names: &'a [String]) -> BTreeSet<&'a str> {
     let are_kept = plan.purpose == Purpose::Values && plan.has_graph_inputs && plan.sides.outputs();
     let names = names.iter().filter(|name| are_kept && !name.is_empty());

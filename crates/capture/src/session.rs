@@ -89,13 +89,13 @@ impl SessionCounts {
 pub struct SessionSummary {
     /// Counts of everything that was offered.
     pub counters: Counters,
-    /// The first tensor with NaN or an infinity among those selected. Infinities that somebody
-    /// wants do not count.
+    /// The first tensor with NaN or an infinity among those selected. Deliberate infinities do not
+    /// count.
     pub first_non_finite: Option<FirstNonFinite>,
-    /// Infinities that somebody wants.
+    /// Deliberate infinities.
     pub deliberate_infinities: DeliberateInfinities,
     /// The first refusal of the sink; [`Counters::n_failed`] says how many tensors were refused. It
-    /// may be 0: files beside the tensors can fail too.
+    /// may be 0: other files can fail too.
     pub first_error: Option<SinkError>,
     /// Whether that ended capturing, as [`FailurePolicy`] says.
     pub is_ended_by_failure: bool,
@@ -127,9 +127,9 @@ impl CaptureSession {
     /// Starts the writer threads. `detector` decides which operators overflowed.
     ///
     /// # Errors
-    /// The operating system's, if it gives no thread.
-    /// [`Unsupported`](std::io::ErrorKind::Unsupported) with a ring and a sink that cannot take
-    /// steps back.
+    /// The operating system's error if it cannot start a thread.
+    /// [`Unsupported`](std::io::ErrorKind::Unsupported) with a ring and a sink that cannot remove
+    /// steps.
     pub fn start_with_detector(
         plan: Plan,
         sink: Arc<dyn Sink>,
@@ -146,13 +146,12 @@ impl CaptureSession {
         }
         let overwrites = Arc::default();
         let recorder = recorder_for(&plan, &detector, &overwrites);
-        // Whoever judges elements comes after the sink, which lets go of those that it has
-        // summarized.
+        // The detector comes after the sink, which releases the elements that it has summarized.
         let may_summarize = recorder.keeps_everything() && !looks_for_overflow(&options);
         let counters = Arc::new(LiveCounters::default());
         let writer = Arc::new(RecordWriter {
-            // The sink is shared three ways: writers write, the ring removes, and taps let it look
-            // at tensors early.
+            // The sink has three users: writers write to it, the ring removes steps, and taps let
+            // it inspect tensors early.
             sink: sink.clone(),
             detector,
             queue: Queue::new(options.queue_bytes_max, options.when_behind),
@@ -178,7 +177,8 @@ impl CaptureSession {
             overwrites,
             threads: Vec::new(),
         };
-        // If the system gives no further thread, dropping the session ends those that run already.
+        // If the system cannot start another thread, dropping the session ends those that already
+        // run.
         for i in 0..options.n_writers.max(1) {
             let writer = session.writer.clone();
             let thread = thread::Builder::new()
@@ -258,8 +258,8 @@ impl CaptureSession {
         self.context.intake.tensors.pool()
     }
 
-    /// A flag that stops running models before their next operator when it is set, from a signal
-    /// handler for example. What was submitted before is still written.
+    /// A flag that stops running models before their next operator when it is set, for example from
+    /// a signal handler. Records submitted before are still written.
     pub fn stop_flag(&self) -> Arc<AtomicBool> {
         self.context.is_stopped.clone()
     }
@@ -270,14 +270,13 @@ impl CaptureSession {
         self.writer.ring.as_ref().map(|ring| ring.flag())
     }
 
-    /// A look at the counts from another thread, also while [`CaptureSession::finish`] writes the
+    /// The counts, readable from another thread, also while [`CaptureSession::finish`] writes the
     /// rest.
     pub fn watch(&self) -> SessionCounts {
         SessionCounts(self.writer.counters.clone())
     }
 
-    /// Does what [`SessionOptions::on_failure`] says about a file beside the tensors that could not
-    /// be written.
+    /// Applies [`SessionOptions::on_failure`] to a failure to write a file that holds no tensors.
     pub fn note_failure(&self, error: SinkError) {
         self.writer.note(Err(error));
     }
@@ -329,7 +328,7 @@ impl CaptureSession {
 
 impl Drop for CaptureSession {
     fn drop(&mut self) {
-        // Nobody will hear of the results any more, so models need not go on for them.
+        // The results will not be read any more, so models need not go on for them.
         self.context.is_stopped.store(true, Ordering::Relaxed);
         self.end_writers();
     }

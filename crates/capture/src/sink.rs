@@ -31,14 +31,14 @@ pub trait Sink: Send + Sync {
         false
     }
 
-    /// Whether anybody asks the session where NaN and infinities first came up. Otherwise no tensor
-    /// is searched for them.
+    /// Whether the session must find the first NaN and infinities. Otherwise no tensor is searched
+    /// for them.
     fn wants_non_finite(&self) -> bool {
         true
     }
 
-    /// Whether numbers that a device has computed of a tensor may stand for its elements. They are
-    /// in the memo of a tensor without elements then, and sums in them are within bounds.
+    /// Whether statistics computed on a device may replace a tensor's elements. They are then in
+    /// the memo of a tensor without elements, and its sums are within bounds.
     fn takes_device_numbers(&self) -> bool {
         false
     }
@@ -70,7 +70,7 @@ pub trait Sink: Send + Sync {
     /// Hears of a model before it runs.
     ///
     /// # Errors
-    /// [`SinkError`] if something that belongs beside the records could not be kept.
+    /// [`SinkError`] if a file that accompanies the records could not be written.
     fn open_model(
         &self,
         _model: &Arc<ModelId>,
@@ -112,7 +112,7 @@ pub trait Sink: Send + Sync {
         None
     }
 
-    /// The part that is faster with several records at hand, if there is one.
+    /// The part that is faster with several records at once, if there is one.
     fn batch_preparer(&self) -> Option<&dyn BatchPreparer> {
         None
     }
@@ -145,8 +145,8 @@ pub trait BatchPreparer {
     /// Number of records that a writer should take from the queue together, if there are so many.
     fn batch_size(&self) -> usize;
 
-    /// How many of them a writer should wait for while any holds on to elements. Fewer keep less of
-    /// the engine's memory, and look at it while it is in a cache.
+    /// How many of them a writer should wait for while any holds elements. Fewer keep less of the
+    /// engine's memory, and inspect it while it is still in a cache.
     fn n_awaited(&self) -> usize {
         self.batch_size()
     }
@@ -160,8 +160,7 @@ pub trait StepRemover {
     /// Begins to remember what is written for each step. Called before anything else, if at all.
     fn remember_steps(&self);
 
-    /// Takes back what was written for a step, all of whose records were written before. Files that
-    /// somebody else has put there stay.
+    /// Removes the files of a step whose records are all written. Files from other sources stay.
     ///
     /// # Errors
     /// [`SinkError`] if something could not be removed; the rest is removed all the same.
@@ -247,7 +246,7 @@ pub struct StepRemoval {
     pub n_files: u64,
     /// Bytes, of those that [`WrittenFiles::n_bytes`] counts.
     pub n_bytes: u64,
-    /// Files that were written and stay, because somebody has changed, replaced or removed them.
+    /// Files that stay because they were changed, replaced or removed by others.
     pub n_left: u64,
 }
 

@@ -47,8 +47,7 @@ impl StepEnd {
 }
 
 impl Drop for StepEnd {
-    /// Only a note: whoever is the last may be the engine, and the end of a step takes time to
-    /// write.
+    /// Only a note: the last reference may be dropped by the engine, and ending a step takes time.
     fn drop(&mut self) {
         // A forked process has copies of what its parent holds; the step goes on there.
         if self.home.is_elsewhere() {

@@ -123,7 +123,7 @@ impl Tap {
         }
     }
 
-    /// Tells the sink of the model and of what is selected now.
+    /// Announces the model and its current selection to the sink.
     fn open_model(&mut self) {
         if !self.selected.is_model_matched || self.context.home.is_elsewhere() {
             return;
@@ -156,9 +156,9 @@ impl Tap {
         }
     }
 
-    /// Says which execution of the model the following operators belong to. What was asked of the
-    /// session's [`Control`](crate::SessionControl) until now takes effect.
-    /// In a fork of the session's process nothing is kept of any step.
+    /// Says which execution of the model the following operators belong to. Pending requests to the
+    /// session's [`Control`](crate::SessionControl) take effect. A fork of the session's process
+    /// keeps nothing of any step.
     pub fn begin_step(&mut self, step: u64) {
         if self.context.home.is_elsewhere() {
             self.is_active = false;
@@ -233,9 +233,8 @@ impl Tap {
         intake.push(order, record, RecordWork::WriteBeside, self.step.ticket());
     }
 
-    /// Hands over a record beside those of the model's operators: what `operator`, which need not
-    /// be one of them, has to do with these tensors now. It counts as offered and selected; whether
-    /// it is wanted the caller knows.
+    /// Submits an additional record: `operator`, which need not be in the model, and its current
+    /// tensors. It counts as offered and selected; the caller decides whether it is wanted.
     pub fn write_beside(&self, operator: Arc<Operator>, outputs: Vec<(usize, Tensor)>) {
         if !self.is_active {
             return;
@@ -277,7 +276,7 @@ impl Tap {
         }
     }
 
-    /// Why an operator need not be looked at, if so.
+    /// Why an operator need not be inspected, if so.
     fn reason_to_skip(&self) -> Option<DropReason> {
         let TapContext {
             intake, recorder, ..
@@ -290,7 +289,8 @@ impl Tap {
         is_spent.then_some(DropReason::Limit)
     }
 
-    /// Counts what an operator would have shown, `n_beside` of it beside its own record.
+    /// Counts the tensors that an operator would have passed; `n_beside` of them belong to
+    /// additional records.
     fn skip(&self, kept: &SelectedSlots, n_beside: u64, reason: DropReason) {
         let recorder = &self.context.recorder;
         if recorder.selects_ahead() {
@@ -316,8 +316,8 @@ impl Tap {
     }
 
     /// Whether anything may be kept of this step. If not, an engine runs the model as it does
-    /// without a tap, once this has been asked: operators need not be shown, and none of them
-    /// counts as seen. [`Tap::is_stopped`] is for the caller to look at between such steps.
+    /// without a tap: operators need not be passed, and none of them counts as seen. Between such
+    /// steps the caller checks [`Tap::is_stopped`].
     pub fn is_active(&self) -> bool {
         self.is_active
     }
@@ -337,9 +337,9 @@ impl Tap {
         &self.selected
     }
 
-    /// Lets the sink look at a tensor on this thread, however large it is, for an engine whose
-    /// memory is written to soon. If the sink needs no more than numbers the result has no
-    /// elements; otherwise it is the same.
+    /// Lets the sink inspect a tensor of any size on this thread, for an engine that overwrites its
+    /// memory soon. If the sink needs only statistics, the result has no elements; otherwise the
+    /// tensor is returned unchanged.
     #[must_use]
     pub fn look(&self, tensor: Tensor) -> Tensor {
         if self.selected.has_views {
@@ -348,20 +348,20 @@ impl Tap {
         self.context.intake.tensors.summarize_at_once(tensor)
     }
 
-    /// Lets the sink look at elements in borrowed memory, and returns whether it needs no more of
-    /// them than what is in the memo then.
+    /// Lets the sink inspect elements in borrowed memory. Returns whether the memo now holds
+    /// everything that the sink needs.
     pub fn look_at(&self, tensor: TensorObserver<'_>) -> bool {
         !self.selected.has_views && self.context.intake.tensors.is_enough(tensor)
     }
 
-    /// [`Tap::look_at`] elements that lie side by side in another order than row-major, the first
-    /// one first. Where this returns `false` the memo is of no use: what the sink wants depends on
-    /// the order.
+    /// [`Tap::look_at`] for contiguous elements in an order other than row-major, starting with the
+    /// first element. If this returns `false`, discard the memo: the sink's result depends on the
+    /// order.
     pub fn look_at_permuted(&self, tensor: TensorObserver<'_>) -> bool {
         !self.selected.has_views && self.context.intake.tensors.is_enough_permuted(tensor)
     }
 
-    /// Whether numbers that a device has computed of a value may stand for its elements.
+    /// Whether statistics computed on a device may replace a value's elements.
     pub fn takes_device_numbers(&self) -> bool {
         !self.selected.has_views && self.context.intake.tensors.takes_device_numbers()
     }
@@ -371,9 +371,9 @@ impl Tap {
         self.open_as(operator, Arc::clone)
     }
 
-    /// [`Tap::open`] for an execution whose values are not those that the description of the graph
-    /// has, because some of them are made of several tensors: `operator` has the task of the
-    /// operator in the graph, and `adapt` turns positions there into positions here.
+    /// [`Tap::open`] for an execution whose values differ from the graph's description because some
+    /// of them consist of several tensors. `operator` has the task of the operator in the graph,
+    /// and `adapt` maps positions there to positions here.
     pub fn open_as(
         &self,
         operator: &Arc<Operator>,
@@ -384,8 +384,8 @@ impl Tap {
         self.probe(operator, &kept, place)
     }
 
-    /// [`Tap::open`] for an operator that nobody knew before it ran; `kept` says what the caller
-    /// found the plan to keep of it.
+    /// [`Tap::open`] for an operator that was unknown before it ran; `kept` is the caller's own
+    /// match of the plan.
     pub fn open_kept(&self, operator: &Arc<Operator>, kept: &Arc<SelectedSlots>) -> Option<Probe> {
         let place = self.count(operator)?;
         self.probe(operator, kept, place)

@@ -10,12 +10,12 @@ use thiserror::Error;
 use crate::pool::Pool;
 use crate::{Sink, TensorSummarizer};
 
-/// Largest tensor, in bytes, that is looked at on the engine's thread. A larger one costs more time
-/// there than a writer beside the engine costs by fetching it again.
+/// Largest tensor, in bytes, that is inspected on the engine's thread. Above this size, refetching
+/// it in a parallel writer is cheaper.
 const SUMMARIZED_AT_ONCE_BYTES_MAX: usize = 64 << 10;
 
-/// Tensors of more than this part of the queue's budget are large: they are not held beside the
-/// engine's own memory.
+/// Tensors above this fraction of the queue's budget are large: they are not held in addition to
+/// the engine's own memory.
 const LARGE_PART: u64 = 4;
 
 /// Why a tensor in borrowed memory could not be taken. It counts as not shown.
@@ -38,7 +38,7 @@ pub enum BorrowError {
 /// Takes tensors on the engine's thread.
 pub(crate) struct TensorIntake {
     sink: Arc<dyn Sink>,
-    /// Whether the sink looks at tensors before they are queued.
+    /// Whether the sink inspects tensors before they are queued.
     summarizes_early: bool,
     /// Most bytes of a tensor that may wait for a writer in memory that the engine does without.
     waiting_bytes_max: u64,
@@ -46,7 +46,7 @@ pub(crate) struct TensorIntake {
 }
 
 impl TensorIntake {
-    /// `may_summarize` is false where somebody else needs the elements after the sink.
+    /// `may_summarize` is false if the elements are needed after the sink.
     pub(crate) fn new(
         sink: Arc<dyn Sink>,
         may_summarize: bool,
@@ -66,15 +66,15 @@ impl TensorIntake {
         self.pool.clone()
     }
 
-    /// Whether a tensor takes so much of the queue's budget that the engine should wait for whoever
-    /// looks at it, rather than go on while its memory is held.
+    /// Whether a tensor takes so much of the queue's budget that the engine should wait until it is
+    /// inspected, rather than go on while its memory is held.
     pub(crate) fn is_large(&self, n_bytes: usize) -> bool {
         n_bytes as u64 > self.waiting_bytes_max
     }
 
-    /// Lets the sink look at a tensor while it is in a cache, and lets go of it if the sink has
-    /// seen enough, so that the engine may reuse its memory at once. Tensors beyond caches are left
-    /// to the writers, who work beside the engine, unless they would take up too much of the queue.
+    /// Lets the sink inspect a tensor while it is in a cache, and releases it if the sink has seen
+    /// enough, so that the engine may reuse its memory at once. Tensors larger than a cache are
+    /// left to the writers, which run in parallel, unless they would take up too much of the queue.
     pub(crate) fn summarize(&self, tensor: Tensor) -> Tensor {
         let n_bytes = tensor.n_bytes();
         if n_bytes <= SUMMARIZED_AT_ONCE_BYTES_MAX || self.is_large(n_bytes) {
@@ -86,7 +86,7 @@ impl TensorIntake {
 
     /// The same, however large the tensor is.
     pub(crate) fn summarize_at_once(&self, tensor: Tensor) -> Tensor {
-        // Elements that are on a device, or gone, cannot be looked at here.
+        // Elements that are on a device, or gone, cannot be inspected here.
         if tensor.host_bytes().is_ok() && self.is_enough(tensor.observed()) {
             tensor.without_elements()
         } else {
@@ -133,7 +133,7 @@ impl TensorIntake {
     /// Takes a tensor in borrowed memory: without its elements if the sink needs numbers only, else
     /// as a copy.
     pub(crate) fn take(&self, view: TensorView<'_>) -> Result<Tensor, BorrowError> {
-        // Before anything is computed from, or allocated for, bytes that nobody can use.
+        // Checked before computing from, or allocating for, unusable bytes.
         view.check()?;
         let memo = Arc::new(TensorMemo::default());
         if self.is_enough(TensorObserver::new(view, &memo)) {

@@ -148,8 +148,8 @@ fn is_above(tensor: TensorObserver<'_>, threshold: f64) -> bool {
     let Ok(stats) = tensor.stats() else {
         return false;
     };
-    // Comparisons with NaN are false, so NaN is asked for by itself: nobody who looks for large
-    // values wants to miss it.
+    // Comparisons with NaN are false, so NaN is tested separately: a search for large values must
+    // not miss it.
     stats.counts.n_nan > 0 || stats.max > threshold || stats.min < -threshold
 }
 
@@ -244,8 +244,8 @@ impl TensorRules {
             })
     }
 
-    /// Whether no operator whatever could make a rule choose this tensor. What the rules want to
-    /// know of the tensor's elements is in its memo afterwards.
+    /// Whether no operator could make a rule choose this tensor. Afterwards the memo holds what the
+    /// rules need to know about its elements.
     pub fn rule_out(&self, tensor: TensorObserver<'_>) -> bool {
         let mut rules = self.0.iter();
         // Rules about values ask for no operator, so any will do.
@@ -263,7 +263,7 @@ impl TensorRules {
         operators: &[Arc<Operator>],
     ) -> Vec<&TensorRule> {
         let kept = || {
-            // Of some operators nothing is kept but what is beside them.
+            // Of some operators only additional records are kept.
             let has_record = move |operator: &&Arc<Operator>| {
                 let kept = selected.kept.get(&operator.task_id);
                 kept.is_some_and(|kept| kept.views.is_empty() || kept.n_slots() > 0)

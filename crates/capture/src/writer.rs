@@ -40,8 +40,8 @@ impl RecordWriter {
             if jobs.is_empty() {
                 return;
             }
-            // Asked before `complete`, which may change them: what is given back must be what was
-            // taken.
+            // Read before `complete`, which may change them: the amount released must equal the
+            // amount reserved.
             let costs: Vec<u64> = jobs.iter().map(WriteJob::cost).collect();
             for job in &mut jobs {
                 let n_missing = job.complete();
@@ -49,8 +49,7 @@ impl RecordWriter {
             }
             if let Some(preparer) = preparer {
                 let records: Vec<&Record> = jobs.iter().map(|job| &job.record).collect();
-                // If it breaks, what it did not compute is computed by `write`, which breaks
-                // likewise.
+                // If it panics, `write` computes the missing results and panics likewise.
                 let _ = catch_unwind(AssertUnwindSafe(|| preparer.prepare_batch(&records)));
             }
             for (job, bytes) in jobs.into_iter().zip(costs) {
@@ -66,7 +65,7 @@ impl RecordWriter {
         }
     }
 
-    /// Tells the sink of the steps that have ended.
+    /// Notifies the sink of the steps that have ended.
     pub(crate) fn end_steps(&self) {
         for (model, step) in self.ended_steps.take() {
             self.note(guarded(|| self.sink.end_step(&model, step)));
@@ -110,7 +109,7 @@ impl RecordWriter {
         }
     }
 
-    /// Gives the record to the sink, unless there is no reason to: `None`.
+    /// Passes the record to the sink, or returns `None` if there is no reason to.
     fn hand_over(&self, job: &WriteJob) -> Result<Option<WrittenFiles>, SinkError> {
         let record = &job.record;
         let written = match &job.work {
@@ -175,7 +174,7 @@ impl RecordWriter {
         }
     }
 
-    /// Counts what a sink wrote beside records, or remembers why it could not.
+    /// Counts the files that a sink wrote in addition to records, or remembers the error.
     pub(crate) fn note(&self, result: Result<WrittenFiles, SinkError>) {
         match result {
             Ok(written) => self.counters.add_files(written),
@@ -224,7 +223,7 @@ pub(crate) fn guarded<T>(call: impl FnOnce() -> Result<T, SinkError>) -> Result<
 /// Notes what a record has that is not finite, and keeps the last steps if that may be a result.
 fn note_non_finite(job: &WriteJob) {
     let record = &job.record;
-    // What was computed by a writer, and what belongs to no operator, was given from outside.
+    // Values that a writer computed or that belong to no operator came from outside.
     let is_execution = matches!(job.work, RecordWork::Write | RecordWork::WriteOverflow);
     let local = non_finite::judge(record, !is_execution);
     job.ticket.notes.add(job.order, record, local);

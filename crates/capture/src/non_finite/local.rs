@@ -13,7 +13,7 @@ pub(crate) type Slot = (SlotSide, usize);
 pub(crate) enum LocalJudgement {
     /// Everything is finite.
     Finite,
-    /// There is a NaN; whether an input has one, and whether both sides were looked at.
+    /// NaN in this slot; says whether an input has NaN, and whether both sides were inspected.
     Nan(Slot, NanSource),
     /// There are infinities, and the operator did not compute them.
     MadeUp(Slot),
@@ -21,7 +21,7 @@ pub(crate) enum LocalJudgement {
     PassedOn(Slot),
     /// The operator made infinities of finite numbers; whether all of them are -Inf.
     Computed(Slot, OnlyNegative),
-    /// There are infinities, and not everything was looked at that could explain them.
+    /// Infinities in this slot; not every tensor that could explain them was inspected.
     Unseen(Slot, OnlyNegative),
 }
 
@@ -34,7 +34,7 @@ pub(crate) enum NanSource {
     Output,
     /// The operator fills it in, or the record is no operator's.
     MadeUp,
-    /// Not everything was looked at.
+    /// Not every tensor was inspected.
     Unseen,
 }
 
@@ -42,7 +42,7 @@ pub(crate) enum NanSource {
 pub(crate) type OnlyNegative = bool;
 
 impl LocalJudgement {
-    /// Whether it is a reason to look at the step: a NaN, or an infinity that may be a result.
+    /// Whether the step needs judging because of it: a NaN, or an infinity that may be a result.
     pub(crate) fn is_suspicious(self) -> bool {
         matches!(
             self,
@@ -51,8 +51,8 @@ impl LocalJudgement {
     }
 }
 
-/// Judges a record by its own tensors. `is_beside` says that it is no execution of an operator, but
-/// what a model was given.
+/// Judges a record by its own tensors. `is_beside` marks a record of a model's inputs or weights
+/// rather than of an execution.
 pub(crate) fn judge(record: &Record, is_beside: bool) -> LocalJudgement {
     let is_bad = |(_, _, tensor): &(SlotSide, usize, &Tensor)| tensor.non_finite().any();
     let Some(first) = record.slots().find(is_bad) else {
@@ -60,7 +60,7 @@ pub(crate) fn judge(record: &Record, is_beside: bool) -> LocalJudgement {
     };
     let operator = &record.operator;
     let nan = |(_, _, tensor): &(SlotSide, usize, &Tensor)| tensor.non_finite().n_nan > 0;
-    // NaN goes before infinities: nobody wants it, while an infinity may be a mask.
+    // NaN goes before infinities: NaN is never deliberate, while an infinity may be a mask.
     if let Some((side, index, _)) = record.slots().find(nan) {
         let source = match side {
             // Weights and inputs of the model come from outside, whatever the record says of an
@@ -91,7 +91,7 @@ fn judge_infinities(record: &Record, first: Slot, is_beside: bool) -> LocalJudge
         return LocalJudgement::PassedOn(first);
     }
     let Some((index, _)) = output else {
-        // Only inputs are infinite. Whoever gave them is judged by itself.
+        // Only inputs are infinite; their producer is judged separately.
         let is_one_sided = record.outputs.is_empty() && !operator.outputs.is_empty();
         return if is_one_sided {
             LocalJudgement::Unseen(first, is_negative)

@@ -164,8 +164,8 @@ pub(super) fn base(op_type: &str) -> String {
     name.to_ascii_lowercase()
 }
 
-/// Whether no value that the operator gives is the result of arithmetic, so that an infinity in it
-/// was there before or was asked for.
+/// Whether no output of the operator results from arithmetic, so that an infinity in it was copied
+/// from an input or requested.
 pub(super) fn makes_up(operator: &Operator) -> bool {
     // Without inputs there is nothing that arithmetic could have been done on.
     operator.inputs.iter().all(String::is_empty)
@@ -180,7 +180,7 @@ fn is_of_torch(operator: &Operator) -> bool {
         .any(|start| operator.op_type.starts_with(start))
 }
 
-/// Whether each element of what the operator gives depends on the elements at its place only.
+/// Whether each output element depends only on the input elements at the same position.
 pub(super) fn is_elementwise(operator: &Operator) -> bool {
     ELEMENTWISE.contains(&base(&operator.op_type).as_str())
 }

@@ -12,12 +12,13 @@ use super::{
 };
 use crate::record_order::RecordOrder;
 
-/// How many operators of a step are looked at together; the rest are judged by themselves.
+/// Maximum number of operators of a step that are judged together; the rest are judged by
+/// themselves.
 const N_NOTES_MAX: usize = 1 << 18;
 
-/// Notes of the operators of one step that have anything that is not finite. Judged as soon as
-/// nobody can add any more: the tap holds them while the step runs, and each of its records until
-/// it is written.
+/// Notes on the operators of one step that have non-finite values. They are judged when no more can
+/// be added: the tap holds a reference while the step runs, and each record holds one until it is
+/// written.
 pub(crate) struct StepNotes {
     findings: Arc<NonFiniteFindings>,
     state: Mutex<StepState>,
@@ -26,7 +27,7 @@ pub(crate) struct StepNotes {
 #[derive(Default)]
 struct StepState {
     notes: Vec<OperatorNote>,
-    /// Values that operators gave, where inputs are not looked at.
+    /// Operators' outputs, where inputs are not inspected.
     given: HashSet<String>,
 }
 
@@ -35,7 +36,7 @@ struct OperatorNote {
     operator: Arc<Operator>,
     local: LocalJudgement,
     told: FirstNonFinite,
-    /// Inputs in which an infinity was seen, or that nobody looked at.
+    /// Inputs that hold an infinity or were not inspected.
     reads: Vec<usize>,
     /// Outputs in which anything was seen.
     gives: Vec<usize>,
@@ -43,8 +44,8 @@ struct OperatorNote {
 
 impl Drop for StepNotes {
     fn drop(&mut self) {
-        // In a fork another thread may have held the locks of the findings, and nobody reads them
-        // there.
+        // In a fork another thread may have held the locks of the findings, and the fork never
+        // reads the findings.
         if self.findings.home.is_elsewhere() {
             return;
         }
@@ -62,8 +63,8 @@ impl StepNotes {
 
     /// Adds what a record says.
     pub(crate) fn add(&self, order: RecordOrder, record: &Record, local: LocalJudgement) {
-        // Without inputs nobody can say whether an infinity was read or computed, so what the
-        // operator gave is remembered: a later one may read it.
+        // Without inputs it is unknown whether an infinity was read or computed, so the outputs are
+        // remembered: a later operator may read them.
         let is_blind = !has_all_inputs(record);
         let is_end = is_blind && is_softmax(&record.operator, None);
         if local == LocalJudgement::Finite && !is_blind {
@@ -149,7 +150,7 @@ fn origin_of(source: NanSource) -> NonFiniteOrigin {
 /// Verdict on one operator.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NonFiniteVerdict {
-    /// It is to be told of.
+    /// To be reported.
     Guilty,
     /// It is, unless there is anything certain.
     Suspect,
@@ -220,7 +221,7 @@ impl<'a> StepReview<'a> {
     ) -> NonFiniteVerdict {
         match note.local {
             LocalJudgement::Finite => NonFiniteVerdict::None,
-            // Nobody masks with NaN.
+            // Masks never contain NaN.
             LocalJudgement::Nan(..) => NonFiniteVerdict::Guilty,
             LocalJudgement::MadeUp(_) | LocalJudgement::PassedOn(_) => self.inherited(note, before),
             LocalJudgement::Computed(_, is_negative) => {
@@ -250,7 +251,7 @@ impl<'a> StepReview<'a> {
         }
     }
 
-    /// Of an operator whose inputs, or outputs, nobody looked at.
+    /// Of an operator whose inputs or outputs were not inspected.
     fn unseen(
         &self,
         i: usize,
@@ -306,10 +307,10 @@ impl<'a> StepReview<'a> {
                 let operator = &self.notes[reader].operator;
                 if is_softmax(operator, Some(&self.notes[i].operator)) {
                     has_end = true;
-                // A comparison or a maximum looks at the mask and takes nothing of it along.
+                // A comparison or a maximum reads the mask and propagates nothing of it.
                 } else if !is_asking(operator) {
-                    // A reader that gives only finite values has used the -Inf for something else
-                    // than masking.
+                    // A reader whose outputs are all finite used the -Inf for something other than
+                    // masking.
                     let goes_on = !self.notes[reader].gives.is_empty();
                     let is_nan = matches!(self.notes[reader].local, LocalJudgement::Nan(..));
                     if !goes_on || is_nan {
@@ -320,7 +321,7 @@ impl<'a> StepReview<'a> {
                     }
                 }
             }
-            // Nobody who reads it has anything that is not finite, or it is a result of the model.
+            // No reader has a non-finite value, or the value is an output of the model.
             if !has_reader {
                 return false;
             }

@@ -7,7 +7,7 @@ use opscope_tensor::{DType, NumpyType, Shape, TensorView};
 
 /// Most ranges that are listed.
 const N_RANGES_MAX: usize = 16;
-/// Equal stretches are passed over in steps of this many elements.
+/// Equal stretches are skipped in steps of this many elements.
 const BLOCK: usize = 1024;
 
 /// Where two states of a tensor differ.

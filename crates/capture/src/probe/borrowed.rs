@@ -10,9 +10,8 @@ use crate::{BorrowError, GraphInput, SlotPosition, WatchRole};
 const LENT_BYTES_MIN: usize = 1 << 20;
 
 impl Probe {
-    /// [`Probe::input`] for an engine that uses the memory for something else soon after the call:
-    /// what the plan wants is copied, once, or looked at on the spot if numbers about it are all
-    /// that is kept.
+    /// [`Probe::input`] for an engine that reuses the memory soon after the call. Selected tensors
+    /// are copied once, or inspected on the spot if only their statistics are kept.
     ///
     /// # Errors
     /// [`BorrowError`] if the plan wants the tensor and it cannot be taken; it counts as not shown.
@@ -47,9 +46,9 @@ impl Probe {
         Ok(())
     }
 
-    /// Whether an engine that lends memory should show a tensor of `n_bytes` where it is, and let
-    /// go of the memory only when nobody holds the tensor any more, soon after [`Probe::submit`]: a
-    /// copy would take more than copies should, of which there are `n_bytes_held` already. Never
+    /// Whether an engine that lends memory should pass a tensor of `n_bytes` in place and release
+    /// the memory only when the last reference is dropped, soon after [`Probe::submit`]: a copy
+    /// would exceed the limit on copies, of which there are `n_bytes_held` already. Always false
     /// where the model must not wait, or where tensors are held until the end of the step.
     pub fn is_to_be_lent(&self, n_bytes: usize, n_bytes_held: usize) -> bool {
         let (intake, kept) = (&self.context.intake, &self.context.kept);

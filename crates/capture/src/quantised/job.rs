@@ -96,7 +96,7 @@ impl ShownParts {
     }
 }
 
-/// The floats of a view that nobody has computed yet.
+/// The floats of a view, not yet computed.
 pub(crate) struct DequantiseJob {
     elements: Tensor,
     scale: Tensor,

@@ -15,7 +15,7 @@ pub(crate) struct FailureRecorder {
 }
 
 impl PurposeRecorder for FailureRecorder {
-    /// It went well: nothing to tell.
+    /// It succeeded: nothing to report.
     fn record(&self, _context: &OperatorContext, _shown: ShownTensors) {}
 
     /// Writes before it returns, without the queue: the process may not live much longer.
@@ -52,7 +52,7 @@ impl PurposeRecorder for FailureRecorder {
         });
     }
 
-    /// Only failures are told; outputs that a failing operator has all the same are taken.
+    /// Only failures are reported; outputs that a failing operator produced are accepted.
     fn wants_outputs(&self) -> bool {
         false
     }

@@ -39,7 +39,7 @@ impl PurposeRecorder for OverflowRecorder {
             }
         }
         record.timestamp_us = intake.next_timestamp_us(n_slots);
-        // Whether it is selected is known only after a look at it; until then it counts as neither
+        // Whether it is selected is known only after inspection; until then it counts as neither
         // selected nor dropped.
         intake.writer.queue_or_drop(WriteJob {
             order: context.order(0),

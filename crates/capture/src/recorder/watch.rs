@@ -22,7 +22,7 @@ impl PurposeRecorder for WatchRecorder {
         let mut record = shown.record;
         context.count_missing(record.n_slots(), DropReason::NotShown);
         let watcher = &context.step.watcher;
-        // Looked at before this operator's outputs are watched themselves, so that it is not
+        // Compared before this operator's outputs are watched themselves, so that it is not
         // compared with itself.
         let looks = watcher.look(&record, context.place.order, &self.overwrites);
         match context.kept.role {

@@ -9,9 +9,9 @@ use super::steps::Serial;
 use super::{Ring, TriggerCause, TriggerKind};
 use crate::record_order::RecordOrder;
 
-/// Says that more may come of a step: its tap is in it, an operator of it runs, or a record of it
-/// waits to be written. Tap and operators share one hold. The step is decided on when the last one
-/// is gone.
+/// Marks a step as unfinished: its tap is in it, an operator of it runs, or a record of it waits to
+/// be written. Tap and operators share one hold. The ring decides on the step when the last hold is
+/// dropped.
 pub(crate) struct StepHold {
     ring: Arc<Ring>,
     model_idx: usize,
@@ -46,8 +46,8 @@ impl StepHold {
         self.ring.wants(kind)
     }
 
-    /// Keeps the step and those before it that are in the ring. Of several causes of a kind in one
-    /// step, the first in the order of execution is told.
+    /// Keeps the step and those before it that are in the ring. Of several triggers of one kind in
+    /// a step, the first in execution order is reported.
     pub(crate) fn fire(&self, order: RecordOrder, operator: &Arc<Operator>, cause: TriggerCause) {
         let place = (self.model_idx, self.serial);
         self.ring.fire(place, order, operator, cause);
@@ -63,7 +63,8 @@ impl Drop for StepHold {
         let is_free = state.models[self.model_idx].release(self.serial, self.is_record);
         drop(state);
         if is_free {
-            // Only a flag: whoever drops a hold may be the engine, and removing files takes time.
+            // Only sets a flag: the last hold may be dropped by the engine, and removing files
+            // takes time.
             self.ring.is_due.store(true, Ordering::Relaxed);
         }
         if self.is_record {

@@ -17,8 +17,8 @@ pub struct RingOptions {
 /// Something that makes the last steps worth keeping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TriggerKind {
-    /// An operator's arithmetic overflowed. Every selected operator is looked at, which takes time;
-    /// what an input held that the plan leaves out is unknown, and explains much.
+    /// An operator's arithmetic overflowed. Every selected operator is inspected, which takes time.
+    /// An input that the plan excludes is unknown, which explains many overflows.
     Overflow,
     /// A selected tensor holds NaN or an infinity.
     NonFinite,

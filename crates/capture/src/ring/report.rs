@@ -12,7 +12,7 @@ use super::steps::{KeptSteps, Serial};
 use crate::SinkError;
 use crate::record_order::RecordOrder;
 
-/// Most triggers that are told.
+/// Maximum number of triggers in the report.
 const N_TRIGGERS_MAX: usize = 1000;
 
 /// The report of a ring of steps.
@@ -27,7 +27,7 @@ pub struct RingReport {
     pub n_triggers: u64,
     /// Steps that were removed.
     pub n_steps_removed: u64,
-    /// Files of those steps that somebody has changed, replaced or removed.
+    /// Files of those steps that were changed, replaced or removed by others.
     pub n_files_left: u64,
     /// The first file or directory that could not be removed.
     pub first_error: Option<SinkError>,
@@ -83,7 +83,7 @@ impl TriggerCause {
 pub(super) struct RingLog {
     triggers: BTreeMap<(Serial, TriggerKind), (RecordOrder, TriggerEvent)>,
     n_triggers: u64,
-    /// Triggers of steps after those that are told, so that each counts once.
+    /// Triggers of steps past the reported ones, so that each counts once.
     untold: BTreeSet<(Serial, TriggerKind)>,
     pub(super) n_steps_removed: u64,
     pub(super) n_files_left: u64,

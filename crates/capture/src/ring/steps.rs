@@ -176,8 +176,7 @@ impl RingModel {
 
     fn note_kept(&mut self, number: u64) {
         match self.kept.last_mut() {
-            // Steps are told as ranges: a run without an end must not make the report grow without
-            // one.
+            // Steps are reported as ranges: an endless run must not make the report grow forever.
             Some(last) if last.end().checked_add(1) == Some(number) => {
                 *last = *last.start()..=number;
             }

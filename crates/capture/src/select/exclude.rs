@@ -77,7 +77,7 @@ impl<'a> ModelExclusions<'a> {
         graph_inputs: &[String],
         unmatched: &mut Vec<String>,
     ) {
-        // A graph input that has a record of its own may be excluded by its name as well.
+        // A graph input with a separate record may be excluded by its name as well.
         let names = operators.iter().map(|operator| &operator.op_name);
         let known: HashSet<&str> = names.chain(graph_inputs).map(String::as_str).collect();
         let missing = self.names.iter().filter(|name| !known.contains(*name));

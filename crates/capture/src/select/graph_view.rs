@@ -16,7 +16,7 @@ pub struct GraphView<'a> {
     pub inputs: &'a [String],
     /// Names of the values that are written into the graph, as `Constant` nodes of ONNX are.
     pub constants: &'a [String],
-    /// Types that the model itself gives for values, by name: inputs, weights, constants.
+    /// Types that the model declares for values, by name: inputs, weights, constants.
     pub types: &'a [(String, TensorType)],
     /// Tasks of operators whose values are kept on both sides, whichever side the plan asks for.
     pub both_sides: &'a [u32],

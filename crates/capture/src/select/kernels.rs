@@ -78,13 +78,12 @@ impl<'a> KernelMatches<'a> {
         hit.is_some()
     }
 
-    /// Whether the choice is left to marks and nobody has made any.
+    /// Whether the plan selects by marks and there are none.
     pub(super) fn is_unmarked(&self) -> bool {
         matches!(self.selection, Some(KernelSelection::Marked)) && self.marks.is_empty()
     }
 
-    /// The marks that are about nothing in the model. To be asked when parameters have been looked
-    /// at.
+    /// The marks that match nothing in the model. Call it after parameters have been matched.
     pub(super) fn unmatched_marks(&self, operators: &[Arc<Operator>]) -> Vec<String> {
         if !matches!(self.selection, Some(KernelSelection::Marked)) {
             return Vec::new();

@@ -48,7 +48,8 @@ pub(super) fn parameters_read<'a>(
         let (op_type, op_name, full_name) = if is_constant {
             let number = format!("data-{n_constants}");
             n_constants += 1;
-            // MindSpore gives constants such names, and rules for its names have to find them.
+            // MindSpore uses such names for constants, and rules written for its names have to
+            // match.
             let full_name = format!("Default/{number}");
             (CONSTANT, number, full_name)
         } else {

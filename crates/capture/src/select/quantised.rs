@@ -11,11 +11,11 @@ use crate::quantised::{FloatView, QuantisedKind, QuantisedPlace, ShowingRule, Sl
 use crate::select::exclude::ModelExclusions;
 use crate::{Plan, Purpose};
 
-/// The type of a record that holds floats that quantised elements stand for.
+/// The type of a record that holds dequantised floats.
 const DEQUANTISING_TYPE: &str = "DequantizeLinear";
 /// How names of quantised values end. Without that, they are the names of the floats.
 const QUANTISED_SUFFIXES: [&str; 2] = ["_quantized", "_QuantizeLinear_Output"];
-/// Operators that hand on what they read in another shape, or as it is.
+/// Operators that pass on their input reshaped or unchanged.
 const VIEWS: &[&str] = &[
     "Flatten",
     "Identity",
@@ -25,9 +25,10 @@ const VIEWS: &[&str] = &[
     "Unsqueeze",
 ];
 
-/// Chooses what quantises and dequantises next to chosen operators, in either direction, with views
-/// between or none; and what dequantises a value that a chosen operator reads. Gives the tasks of
-/// all operators that quantise or dequantise; nothing if the plan does not ask for it.
+/// Selects the quantising and dequantising operators next to selected operators, in either
+/// direction, directly or through views, and the operators that dequantise a value that a selected
+/// operator reads. Returns the tasks of all operators that quantise or dequantise; empty if the
+/// plan does not ask for them.
 pub(super) fn bring(plan: &Plan, graph: GraphView<'_>, is_selected: &mut [bool]) -> HashSet<u32> {
     if !is_asked_for(plan) {
         return HashSet::new();
@@ -39,8 +40,7 @@ pub(super) fn bring(plan: &Plan, graph: GraphView<'_>, is_selected: &mut [bool])
         .collect();
     let neighbours = ValueNeighbours::new(graph, &quantising);
     let chosen = is_selected.iter().enumerate();
-    // A list of those that were chosen before: what is brought along must not bring more along in
-    // turn.
+    // The list holds the operators selected before: those added here must not add more in turn.
     let chosen: Vec<usize> = chosen.filter(|(_, is)| **is).map(|(i, _)| i).collect();
     for start in chosen {
         for near in neighbours.around(start) {
@@ -240,8 +240,8 @@ fn name_at(operator: &Operator, (side, i): SlotPosition) -> &str {
     names.get(i).map_or("", String::as_str)
 }
 
-/// Returns the operator for the record of the floats. The names are those that ONNX Runtime's
-/// quantiser gives where it leaves a `DequantizeLinear` in the model.
+/// Returns the operator for the record of the floats. Names follow ONNX Runtime's quantiser for the
+/// models in which it keeps a `DequantizeLinear`.
 fn record_of(operator: &Operator, place: &QuantisedPlace) -> Operator {
     let value = name_at(operator, place.place);
     let mut suffixes = QUANTISED_SUFFIXES.iter();

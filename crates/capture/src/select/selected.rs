@@ -12,8 +12,8 @@ use crate::FloatView;
 pub struct SelectedOperators {
     /// The operators of which anything is kept, by task id.
     pub kept: HashMap<u32, Arc<SelectedSlots>>,
-    /// Names of operators that the plan gives and the model lacks: listed ones in the plan's order,
-    /// then ends of ranges, watched ones, excluded ones. None is said twice.
+    /// Operator names in the plan that the model lacks, each once: listed ones in the plan's order,
+    /// then ends of ranges, watched ones, excluded ones.
     pub unmatched: Vec<String>,
     /// Texts of the rules of [`OperatorSelection::kernels`](crate::OperatorSelection::kernels) that
     /// choose nothing, or nothing that an earlier rule does not choose.
@@ -35,11 +35,11 @@ pub struct SelectedSlots {
     pub inputs: Vec<usize>,
     /// Positions of the outputs in the operator's own record.
     pub outputs: Vec<usize>,
-    /// Graph inputs that have a record of their own.
+    /// Graph inputs with a separate record.
     pub graph_inputs: Vec<GraphInput>,
     /// Inputs that no operator produces, to be kept at the end of the step.
     pub parameters: Vec<GraphInput>,
-    /// Floats that quantised values among its own stand for, with records of their own.
+    /// Dequantised views of its own quantised values, with separate records.
     pub views: Vec<FloatView>,
     /// How the operator relates to watched ones.
     pub role: WatchRole,
@@ -62,7 +62,7 @@ pub enum WatchRole {
     None,
     /// Its outputs are watched.
     Watched,
-    /// It may overwrite watched outputs, so they are looked at after it. Collective operators leave
+    /// It may overwrite watched outputs, so they are compared after it. Collective operators leave
     /// no record of that.
     Suspect {
         /// Whether it is collective.

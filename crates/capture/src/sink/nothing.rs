@@ -5,7 +5,7 @@ use opscope_tensor::TensorObserver;
 
 use super::{Sink, SinkError, TensorSummarizer, WrittenFiles};
 
-/// Takes everything and keeps nothing, for whoever wants counts alone.
+/// Accepts everything and stores nothing, for callers that want only the counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoSink;
 
