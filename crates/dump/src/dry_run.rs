@@ -27,7 +27,7 @@ pub struct DryRunForecast {
     pub total: DryRunTotals,
     /// The directory that they would go to.
     pub place: PathBuf,
-    /// Room in the file system, or why nobody knows.
+    /// Free space in the file system, or why it is unknown.
     pub space: Result<FreeSpace, StoreError>,
     /// Bytes in whole blocks that the dump would take by now, earlier models included.
     pub n_bytes_needed: u64,
@@ -53,15 +53,15 @@ impl DryRun {
     /// Takes the forecast of what would have been written since the last time.
     pub fn take(&self) -> DryRunForecast {
         let space = space(&self.place);
-        // Where the file system tells nothing there is no block to round up to; plain bytes are
-        // told then.
+        // If the file system reports no block size there is nothing to round up to, so the result
+        // is in plain bytes.
         let block_bytes = space.as_ref().map_or(1, |space| space.block_bytes);
         let so_far = self.creator.pretended(block_bytes).unwrap_or_default();
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let earlier = std::mem::replace(&mut *taken, so_far);
         DryRunForecast {
-            // Counts by step and operator begin anew for each model, while the creator counts on;
-            // so the totals, but not these, have the earlier models taken off.
+            // Counts by step and operator restart for each model, while the creator counts on. So
+            // only the totals have the earlier models subtracted.
             volume: self.sink.take(),
             total: since(so_far, earlier),
             place: self.place.clone(),
@@ -87,7 +87,7 @@ fn since(now: DryRunTotals, earlier: DryRunTotals) -> DryRunTotals {
 }
 
 impl DryRunForecast {
-    /// Whether there is room; `None` if the operating system does not tell.
+    /// Whether there is enough space; `None` if the operating system does not report it.
     pub fn fits(&self) -> Option<bool> {
         let space = self.space.as_ref().ok()?;
         let has_names = space

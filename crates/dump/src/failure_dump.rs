@@ -1,4 +1,5 @@
-//! The dump of failing operators that the environment asks for, beside whatever else a run keeps.
+//! The dump of failing operators that the environment requests, in addition to the run's other
+//! dump.
 //!
 //! One run shows its operators to one dump only, as in a program of AscendCL: the step that failed
 //! is repeated for this one.
@@ -29,7 +30,7 @@ pub struct FailureDump {
 pub struct FollowedEnvironment {
     /// The run's own dump.
     pub dump: Option<AclDump>,
-    /// The dump of failures beside another one.
+    /// A dump of failures in addition to another dump.
     pub beside: Option<AclDump>,
     /// Whether the environment asks for failing operators, and no place that it names can be
     /// written.
@@ -46,7 +47,7 @@ pub fn follow_environment(file: Option<AclDump>, env: &ConfigEnvironment) -> Fol
     let has_no_place = is_asked_for && first.is_none() && n_dumps > 0;
     let (dump, beside) = match file {
         Some(file) if !matches!(file.mode, DumpMode::Failures(_)) => (Some(file), first),
-        // Without a place the error of the file's own dump is told.
+        // Without a place, the error of the file's own dump is reported.
         file => (first.or(file), None),
     };
     FollowedEnvironment {
@@ -108,8 +109,8 @@ impl FailureDump {
 /// The first place that is a directory to read and write, or can become one.
 fn usable_place(dump: &AclDump) -> Option<&PathBuf> {
     dump.places.iter().find(|place| {
-        // A link that leads nowhere counts as there: no directory can be made in its place, so such
-        // a place is passed over.
+        // A dangling link counts as existing: no directory can be created in its place, so such a
+        // place is skipped.
         let existing = place.ancestors().find(|dir| dir.symlink_metadata().is_ok());
         existing.is_some_and(is_writable)
     })

@@ -1,4 +1,4 @@
-//! A dump that is nowhere but in this process, for whoever compares a run with another one at once.
+//! A dump in the memory of this process, for comparing a run with another one at once.
 
 mod room;
 
@@ -22,8 +22,8 @@ use crate::model::{graph_text, input_names, result_names};
 
 pub use room::HeldRoom;
 
-/// Records with the elements of their tensors, each content that the engine shows several times
-/// once. [`HeldDump::take_index`] gives what a reader would make of a native dump of them.
+/// Records with the elements of their tensors; content that occurs several times is stored once.
+/// [`HeldDump::take_index`] returns the index that a reader would build from a native dump of them.
 pub struct HeldDump {
     room: Arc<HeldRoom>,
     state: Mutex<HeldState>,
@@ -35,8 +35,8 @@ struct HeldState {
     places: HashMap<TensorKey, Arc<Mutex<HeldPlace>>>,
 }
 
-/// The elements of a tensor once they are held. Whoever holds them has the lock meanwhile: an
-/// operator's output and the next one's input often reach two writers at once.
+/// The stored elements of a tensor. The writer that stores them keeps the lock: an operator's
+/// output and the next one's input often reach two writers at once.
 type HeldPlace = Option<HeldElements>;
 
 /// A record whose elements are held elsewhere than in the engine.
@@ -108,8 +108,8 @@ impl HeldDump {
         Ok(held)
     }
 
-    /// Holds the tensors of a record that are not held yet, and gives the elements of its slots in
-    /// their order.
+    /// Stores the tensors of a record that are not stored yet, and returns the elements of its
+    /// slots in order.
     ///
     /// # Errors
     /// As [`HeldDump::hold`].
@@ -197,7 +197,7 @@ pub fn describe_slots(record: &Record, elements: Vec<HeldElements>) -> Vec<Index
         .collect()
 }
 
-/// The description of a model's graph as a reader would find it beside a dump.
+/// The description of a model's graph, as a reader would find it in a dump.
 ///
 /// # Errors
 /// [`FormatError`] if it is larger than descriptions may be.

@@ -1,4 +1,4 @@
-//! A dump that has begun: its sinks, its directories and what lies beside the records.
+//! An open dump: its sinks, its directories and the files that accompany the records.
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -31,14 +31,14 @@ use crate::sink::{
 pub struct DumpOptions {
     /// Permissions of what is created.
     pub modes: PermissionModes,
-    /// Names for the dump's directory, the first free one is taken: two dumps never share a tree.
-    /// `None` stands for [`dump_times`].
+    /// Candidate names for the dump's directory. The first free one is used: two dumps never share
+    /// a tree. `None` means [`dump_times`].
     pub times: Option<Vec<String>>,
     /// Whether nothing is written, only counted.
     pub is_dry_run: bool,
     /// Whether a dump without a place keeps a row of statistics for each tensor.
     pub has_rows: bool,
-    /// Dtypes for which the range of each tensor is looked at, each once.
+    /// Dtypes to check the range of each tensor against, each once.
     pub narrow: Vec<DType>,
 }
 
@@ -112,7 +112,7 @@ impl DumpRequest {
                 }
             },
         };
-        // The dump of failures has a creator of its own, which writes; a dry run leaves nothing.
+        // The dump of failures has a separate creator, which writes; a dry run leaves nothing.
         let failures = self.failures.as_ref().filter(|_| !options.is_dry_run);
         Ok(OpenDump {
             failures: failures.and_then(|dump| FailureDump::new(dump, modes)),
@@ -178,8 +178,8 @@ fn first_usable<T>(
         match open(place) {
             Ok(opened) => return Ok(Some(opened)),
             Err(error) => {
-                // The later places only stand in for the first one, so the error there is the one
-                // to tell.
+                // The later places are only fallbacks for the first one, so the first error is
+                // reported.
                 first_error.get_or_insert(error);
             }
         }
@@ -302,7 +302,7 @@ impl OpenDump {
         self.rows.as_ref().map(|sink| sink.take_rows())
     }
 
-    /// Takes the report on ranges so far, if they are looked at.
+    /// Takes the report on ranges so far, if ranges are checked.
     ///
     /// # Errors
     /// [`SinkError`] if a file that holds rows cannot be read.
@@ -373,7 +373,7 @@ impl OpenDump {
         }
     }
 
-    /// Writes the list of overwritten values beside the records of a tree of AscendCL.
+    /// Writes the list of overwritten values into an AscendCL tree.
     ///
     /// # Errors
     /// [`StoreError::Io`] if the operating system refuses.
@@ -385,8 +385,8 @@ impl OpenDump {
         Ok(())
     }
 
-    /// Describes the graph of `model` beside the records, if there is a directory for it by now;
-    /// says whether it is done.
+    /// Writes the description of the graph of `model`, if there is a directory for it by now;
+    /// returns whether it was written.
     ///
     /// # Errors
     /// [`StoreError::Io`] if the operating system refuses.

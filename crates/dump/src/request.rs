@@ -108,7 +108,7 @@ impl DumpRequest {
         let plan = dump.plan()?;
         let options = MindSporeOptions::new(dump, rank, modes, time);
         Ok(DumpRequest {
-            // Only AscendCL's configurations tell operators outside models apart.
+            // Only AscendCL's configurations distinguish operators outside models.
             has_single_operators: false,
             ..DumpRequest::new(plan, DumpForm::MindSpore(options))
         })

@@ -1,4 +1,4 @@
-//! The time and the plan, as records of runs tell them.
+//! The time and the plan, as run records store them.
 
 use std::collections::BTreeMap;
 

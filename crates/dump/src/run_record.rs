@@ -29,9 +29,9 @@ pub struct RunRecorder {
 }
 
 impl RunRecorder {
-    /// Writes the record of a run into the `dump` of `request`; where no directory is made before
-    /// there is something to write, the record waits for that too. `left_overs` were cleaned up
-    /// before. Whether the record could be written is what [`RunRecorder::begun`] tells.
+    /// Writes the record of a run into the `dump` of `request`. If the directory is created only on
+    /// the first write, the record waits for that too. `left_overs` were cleaned up before.
+    /// [`RunRecorder::begun`] says whether the record could be written.
     pub fn begin(
         dump: &OpenDump,
         request: &DumpRequest,
@@ -63,7 +63,7 @@ impl RunRecorder {
         }
     }
 
-    /// Whether the record was written at the beginning; an error is told once.
+    /// Whether the record was written at the beginning; an error is reported once.
     ///
     /// # Errors
     /// [`StoreError::Io`] if the operating system refused.
@@ -114,7 +114,7 @@ impl RunRecorder {
 
 impl Drop for RunRecorder {
     fn drop(&mut self) {
-        // Whoever drops it has an error to tell already.
+        // A caller that drops it already has an error to report.
         if !self.is_ended {
             let _ = self.end(RunState::Failed);
         }
@@ -168,7 +168,8 @@ fn configuration_file(path: &Path) -> ConfigurationFile {
 
 /// Adds what the session did to the record: counts are summed up, of findings the first stays.
 fn add_summary(record: &mut RunRecord, summary: &SessionSummary) {
-    // The total is the sum of the counts by reason and no counter of its own, so `fields` lacks it.
+    // The total is the sum of the counts by reason and not a separate counter, so `fields` lacks
+    // it.
     let dropped = ("n_dropped", summary.counters.n_dropped);
     for (name, n) in summary.counters.fields().into_iter().chain([dropped]) {
         let sum = record.counters.entry(name.to_owned()).or_default();

@@ -89,9 +89,8 @@ impl TranscriptionReport {
     }
 }
 
-/// Writes the executions of a dump to `sink`. Times that a dump does not tell are made up, so that
-/// the order stays. Tensors without elements, parameters, constants and overflow records are left
-/// out, and counted.
+/// Writes the executions of a dump to `sink`. Missing times are generated, so that the order stays.
+/// Tensors without elements, parameters, constants and overflow records are left out, and counted.
 pub fn transcribe(tensors: &[IndexedTensor], sink: &dyn Sink) -> TranscriptionReport {
     let mut report = TranscriptionReport::default();
     let mut models: BTreeMap<ModelKey, Arc<ModelId>> = BTreeMap::new();
@@ -156,8 +155,8 @@ pub fn transcribe(tensors: &[IndexedTensor], sink: &dyn Sink) -> TranscriptionRe
 /// Most bytes of a description that is copied.
 const GRAPH_BYTES_MAX: u64 = 1 << 30;
 
-/// Copies the descriptions of graphs that lie beside the runs of a dump to that at `place`. A name
-/// that two runs have is copied once.
+/// Copies the graph descriptions of the runs of a dump to the dump at `place`. A name that two runs
+/// have is copied once.
 ///
 /// # Errors
 /// [`StoreError::Io`] if one cannot be read or written.
@@ -310,7 +309,7 @@ impl LastFile {
             let tensor = tensor.map_err(|error| error.to_string())?;
             Ok(tensor.with_layout(layout))
         });
-        // Kept open also when the tensor is at fault, as others of the file may be sound.
+        // Kept open even if the tensor is corrupt, as others in the file may be sound.
         self.0 = Some((record.path.clone(), file));
         let tensor = tensor.unwrap_or_else(|| Err("its file lacks it".to_owned()));
         tensor.map_err(|reason| self.wrong(record, reason))

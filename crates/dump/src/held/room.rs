@@ -21,8 +21,8 @@ pub struct HeldRoom {
     spill: Mutex<Option<SpillFile>>,
 }
 
-/// A file without a name in the directory for temporary files. The system removes it when nobody
-/// holds it any more, however this process ends, and nobody else can open it.
+/// An unnamed file in the directory for temporary files. The system removes it when it is closed,
+/// however this process ends, and no other process can open it.
 struct SpillFile {
     file: Arc<File>,
     n_bytes: u64,

@@ -168,9 +168,9 @@ impl AclSink {
         AclSink { content, ..self }
     }
 
-    /// The same sink that writes tensors beside statistics ([`AclContent::Both`]) of those
-    /// operators only of which `rules` choose a tensor. A file holds all tensors of an operator, so
-    /// all of them are in it.
+    /// The same sink, but it writes tensors in addition to statistics ([`AclContent::Both`]) only
+    /// for operators with a tensor that `rules` select. A file holds all tensors of an operator, so
+    /// it contains all of them.
     #[must_use]
     pub fn with_tensors_where(self, rules: TensorRules) -> AclSink {
         AclSink {
@@ -230,7 +230,8 @@ impl AclSink {
     ) -> Result<(WrittenFiles, u64), SinkError> {
         for attempt in 0..N_NAME_ATTEMPTS {
             let place = places(attempt);
-            // The record goes first: what is left of a killed run is looked for where there is one.
+            // The record goes first: leftovers of a killed run are searched for only where there is
+            // one.
             if let (Some(run), false) = (self.run.get(), self.outlet.is_function()) {
                 run.note_file(&place.dir);
             }
@@ -460,7 +461,7 @@ impl StepRemover for AclSink {
     }
 }
 
-/// Returns the parts of a dump file: what comes before the elements, then those of each tensor.
+/// Returns the parts of a dump file: the header, then the elements of each tensor.
 pub(super) fn parts<'a>(
     prelude: &'a [u8],
     record: &'a Record,

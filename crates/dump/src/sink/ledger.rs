@@ -37,7 +37,7 @@ struct LedgerStep {
 
 struct LedgerEntry {
     file: WrittenFile,
-    /// Files and bytes that counters have of it: none for files beside the tensors.
+    /// Its files and bytes that the counters include: none for files without tensors.
     counted: StepRemoval,
 }
 
@@ -67,7 +67,7 @@ impl Ledger {
         if !self.is_open() {
             return;
         }
-        // A link counts as there wherever it leads: somebody else has made it.
+        // A link counts as existing wherever it leads: it was created by others.
         let is_new = |dir: &&Path| fs::symlink_metadata(dir).is_err();
         let below = |dir: &&Path, base: &Path| dir.starts_with(base) && *dir != base;
         let above = key.0.ancestors().take_while(is_new);
@@ -107,7 +107,8 @@ impl Ledger {
         let Some(step) = state.steps.get_mut(key) else {
             return Ok(());
         };
-        // A list of names in a directory of our own is ours: nobody was there before.
+        // A list of names in a directory that we created is ours: no other program wrote there
+        // before.
         let is_ours = match origin {
             FileOrigin::New => true,
             FileOrigin::Appended => step.files.contains_key(path),
@@ -165,7 +166,7 @@ impl Ledger {
             for entry in entries {
                 match dir.remove(&entry.file) {
                     Ok(true) => removed = removed + entry.counted,
-                    // Somebody has changed or replaced the file since, so it is no longer ours.
+                    // The file was changed or replaced since, so it is no longer ours.
                     Ok(false) => removed.n_left += 1,
                     Err(error) => first_error = first_error.or(Some(error)),
                 }

@@ -1,10 +1,10 @@
 //! A sink that writes the trees of MindSpore's data dump.
 //!
 //! CPU, GPU and Ascend kernel by kernel: one array file for each tensor, under
-//! `rank_{rank}/{net_name}/{graph_id}/{iteration}`, with graph files and execution orders beside
-//! them. Ascend by whole graphs, and the graph engine: `{step}/{time}/{device}/…` with array files
-//! or with one file for each operator. `docs/mindspore.md` has the trees and where they differ from
-//! those of the framework.
+//! `rank_{rank}/{net_name}/{graph_id}/{iteration}`, with graph files and execution orders. Ascend
+//! by whole graphs, and the graph engine: `{step}/{time}/{device}/…` with array files or with one
+//! file for each operator. `docs/mindspore.md` has the trees and where they differ from those of
+//! the framework.
 
 mod device_statistics;
 mod files;
@@ -62,7 +62,7 @@ pub struct MindSporeSink {
     /// By graph: whether an earlier dump has written its constants.
     earlier_constants: Mutex<HashMap<u32, bool>>,
     refusals: Refusals,
-    /// By load: the operators that the runtime is told to dump; `None` is all.
+    /// By load: the operators that the runtime is configured to dump; `None` means all.
     runtime_names: Mutex<HashMap<u32, Option<Vec<String>>>>,
 }
 
@@ -184,13 +184,13 @@ impl MindSporeSink {
         self.refusals.refuse(reason)
     }
 
-    /// The tensors of a record; each of them has a microsecond of its own.
+    /// The tensors of a record; each of them has a different microsecond.
     fn write_slots<'r>(
         &self,
         record: &'r Record,
         slots: impl Iterator<Item = (SlotSide, usize, &'r Tensor)>,
     ) -> Result<WrittenFiles, SinkError> {
-        // The graph files are written anew at the end, with the types that records have shown.
+        // The graph files are rewritten at the end, with the types from the records.
         lock(&self.values).learn(record);
         let operator = &*record.operator;
         let dir = if operator.op_type == CONSTANT {
@@ -250,7 +250,7 @@ impl Sink for MindSporeSink {
     fn write(&self, record: &Record) -> Result<WrittenFiles, SinkError> {
         let record = &*without_iterations(record);
         if record.operator.op_type == CONSTANT {
-            // Array files in all trees: the document gives constants no other form.
+            // Array files in all trees: the document has no other format for constants.
             return if self.has_place_for_constant(record) {
                 self.write_slots(record, record.slots())
             } else {
@@ -283,8 +283,8 @@ impl Sink for MindSporeSink {
         Ok(written + self.write(record)?)
     }
 
-    /// Kernel by kernel the inputs are written, like any others; whole graphs have files of their
-    /// own for operators that fail.
+    /// Kernel by kernel the inputs are written like any others; whole graphs have separate files
+    /// for operators that fail.
     fn write_failure(
         &self,
         record: &Record,
@@ -363,7 +363,8 @@ impl Sink for MindSporeSink {
         statistics::has_digest(categories).then_some(self)
     }
 
-    /// Files beside the steps stay: graphs, execution orders, constants, the operators that failed.
+    /// Files outside the steps stay: graphs, execution orders, constants, the operators that
+    /// failed.
     fn step_remover(&self) -> Option<&dyn StepRemover> {
         Some(self)
     }

@@ -94,7 +94,7 @@ impl NativeSink {
         Ok(NativeSink::new(creator, tree))
     }
 
-    /// [`NativeSink::create_by`] with permissions of its own.
+    /// [`NativeSink::create_by`] with explicit permissions.
     ///
     /// # Errors
     /// As for [`NativeSink::create_by`].
@@ -132,8 +132,8 @@ impl NativeSink {
         NativeSink { content, ..self }
     }
 
-    /// The same sink that writes elements beside statistics ([`NativeContent::Both`]) of those
-    /// operators only of which `rules` choose a tensor.
+    /// The same sink, but it writes elements in addition to statistics ([`NativeContent::Both`])
+    /// only for operators with a tensor that `rules` select.
     #[must_use]
     pub fn with_tensors_where(self, rules: TensorRules) -> NativeSink {
         NativeSink {
@@ -172,7 +172,7 @@ impl NativeSink {
                 .and_then(|step| Ok(step.append(&mut frames)?));
             if let Err(error) = appended {
                 // No row of the group is there, so none of its records counts as written. The first
-                // one tells why.
+                // error gives the reason.
                 let mut error = Some(error);
                 for result in results[first..].iter_mut().filter(|result| result.is_ok()) {
                     let text = "rows that were written together with others could not be written";
@@ -204,7 +204,8 @@ impl NativeSink {
         let mut written = WrittenFiles::default();
         let mut places: Vec<Option<ElementsPlace>> = vec![None; record.n_slots() as usize];
         if is_whole {
-            // Elements of a step that may be removed lie in files of their own, which go with it.
+            // Elements of a step that may be removed are in separate files, which are removed with
+            // it.
             let is_own = self.ledger.is_open();
             let step = is_own.then(|| self.step_key(&record.model, record.step));
             let (stored, bytes) = self.elements.put(record, step.as_ref())?;
@@ -355,7 +356,7 @@ impl StepRemover for NativeSink {
             step.rows.discard()?;
             self.end_elements(&key)?;
         }
-        // Or a writer is at it: what it writes is noted before that is over.
+        // Or a writer is busy with it: it notes its files before it ends.
         self.steps.wait_for(&key);
         Ok(self.ledger.remove(&key, &self.creator)?)
     }

@@ -32,7 +32,7 @@ const N_CONTENTS_MAX: usize = 1 << 18;
 /// Which tensors share a file, where a sink writes one file for each tensor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FileSharing {
-    /// None: every tensor has a file of its own.
+    /// Every tensor has a separate file.
     Off,
     /// Those that are the same memory of the engine: an operator's output and the inputs that it
     /// becomes, weights and constants over steps.
@@ -79,7 +79,7 @@ impl OriginalFile {
         Some(OriginalFile { path, stamp })
     }
 
-    /// Whether nobody has removed or changed it.
+    /// Whether it is unchanged and still there.
     fn is_intact(&self, creator: &Creator) -> bool {
         creator
             .stamp(&self.path)
@@ -120,7 +120,7 @@ pub(super) struct WriteRequest<'a> {
 }
 
 impl WriteRequest<'_> {
-    /// The digest of what the file is made of. A file that is compressed is another one.
+    /// The digest of the file's source. A compressed file has a different digest.
     fn digest(&self) -> [u8; 16] {
         match self.compression {
             None => xxh3_128_parts(self.parts),
@@ -134,7 +134,7 @@ impl WriteRequest<'_> {
         }
     }
 
-    /// Whether the file `path` is made of the same.
+    /// Whether the file `path` has the same content.
     fn is_held_by(&self, path: &Path) -> bool {
         if self.compression.is_none() {
             return file_holds(path, self.parts).is_ok_and(|is_equal| is_equal);
@@ -232,8 +232,8 @@ impl<I: MemoryIdentity> WriteOnce<I> {
         self.once(&SourceKey::Content(digest), request, &make)
     }
 
-    /// Links to what the table has for `key`, or makes it. `make` is told of an original that is
-    /// there and that no file can be linked to.
+    /// Links to the entry of the table for `key`, or makes the file. `make` receives an existing
+    /// original that cannot be linked to.
     fn once(
         &self,
         key: &SourceKey<I>,
@@ -370,7 +370,7 @@ fn link(
     original: &OriginalFile,
     request: &WriteRequest<'_>,
 ) -> Result<Option<FileOutcome>, SinkError> {
-    // A file that somebody has edited in place would hand the edit on to every name that is added.
+    // A file that was edited in place would pass the edit on to every new name.
     if !original.is_intact(request.creator) {
         return Ok(None);
     }

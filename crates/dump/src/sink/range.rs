@@ -30,7 +30,7 @@ pub struct RangeRow {
     pub index: usize,
     /// Type of the elements.
     pub dtype: DType,
-    /// Extents of the axes.
+    /// Dimensions.
     pub shape: Shape,
     /// The narrower dtype.
     pub target: DType,
@@ -42,8 +42,8 @@ pub struct RangeRow {
 
 /// Rows by step, task, side, position and dtype.
 ///
-/// A tensor that several operators share, as the output of one and the input of others, is told
-/// once in each step: where it comes first.
+/// A tensor that several operators share, as the output of one and the input of others, is reported
+/// once in each step, at its first use.
 pub struct RangeRows(SpooledRows<RangeRow>);
 
 impl RangeRows {
@@ -100,7 +100,7 @@ pub struct RangeSink {
 }
 
 impl RangeSink {
-    /// A sink that looks at tensors whose dtype is wider than one of `targets`.
+    /// A sink that checks tensors whose dtype is wider than one of `targets`.
     pub fn new(targets: Vec<DType>, next: Option<Arc<dyn Sink>>) -> RangeSink {
         RangeSink {
             targets,
@@ -164,7 +164,7 @@ impl RangeSink {
         record: &Record,
         write: impl FnOnce(&dyn Sink) -> Result<WrittenFiles, SinkError>,
     ) -> Result<WrittenFiles, SinkError> {
-        // A row that cannot be stored keeps nobody from writing the record.
+        // A row that cannot be stored does not prevent writing the record.
         let looked_at = self.look_at(record);
         let written = self
             .next
@@ -175,7 +175,7 @@ impl RangeSink {
 }
 
 impl RangeRow {
-    /// The name that the graph gives the tensor.
+    /// The tensor's name in the graph.
     fn value_name(&self) -> &str {
         let names = match self.side {
             SlotSide::Input => &self.operator.inputs,
@@ -186,8 +186,8 @@ impl RangeRow {
 }
 
 impl Sink for RangeSink {
-    // `summarizer` and `batch_preparer` are not those of the next sink: a summarizer may let go of
-    // the elements, which are looked at here.
+    // `summarizer` and `batch_preparer` are not those of the next sink: a summarizer may release
+    // the elements, which are needed here.
     fn keeps_tensors(&self) -> bool {
         self.next.as_ref().is_some_and(|next| next.keeps_tensors())
     }

@@ -40,7 +40,7 @@ pub struct SharedValues {
 }
 
 impl SharedValues {
-    /// The number of an operator; rows tell its task, name and type, and names of its values.
+    /// The number of an operator; rows store its task, name and type, and the names of its values.
     pub(super) fn operator(&mut self, operator: &Arc<Operator>) -> u64 {
         self.operators.number(SpooledOperator(operator.clone()))
     }
@@ -154,7 +154,7 @@ impl PartialEq for SpooledOperator {
     fn eq(&self, other: &Self) -> bool {
         let (a, b) = (&*self.0, &*other.0);
         // Nearly all rows of an operator share it, which spares the comparison of names. Attributes
-        // stay out: rows tell nothing of them, and they may hold whole tensors.
+        // are excluded: rows do not contain them, and they may hold whole tensors.
         std::ptr::eq(a, b)
             || (a.task_id, &a.op_name, &a.op_type) == (b.task_id, &b.op_name, &b.op_type)
                 && (&a.inputs, &a.outputs) == (&b.inputs, &b.outputs)
@@ -165,7 +165,7 @@ impl Eq for SpooledOperator {}
 
 impl std::hash::Hash for SpooledOperator {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        // Task and name tell nearly all operators apart; hashing the names of all values for every
+        // Task and name distinguish nearly all operators; hashing the names of all values for every
         // row would take longer than the rare comparison.
         (self.0.task_id, &self.0.op_name).hash(state);
     }
@@ -181,7 +181,7 @@ impl Spool {
             None => tempfile::tempfile().map_err(cannot("create"))?,
         };
         let result = self.write(&file, start, rows);
-        // Put back before the error is looked at: the earlier stretches are still in it.
+        // Put back before the error is checked: the earlier stretches are still in it.
         self.file = Some(file);
         let end = result.map_err(cannot("write"))?;
         self.stretches.push((start, end));
@@ -306,8 +306,8 @@ impl<'a> SortedStretch<'a> {
 
     fn next(&mut self) -> io::Result<Option<&[u8]>> {
         let section = self.rows.get_ref();
-        // Looked at before reading, so that a file that ends within a row is an error and not the
-        // end of the rows.
+        // Checked before reading, so that a file that ends within a row is an error and not the end
+        // of the rows.
         if section.start == section.end && self.rows.buffer().is_empty() {
             return Ok(None);
         }

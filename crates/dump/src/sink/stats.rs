@@ -26,7 +26,7 @@ pub struct StatsRow {
     pub index: usize,
     /// Type of the elements.
     pub dtype: DType,
-    /// Extents of the axes.
+    /// Dimensions.
     pub shape: Shape,
     /// The statistics, or `None` for types that have none.
     pub stats: Option<Stats>,
@@ -96,7 +96,7 @@ impl Sink for StatsSink {
                 stats: tensor.stats().ok().copied(),
             })
             .collect();
-        // What cannot be stored stays in memory, and the record is told to have failed.
+        // Rows that cannot be stored stay in memory, and the record is reported as failed.
         self.lock().add(rows, self.n_in_memory_max)?;
         Ok(WrittenFiles::default())
     }

@@ -24,7 +24,7 @@ pub struct Volume {
     pub n_operators: u64,
     /// Those of which the plan keeps anything.
     pub n_operators_selected: u64,
-    /// Amount written of each step, files beside its records included.
+    /// Amount written for each step, including files without tensors.
     pub steps: BTreeMap<u64, FileAmount>,
     /// Amount written of each operator, by type and name.
     pub operators: Vec<OperatorVolume>,
@@ -70,7 +70,7 @@ impl VolumeSink {
         }
     }
 
-    /// Returns the amounts written so far; the counting starts anew.
+    /// Returns the amounts written so far and resets the counters.
     pub fn take(&self) -> Volume {
         let counted = std::mem::take(&mut *self.lock());
         let mut operators: Vec<_> = counted.operators.into_iter().collect();

@@ -39,7 +39,7 @@ pub(super) fn message(record: &Record, failure: &OperatorFailure) -> String {
     shortened(text)
 }
 
-/// The text file beside the tensors.
+/// The text file that accompanies the tensors.
 pub(super) fn with_trace(message: &str, record: &Record, trace: &FailureTrace) -> String {
     let mut text = message.to_owned();
     let model = &record.model;

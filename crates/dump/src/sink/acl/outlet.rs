@@ -21,7 +21,7 @@ pub type ChunkFunction = dyn Fn(&FileChunk<'_>) -> Result<(), SinkError> + Send 
 pub struct FileChunk<'a> {
     /// The absolute path that the file would have, its name however long.
     pub path: &'a Path,
-    /// The bytes, in several pieces so that nobody has to copy them first.
+    /// The bytes, in several pieces to avoid copying them together.
     pub parts: &'a [&'a [u8]],
     /// Bytes in all parts together.
     pub n_bytes: usize,
@@ -87,7 +87,7 @@ impl Outlet {
                 let path = place.dir.join(&place.file_name);
                 hand_over(&**function, &path, parts, CHUNK_BYTES_MAX)?;
                 Ok(Some(WrittenFiles {
-                    // Whether a file comes of the bytes is up to the function.
+                    // The function decides whether to write a file from the bytes.
                     n_files: 0,
                     n_bytes,
                     ..WrittenFiles::default()
@@ -106,8 +106,8 @@ fn create_mapped(
     parts: &[&[u8]],
 ) -> Result<bool, StoreError> {
     creator.create_dir(&place.dir)?;
-    // The line goes first: a name without a file misleads nobody, a file without a name is lost.
-    // Lines are appended whole, and the lock keeps them in the order of their files.
+    // The line goes first: a name without a file is harmless, a file without a name is lost. Lines
+    // are appended whole, and the lock keeps them in the order of their files.
     let guard = mapping.lock().unwrap_or_else(PoisonError::into_inner);
     let path = place.dir.join(short_name);
     if creator.exists(&path) {

@@ -1,7 +1,7 @@
 //! The columns of `statistic.csv` as an Ascend device computes them.
 //!
-//! The device reduces a tensor with kernels that take some types only, and its results have types
-//! of their own. Here the numbers come from the host and are rounded to those types.
+//! The device's reduction kernels support some types only, and their results have different types.
+//! Here the numbers come from the host and are rounded to those types.
 
 use half::{bf16, f16};
 use opscope_config::dialect::mindspore::DevicePrecision;
@@ -75,14 +75,14 @@ fn i64_extreme(bytes: &[u8], is_max: bool) -> StatisticCell {
     })
 }
 
-/// A result of the type that the kernel gives.
+/// A result in the type that the kernel produces.
 fn rounded(value: f64, dtype: DType) -> StatisticCell {
     match dtype {
         DType::F16 => StatisticCell::Real(f16::from_f64(value).to_f64()),
         DType::BF16 => StatisticCell::Real(bf16::from_f64(value).to_f64()),
         DType::F32 => StatisticCell::Real(f64::from(value as f32)),
         DType::F64 => StatisticCell::Real(value),
-        // Of integers the kernel gives an integer.
+        // For integers the kernel produces an integer.
         _ => StatisticCell::Text(format!("{}", value.trunc())),
     }
 }

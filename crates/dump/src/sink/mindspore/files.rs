@@ -26,7 +26,7 @@ pub(super) struct TensorFiles {
     digits: NameDigits,
     /// Keeps lines whole and in order, and a header before them.
     appending: Mutex<()>,
-    /// Each step has a directory of its own here, so the directory says which step a file is of.
+    /// Each step has a separate directory here, so the directory identifies the step of a file.
     pub(super) ledger: Ledger,
 }
 
@@ -133,8 +133,8 @@ impl TensorFiles {
         })
     }
 
-    /// [`TensorFiles::put`] of a file that is a link where its bytes have been written before.
-    /// `source` is what it is made of, if that has an identity.
+    /// Like [`TensorFiles::put`], but links to an existing file with the same content. `source`
+    /// identifies the content, if it has an identity.
     pub(super) fn put_once(
         &self,
         dir: &Path,
@@ -220,7 +220,7 @@ impl TensorFiles {
             .unwrap_or_else(PoisonError::into_inner);
         let is_new = self.creator.append(path, header, lines)?;
         let n_header_bytes = if is_new { header.len() } else { 0 };
-        // Nobody counts the lines of a list of names.
+        // The lines of a list of names are not counted.
         let is_counted = !path.ends_with(mapping_csv::FILE_NAME);
         let origin = match (is_counted, is_new) {
             (true, true) => FileOrigin::New,

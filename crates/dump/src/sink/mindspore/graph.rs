@@ -1,4 +1,4 @@
-//! The graph files: operators, what they read from where, and what is known of the values.
+//! The graph files: operators, the sources of their inputs, and the known types of values.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -129,8 +129,8 @@ impl GraphMaker {
             graph.nodes.push(node);
         }
         let read: HashSet<&String> = self.operators.iter().flat_map(|op| &op.inputs).collect();
-        // The view of the graph does not list the model's outputs; values that nobody reads stand
-        // for them.
+        // The view of the graph does not list the model's outputs; values without readers are used
+        // instead.
         let is_result =
             |operator: &Operator| operator.outputs.iter().any(|name| !read.contains(name));
         let nodes = self.operators.iter().enumerate();
@@ -147,7 +147,7 @@ impl GraphMaker {
         let known = values.get(self.id, name);
         let is_carried = self.carried.contains(name);
         let is_input = self.inputs.iter().any(|input| input == name);
-        // What a body is given by the operator that runs it is computed, so it is no weight.
+        // A body's inputs come from the operator that runs it, so they are not weights.
         let is_weight = !is_input && !is_carried;
         let value = match known {
             Some(tensor) if is_weight => ValueType::Reference {
@@ -236,7 +236,7 @@ fn tuple(graph: &GraphDescription, results: Vec<InputOrigin>) -> GraphNode {
     }
 }
 
-/// Attributes that the model gives; those that it leaves at their defaults are not among them.
+/// Attributes that the model sets; attributes at their defaults are not included.
 fn attributes(operator: &Operator) -> Vec<GraphAttribute> {
     let own = operator.all_attributes().take(operator.attributes.len());
     own.map(|(name, text, r#type)| GraphAttribute {

@@ -34,7 +34,7 @@ pub struct MindSporeOptions {
     pub device_statistics: Option<DevicePrecision>,
     /// How many of the first elements are kept of a tensor that has more.
     pub n_samples: Option<u64>,
-    /// Whether tensors go by the layout that the host gives them.
+    /// Whether tensors use the host's layout.
     pub has_host_layout: bool,
     /// Whether whole graphs have one file for each operator instead of one for each tensor.
     pub is_bin: bool,
@@ -46,7 +46,7 @@ pub struct MindSporeOptions {
     pub has_kernel_args: bool,
     /// Whether only parameters are written, so that no execution is listed.
     pub has_parameters_only: bool,
-    /// The mode that the runtime below whole graphs is told.
+    /// The mode passed to the runtime below whole graphs.
     pub runtime: RuntimeMode,
     /// The configuration, byte for byte.
     pub configuration: Vec<u8>,
@@ -123,7 +123,7 @@ pub enum RuntimeMode {
     Exceptions,
 }
 
-/// The word that tells the runtime which sides to write.
+/// The keyword that selects the sides the runtime writes.
 fn side_word(sides: SlotSides) -> &'static str {
     match sides {
         SlotSides::Both => "all",

@@ -9,7 +9,7 @@ use opscope_tensor::{DType, Tensor, TensorObserver};
 /// How many tensors are hashed side by side.
 pub(super) const N_HASHED_AT_ONCE: usize = 32;
 
-/// Digests in a memo; `None` if the elements were dropped before anybody asked for them.
+/// Digests in a memo; `None` if the elements were dropped before the digest was requested.
 struct Md5Memo(Option<[u8; 16]>);
 struct Sha1Memo(Option<[u8; 20]>);
 

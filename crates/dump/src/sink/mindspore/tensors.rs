@@ -55,8 +55,8 @@ impl MindSporeSink {
             Ok(sample) => sample,
             Err(reason) => return Ok(self.refuse(reason)),
         };
-        // A sample is a copy in memory of its own; only the tensor that it is taken of can tell
-        // that it was written before. The header keeps samples and whole tensors apart.
+        // A sample is a separate copy; only its source tensor can show that it was written before.
+        // The header distinguishes samples from whole tensors.
         let identity = tensor.identity();
         let tensor = sample.as_ref().unwrap_or(tensor);
         let target = self.options.target;
@@ -157,8 +157,8 @@ impl MindSporeSink {
         tensor: TensorObserver<'_>,
         categories: &[StatisticCategory],
     ) -> Arc<StatisticCells> {
-        // Writers add the digests later, so these have memos of their own; a row that was kept as a
-        // whole would lack them for good.
+        // Writers add the digests later, so these have separate memos; a row cached as a whole
+        // would never get them.
         if self.options.device_statistics.is_none() && statistics::has_digest(categories) {
             return Arc::new(StatisticCells(statistics::cells(tensor, categories)));
         }

@@ -1,4 +1,4 @@
-//! Trees of whole graphs: what the runtime is told, files of operators, records of overflow.
+//! Trees of whole graphs: runtime options, files of operators, records of overflow.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -74,7 +74,8 @@ impl MindSporeSink {
         Ok(refused + WrittenFiles { whole, ..written })
     }
 
-    /// A file that says how an operator overflowed: JSON beside array files, binary beside binary.
+    /// A file that describes an operator's overflow: JSON with array files, binary with binary
+    /// files.
     pub(super) fn write_overflow_record(
         &self,
         record: &Record,
@@ -95,7 +96,7 @@ impl MindSporeSink {
         self.files.put(&dir, &names, &[&bytes], None)
     }
 
-    /// Notes what the runtime is told of a model, and tells it to wait for the first selected step.
+    /// Writes the runtime's settings for a model, and makes it wait for the first selected step.
     pub(super) fn tell_runtime(
         &self,
         model: &Arc<ModelId>,
@@ -113,7 +114,7 @@ impl MindSporeSink {
         self.write_runtime_file(model, None)
     }
 
-    /// Tells the runtime of a selected step.
+    /// Notifies the runtime of a selected step.
     pub(super) fn tell_runtime_step(
         &self,
         model: &ModelId,

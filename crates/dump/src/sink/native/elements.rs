@@ -74,7 +74,7 @@ struct ElementsGroup {
     closed: FileSizes,
 }
 
-/// A file that takes tensors. Its header is written when nobody writes to it any more.
+/// A file that takes tensors. Its header is written after the last write.
 struct OpenFile {
     creator: Arc<Creator>,
     growing: GrowingFile,
@@ -85,9 +85,9 @@ struct OpenFile {
 
 impl Drop for OpenFile {
     fn drop(&mut self) {
-        // Nobody else has the file any more, so that the header is complete.
+        // This is the last reference to the file, so the header is complete.
         let header = lock(&self.header);
-        // What was written of elements at the end that did not fit is no part of the file.
+        // Elements at the end that did not fit are not part of the file.
         let ended = self.creator.end_at(&self.growing, header.n_bytes());
         let bytes = header.finish();
         let written = self.creator.write_at(&self.growing, 0, &[&bytes]);
@@ -177,7 +177,7 @@ impl ElementsStore {
             }
             claim.identity = Some(identity.clone());
         }
-        // Nobody else hashes this memory meanwhile: they wait for the identity.
+        // No other thread hashes this memory meanwhile: they wait for the identity.
         let bytes = tensor.host_bytes()?;
         let digest = tensor.observed().digest()?;
         let key = (digest, bytes.len() as u64);
@@ -277,8 +277,8 @@ impl ElementsStore {
             // Those of a step by itself begin with little room again.
             let file = self.begin_file(state.n_files, group.closed.len(), name.len())?;
             state.n_files = file.1 + 1;
-            // Whoever still writes to the old file holds it; its header comes when the last one is
-            // done.
+            // Threads that still write to the old file hold it; its header is written when the last
+            // one finishes.
             group.close();
             group.file = Some(Arc::new(file.0));
             n_files = 1;
@@ -317,7 +317,7 @@ impl ElementsStore {
         }
     }
 
-    /// Ends the files of a step that has files of its own; returns them.
+    /// Ends and returns the files of a step with separate files.
     pub(super) fn close_step(&self, step: &StepKey) -> Result<FileSizes, StoreError> {
         let group = self.lock().groups.remove(&Some(step.clone()));
         let files = group.map_or_else(Vec::new, |mut group| {
@@ -353,7 +353,7 @@ impl ElementsGroup {
         }
     }
 
-    /// Bounds the memory: what is forgotten may be written once more.
+    /// Bounds the memory: forgotten content may be written once more.
     fn forget_if_many(&mut self) {
         let is_pending = |known: &KnownElements| matches!(known, KnownElements::Pending);
         // Looking for what is dead takes a pass over the table, so it waits until that may have

@@ -45,7 +45,7 @@ impl Drop for EndingStep<'_> {
 }
 
 impl OpenSteps {
-    /// The rows of a step, which `create` begins if nobody has.
+    /// The rows of a step, created by `create` if there are none.
     pub(super) fn get_or_create<E>(
         &self,
         key: StepKey,
@@ -64,7 +64,7 @@ impl OpenSteps {
     /// Takes a step out to end it; `None` if it has no rows, or ends already.
     pub(super) fn end(&self, key: &StepKey) -> Option<EndingStep<'_>> {
         let mut state = lock(&self.state);
-        // Who writes to the step from now on begins a journal of its own.
+        // Later writes to the step begin a separate journal.
         let (key, rows) = state.open.remove_entry(key)?;
         *state.ending.entry(key.clone()).or_default() += 1;
         Some(EndingStep {
@@ -80,7 +80,7 @@ impl OpenSteps {
         self.end(&key?)
     }
 
-    /// Waits until nobody ends the step any more.
+    /// Waits until no thread is ending the step.
     pub(super) fn wait_for(&self, key: &StepKey) {
         let mut state = lock(&self.state);
         while state.ending.contains_key(key) {

@@ -42,8 +42,8 @@ struct JournalState {
 }
 
 impl StepRows {
-    /// Begins the rows of a step. A step that was dumped before, as one that a program repeats,
-    /// gets a journal and a table of its own.
+    /// Begins the rows of a step. A repeated step, already dumped before, gets a separate journal
+    /// and table.
     pub(super) fn create(
         creator: &Arc<Creator>,
         tree: &NativeTree,
@@ -72,8 +72,8 @@ impl StepRows {
                 return Ok(new(table, None, 0));
             }
             if let Some(file) = creator.create_growing(&path)? {
-                // Another process may have finished its step of this name after the first look. Now
-                // that the journal is ours nobody else can.
+                // Another process may have finished a step of this name after the first check. Now
+                // that we own the journal no other process can.
                 if creator.exists(&table) {
                     remove(&path)?;
                     continue;

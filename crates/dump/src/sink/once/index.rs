@@ -13,15 +13,15 @@ use opscope_tensor::digest::hex;
 use super::{FileOutcome, OriginalFile, WriteRequest};
 
 pub(super) struct SourceIndex {
-    /// Files with other permissions have an index of their own.
+    /// Files with different permissions have a separate index.
     dir: PathBuf,
 }
 
 impl SourceIndex {
     pub(super) fn new(root: &Path, modes: PermissionModes) -> SourceIndex {
         SourceIndex {
-            // All names of a file share its permissions, so a file with other permissions cannot
-            // stand in.
+            // All names of a file share its permissions, so a file with different permissions
+            // cannot be linked.
             dir: content_dir(root).join(format!("{:o}", modes.file)),
         }
     }
@@ -40,8 +40,8 @@ impl SourceIndex {
         useless: Option<FileIdentity>,
     ) -> Option<OriginalFile> {
         let original = OriginalFile::new(request.creator, self.path(digest))?;
-        // The stamp was taken before the bytes are compared and is looked at again afterwards: what
-        // was compared is what the stamp is of.
+        // The stamp is taken before the bytes are compared and checked again afterwards, so that it
+        // belongs to the compared bytes.
         let is_usable = Some(original.stamp) != useless
             && request.is_held_by(&original.path)
             && original.is_intact(request.creator);

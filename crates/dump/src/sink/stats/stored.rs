@@ -9,8 +9,8 @@ use opscope_tensor::{ElementCounts, Stats};
 use super::StatsRow;
 use crate::sink::spool::{SharedValues, StoredRow};
 
-/// Numbers of a row beside its statistics: step, operator, type and shape, side, position, and
-/// whether there are statistics.
+/// Numbers of a row in addition to its statistics: step, operator, type and shape, side, position,
+/// and whether there are statistics.
 const N_PLACE_WORDS: usize = 6;
 const N_STATS_WORDS: usize = N_COUNTS + 7;
 const N_COUNTS: usize = ElementCounts::NAMES.len();
@@ -54,8 +54,7 @@ impl StoredRow for StatsRow {
         })
     }
 
-    /// By step, task, name, side and position: under one task there may be records beside the
-    /// operator's own.
+    /// By step, task, name, side and position: a task may have additional records.
     fn compare(&self, other: &StatsRow) -> Ordering {
         place(self).cmp(&place(other))
     }
