@@ -1,9 +1,8 @@
-//! Turning a tensor into another form of itself: other elements ([`dtype`]), other order
-//! ([`layout`]), or the numbers that
-//! quantised elements stand for ([`mod@dequantise`]).
+//! Conversions of a tensor: to another dtype ([`dtype`]), another layout ([`layout`]), or the
+//! numbers that quantised elements represent ([`mod@dequantise`]).
 //!
-//! [`mod@reference`] holds the wrong numbers that one vendor's tool gives for some dtypes. It
-//! exists so that a drop-in can give the same ones, and nothing else may use it.
+//! [`mod@reference`] reproduces the wrong numbers of one vendor's tool for some dtypes. Only the
+//! drop-in replacement of that tool may use it.
 
 pub mod dequantise;
 pub mod dtype;

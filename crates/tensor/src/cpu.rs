@@ -1,4 +1,4 @@
-//! Choosing code for the CPU at hand.
+//! Choosing code for the current CPU.
 //!
 //! A [`LaneTask`] is written once, over a [`LaneMachine`] that carries sixteen numbers at a time.
 //! [`run`] compiles it three times, for AVX-512, for AVX2 and for whatever the target has, and
@@ -31,7 +31,7 @@ use avx512::Avx512;
 /// Numbers that a machine carries at a time.
 pub(crate) const LANES: usize = 16;
 
-/// Sixteen lanes of arithmetic. Every machine gives the same bits.
+/// Sixteen lanes of arithmetic. Every machine computes the same bits.
 ///
 /// Words are 32 bits wide. Slices that are loaded hold exactly [`LANES`] elements.
 pub(crate) trait LaneMachine: Copy {

@@ -10,8 +10,8 @@ use crate::{
 
 /// Elements in a device's memory, of which the host gets a copy, or numbers, later.
 ///
-/// A device works beside the host, which must not wait for it. So a tensor is described as soon as
-/// it is there, and whoever hears from the device says what has come of its elements.
+/// A device works in parallel with the host, which must not wait for it. So a tensor is described
+/// as soon as it exists, and the device's results are filled in later.
 #[derive(Default)]
 pub struct DeviceElements {
     arrival: OnceLock<DeviceArrival>,
@@ -95,7 +95,7 @@ pub struct DeviceRow {
     pub stats: Stats,
     /// Where the first NaN and the first infinity are.
     pub places: NonFinitePlaces,
-    /// A hash that does not depend on the order in which elements were looked at.
+    /// A hash that does not depend on the order of the elements.
     pub hash: [u64; 2],
 }
 
@@ -103,7 +103,7 @@ impl DeviceRow {
     /// Number of 8-byte words of a row.
     pub const N_WORDS: usize = ElementCounts::NAMES.len() + 12;
 
-    /// Reads a row. Floats are stored by their bits, and -1 stands for no place.
+    /// Reads a row. Floats are stored by their bits, and -1 means no place.
     pub fn from_words(words: &[u64; DeviceRow::N_WORDS]) -> DeviceRow {
         let (counts, rest) = words.split_at(ElementCounts::NAMES.len());
         let float = |i: usize| f64::from_bits(rest[i]);
@@ -139,8 +139,8 @@ impl DeviceRow {
         }
     }
 
-    /// Whether this can be a row of a tensor of so many elements. What a device left in memory that
-    /// no kernel has written to hardly ever is.
+    /// Whether this can be a row of a tensor of so many elements. Memory that no kernel has written
+    /// to hardly ever passes.
     pub fn is_of(&self, n_elements: usize) -> bool {
         let c = &self.stats.counts;
         let n_special = c.n_nan.checked_add(c.n_pos_inf);

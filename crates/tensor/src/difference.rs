@@ -1,10 +1,10 @@
 //! How far two tensors are apart: every metric of a comparison, in one pass over both.
 //!
-//! `docs/compare/metrics.md` defines each of them, `specification.rs` in code that is plain and slow. The
-//! code that runs takes a block of both sides after the other, decodes it to doubles, and adds up
-//! in lanes whose number does not depend on the CPU; every CPU gives the same bits. Blocks are
-//! joined with what rounding took away, so that errors do not grow with the tensor. How far results
-//! may be from the exact values:
+//! `docs/compare/metrics.md` defines each of them, and `specification.rs` in plain, slow code. The
+//! fast code processes both sides block by block, decodes each block to doubles, and sums in lanes
+//! whose number does not depend on the CPU; every CPU computes the same bits. Blocks are combined
+//! with their rounding errors, so that errors do not grow with the tensor. Maximum distance of
+//! results from the exact values:
 //!
 //! | metric | bound |
 //! | --- | --- |
@@ -43,7 +43,7 @@ use crate::{DType, TensorView, cpu};
 pub use self::extent::{DifferenceExtent, extent, visit_apart};
 pub use self::piecewise::{N_PIECE_STEP, PiecewiseDifference};
 
-/// Numbers to compute beside those that are always computed.
+/// Optional numbers, in addition to those that are always computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DifferenceOptions {
     /// Whether the Kullback-Leibler divergence is wanted, which takes another pass over the
@@ -51,7 +51,7 @@ pub struct DifferenceOptions {
     pub has_kl: bool,
 }
 
-/// Compares two tensors element by element, in row-major order, whatever their extents.
+/// Compares two tensors element by element, in row-major order, whatever their shapes.
 ///
 /// Complex numbers count as two elements each. Where both sides are integers, they are subtracted
 /// and compared as such; for all else integers of 64 bits are rounded to doubles.

@@ -1,7 +1,7 @@
 //! Digests of bytes: MD5 and SHA-1, which other tools' files hold, XXH3, which is fast, and a hash
 //! that devices compute.
 //!
-//! None of them is meant to withstand an attack; they tell whether two tensors are equal.
+//! None of them is meant to withstand an attack; they only show whether two tensors are equal.
 
 mod md5_lanes;
 mod stripe_hash;

@@ -8,7 +8,7 @@
 use crate::DType;
 use crate::numbers::Numbers;
 
-/// Bits of a key that one pass looks at.
+/// Bits of a key that one pass covers.
 const N_DIGIT_BITS: u32 = 16;
 const N_DIGITS: usize = 1 << N_DIGIT_BITS;
 

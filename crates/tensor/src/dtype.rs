@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-/// The kind of thing that the elements of a dtype stand for.
+/// The kind of value that the elements of a dtype represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ElementKind {
     /// Floating-point numbers, NaN and often infinities, with this many digits after the first one.
@@ -54,7 +54,7 @@ macro_rules! dtypes {
                 match self { $(DType::$variant => $bits,)* }
             }
 
-            /// The kind of thing that the elements stand for.
+            /// The kind of value that the elements represent.
             pub fn kind(self) -> ElementKind {
                 use ElementKind::*;
                 match self { $(DType::$variant => $kind,)* }

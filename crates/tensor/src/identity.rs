@@ -5,7 +5,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Weak};
 
-/// The name of a reference-counted tensor that its engine never changes while anybody holds it.
+/// The name of a reference-counted tensor that its engine never changes while a reference exists.
 ///
 /// Tensors with equal identities are the same one. An identity keeps the address of the count, so
 /// that it is never given out a second time, but not the tensor: the engine frees that when it

@@ -1,4 +1,4 @@
-//! Remembers results computed from a tensor's elements, so that nobody has to look at them twice.
+//! Caches results computed from a tensor's elements, so that they are computed once.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -24,8 +24,8 @@ pub struct TensorMemo {
 
 /// A tensor's elements, if they are in the host's memory, together with what is remembered of them.
 ///
-/// Each method looks at the elements at most once, whichever clone of the tensor is asked;
-/// afterwards the tensor may lose its elements ([`Tensor::without_elements`]).
+/// Each method reads the elements at most once over all clones of the tensor; afterwards the tensor
+/// may lose its elements ([`Tensor::without_elements`]).
 #[derive(Clone, Copy)]
 pub struct TensorObserver<'a> {
     dtype: DType,
@@ -68,7 +68,7 @@ impl<'a> TensorObserver<'a> {
     ///
     /// # Errors
     /// As for [`stats`](crate::stats()); [`StatsError::Elements`] if the elements were dropped
-    /// before anybody asked.
+    /// before.
     pub fn weighed_stats(self) -> Result<&'a StatsAndWeight, StatsError> {
         let computed = self.recall(&self.memo.stats, |view| {
             self.memo.note_counts(weighed_stats(view))
@@ -76,8 +76,8 @@ impl<'a> TensorObserver<'a> {
         computed?.as_ref().map_err(Clone::clone)
     }
 
-    /// [`TensorObserver::stats`] for somebody who is going to ask for [`TensorObserver::digest`] as
-    /// well: a pass that computes either computes both.
+    /// [`TensorObserver::stats`] for a caller that also needs [`TensorObserver::digest`]: one pass
+    /// computes both.
     ///
     /// # Errors
     /// As for [`TensorObserver::stats`].
@@ -94,11 +94,11 @@ impl<'a> TensorObserver<'a> {
         Ok(&computed?.as_ref().map_err(Clone::clone)?.stats)
     }
 
-    /// The digest of the elements by which contents are known again,
-    /// [`xxh3_128`]. What is not finite is counted in the same pass.
+    /// The digest that identifies the contents, [`xxh3_128`]. The same pass counts non-finite
+    /// elements.
     ///
     /// # Errors
-    /// [`HostAccessError`] if the elements were dropped before anybody asked.
+    /// [`HostAccessError`] if the elements were dropped before.
     pub fn digest(self) -> Result<[u8; 16], HostAccessError> {
         let digest = self.recall(&self.memo.digest, |view| {
             if self.memo.non_finite.get().is_some() {
@@ -127,13 +127,13 @@ impl<'a> TensorObserver<'a> {
         computed?.as_ref().map_err(Clone::clone)
     }
 
-    /// [`non_finite`] of the tensor; none if its elements were dropped before anybody asked.
+    /// [`non_finite`] of the tensor; none if its elements were dropped before.
     pub fn non_finite(self) -> NonFinite {
         let counts = self.recall(&self.memo.non_finite, non_finite);
         counts.copied().unwrap_or_default()
     }
 
-    /// [`non_finite_places`] of the tensor; none if its elements were dropped before anybody asked.
+    /// [`non_finite_places`] of the tensor; none if its elements were dropped before.
     pub fn non_finite_places(self) -> NonFinitePlaces {
         let counts = self.non_finite();
         let places = self.recall(&self.memo.places, |view| {
@@ -228,7 +228,7 @@ impl TensorMemo {
         let _ = self.places.set(row.places);
     }
 
-    /// Counts what a pass for statistics has counted, so that nobody has to look for it again.
+    /// Stores the counts of a statistics pass, so that they are not computed again.
     fn note_counts(
         &self,
         computed: Result<StatsAndWeight, StatsError>,

@@ -102,8 +102,8 @@ impl<'a> Numbers<'a> {
         (self.dtype == DType::F32).then(|| elements.map(|bytes| u32::from_le_bytes(*bytes)))
     }
 
-    /// Calls `take` with each element of a range in memory order; what is behind the last element
-    /// is left out.
+    /// Calls `take` with each element of a range in memory order; bytes after the last element are
+    /// ignored.
     pub fn for_each(&self, range: Range<usize>, mut take: impl FnMut(f64)) {
         let range = range.start.min(self.len())..range.end.min(self.len());
         macro_rules! all {
@@ -146,7 +146,7 @@ mod tests {
             &[-2.0],
         );
         check(DType::F64, &[], &[]);
-        // What is left of an element is none.
+        // The rest of a partial element is not an element.
         check(DType::U16, &[1, 0, 9], &[1.0]);
         assert!(Numbers::new(DType::C64, &[]).is_none());
     }

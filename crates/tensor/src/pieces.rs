@@ -2,17 +2,16 @@
 
 use crate::cpu::LaneMachine;
 
-/// Bytes of a piece: a small part of the nearest cache, so that they are there for whoever looks
-/// next.
+/// Bytes of a piece: a small part of the nearest cache, so that the next pass finds them there.
 pub(crate) const PIECE_BYTES: usize = 1 << 10;
 
-/// Takes the whole pieces of a tensor in order, each just before the pass looks at it.
+/// Receives the whole pieces of a tensor in order, each just before the pass reads it.
 pub(crate) trait PieceReader {
     /// Takes the next piece; to be marked `#[inline(always)]`.
     fn take<M: LaneMachine>(&mut self, m: M, piece: &[u8; PIECE_BYTES]);
 }
 
-/// Nobody.
+/// No reader.
 impl PieceReader for () {
     #[inline(always)]
     fn take<M: LaneMachine>(&mut self, _: M, _: &[u8; PIECE_BYTES]) {}

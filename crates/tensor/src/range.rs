@@ -1,8 +1,8 @@
 //! Measures the effect of rounding a tensor's numbers to a narrower floating-point dtype.
 //!
 //! Numbers are rounded once, from what they are, to the nearest number of the target, ties to the
-//! one whose last bit is 0. Nothing is converted: three limits for each target say what rounding
-//! gives.
+//! one whose last bit is 0. Nothing is converted: three limits for each target determine the result
+//! of rounding.
 
 use half::{bf16, f16};
 

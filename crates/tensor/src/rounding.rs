@@ -104,8 +104,8 @@ impl RoundingFormat {
         true
     }
 
-    /// Whether rounding would make an infinity of an element that is finite. Formats that end at
-    /// their largest number have none, and the largest numbers of the dtype itself stand for
+    /// Whether rounding would turn a finite element into an infinity. Formats that end at their
+    /// largest number have no infinity, and the largest numbers of the dtype itself count as
     /// infinities, as in masks.
     pub fn is_beyond(self, dtype: DType, bytes: &[u8]) -> bool {
         let end = match self {
@@ -133,7 +133,7 @@ impl RoundingFormat {
         }
     }
 
-    /// Rounds elements that `read` gives as float32 without loss.
+    /// Rounds elements that `read` converts to float32 without loss.
     fn round_all<const N: usize>(
         self,
         bytes: &mut [u8],
@@ -203,7 +203,7 @@ impl FromStr for RoundingFormat {
     }
 }
 
-/// The nearest value of float8 E4M3FN; what is larger becomes the largest.
+/// The nearest value of float8 E4M3FN; larger values become the largest one.
 fn e4m3(x: f64) -> f64 {
     if x == 0.0 || x.is_nan() {
         return x;
@@ -216,8 +216,8 @@ fn e4m3(x: f64) -> f64 {
     ((x / unit).round_ties_even() * unit).clamp(-E4M3_MAX, E4M3_MAX)
 }
 
-/// The float32 towards zero, with its last bit set if that is inexact. Rounding it once more, to at
-/// most 22 bits, gives what rounding the double at once would.
+/// The float32 towards zero, with its last bit set if that is inexact. Rounding it again, to at
+/// most 22 bits, equals rounding the double directly.
 fn to_odd(x: f64) -> f32 {
     let nearest = x as f32;
     if f64::from(nearest) == x || x.is_nan() {

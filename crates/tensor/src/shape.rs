@@ -1,4 +1,4 @@
-//! Extents of a tensor's axes.
+//! The shape of a tensor.
 
 use std::fmt;
 use std::ops::Deref;
@@ -7,17 +7,17 @@ use thiserror::Error;
 
 use crate::DType;
 
-/// The extents of a tensor's axes, outermost first.
+/// The dimensions of a tensor, outermost first.
 ///
-/// No axes means a scalar: one element. An axis of extent 0 means an empty tensor. (The number of
-/// axes is called `n_axes` throughout; *rank* is the number of a process.)
+/// No axes means a scalar: one element. A dimension of 0 means an empty tensor. (The number of axes
+/// is called `n_axes` throughout; *rank* is the number of a process.)
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Shape(Vec<usize>);
 
 /// A shape that describes more data than can exist, or too many axes.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ShapeError {
-    /// The product of the extents does not fit the address space.
+    /// The product of the dimensions does not fit the address space.
     #[error("shape {0} has more elements than memory can hold")]
     TooLarge(Shape),
     /// More axes than [`Shape::N_AXES_MAX`].
@@ -35,8 +35,8 @@ impl Shape {
     /// Checks that the element count fits the address space.
     ///
     /// # Errors
-    /// [`ShapeError::TooManyAxes`] or [`ShapeError::TooLarge`]. An axis of extent 0 makes the count
-    /// 0 whatever the other extents are.
+    /// [`ShapeError::TooManyAxes`] or [`ShapeError::TooLarge`]. A dimension of 0 makes the count 0
+    /// whatever the other dimensions are.
     pub fn new(dims: impl Into<Vec<usize>>) -> Result<Shape, ShapeError> {
         let shape = Shape(dims.into());
         if shape.0.len() > Self::N_AXES_MAX {
@@ -64,7 +64,7 @@ impl Shape {
         self.0.len()
     }
 
-    /// The extents as a slice.
+    /// The dimensions as a slice.
     pub fn dims(&self) -> &[usize] {
         &self.0
     }

@@ -1,8 +1,8 @@
 //! A tensor's digest together with numbers about its elements, in one pass over memory.
 //!
-//! Whoever wants both would read a large tensor from memory twice. Here each piece of it is
-//! digested and then looked at, while it is in the nearest cache. The results are those of the
-//! functions that take one of the two alone, bit for bit.
+//! Computing both separately would read a large tensor from memory twice. Here each piece is
+//! digested and then summarized while it is in the nearest cache. The results equal those of the
+//! separate functions, bit for bit.
 
 use crate::digest::{Xxh3Pieces, xxh3_128};
 use crate::stats::non_finite_beside;

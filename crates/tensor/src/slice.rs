@@ -1,8 +1,9 @@
-//! A slice of a tensor as a picture: some axes go down, some to the right, the others stand at one
+//! A slice of a tensor as a picture: some axes go down, some to the right, the others have a fixed
 //! index.
 //!
 //! Where there are more elements than pixels, a pixel shows the element of largest magnitude: NaN
-//! before infinities, and these before numbers. A mean would hide what a picture is looked at for.
+//! before infinities, and these before numbers. A mean would hide the outliers that a picture is
+//! meant to show.
 
 /// The use of an axis in a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,7 +12,7 @@ pub enum AxisRole {
     Row,
     /// It goes to the right. Several are joined in their order.
     Column,
-    /// It stands at an index.
+    /// It has a fixed index.
     At(usize),
 }
 
@@ -40,13 +41,13 @@ pub enum SliceError {
         n_roles: usize,
     },
     /// An index is outside of its axis.
-    #[error("index {index} is outside of axis {axis}, which has {extent}")]
+    #[error("index {index} is outside axis {axis} of size {extent}")]
     Index {
         /// The axis.
         axis: usize,
         /// The index that was given.
         index: usize,
-        /// Its extent.
+        /// Its size.
         extent: usize,
     },
 }
@@ -61,7 +62,7 @@ pub struct SliceAxes {
 }
 
 impl SliceAxes {
-    /// Lays the axes of a tensor of extents `dims`, in row-major order, as `roles` says.
+    /// Lays out the axes of a tensor of dimensions `dims`, in row-major order, as `roles` says.
     ///
     /// # Errors
     /// [`SliceError`].
@@ -121,8 +122,8 @@ impl SliceAxes {
         index.collect()
     }
 
-    /// Draws the slice with at most `most` rows and columns of pixels. `read` gives the element at
-    /// a position in memory order.
+    /// Draws the slice with at most `most` rows and columns of pixels. `read` returns the element
+    /// at a position in memory order.
     pub fn draw(&self, most: [usize; 2], read: impl Fn(usize) -> f64) -> SlicePicture {
         let full_size = self.full_size();
         let size = [0, 1].map(|i| full_size[i].min(most[i].max(1)));

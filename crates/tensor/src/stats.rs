@@ -1,8 +1,8 @@
 //! Statistics of one tensor.
 //!
-//! `specification.rs` says what they are, in plain code: one element after the other, in a fixed
-//! order of summation. The code that runs gives the same bits on every input, on every CPU and in
-//! however many parts the tensor is looked at. `docs/statistics.md` has the definitions.
+//! `specification.rs` defines them in plain code: one element after the other, in a fixed order of
+//! summation. The fast code computes the same bits for every input, on every CPU and for any split
+//! into parts. `docs/statistics.md` has the definitions.
 
 mod block;
 mod codes;
@@ -100,7 +100,7 @@ pub enum StatsError {
     /// The elements have no order, such as text or complex numbers.
     #[error("elements of type `{0}` have no minimum, maximum or mean")]
     Dtype(DType),
-    /// The elements were dropped before anybody asked for their statistics.
+    /// The elements were dropped before their statistics were computed.
     #[error(transparent)]
     Elements(#[from] HostAccessError),
 }

@@ -5,19 +5,19 @@ use thiserror::Error;
 use crate::stats::StatsError;
 use crate::{DType, Shape};
 
-/// Why strided elements cannot be looked at.
+/// Why strided elements cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum StridedError {
     /// The dtype has no statistics.
     #[error(transparent)]
     Stats(#[from] StatsError),
-    /// Elements narrower than a byte have no address of their own.
+    /// Elements narrower than a byte are not addressable.
     #[error("elements of type `{0}` are packed and cannot be strided")]
     Packed(DType),
     /// There must be one stride for each axis.
     #[error("shape {shape} has {n_axes} axes, found {n_strides} strides", n_axes = shape.n_axes())]
     Strides {
-        /// Extents of the axes.
+        /// Dimensions.
         shape: Shape,
         /// Strides given.
         n_strides: usize,
@@ -27,7 +27,7 @@ pub enum StridedError {
         "shape {shape} with strides {strides:?} from element {start} leaves the {n_elements} elements that are there"
     )]
     Outside {
-        /// Extents of the axes.
+        /// Dimensions.
         shape: Shape,
         /// Steps along the axes, in elements.
         strides: Vec<isize>,
@@ -39,7 +39,7 @@ pub enum StridedError {
     /// There is no memory for a dense copy.
     #[error("no memory for a dense copy of shape {shape}")]
     Memory {
-        /// Extents of the axes.
+        /// Dimensions.
         shape: Shape,
     },
 }
@@ -190,9 +190,9 @@ impl StridedWalk {
 }
 
 /// The position of the element that is last in memory; `None` if some element lies before the first
-/// position, or further away than positions go. No extent is zero.
+/// position, or beyond the range of positions. No dimension is zero.
 fn last_position(shape: &Shape, strides: &[isize], start: usize) -> Option<usize> {
-    // Only the two ends have to be looked at: every other element lies between them.
+    // Checking the two ends is enough: every other element is between them.
     let (mut low, mut high) = (start, start);
     for (&dim, &stride) in shape.iter().zip(strides) {
         let reach = (dim - 1).checked_mul(stride.unsigned_abs())?;

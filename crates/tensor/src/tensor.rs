@@ -9,7 +9,7 @@ use crate::memo::TensorMemo;
 use crate::text::{self, TextError};
 use crate::{DType, DeviceElements, Layout, Shape, ShapeError, TensorIdentity};
 
-/// Bytes that somebody owns and others may look at from any thread.
+/// Owned bytes that may be read from any thread.
 ///
 /// An engine that shares its tensors by reference count hands over the count: cloning costs one
 /// atomic addition and copies no data.
@@ -33,7 +33,7 @@ pub struct HostAccessError;
 
 /// A description and the place of the elements that it describes.
 ///
-/// Clones share the elements, and they share the numbers that anybody computes from them.
+/// Clones share the elements and the numbers computed from them.
 #[derive(Clone)]
 pub struct Tensor {
     dtype: DType,
@@ -51,7 +51,7 @@ pub struct Tensor {
 pub struct TensorView<'a> {
     /// Type of the elements.
     pub dtype: DType,
-    /// Extents of the axes.
+    /// Dimensions.
     pub shape: &'a Shape,
     /// Meaning of the axes.
     pub layout: Layout,
@@ -67,7 +67,7 @@ pub enum TensorError {
     Size {
         /// Type of the elements.
         dtype: DType,
-        /// Extents of the axes.
+        /// Dimensions.
         shape: Shape,
         /// Bytes that dtype and shape ask for.
         expected: usize,
@@ -193,7 +193,7 @@ impl Tensor {
         self.dtype
     }
 
-    /// Extents of the axes.
+    /// Dimensions.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }

@@ -21,7 +21,7 @@ pub enum TextError {
     /// Fewer bytes than the heads alone take.
     #[error("string tensor of shape {shape} takes {expected} bytes or more, found {found}")]
     Heads {
-        /// Extents of the axes.
+        /// Dimensions.
         shape: Shape,
         /// Bytes of all heads.
         expected: usize,
@@ -72,8 +72,8 @@ pub fn iter<'a>(tensor: TensorView<'a>) -> Result<TextIter<'a>, TextError> {
     })
 }
 
-/// The text at position `index` in memory order; `None` behind the last one. No other head is
-/// looked at.
+/// The text at position `index` in memory order; `None` behind the last one. Other heads are not
+/// read.
 ///
 /// # Errors
 /// [`TextError`].

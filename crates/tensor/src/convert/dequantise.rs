@@ -1,4 +1,4 @@
-//! The numbers that quantised elements stand for.
+//! The numbers that quantised elements represent.
 //!
 //! `(q - zero_point) · scale`, where scale and zero point are one for the whole tensor, one for
 //! each position of an axis, or one for each block.
@@ -31,7 +31,7 @@ pub struct Quantisation<'a> {
 /// Why elements cannot be read as quantised ones.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum DequantiseError {
-    /// Elements of this type are not what quantising gives.
+    /// Quantisation does not produce elements of this type.
     #[error(
         "elements of type `{0}` are not quantised ones: expected integers of at most 32 bits or floats of at most 8"
     )]
@@ -52,9 +52,9 @@ pub enum DequantiseError {
         "scale or zero point of shape {found} do not fit elements of shape {shape} (axis {axis}, blocks of {block_size})"
     )]
     Shape {
-        /// Extents of the elements.
+        /// Dimensions of the elements.
         shape: Shape,
-        /// Extents of what does not fit.
+        /// Dimensions of the mismatched tensor.
         found: Shape,
         /// The axis that was given.
         axis: i64,
@@ -72,7 +72,7 @@ pub enum DequantiseError {
     Memory(usize),
 }
 
-/// Whether elements of this type and shape can be read that way, without looking at any.
+/// Whether elements of this type and shape can be dequantised, without reading any.
 ///
 /// # Errors
 /// As [`dequantise`], but for [`DequantiseError::Decode`] and [`DequantiseError::Memory`].
@@ -90,11 +90,11 @@ pub fn check(
 /// The elements as float32, little-endian and in the same order.
 ///
 /// The difference of element and zero point is exact and is rounded to float32 once, the product
-/// with the scale, itself in float32, once more. NaN and infinities of the scale go the way of any
-/// product; a float16 or bfloat16 scale counts as the float32 of the same value. Packed elements
-/// are taken apart. A scale or zero point of one element, whatever its shape, holds for all
-/// elements; else both have the same shape: one axis as long as [`Quantisation::axis`], or as many
-/// axes as the elements, each of the same extent, of extent 1, or, along that axis, one for each
+/// with the scale, itself in float32, once more. NaN and infinities of the scale propagate as in
+/// any product; a float16 or bfloat16 scale counts as the float32 of the same value. Packed
+/// elements are taken apart. A scale or zero point of one element, whatever its shape, holds for
+/// all elements; else both have the same shape: one axis as long as [`Quantisation::axis`], or as
+/// many axes as the elements, each of the same size, of size 1, or, along that axis, one for each
 /// block. The last block may be shorter.
 ///
 /// # Errors
@@ -256,8 +256,7 @@ impl DequantiseTask<'_> {
         self.grid.rows(|elements, parameters, n_together| {
             let (codes, to) = (&codes[elements.clone()], &mut to[elements]);
             let (scale, zero) = (&scale[parameters.clone()], &zero[parameters]);
-            // Each element has a scale of its own, and chunks of one would only add a loop around
-            // it.
+            // Each element has a separate scale, and chunks of one would only add a loop around it.
             if n_together == 1 {
                 let parameters = scale.iter().zip(zero);
                 for ((to, code), (scale, zero)) in to.iter_mut().zip(codes).zip(parameters) {

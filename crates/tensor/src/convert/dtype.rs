@@ -39,7 +39,7 @@ pub enum DecodeError {
     Size {
         /// Type of the elements.
         dtype: DType,
-        /// Extents of the axes.
+        /// Dimensions.
         shape: Shape,
         /// Bytes that dtype and shape ask for, packed elements rounded up to whole bytes.
         expected: usize,

@@ -46,16 +46,16 @@ use crate::{DType, Layout, Shape};
 pub struct LayoutConversion<'a> {
     /// Layout of the source.
     pub from: Layout,
-    /// Extents of the source as it lies in memory, padding included.
+    /// Dimensions of the source in memory, including padding.
     pub from_shape: &'a Shape,
     /// Layout of the target.
     pub to: Layout,
     /// Width of one element: 1, 2, 4, 8 or 16.
     pub element_bytes: usize,
-    /// The tensor's extents without padding, in the order of the plain layout named beside them.
+    /// The tensor's dimensions without padding, in the order of the plain layout next to them.
     ///
-    /// Needed to leave a device layout, unless its padding may stay and its shape tells everything.
-    /// A plain source describes itself.
+    /// Needed to leave a device layout, unless its padding may stay and its shape is unambiguous. A
+    /// plain source describes itself.
     pub original: Option<(Layout, &'a Shape)>,
     /// Groups of a convolution's weight; counts for `FRACTAL_Z` and `FRACTAL_Z_3D` only.
     pub groups: usize,
@@ -91,7 +91,8 @@ pub struct LayoutPlan {
 /// Elements in a block of the channel axis, for a tensor that the device made from `dtype`.
 ///
 /// 64 for four-bit types, 32 for one-byte types, 16 for all others. `NC1HWC0_C04` has 4 whatever
-/// the dtype, and some chips differ for wider types; the shape of a device tensor always tells.
+/// the dtype, and some chips differ for wider types; the shape of a device tensor always has the
+/// actual value.
 pub fn default_c0(dtype: DType) -> usize {
     match dtype.bits() {
         Some(4) => 64,
@@ -248,7 +249,7 @@ impl LayoutPlan {
         })
     }
 
-    /// Extents of the target.
+    /// Dimensions of the target.
     pub fn out_shape(&self) -> &Shape {
         &self.out_shape
     }
@@ -275,7 +276,7 @@ impl LayoutPlan {
         Ok(())
     }
 
-    /// Converts `src` into memory of its own.
+    /// Converts `src` into new memory.
     ///
     /// # Errors
     /// As for [`LayoutPlan::run`].
@@ -301,7 +302,7 @@ fn check_bytes(which: &'static str, expected: usize, found: usize) -> Result<(),
     })
 }
 
-/// The product of `dims` as one extent of a shape to be.
+/// The product of `dims` as one dimension of a new shape.
 fn extent(dims: &[usize]) -> Result<usize, LayoutError> {
     dims.iter()
         .try_fold(1_usize, |product, &dim| product.checked_mul(dim))

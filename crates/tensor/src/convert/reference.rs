@@ -1,4 +1,4 @@
-//! For the drop-in only: the numbers that the reference converter gives for 8-bit floats.
+//! For the drop-in only: the reference converter's numbers for 8-bit floats.
 //!
 //! msaccucmp decodes three formats wrongly, and files that it wrote hold those numbers. A drop-in
 //! must be able to give the same ones; everything else uses

@@ -29,7 +29,7 @@ pub(crate) fn float16_to_float32(bits: u16) -> u32 {
     let sign = u32::from(bits & 0x8000) << 16;
     let rebias = (127 - 15) << 23;
     let normal = magnitude + rebias;
-    // Once more for the exponent that stands for infinity and NaN.
+    // Once more for the exponent of infinity and NaN.
     let special = normal + rebias;
     // As a normal number with the smallest exponent, less the one that is implied then.
     let one = 0x3880_0000;

@@ -26,7 +26,7 @@ macro_rules! has_features {
     ($($feature:tt),*) => { $(is_x86_feature_detected!($feature))&&* };
 }
 
-/// The methods that look at registers as an array, or the other way round: both have the same
+/// The methods that reinterpret registers as an array, or an array as registers: both have the same
 /// bytes.
 macro_rules! array_methods {
     ($($name:ident($from:ty) -> $to:ty;)+) => {

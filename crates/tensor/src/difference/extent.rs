@@ -19,9 +19,8 @@ pub struct DifferenceExtent {
 ///
 /// Numbers differ if the absolute value of their difference exceeds the tolerance. A NaN differs
 /// from everything but another NaN, and an infinity from everything but itself. A complex number
-/// differs if one of its parts does. `None` if no element differs, as of a tensor without elements,
-/// and where elements have no places along axes: extents that are not the same on both sides, or
-/// opaque dtypes.
+/// differs if one of its parts does. `None` if no element differs, as for an empty tensor, and if
+/// elements have no positions along axes: different shapes, or opaque dtypes.
 ///
 /// # Errors
 /// As [`difference`](super::difference).
@@ -50,7 +49,7 @@ pub fn extent(
 }
 
 /// Calls `visit` with the position, in row-major order, of each element that [`extent`] would
-/// count, from the first to the last. Extents may differ if the numbers of elements do not.
+/// count, from the first to the last. Shapes may differ if the numbers of elements do not.
 ///
 /// # Errors
 /// As [`difference`](super::difference).
@@ -110,7 +109,7 @@ impl LaneTask for ApartTask<'_> {
             distances([&target, &golden], start, a, b, apart);
             for (i, ((&a, &b), &apart)) in a.iter().zip(&*b).zip(&*apart).enumerate() {
                 let element = (start + i) / self.n_parts;
-                // The parts of a complex number stand together, and are one element.
+                // The parts of a complex number are adjacent, and are one element.
                 if is_apart(a, b, apart, self.tolerance) && last != Some(element) {
                     last = Some(element);
                     (self.visit)(element);

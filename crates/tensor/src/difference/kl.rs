@@ -1,4 +1,4 @@
-//! The Kullback-Leibler divergence, which needs the extremes of both sides before it looks at any
+//! The Kullback-Leibler divergence, which needs the extremes of both sides before it reads any
 //! element.
 
 use super::side::{fold, padded};
@@ -9,7 +9,7 @@ use crate::cpu::{LANES, LaneMachine, LaneTask};
 /// The smallest normalised element, so that it has a logarithm.
 pub(super) const SMALLEST: f64 = f32::EPSILON as f64;
 
-/// The second look at both sides.
+/// The second pass over both sides.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DivergenceTask<'a> {
     pub(super) sources: [BlockSource<'a>; 2],

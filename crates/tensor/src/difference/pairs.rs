@@ -10,7 +10,7 @@ use crate::cpu::{LANES, LaneMachine};
 pub(super) struct PairBlock<'a> {
     pub(super) target: &'a [f64],
     pub(super) golden: &'a [f64],
-    /// Absolute differences; changed while they are looked at.
+    /// Absolute differences; reordered in place.
     pub(super) distances: &'a mut [f64],
     /// Room for as many relative differences.
     pub(super) relative: &'a mut [f64],
@@ -80,7 +80,7 @@ impl PairSums {
         }
     }
 
-    /// Takes over a block, whose pairs stand at `index(0)`, `index(1)` and so on.
+    /// Accumulates a block, whose pairs are at `index(0)`, `index(1)` and so on.
     #[inline(always)]
     pub(super) fn add<M: LaneMachine>(
         &mut self,

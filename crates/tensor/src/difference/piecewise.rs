@@ -11,13 +11,13 @@ pub const N_PIECE_STEP: usize = BLOCK;
 
 /// A difference that grows with each piece of both tensors.
 ///
-/// Pieces that are a multiple of [`N_PIECE_STEP`] long give the same numbers, bit for bit, as
-/// [`difference`](super::difference) gives of both tensors at once, but for `kl`, which takes a
-/// second look and is none here.
+/// Pieces of a multiple of [`N_PIECE_STEP`] elements yield the same numbers, bit for bit, as
+/// [`difference`](super::difference) of both tensors at once, except for `kl`, which needs a second
+/// pass and is not available here.
 #[derive(Clone, Debug)]
 pub struct PiecewiseDifference {
     dtypes: [DType; 2],
-    /// None while a piece is looked at.
+    /// `None` while a piece is processed.
     found: Option<SweepResult>,
 }
 

@@ -66,7 +66,7 @@ impl SideBlock {
         deviation: 0.0,
     };
 
-    /// Looks at finite elements.
+    /// Accumulates finite elements.
     #[inline(always)]
     pub(super) fn from_values<M: LaneMachine>(m: M, values: &[f64]) -> SideBlock {
         let mut block = sums(m, values, 0);
@@ -100,7 +100,7 @@ impl SideBlock {
 fn sums<M: LaneMachine>(m: M, values: &[f64], scale: i32) -> SideBlock {
     let factor = m.splat(power_of_two(scale));
     let (groups, rest) = values.as_chunks::<LANES>();
-    // An element, not infinity: idle lanes then need no rule of their own.
+    // An element, not infinity: idle lanes then need no special rule.
     let first = m.splat(values.first().copied().unwrap_or(0.0));
     let (mut sum, mut squares) = (m.reals(), m.reals());
     let (mut min, mut max) = (first, first);
@@ -190,7 +190,7 @@ impl SideSums {
         let n = |n: u64| WideNumber::new(n as f64, 0);
         let n_block = block.n as u64;
         if self.n > 0 {
-            // What the block's mean adds to the deviations from the mean of all.
+            // The contribution of the block's mean to the deviations from the overall mean.
             let apart = sum.over(n(n_block)).minus(self.sum.value().over(n(self.n)));
             let weight = n(self.n).times(n(n_block)).over(n(self.n + n_block));
             self.deviation.add(apart.times(apart).times(weight));

@@ -5,12 +5,12 @@ use crate::convert::dtype::{DecodeError, decode, numpy_dtype};
 use crate::cpu::{LANES, LaneMachine};
 use crate::{DType, ElementKind, Shape, TensorView};
 
-/// Elements that are looked at together: four buffers of doubles stay in the nearest caches.
+/// Elements that are processed together: four buffers of doubles stay in the nearest caches.
 ///
 /// A multiple of 8, so that blocks of packed elements begin with a byte.
 pub(super) const BLOCK: usize = 2048;
 
-/// One side of a comparison. Parts of complex numbers are elements of their own.
+/// One side of a comparison. Parts of complex numbers are separate elements.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BlockSource<'a> {
     dtype: DType,

@@ -1,7 +1,7 @@
 //! The pass over both sides, a block at a time.
 //!
-//! A block whose bytes are the same on both sides is looked at once. In one whose elements are not
-//! all finite these are counted one by one, and the finite ones moved together.
+//! A block with the same bytes on both sides is processed once. In a block with non-finite elements
+//! these are counted one by one, and the finite ones moved together.
 //!
 //! No closure uses the machine: it would be compiled for any CPU, unless it happens to be inlined.
 

@@ -72,7 +72,7 @@ impl NarrowFormat {
         // even.
         let half = (1 << (dropped - 1)) - 1 + ((magnitude >> dropped) & 1);
         let smallest_normal = i64::from(self.min_exponent + 1023) << 52;
-        // The exponent of subnormal numbers, 0, stands for the same power of two as 1 does.
+        // The exponent of subnormal numbers, 0, means the same power of two as 1.
         let bias = i64::from(self.min_exponent + 1022) << self.digits;
         let normal = (((magnitude + half) >> dropped) - bias).min(self.infinity);
         // Added to 2^52, a number is rounded to an integer, which is in its lower bits.

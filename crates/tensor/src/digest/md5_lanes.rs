@@ -24,7 +24,7 @@ const N_IN_REGISTERS: usize = 3;
 
 /// The MD5 digests of inputs of any lengths, in the same order.
 pub fn md5_many(inputs: &[&[u8]]) -> Vec<[u8; 16]> {
-    // Lanes that are made of short vectors are slower than plain registers.
+    // Lanes made of short vectors are slower than plain registers.
     let n_active = if cpu::is_wide() {
         N_IN_LANES
     } else {

@@ -1,14 +1,14 @@
-//! The hash that devices compute beside the statistics of a tensor.
+//! The hash that devices compute together with the statistics of a tensor.
 //!
-//! It is a sum over parts that any program of a device may look at in any order, each part mixed
-//! with its place. `docs/statistics.md` defines it; `_device/kernels.py` of the Python package has
+//! It is a sum over parts, which the programs of a device may process in any order, each mixed with
+//! its position. `docs/statistics.md` defines it; `_device/kernels.py` of the Python package has
 //! the same numbers.
 
 /// Words of four bytes in a line.
 const LINE: usize = 512;
 /// Lines in a stripe.
 const STRIPE_LINES: usize = 16;
-/// Lines in a group, each of which has a multiplier of its own.
+/// Lines in a group, each with a separate multiplier.
 const GROUP_LINES: usize = 4;
 
 /// The numbers of one half of the hash.
@@ -49,7 +49,7 @@ impl HashHalf {
         let sum = (0..).zip(stripes).fold(0_u64, |sum, (i, stripe)| {
             sum.wrapping_add(self.stripe(i, stripe))
         });
-        // Bytes behind the last one count as zeros, so that their number has to be told.
+        // Bytes after the last one count as zeros, so their number has to be passed.
         mix(sum.wrapping_add(self.key.wrapping_mul(bytes.len() as u64)))
     }
 

@@ -1,9 +1,9 @@
 //! XXH3 of long inputs, a piece of 1 KiB at a time.
 //!
-//! A library takes stretches of bytes that it reads from memory by itself. Here a pass that looks
-//! at the bytes for another reason digests them on the way: the registers of both fit one core, and
-//! while one waits for memory the other computes. The algorithm is that of xxHash 0.8, with its own
-//! secret and seed 0.
+//! A library would read the bytes from memory by itself. Here a pass that reads the bytes for
+//! another reason digests them on the way: the registers of both fit one core, and while one waits
+//! for memory the other computes. The algorithm is that of xxHash 0.8, with its own secret and seed
+//! 0.
 
 use crate::cpu::{self, LaneMachine, LaneTask};
 use crate::pieces::{PIECE_BYTES, PieceReader, read_pieces};
@@ -82,8 +82,8 @@ impl Xxh3Pieces {
         })
     }
 
-    /// The digest of `bytes`, the whole input, in the byte order in which it is written. Pieces
-    /// that nobody has taken are taken now.
+    /// The digest of `bytes`, the whole input, in the byte order in which it is written. It
+    /// processes the pieces that are left.
     pub(crate) fn finish(mut self, bytes: &[u8]) -> [u8; 16] {
         let rest = &bytes[self.n_taken * PIECE_BYTES..];
         cpu::run(PiecesTask(&mut self, rest));
@@ -154,7 +154,7 @@ impl PieceReader for Xxh3Pieces {
     }
 }
 
-/// Takes pieces that nobody looks at otherwise.
+/// Digests pieces that no other pass reads.
 struct PiecesTask<'a>(&'a mut Xxh3Pieces, &'a [u8]);
 
 impl LaneTask for PiecesTask<'_> {

@@ -1,8 +1,8 @@
 //! Blocks of `float16`, `bfloat16`, `float32` and `float64`.
 //!
-//! One pass sums, and keeps the extremes of integers that are ordered as the elements are. These
-//! tell whether anything was not finite, zero, subnormal or at the end of the range; only then is
-//! the block, which is in the nearest cache by now, looked at again.
+//! One pass computes sums, and extremes of integers that are ordered as the elements are. The
+//! extremes show whether anything was not finite, zero, subnormal or at the end of the range; only
+//! then is the block, which is in the nearest cache by now, read again.
 
 mod survey;
 
@@ -100,13 +100,13 @@ pub(super) trait FloatFormat {
     fn value(bits: Self::Bits) -> f64;
     /// The values of [`LANES`] elements.
     fn reals<M: LaneMachine>(m: M, bytes: &[u8]) -> M::Reals;
-    /// Bytes that [`FloatFormat::count_small`] looks at.
+    /// Bytes that [`FloatFormat::count_small`] reads.
     const GROUP_BYTES: usize;
     /// How many elements are zero, negative zero, and smaller than normal numbers, zeros included.
     fn count_small<M: LaneMachine>(m: M, group: &[u8]) -> [u32; 3];
     /// How many elements have the largest magnitude.
     fn count_largest<M: LaneMachine>(m: M, group: &[u8]) -> u32;
-    /// Sums and extremes of elements that are taken to be finite. `beside` sees the pieces.
+    /// Sums and extremes of elements that are assumed to be finite. `beside` receives the pieces.
     fn survey<M: LaneMachine>(m: M, bytes: &[u8], beside: &mut impl PieceReader) -> FloatSurvey;
 }
 
@@ -171,7 +171,7 @@ impl FloatFormat for F32 {
 }
 
 /// Floats of 16 bits: the bits of the smallest normal number, of the largest finite one and of
-/// infinity, and the function that gives the bits of the same number in `float32`.
+/// infinity, and the conversion to the bits of the same number in `float32`.
 macro_rules! half_floats {
     ($($float:ident: $smallest_normal:literal, $largest:literal, $infinity:literal, $to_float32:expr;)*) => {$(
         impl FloatFormat for $float {
@@ -329,11 +329,11 @@ pub(super) fn block<M: LaneMachine, F: FloatFormat>(
         );
     }
     // The pass has no branches for NaN and infinities, because hardly any block has one. The few
-    // that do are copied without them and looked at again.
+    // that do are copied without them and processed again.
     let mut clean = [0; BLOCK_BYTES];
     let clean = &mut clean[..bytes.len()];
     let block = set_apart::<F>(bytes, clean);
-    // Whoever reads beside has had the bytes as they are.
+    // The reader in the same pass got the bytes unchanged.
     let survey = F::survey(m, clean, &mut ());
     finish_mixed::<M, F>(m, bytes, &survey, block)
 }
@@ -415,7 +415,7 @@ fn count<M: LaneMachine, F: FloatFormat>(
     let last = &mut last[..F::GROUP_BYTES];
     let tail = groups.remainder();
     last[..tail.len()].copy_from_slice(tail);
-    // Most blocks have neither zeros nor subnormal numbers, and the minimum of magnitudes tells.
+    // Most blocks have neither zeros nor subnormal numbers, and the minimum of magnitudes shows it.
     if survey.smallest_magnitude < F::value(F::SMALLEST_NORMAL) {
         let [mut n_zero, mut n_neg_zero, mut n_small] = F::count_small(m, last);
         // Not a chain with the last group: its loop asks for each group which of the two it is in.
@@ -458,7 +458,7 @@ fn set_apart<F: FloatFormat>(bytes: &[u8], clean: &mut [u8]) -> StatsBlock {
 /// The extremes of the finite elements, from those that zeros have been added to.
 #[inline(always)]
 fn extremes_without_zeros<F: FloatFormat>(bytes: &[u8], survey: &FloatSurvey) -> (f64, f64) {
-    // Zeros that stand in for other elements are extremes only if all elements have one sign.
+    // Zeros that replace other elements are extremes only if all elements have one sign.
     if survey.min < 0.0 && survey.max > 0.0 {
         return (survey.min, survey.max);
     }

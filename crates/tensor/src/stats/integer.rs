@@ -10,7 +10,7 @@ use super::counts::ElementCounts;
 use super::float::array;
 use crate::cpu::{LANES, LaneMachine};
 
-// What a word of sums takes in of a block: two elements, or two halves of squares, at a time.
+// How a word of sums accumulates a block: two elements, or two halves of squares, at a time.
 const _: () = assert!((BLOCK as u64 / (2 * LANES as u64) + 1) * 0x1_0000 <= i32::MAX as u64);
 
 /// An integer dtype.

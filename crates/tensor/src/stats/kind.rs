@@ -1,4 +1,4 @@
-//! Which code looks at which dtype.
+//! Assigns code to dtypes.
 
 use std::marker::PhantomData;
 
@@ -12,7 +12,7 @@ use crate::convert::dtype::{CodeValues, code_values};
 use crate::cpu::LaneMachine;
 use crate::pieces::{PieceReader, read_pieces};
 
-/// Dtypes that are looked at in the same way.
+/// Dtypes that share code.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum StatsKind {
     F16,
@@ -32,11 +32,11 @@ pub(super) enum StatsKind {
     Codes(CodeValues),
 }
 
-/// A dtype whose elements are whole bytes, looked at a block at a time.
+/// A dtype whose elements are whole bytes, processed a block at a time.
 pub(super) trait ElementReader {
     /// Bytes in an element.
     const WIDTH: usize;
-    /// The statistics of at most a block, of which `beside` sees the pieces.
+    /// The statistics of at most one block. `beside` receives its pieces.
     fn block<M: LaneMachine>(m: M, bytes: &[u8], beside: &mut impl PieceReader) -> StatsBlock;
     /// The values of [`crate::cpu::LANES`] elements.
     fn reals<M: LaneMachine>(m: M, bytes: &[u8]) -> M::Reals;
@@ -83,8 +83,8 @@ impl<I: IntegerFormat> ElementReader for IntegerReader<I> {
     }
 }
 
-/// Evaluates an expression for the type of [`ElementReader`] that stands for a kind, or for the
-/// values of its codes.
+/// Evaluates an expression for the [`ElementReader`] type of a kind, or for the values of its
+/// codes.
 macro_rules! by_kind {
     ($kind:expr, $elements:ident => $if_elements:expr, $values:ident => $if_codes:expr) => {{
         macro_rules! of {
@@ -144,8 +144,8 @@ impl StatsKind {
         by_kind!(self, E => E::WIDTH * 8, values => values.n_bits)
     }
 
-    /// Looks at a chunk and hands over its blocks, in order. Codes make one block of a chunk.
-    /// `beside` sees each piece before it is looked at.
+    /// Processes a chunk and hands over its blocks, in order. Codes make one block of a chunk.
+    /// `beside` receives each piece first.
     #[inline(always)]
     pub(super) fn blocks<M: LaneMachine>(
         self,

@@ -48,8 +48,8 @@ pub fn non_finite(tensor: TensorView<'_>) -> NonFinite {
     non_finite_beside(tensor, &mut ())
 }
 
-/// [`non_finite`], where `beside` may see the first pieces of the bytes before they are looked at.
-/// Those of narrow floats it does not.
+/// [`non_finite`], where `beside` may receive the first pieces of the bytes first. It does not
+/// receive those of narrow floats.
 pub(crate) fn non_finite_beside(
     tensor: TensorView<'_>,
     beside: &mut impl PieceReader,
@@ -189,7 +189,7 @@ fn of_codes(values: &CodeValues, n_elements: usize, bytes: &[u8]) -> NonFinite {
     total
 }
 
-/// Elements looked at before asking whether any was not finite.
+/// Elements processed before checking whether any was not finite.
 const BLOCK: usize = 2048;
 
 /// Counts by bit pattern: exponent all ones, and a mantissa that is zero for an infinity.
@@ -220,7 +220,7 @@ fn is_any<F: FloatFormat>(block: &[u8]) -> bool {
     }) > zero
 }
 
-/// The same, where `beside` sees each piece first.
+/// The same, where `beside` receives each piece first.
 #[inline(always)]
 fn is_any_beside<M: LaneMachine, F: FloatFormat>(
     m: M,
@@ -242,8 +242,8 @@ impl<F: FloatFormat, R: PieceReader> LaneTask for NonFiniteCount<'_, F, R> {
     #[inline(always)]
     fn run<M: LaneMachine>(self, m: M) -> NonFinite {
         let mut total = NonFinite::default();
-        // Most tensors hold none: look for any first, a block at a time, and tell them apart only
-        // where there is one.
+        // Most tensors hold none: first check a block for any, and distinguish them only where
+        // there is one.
         for block in self.bytes.chunks(BLOCK * F::WIDTH) {
             if !is_any_beside::<M, F>(m, block, self.beside) {
                 continue;

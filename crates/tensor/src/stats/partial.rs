@@ -13,8 +13,8 @@ pub const CHUNK_ELEMENTS: usize = 1 << 20;
 
 /// The statistics of consecutive elements, before the last divisions and roots.
 ///
-/// A tensor's chunks ([`chunks`]) can be looked at on any threads, in any order; appending their
-/// results in the order of the chunks gives what [`stats`](crate::stats()) gives, bit for bit.
+/// A tensor's chunks ([`chunks`]) can be processed on any threads, in any order; appending their
+/// results in the order of the chunks equals [`stats`](crate::stats()), bit for bit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PartialStats {
     block: StatsBlock,
@@ -37,7 +37,7 @@ struct ExactSum {
 impl ExactSum {
     fn add(&mut self, term: f64) {
         let total = self.total + term;
-        // What the addition lost, exactly, whichever of the two is larger.
+        // The exact rounding error of the addition, whichever of the two is larger.
         let term_in_total = total - self.total;
         let lost = (self.total - (total - term_in_total)) + (term - term_in_total);
         self.lost += lost;
@@ -50,7 +50,7 @@ impl ExactSum {
     }
 
     fn value(self) -> f64 {
-        // Once the sum has overflowed, what it lost is not a number.
+        // Once the sum has overflowed, the rounding error is not a number.
         if self.total.is_finite() {
             self.total + self.lost
         } else {
@@ -215,7 +215,7 @@ impl PartialStats {
     }
 }
 
-/// Numbers to compute beside the statistics.
+/// Optional numbers, in addition to the statistics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StatsOptions {
     /// Whether to count magnitudes by their power of two, which costs several times as much as the
@@ -247,8 +247,7 @@ impl TensorChunk<'_> {
         })
     }
 
-    /// [`TensorChunk::look`] without options. `beside` sees each piece of the bytes before that is
-    /// looked at.
+    /// [`TensorChunk::look`] without options. `beside` receives each piece of the bytes first.
     pub(crate) fn look_beside(self, beside: &mut impl PieceReader) -> PartialStats {
         let part = PartialStats::default();
         cpu::run(ChunkTask {
@@ -294,7 +293,7 @@ pub fn chunks(
         }))
 }
 
-/// Looks at one chunk.
+/// Processes one chunk.
 struct ChunkTask<'a, R> {
     chunk: TensorChunk<'a>,
     part: PartialStats,

@@ -2,9 +2,9 @@
 //!
 //! This is the definition of MindSpore's `statistic.csv`. Every element is converted to `f64`.
 //! Elements are taken in chunks of [`CHUNK`]; within a chunk they are added from the first to the
-//! last, and the results of the chunks are put together in order. What cannot be had is the speed
-//! of several partial sums within a chunk, so sixteen chunks are added side by side, each in a lane
-//! of its own. `docs/statistics.md` has the definition in full.
+//! last, and the results of the chunks are combined in order. Partial sums within a chunk are not
+//! allowed, so sixteen chunks are added in parallel, each in a separate lane. `docs/statistics.md`
+//! has the definition in full.
 
 use super::block::{BLOCK, StatsBlock};
 use super::kind::{ElementReader, StatsKind, by_kind};
@@ -15,7 +15,7 @@ use crate::{DType, TensorView, convert, digest};
 
 /// Elements whose sum is taken on its own.
 pub const CHUNK: usize = 20_480;
-/// Elements of each chunk that are looked at before going on to the next, so that all of them
+/// Elements of each chunk that are processed before going on to the next, so that all of them
 /// together stay in the nearer caches.
 const TILE: usize = 1024;
 /// Fewer chunks than this are added one after the other.
@@ -69,15 +69,15 @@ pub fn sequential_stats(tensor: TensorView<'_>) -> Result<SequentialStats, Stats
     }))
 }
 
-/// The MD5 digest that MindSpore gives a tensor, with its peculiarity for `int4`: the first bytes
-/// of the elements unpacked to `int8`, as many as there are packed bytes.
+/// MindSpore's MD5 digest of a tensor, with its peculiarity for `int4`: the first bytes of the
+/// elements unpacked to `int8`, as many as there are packed bytes.
 pub fn sequential_md5(tensor: TensorView<'_>) -> [u8; 16] {
     let bytes = unpacked(tensor);
     digest::md5(bytes.get(..tensor.bytes.len()).unwrap_or(&bytes))
 }
 
-/// The SHA-1 digest that MindSpore gives a tensor: of up to [`CHUNK`] elements that of their bytes
-/// (`int4` unpacked), of more that of the hexadecimal digests of the chunks.
+/// MindSpore's SHA-1 digest of a tensor: for up to [`CHUNK`] elements, of their bytes (`int4`
+/// unpacked); for more, of the hexadecimal digests of the chunks.
 pub fn sequential_sha1(tensor: TensorView<'_>) -> [u8; 20] {
     let width = tensor.dtype.bytes().unwrap_or(1);
     let bytes = unpacked(tensor);
@@ -126,7 +126,7 @@ impl SequentialSums {
     fn add(&mut self, value: f64) {
         self.n += 1;
         self.sum = add(self.sum, value);
-        // Rust leaves open which sign the product of a NaN has, so a NaN is handed on by hand.
+        // Rust does not define the sign of a product with NaN, so NaN is propagated explicitly.
         let square = if value.is_nan() { value } else { value * value };
         self.sum_of_squares = add(self.sum_of_squares, square);
         if value.is_nan() {
@@ -305,7 +305,7 @@ impl SequentialTotal {
         }
     }
 
-    /// Appends the next chunk; one that is alone stands for itself.
+    /// Appends the next chunk; a single one is the result itself.
     fn append(&mut self, chunk: &SequentialSums) {
         // Appending multiplies a mean by a length, which rounds. A single chunk keeps its own sum.
         if self.has_chunks {
@@ -397,8 +397,8 @@ fn side_by_side<M: LaneMachine, E: ElementReader>(m: M, bytes: &[u8], total: &mu
     let (mut sum, mut squares) = (m.reals(), m.reals());
     for tile_at in (0..CHUNK * E::WIDTH).step_by(TILE * E::WIDTH) {
         let tile_end = tile_at + TILE * E::WIDTH;
-        // Every chunk is summed in order in a lane of its own, so that sixteen sums that each have
-        // to wait for their last addition run at once.
+        // Every chunk is summed in order in a separate lane, so that sixteen sums, each waiting for
+        // its last addition, run at once.
         for (chunk, lane) in chunks().zip(&mut lanes) {
             let block = E::block(m, &chunk[tile_at..tile_end], &mut ());
             total.count(&block);
@@ -426,7 +426,7 @@ fn side_by_side<M: LaneMachine, E: ElementReader>(m: M, bytes: &[u8], total: &mu
             sum: sum[i],
             sum_of_squares: squares[i],
         };
-        // Signs of NaN, and which of several zeros came first, only the plain way tells.
+        // Only the plain way determines signs of NaN, and which of several zeros came first.
         let is_plain = lane.is_mixed
             || !(sums.sum.is_finite() && sums.sum_of_squares.is_finite())
             || (1..lane.n_zero).contains(&lane.n_neg_zero);

@@ -8,8 +8,8 @@ use crate::Shape;
 pub(super) struct Grid {
     /// Number of scales.
     pub(super) n_parameters: usize,
-    /// Extents outside of a row, and how many scales apart and how many elements long their
-    /// positions are.
+    /// Dimensions outside of a row, with the stride in scales and the length in elements of their
+    /// positions.
     outer: Vec<GridAxis>,
     /// Elements of a row.
     n_row: usize,
@@ -37,8 +37,7 @@ impl Grid {
         block_size: usize,
     ) -> Option<Grid> {
         let axes = axes(shape.dims(), parameters, axis, block_size)?;
-        // Axes behind the last one with scales of its own share theirs, so that their elements are
-        // one stretch.
+        // Trailing axes without scales share one, so that their elements are one stretch.
         let n_varied = axes
             .iter()
             .rposition(|axis| axis.stride != 0)
@@ -128,7 +127,7 @@ fn axes(dims: &[usize], parameters: &Shape, axis: i64, block_size: usize) -> Opt
     for (i, (&n, along)) in given.iter().zip(&mut axes).enumerate().rev() {
         let is_blocked = block_size > 0 && axis == Some(i);
         if n == along.extent {
-            // A stride of 0 lets an axis of extent 1 join the stretch that shares a scale.
+            // A stride of 0 lets an axis of size 1 join the stretch that shares a scale.
             along.stride = if n == 1 { 0 } else { stride };
         } else if is_blocked && n == along.extent.div_ceil(block_size) {
             // A block may be said to be longer than the axis.

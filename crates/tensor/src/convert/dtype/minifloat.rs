@@ -75,7 +75,7 @@ const fn ieee_like(code: u8, n_exponent_bits: u32, n_mantissa_bits: u32, bias: i
     signed(code >> (n_exponent_bits + n_mantissa_bits), magnitude)
 }
 
-/// Sign, a prefix that gives the width of the exponent, exponent, mantissa.
+/// Sign, a prefix that encodes the width of the exponent, exponent, mantissa.
 ///
 /// The exponent is a sign and a magnitude whose leading one is not stored, so that every width
 /// covers the exponents which the narrower ones leave out.
@@ -87,7 +87,7 @@ const fn hifloat8(code: u8) -> f64 {
         0 => return 0.0,
         // The denormal numbers: powers of two from 2^-22 on.
         0x01..0x08 => return signed(code >> 7, power_of_two(low as i32 - 23)),
-        // An exponent of zero, which has no bits of its own.
+        // An exponent of zero, which has no bits.
         0x08..0x10 => return signed(code >> 7, 1.0 + (low & 7) as f64 / 8.0),
         0x10..0x20 => (1, 3),
         0x20..0x40 => (2, 3),
@@ -97,7 +97,7 @@ const fn hifloat8(code: u8) -> f64 {
     let mantissa = (low & ((1 << n_mantissa_bits) - 1)) as f64 / (1_u32 << n_mantissa_bits) as f64;
     let exponent = (low >> n_mantissa_bits) & ((1 << n_exponent_bits) - 1);
     let sign_bit = 1 << (n_exponent_bits - 1);
-    // The sign bit is as large as the implicit leading one, so setting it always gives the
+    // The sign bit is as large as the implicit leading one, so setting it always yields the
     // magnitude.
     let magnitude = (exponent | sign_bit) as i32;
     let exponent = if exponent & sign_bit == 0 {

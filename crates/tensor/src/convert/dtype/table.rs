@@ -1,4 +1,4 @@
-//! One table for each narrow dtype: what a byte of packed elements becomes.
+//! One table for each narrow dtype: the decoded elements of a packed byte.
 
 use super::minifloat::{MiniFloat, e8m0_bytes};
 
@@ -43,7 +43,7 @@ pub(super) fn expand<const N: usize>(bytes: &[u8], table: &Table<N>, n_bytes: us
 
 /// Expands a stream of six-bit codes, least significant bit first: four codes in three bytes.
 pub(super) fn expand_six_bits(bytes: &[u8], table: &[[u8; 2]; 64], n_bytes: usize) -> Vec<u8> {
-    // Room for whole groups, so that the last one needs no loop of its own if it is short.
+    // Room for whole groups, so that a short last one needs no separate loop.
     let mut out = vec![0; bytes.len().div_ceil(3) * 8];
     for (to, from) in out.as_chunks_mut::<8>().0.iter_mut().zip(bytes.chunks(3)) {
         let mut word = [0; 4];

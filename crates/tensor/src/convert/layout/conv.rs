@@ -56,7 +56,7 @@ fn blocks(c: &LayoutConversion<'_>) -> Result<(ConvBlockSizes, ConvBlockSizes), 
     ))
 }
 
-/// Order of the axes for an unnamed target, and the extents without padding.
+/// Order of the axes for an unnamed target, and the dimensions without padding.
 fn original(c: &LayoutConversion<'_>) -> Result<(&'static str, ConvExtents), LayoutError> {
     let (layout, shape) = match c.original {
         Some(original) => original,
@@ -73,7 +73,8 @@ fn original(c: &LayoutConversion<'_>) -> Result<(&'static str, ConvExtents), Lay
     Ok((order, read_extents(order, shape)))
 }
 
-/// The extents of a source with its padding, as far as its shape and the original tell them.
+/// The dimensions of a source with its padding, as far as its shape and the original determine
+/// them.
 fn padded(
     c: &LayoutConversion<'_>,
     original: Option<ConvExtents>,
@@ -113,8 +114,8 @@ fn padded(
             h,
             w,
         },
-        // The first axis joins depth, blocks, height and width, which only the original tells
-        // apart.
+        // The first axis joins depth, blocks, height and width, and only the original separates
+        // them.
         (FractalZ | FractalZ3d, &[rows, n1, n0, c0]) => {
             let Some(ConvExtents { d, h, w, .. }) = original else {
                 return Ok(None);

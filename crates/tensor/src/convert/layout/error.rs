@@ -51,7 +51,7 @@ pub enum LayoutError {
     Depth {
         /// The layout without depth.
         layout: Layout,
-        /// The extent that has no place.
+        /// The dimension that has no place.
         depth: usize,
     },
     /// More channels than a layout with four of them can hold.

@@ -120,8 +120,8 @@ fn blocks(c: &LayoutConversion<'_>) -> Result<MatrixBlockSizes, LayoutError> {
     Ok(MatrixBlockSizes { m0, c0 })
 }
 
-/// The extents without padding. The axes keep their order, so a plain target must be what the
-/// original was.
+/// The dimensions without padding. The axes keep their order, so a plain target must equal the
+/// original layout.
 fn original(c: &LayoutConversion<'_>, blocks: MatrixBlockSizes) -> Result<Vec<usize>, LayoutError> {
     match c.original {
         Some((layout, shape)) => {
@@ -143,7 +143,7 @@ fn original(c: &LayoutConversion<'_>, blocks: MatrixBlockSizes) -> Result<Vec<us
     }
 }
 
-/// The extents of a device source with its padding.
+/// The dimensions of a device source with its padding.
 fn padded(
     c: &LayoutConversion<'_>,
     MatrixBlockSizes { m0, c0 }: MatrixBlockSizes,

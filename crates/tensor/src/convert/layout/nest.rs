@@ -1,9 +1,9 @@
 //! From "this axis lies so in the source and so in the target" to loops over bytes.
 //!
-//! Every layout is a way to walk along the axes of the same tensor: either in even steps or in
-//! blocks. A [`CopyRegion`] pairs the two walks of each axis. Lowering cuts blocked axes into whole
-//! blocks and a tail, so that padding is never read and never written, and gives one [`LoopNest`]
-//! for each combination of pieces.
+//! Every layout is a way to walk along the axes of the same tensor: in even steps or in blocks. A
+//! [`CopyRegion`] pairs the two walks of each axis. Lowering cuts blocked axes into whole blocks
+//! and a tail, so that padding is never read and never written, and yields one [`LoopNest`] for
+//! each combination of pieces.
 
 /// How the offset grows along an axis, in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,7 +218,7 @@ impl LoopNest {
                 joined.push(l);
             }
         }
-        // Large steps outside: what is near in memory is copied soon after one another.
+        // Large steps outside, so that neighbouring memory is copied together.
         joined.sort_by_key(|l| std::cmp::Reverse(l.src + l.dst));
         self.loops = joined;
     }

@@ -118,7 +118,7 @@ impl RnnLayer {
             return Err(LayoutError::Block { layout: device, c0 });
         }
         match device {
-            // This layout has no stack. `layer` has checked that axes before the matrix have extent
+            // This layout has no stack. `layer` has checked that axes before the matrix have size
             // 1.
             Layout::FractalZnLstm => dims.clear(),
             _ => dims.truncate(dims.len().saturating_sub(2)),

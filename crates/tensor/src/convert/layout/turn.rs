@@ -110,7 +110,7 @@ impl<'a, const WIDTH: usize> TurnGrids<'a, WIDTH> {
 
     /// Calls `turn` for squares that cover the grids, with the first row of the square in source
     /// and target and the steps from row to row. From both pointers on, `SIDE` rows of `SIDE`
-    /// elements lie within the slices. Nothing is done if an extent is less than `SIDE`.
+    /// elements lie within the slices. Does nothing if a dimension is less than `SIDE`.
     #[inline(always)]
     fn in_squares<const SIDE: usize>(self, turn: impl Fn(*const u8, usize, *mut u8, usize)) {
         let TurnGrids { src, dst, a, b, c } = self;
@@ -137,8 +137,8 @@ impl<'a, const WIDTH: usize> TurnGrids<'a, WIDTH> {
                     (long_at, short_at)
                 };
                 let (i, j) = (i.min(last_i), j.min(last_j));
-                // SAFETY: `i` and `j` are at least `SIDE` below the extents and `k` is below its
-                // extent, so the square lies within a grid, and `new` has cut the slices to the
+                // SAFETY: `i` and `j` are at least `SIDE` below their sizes and `k` is below its
+                // size, so the square lies within a grid, and `new` has cut the slices to the
                 // grids.
                 let (src, dst) = unsafe {
                     (
@@ -152,8 +152,8 @@ impl<'a, const WIDTH: usize> TurnGrids<'a, WIDTH> {
     }
 }
 
-/// Bytes from the first to the last of rows of `n_bytes`, at every combination of the loops, each
-/// an extent and a step. `None` if there are none or no memory could hold them.
+/// Bytes from the first to the last of rows of `n_bytes`, at every combination of the loops, each a
+/// size and a step. `None` if there are none or no memory could hold them.
 fn span(n_bytes: usize, loops: [(usize, usize); 2]) -> Option<usize> {
     loops.iter().try_fold(n_bytes, |span, &(extent, step)| {
         span.checked_add(extent.checked_sub(1)?.checked_mul(step)?)

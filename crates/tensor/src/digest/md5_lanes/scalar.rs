@@ -43,7 +43,7 @@ pub(super) fn advance<const N: usize>(
     n_blocks: usize,
 ) {
     let sines = sines();
-    // A copy, since registers can hold what nobody else can see.
+    // A copy, since registers can hold it exclusively.
     let mut working = *states;
     let ahead = ahead.map(|ahead| &ahead[..n_blocks]);
     for at in 0..n_blocks {

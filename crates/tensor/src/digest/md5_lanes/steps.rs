@@ -85,8 +85,8 @@ pub(super) trait Md5Words<const N: usize>: Copy {
     fn add(self, a: Self::Word, b: Self::Word) -> Self::Word;
     /// Rotates left by 1 to 31 bits.
     fn rotate(self, a: Self::Word, n: u32) -> Self::Word;
-    /// `a`, the word at a position of the block of state `i`, and a constant: what a step adds up
-    /// before the step ahead of it has ended.
+    /// Adds `a`, the word at a position of the block of state `i`, and a constant: the part of a
+    /// step that does not depend on the previous step.
     fn add_message(self, a: Self::Word, i: usize, position: usize, sine: u32) -> Self::Word;
     /// `sum` and the function of the round (0 to 3). `b` is the last to be known.
     fn add_mixed<const ROUND: usize>(

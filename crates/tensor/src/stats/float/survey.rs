@@ -174,8 +174,8 @@ impl<M: LaneMachine> WordSums<M> {
         let value = m.widen_floats(bits);
         self.sum = m.add(self.sum, value);
         self.magnitudes = m.add(self.magnitudes, m.magnitude(value));
-        // The square of a widened `float32` is exact in `f64`, so a fused multiplication gives the
-        // same bits as the plain one below.
+        // The square of a widened `float32` is exact in `f64`, so a fused multiplication computes
+        // the same bits as the plain one below.
         self.squares = m.add_exact_square(self.squares, value);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A group's channels rarely fill a block, so the device puts `E` groups side by side along both
 //! channel axes: group `g` of such a bundle starts at input channel `g % E * c` and output channel
-//! `g % E * n`. The result is block-diagonal; what is off the diagonal is padding.
+//! `g % E * n`. The result is block-diagonal, with padding off the diagonal.
 
 use super::super::nest::{AxisWalk, AxisWalks, CopyRegion};
 use super::super::{LayoutConversion, LayoutError, LayoutFamily, family};
@@ -50,7 +50,7 @@ pub(super) fn regions(
     };
     let mut weight = place_device(device, bundled, blocks)?;
     let bundle_shape = Shape::new(weight.shape.clone())?;
-    // Bundles lie one behind the other, so that only the outermost extent grows with their number.
+    // Bundles are contiguous, so only the outermost dimension grows with their number.
     weight.shape[0] = weight.shape[0]
         .checked_mul(groups.div_ceil(bundle))
         .ok_or(LayoutError::TooLarge)?;

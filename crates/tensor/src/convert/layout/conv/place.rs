@@ -7,7 +7,7 @@ use crate::Layout;
 /// Rows of a block along the output channels, where the source does not say.
 pub(super) const N0: usize = 16;
 
-/// Extents of the axes that images and weights have.
+/// Dimensions of images and weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ConvExtents {
     pub n: usize,
@@ -48,7 +48,7 @@ pub(super) fn axis_order(layout: Layout, n_axes: usize) -> Option<&'static str> 
     (order.len() == n_axes).then_some(order)
 }
 
-/// Extents from a shape whose axes are in this order.
+/// Dimensions from a shape whose axes are in this order.
 pub(super) fn read_extents(order: &str, shape: &[usize]) -> ConvExtents {
     let mut extents = ConvExtents {
         n: 1,
@@ -74,7 +74,7 @@ impl ConvExtents {
         }
     }
 
-    /// Whether no extent is larger than in `outer`.
+    /// Whether no dimension is larger than in `outer`.
     pub(super) fn fits(&self, outer: &ConvExtents) -> bool {
         let inside = [self.n, self.c, self.d, self.h, self.w];
         let outside = [outer.n, outer.c, outer.d, outer.h, outer.w];
@@ -82,7 +82,7 @@ impl ConvExtents {
     }
 }
 
-/// How a tensor of these extents lies in a layout. Offsets fit because the shape's count does.
+/// The memory layout of a tensor of this size. Offsets fit because the shape's count does.
 pub(super) fn place(
     layout: Layout,
     order: &str,
@@ -194,7 +194,8 @@ pub(super) fn place_device(
     })
 }
 
-/// The step of an axis with these extents inside it; meaningless, but no panic, if they do not fit.
+/// The step of an axis with these dimensions inside it; meaningless, but no panic, if they do not
+/// fit.
 fn steps_product(dims: &[usize]) -> usize {
     dims.iter()
         .fold(1, |product: usize, &dim| product.saturating_mul(dim))
