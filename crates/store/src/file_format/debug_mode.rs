@@ -1,4 +1,4 @@
-//! Logs of PyTorch's `DebugMode`: calls of operators with dtypes, extents and hashes of their
+//! Logs of PyTorch's `DebugMode`: calls of operators with dtypes, shapes and hashes of their
 //! tensors.
 //!
 //! The mode writes them in two forms: JSON (`save_logs`) and text for people (`debug_string`). Both
@@ -24,7 +24,7 @@ pub const FILE_BYTES_MAX: usize = 1 << 30;
 pub const N_CALLS_MAX: usize = 1 << 22;
 /// Most tensors of all calls of a log.
 pub const N_TENSORS_MAX: usize = 1 << 23;
-/// Bytes at the beginning of a file that tell whether it is a log.
+/// Number of bytes at the beginning of a file that are enough to recognize a log.
 pub const HEAD_BYTES: usize = 16 << 10;
 
 /// The calls of a log, in the order in which they began.
@@ -70,7 +70,7 @@ pub struct DebugTensor {
     /// Its dtype in the mode's words, such as `bf16`; empty of a result that has a hash and is not
     /// shown.
     pub dtype: String,
-    /// Extents; none if one of them is a symbol, or the result is not shown.
+    /// `None` if a dimension is a symbol, or the result is not shown.
     pub shape: Option<Vec<u64>>,
     /// How a distributed tensor is spread, such as `S(0)`.
     pub placement: Option<String>,

@@ -45,7 +45,7 @@ impl IterationList {
     }
 }
 
-/// The numbers of a list of iterations. Lines that are none are passed over.
+/// The numbers in a list of iterations. Lines without a number are skipped.
 pub fn parse_iterations(text: &str) -> Vec<u64> {
     let lines = byte_order_mark::behind(text).lines();
     lines.filter_map(|line| line.trim().parse().ok()).collect()

@@ -1,8 +1,8 @@
 //! The attribute that FFTS+ operators carry: how threads cut their tensors.
 //!
 //! FFTS+ runs one operator as several threads, each on a part of every tensor, and each thread
-//! writes a dump file of its own. The value of the header's first attribute is a JSON object that
-//! says which part; `docs/formats/ffts_plus.md` describes it.
+//! writes a separate dump file. The header's first attribute is a JSON object that identifies the
+//! part; `docs/formats/ffts_plus.md` describes it.
 
 mod slices;
 
@@ -21,8 +21,8 @@ pub const FORMAT_NAME: &str = "FFTS+ attribute";
 /// Content of the attribute.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FftsPlus {
-    /// Whether the runtime cut the tensors itself. Otherwise the compiler did, and the names of the
-    /// operators tell the slices apart.
+    /// Whether the runtime cut the tensors itself. Otherwise the compiler did, and the slices have
+    /// different operator names.
     pub is_auto_threaded: bool,
     /// How many files the operator should have.
     pub slice_instance_num: Option<u64>,
@@ -55,7 +55,7 @@ impl FftsPlus {
     /// `threadMode`, or a list that is needed has another form than expected.
     pub fn parse(text: &str) -> Result<FftsPlus, FormatError> {
         let mut value: Value = serde_json::from_str(text).map_err(|error| {
-            // serde_json gives a line and a column, and our errors give an offset.
+            // serde_json reports a line and a column, and our errors use an offset.
             let line_start: usize = text
                 .split_inclusive('\n')
                 .take(error.line().saturating_sub(1))

@@ -1,10 +1,9 @@
-//! `{model}.gears.json`: the sizes that a model with open extents is prepared for, and how pictures
-//! are prepared for its inputs (AIPP), beside the model.
+//! `{model}.gears.json`: the sizes that a model with dynamic dimensions is prepared for, and the
+//! preprocessing of pictures for its inputs (AIPP), in the model's directory.
 //!
-//! A converted model of the vendor's carries these lists inside. An ONNX model has no place for
-//! them, so they are in a file of their own: which axes are open, the values that they may take
-//! together, called gears, and what the results have then. `docs/formats/gears_json.md` lists the
-//! members.
+//! A converted model of the vendor contains these lists. An ONNX model has no place for them, so
+//! they are in a separate file: the dynamic axes, the combinations of their values, called gears,
+//! and the resulting output shapes. `docs/formats/gears_json.md` lists the members.
 
 mod aipp;
 
@@ -23,14 +22,14 @@ pub const FILE_BYTES_MAX: usize = 16 << 20;
 pub const N_GEARS_MAX: usize = 128;
 /// Most inputs or outputs, and most axes of all inputs together.
 const N_VALUES_MAX: usize = 1024;
-/// Most axes of all inputs together; a gear's extents fill one list of the interface.
+/// Most axes of all inputs together; a gear's dimensions fill one list of the interface.
 const N_AXES_MAX: usize = 128;
 /// The version of the form.
 const VERSION: u32 = 1;
-/// An extent that the gears set, or one that is not known.
+/// A dimension that the gears set, or an unknown one.
 pub const OPEN: i64 = -1;
 
-/// The kind of extents that gears set.
+/// The kind of dimensions that gears set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GearKind {
@@ -50,7 +49,7 @@ pub enum GearKind {
 pub struct GearInput {
     /// Its name.
     pub name: String,
-    /// Its extents; [`OPEN`] where the gears set them.
+    /// Its dimensions; [`OPEN`] where the gears set them.
     pub dims: Vec<i64>,
 }
 
@@ -64,13 +63,13 @@ pub struct GearOutput {
     pub dtype: String,
 }
 
-/// Values that open extents have together.
+/// One combination of values of the dynamic dimensions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExtentGear {
     /// The values; how many there are follows from the kind.
     pub values: Vec<u64>,
-    /// Extents of each output; [`OPEN`] where they follow from values.
+    /// Dimensions of each output; [`OPEN`] where they depend on values.
     pub outputs: Vec<Vec<i64>>,
 }
 
@@ -79,7 +78,7 @@ pub struct ExtentGear {
 #[serde(deny_unknown_fields)]
 pub struct Gears {
     version: u32,
-    /// The kind of extents that they set.
+    /// The kind of dimensions that they set.
     pub kind: GearKind,
     /// The model's inputs.
     pub inputs: Vec<GearInput>,
@@ -92,7 +91,7 @@ pub struct Gears {
     pub aipp: Vec<AippOp>,
 }
 
-/// Where the gears of a model are: beside it, under its whole name and `.gears.json`.
+/// The path of a model's gears: the model's path with `.gears.json` appended.
 pub fn path_of(model: &Path) -> PathBuf {
     let mut name = model.as_os_str().to_owned();
     // `with_extension` would give `m.onnx` and `m.om` the same file.
@@ -182,7 +181,7 @@ impl Gears {
         }
     }
 
-    /// The extents of every input in a gear.
+    /// The dimensions of every input in a gear.
     pub fn input_dims(&self, gear: &ExtentGear) -> Vec<Vec<u64>> {
         let mut left = gear.values.iter().copied();
         let input = |input: &GearInput| {
@@ -192,7 +191,7 @@ impl Gears {
             }
             let extent = |&n: &i64| match u64::try_from(n) {
                 Ok(n) => n,
-                // `check` has made sure that there is a value for each open extent.
+                // `check` has made sure that there is a value for each dynamic dimension.
                 Err(_) => left.next().unwrap_or(0),
             };
             let mut extent = extent;
@@ -278,11 +277,11 @@ impl Gears {
                 mistake(expected, format!("{dims:?}"))
             };
             if dims.iter().any(|&n| n < OPEN) {
-                return Err(at("extents, and -1 where the gears set them"));
+                return Err(at("dimensions, and -1 where the gears set them"));
             }
             let n_open = n_open(dims);
             let is_right = match self.kind {
-                // One open extent means that there is a first axis, so the index is safe.
+                // A dynamic dimension implies a first axis, so the index is safe.
                 GearKind::Batch => n_open == 0 || (n_open == 1 && dims[0] == OPEN),
                 GearKind::Size => n_open == 0 || n_open == 2,
                 GearKind::Dims => true,
@@ -301,7 +300,7 @@ impl Gears {
         }
         let has_open = self.inputs.iter().any(|input| n_open(&input.dims) > 0);
         if !has_open {
-            return Err(mistake("an input with an extent of -1", "none"));
+            return Err(mistake("an input with a dimension of -1", "none"));
         }
         Ok(())
     }
@@ -323,8 +322,8 @@ impl Gears {
                 let expected = format!("values of gear {i} of 1 and more");
                 return Err(mistake(expected, format!("{values:?}")));
             }
-            // Programs choose a gear by its values, so two with the same values could not be told
-            // apart.
+            // Programs choose a gear by its values, so two gears with the same values would be
+            // ambiguous.
             if self.gears[..i].iter().any(|other| other.values == *values) {
                 let found = format!("{values:?} twice");
                 return Err(mistake("gears that differ", found));
@@ -337,7 +336,7 @@ impl Gears {
             let are_extents =
                 |dims: &Vec<i64>| dims.len() <= N_AXES_MAX && dims.iter().all(|&n| n >= OPEN);
             if !gear.outputs.iter().all(are_extents) {
-                let expected = format!("extents of the outputs of gear {i}, or -1");
+                let expected = format!("dimensions of the outputs of gear {i}, or -1");
                 return Err(mistake(expected, format!("{:?}", gear.outputs)));
             }
         }
@@ -407,10 +406,10 @@ mod tests {
                 &*TWO.replace("-1, -1", "-1, 2"),
                 "-1 for two axes, height and width, for input `x`",
             ),
-            (&*TWO.replace("-1, -1", "-2, -1"), "extents, and -1"),
+            (&*TWO.replace("-1, -1", "-2, -1"), "dimensions, and -1"),
             (
                 &*TWO.replace("-1, -1", "1, 1"),
-                "an input with an extent of -1",
+                "an input with a dimension of -1",
             ),
             (&*TWO.replace("[16, 4]", "[8, 4]"), "gears that differ"),
             (&*TWO.replace("[16, 4]", "[16]"), "2 values of gear 1"),
@@ -421,7 +420,7 @@ mod tests {
             (&*TWO.replace("[[1, 8, 4]]", "[]"), "1 outputs of gear 0"),
             (
                 &*TWO.replace("[[1, 8, 4]]", "[[-3]]"),
-                "extents of the outputs of gear 0",
+                "dimensions of the outputs of gear 0",
             ),
             (
                 &*TWO.replace("float32", "single"),

@@ -1,8 +1,7 @@
-//! `graphs/{name}.json`: the operators of a graph and the values between them, beside a dump.
+//! `graphs/{name}.json`: the operators of a graph and the values between them, part of a dump.
 //!
-//! `docs/formats/torch_graph.md` lists the keys. Keys that are not known are passed over. Files are
-//! written operator by operator, so that a graph of any size takes no more memory than one
-//! operator.
+//! `docs/formats/torch_graph.md` lists the keys. Unknown keys are ignored. Files are written
+//! operator by operator, so that a graph of any size takes no more memory than one operator.
 
 #[cfg(test)]
 mod tests;
@@ -91,11 +90,11 @@ pub struct GraphOperator {
     /// Its attributes as text.
     #[serde(deserialize_with = "texts")]
     pub attributes: BTreeMap<String, String>,
-    /// Types of the values that the texts stand for, where they are known.
+    /// Types of the values that the texts represent, where they are known.
     pub attribute_types: BTreeMap<String, AttributeKind>,
-    /// The path of the module that it was called in; empty where nobody knows.
+    /// The path of the module that it was called in; empty if unknown.
     pub module: String,
-    /// File, line and function of the call; empty where nobody knows.
+    /// File, line and function of the call; empty if unknown.
     pub source: String,
     /// Names of the operators that it was fused from.
     pub original_names: Vec<String>,
@@ -153,8 +152,7 @@ fn member(out: &mut impl Write, key: &str, value: &impl Serialize) -> io::Result
 pub fn parse(bytes: &[u8]) -> Result<GraphFile, FormatError> {
     let graph: GraphFile =
         json_object::decode(bytes, FILE_BYTES_MAX, "the description of a graph")?;
-    // Every key has a default, so any JSON object parses. The version tells a description from
-    // others.
+    // Every key has a default, so any JSON object parses. The version identifies a description.
     if graph.version == 0 {
         return Err(FormatError::new(
             0,

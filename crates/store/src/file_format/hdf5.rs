@@ -1,8 +1,8 @@
 //! HDF5: groups of datasets, as Keras, h5py and old versions of PyTorch for Ascend write golden
 //! data.
 //!
-//! A library that was made for damaged files reads them. Files beside the one that was named, which
-//! a dataset or link may point to, are not opened.
+//! The parser is a library built to handle damaged files. Other files, which a dataset or link may
+//! point to, are not opened.
 
 use std::collections::HashSet;
 
@@ -23,9 +23,9 @@ pub const SUFFIXES: [&str; 2] = [".h5", ".hdf5"];
 pub const N_DATASETS_MAX: usize = 1 << 16;
 /// Most groups inside one another.
 const DEPTH_MAX: usize = 64;
-/// Most bytes that one byte of a file can stand for, which is what deflate makes of zeros.
+/// Maximum expansion of one byte of a file, which deflate reaches for zeros.
 const EXPANSION_MAX: u64 = 1032;
-/// Datasets of that size are read however small their file is: one value may stand for all
+/// Datasets of that size are read however small their file is: a single fill value may define all
 /// elements.
 const N_FILLED_BYTES_MAX: u64 = 64 << 20;
 
@@ -44,7 +44,7 @@ pub struct Hdf5Array {
     pub path: String,
     /// Element type; [`DType::Undefined`] of text, structures and references.
     pub dtype: DType,
-    /// Extents.
+    /// Dimensions.
     pub shape: Shape,
     /// The dataset, or why it cannot be read: it is listed all the same.
     dataset: Result<Dataset, FormatError>,
@@ -146,7 +146,7 @@ impl Hdf5Array {
         let extents: Result<Vec<usize>, _> = dims.iter().map(|&dim| usize::try_from(dim)).collect();
         let Some(shape) = extents.ok().and_then(|dims| Shape::new(dims).ok()) else {
             let found = format!("`{path}` with {dims:?}");
-            let expected = "extents that fit the address space".to_owned();
+            let expected = "a shape that fits the address space".to_owned();
             return Err(unexpected(expected, &found));
         };
         Ok(Hdf5Array {

@@ -35,7 +35,7 @@ pub(super) fn decode<T: DeserializeOwned>(
 
 /// The error of a text that serde_json refused.
 pub(super) fn not_decoded(bytes: &[u8], expected: &str, error: &serde_json::Error) -> FormatError {
-    // serde_json gives a line and a column, and our errors give an offset.
+    // serde_json reports a line and a column, and our errors use an offset.
     let lines = bytes.split_inclusive(|byte| *byte == b'\n');
     let before = lines.take(error.line().saturating_sub(1));
     let offset = before.map(<[u8]>::len).sum::<usize>() + error.column().saturating_sub(1);

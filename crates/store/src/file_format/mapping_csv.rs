@@ -10,13 +10,13 @@ pub const FILE_NAME: &str = "mapping.csv";
 
 /// One line, with its line end.
 ///
-/// Line breaks inside `real_name` would add lines of their own; the caller's names hold none.
+/// Line breaks inside `real_name` would add lines; the caller's names hold none.
 pub fn line(short_name: &str, real_name: &str) -> String {
     format!("{short_name},{real_name}\n")
 }
 
-/// The pairs of a file's text, in order. Lines without a comma are passed over, and so are carriage
-/// returns at the end of a line.
+/// The pairs of a file's text, in order. Lines without a comma are skipped, and carriage returns at
+/// the end of a line are removed.
 pub fn parse(text: &str) -> impl Iterator<Item = (&str, &str)> {
     byte_order_mark::behind(text)
         .split('\n')

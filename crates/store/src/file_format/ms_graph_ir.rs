@@ -1,8 +1,8 @@
 //! `MindSpore`'s `.ir` file: a graph as text, for people.
 //!
-//! Written: the dialect of `MindSpore` 2.10, byte for byte, given the same graph. Read: that one
-//! and what older versions write; what is not understood is kept as text or passed over.
-//! `docs/formats/mindspore.md` gives the grammar. Source: files of real runs.
+//! Written: the dialect of `MindSpore` 2.10, byte for byte, given the same graph. Read: that
+//! dialect and those of older versions; unknown constructs are kept as text or skipped.
+//! `docs/formats/mindspore.md` has the grammar. Source: files of real runs.
 
 mod attribute;
 mod read;

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::op_debug::BlockRecord;
 
-/// Stands for no operator at all in a list of operators, which may not be empty there.
+/// Selects no operator at all in a list of operators, which may not be empty there.
 pub const NO_OPERATOR: &str = "NoSetDumpTarget";
 /// A step that never comes.
 const NEVER: &str = "2147483647";
@@ -38,7 +38,7 @@ pub fn overflow(record: &BlockRecord) -> String {
     object.to_string()
 }
 
-/// Selection for the runtime below a whole graph: the things that it is told to dump.
+/// Selection for the runtime below a whole graph: the items it dumps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RuntimeDump<'a> {
     /// Operators.

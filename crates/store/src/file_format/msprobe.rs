@@ -20,7 +20,7 @@ pub use dump::{ProbeDump, ProbeEntry, ProbeTensor, is_dump, parse_dump};
 pub const FORMAT_NAME: &str = "msProbe JSON";
 /// Largest file that is read.
 pub const FILE_BYTES_MAX: usize = 1 << 30;
-/// Bytes at the beginning of a file that tell whether it is a dump.
+/// Number of bytes at the beginning of a file that are enough to recognize a dump.
 pub const HEAD_BYTES: usize = 16 << 10;
 
 /// Decodes an object that Python has written.

@@ -8,8 +8,8 @@ use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::DebugTensor;
 
-/// The title of a hash that is a float: the sum of absolute values, unless the program has a
-/// function of its own.
+/// The title of a hash that is a float: the sum of absolute values, unless the program sets another
+/// function.
 pub const NORM_TITLE: &str = "DebugMode norm";
 /// The title of a hash that is an integer: `torch.hash_tensor`, an exclusive or.
 pub const XOR_TITLE: &str = "DebugMode hash_tensor";
@@ -29,7 +29,7 @@ pub(super) enum HashTree {
 
 impl HashTree {
     pub(super) fn of_float(number: f64) -> HashTree {
-        // Both forms of a log print numbers in ways of their own, and here they are equal.
+        // The two forms of a log print numbers differently, and here they are equal.
         HashTree::Hash(NORM_TITLE, format!("{number:?}").to_lowercase())
     }
 
@@ -73,7 +73,7 @@ impl HashTree {
         self.assign(tensors)
     }
 
-    /// Gives each tensor its hashes. Returns whether they belong to the tensors one by one.
+    /// Assigns each tensor its hashes. Returns whether they belong to the tensors one by one.
     pub(super) fn assign(&self, tensors: &mut [DebugTensor]) -> bool {
         let mut hashes = Vec::new();
         self.collect(&mut hashes);

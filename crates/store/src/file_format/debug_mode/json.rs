@@ -128,7 +128,7 @@ impl LoggedCall {
         let mut outputs = tensors::find(output_str);
         let input_hashes = self.log.as_ref().and_then(|log| log.get("input_hash"));
         let output_hashes = self.log.as_ref().and_then(|log| log.get("hash"));
-        // What a kernel leaves in its arguments is all that it gives.
+        // A kernel's only outputs are its arguments.
         if self.post_hashes.is_some() {
             outputs.clone_from(&inputs);
         }

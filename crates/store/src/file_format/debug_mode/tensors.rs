@@ -6,7 +6,7 @@ use super::DebugTensor;
 /// The words that begin them: of distributed tensors, of those without elements, and of others.
 const WORDS: [&str; 3] = ["dt", "ft", "t"];
 
-/// The tensors of a text, in their order. Anything else in it is passed over.
+/// The tensors of a text, in their order. Other text is skipped.
 pub(super) fn find(text: &str) -> Vec<DebugTensor> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -49,7 +49,7 @@ fn description(text: &str) -> Option<(DebugTensor, &str)> {
         return None;
     }
     let (extents, rest) = rest.split_once(']')?;
-    // Attributes stand between extents and placement if the program asked for some.
+    // Attributes appear between shape and placement if the program asked for some.
     let rest = rest.strip_prefix('{').map_or(Some(rest), behind_brace)?;
     let (placement, rest) = match rest.strip_prefix("| ") {
         Some(rest) => {
@@ -71,7 +71,7 @@ fn description(text: &str) -> Option<(DebugTensor, &str)> {
     Some((tensor, rest))
 }
 
-/// Extents with `, ` between them; none if one is no number.
+/// Dimensions separated by `, `; `None` if one is not a number.
 fn shape(extents: &str) -> Option<Vec<u64>> {
     if extents.is_empty() {
         return Some(Vec::new());

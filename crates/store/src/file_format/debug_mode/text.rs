@@ -1,4 +1,4 @@
-//! The form that `DebugMode.debug_string` gives, as programs print it to a file.
+//! The format of `DebugMode.debug_string`, as programs print it to a file.
 //!
 //! ```text
 //!     # File: /train/model.py:50 in forward, code: hidden = self.linear(x)
@@ -116,7 +116,7 @@ struct TextReader {
     modules: ModuleStack,
     source: String,
     n_tensors: usize,
-    /// Whether the last call is that of a kernel, whose hashes have lines of their own.
+    /// Whether the last call is that of a kernel, whose hashes are on separate lines.
     is_kernel: bool,
 }
 
@@ -174,7 +174,7 @@ impl TextReader {
         let get = |key| tree.as_ref().and_then(|tree| tree.get(key));
         let is_read = get("input_hash").is_none_or(|hashes| hashes.assign(&mut inputs))
             & get("hash").is_none_or(|hashes| hashes.assign_or_add(&mut outputs));
-        // What somebody's own function prints may be no value of Python's.
+        // The output of a user's function may not be a Python value.
         if !is_read || log == Some(None) {
             self.log.unread.add_hashed(parsed.name);
         }
@@ -188,7 +188,7 @@ impl TextReader {
         self.log.add(call, &mut self.n_tensors)
     }
 
-    /// Adds the hashes of a kernel's arguments, which are also all that it gives.
+    /// Adds the hashes of a kernel's arguments, which are also its only outputs.
     fn add_kernel_hashes(&mut self, tree: &HashTree, is_behind: bool) {
         let Some(call) = self.log.calls.last_mut().filter(|_| self.is_kernel) else {
             return;
@@ -230,7 +230,7 @@ fn parse_call(text: &str) -> Option<CallParts<'_>> {
         None => (rest, ""),
     };
     let (name, args) = call.strip_suffix(')')?.split_once('(')?;
-    // How a distributed tensor came to be spread otherwise stands behind the name.
+    // The redistribution of a distributed tensor follows the name.
     let name = match name.strip_prefix(REDISTRIBUTE) {
         Some(_) => REDISTRIBUTE,
         None => name,

@@ -11,7 +11,7 @@ const INPUT_TYPE_INPUT: u32 = 2;
 /// The bytes that precede the tensors of `record` in the file of a failing operator: length and
 /// header. `op_name` may be empty, `message` is text about the failure.
 ///
-/// Beside what [`prelude`](super::prelude) writes, inputs say that they are inputs, and every
+/// In addition to the output of [`prelude`](super::prelude), inputs are marked as inputs, and every
 /// tensor has its position among the operator's arguments: inputs first, then outputs. There are no
 /// attribute entries: a widespread reader cannot open files that have them.
 pub fn exception_prelude(record: &Record, op_name: &str, message: &str) -> Vec<u8> {

@@ -84,8 +84,8 @@ struct CheckedFile {
 }
 
 impl DumpFile {
-    /// Opens and checks a file. Large files are mapped into memory, not read; a file that somebody
-    /// truncates while it is open ends the process, as with any mapping.
+    /// Opens and checks a file. Large files are mapped into memory, not read; truncating an open
+    /// file ends the process, as with any mapping.
     ///
     /// # Errors
     /// [`StoreError::Io`] if it cannot be read, [`StoreError::Corrupt`] if the length, the header
@@ -158,7 +158,7 @@ impl DumpFile {
         self.bytes.as_ref().len() as u64
     }
 
-    /// All bytes of the file, what the header says, and where the payload's pieces are.
+    /// All bytes of the file, its header, and where the payload's pieces are.
     pub fn into_parts(self) -> (FileBytes, DumpHeader, Vec<PayloadPiece>) {
         (self.bytes, self.checked.header, self.checked.pieces)
     }
@@ -182,7 +182,7 @@ impl DumpFile {
             let entries = match piece.kind {
                 PayloadKind::Input => &self.checked.header.inputs,
                 PayloadKind::Output => &self.checked.header.outputs,
-                // The header gives these a size, but neither a dtype nor a shape.
+                // The header has a size for these, but neither a dtype nor a shape.
                 PayloadKind::Buffer | PayloadKind::Space => return None,
             };
             let entry = entries.get(piece.index)?;
@@ -277,7 +277,7 @@ pub(super) fn entry(tensor: &Tensor) -> TensorEntry {
         format: layout_code(tensor.layout()),
         shape: Some(dims.clone()),
         // ONNX tensors are not re-arranged for a device, so both shapes are the same. Devices write
-        // both even of a scalar, whose shape is a message without extents.
+        // both even for a scalar, whose shape is a message without dimensions.
         original_shape: Some(dims),
         size: tensor.n_bytes() as u64,
         ..TensorEntry::default()

@@ -3,7 +3,7 @@
 mod decode;
 mod encode;
 
-/// The header of a tensor file. Numbers are kept as they stand in the file, known or not.
+/// The header of a tensor file. Numbers are kept as in the file, known or not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DumpHeader {
     /// Format version; `2.0` today.
@@ -33,7 +33,7 @@ pub struct TensorEntry {
     pub data_type: u32,
     /// Number of the layout in the low 8 bits.
     pub format: u32,
-    /// Extents as stored; absent and empty both mean a scalar.
+    /// Dimensions as stored; absent and empty both mean a scalar.
     pub shape: Option<Vec<u64>>,
     /// The operator before fusion that produced it (outputs only).
     pub original_op: Option<OriginalOp>,
@@ -41,7 +41,7 @@ pub struct TensorEntry {
     pub n_inline_bytes: u64,
     /// Bytes in the payload.
     pub size: u64,
-    /// Extents before the layout was changed for the device.
+    /// Dimensions before the layout was changed for the device.
     pub original_shape: Option<Vec<u64>>,
     /// Group count or C0 code; 0 for plain layouts.
     pub sub_format: i32,

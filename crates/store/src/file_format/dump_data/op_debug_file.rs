@@ -28,7 +28,7 @@ pub fn op_debug_file(record: &OverflowRecord, dump_time: u64) -> Vec<u8> {
             format,
         }),
         size: n_bytes,
-        // Present and without extents, as devices write it.
+        // Present and without dimensions, as devices write it.
         original_shape: Some(Vec::new()),
         ..TensorEntry::default()
     };

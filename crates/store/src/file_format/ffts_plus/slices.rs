@@ -7,7 +7,7 @@ use crate::FormatError;
 use crate::file_format::dump_data::DumpHeader;
 use crate::record::SlotSide;
 
-/// Why the parts cannot be told.
+/// Why the parts are unknown.
 #[derive(Debug, Error)]
 pub enum SliceError {
     /// The second last field of the file's name is no number.
@@ -68,7 +68,7 @@ pub fn thread_in_name(file_name: &str) -> Result<usize, SliceError> {
     thread.ok_or_else(|| SliceError::Name(file_name.to_owned()))
 }
 
-/// Gives each tensor of one side the shape of the part that `thread` worked on.
+/// Sets the shape of each tensor of one side to that of the part that `thread` worked on.
 ///
 /// # Errors
 /// [`SliceError`] if the attribute does not describe these tensors.

@@ -123,7 +123,7 @@ keys! {
     cpadding_value: f32,
     /// Whether R and B, or U and V, change places.
     rbuv_swap_switch: bool,
-    /// Whether the first of four channels is the one that is passed over, and not the last.
+    /// Whether the first of four channels is skipped, and not the last.
     ax_swap_switch: bool,
     /// Reserved.
     single_line_mode: bool,
@@ -224,8 +224,8 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 impl AippOp {
-    /// The matrix that converts colours, row by row: what the file says, and otherwise the one for
-    /// the format. Without conversion what the file does not say is 0.
+    /// The colour conversion matrix, row by row: from the file, or else the one for the format.
+    /// Without conversion, missing entries are 0.
     pub fn matrix(&self) -> [i32; 9] {
         // As the vendor's converter leaves them.
         let defaults = match self.input_format {
@@ -308,8 +308,8 @@ impl AippOp {
         }
     }
 
-    /// Keys that the vendor keeps for later have no meaning, so a value other than the default
-    /// would be passed over in silence.
+    /// Keys that the vendor reserves have no meaning, so a value other than the default would be
+    /// ignored silently.
     fn check_reserved(&self) -> Result<(), Mistake> {
         let reserved = [
             ("support_rotation", self.support_rotation),
@@ -361,7 +361,8 @@ impl AippOp {
         Ok(())
     }
 
-    /// Checks that the model takes what comes out, given the input's extents in a gear.
+    /// Checks that the model accepts the preprocessed picture, given the input's dimensions in a
+    /// gear.
     pub(super) fn check_fit(&self, extents: &[u64]) -> Result<(), Mistake> {
         let &[_, channels, height, width] = extents else {
             let expected = "an input with four axes: batch, channels, height, width";
@@ -385,7 +386,7 @@ impl AippOp {
             let expected = format!("pictures of {width}x{height} after crop and padding");
             return Err(mistake(expected, format!("{}x{}", size.0, size.1)));
         }
-        // The model's own size stands for that of the picture, so it has the same limits.
+        // The model's own size is used as the picture's, so it has the same limits.
         if self.src_image_size_w == 0 {
             let is_halved = self.input_format == AippInputFormat::Yuv420spU8;
             let extent_max = u64::from(EXTENT_MAX.unsigned_abs());
@@ -461,7 +462,7 @@ impl AippOp {
         let height_max = height - self.load_start_pos_h;
         within("crop_size_w", self.crop_size_w, (0, width_max))?;
         within("crop_size_h", self.crop_size_h, (0, height_max))?;
-        // 0 stands for the model's size, which counts the padding.
+        // 0 means the model's size, which includes the padding.
         if (self.crop_size_w == 0 || self.crop_size_h == 0) && self.padding {
             let expected = "`crop_size_w` and `crop_size_h` with `padding`";
             return Err(mistake(expected, "0"));
@@ -470,7 +471,7 @@ impl AippOp {
     }
 }
 
-/// An extent that the file says, or that of the model.
+/// A dimension from the file, or that of the model.
 fn or_own(said: i32, own: u64) -> u64 {
     u64::try_from(said).ok().filter(|&n| n > 0).unwrap_or(own)
 }

@@ -26,7 +26,7 @@ fn plain(value: &Literal) -> String {
         Literal::List(values) => format!("[{}]", all(values)),
         Literal::Bool(value) => value.to_string(),
         Literal::Int(_, value) => value.to_string(),
-        // MindSpore prints six decimals here; more follow only where six do not tell the number.
+        // MindSpore prints six decimals; more are printed only where six are ambiguous.
         Literal::Float(_, value) => decimals(*value),
         // Nothing but the text itself is read from it.
         Literal::Text(text) if is_plain(text) => text.clone(),
@@ -41,8 +41,8 @@ fn plain(value: &Literal) -> String {
 }
 
 pub(super) fn parse_attribute(text: &str) -> Literal {
-    // A value by itself shows its type and a text its quotes. In a list both are missing, so
-    // elements follow rules of their own.
+    // A single value shows its type, and a text its quotes. In a list both are missing, so elements
+    // have separate rules.
     let is_list = inside(text, "(", ")").is_some() || inside(text, "[", "]").is_some();
     if is_list {
         element(text, 0)

@@ -89,7 +89,7 @@ enum IrFilePart {
 struct GraphIrReader {
     graph: GraphDescription,
     part: IrFilePart,
-    /// Numbers of nodes as the file gives them.
+    /// Nodes by their number in the file.
     by_number: HashMap<u64, usize>,
 }
 
@@ -107,7 +107,7 @@ impl GraphIrReader {
             IrFilePart::GraphAttributes => self.graph_attribute(trimmed),
             IrFilePart::Parameters if trimmed.starts_with("%para") => self.parameter(trimmed)?,
             IrFilePart::Nodes | IrFilePart::Result => self.node_line(trimmed)?,
-            // The result's label stands here alone: its own line has `Return` in place of a label.
+            // Only this line has the result's label: its own line has `Return` in place of a label.
             IrFilePart::Order if trimmed.contains("> Return, ") => {
                 let label = trimmed
                     .split_once('{')
@@ -127,7 +127,7 @@ impl GraphIrReader {
             .and_then(|l| l.split('(').next());
         if let Some(name) = name.or(subgraph) {
             self.graph.name = name.trim().to_owned();
-            // The file gives the graph's id only as the end of the name: `kernel_graph7`.
+            // The file has the graph's id only at the end of the name: `kernel_graph7`.
             let digits = name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
             self.graph.id = name[digits..].parse().unwrap_or(0);
             self.by_number.clear();
@@ -215,7 +215,7 @@ impl GraphIrReader {
             }
             return Ok(());
         }
-        // What follows `Return` describes the result and not the last node.
+        // The text after `Return` describes the result and not the last node.
         let Some(node) = self
             .graph
             .nodes
@@ -365,7 +365,7 @@ fn view(node: &mut GraphNode, text: &str) {
 fn split_types(text: &str) -> Vec<&str> {
     let mut types = Vec::new();
     let mut rest = text;
-    // `split` does not know angle brackets, and each type has commas of its own.
+    // `split` does not handle angle brackets, and types contain commas.
     while let Some(at) = rest.find(">, <") {
         types.push(&rest[..=at]);
         rest = &rest[at + 3..];

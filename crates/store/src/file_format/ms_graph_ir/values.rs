@@ -123,8 +123,7 @@ pub(super) fn quoted_text(text: &str) -> String {
     out
 }
 
-/// The text between quotes. A backslash stands for itself unless it escapes the character behind
-/// it.
+/// The text between quotes. A backslash is literal unless it escapes the next character.
 pub(super) fn unescaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
@@ -312,11 +311,12 @@ fn shape_of(value: &ValueType) -> String {
     }
 }
 
-/// Reads `<Float32xDefaultFormat[const vector]{2, 3}>`; older files have brackets around extents.
+/// Reads `<Float32xDefaultFormat[const vector]{2, 3}>`; older files have brackets around
+/// dimensions.
 pub(super) fn parse_device(text: &str) -> Option<DeviceTensor> {
     let (kind, extents_text) = inside(text, "<", ">")?.split_once("[const vector]")?;
     let shape = inside(extents_text, "{", "}").or_else(|| inside(extents_text, "[", "]"))?;
-    // The last `x`: `Complex64` has one of its own, and no layout has.
+    // The last `x`: `Complex64` contains one, and no layout does.
     let (dtype, layout) = kind.rsplit_once('x')?;
     Some(DeviceTensor {
         dtype: dtype.to_owned(),
@@ -338,7 +338,7 @@ pub(super) fn write_device(out: &mut String, tensor: &DeviceTensor) {
     );
 }
 
-/// `2, 3`, or nothing for no extents.
+/// `2, 3`, or nothing for no dimensions.
 pub(super) fn extents(text: &str) -> Option<Vec<i64>> {
     split(text, ", ").iter().map(|n| n.parse().ok()).collect()
 }

@@ -16,7 +16,7 @@ pub fn encode(graph: &GraphDescription) -> String {
     let name = &graph.name;
     // MindSpore counts `Return` as well, which is not in the list.
     let n_cnodes = graph.nodes.len() + 1;
-    // Every operator node has a node of its own for the primitive that it applies.
+    // Every operator node has a separate node for the primitive that it applies.
     let n_nodes = graph.parameters.len() + graph.constants.len() + 2 * n_cnodes;
     let entry_attributes = pairs(&graph.entry_attributes);
     let attributes = pairs(&graph.attributes);

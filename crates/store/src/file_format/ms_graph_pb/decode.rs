@@ -203,11 +203,11 @@ fn read_type(value: FieldValue<'_>, depth: usize) -> Result<ValueType, FormatErr
     })
 }
 
-/// The values of a tuple: without a shape, nothing is said of its extents.
+/// The values of a tuple: without a shape, the dimensions are unknown.
 fn read_element(value: FieldValue<'_>, depth: usize) -> Result<ValueType, FormatError> {
     let mut found = read_type(value, depth)?;
     // Outside tuples a missing shape means that there are no axes, so `read_tensor_type`, which
-    // serves both, cannot tell.
+    // serves both, cannot decide.
     let mut has_shape = false;
     each_field(value, |number, value| {
         if number == kind::TENSOR {

@@ -52,7 +52,7 @@ fn write_graph(writer: &mut MessageWriter, graph: &GraphDescription) {
                 writer.message(named::CONTENT, |w| write_value(w, &constant.value));
             }
             let known = constant.full_name.clone();
-            // Only constants that were read from such a file have a name of their own.
+            // Only constants read from such a file have a name.
             let full_name = known.unwrap_or_else(|| format!("Default_data-{i}"));
             text(writer, named::FULL_NAME, &full_name);
         });
@@ -148,8 +148,8 @@ fn write_type(writer: &mut MessageWriter, value: &ValueType) {
     }
 }
 
-/// MindSpore leaves out the extents of what is in a tuple. Where they are known they are written
-/// all the same, also where there are none: so they are told from those that were left out.
+/// MindSpore omits the shapes of tuple elements. Here known shapes are written, even empty ones,
+/// which distinguishes them from omitted ones.
 fn write_element(writer: &mut MessageWriter, value: &ValueType) {
     match value {
         ValueType::Tensor(tensor) | ValueType::Reference { tensor, .. } => {
@@ -228,14 +228,14 @@ fn write_value(writer: &mut MessageWriter, value: &Literal) {
             if let Some(known) = known {
                 writer.message(value_field::TENSOR, |writer| {
                     for dim in &known.shape {
-                        // One field for each extent, because proto2 does not pack lists.
+                        // One field for each dimension, because proto2 does not pack lists.
                         writer.varint_always(tensor::DIMS, dim.cast_unsigned());
                     }
                     writer.varint_always(tensor::DATA_TYPE, number(known.dtype));
                 });
             }
         }
-        // A monad has no field of its own: the message is there and empty.
+        // A monad has no separate field: the message is there and empty.
         Literal::Monad(_) => {}
     }
 }

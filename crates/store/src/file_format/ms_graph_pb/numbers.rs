@@ -74,5 +74,5 @@ pub(super) const LIST: u64 = 32;
 pub(super) const NONE_TYPE: u64 = 34;
 pub(super) const TYPE: u64 = 39;
 pub(super) const MONADS: [(u64, &str); 2] = [(43, "UMonad"), (44, "IOMonad")];
-/// Types without a width, which stand for all of their family.
+/// Types without a width, which cover their whole family.
 pub(super) const FAMILIES: [(u64, &str); 3] = [(36, "Int"), (37, "UInt"), (38, "Float")];

@@ -46,7 +46,7 @@ const DESCRIPTION: [&str; 8] = [
 ];
 /// The key of every digest, whatever its kind.
 const DIGEST: &str = "md5";
-/// Stands for no file.
+/// Marks a missing file.
 const NO_FILE: &str = "-1";
 
 /// A file as it was read.
@@ -82,7 +82,7 @@ pub struct ProbeTensor {
     pub slot: Option<(SlotSide, u32)>,
     /// Name of the dtype.
     pub dtype: String,
-    /// Extents.
+    /// Dimensions.
     pub shape: Vec<u64>,
     /// Statistics by title; none where there is no value.
     pub statistics: Vec<(String, Option<String>)>,

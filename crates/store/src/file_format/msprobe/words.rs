@@ -8,10 +8,10 @@ const WORDS: [(&[u8], &[u8]); 3] = [
     (b"Infinity", b"\"inf   \""),
     (b"NaN", b"\"N\""),
 ];
-/// The text that stands for NaN: the word itself has no room for quotes.
+/// The replacement for NaN: the word itself has no room for quotes.
 const NAN_TEXT: &str = "N";
 
-/// Puts quotes around `NaN`, `Infinity` and `-Infinity` wherever they stand outside of texts.
+/// Puts quotes around `NaN`, `Infinity` and `-Infinity` outside of texts.
 pub(super) fn quote_words(bytes: &mut [u8]) {
     let mut at = 0;
     let mut is_in_text = false;

@@ -35,8 +35,7 @@ impl DumpHeader {
 
 impl TensorEntry {
     fn output(bytes: &[u8], base: u64) -> Result<TensorEntry, FormatError> {
-        // `original_op` shifts the numbers of outputs from 4 on, so inputs need a match of their
-        // own.
+        // `original_op` shifts the numbers of outputs from 4 on, so inputs need a separate match.
         let mut entry = TensorEntry::default();
         let mut reader = MessageReader::new(bytes, base);
         while let Some(field) = reader.field()? {
@@ -175,7 +174,7 @@ impl HeaderAttribute {
 }
 
 fn merge_shape(dims: &mut Option<Vec<u64>>, bytes: &[u8], base: u64) -> Result<(), FormatError> {
-    // A message without extents is the shape of a scalar, which differs from no shape at all.
+    // A message without dimensions is the shape of a scalar, which differs from no shape at all.
     let dims = dims.get_or_insert_default();
     let mut reader = MessageReader::new(bytes, base);
     while let Some((number, value)) = reader.field()? {
