@@ -293,7 +293,7 @@ def hostile(folder):
         "protocol": (b"\x80\x09N.", "protocol 2 to 5"),
         "more_elements": (tensor.replace(size, b"K\x02K\x04\x86"), "elements inside their storage"),
         "many_elements": (tensor.replace(size, b"\x8a\x06" + b"\xff" * 5 + b"\0K\x03\x86"), "elements inside their storage"),
-        "negative_extent": (tensor.replace(size, b"J\xff\xff\xff\xffK\x03\x86"), "the extents"),
+        "negative_extent": (tensor.replace(size, b"J\xff\xff\xff\xffK\x03\x86"), "the shape"),
         "other_storage": (tensor.replace(b"X\x01\0\0\x000", b"X\x01\0\0\x009"), "no member `data/9`"),
         "attributes": (tensor[:-1] + b"}b.", "attributes of a dictionary"),
     }

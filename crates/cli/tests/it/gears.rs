@@ -102,7 +102,7 @@ fn mistakes() {
         ("--shape x:a --batch 3", "expected NAME:-1,3,224,224"),
         (
             "--shape x:1,2,3,4 --batch 3",
-            "an input with an extent of -1",
+            "an input with a dimension of -1",
         ),
         ("--dims 1,2", "3 values of gear 0"),
         (

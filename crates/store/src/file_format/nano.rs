@@ -50,9 +50,9 @@ pub struct NanoTensor {
     pub offset: u64,
     /// Bytes in the file.
     pub size: u64,
-    /// Extents of the axes.
+    /// Dimensions.
     pub shape: Vec<u64>,
-    /// Extents before the layout was changed for the device.
+    /// Dimensions before the layout was changed for the device.
     pub original_shape: Vec<u64>,
 }
 

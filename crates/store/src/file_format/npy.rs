@@ -157,7 +157,7 @@ fn to_c_order(bytes: &[u8], shape: &Shape, width: usize) -> Vec<u8> {
     }
     let mut out = Vec::with_capacity(bytes.len());
     let mut index = vec![0_usize; n_axes];
-    // The position follows the index by additions; computing it anew would take a product for each
+    // The position follows the index by additions; recomputing it would take a product for each
     // axis.
     let mut pos = 0;
     for _ in 0..shape.n_elements() {

@@ -1,8 +1,8 @@
 //! numpy's array file in [Zstandard frames](super::zstd).
 //!
-//! The content is a file of [`npy`], byte for byte; the name gets `.zst` appended. The extents that
-//! its header gives say how much memory reading may take, so that a small file cannot ask for any
-//! amount. `docs/formats/npy.md` describes both.
+//! The content is a file of [`npy`], byte for byte; the name gets `.zst` appended. The shape in its
+//! header limits the memory for reading, so that a small file cannot request any amount.
+//! `docs/formats/npy.md` describes both.
 
 use std::io::Read;
 use std::path::Path;
@@ -43,18 +43,18 @@ pub fn is_compressed(file_name: &str, bytes: &[u8]) -> bool {
     file_name.ends_with(SUFFIX) || bytes.starts_with(&zstd::MAGIC)
 }
 
-/// The array file that `bytes` hold, whole and of the size that its header gives.
+/// The whole array file in `bytes`, checked against the size in its header.
 ///
 /// # Errors
-/// [`FormatError`] if the frames are damaged, they hold no npy file, or one of more or fewer bytes
-/// than its extents ask for, or of more than [`CONTENT_BYTES_MAX`]. Offsets are those in `bytes`;
-/// where the header in the frames is at fault, the error says so.
+/// [`FormatError`] if the frames are damaged, or hold no npy file, one of another size than its
+/// shape requires, or one above [`CONTENT_BYTES_MAX`]. Offsets are those in `bytes`; the error says
+/// if the header in the frames is invalid.
 pub fn decode(bytes: &[u8]) -> Result<Vec<u8>, FormatError> {
     let mut decoder = zstd::Decoder::new(bytes)?;
     let (header, n_header) = start(&mut decoder)?;
     let (dtype, shape) = (header.dtype, &header.shape);
-    // A frame need not give the size of its content, and does not if it was made from a pipe. The
-    // array's header always tells.
+    // A frame need not state the size of its content, and does not if it was made from a pipe. The
+    // array's header always does.
     let n_content = header
         .n_data_bytes()
         .and_then(|n| n.checked_add(n_header))
@@ -69,8 +69,7 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<u8>, FormatError> {
     })
 }
 
-/// The header of the array file that `bytes` hold, and where its data begin. What follows is not
-/// looked at.
+/// The header of the array file in `bytes`, and where its data begin. The data are not read.
 ///
 /// # Errors
 /// As for [`decode`], as far as the header goes.

@@ -22,7 +22,7 @@ pub const FORMAT_NAME: &str = "npz";
 pub const SUFFIX: &str = ".npz";
 /// Most arrays of an archive.
 pub const N_MEMBERS_MAX: usize = 1 << 16;
-/// Most bytes that one packed byte can stand for.
+/// Maximum expansion of one packed byte.
 const EXPANSION_MAX: u64 = 1032;
 
 /// An archive that is open.
@@ -32,7 +32,7 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// Opens an archive and looks at the list of its arrays.
+    /// Opens an archive and reads the list of its arrays.
     ///
     /// # Errors
     /// [`StoreError::Io`] if it cannot be read, [`StoreError::Corrupt`] if it is no zip file, has
@@ -168,7 +168,7 @@ impl<R: Read + Seek> ZipMembers<R> {
     }
 }
 
-/// Opens a zip file and looks at its list; the names are in its order.
+/// Opens a zip file and reads its list; the names are in its order.
 pub(super) fn checked_zip<R: Read + Seek>(
     reader: R,
     n_members_max: usize,
@@ -188,11 +188,11 @@ pub(super) fn checked_zip<R: Read + Seek>(
     if zip.has_duplicate_names() {
         return Err(two_of_one_name(&zip));
     }
-    // Entries that share packed bytes let a small archive stand for any amount of data.
+    // Entries that share packed bytes let a small archive expand to any amount of data.
     let overlap = zip.has_overlapping_files();
     if overlap.map_err(|error| not_a_zip(list_start, &error))? {
         let found = "arrays that share bytes, or reach into the list".to_owned();
-        return Err(wrong("bytes of its own for each array", found));
+        return Err(wrong("separate bytes for each array", found));
     }
     Ok((zip, names))
 }
@@ -201,7 +201,7 @@ fn two_of_one_name<R: Read + Seek>(zip: &ZipArchive<R>) -> FormatError {
     let start = zip.central_directory_start();
     FormatError::new(
         start,
-        "a name of its own for each array",
+        "a unique name for each array",
         "two arrays of one name",
     )
 }

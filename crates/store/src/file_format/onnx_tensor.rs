@@ -60,7 +60,7 @@ pub struct OnnxTensor {
     pub name: String,
     /// Type of the elements.
     pub dtype: DType,
-    /// Extents.
+    /// Dimensions.
     pub shape: Shape,
     /// The elements.
     pub elements: OnnxElements,
@@ -75,7 +75,7 @@ pub enum OnnxElements {
     Decoded(Vec<u8>),
 }
 
-/// Whether a file is such a message, as far as its fields and their types tell.
+/// Whether a file is such a message, judging by its fields and their types.
 pub fn is_tensor(file: &[u8]) -> bool {
     TensorFields::read(file).is_ok_and(|fields| dtype_of(fields.data_type).is_some())
 }
@@ -110,7 +110,7 @@ pub fn rank_in_stem(stem: &str, value_name: &str) -> Option<u32> {
         .map(|byte| Some(byte).filter(u8::is_ascii_alphanumeric).unwrap_or(b'_'))
         .collect();
     let rest = stem.strip_prefix(str::from_utf8(&replaced).ok()?)?;
-    // Also a value may be called `x_rank_0`; its name in the file is what tells.
+    // A value may be called `x_rank_0` too; its name in the file decides.
     let digits = rest.strip_prefix("_rank_")?;
     let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
     digits.parse().ok().filter(|_| is_number)
@@ -120,7 +120,7 @@ pub fn rank_in_stem(stem: &str, value_name: &str) -> Option<u32> {
 ///
 /// # Errors
 /// [`FormatError`] if the file is damaged or no such message, if the elements are in another file
-/// or only a part of a tensor's, and if they are more or fewer than the extents say.
+/// or only a part of a tensor's, and if their number does not match the shape.
 pub fn decode(file: &[u8]) -> Result<OnnxTensor, FormatError> {
     let fields = TensorFields::read(file)?;
     let Some(dtype) = dtype_of(fields.data_type) else {
@@ -135,7 +135,7 @@ pub fn decode(file: &[u8]) -> Result<OnnxTensor, FormatError> {
     let shape = shape_of(&fields.dims, dtype)?;
     let n_bytes = shape.n_bytes(dtype).unwrap_or(0);
     let elements = match &fields.raw {
-        // Texts have no raw form: nothing would tell where one ends.
+        // Texts have no raw form: their ends would be unknown.
         Some(range) if dtype == DType::String => {
             let expected = "texts one by one (field 6)";
             return Err(FormatError::new(range.start as u64, expected, "raw bytes"));
@@ -153,7 +153,7 @@ pub fn decode(file: &[u8]) -> Result<OnnxTensor, FormatError> {
             OnnxElements::Decoded(typed::texts(file, shape.n_elements())?)
         }
         None => {
-            // Every byte stands for one number at least, and the widest number has eight.
+            // Every byte encodes at least one number, and the widest number has eight.
             if n_bytes / 8 > file.len() {
                 let expected = format!("{n_bytes} bytes of {dtype} {shape}");
                 return Err(FormatError::new(
@@ -181,8 +181,8 @@ fn dtype_of(number: u64) -> Option<DType> {
 }
 
 fn shape_of(dims: &[u64], dtype: DType) -> Result<Shape, FormatError> {
-    let wrong = |found: String| FormatError::new(0, "extents that fit memory (field 1)", found);
-    // A negative extent is one of the largest numbers here.
+    let wrong = |found: String| FormatError::new(0, "a shape that fits memory (field 1)", found);
+    // A negative dimension is one of the largest numbers here.
     let extents = dims.iter().map(|&dim| usize::try_from(dim).ok());
     let extents = extents.map(|dim| dim.filter(|&dim| isize::try_from(dim).is_ok()));
     let extents: Option<Vec<usize>> = extents.collect();

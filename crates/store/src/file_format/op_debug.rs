@@ -1,7 +1,8 @@
 //! The record of an arithmetic overflow: the output of an `Opdebug.Node_OpDebug` dump file.
 //!
-//! Two layouts exist, told apart by their first four bytes; `docs/formats/op_debug.md` draws both.
-//! Numbers are little-endian. Sources: the public overflow document, `hicann/runtime`, msaccucmp.
+//! Two layouts exist, distinguished by their first four bytes; `docs/formats/op_debug.md` draws
+//! both. Numbers are little-endian. Sources: the public overflow document, `hicann/runtime`,
+//! msaccucmp.
 
 mod accelerator;
 mod blocks;

@@ -67,7 +67,7 @@ pub struct TraceValue<'a> {
     pub name: &'a str,
     /// Type of its elements.
     pub dtype: DType,
-    /// Its extents.
+    /// Its dimensions.
     pub shape: Shape,
     /// Its elements, in row-major order and little-endian.
     pub elements: &'a [u8],
@@ -100,13 +100,13 @@ pub fn is_file_at(path: &Path, file_name: &str) -> bool {
 }
 
 fn has_table(path: &Path) -> bool {
-    // `.db` is the end of many names: only the table tells whose file it is.
+    // Many names end in `.db`: only the table identifies the program.
     let database = Database::open(path);
     database.is_ok_and(|database| ValuesTable::find(&database).is_ok())
 }
 
 impl OrtTrace {
-    /// Opens a file without writing anything beside it.
+    /// Opens a file without writing any other file.
     ///
     /// # Errors
     /// [`StoreError`] if it cannot be read, is damaged, or has other tables or columns.
@@ -115,7 +115,7 @@ impl OrtTrace {
         OrtTrace::of_database(database).map_err(StoreError::corrupt(FORMAT_NAME, path))
     }
 
-    /// [`OrtTrace::open`] of bytes, and those of the journal beside them.
+    /// [`OrtTrace::open`] for the bytes of a database and of its journal.
     ///
     /// # Errors
     /// [`FormatError`] if they are damaged, or have other tables or columns.
@@ -172,7 +172,7 @@ impl OrtTrace {
             let expected = format!("a value at position {position}");
             return Err(FormatError::new(0, expected, "none"));
         };
-        // Whoever asks for one value knows its slots, and the list of nodes may be long.
+        // A caller that asks for one value knows its slots, and the list of nodes may be long.
         let mut no_uses = |_: &str, _: &str, _: &str| Ok(Vec::new());
         let mut buffer = RowBuffer::default();
         self.with_value(&mut rows, &row, &mut buffer, &mut no_uses, &mut show)
@@ -202,7 +202,7 @@ impl OrtTrace {
             let expected = format!("{} at byte {} of the tensor", error.expected, error.offset);
             wrong(&expected, error.found)
         })?;
-        // The tool writes the name twice. Where they differ, one cannot tell whose value it is.
+        // The tool writes the name twice. If they differ, the value is ambiguous.
         if tensor.name != cells.name {
             let expected = format!("the tensor `{}`", cells.name);
             return Err(wrong(&expected, format!("`{}`", tensor.name)));

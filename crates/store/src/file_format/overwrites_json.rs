@@ -1,7 +1,7 @@
 //! `overwrites.json`: the watched values that a run has overwritten, and after which operators.
 //!
-//! An object; keys that are not known are passed over, keys that are missing have their default.
-//! `docs/watch.md` lists them.
+//! An object; unknown keys are ignored, and missing keys have their default. `docs/watch.md` lists
+//! them.
 
 use serde::Deserialize;
 
@@ -74,7 +74,7 @@ pub struct OverwriteEntry {
 /// types.
 pub fn parse(bytes: &[u8]) -> Result<OverwriteList, FormatError> {
     let mut list: OverwriteList = json_object::decode(bytes, FILE_BYTES_MAX, FORMAT_NAME)?;
-    // What is left out is still counted.
+    // Omitted values are still counted.
     let n_listed = list.overwrites.len() as u64;
     list.n_overwrites = list.n_overwrites.max(n_listed);
     list.overwrites.truncate(N_ENTRIES_MAX);

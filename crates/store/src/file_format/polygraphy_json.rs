@@ -52,11 +52,11 @@ pub struct PolygraphyArray<'a> {
     offset: u64,
 }
 
-/// Dtype and extents of an array, and where its elements are among those that were read.
+/// Dtype and shape of an array, and the position of its elements in the data read so far.
 pub struct ReadArray {
     /// Type of the elements.
     pub dtype: DType,
-    /// Extents.
+    /// Dimensions.
     pub shape: Shape,
     /// Where they are.
     pub range: Range<usize>,
@@ -106,11 +106,7 @@ pub fn decode(file: &[u8]) -> Result<Vec<PolygraphyArray<'_>>, FormatError> {
             for (runner, iterations) in runners {
                 if !seen.insert(runner.clone()) {
                     let found = format!("`{runner}` twice");
-                    return Err(FormatError::new(
-                        0,
-                        "a name of its own for each runner",
-                        found,
-                    ));
+                    return Err(FormatError::new(0, "a unique name for each runner", found));
                 }
                 add_iterations(Some(&runner), iterations, file, &mut arrays)?;
             }
@@ -170,8 +166,8 @@ impl PolygraphyArray<'_> {
         Ok((header, n_header))
     }
 
-    /// Dtype, extents and bytes of the elements, which are decoded only if they are text. A value
-    /// that is no array of numpy's has no dtype and no bytes.
+    /// Dtype, shape and bytes of the elements, which are decoded only if they are text. A value
+    /// that is not a numpy array has no dtype and no bytes.
     ///
     /// # Errors
     /// [`FormatError`] if the array is damaged.
@@ -227,7 +223,7 @@ impl PolygraphyArray<'_> {
                 range: start..out.len(),
             });
         }
-        // Elements that need no change go to their place at once, without an array of their own.
+        // Elements that need no change go to their place at once, without a separate array.
         let passed = io::copy(&mut reader.by_ref().take(n_header as u64), &mut io::sink());
         let read = passed.and_then(|_| reader.read_to_end(out));
         read.map_err(|error| self.damaged(error.into()))?;

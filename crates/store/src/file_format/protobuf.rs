@@ -58,7 +58,7 @@ impl<'a> MessageReader<'a> {
             0 => FieldValue::Varint(self.varint()?),
             1 => FieldValue::Fixed64(u64::from_le_bytes(self.array()?)),
             2 => {
-                // A wrong length is reported where it stands, not behind it.
+                // A wrong length is reported at its own offset, not after it.
                 let at = self.offset();
                 let len = self.varint()?;
                 let start = self.offset();

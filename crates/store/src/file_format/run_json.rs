@@ -1,6 +1,6 @@
-//! `run.json`: what a run was asked for, what it did and how it ended.
+//! `run.json`: a run's request, results and end.
 //!
-//! An object; keys that are not known are passed over, keys that are missing have their default.
+//! An object; unknown keys are ignored, and missing keys have their default.
 //! `docs/formats/run_json.md` lists them.
 
 use std::collections::BTreeMap;
@@ -28,13 +28,13 @@ const N_PROVIDERS_MAX: usize = 64;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
-    /// It is at work, or was killed: [`RunRecord::process`] tells which.
+    /// It is running, or was killed: [`RunRecord::process`] distinguishes them.
     Running,
     /// It came to its end.
     Finished,
     /// A signal stopped it, and it wrote what it had.
     Interrupted,
-    /// The model or the tool failed; what came before is there.
+    /// The model or the tool failed; earlier results are there.
     Failed,
     /// A state that a later version knows.
     #[default]
@@ -61,11 +61,11 @@ impl RunState {
 pub struct RunRecord {
     /// Version of the format.
     pub version: u32,
-    /// Tells this run from every other.
+    /// Identifies this run.
     pub id: String,
     /// The program that wrote the dump.
     pub tool: ProgramVersion,
-    /// Where the run stands.
+    /// The state of the run.
     pub state: RunState,
     /// The process that writes the dump.
     pub process: OwnerProcess,
@@ -108,7 +108,7 @@ pub struct RunRecord {
     pub first_error: Option<String>,
     /// The first tensor with NaN or an infinity.
     pub first_non_finite: Option<NonFiniteFinding>,
-    /// Infinities that somebody wants, such as those of a mask.
+    /// Deliberate infinities, such as those of a mask.
     pub deliberate_infinities: Option<DeliberateFinding>,
     /// The first operator whose arithmetic overflowed.
     pub first_overflow: Option<OverflowFinding>,
@@ -118,7 +118,7 @@ pub struct RunRecord {
     pub cleaned: Option<CleanupNote>,
 }
 
-/// Processes that run together, each with a dump of its own.
+/// Processes that run together, each with a separate dump.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProcessWorld {
@@ -194,9 +194,9 @@ pub struct NonFiniteFinding {
     pub op_type: String,
     /// The operator's name.
     pub op_name: String,
-    /// The module that the operator belongs to; empty where nobody knows.
+    /// The module that the operator belongs to; empty if unknown.
     pub module: String,
-    /// File, line and function of the call; empty where nobody knows.
+    /// File, line and function of the call; empty if unknown.
     pub source: String,
     /// Such as `output.0`.
     pub slot: String,
@@ -214,7 +214,7 @@ pub struct NonFiniteFinding {
     pub neg_inf: u64,
 }
 
-/// Infinities that somebody wants.
+/// Deliberate infinities.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DeliberateFinding {

@@ -33,7 +33,7 @@ pub struct NamedTensor<'a> {
     pub name: String,
     /// Type of the elements.
     pub dtype: DType,
-    /// Extents of the axes.
+    /// Dimensions.
     pub shape: Shape,
     /// The elements.
     pub bytes: &'a [u8],

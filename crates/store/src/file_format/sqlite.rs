@@ -32,7 +32,7 @@ const LOG_SUFFIX: &str = "-wal";
 const HEADER_BYTES: usize = 100;
 /// The smallest page.
 const PAGE_BYTES_MIN: usize = 512;
-/// The number that stands for the largest page, which a number of two bytes cannot say.
+/// The number that encodes the largest page size, which does not fit in two bytes.
 const LARGEST_PAGE: u16 = 1;
 const PAGE_BYTES_MAX: usize = 65_536;
 /// The fewest bytes of a page that are left when others are kept for extensions.
@@ -74,19 +74,19 @@ pub fn has_magic(file: &[u8]) -> bool {
 }
 
 impl Database {
-    /// Opens a database without writing anything beside it. A transaction that did not end is
-    /// undone in memory.
+    /// Opens a database without writing any other file. An unfinished transaction is undone in
+    /// memory.
     ///
     /// # Errors
     /// [`StoreError`] if the file or its journal cannot be read or is damaged, and if changes are
-    /// in a log beside it.
+    /// in a write-ahead log.
     pub fn open(path: &Path) -> Result<Database, StoreError> {
         let bytes = FileBytes::open(path).map_err(StoreError::io("read", path))?;
         // Without the log's changes, values would be missing in silence.
         let log = beside(path, LOG_SUFFIX);
         if regular_file::check(&log).is_ok_and(|metadata| metadata.len() > 0) {
             let reason = format!(
-                "expected no write-ahead log beside it, found `{}`; `pragma wal_checkpoint` puts its content into \
+                "expected no write-ahead log, found `{}`; `pragma wal_checkpoint` puts its content into \
                  the database",
                 log.display()
             );
@@ -177,11 +177,7 @@ impl Database {
             };
             if root == 0 {
                 let is_view = kind == "view";
-                let found = if is_view {
-                    "a view"
-                } else {
-                    "a table without rows of its own"
-                };
+                let found = if is_view { "a view" } else { "a virtual table" };
                 return Err(wrong(found.to_owned()));
             }
             let columns = sql.text().and_then(columns::names);
@@ -211,7 +207,7 @@ impl Database {
         Rows::new(self, root)
     }
 
-    /// A page. `at` is where its number stands.
+    /// A page. `at` is the offset of its number.
     fn page(&self, number: u32, at: u64) -> Result<Page<'_>, FormatError> {
         let wrong = || {
             let expected = format!("a page from 1 to {}", self.n_pages);

@@ -33,7 +33,7 @@ pub const COMMON_COLUMNS: [&str; 10] = [
     "Data Type",
     "Shape",
 ];
-/// Stands for a value that could not be computed.
+/// Marks a value that could not be computed.
 const NULL: &str = "null";
 
 /// Whose statistics a row holds.
@@ -58,7 +58,7 @@ pub struct StatisticSubject {
     pub n_bytes: u64,
     /// Name of the dtype as it was.
     pub dtype: String,
-    /// Extents.
+    /// Dimensions.
     pub shape: Vec<u64>,
 }
 
@@ -100,8 +100,8 @@ pub fn header(categories: &[StatisticCategory]) -> String {
     all.join(",") + "\n"
 }
 
-/// One row, with a cell for each category. A line break in a name becomes `_`: it would begin a row
-/// of its own.
+/// One row, with a cell for each category. A line break in a name becomes `_`: it would begin a new
+/// row.
 pub fn row(subject: &StatisticSubject, cells: &[StatisticCell]) -> String {
     let one_line = |name: &str| name.replace(|c: char| c.is_control(), "_");
     let shape: Vec<_> = subject.shape.iter().map(u64::to_string).collect();

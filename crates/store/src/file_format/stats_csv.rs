@@ -1,8 +1,8 @@
 //! The statistics file of AscendCL data dump: one CSV for each operator execution.
 //!
-//! `docs/formats/stats_csv.md` gives the columns and the rule of every cell. Two tables exist. The
-//! plain one has a fixed set of columns and leaves the cells of types it does not know empty; the
-//! other has the columns that were asked for and says `NA` instead.
+//! `docs/formats/stats_csv.md` defines the columns and the rule of every cell. Two tables exist.
+//! The plain one has a fixed set of columns and leaves the cells of unsupported types empty; the
+//! other has the requested columns and writes `NA` instead.
 
 mod cells;
 mod names;
@@ -25,7 +25,7 @@ pub use self::subject::StatsSubject;
 
 /// Text that every header line begins with.
 const DESCRIPTION: &str = "Input/Output,Index,Data Size,Data Type,Format,Shape";
-/// Stands for seven cells that are empty.
+/// Seven empty cells.
 const NO_CELLS: &str = ",,,,,,";
 /// How a file's name ends.
 pub const FILE_NAME_SUFFIX: &str = ".csv";
@@ -97,8 +97,8 @@ pub fn encode(record: &Record, columns: &StatsColumns) -> String {
     text
 }
 
-/// Computes what a row of the table says about the elements of `tensor`, if one look at them tells
-/// it, and leaves it in the tensor's memo; [`encode`] does without the elements then.
+/// Computes a row's statistics of the elements of `tensor`, if one pass is enough, and leaves them
+/// in the tensor's memo; [`encode`] then works without the elements.
 ///
 /// Returns `false` for a long tensor whose average can only be had element after element: that
 /// takes many times as long as everything else, and [`encode`] does it where no model waits.

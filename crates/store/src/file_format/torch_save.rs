@@ -32,22 +32,22 @@ use crate::file_bytes::FileBytes;
 pub const FORMAT_NAME: &str = "PyTorch";
 /// How names of files end, where the end says what they are.
 pub const SUFFIXES: [&str; 3] = [".pt", ".pth", ".ckpt"];
-/// How names of files may end, beside those.
+/// Another possible end of file names.
 const COMMON_SUFFIX: &str = ".bin";
 /// Most tensors of a file.
 pub const N_TENSORS_MAX: usize = 1 << 16;
 /// Most values inside one another.
 pub const DEPTH_MAX: usize = 64;
-/// Most values that are looked at; one that comes again counts each time.
+/// Maximum number of values visited; a repeated value counts each time.
 pub const N_VISITS_MAX: usize = 1 << 22;
 /// Most bytes of what a file says of its value.
 pub const META_BYTES_MAX: usize = 1 << 20;
 /// Most bytes of the names of all tensors.
 pub const NAMES_BYTES_MAX: usize = 16 << 20;
-/// Most bytes that one byte of a file can stand for.
+/// Maximum expansion of one byte of a file.
 const EXPANSION_MAX: usize = 1032;
-/// Tensors up to this size in all are read however small their file is: one element may stand for
-/// all of them.
+/// Tensors up to this size in all are read however small their file is: one element may define all
+/// of them.
 const N_FILLED_BYTES_MAX: usize = 64 << 20;
 /// How files of versions before 1.6 begin: a pickle of a number.
 const OLD_MAGIC: [u8; 14] = *b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
@@ -57,10 +57,10 @@ const OLD_MAGIC: [u8; 14] = *b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\
 pub struct TorchFile {
     /// Its tensors, in the order of its data.
     pub tensors: Vec<TorchTensor>,
-    /// How many numbers, texts and other values stand beside them, those of `meta` included.
+    /// Number of values that are not tensors: numbers, texts and others, those of `meta` included.
     pub n_others: usize,
-    /// Facts that a file with the keys `value` and `meta`, as SGLang's dumper makes them, gives of
-    /// the value: numbers, texts and truths under keys that are text, as Python prints them.
+    /// Facts about the value in a file with the keys `value` and `meta`, as SGLang's dumper writes
+    /// it: numbers, texts and truths under keys that are text, as Python prints them.
     pub meta: Vec<(String, String)>,
 }
 
@@ -69,7 +69,7 @@ pub struct TorchFile {
 pub struct TorchTensor {
     /// Where it is among the plain data; empty if it is all of it.
     pub name: String,
-    /// Extents; empty where a tensor that has no elements here does not say them.
+    /// Dimensions; empty for a tensor without elements here and without a stated shape.
     pub shape: Shape,
     /// Its elements.
     pub content: TorchContent,
@@ -191,7 +191,7 @@ impl TorchTensor {
 /// # Errors
 /// [`FormatError`] if it is more than a file of this size should take.
 pub fn n_copied_bytes(tensors: &[TorchTensor], n_file_bytes: usize) -> Result<usize, FormatError> {
-    // All of them count together: each may fit, and stand for the same few bytes.
+    // All of them count together: each may fit, and refer to the same few bytes.
     let sizes = tensors.iter().map(TorchTensor::n_bytes);
     let n_bytes = sizes.fold(0_usize, usize::saturating_add);
     let n_max = n_file_bytes

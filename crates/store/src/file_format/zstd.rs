@@ -14,8 +14,8 @@ use crate::FormatError;
 pub const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// Bytes of a frame that are read at a time, so that an error has an offset.
 const CHUNK_BYTES: usize = 128 << 10;
-/// Most bytes that one byte of a frame can stand for: a block gives 128 KiB at most and takes 4
-/// bytes at least.
+/// Maximum expansion of one byte of a frame: a block decodes to 128 KiB at most and takes 4 bytes
+/// at least.
 const EXPANSION_MAX: u64 = (128 << 10) / 4;
 
 /// How hard to compress.
@@ -121,8 +121,8 @@ impl Decoder<'_> {
         })
     }
 
-    /// At least the first `n` bytes of the content, or all of it if there are fewer. What follows
-    /// is not looked at.
+    /// At least the first `n` bytes of the content, or all of it if there are fewer. The rest is
+    /// not read.
     ///
     /// # Errors
     /// [`FormatError`] if the frames are damaged or cut off before that, or there is no memory.
@@ -149,7 +149,7 @@ impl Decoder<'_> {
         let n_bytes = self.bytes.len();
         let n_max = (n_bytes as u64).saturating_mul(EXPANSION_MAX);
         if n as u64 > n_max {
-            let found = format!("{n_bytes} bytes, which stand for {n_max} at most");
+            let found = format!("{n_bytes} bytes, which expand to {n_max} at most");
             return Err(FormatError::new(0, expected(), found));
         }
         // With one byte more than is wanted the decoder never waits for room.
@@ -302,7 +302,7 @@ mod tests {
             (&bytes, 8, "expected frames with 8 bytes, found 7"),
             (&bytes[..bytes.len() - 1], 7, "found the end of the file"),
             (&[], 0, "found the end of the file"),
-            (&bytes, usize::MAX, "stand for"),
+            (&bytes, usize::MAX, "expand to"),
             (&skippable(3), 1, "expected frames with 1 bytes, found 0"),
             (
                 &[&bytes[..], b"x"].concat(),

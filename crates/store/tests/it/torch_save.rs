@@ -165,7 +165,7 @@ fn few_bytes_do_not_stand_for_many() {
     for extents in [&[huge][..], &[small, huge], &[large, large]] {
         expanded(&path, extents);
         let error = format!("{:?}", TensorFile::open(&path, "expanded.pt").err());
-        let is_refused = ["tensors of at most", "the extents"];
+        let is_refused = ["tensors of at most", "the shape"];
         assert!(
             is_refused.iter().any(|text| error.contains(text)),
             "{error}"

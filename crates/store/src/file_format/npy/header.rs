@@ -9,11 +9,11 @@ use crate::FormatError;
 pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
 /// The data begin at a multiple of this.
 const ALIGN: usize = 64;
-/// Name that `MindSpore` gives bfloat16, which numpy does not have.
+/// `MindSpore`'s name for bfloat16, which numpy does not have.
 pub(super) const BFLOAT16_DESCR: &str = "<E2";
-/// Name that the package `ml_dtypes` gives `float8_e5m2`; its other types are void.
+/// The package `ml_dtypes`'s name for `float8_e5m2`; its other types are void.
 const FLOAT8_DESCR: &str = "f1";
-/// numpy leaves room for the first extent to grow to this many digits.
+/// numpy leaves room for the first dimension to grow to this many digits.
 const GROWTH_DIGITS: usize = 21;
 
 /// Content of an npy header.
@@ -27,7 +27,7 @@ pub struct NpyHeader {
     pub is_big_endian: bool,
     /// Whether the first axis varies fastest.
     pub is_fortran_order: bool,
-    /// Extents of the axes.
+    /// Dimensions.
     pub shape: Shape,
 }
 
@@ -83,8 +83,8 @@ impl NpyHeader {
     /// Reads the header at the beginning of `bytes`; also returns where the data begin.
     ///
     /// # Errors
-    /// [`FormatError`] if there is no header, or one of a dtype that has no counterpart here. Those
-    /// that other programs call void have none: what they are is not in the file.
+    /// [`FormatError`] if there is no header, or one of a dtype that has no counterpart here. Void
+    /// dtypes have none: their meaning is not in the file.
     pub fn decode(bytes: &[u8]) -> Result<(NpyHeader, usize), FormatError> {
         let (header, end) = NpyHeader::decode_any(bytes)?;
         header.items.check_known()?;
@@ -256,7 +256,7 @@ impl<'a> HeaderDictionary<'a> {
             return Ok(numbers(DType::BF16, false));
         }
         let (order, code) = match text.chars().next() {
-            // numpy's own writer always gives a byte order, but a dtype's code is valid without
+            // numpy's own writer always writes a byte order, but a dtype's code is valid without
             // one.
             Some(order @ ('<' | '>' | '|' | '=')) => (order, &text[1..]),
             _ => ('=', text),
@@ -317,7 +317,7 @@ impl<'a> HeaderDictionary<'a> {
                 }
                 Ok(value)
             }
-            Err(_) => Err(self.error("an extent")),
+            Err(_) => Err(self.error("a dimension")),
         }
     }
 
@@ -428,11 +428,11 @@ mod tests {
             ),
             (
                 "{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}",
-                "an extent",
+                "a dimension",
             ),
             (
                 "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}",
-                "an extent",
+                "a dimension",
             ),
             (
                 "{'descr': '<f4', 'fortran_order': False, 'shape': (9999999999999, 9999999999)}",

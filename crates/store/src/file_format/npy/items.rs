@@ -24,8 +24,7 @@ pub enum ItemForm {
 }
 
 impl ItemForm {
-    /// Returns the items that a code such as `U3` stands for; `None` for codes of numbers and for
-    /// anything that is no code or too large.
+    /// Parses a code such as `U3`; `None` for number codes, invalid codes and too large items.
     pub(super) fn of_code(code: &str) -> Option<ItemForm> {
         let kind = code.chars().next()?;
         let digits = &code[kind.len_utf8()..];

@@ -1,7 +1,7 @@
 //! The array file as `MindSpore` writes it.
 //!
-//! The same content as numpy's in other spacing: no blanks between extents, a comma after each, and
-//! between 1 and 64 blanks at the end. Source: recorded headers.
+//! The same content as numpy's in other spacing: no blanks between dimensions, a comma after each,
+//! and between 1 and 64 blanks at the end. Source: recorded headers.
 
 use std::borrow::Cow;
 
@@ -37,8 +37,8 @@ pub enum ArrayRefusal {
     Decode(#[from] DecodeError),
 }
 
-/// The header of an array, or `None` for a dtype that the format lacks. bfloat16 gets the name that
-/// `MindSpore`'s CPU writer gives it, which numpy does not read; [`mindspore_array`] avoids it.
+/// The header of an array, or `None` for a dtype that the format lacks. bfloat16 gets the name of
+/// `MindSpore`'s CPU writer, which numpy does not read; [`mindspore_array`] avoids it.
 pub fn mindspore_header(dtype: DType, shape: &Shape) -> Option<Vec<u8>> {
     let descr = if dtype == DType::BF16 {
         BFLOAT16_DESCR

@@ -1,7 +1,7 @@
 //! Arrays of dtypes that numpy lacks, as other programs store them.
 //!
-//! The package `ml_dtypes` gives numpy such dtypes. In a file they are void items of whole bytes,
-//! so what they are has to be known from elsewhere.
+//! The package `ml_dtypes` adds such dtypes to numpy. In a file they are void items of whole bytes,
+//! so their type has to come from elsewhere.
 
 use opscope_tensor::DType;
 

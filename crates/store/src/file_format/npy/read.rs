@@ -92,15 +92,17 @@ pub(crate) fn read_array(
         let found = length.n_bytes.saturating_sub(n_header as u64);
         return Err(wrong(found.to_string()));
     }
-    // The header and the list of an archive may tell the same lie; what is packed bounds both.
+    // The header and the list of an archive may both claim a wrong size; the packed size bounds
+    // both.
     if length.n_bytes_max < n_bytes {
         let n_max = length.n_bytes_max;
-        return Err(wrong(format!("what stands for {n_max} at most")));
+        return Err(wrong(format!("packed data that expand to {n_max} at most")));
     }
     // The system grants more memory than it has and kills the process that uses it.
     check_memory(n_bytes)?;
     let n_more = n_bytes.saturating_sub(bytes.len() as u64);
-    // One byte more tells whether the stream ends where it should, and has its checksum looked at.
+    // One byte more shows whether the stream ends where it should, and makes the reader verify the
+    // checksum.
     reader.take(n_more + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > n_bytes {
         return Err(wrong("more".to_owned()));
@@ -114,8 +116,7 @@ pub(crate) fn header(
     reader: &mut impl Read,
     bytes: &mut Vec<u8>,
 ) -> Result<(NpyHeader, usize), StreamError> {
-    // Callers that want extents alone should not read a MiB of each array for a header of 128
-    // bytes.
+    // Callers that need only shapes should not read a MiB of each array for a header of 128 bytes.
     reader.take(START_BYTES).read_to_end(bytes)?;
     match NpyHeader::decode_any(bytes) {
         // Only a header that goes on deserves a second look; a shorter stream is damaged.
@@ -202,7 +203,7 @@ mod tests {
             &huge,
             lie,
             START_BYTES as usize,
-            "stands for 1048576 at most",
+            "expand to 1048576 at most",
         );
         // A header that is as long as any, and goes on.
         let endless = [b"\x93NUMPY\x02\x00".as_slice(), &u32::MAX.to_le_bytes()].concat();

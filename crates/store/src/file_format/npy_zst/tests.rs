@@ -162,7 +162,7 @@ fn bombs_are_refused() {
     check_refused(&of_unknown_size(&parts.concat()), "found more");
     // Extents that so few bytes cannot hold.
     let large = header(DType::F64, &[1 << 30]);
-    check_refused(&compressed(&[&large, &zeros]), "stand for");
+    check_refused(&compressed(&[&large, &zeros]), "expand to");
     // Extents that are too large whatever follows.
     let huge = header(DType::F64, &[3 << 30]);
     check_refused(&compressed(&[&huge, &zeros]), "`zstd -d`");

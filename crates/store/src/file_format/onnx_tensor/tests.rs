@@ -89,10 +89,10 @@ fn wrong_elements_say_why() {
             message(&[1], 12, |w| w.varint(11, 1 << 32)),
             "an element of uint32",
         ),
-        (message(&[u64::MAX], 1, |_| {}), "extents that fit memory"),
+        (message(&[u64::MAX], 1, |_| {}), "a shape that fits memory"),
         (
             message(&[1 << 40, 1 << 40], 1, |_| {}),
-            "extents that fit memory",
+            "a shape that fits memory",
         ),
         (
             message(&[1 << 40], 7, |w| w.varint(7, 1)),

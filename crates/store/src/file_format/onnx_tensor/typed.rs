@@ -8,7 +8,7 @@ use crate::file_format::protobuf::{FieldValue, MessageReader};
 use crate::{FormatError, check_memory};
 
 /// Words of an error.
-const EXPECTED_TEXTS: &str = "as many texts as the extents say (field 6)";
+const EXPECTED_TEXTS: &str = "as many texts as the shape has elements (field 6)";
 
 /// The elements in a field, as bytes of a dtype; they have to be `n_bytes` together.
 pub(super) fn numbers(
@@ -111,7 +111,7 @@ impl ElementBytes {
     }
 }
 
-/// Bytes that a number stands for.
+/// Bytes of a number.
 fn width(dtype: DType) -> usize {
     dtype.bytes().unwrap_or(1)
 }

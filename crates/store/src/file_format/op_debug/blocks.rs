@@ -64,7 +64,7 @@ pub struct AiCore {
 
 impl BlockRecord {
     pub(super) fn decode(bytes: &[u8]) -> Result<BlockRecord, FormatError> {
-        // This layout has no magic, so its size is all that tells a record from other bytes.
+        // This layout has no magic, so only the size identifies a record.
         if bytes.len() != BLOCK_RECORD_BYTES {
             let expected = format!("{BLOCK_RECORD_BYTES} bytes of an overflow record");
             return Err(FormatError::new(0, expected, bytes.len().to_string()));

@@ -169,7 +169,7 @@ impl CoreData {
     }
 
     fn core_from_json(data: &JsonMembers<'_>) -> Result<CoreData, FormatError> {
-        // In JSON the form of the member tells whether there are more registers, not the version.
+        // In JSON the form of the member, not the version, shows whether there are more registers.
         let Some(registers) = data.list("status")? else {
             return CoreData::from_members(data);
         };

@@ -13,7 +13,7 @@ pub const JSON_SUFFIX: &str = ".json";
 /// Largest file that is read.
 pub const JSON_BYTES_MAX: usize = 1 << 20;
 
-/// Reads a record. Members that it has beyond those of its layout are passed over.
+/// Reads a record. Members outside its layout are ignored.
 ///
 /// # Errors
 /// [`FormatError`] if it is no JSON, or lacks a member, or one of them is no number.
@@ -149,7 +149,7 @@ mod tests {
             assert!(error.contains(part), "{error}");
         }
         assert!(from_json(&vec![b' '; JSON_BYTES_MAX + 1]).is_err());
-        // serde_json has a limit of its own for nesting.
+        // serde_json has its own limit for nesting.
         assert!(from_json("[".repeat(1 << 19).as_bytes()).is_err());
     }
 }

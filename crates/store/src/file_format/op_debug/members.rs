@@ -66,7 +66,7 @@ impl<'a> JsonMembers<'a> {
         object
     }
 
-    /// An object that stands in the place of this one.
+    /// An object in place of this one.
     pub(super) fn replaced_by<'b>(&self, value: &'b Value) -> JsonMembers<'b> {
         JsonMembers {
             value,

@@ -67,7 +67,8 @@ impl TraceNodes {
         budget: &mut UseBudget,
     ) -> Result<Vec<ValueUse>, String> {
         let mut uses = Vec::new();
-        // Without its maker a value would be an input alone, and nobody's output in a comparison.
+        // Without its producer a value would be only an input, and no operator's output in a
+        // comparison.
         let mut is_made_by_node = true;
         for (side, text) in [(SlotSide::Output, producer), (SlotSide::Input, consumers)] {
             let slots = self.split(text, &mut budget.n_looked_up);

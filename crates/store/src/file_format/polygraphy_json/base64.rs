@@ -18,7 +18,7 @@ const fn digits() -> [u8; 256] {
     values
 }
 
-/// Bytes that a text stands for.
+/// Number of bytes that a text encodes.
 pub(super) fn n_bytes(text: &str) -> u64 {
     let n_padding = text
         .bytes()

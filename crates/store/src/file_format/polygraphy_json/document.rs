@@ -184,7 +184,8 @@ impl<'de> Visitor<'de> for IterationVisitor {
                 "outputs" => outputs = Some(map.next_value()?),
                 "runtime" | "runner_name" => drop(map.next_value::<IgnoredAny>()?),
                 key if is_class_key(key) => drop(map.next_value::<IgnoredAny>()?),
-                // Left out, an unknown part of the result could be values that nobody compared.
+                // If skipped, an unknown part of the result could hold values that are missing in
+                // the comparison.
                 _ => return Err(A::Error::custom(format!("an unknown key `{key}`"))),
             }
         }
@@ -249,7 +250,7 @@ impl<'de> Visitor<'de> for EncodedArrayVisitor {
                     map.next_value::<IgnoredAny>()?;
                     EncodedArray::Torch
                 }
-                // Outputs are wrapped, so that large ones may wait in files of their own.
+                // Outputs are wrapped, so that large ones may be in separate files.
                 "values" => map.next_value()?,
                 _ => return Err(A::Error::custom(format!("an unknown key `{key}`"))),
             };

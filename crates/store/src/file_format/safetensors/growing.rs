@@ -1,7 +1,7 @@
 //! A file whose tensors are not known when it begins.
 //!
-//! The header stands before the elements, so room is left for it and filled when the file is full.
-//! Until then the file begins with zeros, which no reader of the format takes for a header.
+//! The header comes before the elements, so room is reserved for it and filled when the file is
+//! full. Until then the file begins with zeros, which no reader of the format takes for a header.
 
 use std::collections::HashSet;
 

@@ -18,7 +18,7 @@ pub struct FoundTensor {
     pub name: String,
     /// Type of the elements.
     pub dtype: DType,
-    /// Extents of the axes.
+    /// Dimensions.
     pub shape: Shape,
     /// Where its elements are in the file: dense, row-major, little-endian.
     pub range: Range<usize>,
@@ -90,7 +90,7 @@ pub fn decode(file: &[u8]) -> Result<Vec<FoundTensor>, FormatError> {
         // tensors.
         if !names.insert(name.clone()) {
             return Err(wrong_header(
-                "a name of its own for each tensor",
+                "a unique name for each tensor",
                 format!("`{name}` twice"),
             ));
         }

@@ -3,7 +3,7 @@
 //! Only statements of plain words are understood: a column that is computed has no place in a row,
 //! so that everything that might say so is refused rather than counted wrong.
 
-/// Longest statement that is looked at.
+/// Longest statement that is parsed.
 const STATEMENT_BYTES_MAX: usize = 64 << 10;
 /// Words that say that a column is computed.
 const COMPUTED: [&str; 5] = ["generated", "always", "as", "virtual", "stored"];
@@ -15,7 +15,7 @@ pub(super) fn names(statement: &str) -> Option<Vec<String>> {
         return None;
     }
     let (head, rest) = statement.split_once('(')?;
-    // What follows the columns changes how rows are kept.
+    // Clauses after the columns change how rows are stored.
     let (definitions, tail) = rest.rsplit_once(')')?;
     let mut words = head.split_ascii_whitespace();
     let is_table = ["create", "table"].iter().all(|word| {

@@ -1,8 +1,8 @@
 //! The journal of a transaction that did not end: the pages as they were before it.
 //!
-//! A process that is killed while it writes leaves it beside its database, whose pages may be
-//! partly old and partly new. SQLite writes the old pages back when it opens the database next.
-//! Here they take the place of the new ones in memory.
+//! A process killed while writing leaves it next to its database, whose pages may be partly old and
+//! partly new. SQLite writes the old pages back when it next opens the database. Here they replace
+//! the new ones in memory.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::file_bytes::FileBytes;
 const MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 /// Bytes of a part's header without what fills its sector.
 const HEADER_BYTES: usize = 28;
-/// Bytes of a record beside the page: its number before, a checksum behind it.
+/// Bytes of a record in addition to the page: its number before, a checksum after it.
 const FRAME_BYTES: usize = 8;
 /// The number of pages that means as many as there are.
 const UNCOUNTED: u32 = u32::MAX;

@@ -2,7 +2,7 @@
 
 /// Most values of a row.
 pub(super) const N_VALUES_MAX: usize = 64;
-/// The first type with a length of its own: even ones are bytes, odd ones are text.
+/// The first type with a variable length: even ones are bytes, odd ones are text.
 const FIRST_WITH_LENGTH: u64 = 12;
 
 /// One value of a row.
@@ -140,7 +140,7 @@ fn value_of(kind: u64, content: &[u8]) -> SqlValue<'_> {
     match kind {
         0 => SqlValue::Null,
         7 => SqlValue::Real(f64::from_bits(integer(content).cast_unsigned())),
-        // Two numbers have types of their own, and no content.
+        // Two numbers have dedicated types, and no content.
         8 => SqlValue::Integer(0),
         9 => SqlValue::Integer(1),
         _ if kind < FIRST_WITH_LENGTH => SqlValue::Integer(integer(content)),

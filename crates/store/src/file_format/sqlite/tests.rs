@@ -384,7 +384,7 @@ fn a_view_or_virtual_table_is_no_table() {
     );
     check(
         &["table", "t", "t", "0", "CREATE VIRTUAL TABLE t USING x(a)"],
-        "found a table without rows of its own",
+        "found a virtual table",
     );
     check(
         &["table", "t", "t", "2", "CREATE TABLE t (a AS (1))"],
@@ -416,7 +416,7 @@ fn a_log_beside_a_database_is_told() {
     let error = Database::open(&path).err().unwrap();
     let source = std::error::Error::source(&error).unwrap().to_string();
     assert!(
-        source.contains("expected no write-ahead log beside it, found"),
+        source.contains("expected no write-ahead log, found"),
         "{source}"
     );
     // Nothing is made beside a database by reading it.

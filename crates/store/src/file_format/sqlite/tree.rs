@@ -36,7 +36,7 @@ pub struct Rows<'a> {
     database: &'a Database,
     /// The page and the next of its cells, from the root down.
     levels: Vec<(TreePage<'a>, usize)>,
-    /// The page to which to go down next, and where its number stands.
+    /// The next page to descend to, and the offset of its number.
     down: Option<(u32, u64)>,
     /// The pages that were read: each belongs to one place of one table.
     seen: PageSet,
@@ -77,7 +77,7 @@ impl<'a> Rows<'a> {
             let Some((page, cell)) = self.levels.last_mut() else {
                 return Ok(None);
             };
-            // The next cell is noted before this one is read: after an error nobody reads it again.
+            // Advance before reading this cell: after an error it is not read again.
             let (page, cell) = (*page, std::mem::replace(cell, *cell + 1));
             // An interior page has one child more than cells, on the right of all of them.
             let n_children = page.n_cells + usize::from(!page.is_leaf);
@@ -229,7 +229,7 @@ impl<'a> TreePage<'a> {
         Ok(pos)
     }
 
-    /// The number of a child, and where it stands. Behind the last cell it is that on the right.
+    /// The number of a child, and its offset. After the last cell it is the right-most child.
     fn child(&self, cell: usize) -> Result<(u32, u64), FormatError> {
         let is_right = cell == self.n_cells;
         let pos = if is_right {
@@ -323,8 +323,7 @@ fn n_in_leaf(n_bytes: usize, usable: usize) -> usize {
     if filling <= most { filling } else { fewest }
 }
 
-/// A set of pages, to tell that none comes twice: a few bytes could make a tree without end of
-/// them.
+/// A set of pages, to detect repeated ones: a few bytes could form an endless tree.
 struct PageSet(Vec<u64>);
 
 impl PageSet {

@@ -7,7 +7,7 @@ use crate::record::SlotSide;
 
 /// Fields between the operator's name and the shape.
 const N_MIDDLE_FIELDS: usize = 7;
-/// Most extents that are read of one shape.
+/// Maximum number of dimensions read for one shape.
 const AXES_MAX: usize = 1 << 10;
 
 /// A file's rows.
@@ -41,7 +41,7 @@ pub fn parse(text: &str) -> Result<StatisticRows, FormatError> {
     let columns = columns.split(',').map(str::trim);
     let mut table = StatisticRows {
         columns: columns
-            // What is left of the line begins with a comma, which makes an empty title in front.
+            // The rest of the line begins with a comma, which adds an empty title in front.
             .filter(|c| !c.is_empty())
             .map(str::to_owned)
             .collect(),

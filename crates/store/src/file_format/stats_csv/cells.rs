@@ -29,7 +29,7 @@ const LANES: usize = 8;
 /// Magnitudes whose squares, added up, neither overflow nor lose bits that show.
 const SQUARES: std::ops::Range<f64> = 1e-140..1e140;
 
-/// Numbers that a row gives of the elements of a tensor.
+/// Statistics of a tensor's elements in a row.
 pub(super) struct StatsCells {
     pub(super) max: PrintedNumber,
     pub(super) min: PrintedNumber,
@@ -75,8 +75,8 @@ pub(super) enum ElementOrder {
 /// Longest tensor, in elements, whose average is computed by its rule while the model waits.
 const N_RULE_AT_ONCE_MAX: usize = 1024;
 
-/// Leaves the cells of the plain table in the tensor's memo if one look at the elements tells them,
-/// and returns whether it did.
+/// Leaves the cells of the plain table in the tensor's memo if one pass over the elements is
+/// enough, and returns whether it was.
 pub(super) fn reduce_plain(tensor: TensorObserver<'_>, order: ElementOrder) -> bool {
     if tensor.has_kept::<Option<StatsCells>>() {
         return true;
@@ -168,7 +168,7 @@ fn tell(tensor: TensorObserver<'_>, order: ElementOrder) -> Option<Option<StatsC
                 prefix_weight: stats.counts.n_elements as f64 * stats.l1,
                 ..*known
             };
-            // Of zeros of both signs the first one counts, which memory does not tell.
+            // With zeros of both signs the first one counts, which the memo does not know.
             let has_zero_extreme = stats.max == 0.0 || stats.min == 0.0;
             (!has_zero_extreme && is_average_told(&known)).then(|| of_floats(view, &known))
         }
@@ -270,8 +270,8 @@ fn magnitude(known: &StatsAndWeight) -> f64 {
     known.stats.max.abs().max(known.stats.min.abs())
 }
 
-/// Looks at elements again only for what statistics do not say: which one comes first, and what the
-/// rule of the average makes of a mean that is nearly a tie, unless `mean` is that.
+/// Makes a second pass only for results that statistics lack: which one comes first, and the rule's
+/// rounding of a mean that is nearly a tie, unless `mean` is that.
 fn by_stats<E: CellElement<Value: Into<f64>>>(
     bytes: &[u8],
     known: &StatsAndWeight,
@@ -330,7 +330,7 @@ fn of_bytes(dtype: DType, bytes: &[u8], counts: NonFinite) -> Option<StatsCells>
     }
 }
 
-/// Bytes after the last whole element are passed over.
+/// Bytes after the last whole element are ignored.
 fn over<E: CellElement>(bytes: &[u8], counts: NonFinite) -> Option<StatsCells> {
     let first = *E::blocks(bytes).next()?.as_slice().first()?;
     // Each lane begins with element 0, so a NaN in first place stays in all of them.

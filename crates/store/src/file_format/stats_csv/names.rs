@@ -4,12 +4,12 @@ use opscope_tensor::{DType, Layout};
 
 use super::super::ascend_codes::{dtype_code, dtype_name, layout_code};
 
-/// Stands for dtypes and layouts that have no name. The missing letter is the vendor's.
+/// For dtypes and layouts without a name. The missing letter is the vendor's.
 const UNKNOWN: &str = "UNKNOW";
 
 /// The name in the plain table, which knows only the older types: those up to `DT_DUAL`.
 pub(super) fn plain_dtype(dtype: DType) -> &'static str {
-    // `None` is less than any number, so dtypes that Ascend lacks need a check of their own.
+    // `None` is less than any number, so dtypes that Ascend lacks need a separate check.
     if dtype_code(dtype) <= dtype_code(DType::Dual) && dtype_code(dtype).is_some() {
         self::dtype(dtype)
     } else {
@@ -22,7 +22,7 @@ pub(super) fn dtype(dtype: DType) -> &'static str {
     dtype_name(dtype).unwrap_or(UNKNOWN)
 }
 
-/// Whether the dtype has a name of its own.
+/// Whether the dtype has a distinct name.
 pub(super) fn is_distinct(dtype: DType) -> bool {
     dtype_name(dtype).is_some()
 }

@@ -14,7 +14,7 @@ const N_COLUMNS_MAX: usize = 64;
 /// Largest file that is read.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
-/// A statistics file as it stands.
+/// The content of a statistics file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StatsTable {
     /// Names of the columns.

@@ -21,7 +21,7 @@ const OPERATOR: &str = "Op Type,Op Name,Task ID,Stream ID,Timestamp,";
 const N_OPERATOR_CELLS: usize = 5;
 const STATISTICS: &str =
     "Max Value,Min Value,Avg Value,l2norm,Count,Nan Count,Negative Inf Count,Positive Inf Count";
-/// Stands for the cells of a tensor without numbers.
+/// The cells of a tensor without numbers.
 const NO_NUMBERS: &str = "NA,NA,NA,NA";
 /// Largest file that is read.
 const FILE_BYTES_MAX: u64 = 1 << 30;

@@ -21,7 +21,7 @@ pub struct StatsSubject {
     pub dtype: Option<DType>,
     /// Its layout; none where the file does not name it.
     pub layout: Option<Layout>,
-    /// Extents.
+    /// Dimensions.
     pub shape: Vec<u64>,
 }
 
@@ -49,7 +49,7 @@ impl StatsTable {
             dtype: DType::ALL
                 .iter()
                 .copied()
-                // `UNKNOW` stands for several dtypes, so it names none of them.
+                // `UNKNOW` covers several dtypes, so it identifies none of them.
                 .find(|&known| names::is_distinct(known) && names::dtype(known) == dtype),
             layout: Layout::ALL
                 .iter()

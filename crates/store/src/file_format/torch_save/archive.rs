@@ -96,7 +96,7 @@ impl<'a> TorchArchive<'a> {
             let member = zip.by_index_raw(index);
             let member = member.map_err(|error| not_a_zip(list_start, &error))?;
             let start = member.data_start().unwrap_or(list_start);
-            // PyTorch compresses nothing; what is stored can be used where it lies.
+            // PyTorch compresses nothing; stored entries can be used in place.
             let is_stored = member.compression() == CompressionMethod::Stored
                 && member.compressed_size() == member.size();
             if !is_stored || member.encrypted() {

@@ -102,7 +102,7 @@ impl ElementChanges {
             }
             let is_imaginary = n_parts == 2 && position % 2 == 1;
             let is_turned = self.is_negative != (self.is_conjugate && is_imaginary);
-            // All of them are floats, whose sign is a bit of its own.
+            // All of them are floats, which have a separate sign bit.
             if let Some(last) = number.last_mut().filter(|_| is_turned) {
                 *last ^= 0x80;
             }

@@ -1,4 +1,4 @@
-//! The names that pickles of plain tensors have, and what they stand for.
+//! The names that pickles of plain tensors have, and their meanings.
 
 use opscope_tensor::DType;
 
@@ -24,8 +24,8 @@ pub(super) const AROUND: [&str; 2] = ["_rebuild_parameter", "_rebuild_parameter_
 pub(super) const QUANTISED: &str = "_rebuild_qtensor";
 /// The function that calls another one, for a tensor with attributes.
 pub(super) const OF_TYPE: &str = "_rebuild_from_type_v2";
-/// Functions whose tensors are not read, with the word for them, and which argument is their
-/// extents.
+/// Functions whose tensors are not read, with the word for them, and the argument that holds their
+/// shape.
 pub(super) const UNREAD: [(&str, &str, Option<usize>); 3] = [
     ("_rebuild_meta_tensor_no_storage", "meta tensor", Some(1)),
     ("_rebuild_nested_tensor", "nested tensor", None),
@@ -89,7 +89,7 @@ const DTYPES: [(&str, DType); 25] = [
     ("qint32", DType::QI32),
     ("half", DType::F16),
 ];
-/// Dtypes that have no counterpart, or whose elements share bytes and have extents of their own.
+/// Dtypes that have no counterpart, or whose elements share bytes and have a separate shape.
 const OTHER_DTYPES: [&str; 23] = [
     "bcomplex32",
     "bits1x8",

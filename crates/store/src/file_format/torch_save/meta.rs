@@ -1,5 +1,5 @@
-//! Plain facts that a file gives of the value in it:
-//! `{"value": …, "meta": {"name": "x", "step": 3}}`.
+//! Plain facts that a file contains about its value: `{"value": …, "meta": {"name": "x", "step":
+//! 3}}`.
 
 use super::META_BYTES_MAX;
 use super::pickle::{Pickle, PickleValue, ValueId};
@@ -11,14 +11,14 @@ const META: &str = "meta";
 /// How the keys end whose values are dictionaries of ranks and sizes.
 const PARALLEL_INFO: &str = "_parallel_info";
 
-/// Keys and values in their order; none of a file that is something else. What is no number, text
-/// or truth is left out.
+/// Keys and values in their order; empty for any other file. Only numbers, texts and truths are
+/// included.
 pub(super) fn of_pickle(pickle: &Pickle<'_>) -> Result<Vec<(String, String)>, FormatError> {
     let root = pickle.root();
     let (Some(_), Some(meta)) = (member(pickle, root, VALUE), member(pickle, root, META)) else {
         return Ok(Vec::new());
     };
-    // Anybody may call something `meta`.
+    // Any program may use the key `meta`.
     let PickleValue::Dict(pairs) = pickle.value(meta) else {
         return Ok(Vec::new());
     };

@@ -65,7 +65,7 @@ impl PathName {
     }
 }
 
-/// A name of its own for each path: joined, or exact where others are joined to the same.
+/// A distinct name for each path: joined, or exact where several paths join to the same name.
 pub(super) fn distinct_names(paths: Vec<PathName>) -> Result<Vec<String>, FormatError> {
     // All of them become exact, so that no name depends on which tensor comes first.
     let mut n_joined: HashMap<String, usize> = HashMap::new();
@@ -84,11 +84,7 @@ pub(super) fn distinct_names(paths: Vec<PathName>) -> Result<Vec<String>, Format
         *n += 1;
         if *n > 1 {
             let found = format!("`{}` twice", super::pickle::excerpt(name));
-            return Err(FormatError::new(
-                0,
-                "a name of its own for each tensor",
-                found,
-            ));
+            return Err(FormatError::new(0, "a unique name for each tensor", found));
         }
     }
     Ok(names)

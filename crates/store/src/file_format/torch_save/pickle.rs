@@ -57,9 +57,9 @@ pub enum PickleValue<'a> {
     Dict(Vec<(ValueId, ValueId)>),
     /// Something outside the pickle.
     Name(PickleName<'a>),
-    /// A name that is called, which nobody does.
+    /// A call of a name, which is never executed.
     Call(PickleCall<'a>),
-    /// Something beside the pickle, under the id that the value is.
+    /// Data outside the pickle, under the id in the value.
     Persistent(ValueId),
 }
 

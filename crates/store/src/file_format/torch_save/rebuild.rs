@@ -36,7 +36,7 @@ impl<'a> TensorSource<'a> {
         TensorSource { pickle, archive }
     }
 
-    /// A storage that stands by itself, as if it were a tensor with one axis.
+    /// A storage by itself, as if it were a tensor with one axis.
     pub(super) fn storage(self, id: ValueId) -> Result<TorchTensor, FormatError> {
         let storage = self.find_storage(id, 0)?;
         let shape = Shape::new([storage.n_elements]).unwrap_or_default();
@@ -98,7 +98,7 @@ impl<'a> TensorSource<'a> {
         let &(_, word, extents) = known.ok_or_else(|| wrong("a call"))?;
         let shape = match extents {
             Some(position) => args.get(position).and_then(|&id| self.shape(id)),
-            // A sparse tensor's layout, then its parts: two or three tensors, and its extents.
+            // A sparse tensor's layout, then its parts: two or three tensors, and its shape.
             None => args.get(1).and_then(|&parts| {
                 let mut parts = self.tuple(parts)?.iter().skip(2);
                 parts.find_map(|&part| self.shape(part))
@@ -125,13 +125,12 @@ impl<'a> TensorSource<'a> {
             return Err(wrong("the storage"));
         };
         let storage = self.find_storage(*storage, at)?;
-        let shape = self.shape(size).ok_or_else(|| wrong("the extents"))?;
+        let shape = self.shape(size).ok_or_else(|| wrong("the shape"))?;
         let strides = self.integers(stride).ok_or_else(|| wrong("the strides"))?;
         let start = self
             .integer(start)
             .ok_or_else(|| wrong("the first element"))?;
-        // What stands behind: requires_grad, hooks, in version 3 the dtype, and facts of the
-        // tensor.
+        // The rest: requires_grad, hooks, in version 3 the dtype, and facts of the tensor.
         let (dtype, facts) = match function {
             "_rebuild_tensor_v3" => {
                 let dtype = args.get(6).map(|&id| self.pickle.value(id));
@@ -182,7 +181,7 @@ impl<'a> TensorSource<'a> {
         })
     }
 
-    /// Facts beside a tensor that say how its elements are seen.
+    /// Facts about a tensor that say how to interpret its elements.
     fn with_facts(self, tensor: TorchTensor, facts: ValueId) -> Result<TorchTensor, FormatError> {
         let PickleValue::Dict(facts) = self.pickle.value(facts) else {
             return Ok(tensor);
@@ -190,7 +189,7 @@ impl<'a> TensorSource<'a> {
         let TorchContent::Dense(elements) = tensor.content else {
             return Ok(tensor);
         };
-        // A fact that is passed over could mean other elements than those in the storage.
+        // An ignored fact could mean other elements than those in the storage.
         let mut changes = elements.changes();
         for &(key, value) in facts {
             match [key, value].map(|id| self.pickle.value(id)) {

@@ -51,7 +51,7 @@ impl<'a> TensorWalk<'a> {
     }
 
     fn visit(&mut self, id: ValueId) -> Result<(), FormatError> {
-        // What is shared is visited from each side: lists of lists can make few values many.
+        // Shared values are visited from each side: lists of lists can make few values many.
         self.n_visits += 1;
         if self.n_visits > N_VISITS_MAX {
             return Err(unexpected(

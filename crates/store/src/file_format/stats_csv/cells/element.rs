@@ -20,7 +20,7 @@ pub(super) trait CellElement {
 
     fn number(x: Self::Value) -> PrintedNumber;
 
-    /// The elements in order. Bytes after the last whole element are passed over.
+    /// The elements in order. Bytes after the last whole element are ignored.
     fn blocks(bytes: &[u8]) -> impl Iterator<Item = DecodedBlock<Self::Value>> {
         let n_whole = bytes.len() / Self::WIDTH * Self::WIDTH;
         bytes[..n_whole].chunks(BLOCK * Self::WIDTH).map(|bytes| {

@@ -7,13 +7,13 @@
 //! differently is the rule itself carried out.
 //!
 //! The bound. With `u = 2^-53`, `x` finite and at most `M` in magnitude, and `m(k)` the exact mean
-//! of the first `k` elements, the rule makes at step `k` an error of at most
-//! `u |m(k)| + 4.1 u M / k` beside terms in `u²`, and step `k` multiplies the errors before it by
-//! `1 - 1/k`. After `n` steps they have come to at most `u/n Σ k |m(k)| + 4.1 u M`. Now `k |m(k)|`
-//! is the magnitude of a sum of the first `k` elements, which within a block is at most that of the
-//! sum before the block and the magnitudes in it. Let `W` be the sum over blocks of their length
-//! times that. The sum itself, taken in lanes, is off by at most `2 u W`. All in all
-//! `u (3 W/n + 8 M)` with room to spare, and `2 u² n² M` for the terms in `u²`.
+//! of the first `k` elements, the rule makes at step `k` an error of at most `u |m(k)| + 4.1 u M /
+//! k` plus terms in `u²`, and step `k` multiplies the errors before it by `1 - 1/k`. After `n`
+//! steps they total at most `u/n Σ k |m(k)| + 4.1 u M`. Now `k |m(k)|` is the magnitude of a sum of
+//! the first `k` elements, which within a block is at most that of the sum before the block and the
+//! magnitudes in it. Let `W` be the sum over blocks of their length times that. The sum itself,
+//! taken in lanes, is off by at most `2 u W`. All in all `u (3 W/n + 8 M)` with room to spare, and
+//! `2 u² n² M` for the terms in `u²`.
 //!
 //! Of floats the sum and `W` come from the tensor's statistics, whose blocks and lanes are others
 //! and within the same bounds.
@@ -45,7 +45,7 @@ impl MeanSums {
         MeanSums {
             n: known.stats.counts.n_elements as f64,
             sum: known.stats.sum,
-            // Nobody asks for these: the norm comes from the statistics as well.
+            // These are not needed: the norm comes from the statistics as well.
             squares: f64::NAN,
             weight: known.prefix_weight,
         }
@@ -84,8 +84,8 @@ impl MeanSums {
         self.squares
     }
 
-    /// A number that prints as the result of the rule does, if the sum tells one. The elements are
-    /// finite and at most `magnitude` in magnitude.
+    /// A number that prints like the result of the rule, if the sum determines one. The elements
+    /// are finite and at most `magnitude` in magnitude.
     pub(super) fn mean(&self, magnitude: f64) -> Option<f64> {
         if !MAGNITUDES.contains(&magnitude) {
             // Zeros alone have the mean 0, whatever their signs.
@@ -140,7 +140,7 @@ mod tests {
         MeanSums::of_stats(known).mean(magnitude).map(general)
     }
 
-    /// The rule's text, and the one that the sums give if they can tell.
+    /// The rule's text, and the one from the sums if they determine it.
     fn both(values: &[f64]) -> (String, Option<String>) {
         let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
         let mut sums = MeanSums::default();

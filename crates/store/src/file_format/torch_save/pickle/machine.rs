@@ -83,7 +83,7 @@ impl<'a> PickleMachine<'a> {
             b'q' | b'r' | 0x94 => self.remember(opcode)?,
             b'h' | b'j' => self.recall(opcode)?,
             b'c' | 0x93 => self.name(opcode)?,
-            // Making an object is a call of its class: nothing here tells them apart.
+            // Creating an object is a call of its class: the two are equivalent here.
             b'R' | 0x81 => self.call()?,
             b'b' => self.build()?,
             b'Q' => {
@@ -118,8 +118,8 @@ impl<'a> PickleMachine<'a> {
             b'}' => PickleValue::Dict(Vec::new()),
             0x8f => PickleValue::Set(Vec::new()),
             0x91 => PickleValue::Set(self.pop_to_mark()?),
-            // Among others the opcodes of protocols 0 and 1, which nobody needs, and those that ask
-            // for code from a registry of extensions.
+            // Others include the opcodes of protocols 0 and 1, which are not needed, and those that
+            // request code from a registry of extensions.
             _ => {
                 let found = format!("{opcode:#04x}");
                 return Err(self.error("an opcode of plain data, in protocol 2 to 5", &found));
@@ -222,7 +222,7 @@ impl<'a> PickleMachine<'a> {
         let Some(PickleValue::Tuple(items)) = self.value(Some(args)) else {
             return Err(self.error("a tuple of arguments", "another value"));
         };
-        // The only argument that is looked at, as that of a dictionary.
+        // The only argument that is inspected, as that of a dictionary.
         let first = items.first().copied();
         let Some(&PickleValue::Name(name)) = self.value(Some(callee)) else {
             return Err(self.error("a name that is called", "another value"));
