@@ -2,8 +2,8 @@
 //!
 //! A file is written without a name, or under a temporary name in its own directory, and then given
 //! its final name in one step that fails if the name is taken, or takes the name over where the
-//! caller says so. Whoever lists the directory sees whole files only. A finished file can be given
-//! further names. A creator may also pretend, and count what it would write.
+//! caller says so. A directory listing shows whole files only. A finished file can get further
+//! names. A creator may also run dry, and only count what it would write.
 
 mod append;
 mod directories;
@@ -40,8 +40,8 @@ pub(crate) use pretend::nearest;
 /// How temporary files begin; readers pass over them.
 pub use crate::temporary::PREFIX as TEMPORARY_PREFIX;
 
-/// Permission bits for what is created. Dumps can hold private data, so the default admits nobody
-/// but the owner. What is created has these bits whatever the umask takes away.
+/// Permission bits for new files and directories. Dumps can hold private data, so the default
+/// admits only the owner. The bits apply whatever the umask is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PermissionModes {
     /// For directories.
@@ -126,8 +126,8 @@ impl Creator {
         }
     }
 
-    /// The same, but no file is given more than `n` names by hard links, as if the file system
-    /// allowed no more. File systems have a limit of their own, 65,000 on ext4.
+    /// The same, but limits a file to `n` hard-linked names, as if the file system allowed no more.
+    /// File systems have their own limit, 65,000 on ext4.
     #[must_use]
     pub fn with_links_max(self, n: u64) -> Creator {
         Creator {
@@ -145,8 +145,8 @@ impl Creator {
         }
     }
 
-    /// A creator of what lies in the dump below `root`: it creates directories nowhere else, and
-    /// follows no symbolic link below `root`, whoever put it there.
+    /// A creator for the dump below `root`: it creates directories nowhere else, and follows no
+    /// symbolic link below `root`, whatever its origin.
     pub fn in_dump(root: &Path, modes: PermissionModes) -> Creator {
         Creator {
             directories: KnownDirectories::below(root, false),
@@ -296,7 +296,7 @@ impl Creator {
         })
     }
 
-    /// Writes a file under a temporary name, and gives it its final one by `publish`.
+    /// Writes a file under a temporary name, and renames it by `publish`.
     fn by_way_of_temporary<T>(
         &self,
         path: &Path,
@@ -346,7 +346,7 @@ impl Creator {
         self.by_way_of_temporary(path, write, |temporary, target| temporary.rename_to(target))
     }
 
-    /// Gives the file `from` the name `to`; `false`, and nothing changes, if that is taken.
+    /// Renames the file `from` to `to`; `false`, with no change, if that name is taken.
     ///
     /// # Errors
     /// [`StoreError::Io`] if the operating system refuses.
@@ -361,8 +361,7 @@ impl Creator {
         rename().map_err(StoreError::io("rename", from))
     }
 
-    /// Opens something in `dir`, which is created if missing: also if it was there and somebody has
-    /// removed it since.
+    /// Opens something in `dir`, which is created if it is missing or has been removed since.
     fn in_dir<T>(
         &self,
         dir: &Path,

@@ -29,7 +29,7 @@ const MAPPING_BYTES_MAX: u64 = 256 << 20;
 pub struct DumpEntry {
     /// Where it is.
     pub path: PathBuf,
-    /// Its name, the real one where `mapping.csv` gives it.
+    /// Its real name if `mapping.csv` has one, else its own.
     pub real_name: String,
     /// The parts of the name, if it follows the pattern.
     pub name: Option<DumpFileName>,
@@ -62,7 +62,7 @@ impl DumpEntry {
 /// Result of [`list`].
 #[derive(Debug, Default)]
 pub struct DumpListing {
-    /// Whether somebody named a file, and not a directory.
+    /// Whether the user named a file, and not a directory.
     pub is_single: bool,
     /// Files that are, or may be, dump files; sorted by directory (numbers in numeric order), task
     /// and timestamp.
@@ -92,9 +92,8 @@ pub struct KeptTimes {
 
 /// Lists the dump files below `dir`, following no symbolic links.
 ///
-/// Everything that is there comes up once: as a file to read, as [passed
-/// over](DumpListing::passed_over), or among the [errors](DumpListing::errors). A directory that
-/// cannot be read does not keep the others from being listed.
+/// Every entry appears once: as a file to read, as [skipped](DumpListing::passed_over), or among
+/// the [errors](DumpListing::errors). An unreadable directory does not prevent listing the others.
 pub fn list(dir: &Path) -> DumpListing {
     let mut listing = DumpListing::default();
     walk(dir, 0, &mut listing);
@@ -106,8 +105,8 @@ pub fn list(dir: &Path) -> DumpListing {
     listing
 }
 
-/// The rows of the tables of whole steps, as if each execution of an operator had a file of its
-/// own. Notes what cannot be read.
+/// The rows of the tables of whole steps, as if each execution of an operator had a separate file.
+/// Notes unreadable rows.
 pub fn of_step_tables(listing: &mut DumpListing) -> Vec<(DumpEntry, StatsTable)> {
     let mut found = Vec::new();
     for entry in &listing.step_tables {
@@ -136,8 +135,8 @@ fn as_file(entry: &DumpEntry, operator: step_table::OperatorTable) -> (DumpEntry
     (entry, operator.table)
 }
 
-/// [`list`] of a single file, whatever its name. Its real name is looked up in the `mapping.csv`
-/// beside it.
+/// [`list`] for a single file, whatever its name. Its real name is looked up in `mapping.csv` in
+/// the same directory.
 pub fn list_file(path: &Path) -> DumpListing {
     let mut listing = DumpListing {
         is_single: true,
@@ -185,7 +184,7 @@ fn visit(
     real_names: &HashMap<String, String>,
     listing: &mut DumpListing,
 ) {
-    // Not the entry's own path, which of a remote directory is that of its stand-in.
+    // Not the entry's own path: for a remote directory that is the local placeholder.
     let path = dir.join(entry.file_name());
     let file_name = entry.file_name().to_string_lossy().into_owned();
     if let Some(reason) = passed_over::reason_of_name(&file_name) {
@@ -247,7 +246,7 @@ impl DumpListing {
     }
 }
 
-/// The name that `mapping.csv` gives for a file; none if the file's own name says what it is.
+/// The name in `mapping.csv` for a file; `None` if the file's own name is descriptive.
 ///
 /// # Errors
 /// As for [`mapping`].
@@ -260,7 +259,7 @@ pub fn real_name_of(path: &Path) -> Result<Option<String>, StoreError> {
     Ok(mapping(dir.unwrap_or(Path::new(".")))?.remove(&*file_name))
 }
 
-/// The real names that `mapping.csv` in `dir` gives; empty if there is none.
+/// The real names in the `mapping.csv` of `dir`; empty if there is none.
 ///
 /// # Errors
 /// [`StoreError::Io`] if it cannot be read, or is larger than any that is.

@@ -29,8 +29,8 @@ enum MappedBytes {
 }
 
 impl FileBytes {
-    /// Reads or maps a file. A file that somebody truncates while it is mapped ends the process, as
-    /// with any mapping.
+    /// Reads or maps a file. Truncating a file while it is mapped ends the process, as with any
+    /// mapping.
     ///
     /// # Errors
     /// As for [`regular_file::open`].
@@ -57,7 +57,7 @@ impl FileBytes {
         Ok(bytes.into())
     }
 
-    /// Bytes that somebody holds in memory, as if they were a file's.
+    /// Bytes in memory, as if they were a file's.
     pub fn shared(bytes: SharedBytes) -> FileBytes {
         FileBytes(MappedBytes::Shared(bytes))
     }
@@ -84,8 +84,8 @@ impl FileBytes {
         Ok(FileBytes::shared(Arc::new(map(file, &options)?)))
     }
 
-    /// A file of which only the start is at hand, for those who read no further: what follows reads
-    /// as zeros, and takes no room.
+    /// A file of which only the start is available, for readers that need no more: the rest reads
+    /// as zeros, and takes no memory.
     ///
     /// # Errors
     /// The operating system's.

@@ -30,7 +30,7 @@ impl HeldElements {
         HeldElements(Arc::new(ElementsHolder::Memory(bytes)))
     }
 
-    /// Elements in a part of a file that nobody changes or cuts off any more.
+    /// Elements in a part of a file that is no longer changed or truncated.
     pub fn in_file(file: Arc<File>, offset: u64, n_bytes: usize) -> HeldElements {
         HeldElements(Arc::new(ElementsHolder::File {
             file,

@@ -15,8 +15,8 @@ const USED_FILES: [&str; 2] = [
     "/sys/fs/cgroup/memory/memory.usage_in_bytes",
 ];
 
-/// Bytes of memory that a process can have at most: those of the machine, swap included, or what
-/// its container is given of them. [`u64::MAX`] where the system does not tell.
+/// Maximum bytes of memory of a process: those of the machine, including swap, or the limit of its
+/// container. [`u64::MAX`] if the system does not report it.
 ///
 /// The system grants far more than that, and ends the process once it is used.
 pub fn memory_bytes() -> u64 {
@@ -32,8 +32,8 @@ pub fn memory_bytes() -> u64 {
     })
 }
 
-/// Bytes of memory that this process can still take without anybody having to give some up: those
-/// that the machine has free, or its container; none where the system does not tell.
+/// Bytes of memory that this process can still take without displacing others: those free in the
+/// machine or its container; `None` if the system does not report them.
 pub fn free_memory_bytes() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok();
     let machine = text.and_then(|text| kibibytes(&text, "MemAvailable")?.checked_mul(1024));

@@ -1,8 +1,8 @@
 //! Which process something belongs to, and whether that process is still there.
 //!
-//! A process id alone does not say: ids are used again, other machines and containers have ids of
-//! their own. Together with the time at which the process started, the boot of the machine and the
-//! namespace that the id is counted in, it does.
+//! A process id alone is ambiguous: ids are reused, and other machines and containers have their
+//! own ids. The start time of the process, the boot of the machine and the namespace of the id make
+//! it unique.
 
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use std::{fmt, fs, io};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A process. What the operating system does not tell is 0.
+/// A process. Fields that the operating system does not report are 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OwnerProcess {
@@ -126,7 +126,7 @@ fn write_boot<S: Serializer>(boot: &u64, serializer: S) -> Result<S::Ok, S::Erro
     serializer.collect_str(&format_args!("{boot:016x}"))
 }
 
-/// Other text is a boot that nobody knows.
+/// Other text is an unknown boot.
 fn read_boot<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let text = String::deserialize(deserializer)?;
     Ok(u64::from_str_radix(&text, 16).unwrap_or(0))

@@ -170,7 +170,7 @@ fn finished(mut index: DumpIndex, is_dir: bool) -> DumpIndex {
     index
 }
 
-/// Whoever names a file wants to read it.
+/// A file that the user names is meant to be read.
 fn refuse_passed_over(index: &mut DumpIndex) {
     for PassedOver { path, reason } in std::mem::take(&mut index.passed_over) {
         let [noun, _] = reason.nouns();

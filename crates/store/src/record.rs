@@ -25,10 +25,10 @@ pub struct Operator {
     pub outputs: Vec<String>,
     /// Its attributes with their values as text, in file order.
     pub attributes: Vec<(String, String)>,
-    /// Types of the values that the texts of [`Operator::attributes`] stand for, in the same order;
-    /// empty where nothing says them.
+    /// Types of the values that the texts of [`Operator::attributes`] represent, in the same order;
+    /// empty if unknown.
     pub attribute_types: Vec<AttributeKind>,
-    /// Attributes that it has without naming them, where somebody says which.
+    /// Attributes that it leaves at their defaults, if known.
     pub default_attributes: Arc<[DefaultAttribute]>,
     /// In a loop: the iterations that this execution belongs to, those of the outermost loop first.
     /// The name ends in their numbers, a dot before each.
@@ -51,7 +51,7 @@ pub struct Operator {
     pub output_placements: Vec<Option<Arc<Placement>>>,
 }
 
-/// Where a program calls an operator; texts are empty where nobody knows.
+/// Where a program calls an operator; texts are empty if unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CallSite {
     /// Path of the module that the operator belongs to.
@@ -74,7 +74,7 @@ pub struct DefaultAttribute {
     pub name: String,
     /// Its value as text.
     pub text: String,
-    /// The type of the value that the text stands for.
+    /// The type of the value that the text represents.
     pub r#type: AttributeKind,
 }
 
@@ -116,7 +116,7 @@ impl Operator {
     }
 }
 
-/// Type of the value that the text of an attribute stands for.
+/// Type of the value that the text of an attribute represents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AttributeKind {
@@ -132,7 +132,7 @@ pub enum AttributeKind {
     Floats,
     /// A value as Python prints it: nested lists, `None`, a dtype of torch.
     Python,
-    /// Something that the text does not tell completely: a tensor, a graph, a long list.
+    /// A value that the text does not represent completely: a tensor, a graph, a long list.
     #[default]
     #[serde(other)]
     Other,
@@ -164,8 +164,8 @@ pub struct ModelId {
     pub file_stem: String,
     /// The name that the graph carries inside the file.
     pub graph_name: String,
-    /// Number of the load in this process, counted from 1. `None` stands for operators that run on
-    /// their own: there is no model then, and both names are empty.
+    /// Number of the load in this process, counted from 1. `None` means operators outside a model:
+    /// there is no model then, and both names are empty.
     pub load: Option<u32>,
     /// Device that runs it; the CPU is 0.
     pub device: u32,

@@ -30,7 +30,7 @@ pub fn open_stream(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).open(path)
 }
 
-/// Opens the file that somebody named. A link that they named is followed.
+/// Opens the file that the user named. A link that they named is followed.
 ///
 /// # Errors
 /// The operating system's, or [`not_regular`].
@@ -46,7 +46,7 @@ pub fn open_in_dump(path: &Path) -> io::Result<(File, Metadata)> {
     open_as(path, LastLink::Refused)
 }
 
-/// All bytes of a file that somebody named, which may be `n_bytes_max` at most.
+/// All bytes of a file that the user named, `n_bytes_max` at most.
 ///
 /// # Errors
 /// As for [`open`], and if there are more.
@@ -62,7 +62,7 @@ pub fn read_in_dump(path: &Path, n_bytes_max: u64) -> io::Result<Vec<u8>> {
     read_opened(open_in_dump(path)?, n_bytes_max)
 }
 
-/// Looks at the file that somebody named without opening it.
+/// Reads the metadata of the file that the user named without opening it.
 ///
 /// # Errors
 /// As for [`open`].
@@ -108,7 +108,8 @@ fn open_as(path: &Path, link: LastLink) -> io::Result<(File, Metadata)> {
     if !before.is_file() {
         return Err(not_regular(before.file_type()));
     }
-    // It may have become something else by now: then nothing waits, and the descriptor tells.
+    // It may have been replaced meanwhile: opening does not block, and the descriptor shows its
+    // kind.
     let mut flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     if link == LastLink::Refused {
         flags |= OFlags::NOFOLLOW;
@@ -134,7 +135,7 @@ fn read_opened((file, metadata): (File, Metadata), n_bytes_max: u64) -> io::Resu
     if n_bytes > n_bytes_max {
         return Err(too_large(n_bytes));
     }
-    // The file may have grown since it was looked at: one byte more than allowed gives it away.
+    // The file may have grown since it was checked: one byte more than allowed reveals that.
     let bytes = read_at_most(file, n_bytes_max.saturating_add(1), n_bytes)?;
     if bytes.len() as u64 > n_bytes_max {
         Err(too_large(bytes.len() as u64))

@@ -1,11 +1,11 @@
 //! Files that lie elsewhere: in object storage, or behind HTTP.
 //!
 //! Their paths are URLs, such as `s3://bucket/run/step-0.parquet`, and stay URLs wherever a path is
-//! kept, compared or shown. What a reader asks the file system, it asks here: about a path of this
-//! machine the file system answers, about a URL a [`RemoteFiles`] that the program provides. That
-//! one stands in with a private directory of files that have the names and sizes of the remote ones
-//! and no content, so that listing needs no code of its own; content comes through
-//! [`regular_file`](crate::regular_file) and [`read_part`] alone.
+//! kept, compared or shown. Readers make their file system requests here: the file system answers
+//! for local paths, and a [`RemoteFiles`] that the program provides answers for URLs. It creates a
+//! private directory of empty files with the names and sizes of the remote ones, so that listing
+//! needs no separate code. Content comes through [`regular_file`](crate::regular_file) and
+//! [`read_part`] alone.
 //!
 //! Nothing is written to such a path.
 
@@ -26,8 +26,7 @@ pub const SCHEMES: [&str; 5] = ["s3", "gs", "az", "http", "https"];
 
 /// Reads files that have URLs.
 pub trait RemoteFiles: Send + Sync {
-    /// Where the names and sizes of a directory or file stand on this machine. What is there has no
-    /// content.
+    /// The local placeholder of a directory or file, which has its names and sizes but no content.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`] if nothing has this URL; others say which bucket or server
@@ -55,7 +54,7 @@ pub trait RemoteFiles: Send + Sync {
     /// Files below a directory that could not be listed: each with its URL and the reason.
     fn unlisted(&self, url: &str) -> Vec<(PathBuf, io::Error)>;
 
-    /// Lists anew what is below a URL when it is asked for next.
+    /// Lists a URL again on the next request.
     fn forget(&self, url: &str);
 }
 
@@ -92,8 +91,8 @@ fn provided() -> io::Result<&'static dyn RemoteFiles> {
     })
 }
 
-/// The path at which the file system knows names and sizes: the path itself, or what stands in for
-/// a URL.
+/// The path at which the file system has names and sizes: the path itself, or the placeholder of a
+/// URL.
 ///
 /// # Errors
 /// As for [`RemoteFiles::stand_in`].
@@ -187,7 +186,7 @@ pub(crate) fn unlisted(dir: &Path) -> Vec<StoreError> {
         .collect()
 }
 
-/// Whoever opens a dump anew wants to see what has been added since.
+/// Reopening a dump should show files added since.
 pub fn forget(path: &Path) {
     if let (Some(url), Ok(files)) = (url_of(path), provided()) {
         files.forget(url);
@@ -276,7 +275,7 @@ mod tests {
         ] {
             assert_eq!(is_remote(Path::new(path)), is_url, "{path}");
         }
-        // What is joined to a URL is a URL, and so is the directory of one.
+        // A path joined to a URL is a URL, and so is its parent.
         let below = Path::new("s3://bucket/run").join("step-0.parquet");
         assert_eq!(url_of(&below), Some("s3://bucket/run/step-0.parquet"));
         assert_eq!(url_of(below.parent().unwrap()), Some("s3://bucket/run"));

@@ -1,8 +1,8 @@
 //! Taking back what was written.
 //!
 //! A file is removed only while it is the one that was written: the same inode of the same size,
-//! and no symbolic link. Directories are removed only when they are empty. So whatever somebody
-//! else has put into a dump, or in place of a part of it, stays.
+//! and no symbolic link. Directories are removed only when they are empty. So files that others
+//! have put into a dump, or in place of a part of it, stay.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::MetadataExt;
@@ -26,7 +26,8 @@ pub struct WrittenFile {
 }
 
 impl WrittenFile {
-    /// Looks at a file that was just written; `None` if it is gone, or no regular file.
+    /// Reads the metadata of a file that was just written; `None` if it is gone, or not a regular
+    /// file.
     ///
     /// # Errors
     /// [`StoreError::Io`] if the operating system refuses.
@@ -45,7 +46,7 @@ impl WrittenFile {
         }))
     }
 
-    /// Whether the name in `dir` still stands for this file.
+    /// Whether the name in `dir` still refers to this file.
     #[expect(clippy::useless_conversion, reason = "widths differ between systems")]
     fn is_in(&self, dir: &OwnedFd) -> Result<bool, Errno> {
         let found = match statat(dir, &self.name, AtFlags::SYMLINK_NOFOLLOW) {

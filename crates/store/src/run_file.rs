@@ -1,4 +1,4 @@
-//! The record of a run beside its dump: written when the dump begins, replaced when it ends.
+//! The record of a run in its dump: written when the dump begins, replaced when it ends.
 //!
 //! A run that is killed leaves its record as it was at the beginning: `running`, with a process
 //! that is gone. Several runs may share a directory, also at the same time: each keeps its own
@@ -92,8 +92,8 @@ impl RunFile {
         self.begin_in(&mut lock(&self.state))
     }
 
-    /// Hears that a file of the dump is to be written into `dir`: the first one brings the record
-    /// with it, if it is below the root. An error is told by [`RunFile::finish`].
+    /// Announces that a file of the dump will be written into `dir`: the first one below the root
+    /// creates the record. [`RunFile::finish`] reports an error.
     pub fn note_file(&self, dir: &Path) {
         let mut state = lock(&self.state);
         if state.is_begun || state.error.is_some() || !dir.starts_with(&self.root) {
@@ -138,7 +138,7 @@ impl RunFile {
                 .replace_file(&path, &[text.as_bytes()])
                 // A run that ended because nothing more can be written has to be able to say so.
                 .or_else(|error| in_place::write(&path, &state.record).map_err(|_| error)),
-            // Somebody removed it.
+            // It was removed.
             None => self.create(&dir, &text),
         }
     }
@@ -166,7 +166,7 @@ impl RunFile {
         )))
     }
 
-    /// Gives the record of an earlier run the next number.
+    /// Renames the record of an earlier run to the next number.
     fn put_aside(&self, dir: &Path, path: &Path) -> Result<(), StoreError> {
         let first = earlier_runs(dir).first().map_or(1, |n| n.saturating_add(1));
         for n in (first..).take(N_NAME_ATTEMPTS) {
@@ -218,8 +218,8 @@ pub fn read(path: &Path) -> Result<RunRecord, StoreError> {
     run_json::parse(&bytes).map_err(StoreError::corrupt("run.json", path))
 }
 
-/// Waits until no other process changes records in `dir`. File systems that cannot tell do without,
-/// and so does whoever waits for a second.
+/// Waits until no other process changes records in `dir`. Gives up after a second, and on file
+/// systems without locks.
 fn turn(dir: &Path) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = rustix::fs::open(dir, flags, Mode::empty()).ok()?;

@@ -40,7 +40,7 @@ pub const INDEX_LEVEL: i32 = 3;
 
 /// Counts of elements by kind, without that of all elements, which every tensor has.
 const N_COUNTS: usize = ElementCounts::NAMES.len() - 1;
-/// Names of the numbers that statistics have beside counts.
+/// Names of the statistics other than counts.
 const NUMBER_NAMES: [&str; 7] = ["min", "max", "sum", "mean", "std", "l1", "l2"];
 /// Where the file says which version it has.
 const VERSION_KEY: &str = "opscope.slot_table";

@@ -21,7 +21,7 @@ pub struct FreeSpace {
 /// The room in the file system of `path`, or of the nearest directory above it that is there.
 ///
 /// # Errors
-/// [`StoreError::Io`] if the operating system does not tell.
+/// [`StoreError::Io`] if the operating system does not report it.
 pub fn space(path: &Path) -> Result<FreeSpace, StoreError> {
     let path = nearest(path);
     let found = statvfs(path)

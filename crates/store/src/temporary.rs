@@ -16,10 +16,10 @@ use crate::owner::{self, Liveness, OwnerProcess};
 
 /// How such names begin; readers pass over them.
 pub const PREFIX: &str = ".opscope-tmp-";
-/// Most entries of a directory that are looked at for left-overs.
+/// Maximum number of entries of a directory that are checked for left-overs.
 const N_ENTRIES_MAX: usize = 1 << 20;
-/// File systems of one machine: ext, XFS, Btrfs, tmpfs, overlay, F2FS, ZFS. What they hold from
-/// before the machine was started has no process any more.
+/// File systems of one machine: ext, XFS, Btrfs, tmpfs, overlay, F2FS, ZFS. Their files from before
+/// the boot belong to no running process.
 const LOCAL_FILE_SYSTEMS: [u32; 7] = [
     0xef53,
     0x5846_5342,
@@ -74,7 +74,7 @@ pub struct LeftOvers {
     pub n_files: u64,
     /// Bytes in them.
     pub n_bytes: u64,
-    /// Files of processes of which nobody here can tell whether they are at work; they stay.
+    /// Files of processes that may still be running; they stay.
     pub n_kept: u64,
 }
 
@@ -93,9 +93,8 @@ impl Add for LeftOvers {
 /// Removes from `dir`, not from what is below it, the unfinished files of processes that have
 /// ended.
 ///
-/// Only regular files of our own user whose names follow the pattern to the letter are touched. A
-/// directory that cannot be read, and a file that cannot be removed, stay as they are: what is left
-/// over does no harm.
+/// Only regular files of our own user whose names match the pattern exactly are touched. Unreadable
+/// directories and files that cannot be removed stay as they are: left-overs are harmless.
 pub fn clean(dir: &Path) -> LeftOvers {
     let mut found = LeftOvers::default();
     let Ok(entries) = fs::read_dir(dir) else {

@@ -1,17 +1,17 @@
 //! Text from files, so that a terminal shows it and does nothing else.
 //!
 //! A name or a message from a file may hold characters that a terminal obeys (controls), that
-//! change the order in which others are shown (bidirectional marks), that nobody sees (of no
-//! width), or that end a line. Everything that reaches a terminal passes here; such characters are
-//! shown as in the sources of programs, as `\u{a}` or `\u{202e}`. Text of ordinary characters stays
-//! as it is, a backslash among them.
+//! reorder others (bidirectional marks), that are invisible (zero width), or that end a line.
+//! Everything that reaches a terminal passes here; such characters are shown as in the sources of
+//! programs, as `\u{a}` or `\u{202e}`. Text of ordinary characters stays as it is, a backslash
+//! among them.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// Whether a terminal would not show a character as a mark of its own: controls, line separators,
-/// and all that Unicode calls formatting, such as bidirectional marks and joiners.
+/// Whether a terminal would not show a character as a visible mark: controls, line separators, and
+/// all that Unicode calls formatting, such as bidirectional marks and joiners.
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,

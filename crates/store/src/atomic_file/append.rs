@@ -24,8 +24,8 @@ impl Creator {
     /// Where there is no file, one with `header` is made first, by one process only; `true` says
     /// that it was this one.
     ///
-    /// A file that ends in the middle of a line is left by a process that was killed: the next line
-    /// begins on a line of its own.
+    /// A file that ends in the middle of a line was left by a killed process: appending starts a
+    /// new line first.
     ///
     /// # Errors
     /// [`StoreError::Io`] if the operating system refuses, or if there is a symbolic link or
@@ -40,7 +40,7 @@ impl Creator {
                 .map(|()| is_new)
                 .map_err(StoreError::io("write", path));
         }
-        // Opened again only if somebody has taken it away.
+        // Opened again only if the file was removed.
         let mut last = self
             .last_table
             .lock()
@@ -54,8 +54,8 @@ impl Creator {
         let mut is_new = false;
         if !self.directories.knows(path) && path.symlink_metadata().is_err() {
             is_new = match header {
-                // Without a header nobody can see the file half written, so it needs no other name
-                // first.
+                // Without a header the file is never seen half written, so it needs no temporary
+                // name first.
                 "" => self.create_empty(path),
                 header => self.create_file(path, &[header.as_bytes()]),
             }?;
@@ -132,8 +132,8 @@ impl AppendedTable {
 /// Appends with one call. A file grows page by page meanwhile: the lock says so to a process that
 /// asks whether the last line is whole. It does without where the file system has no locks.
 fn write(file: &mut File, text: &str) -> io::Result<()> {
-    // A shared lock is enough: one call in append mode needs no turn among the writers. It only
-    // keeps off whoever asks for the last byte.
+    // A shared lock is enough: writes in append mode are atomic. It only excludes readers of the
+    // last byte.
     let is_locked = file.lock_shared().is_ok();
     let written = without_signal(|| file.write_all(text.as_bytes()));
     if is_locked {
@@ -142,7 +142,7 @@ fn write(file: &mut File, text: &str) -> io::Result<()> {
     written
 }
 
-/// Whether the last line is whole, once nobody is writing one.
+/// Whether the last line is complete, once no writer is busy.
 fn ends_with_a_line(file: &mut File) -> io::Result<bool> {
     let is_locked = file.lock().is_ok();
     let answer = last_byte(file).map(|last| last.is_none_or(|byte| byte == b'\n'));

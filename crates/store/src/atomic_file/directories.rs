@@ -51,8 +51,8 @@ impl KnownDirectories {
         lock(&self.known).insert(path.to_owned());
     }
 
-    /// Opens a directory that is there. Inside a dump no link leads to it, also if somebody has put
-    /// one in its place.
+    /// Opens a directory that is there. Inside a dump it follows no links, even if one has replaced
+    /// the directory.
     pub(super) fn open(&self, dir: &Path) -> io::Result<TargetDirectory> {
         remote::check_writable(dir)?;
         let below = self.root.as_ref().and_then(|root| {
@@ -208,7 +208,7 @@ fn create_with_parents(dir: &Path, modes: PermissionModes) -> Result<(), StoreEr
     }
 }
 
-/// Checks that `path` is a directory and not a link to one: somebody else may have put it there.
+/// Checks that `path` is a directory and not a link to one created by another user.
 fn check_is_directory(path: &Path) -> Result<(), StoreError> {
     let metadata = fs::symlink_metadata(path).map_err(StoreError::io("examine", path))?;
     if metadata.is_dir() {

@@ -1,5 +1,5 @@
-//! Files that grow under their final name, for formats whose readers can tell how much of one is
-//! whole.
+//! Files that grow under their final name, for formats whose readers can detect where the complete
+//! part ends.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

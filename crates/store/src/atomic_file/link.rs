@@ -18,7 +18,7 @@ pub enum LinkMethod {
     Hard,
     /// Two files that share their blocks until one of them is changed.
     Reflink,
-    /// Two files, each with bytes of its own.
+    /// Two files with separate content.
     Copy,
 }
 
@@ -27,7 +27,7 @@ pub enum LinkMethod {
 pub enum SharingOutcome {
     /// The name is there, [`LinkMethod::Hard`] or [`LinkMethod::Reflink`].
     Shared(LinkMethod),
-    /// The name was taken; what has it is untouched.
+    /// The name was taken; the existing file is untouched.
     Taken,
     /// The file system cannot share the bytes, the file has as many names as it may have, or it is
     /// gone.
@@ -35,7 +35,8 @@ pub enum SharingOutcome {
 }
 
 impl Creator {
-    /// Gives the finished file `existing` the further name `new`, unless that is taken: `None`.
+    /// Links the finished file `existing` to the further name `new`, or returns `None` if that is
+    /// taken.
     ///
     /// By a hard link; where the file system has none, or not between these two, or `existing` has
     /// as many as it may have, by a file that shares its blocks, or else by a copy. `new` appears
@@ -69,7 +70,7 @@ impl Creator {
             self.create_dir(dir)?;
         }
         let result = match self.hard_link(existing, new) {
-            // Somebody has removed the directory.
+            // The directory was removed.
             Err(error) if error.kind() == io::ErrorKind::NotFound && existing.exists() => {
                 if let Some(dir) = new.parent() {
                     self.forget_dir(dir);
@@ -88,7 +89,7 @@ impl Creator {
         }
     }
 
-    /// Gives the finished file `existing` the further name `new` in place of the file that has it.
+    /// Links the finished file `existing` to the name `new`, replacing the file of that name.
     /// Returns `false`, and leaves that file alone, if the file system refuses.
     ///
     /// # Errors
@@ -119,8 +120,7 @@ impl Creator {
     }
 
     fn hard_link(&self, existing: &Path, new: &Path) -> io::Result<()> {
-        // Without a limit of our own the file system's answer is enough, and saves a look at the
-        // file.
+        // Without a configured limit the file system's answer is enough, and saves a `stat`.
         if self.n_links_max < u64::MAX && existing.metadata()?.nlink() >= self.n_links_max {
             return Err(rustix::io::Errno::MLINK.into());
         }
@@ -152,7 +152,7 @@ impl Creator {
     }
 }
 
-/// Properties that tell, without reading a file, whether it is still the one that it was.
+/// Properties that show, without reading a file, whether it is unchanged.
 ///
 /// Further names do not change it; writing into the file does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

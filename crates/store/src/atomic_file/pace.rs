@@ -89,7 +89,7 @@ impl WritePace {
         let mut way = self.with(PathCosts::choose);
         if way == PathToDisk::Direct && !write_direct(file, parts)? {
             self.with(|costs| costs.is_impossible = true);
-            // A part at least went through the cache, so the time does not count for the other way.
+            // Part of it went through the cache, so the time does not count for direct writes.
             way = PathToDisk::Cached;
         } else if way == PathToDisk::Cached {
             write_all_vectored(file, parts)?;
@@ -143,7 +143,7 @@ fn write_direct(file: &mut File, parts: &[&[u8]]) -> io::Result<bool> {
 fn write_blocks(file: &mut File, mut blocks: &[u8], flags: OFlags) -> io::Result<bool> {
     while !blocks.is_empty() {
         match file.write(blocks) {
-            // What is left has to begin at a block again.
+            // The rest must begin at a block boundary again.
             Ok(n) if n > 0 && n % ALIGN == 0 => blocks = &blocks[n..],
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(n) => {

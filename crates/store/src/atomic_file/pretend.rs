@@ -30,7 +30,8 @@ pub struct DryRunTotals {
     pub n_bytes_in_blocks: u64,
 }
 
-/// Names that would be taken. What is on disk counts as well: names must collide as they would.
+/// Names that would be taken. Existing files count as well: names must collide as they would in a
+/// real run.
 #[derive(Debug, Default)]
 pub(super) struct DryRunNames(Mutex<DryRunState>);
 
@@ -120,7 +121,7 @@ impl DryRunNames {
         Ok(())
     }
 
-    /// A disk cannot tell how many names it would have room for, so none is refused.
+    /// A disk does not report how many names it has room for, so none is refused.
     pub(super) fn link(&self, existing: &Path, new: &Path) -> io::Result<SharingOutcome> {
         if self.stamp(existing).is_err() {
             return Ok(SharingOutcome::Refused);
@@ -159,7 +160,7 @@ impl DryRunNames {
         self.lock().known.total(block_bytes)
     }
 
-    /// Whether a file could be made there: what the operating system would find.
+    /// Whether a file could be created there, by the operating system's rules.
     fn check_place(&self, path: &Path) -> io::Result<()> {
         let dir = path.parent().unwrap_or(Path::new("."));
         self.create_dir(dir)?;
@@ -186,7 +187,7 @@ pub(super) fn n_bytes_of(write: impl FnOnce(&mut File) -> io::Result<()>) -> io:
     Ok(file.metadata()?.len())
 }
 
-/// Whether something is on disk there; the empty path stands for the current directory.
+/// Whether the path exists on disk; the empty path means the current directory.
 fn known(path: &Path) -> bool {
     path.as_os_str().is_empty() || path.exists()
 }

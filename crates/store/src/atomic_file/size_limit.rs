@@ -1,9 +1,9 @@
 //! Writing under a limit on the size of files (`RLIMIT_FSIZE`, `ulimit -f`).
 //!
-//! A write beyond it sends SIGXFSZ to the thread that writes, which ends a process that has said
-//! nothing about that signal. Dispositions belong to the host, so the signal is held back in the
-//! writing thread alone, and taken out of the queue before the thread goes on: what is left is the
-//! error `EFBIG`.
+//! A write beyond it sends SIGXFSZ to the thread that writes, which ends a process that has not
+//! configured the signal. Dispositions belong to the host, so the signal is blocked in the writing
+//! thread only and removed from the queue before the thread continues. Only the error `EFBIG`
+//! remains.
 
 use std::io;
 

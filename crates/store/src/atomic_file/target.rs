@@ -1,5 +1,5 @@
-//! Where a file goes: a name in a directory that is open, so that nobody can put another one in its
-//! place.
+//! Where a file goes: a name in an open directory, so that the directory cannot be replaced
+//! meanwhile.
 
 use std::fs::File;
 use std::io;
@@ -29,7 +29,7 @@ impl TargetDirectory {
     /// Opens `dir`, which is `root` or below it; `root` has no links in it.
     pub(super) fn open(root: &Path, below: &Path) -> io::Result<TargetDirectory> {
         let dir = root.join(below);
-        // The descriptor only stands for a place, and `PATH` asks for no right to list the
+        // The descriptor only refers to a place, and `PATH` needs no permission to list the
         // directory.
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let opened = match openat2(CWD, &dir, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
@@ -111,9 +111,9 @@ impl TargetName<'_> {
         Ok(openat(self.dir.fd(), self.path(), flags, mode)?.into())
     }
 
-    /// Opens a file to append to it, and follows no link that somebody planted.
+    /// Opens a file to append to it. Follows no link, which another user could have planted.
     pub(super) fn open_to_append(&self) -> io::Result<File> {
-        // The last byte of the file is read too: it tells whether the last line is whole.
+        // Read access is for the last byte: it shows whether the last line is complete.
         let flags = OFlags::RDWR
             | OFlags::APPEND
             | OFlags::NOFOLLOW
@@ -144,7 +144,7 @@ impl TargetName<'_> {
         Ok(unlinkat(self.dir.fd(), self.path(), AtFlags::empty())?)
     }
 
-    /// Gives an open file this name.
+    /// Links an open file to this name.
     pub(super) fn name_file(&self, file: &File) -> Result<(), Errno> {
         linkat(file, "", self.dir.fd(), self.path(), AtFlags::EMPTY_PATH)
     }
@@ -161,7 +161,7 @@ impl TargetName<'_> {
         )
     }
 
-    /// Gives the file of this name another one too, which must be free.
+    /// Links the file of this name to another one, which must be free.
     pub(super) fn link_to(&self, new: TargetName<'_>) -> io::Result<()> {
         let flags = AtFlags::empty();
         Ok(linkat(
@@ -173,7 +173,7 @@ impl TargetName<'_> {
         )?)
     }
 
-    /// Gives the file of this name another one, which may be taken.
+    /// Renames the file to another name, which may be taken.
     pub(super) fn rename_to(&self, new: TargetName<'_>) -> io::Result<()> {
         Ok(renameat(
             self.dir.fd(),

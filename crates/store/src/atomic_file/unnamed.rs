@@ -30,7 +30,7 @@ pub(super) enum NamingOutcome {
     Refused,
 }
 
-/// Gives `file` its name.
+/// Links `file` to its name.
 pub(super) fn name(file: &File, target: TargetName<'_>) -> io::Result<NamingOutcome> {
     let result = match target.name_file(file) {
         // Older kernels want a privilege for this, and a detour otherwise.

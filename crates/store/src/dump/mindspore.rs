@@ -1,9 +1,9 @@
 //! A directory that MindSpore dumped, as executions of operators.
 //!
-//! Everything but the tensors' files may be missing: names are completed from graph files, lists of
-//! operators and statistics where there are any, and the order of execution then comes from there
-//! too. An operator that ran several times in one iteration gives several records, told apart by
-//! the times in the names of their files.
+//! Every file except the tensors' may be missing. Graph files, lists of operators and statistics
+//! complete the names and determine the order of execution, if present. An operator that ran
+//! several times in one iteration has several records, distinguished by the times in their file
+//! names.
 
 mod beside;
 mod names;
@@ -27,7 +27,7 @@ use crate::tree::mindspore::{
 
 pub use beside::open_named;
 
-/// A dump and what lies beside its tensors.
+/// A dump and the files that accompany its tensors.
 #[derive(Debug, Default)]
 pub struct MindSporeListing {
     /// Files with tensors.
@@ -63,17 +63,17 @@ pub struct MindSporeListing {
 pub struct MindSporeFile {
     /// Where it is.
     pub path: PathBuf,
-    /// Its name, the real one where `mapping.csv` gives it.
+    /// Its real name if `mapping.csv` has one, else its own.
     pub real_name: String,
-    /// Facts that its path gives.
+    /// Facts from its path.
     pub place: MindSporePlace,
     /// Size in bytes.
     pub n_bytes: u64,
-    /// Facts that its name gives.
+    /// Facts from its name.
     pub name: FileName,
 }
 
-/// Facts that the name of a file with tensors gives.
+/// Facts from the name of a file with tensors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileName {
     /// An array of one tensor.
@@ -152,7 +152,7 @@ pub struct GraphOrder<T> {
 pub struct StatisticTable {
     /// The file.
     pub path: PathBuf,
-    /// Facts that its path gives.
+    /// Facts from its path.
     pub place: MindSporePlace,
     /// Its rows.
     pub table: StatisticRows,
@@ -169,7 +169,7 @@ pub struct OperatorRun {
     pub op_type: String,
     /// Its name with characters replaced, as in file names.
     pub op_name: String,
-    /// Its name with its scope, if something beside the tensors gives it.
+    /// Its name with its scope, if a file other than the tensor's contains it.
     pub full_name: Option<String>,
     /// The name under which graph files and lists have it, where they do. The number at its end can
     /// differ from that of the running operator.
@@ -240,7 +240,7 @@ impl MindSporeListing {
         is_mindspore.then(|| MindSporeListing::from_listing(listing))
     }
 
-    /// Puts the real names of networks in the place of those that stand for them.
+    /// Replaces the placeholders of networks by their real names.
     fn name_nets(&mut self) {
         let mut mappings: HashMap<PathBuf, HashMap<String, String>> = HashMap::new();
         let files = self.files.iter_mut().map(|f| (&f.path, &mut f.place));
@@ -290,7 +290,7 @@ impl MindSporeListing {
     }
 }
 
-/// Whether a file's name is one that only MindSpore gives.
+/// Whether a file's name is one that only MindSpore uses.
 pub fn is_mindspore(entry: &DumpEntry) -> bool {
     let name = entry.real_name.as_str();
     name == STATISTIC_FILE_NAME

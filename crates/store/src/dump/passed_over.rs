@@ -29,11 +29,11 @@ pub enum PassReason {
     Configuration,
     /// The arguments of one of MindSpore's kernels.
     KernelArguments,
-    /// A file that somebody is still writing, or never finished.
+    /// A file that is still being written, or was never finished.
     Unfinished,
     /// A hidden file, or a hidden directory with everything below it.
     Hidden,
-    /// The text that lies beside the dump of an operator that failed.
+    /// The text that accompanies the dump of a failing operator.
     FailureText,
     /// A table of statistics, where tensors are wanted.
     Statistics,
@@ -101,7 +101,7 @@ impl PassReason {
         }
     }
 
-    /// Whether every dump may have such files, so that people need not be told.
+    /// Whether every dump may have such files, so that they need not be reported.
     pub fn is_ordinary(self) -> bool {
         matches!(
             self,
@@ -115,7 +115,7 @@ impl PassReason {
     }
 }
 
-/// Why something of this name is passed over, if it is.
+/// Why a file of this name is skipped, if it is.
 pub(super) fn reason_of_name(file_name: &str) -> Option<PassReason> {
     Some(match file_name {
         mapping_csv::FILE_NAME => PassReason::RealNames,

@@ -82,7 +82,7 @@ impl DumpReader for ArraysReader {
     }
 }
 
-/// Tensors with the names of their operators, in which executions are not told apart yet.
+/// Tensors with the names of their operators, before executions are distinguished.
 type ArrayRecord = (IndexedExecution, IndexedTensor);
 
 /// The records of a single archive that lies in a dump of another form.
@@ -122,7 +122,7 @@ fn is_archive(entry: &DumpEntry) -> bool {
         || torch_save::is_file_at(&entry.path, &entry.real_name)
 }
 
-/// Whether a file is the journal of a database beside it, with which that is read.
+/// Whether a file is the journal of a database, which is read with the database.
 fn is_journal(entry: &DumpEntry) -> bool {
     let stem = entry.real_name.strip_suffix(sqlite::JOURNAL_SUFFIX);
     let stem = stem.filter(|stem| stem.ends_with(ort_trace::SUFFIX));

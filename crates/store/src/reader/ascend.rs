@@ -71,7 +71,7 @@ impl DumpReader for AscendReader {
 }
 
 /// Reads all files; the index lacks the tensors, which are in the entries that come with it. Also
-/// tells whether the listing is of a single file.
+/// returns whether the listing is of a single file.
 fn read_all(
     form: &'static str,
     mut listing: DumpListing,
@@ -82,8 +82,7 @@ fn read_all(
         passed_over: std::mem::take(&mut listing.passed_over),
         ..DumpIndex::default()
     };
-    // The tables of steps note their errors behind those of the listing; the count tells them
-    // apart.
+    // The tables of steps append their errors to those of the listing; the count separates them.
     let n_listed_errors = listing.errors.len();
     let of_steps = of_step_tables(&mut listing);
     let of_steps = of_steps.into_iter();
@@ -169,7 +168,7 @@ fn each_record(mut entries: Vec<ReadEntry>, is_single: bool, take: TakeTensors<'
             // The tensors that a table describes took it over, where they are there.
             Some(FileContent::Table(_)) if described.contains(&file_key(entry, "")) => continue,
             Some(FileContent::Table(table)) => statistics_records(entry, table),
-            // The error says that the table is damaged; a record would claim a tensor that nobody
+            // The error says that the table is damaged; a record would claim a tensor that was not
             // dumped.
             None if is_table(entry) => continue,
             // Any stray file is unreadable as a dump file: only a name, or the user, makes it a
@@ -181,7 +180,7 @@ fn each_record(mut entries: Vec<ReadEntry>, is_single: bool, take: TakeTensors<'
     }
 }
 
-/// The order of execution. What a dump file was converted to stands where that would stand.
+/// The order of execution. A converted dump file takes the place of the original.
 fn execution_key(entry: &DumpEntry) -> impl Ord + use<> {
     let result = result_name(entry);
     let slot = result.as_ref().map(|result| result.slot);
@@ -356,8 +355,8 @@ fn tensor_records(
     if !head.op_name.is_empty() {
         named.execution.op_name = (&head.op_name).into();
     }
-    // Dumps of failing operators have a local time in their names, which tells no timestamp. A time
-    // of 0 in the file stands for a field that is absent.
+    // Dumps of failing operators have a local time in their names, which is not a timestamp. A time
+    // of 0 in the file means that the field is absent.
     if named.tensor.timestamp.is_none() && head.dump_time > 0 {
         named.tensor.timestamp = Some(head.dump_time);
     }
@@ -411,7 +410,7 @@ fn statistics(table: &StatsTable, row: usize) -> TensorStatistics {
     let cells = table.statistics(row);
     cells
         .map(|(column, cell)| {
-            // `NA` stands where a type has no numbers, or a tensor no elements, to take statistics
+            // `NA` means that a type has no numbers, or a tensor no elements, to take statistics
             // of.
             let is_value = !cell.is_empty() && cell != "NA";
             (column.to_owned(), is_value.then(|| cell.to_owned()))

@@ -89,7 +89,7 @@ impl DumpReader for DebugModeReader {
         let places = logs.iter().map(|(place, _)| *place);
         let shared = shared_places(places);
         for (place, entry) in logs {
-            // Logs that nothing else tells apart go by their names.
+            // Logs without any other distinction go by their names.
             let name = tree::stem(&entry.real_name);
             let model = shared.contains(&place).then(|| SharedText::from(name));
             match read_log(&entry.path) {
@@ -267,8 +267,7 @@ fn described(tensor: &DebugTensor) -> IndexedTensor {
     }
 }
 
-/// Names that tell the calls of an operator apart, as graphs of PyTorch have them: `mm`, `mm_1`,
-/// `mm_2`.
+/// Names that number the calls of an operator as PyTorch's graphs do: `mm`, `mm_1`, `mm_2`.
 #[derive(Default)]
 struct OperatorNames(HashMap<String, usize>);
 

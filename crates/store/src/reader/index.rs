@@ -39,7 +39,7 @@ pub struct DumpIndex {
     pub n_statistics_rows: u64,
     /// Graphs of the models that ran.
     pub graphs: Vec<RankGraph>,
-    /// Descriptions of the graphs that the operators are of, where they do not lie beside the dump.
+    /// Descriptions of the operators' graphs that are not stored with the dump.
     pub descriptions: Vec<GraphFile>,
     /// Operators of graphs in the order in which they were planned.
     pub orders: Vec<GraphOrder<String>>,
@@ -73,7 +73,7 @@ pub struct IndexedExecution {
     pub step: Option<u64>,
     /// Which iteration, where those are counted apart from steps.
     pub iteration: Option<u64>,
-    /// Local time of the run, `YYYYMMDDhhmmss`, where the dump tells several runs apart by it.
+    /// Local time of the run, `YYYYMMDDhhmmss`, if the dump distinguishes several runs by it.
     pub time: Option<String>,
     /// Which execution of the operator in its step, counted from 0.
     pub run: usize,
@@ -88,7 +88,7 @@ pub struct IndexedExecution {
 pub struct OtherNames {
     /// Characters replaced, as in names of files.
     pub in_files: Option<String>,
-    /// With its scope, where something beside the tensors gives it.
+    /// With its scope, if a file other than the tensor's contains it.
     pub full: Option<String>,
     /// As graphs and lists have it: the number at its end can differ from that of the running
     /// operator.
@@ -164,9 +164,9 @@ pub struct IndexedTensor {
     pub dtype_in_name: Option<String>,
     /// The layout in the words of the file's name.
     pub layout_in_name: Option<String>,
-    /// Extents as stored.
+    /// Dimensions as stored.
     pub shape: Option<Vec<u64>>,
-    /// Extents before the layout was changed, where the file says.
+    /// Dimensions before the layout was changed, if the file has them.
     pub original_shape: Option<Vec<u64>>,
     /// Name and output of the operator before fusion that made it, where the file says.
     pub original: Option<(String, u32)>,
@@ -193,7 +193,7 @@ impl IndexedTensor {
         self.dtype = Some(stored.dtype.clone());
         self.stored_dtype = Some(stored.dtype.clone());
         self.layout = Some(stored.layout.clone());
-        // Without extents it is a single element.
+        // Without dimensions it is a single element.
         self.shape = Some(stored.shape.clone().unwrap_or_else(|| vec![1]));
         self.original_shape = stored.original_shape.clone();
         let original = stored.original.as_ref();
@@ -212,8 +212,7 @@ pub struct ElementsPlace {
     /// Side and position within the file, which may differ from the operator's; none of a damaged
     /// file.
     pub tensor: Option<(SlotSide, usize)>,
-    /// Where its bytes begin in the file; none where they are compressed or in an order of their
-    /// own.
+    /// Where its bytes begin in the file; `None` if they are compressed or in another order.
     pub offset: Option<u64>,
 }
 

@@ -30,7 +30,7 @@ pub const FORM: &str = "mindspore";
 /// The layout that says nothing of the axes.
 const DEFAULT_LAYOUT: &str = "DefaultFormat";
 
-/// Reads a tree in which any file has a name that only `MindSpore` gives.
+/// Reads a tree that contains a file name that only `MindSpore` uses.
 pub(super) struct MindSporeReader;
 
 impl DumpReader for MindSporeReader {
@@ -84,7 +84,7 @@ fn index(
         errors: std::mem::take(&mut dump.errors),
         ..DumpIndex::default()
     };
-    // The runtime below MindSpore writes tables of its own.
+    // The runtime below MindSpore writes separate tables.
     let mut of_runtime = DumpListing {
         step_tables: std::mem::take(&mut dump.step_tables),
         ..DumpListing::default()
@@ -105,8 +105,8 @@ fn index(
                 beside.insert(file, table.clone());
                 false
             }
-            // A table without its file becomes records of its own; a damaged one beside its
-            // file has nothing to add.
+            // A table without its file becomes separate records; a damaged one with its file has
+            // nothing to add.
             (file, _) => file.is_none(),
         }
     });
@@ -264,7 +264,7 @@ fn slot_record(
     if let Some((file, head)) = file {
         take_file(&mut record, file, head.as_ref());
     }
-    // An array's header knows no layout, so that of the name replaces the stand-in.
+    // An array's header has no layout, so the name's layout replaces the default.
     if let Some(layout) = &slot.layout {
         record.layout = Some(layout_term(layout));
     }
@@ -303,7 +303,7 @@ fn true_dtype(named: Option<&str>, stored: Option<DumpTerm<DType>>) -> Option<Du
     }
 }
 
-/// Adds the tensors of a dump file of the runtime, which is an execution of its own.
+/// Adds the tensors of a dump file of the runtime, which is a separate execution.
 fn add_dump_file(
     index: &mut DumpIndex,
     execution: &Arc<IndexedExecution>,
@@ -318,7 +318,7 @@ fn add_dump_file(
     take_file(&mut of_file, file, head);
     let is_foreign = file.name == FileName::Foreign;
     let Some(head) = head else {
-        // A file that may hold anything is told of among the errors alone.
+        // A file of unknown content is reported among the errors only.
         if !is_foreign {
             index.add_tensors(vec![of_file]);
         }
@@ -342,7 +342,7 @@ fn add_dump_file(
         record
     });
     let records: Vec<_> = records.collect();
-    // The operator ran even if its file has no tensors, and nothing else would tell of it.
+    // The operator ran even if its file has no tensors, and no other record would show it.
     if records.is_empty() && !is_foreign {
         index.executions.push(of_file.execution.clone());
     }

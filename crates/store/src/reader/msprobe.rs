@@ -24,7 +24,7 @@ use crate::tree::msprobe::{self as tree, EntryName, ProbePlace};
 
 /// Begins the names of dtypes of PyTorch.
 const TORCH_PREFIX: &str = "torch.";
-/// Tasks that name a file for each tensor, and write only those that they find at fault.
+/// Tasks that name a file for each tensor, and write only those with a problem.
 const CHOOSING_TASKS: [&str; 2] = ["diff_check", "overflow_check"];
 
 /// Reads a tree in which any `dump.json` or `debug.json` is one of msProbe's.
@@ -100,7 +100,7 @@ fn add_step(
         };
         for tensor in &entry.tensors {
             let mut record = described(step, &execution, tensor);
-            // Calls stand in the order in which they ended.
+            // Calls are in the order in which they ended.
             record.task_id = u32::try_from(position).ok();
             let Some(at) = find_file(index, files, step, tensor) else {
                 count(&mut in_table, &record);
@@ -229,8 +229,8 @@ fn find_file(
     found
 }
 
-/// Takes over what the file of a tensor says. What it holds goes before what `dump.json` says, but
-/// for a dtype that numpy lacks, of which the file has another one.
+/// Adopts the facts of a tensor's file. They take precedence over `dump.json`, except for a dtype
+/// that numpy lacks, which the file replaces by another.
 fn take_file(record: &mut IndexedTensor, file: &DumpEntry, head: Option<&FileHead>) {
     record.path = (&file.path).into();
     let Some((kind, stored)) = head.and_then(|head| Some((head.kind, head.tensors.first()?)))

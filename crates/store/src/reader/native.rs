@@ -240,8 +240,8 @@ fn add_table(
     Ok(())
 }
 
-/// The rows that were reported written. What is unfinished behind them was not; that the step is
-/// not whole is told by the name of the file.
+/// The rows that were reported written. Unfinished rows after them were not; the file's name says
+/// that the step is incomplete.
 fn add_journal(
     index: &mut DumpIndex,
     known: &mut KnownParts,

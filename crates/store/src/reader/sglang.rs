@@ -28,7 +28,7 @@ const COMMENT: char = '#';
 /// Before the names of ranks and sizes along the axes of a mesh, behind the framework's name.
 const PARALLEL_INFO: &str = "_parallel_info.";
 
-/// Reads directories in which any file has the name that the dumper gives.
+/// Reads directories that contain a file name of the dumper.
 pub(super) struct SglangReader;
 
 impl DumpReader for SglangReader {
@@ -52,7 +52,7 @@ impl DumpReader for SglangReader {
             errors: listing.errors,
             ..DumpIndex::default()
         };
-        // The tools write no tables; some that lie here are made of the dump.
+        // The tools write no tables; any tables here were derived from the dump.
         for entry in listing.tables.into_iter().chain(listing.step_tables) {
             let reason = PassReason::Statistics;
             let path = entry.path;
@@ -85,7 +85,7 @@ impl DumpReader for SglangReader {
     }
 }
 
-/// The tags that the path of a file gives, and then the file itself.
+/// The tags in the path of a file, and then the file itself.
 enum SavedFile {
     Value(ValueTags),
     Pass(PassFile),
@@ -115,7 +115,7 @@ impl SavedFile {
     }
 }
 
-/// The facts that a file gives of the value in it.
+/// The facts about the value in a file.
 fn meta_of(head: &FileHead) -> Vec<(String, String)> {
     let attributes = head.attributes.iter();
     let meta = attributes.filter_map(|(key, value)| {
@@ -157,7 +157,7 @@ fn add_saved(index: &mut DumpIndex, saved: &[(SavedFile, DumpEntry, Option<FileH
     index.add_tensors(executions.into_records());
 }
 
-/// The directory of the run that a file is of: the dumper gives each run one.
+/// The directory of a file's run: the dumper creates one for each run.
 fn run_of(entry: &DumpEntry) -> Option<String> {
     let parts = entry.path.components().rev().skip(1);
     let names = parts.map(|part| part.as_os_str().to_string_lossy().into_owned());
@@ -166,7 +166,7 @@ fn run_of(entry: &DumpEntry) -> Option<String> {
 }
 
 fn runs_of(saved: &[(SavedFile, DumpEntry, Option<FileHead>)]) -> HashSet<Option<String>> {
-    // Processes of one run have directories of their own for passes.
+    // Processes of one run have separate directories for passes.
     let values = saved
         .iter()
         .filter(|(name, ..)| matches!(name, SavedFile::Value(_)));
@@ -194,8 +194,8 @@ impl ProcessTags {
         ProcessTags(values)
     }
 
-    /// Processes that do not know of each other all have rank 0, and only such a tag tells which is
-    /// which.
+    /// Processes that do not know of each other all have rank 0, and only such a tag distinguishes
+    /// them.
     fn is_same(&self, rank: u32, key: &str) -> bool {
         let value = self.0.get(&(rank, key.to_owned()));
         value.is_some_and(Option::is_some)
@@ -208,7 +208,7 @@ fn of_value(
     entry: &DumpEntry,
     head: &FileHead,
 ) -> Vec<SavedTensor> {
-    // Values that hooks saved belong together; others stand by themselves.
+    // Values that hooks saved belong together; others are separate.
     let of_module = tags.module_value();
     let name = of_module.map_or(tags.name.as_str(), |value| value.module);
     let label = tags.label(name, |key| ranks.is_same(tags.rank, key));
@@ -272,7 +272,7 @@ fn place_in_value(stored: &StoredTensor, has_meta: bool) -> &str {
     inner.map_or(name, |inner| inner.strip_prefix('.').unwrap_or(inner))
 }
 
-/// The outputs of modules in a pass. Those of several are values of their own, as a list of outputs
+/// The outputs of modules in a pass. Several outputs are separate values, as a list of outputs
 /// looks like a list of modules in the names.
 fn of_pass(file: PassFile, entry: &DumpEntry, head: &FileHead) -> Vec<SavedTensor> {
     let tensors = head.tensors.iter().map(|stored| {
@@ -325,7 +325,7 @@ fn damaged(name: &SavedFile, entry: &DumpEntry) -> SavedTensor {
     SavedTensor::new(execution, record)
 }
 
-/// A file that somebody put beside the dump; a damaged one is among the errors.
+/// A file that does not belong to the dump; a damaged one is among the errors.
 fn add_foreign(index: &mut DumpIndex, entry: &DumpEntry, head: Option<&FileHead>) {
     let Some(head) = head else {
         return;

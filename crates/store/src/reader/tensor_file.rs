@@ -54,7 +54,7 @@ pub enum FileKind {
     Safetensors,
     /// Groups of datasets.
     Hdf5,
-    /// Elements in a file that does not say itself, before it is full, what they are: tables do.
+    /// Elements in a file that does not describe them until it is full: tables do.
     Elements,
     /// Arrays by name in JSON, of each runner and iteration.
     PolygraphyJson,
@@ -93,7 +93,7 @@ impl FileKind {
         )
     }
 
-    /// Whether tensors have names of their own in the file, as those of several operators do.
+    /// Whether tensors have names in the file, as those of several operators do.
     pub fn is_archive(self) -> bool {
         matches!(
             self,
@@ -127,9 +127,9 @@ pub struct StoredTensor {
     pub dtype: DumpTerm<DType>,
     /// Meaning of the axes.
     pub layout: DumpTerm<Layout>,
-    /// Extents as stored; absent and empty both mean a scalar.
+    /// Dimensions as stored; absent and empty both mean a scalar.
     pub shape: Option<Vec<u64>>,
-    /// Extents before the layout was changed, where the file says.
+    /// Dimensions before the layout was changed, if the file has them.
     pub original_shape: Option<Vec<u64>>,
     /// Layout before fusion, where the file says.
     pub original_layout: Option<Layout>,
@@ -153,7 +153,8 @@ pub struct StoredRun {
     pub runner: Option<String>,
     /// Which of its runs, counted from 0.
     pub iteration: u64,
-    /// The words that tell it from other runs in the same file; none if there are no others.
+    /// The label that distinguishes it from other runs in the same file; `None` if there are no
+    /// others.
     pub label: Option<String>,
 }
 
@@ -198,7 +199,7 @@ impl StoredTensor {
         }
     }
 
-    /// The extents; without any it is a single element.
+    /// The dimensions; without any it is a single element.
     ///
     /// # Errors
     /// [`ShapeError`] if there are too many elements.
@@ -307,7 +308,7 @@ impl TensorFile {
             return archive::open_hdf5(path, file_name, wanted.map(|(_, index)| index));
         }
         let bytes = FileBytes::open(path).map_err(StoreError::io("read", path))?;
-        // Databases have names of many kinds, and journals beside them that are found by path.
+        // Databases have names of many kinds, and journals that are found by path.
         if sqlite::has_magic(bytes.as_ref()) {
             return archive::open_trace(path, file_name, wanted.map(|(_, index)| index));
         }
@@ -320,7 +321,7 @@ impl TensorFile {
             let file = array::record_file(&bytes, file_name);
             return file.map_err(corrupt(op_debug::FORMAT_NAME));
         }
-        // Other tools write JSON as well, so that the name alone does not tell.
+        // Other tools write JSON as well, so the name alone is not enough.
         if polygraphy_json::has_signs(bytes.as_ref())
             && file_name.ends_with(polygraphy_json::SUFFIX)
         {
@@ -391,7 +392,7 @@ impl TensorFile {
         self.kind
     }
 
-    /// The facts that the file gives of itself as a whole.
+    /// The facts of the file as a whole.
     pub fn facts(&self) -> &FileFacts {
         &self.facts
     }
@@ -465,7 +466,7 @@ impl TensorFile {
             .find(|tensor| (tensor.stored.side, tensor.stored.index) == (side, index))
     }
 
-    /// On-chip buffers and workspaces: what is no tensor.
+    /// On-chip buffers and workspaces, which are not tensors.
     pub fn extras(&self) -> impl Iterator<Item = (&ExtraPiece, &[u8])> {
         let extras = self.extras.iter();
         extras.map(|piece| (piece, self.bytes_at(&piece.range)))
@@ -473,7 +474,7 @@ impl TensorFile {
 
     /// Where a tensor begins in the file.
     pub fn start_of(&self, tensor: OpenedTensor<'_>) -> u64 {
-        // Of a remote file only a part may be at hand.
+        // Of a remote file only a part may be available.
         let start = tensor.stored.range.start as u64;
         tensor.stored.offset.unwrap_or(start)
     }

@@ -1,4 +1,4 @@
-//! A graph of operators, as the graph files beside a dump describe it.
+//! A graph of operators, as the graph files of a dump describe it.
 //!
 //! Neutral where it can be: nodes, edges, types, attributes and where in the source a node comes
 //! from. Positions are indices into the lists of [`GraphDescription`].
@@ -10,9 +10,9 @@ pub use literal::decimals;
 
 use opscope_tensor::DType;
 
-/// The value that stands for none.
+/// The value that means none.
 pub const NONE: &str = "None";
-/// Stands in a shape for any number of extents.
+/// Marks a shape with any number of dimensions.
 pub const ANY_RANK: i64 = -2;
 /// Types of nodes that compute nothing by themselves: they hold values together, order them, or run
 /// graphs.
@@ -43,7 +43,7 @@ pub struct GraphDescription {
     pub entry_attributes: Vec<(String, String)>,
     /// Attributes of the graph itself with their values as text.
     pub attributes: Vec<(String, String)>,
-    /// A number that tells instances of the graph apart; an address in the framework's own files.
+    /// A number that identifies an instance of the graph; an address in the framework's own files.
     pub instance: u64,
     /// Weights and inputs: the values that the graph reads from outside.
     pub parameters: Vec<GraphParameter>,
@@ -66,7 +66,7 @@ pub struct GraphParameter {
     pub listed_name: Option<String>,
     /// Type of its value.
     pub value: ValueType,
-    /// Extents of an input of the whole model; none for weights and inputs of subgraphs.
+    /// Dimensions of an input of the whole model; none for weights and inputs of subgraphs.
     pub input_shape: Option<Vec<i64>>,
     /// Whether it has a value before the first run.
     pub has_default: bool,
@@ -81,7 +81,7 @@ pub struct GraphParameter {
 pub struct Constant {
     /// The value.
     pub value: Literal,
-    /// Its name, where the file gives one.
+    /// Its name, if the file has one.
     pub full_name: Option<String>,
 }
 
@@ -166,12 +166,12 @@ impl Default for ValueType {
     }
 }
 
-/// Dtype and extents; an extent that is known only at run time is negative.
+/// Dtype and dimensions; a dimension known only at run time is negative.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorType {
     /// The dtype.
     pub dtype: DType,
-    /// The extents.
+    /// The dimensions.
     pub shape: Vec<i64>,
 }
 
@@ -191,7 +191,7 @@ pub struct DeviceTensor {
     pub dtype: String,
     /// Name of the layout.
     pub layout: String,
-    /// The extents.
+    /// The dimensions.
     pub shape: Vec<i64>,
 }
 
@@ -317,7 +317,7 @@ impl Literal {
 }
 
 impl ValueType {
-    /// Dtype and extents of a tensor, held by name or not.
+    /// Dtype and dimensions of a tensor, held by name or not.
     pub fn tensor(&self) -> Option<&TensorType> {
         match self {
             ValueType::Tensor(tensor) | ValueType::Reference { tensor, .. } => Some(tensor),

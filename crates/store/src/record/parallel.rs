@@ -11,7 +11,7 @@ pub use self::collective::{Collective, CollectiveKind, Reduction};
 pub use self::dims::{MeshMark, MeshShare, NamedAxis, TensorDims};
 pub use self::placement::{AxisPlacement, MeshAxis, Placement};
 
-/// Ranks, axes and extents that a text may have at most.
+/// Maximum number of ranks, axes and dimensions in a text.
 const N_ENTRIES_MAX: usize = 1 << 20;
 
 /// A text that says no collective and no placement.

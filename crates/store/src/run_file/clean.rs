@@ -1,7 +1,7 @@
 //! Removing what killed runs left unfinished.
 //!
 //! Only where a record says that a run was cut off, and only in directories that its tree can have.
-//! Afterwards the record says that it was done, so that nobody looks there again.
+//! Afterwards the record says that it was done, so that the search is not repeated.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::temporary::{self, LeftOvers};
 use crate::tree::acl::failure_root;
 use crate::tree::run::{levels_below, run_dir};
 
-/// Most directories that are looked at for one dump; those with the highest numbers come first.
+/// Maximum number of directories searched for one dump; those with the highest numbers come first.
 const N_DIRS_MAX: usize = 10_000;
 /// Device, model, its number and the step are below the time.
 const N_ACL_LEVELS: usize = 4;

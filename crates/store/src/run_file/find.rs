@@ -1,4 +1,4 @@
-//! The records that tell of a directory.
+//! The records that apply to a directory.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -13,7 +13,7 @@ use crate::tree::run::{is_time, run_dir};
 
 /// Most records that are read, the latest of each directory first.
 const N_RUNS_MAX: usize = 1000;
-/// How many directories above are looked at.
+/// How many parent directories are searched.
 const N_PARENTS_MAX: usize = 8;
 
 /// A record that was found.
@@ -23,7 +23,7 @@ pub struct FoundRun {
     pub path: PathBuf,
     /// Its content.
     pub record: RunRecord,
-    /// State of the run now, as far as the record tells it.
+    /// Current state of the run, as far as the record shows it.
     pub end: RunEnd,
 }
 

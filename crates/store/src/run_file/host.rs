@@ -5,10 +5,10 @@ use std::io::Read;
 
 use crate::file_format::run_json::HostMachine;
 
-/// How much is read of what the kernel tells of the first processors.
+/// How much is read of the kernel's description of the first processors.
 const CPU_BYTES_MAX: u64 = 64 << 10;
 
-/// The machine that this process runs on. What it does not tell is empty.
+/// The machine that this process runs on. Unknown facts are empty.
 pub fn this_host() -> HostMachine {
     let os = format!("{} {}", kernel("ostype"), kernel("osrelease"));
     HostMachine {

@@ -20,8 +20,8 @@ pub(super) fn with_room(mut text: String) -> String {
 }
 
 /// Writes `record` over the file at `path`, which keeps its length, so that a full disk is no
-/// obstacle. The text of a configuration gives way to the end of the run if there is no room for
-/// both.
+/// obstacle. If there is no room for both, the end of the run replaces the text of the
+/// configuration.
 pub(super) fn write(path: &Path, record: &RunRecord) -> io::Result<()> {
     let flags = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default();
     let file = OpenOptions::new()

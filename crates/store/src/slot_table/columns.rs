@@ -77,7 +77,7 @@ const DESCRIPTIONS: [TableColumn; N_DESCRIPTIONS] = [
     named!(Int, offset),
 ];
 
-/// Columns that came later. They follow the others, as journals tell columns by their places.
+/// Columns that came later. They follow the others, as journals identify columns by position.
 const N_LATER: usize = 3;
 const LATER: [TableColumn; N_LATER] = [
     named!(Text, collective),

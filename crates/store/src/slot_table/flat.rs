@@ -1,4 +1,4 @@
-//! Tables of plain columns, which stand beside those of tensors.
+//! Tables of plain columns, which accompany those of tensors.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -75,7 +75,7 @@ impl<W: Write + Send> FlatTableWriter<W> {
         writer.map(FlatTableWriter).map_err(as_io)
     }
 
-    /// Adds rows as a group of their own. All columns have equally many cells, [`N_GROUP_ROWS`] at
+    /// Adds rows as a separate group. All columns have equally many cells, [`N_GROUP_ROWS`] at
     /// most.
     ///
     /// [`N_GROUP_ROWS`]: super::N_GROUP_ROWS

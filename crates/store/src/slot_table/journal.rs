@@ -30,7 +30,7 @@ const N_AXES_MAX: usize = 1 << 10;
 pub fn encode(rows: &mut [SlotRow], out: &mut Vec<u8>) -> std::io::Result<()> {
     let start = out.len();
     out.extend([0; HEAD_BYTES]);
-    // Each frame begins anew, so that it can be read without those before it.
+    // Each frame is independent, so that it can be read without those before it.
     let mut last = SlotRow::default();
     for row in &mut *rows {
         encode_row(&mut last, row, out);
@@ -161,7 +161,7 @@ fn frame(
             }
         }
     }
-    // Rows that end early would leave bytes that nobody has looked at.
+    // Rows that end early would leave unchecked bytes.
     if cursor.at != n_bytes {
         rows.truncate(n_before);
         let found = format!("{} bytes more", n_bytes - cursor.at);
@@ -405,7 +405,7 @@ mod tests {
             let read = decode(&file);
             prop_assert!(read.error.is_none() && read.n_unfinished == 0);
             prop_assert_eq!(text(&read.rows), text(&all));
-            // Stopped anywhere, what was written before is there.
+            // Safe to stop anywhere: earlier rows are there.
             for end in 0..file.len() {
                 let read = decode(&file[..end]);
                 prop_assert!(read.error.is_none(), "{:?}", read.error);

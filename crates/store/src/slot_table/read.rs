@@ -20,7 +20,7 @@ use crate::{FormatError, StoreError, check_memory, guard};
 
 /// Most columns that a table may have; those of later versions among them.
 const N_COLUMNS_MAX: usize = 1 << 10;
-/// Most extents of one shape.
+/// Maximum number of dimensions of one shape.
 const N_EXTENTS_MAX: usize = 1 << 10;
 
 /// The range of a column of 64-bit integers.

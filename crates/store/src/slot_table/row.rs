@@ -61,7 +61,7 @@ pub struct SlotRow {
     pub stored_dtype: Option<Arc<str>>,
     /// The meaning of the axes.
     pub layout: Option<Arc<str>>,
-    /// Extents.
+    /// Dimensions.
     pub shape: Option<Arc<[i64]>>,
     /// The part of a distributed tensor that it is.
     pub placement: Option<Arc<str>>,

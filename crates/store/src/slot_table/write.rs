@@ -41,8 +41,7 @@ impl<W: Write + Send> TableWriter<W> {
         writer.map(TableWriter).map_err(as_io)
     }
 
-    /// Adds rows as a group of their own; there should be as many as [`N_GROUP_ROWS`], but in the
-    /// last one.
+    /// Adds rows as a separate group; all but the last should have [`N_GROUP_ROWS`].
     ///
     /// # Errors
     /// The operating system's.
@@ -175,7 +174,7 @@ pub(super) fn texts_of<'a>(
 #[derive(Default)]
 struct ShapeLevels {
     extents: Vec<i64>,
-    /// 0 for no list, 1 for an empty one, 2 for an extent.
+    /// 0 for no list, 1 for an empty one, 2 for a dimension.
     definition: Vec<i16>,
     /// 0 where a list begins, 1 where it goes on.
     repetition: Vec<i16>,

@@ -41,9 +41,9 @@ pub const FAILURE_DIR: &str = "extra-info/data-dump/{device_id}";
 
 /// The stream that engines without streams report.
 pub const STREAM_ID: u32 = 0;
-/// The file below `{dump_path}/{time}` that tells which watched values were overwritten.
+/// The file below `{dump_path}/{time}` that lists overwritten watched values.
 pub const OVERWRITES_FILE: &str = "overwrites.json";
-/// A task or stream that nobody knows, as of an operator that runs on its own.
+/// An unknown task or stream, as of an operator outside a model.
 pub const UNKNOWN_ID: u32 = 65535;
 
 /// Where one accepted configuration writes.
@@ -58,7 +58,7 @@ pub struct AclTree {
 pub struct AclPlace {
     /// The directory.
     pub dir: PathBuf,
-    /// The file's name as the pattern gives it, however long.
+    /// The file's name by the pattern, however long.
     pub file_name: String,
 }
 

@@ -60,7 +60,7 @@ impl<'a> ArrayName<'a> {
     }
 }
 
-/// Facts that the path of a file with arrays gives.
+/// Facts from the path of a file with arrays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ArraysPlace {
     /// The process among those that ran together.

@@ -20,7 +20,7 @@ pub fn stem(file_name: &str) -> &str {
     stem.unwrap_or(file_name)
 }
 
-/// Facts that the path of a log gives.
+/// Facts from the path of a log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LogPlace {
     /// The process among those that ran together.

@@ -161,7 +161,7 @@ impl MindSporeTree {
     /// The same for the name of the model that a whole graph comes from.
     pub fn long_model_name(&self, run: &GraphRun<'_>) -> Option<(PathBuf, String, String)> {
         let (short, long) = (directory_name(run.model_name), clean_name(run.model_name));
-        // Two levels above `{model_name}/{model_id}`: the mapping lies beside the directory that it
+        // Two levels above `{model_name}/{model_id}`: the mapping is next to the directory that it
         // names.
         let above = self.model_dir(run).ancestors().nth(2).map(Path::to_owned)?;
         (short != long && !long.is_empty()).then_some((above, short, long))
@@ -188,7 +188,7 @@ impl MindSporeTree {
         self.model_dir(run).join(run.iteration.to_string())
     }
 
-    /// Where the constants of a whole graph go: beside the iterations of its model.
+    /// Where the constants of a whole graph go: next to the iterations of its model.
     pub fn run_constants_dir(&self, run: &GraphRun<'_>) -> PathBuf {
         self.model_dir(run).join(CONSTANTS_DIR)
     }

@@ -108,7 +108,7 @@ impl<'a> EntryName<'a> {
     }
 }
 
-/// Facts that the path of a file gives.
+/// Facts from the path of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProbePlace {
     /// The process among those that run together; none where it was not known.

@@ -16,7 +16,7 @@ use crate::record::ModelId;
 
 /// The directory of operators that belong to no model.
 const SINGLE_OPERATORS_DIR: &str = "operators";
-/// Most bytes of a directory's name that a model gives.
+/// Maximum number of bytes in a directory's name that come from a model.
 const MODEL_BYTES_MAX: usize = 100;
 
 /// The directories of a dump by one process.

@@ -1,4 +1,4 @@
-//! Files that we keep beside a dump, in a directory that readers pass over.
+//! Our own files in a dump, in a directory that readers skip.
 
 use std::path::{Path, PathBuf};
 
@@ -38,7 +38,7 @@ pub fn survey_file(root: &Path) -> PathBuf {
     root.join(OWN_DIR).join("survey")
 }
 
-/// Which graph was executed when, beside the dumps of models that came from no file.
+/// Which graph was executed when, for dumps of models that came from no file.
 pub fn executions_file(root: &Path) -> PathBuf {
     root.join(OWN_DIR).join("executions.json")
 }

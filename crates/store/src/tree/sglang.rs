@@ -21,11 +21,11 @@ const INDEX: &str = "dump_index";
 pub const NAME: &str = "name";
 /// Where a module is computed again for its gradient.
 const RECOMPUTE: &str = "recompute_status";
-/// The status that tells a second computation from the first.
+/// The status that marks a second computation.
 const RECOMPUTED: &str = "recompute";
 /// Tags that say which part of a model a process has.
 pub const PARALLEL_RANKS: [&str; 5] = ["pp_rank", "tp_rank", "cp_rank", "ep_rank", "etp_rank"];
-/// The tag of a layer, which the dumper gives to some values of a module and not to all.
+/// The tag of a layer, which the dumper writes for some values of a module and not for all.
 const LAYER: &str = "layer_id";
 /// Begins the names of values that hooks saved, with the path of the module behind.
 const OF_MODULE: &str = "non_intrusive__";
@@ -110,8 +110,8 @@ impl ValueTags {
         ModuleValue::parse(self.name.strip_prefix(OF_MODULE)?)
     }
 
-    /// The name with the tags that tell the value from others of this name. `is_left_out` says so
-    /// of tags that are the same in the whole process.
+    /// The name with the tags that distinguish the value from others of this name. `is_left_out`
+    /// marks tags that are the same in the whole process.
     pub fn label(&self, name: &str, is_left_out: impl Fn(&str) -> bool) -> String {
         let is_of_module = self.name.starts_with(OF_MODULE);
         let mut label = name.to_owned();
@@ -171,7 +171,7 @@ impl<'a> ModuleValue<'a> {
     }
 }
 
-/// Stands for the path of the whole model.
+/// The path of the whole model.
 const ROOT: &str = "non_intrusive";
 
 /// A file with the outputs of all modules in a pass.

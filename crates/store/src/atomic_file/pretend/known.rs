@@ -1,7 +1,7 @@
 //! The names of a dump that is only counted.
 //!
-//! A dump has ever more directories, one for each step, and a step goes back to none of them. So
-//! the files of directories that nobody has asked about for long are added up and forgotten.
+//! A dump gets a new directory for each step and never returns to an old one. So the files of
+//! directories that have not been used for long are added up and forgotten.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -234,7 +234,7 @@ mod tests {
             assert_eq!(known.total(16), expected);
             let most = N_FILES_MAX.max((N_DIRS_KEPT + 1) * n_files);
             assert!(known.n_files <= most, "{} of {n}", known.n_files);
-            // What was used last is still there, and a directory that was settled is not new again.
+            // Recently used entries are still there, and an evicted directory is not new again.
             let last = format!("dump/{}/0", n_steps - 1);
             assert!(known.file(Path::new(&last)).is_some());
             known.add_dir(Path::new("dump/1"), true);

@@ -1,4 +1,4 @@
-//! Reads the files beside the tensors: graphs, lists, statistics.
+//! Reads the files that accompany the tensors: graphs, lists, statistics.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::tree::mindspore::{
 };
 use crate::{FormatError, StoreError};
 
-/// Largest file beside the tensors that is read.
+/// Largest accompanying file that is read.
 const BESIDE_BYTES_MAX: usize = 2 << 30;
 
 impl MindSporeListing {
@@ -127,7 +127,7 @@ fn open(path: &Path) -> Result<FileBytes, StoreError> {
     checked(FileBytes::open_in_dump(path), path)
 }
 
-/// The bytes of a graph or of statistics that somebody named.
+/// The bytes of a graph or statistics file that the user named.
 ///
 /// # Errors
 /// [`StoreError`] if the file cannot be read, or is larger than any that is read.

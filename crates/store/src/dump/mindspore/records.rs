@@ -184,8 +184,8 @@ fn of_place(
             let runs = runs(key, gathered, kind, &found);
             records.extend(runs.into_iter().map(|run| (run, found.clone())));
         }
-        // What the CPU writes bears the time at which the operator ran, and lists made at
-        // compilation can differ from that. Accelerators may write later.
+        // Files of the CPU have the time at which the operator ran, which can differ from lists
+        // made at compilation. Accelerators may write later.
         let is_listed = records[first..]
             .iter()
             .all(|(run, found)| found.position.is_some() && !run.slots.iter().any(is_of_cpu));
@@ -248,7 +248,7 @@ fn runs(
     for run in &mut runs {
         run.slots.sort_by_key(|slot| (slot.side, slot.index));
     }
-    // A dump file of the runtime is an execution of its own.
+    // Each dump file of the runtime is a separate execution.
     for &file in &gathered.dump_files {
         let mut run = new_run(runs.len());
         run.dump_files.push(file);

@@ -19,8 +19,8 @@ struct FileGroup<T> {
     entries: Vec<(DumpEntry, T)>,
 }
 
-/// Brings sorted files into the order of execution: a device's models ran in turns, each with its
-/// steps in order. Whose turn it was, the times in the files' names tell.
+/// Sorts files into the order of execution: a device's models ran in turns, each with its steps in
+/// order. The times in the file names determine the turns.
 pub(super) fn by_execution<T>(entries: Vec<(DumpEntry, T)>) -> Vec<(DumpEntry, T)> {
     let mut groups: VecDeque<FileGroup<T>> = VecDeque::new();
     for (entry, content) in entries {
@@ -57,7 +57,7 @@ fn merge<T>(groups: Vec<FileGroup<T>>, ordered: &mut Vec<(DumpEntry, T)>) {
     }
     let front = |loads: &[VecDeque<FileGroup<T>>], i: usize| {
         let first = loads[i].front();
-        // The heap gives the greatest first, hence `Reverse`; at the same time the first load goes
+        // The heap yields the greatest first, hence `Reverse`; at the same time the first load goes
         // first.
         first.map(|group| Reverse((group.first_time, i)))
     };

@@ -33,7 +33,7 @@ type FileKey = (PathBuf, OsString);
 /// The files of a dump.
 #[derive(Default)]
 pub(super) struct ProbeFiles {
-    /// Whether somebody named a file, so that the files beside it are not known.
+    /// Whether the user named a file, so that the other files are unknown.
     pub(super) is_single: bool,
     /// By rank and step.
     pub(super) steps: Vec<ProbeStep>,
@@ -55,7 +55,7 @@ impl ProbeFiles {
             is_single: listing.is_single,
             ..ProbeFiles::default()
         };
-        // The tool writes no tables; some that lie here are made of the dump.
+        // The tool writes no tables; any tables here were derived from the dump.
         for entry in listing.tables.into_iter().chain(listing.step_tables) {
             pass_over(index, entry, PassReason::Statistics);
         }
@@ -78,7 +78,7 @@ impl ProbeFiles {
             files.steps.extend(step);
         }
         files.steps.sort_by_key(|step| step.place);
-        // Those beside a damaged dump say nothing by themselves.
+        // The tables of a damaged dump are meaningless by themselves.
         for entry in beside.into_values() {
             pass_over(index, entry, PassReason::Graph);
         }

@@ -191,8 +191,8 @@ impl<'a> StepOperators<'a> {
         tensors
     }
 
-    /// The statistics of a row, as far as somebody may read them, whose elements are at `place`.
-    /// Counts contents that are new.
+    /// The readable statistics of a row whose elements are at `place`. Counts contents that are
+    /// new.
     fn statistics(
         &mut self,
         row: &SlotRow,
@@ -298,7 +298,7 @@ impl<'a> StepOperators<'a> {
         file.clone().zip(u64::try_from(offset).ok())
     }
 
-    /// The meaning of a text; one without a meaning is told, once for each table that has it.
+    /// The meaning of a text; an unknown text is reported once for each table that has it.
     fn taken<T>(
         &mut self,
         index: &mut DumpIndex,

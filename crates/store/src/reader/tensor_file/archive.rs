@@ -20,7 +20,7 @@ use crate::file_format::torch_save::{self, TorchContent, TorchFile, TorchTensor}
 use crate::reader::term::DumpTerm;
 use crate::{FormatError, StoreError, check_memory};
 
-/// Begins the names of attributes that a file gives of the value in it.
+/// Prefix of the attributes for facts about the value in a file.
 pub(in crate::reader) const META_PREFIX: &str = "meta.";
 
 /// Reads the arrays of an archive, or only the one at a position: single arrays of large archives
@@ -315,7 +315,7 @@ pub(super) fn torch_file(
     let mut tensors = Vec::new();
     for (index, tensor) in (first..).zip(found) {
         let start = copied.len();
-        // One file has one piece of memory, so that tensors which lie well are copied beside the
+        // One file has one piece of memory, so contiguous tensors are copied together with the
         // others.
         match tensor.place() {
             Some(range) => copied.extend_from_slice(file.get(range).unwrap_or_default()),
@@ -331,8 +331,8 @@ pub(super) fn torch_file(
     Ok(TensorFile { facts, ..file })
 }
 
-/// Values beside tensors are not listed, but nobody should take a file for empty that has some.
-/// Facts of the file about its value come first.
+/// Values other than tensors are not listed, but a file that has some should not look empty. Facts
+/// of the file about its value come first.
 fn torch_facts(file: &TorchFile) -> FileFacts {
     let meta = file.meta.iter();
     let meta = meta.map(|(key, value)| (format!("{META_PREFIX}{key}"), value.clone()));
@@ -358,7 +358,7 @@ fn torch_member((index, tensor): (usize, TorchTensor)) -> StoredTensor {
     let range = place.clone().unwrap_or(0..tensor.n_bytes());
     let (dtype, has_shape) = match &tensor.content {
         TorchContent::Dense(elements) => (DumpTerm::Known(elements.dtype), true),
-        // What has no elements here may not say its extents either.
+        // A tensor without elements here may also lack a shape.
         TorchContent::Unread(word) => {
             let has_shape = tensor.shape.n_axes() > 0;
             (DumpTerm::Word(word.clone(), None), has_shape)
@@ -437,7 +437,7 @@ fn trace_member(value: TraceValue<'_>, range: Range<usize>) -> StoredTensor {
     }
 }
 
-/// Gives each tensor the words that tell its run from the others, if there are several.
+/// Labels each tensor with its run, if there are several.
 fn label_runs(tensors: &mut [StoredTensor]) {
     let runs = tensors.iter().filter_map(|stored| stored.run.as_ref());
     let mut iterations = runs.map(|run| run.iteration);

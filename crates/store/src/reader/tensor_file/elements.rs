@@ -10,14 +10,14 @@ use crate::record::SlotSide;
 use crate::{FormatError, StoreError, remote};
 
 impl TensorFile {
-    /// Opens the file that a record's elements are in by what the record says of them. Elements that
-    /// this process holds are as in a file of their own.
+    /// Opens the file of a record's elements as the record describes it. Elements in this process's
+    /// memory act as a separate file.
     ///
     /// # Errors
     /// [`StoreError`] if the file cannot be read, or does not reach as far.
     pub fn open_elements(record: &IndexedTensor) -> Result<TensorFile, StoreError> {
         let path = &record.path;
-        // What is held has no path that could be opened.
+        // Elements in memory have no path to open.
         let bytes = match &record.held {
             Some(held) => held.bytes(),
             // Of a remote file no more is read than the record asks for, once it does.

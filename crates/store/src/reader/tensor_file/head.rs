@@ -1,4 +1,4 @@
-//! Reads what a file says of its tensors, without looking at their elements.
+//! Reads a file's description of its tensors, without reading their elements.
 
 use std::path::{Path, PathBuf};
 
@@ -77,13 +77,13 @@ impl FileRequest {
         self.read_with(|| FileHead::read(&self.path, &self.real_name))
     }
 
-    /// [`FileRequest::read_head`] that looks at the whole file, so that all damage is noticed.
+    /// [`FileRequest::read_head`] for the whole file, so that all damage is noticed.
     ///
     /// # Errors
     /// As for [`FileRequest::read_head`].
     pub fn read_whole(&self) -> Result<FileContent, StoreError> {
         self.read_with(|| {
-            // Of what is not compressed, opening looks at no more than the head.
+            // For uncompressed files, opening reads only the head.
             match FileHead::read_remote(&self.path, &self.real_name)? {
                 Some(head) => Ok(head),
                 None => Ok((&TensorFile::open(&self.path, &self.real_name)?).into()),
@@ -166,8 +166,8 @@ impl FileHead {
         Ok(FileHead::from(&TensorFile::open(path, file_name)?))
     }
 
-    /// The head of a remote file whose elements need not be fetched for it; none if this is no such
-    /// file, or only reading all of it tells.
+    /// The head of a remote file whose elements need not be fetched for it; `None` if this is no
+    /// such file, or only the whole file shows it.
     fn read_remote(path: &Path, file_name: &str) -> Result<Option<FileHead>, StoreError> {
         let is_archive = file_name.ends_with(safetensors::SUFFIX);
         let is_array = file_name.ends_with(npy_zst::PLAIN_SUFFIX);
@@ -193,8 +193,8 @@ impl FileHead {
                 return Ok(None);
             }
         } else {
-            // Both begin with the length of their header. What is another format has no number
-            // there that is as small.
+            // Both begin with the length of their header. In other formats the number there is not
+            // that small.
             let length = start.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
             let is_at_hand = length.is_some_and(|n| n > 0 && n <= START_BYTES - 8);
             if !is_at_hand || nano::is_nano(start) {

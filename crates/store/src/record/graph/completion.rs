@@ -14,8 +14,8 @@ const UNPACK: &str = "TupleGetItem";
 const RESULT_DTYPE: &str = "dst_type";
 
 impl GraphDescription {
-    /// Fills in extents of values in tuples, from what goes into them and what is taken out, and
-    /// the width of types of which only the family is said.
+    /// Infers the dimensions of values in tuples, from the values packed and unpacked, and the
+    /// width of types of which only the family is known.
     #[must_use]
     pub fn completed(mut self) -> GraphDescription {
         self.complete_unpacked();
@@ -95,7 +95,7 @@ impl GraphDescription {
         true
     }
 
-    /// An operator that takes a value out of a tuple tells the type of what is in it.
+    /// An operator that unpacks a tuple determines the type of the element.
     fn complete_unpacked(&mut self) {
         for i in 0..self.nodes.len() {
             let node = &self.nodes[i];
@@ -138,7 +138,7 @@ fn complete(open: &mut ValueType, known: Option<&ValueType>) {
 }
 
 impl TensorType {
-    /// Whether nothing is said of its extents.
+    /// Whether its dimensions are unknown.
     pub fn is_of_any_rank(&self) -> bool {
         self.shape == [ANY_RANK]
     }

@@ -1,4 +1,4 @@
-//! Values from the texts that operators carry, and back to the text that MindSpore gives them.
+//! Values from the texts of operators, and back to MindSpore's text.
 
 use opscope_tensor::DType;
 
@@ -9,11 +9,11 @@ use crate::record::AttributeKind;
 
 /// Deepest nesting of lists that is followed.
 const DEPTH_MAX: usize = 32;
-/// Stands where a list was cut off.
+/// Marks a truncated list.
 const CUT: char = '…';
 
 impl Literal {
-    /// The value that the text of an attribute stands for. Text of several meanings stays text.
+    /// The value that the text of an attribute represents. Ambiguous text stays text.
     pub fn from_text(text: &str, r#type: AttributeKind) -> Literal {
         let known = match r#type {
             AttributeKind::Int => int(text),
@@ -99,7 +99,7 @@ fn elements(text: &str) -> Vec<&str> {
     all
 }
 
-/// A value of which the text alone tells the type.
+/// A value whose type follows from the text alone.
 fn guessed(text: &str) -> Option<Literal> {
     if text.contains(CUT) {
         return None;

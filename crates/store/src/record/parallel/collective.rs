@@ -52,7 +52,7 @@ impl Reduction {
     }
 }
 
-/// The kinds of collectives. Ranks are global ones; what nothing tells is `None`.
+/// The kinds of collectives. Ranks are global; unknown facts are `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CollectiveKind {
     /// Every rank gets what becomes of all contributions.
@@ -104,7 +104,7 @@ impl CollectiveKind {
         }
     }
 
-    /// The one rank that gives or takes; of `send` and `recv` the other one.
+    /// The one rank that sends or receives; for `send` and `recv` the other one.
     pub fn root(self) -> Option<u32> {
         match self {
             CollectiveKind::Reduce(_, root)
@@ -125,7 +125,7 @@ impl CollectiveKind {
             match Reduction::from_name(argument) {
                 Some(found) if reduction.is_none() => reduction = Some(found),
                 None if root.is_none() => root = Some(number(argument)?),
-                // A second one of a kind: nobody could say which holds.
+                // A second one of a kind: ambiguous.
                 _ => return None,
             }
         }
@@ -173,8 +173,7 @@ impl FromStr for CollectiveKind {
 pub struct Collective {
     /// Its kind.
     pub kind: CollectiveKind,
-    /// The global ranks that take part, in the order in which their group numbers them. Empty where
-    /// nothing tells them.
+    /// The global ranks that take part, in their order in the group. Empty if unknown.
     pub ranks: Vec<u32>,
 }
 
@@ -188,7 +187,7 @@ impl Collective {
     pub fn text_of(ranks: &[u32]) -> String {
         let mut parts: Vec<(u32, u32)> = Vec::new();
         for &rank in ranks {
-            // Whole runs of 4,096 ranks stand in each row of a collective.
+            // Runs of up to 4,096 ranks appear in each row of a collective.
             match parts.last_mut() {
                 Some((_, last)) if last.checked_add(1) == Some(rank) => *last = rank,
                 _ => parts.push((rank, rank)),

@@ -5,7 +5,7 @@ use super::{AxisPlacement, MeshAxis, Placement, Reduction};
 /// Axes that a note may have.
 const N_AXES_MAX: usize = 32;
 
-/// Stands for any number of axes that ranks do not share.
+/// Matches any number of axes that ranks do not share.
 const ANY_AXES: &str = "...";
 
 /// The axes of a tensor, in order.
@@ -51,10 +51,10 @@ pub enum MeshShare {
 }
 
 impl TensorDims {
-    /// Which part of the tensor a rank has that holds `local` elements along each axis. `mesh` gives
-    /// the place of the rank on an axis of the mesh, and the size of that. Parts count as equally
-    /// long. None if the note does not fit the extents, names an axis of the mesh that is unknown,
-    /// says nothing of ranks, or tells of parts that are no single range of an axis.
+    /// Which part of the tensor a rank has that holds `local` elements along each axis. `mesh`
+    /// returns the rank's position on an axis of the mesh, and the size of that axis. Parts count
+    /// as equally long. `None` if the note does not fit the shape, names an unknown axis of the
+    /// mesh, does not mention ranks, or describes parts that are not a single range of an axis.
     pub fn placement(
         &self,
         local: &[u64],
@@ -93,7 +93,7 @@ impl TensorDims {
         (!placement.axes.is_empty()).then_some(placement)
     }
 
-    /// Reads a note; whatever stands behind `#` is a comment.
+    /// Reads a note; `#` begins a comment.
     ///
     /// # Errors
     /// A message that says what is wrong.
@@ -104,7 +104,7 @@ impl TensorDims {
             return Err(format!("more than {N_AXES_MAX} axes"));
         }
         let mut names: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
-        // Axes of 1 have no name of their own.
+        // Axes of 1 have no name.
         names.retain(|name| *name != "1");
         names.sort_unstable();
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -122,8 +122,8 @@ impl TensorDims {
         Ok(TensorDims { axes })
     }
 
-    /// The axes of a tensor that has so many, where `...` stands for those that are not named. None
-    /// if it has others.
+    /// The axes of a tensor with `n` of them, where `...` covers the unnamed ones. `None` if the
+    /// numbers do not match.
     pub fn for_axes(&self, n: usize) -> Option<TensorDims> {
         let Some(at) = self.position(ANY_AXES) else {
             return (self.axes.len() == n).then(|| self.clone());

@@ -87,7 +87,7 @@ pub struct Placement {
     /// The axes of the mesh, those that vary slowest first. Their order is that in which they cut
     /// the tensor, unless a [`split_factor`](AxisPlacement::Sharded::split_factor) says otherwise.
     pub axes: Vec<MeshAxis>,
-    /// Extents of the whole tensor.
+    /// Dimensions of the whole tensor.
     pub shape: Vec<u64>,
 }
 
@@ -136,7 +136,7 @@ fn axis(text: &str) -> Option<MeshAxis> {
         size: number(size)?,
         placement: AxisPlacement::parse(placement)?,
     };
-    // A rank beside its axis would put elements where there are none.
+    // A rank outside its axis would put elements where there are none.
     (!name.is_empty() && axis.coordinate < axis.size).then_some(axis)
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{AclPlace, AclTree, clean_name, stream_id, task_id};
 use crate::record::Record;
 
-/// How the name of the text file ends that lies beside a failing operator's dump.
+/// Suffix of the text file that accompanies a failing operator's dump.
 pub const TRACE_SUFFIX: &str = ".txt";
 
 /// How the dump of a failing operator is named. All end with the local time at which it failed, as

@@ -36,8 +36,8 @@ pub struct SubTask {
 impl DumpFileName {
     /// Splits a file name, or returns `None` if it does not follow the pattern.
     pub fn parse(name: &str) -> Option<DumpFileName> {
-        // Types and names lost their dots when the file was written, so the count of fields tells
-        // the variants apart.
+        // Types and names lost their dots when the file was written, so the number of fields
+        // distinguishes the variants.
         let fields: Vec<&str> = name.split('.').collect();
         let (head, sub_task) = match fields.len() {
             4 | 5 => (&fields[..], None),

@@ -1,7 +1,7 @@
 //! Names that the file system refuses.
 //!
 //! The digits are libstdc++'s 64-bit `std::hash<std::string>`, a MurmurHash64A with a fixed seed,
-//! so that the same path gives the same digits everywhere.
+//! so that the same path has the same digits everywhere.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ pub fn hash_file_name(file_name: &str) -> Option<String> {
     (file_name.len() > FILE_NAME_BYTES_MAX).then(|| std_hash(file_name.as_bytes()).to_string())
 }
 
-/// A directory name cut to what the file system accepts, told apart by its hash.
+/// A directory name cut to the length that the file system accepts, made unique by its hash.
 ///
 /// CANN leaves this case to the file system, which refuses it.
 pub(in crate::tree) fn shorten_component(name: String) -> String {

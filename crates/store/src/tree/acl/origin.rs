@@ -10,14 +10,12 @@ const TIME_DIGITS: usize = 14;
 const WORLD_SIZE: &str = "worldsize";
 const RANK: &str = "_global_rank";
 
-/// Facts that the path of a directory with dump files gives. Those that it does not give are left
-/// out.
+/// Facts from the path of a directory with dump files. Those that it lacks are omitted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathOrigin {
     /// Local time, `YYYYMMDDhhmmss`.
     pub time: Option<String>,
-    /// The rank, where the tree stands below `worldsize{N}_global_rank{R}`, as trees of TorchAir
-    /// do.
+    /// The rank, if the tree is below `worldsize{N}_global_rank{R}`, as trees of TorchAir do.
     pub rank: Option<u32>,
     /// The device.
     pub device: Option<u32>,
@@ -88,7 +86,7 @@ fn without_root(names: &[&str]) -> PathOrigin {
 
 fn rank_of(above: &[&str]) -> Option<u32> {
     let (world_size, rank) = above.last()?.split_once(RANK)?;
-    // Nobody asks for the number of ranks, but a name without it is not that of a rank's directory.
+    // The number of ranks is not used, but a name without it is not that of a rank's directory.
     number::<u32>(world_size.strip_prefix(WORLD_SIZE)?)?;
     number(rank)
 }

@@ -14,8 +14,8 @@ pub struct ResultName {
 }
 
 impl ResultName {
-    /// Takes a name apart; extents may stand behind it, as a change of the layout adds them. `None`
-    /// for other names.
+    /// Parses a name; dimensions may follow it, which a change of the layout appends. `None` for
+    /// other names.
     pub fn parse(stem: &str) -> Option<ResultName> {
         let without_extents = || {
             let (stem, extents) = stem.rsplit_once('.')?;

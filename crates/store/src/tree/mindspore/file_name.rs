@@ -109,7 +109,7 @@ impl TensorFileName {
         // right.
         let (a, b, c) = (last(&mut rest)?, last(&mut rest)?, last(&mut rest)?);
         let (side, slot, layout, dtype) = match side_of(c) {
-            // Without a dtype only a known layout tells the name from those of other tools.
+            // Without a dtype only a known layout distinguishes the name from those of other tools.
             Some(side) if LAYOUT_NAMES.contains(&a) => (side, b, a, None),
             Some(_) => return None,
             None => (side_of(last(&mut rest)?)?, c, b, Some(a)),

@@ -1,6 +1,6 @@
 //! Names that the file system refuses.
 //!
-//! The file goes by a random number, and `mapping.csv` beside it keeps the real name.
+//! The file is named by a random number, and `mapping.csv` in its directory has the real name.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};

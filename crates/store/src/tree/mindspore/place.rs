@@ -9,7 +9,7 @@ use super::{CONSTANTS_DIR, RANK_PREFIX, number};
 /// Digits of the time in a directory's name.
 const TIME_DIGITS: usize = 14;
 
-/// Facts that the path of a directory with tensors gives.
+/// Facts from the path of a directory with tensors.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MindSporePlace {
     /// The rank, or the device where there are no ranks.
@@ -29,7 +29,7 @@ pub struct MindSporePlace {
 }
 
 impl MindSporePlace {
-    /// Takes the end of a directory's path apart. What the path does not say is left out.
+    /// Parses the end of a directory's path. Missing facts are omitted.
     pub fn from_path(dir: &Path) -> MindSporePlace {
         let names = directory_names(dir);
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
