@@ -80,7 +80,7 @@ struct OrtModel {
     path: PathBuf,
     description: ModelDescription,
     prepared: PreparedModel,
-    /// Runs the model when nobody looks. Let go of when somebody does, unless both go on.
+    /// Runs the model without taps. Released when taps are used, unless both are kept.
     plain: Option<LoadedSession>,
     /// Whether runs with taps and without alternate.
     is_plain_needed: bool,
@@ -95,9 +95,10 @@ struct OrtModel {
     surveyed: ResultSurvey,
     /// Runs it while results are rounded.
     rounded: Option<RoundedSession>,
-    /// The files that sessions are made of, where they were made for this model. Sessions go first.
+    /// The files that sessions are created from, if they were made for this model. Sessions go
+    /// first.
     _files: Option<PrivateDir>,
-    /// Whether it was told that taps ran out of order.
+    /// Whether the warning about taps out of order was printed.
     is_order_told: bool,
     /// Whether the nodes of the file had to be sorted, until that was said.
     is_sorted_anew: bool,
@@ -238,18 +239,19 @@ impl OrtModel {
             .iter()
             .map(|value| value.name.clone())
             .collect();
-        // The session with taps is made of the same form of the model, so that both compute the
-        // same to the last bit.
+        // The session with taps uses the same form of the model, so that both compute the same to
+        // the last bit.
         let mut prepared = PreparedModel::new(model, &origin, &operators).with_device(*open_device);
-        // A session takes as long as many runs. One that cannot be made with taps is made without,
-        // as that tells what is wrong with the model itself.
+        // A session takes as long as many runs. If creating one with taps fails, one without taps
+        // is created, whose error describes the problem of the model itself.
         let tapped = options.is_watched.then(|| {
             prepared.open_device(options);
             let wanted = TapRequests::every(&operators);
             TappedSession::new(library, options, &mut prepared, wanted).ok()
         });
         let tapped = tapped.flatten();
-        // A session is made at once, because only it can tell whether the library takes the model.
+        // A session is created at once, because only it shows whether the library accepts the
+        // model.
         let plain = match tapped {
             Some(_) => None,
             None => Some(plain_session(library, options, &prepared, path)?),
@@ -303,7 +305,7 @@ impl OrtModel {
         Ok(())
     }
 
-    /// Checks the inputs of a run, and sees to it that random numbers begin anew.
+    /// Checks the inputs of a run, and restarts its random numbers.
     fn begin_run(&mut self, inputs: &[Tensor]) -> Result<(), EngineError> {
         self.check(inputs)?;
         if std::mem::replace(&mut self.has_run, true) && self.draws_numbers {
@@ -392,7 +394,7 @@ impl OrtModel {
         tap: &Tap,
         unshown: &[u32],
     ) -> EngineError {
-        // The library tells which node failed in the text of its error and nowhere else.
+        // The library names the failed node only in the text of its error.
         let failed = error::failed_operator(text);
         let operator = failed.and_then(|(_, name, _)| self.prepared.operator_of_node(name));
         let (Some(operator), Some((_, _, reason))) = (operator, failed) else {
@@ -513,7 +515,7 @@ impl LoadedModel for OrtModel {
     fn prepare(&mut self, tap: &Tap) {
         let wanted = TapRequests::by(tap);
         if tap.is_active() && !wanted.is_empty() {
-            // The run does it again, and tells what is wrong.
+            // The run repeats it, and reports the error.
             let _ = self.prepare_tapped(wanted);
         }
     }

@@ -41,8 +41,7 @@ impl ModelHome {
         let real = path.canonicalize().ok();
         let real_folder = real.as_deref().map(parent);
         let is_same = real_folder.is_some() && real_folder == folder.canonicalize().ok();
-        // The engine follows no link out of the folder, but that is where data beside the model
-        // are.
+        // The engine follows no link out of the folder, but external data are there.
         if !is_same && model.graph.as_ref().is_some_and(proto::has_data_outside) {
             return ModelHome {
                 folder,
@@ -78,8 +77,8 @@ fn refer_in(graph: &mut GraphProto, file: &[u8], file_name: &str) {
         else {
             continue;
         };
-        // Messages share the bytes of the file, so that a weight's address tells where in the file
-        // it lies.
+        // Messages share the bytes of the file, so a weight's address determines its offset in the
+        // file.
         if let Some(offset) = offset_in(file, bytes) {
             let entry = |key: &str, value: String| StringStringEntryProto {
                 key: key.to_owned(),

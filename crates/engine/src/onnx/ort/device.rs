@@ -1,9 +1,9 @@
 //! Values in a device's memory: numbers of them, or copies, that come behind the run.
 //!
 //! A tap on the device is called when its operator was put on the device's stream, long before the
-//! operator is done. What it asks for is put on the same stream: it begins when the operator is
-//! done, and ends before the memory has another value. So nothing waits while the model runs, and
-//! records wait here for what they show.
+//! operator is done. Its copies and kernels go onto the same stream: they begin when the operator
+//! is done, and end before the memory gets another value. So nothing waits while the model runs,
+//! and records wait here for their tensors.
 
 mod cuda;
 mod kernels;
@@ -50,7 +50,7 @@ struct DeviceQueue {
 /// A value that the device is at.
 struct DeviceTicket {
     elements: Arc<DeviceElements>,
-    /// Shared with whoever has the tensor.
+    /// Shared with the tensor.
     memo: Arc<TensorMemo>,
     n_elements: usize,
     work: DeviceWork,
@@ -240,7 +240,7 @@ impl Drop for DeviceSide {
 }
 
 impl DeviceTicket {
-    /// Tells whoever has the tensor what has come of it.
+    /// Completes the tensor with the results.
     fn arrive(self, rows: &[RowWords]) {
         let arrival = match self.work {
             DeviceWork::Copy(bytes) => DeviceArrival::Elements(bytes),
@@ -258,11 +258,11 @@ impl DeviceTicket {
         self.elements.arrive(arrival);
     }
 
-    /// Tells whoever has the tensor that nothing will come.
+    /// Marks the tensor's elements as lost.
     fn lose(self) {
         self.elements.arrive(DeviceArrival::Lost);
         if let DeviceWork::Copy(bytes) = self.work {
-            // Nobody knows whether the device still writes to it.
+            // The device may still write to it.
             std::mem::forget(bytes);
         }
     }

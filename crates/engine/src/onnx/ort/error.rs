@@ -1,4 +1,4 @@
-//! Errors of ONNX Runtime, in words that are of use to somebody who has not built it.
+//! Errors of ONNX Runtime, reworded for users who have not built it.
 
 use std::path::Path;
 

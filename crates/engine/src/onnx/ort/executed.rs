@@ -60,7 +60,7 @@ impl ExecutedGraph {
         };
         let empty = GraphProto::default();
         let graph = original.proto.graph.as_ref().unwrap_or(&empty);
-        // The file has the user's weights in it, so nobody else may read it.
+        // The file contains the user's weights, so only the user may read it.
         let dir = PrivateDir::new(&std::env::temp_dir()).map_err(fail)?;
         let file = dir.path().join(MODEL_FILE);
         // Folding constants may double the weights, and a message that grew too large would lose
@@ -147,7 +147,7 @@ fn keep_inputs(executed: &mut GraphProto, original: &GraphProto) {
         .retain(|value| !gone.contains(value.name.as_str()));
 }
 
-/// Bytes of a graph's weights, by their extents.
+/// Bytes of a graph's weights, by their shapes.
 fn weight_bytes(graph: &GraphProto) -> u64 {
     let bytes = graph.initializer.iter().map(|weight| {
         let size = match OnnxDataType::try_from(weight.data_type()) {

@@ -1,9 +1,9 @@
 //! Which values of a model are no tensors that a custom operator can take.
 //!
-//! ONNX Runtime hands tensors to custom operators and nothing else, and not those of two bits or of
-//! `float8e8m0`. A model need not say what its values are, so it is followed from the operators
-//! that make such values. What is missed here shows when a session is created, and is left out
-//! then.
+//! ONNX Runtime passes only tensors to custom operators, and not those of two bits or of
+//! `float8e8m0`. A model need not declare the types of its values, so types are followed from the
+//! operators that produce such values. Values missed here fail when a session is created, and are
+//! left out then.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use super::super::schema::{
 
 /// Deepest nesting of functions that is followed.
 const FUNCTION_DEPTH_MAX: usize = 16;
-/// Most nodes of functions that are looked at; a function counts each time it is called.
+/// Maximum number of nodes of functions that are visited; a function counts each time it is called.
 const N_FUNCTION_NODES_MAX: usize = 1 << 18;
 
 /// The kind of a value.
@@ -146,7 +146,7 @@ impl<'a> KindWalk<'a> {
         for (i, name) in node.output.iter().enumerate() {
             let kind = outputs.get(i).copied().unwrap_or(OnnxValueKind::Tensor);
             if !name.is_empty() {
-                // What the model declares of the value has been noted already.
+                // The model's declaration of the value has been noted already.
                 let known = names.entry(name.clone()).or_insert(kind);
                 if *known == OnnxValueKind::Tensor {
                     *known = kind;

@@ -45,7 +45,7 @@ impl OrtLibrary {
                 "it is not a file; expected one such as `libonnxruntime.so`".into(),
             ));
         }
-        // Whoever panicked while holding it had not stored anything.
+        // A thread that panicked while holding it had not stored anything.
         let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(library) = &*loaded {
             // The library keeps its state in globals, and the wrapper its table of functions: a
@@ -98,8 +98,7 @@ impl OrtLibrary {
 /// The library's version and the second number of it.
 fn probe(path: &Path) -> Result<(String, u32), String> {
     let expected = "expected the shared library of ONNX Runtime";
-    // Asked before the wrapper loads it: a file that is no such library deserves an error that says
-    // what was expected.
+    // Checked before the wrapper loads it: a file that is no such library needs a clear error.
     let probe = LibraryProbe::open(path).map_err(|reason| format!("{reason}; {expected}"))?;
     let version = probe.version()?;
     // Builds of a development version have more behind the second number.

@@ -1,7 +1,7 @@
 //! Memory of the engine that is lent as tensors, for the time of one call.
 //!
-//! Writers work on other threads. Whoever lends waits until each of its tensors has been dropped,
-//! so that a tensor too large to be copied is written from where it is.
+//! Writers work on other threads. The lender waits until each of its tensors has been dropped, so
+//! that a tensor too large to copy is written in place.
 
 #![expect(
     unsafe_code,
@@ -79,8 +79,8 @@ impl<'a> MemoryLender<'a> {
 impl AsRef<[u8]> for LentMemory {
     fn as_ref(&self) -> &[u8] {
         // SAFETY: address and length are those of a slice that is borrowed for a lifetime around
-        // `lending`, which does not return before this loan has been dropped. Nobody writes to a
-        // slice that is borrowed.
+        // `lending`, which does not return before this loan has been dropped. A borrowed slice is
+        // not written to.
         unsafe { std::slice::from_raw_parts(self.address.as_ptr(), self.n_bytes) }
     }
 }
@@ -120,7 +120,7 @@ mod tests {
 
     use super::*;
 
-    /// A thread that holds tensors until it is told to let go of them.
+    /// A thread that holds tensors until it is notified to release them.
     fn holder(is_dropped: &Arc<AtomicBool>) -> (mpsc::Sender<Tensor>, mpsc::Sender<()>) {
         let (tensors, held) = mpsc::channel::<Tensor>();
         let (leave, left) = mpsc::channel::<()>();

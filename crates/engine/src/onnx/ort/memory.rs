@@ -38,7 +38,7 @@ pub(super) struct KernelTensor<'a> {
 
 enum KernelElements<'a> {
     There(&'a [u8]),
-    /// Texts, which the engine keeps in a form of its own.
+    /// Texts, which the engine stores in another form.
     Made(Vec<u8>),
 }
 
@@ -120,7 +120,7 @@ impl<'a> KernelInputs<'a> {
     pub(super) fn tensor(&self, index: usize) -> Option<KernelTensor<'a>> {
         let value = self.value(index)?;
         let (code, shape) = self.description(value)?;
-        // The library may be newer than we are and have types that nobody here knows.
+        // The library may be newer and have unknown types.
         let dtype = value::dtype_of_code(code)?;
         // Asking takes a call of the library for each value, which is spared where no device was
         // asked for.
@@ -186,7 +186,8 @@ impl<'a> KernelInputs<'a> {
         let dims: Vec<i64> = dims.collect::<Option<_>>()?;
         let mut value: *mut sys::OrtValue = ptr::null_mut();
         let (context, n_axes) = (self.context.ptr().cast_mut(), dims.len());
-        // SAFETY: the context is the one of this call, and `dims` holds as many extents as is said.
+        // SAFETY: the context is the one of this call, and `dims` holds the stated number of
+        // dimensions.
         let status = unsafe {
             (self.api.KernelContext_GetOutput)(context, 0, dims.as_ptr(), n_axes, &raw mut value)
         };
@@ -197,8 +198,8 @@ impl<'a> KernelInputs<'a> {
             let status = unsafe { (self.api.GetTensorMutableData)(value.as_ptr(), &raw mut data) };
             let data = NonNull::new(data).filter(|_| self.is_ok(status))?;
             // SAFETY: the output has the type that its operator declares, which is that of the
-            // input, and was made for the same shape, so that it has as many bytes. It is memory of
-            // its own: no output of our operators may share that of an input.
+            // input, and was made for the same shape, so it has as many bytes. The memory is
+            // separate: no output of our operators may share that of an input.
             let copy =
                 unsafe { std::slice::from_raw_parts_mut(data.cast::<u8>().as_ptr(), bytes.len()) };
             copy.copy_from_slice(bytes);
@@ -224,7 +225,7 @@ impl<'a> KernelInputs<'a> {
             .flatten()
     }
 
-    /// The engine's number for the type of the elements, and the extents.
+    /// The engine's number for the type of the elements, and the shape.
     fn description(&self, value: NonNull<sys::OrtValue>) -> Option<(i32, Shape)> {
         let api = self.api;
         let mut info: *mut sys::OrtTensorTypeAndShapeInfo = ptr::null_mut();
@@ -247,7 +248,7 @@ impl<'a> KernelInputs<'a> {
         is_known &= n_axes <= Shape::N_AXES_MAX;
         let mut dims = [0_i64; Shape::N_AXES_MAX];
         if is_known {
-            // SAFETY: there is room for as many extents as there are, which was just checked.
+            // SAFETY: the room for the dimensions was just checked.
             let status = unsafe { (api.GetDimensions)(info, dims.as_mut_ptr(), n_axes) };
             is_known = self.is_ok(status);
         }
@@ -310,7 +311,7 @@ impl<'a> KernelInputs<'a> {
         let mut all = Vec::new();
         all.try_reserve_exact(n_bytes).ok()?;
         all.resize(n_bytes, 0_u8);
-        // The library gives the beginnings only; each text ends where the next one begins.
+        // The library returns the offsets only; each text ends where the next one begins.
         let mut starts = vec![0_usize; n];
         if n > 0 {
             // SAFETY: both places are as large as is said, which are the sizes that the library
@@ -350,8 +351,8 @@ impl<'a> KernelInputs<'a> {
 /// Lends a value to all who share the desk, for the time of a call.
 pub(super) struct LendingDesk<T>(RwLock<Option<NonNull<T>>>);
 
-// SAFETY: what is lent is looked at from other threads only by shared reference, which `T: Sync`
-// allows, and never after the loan has ended.
+// SAFETY: other threads access a lent value only by shared reference, which `T: Sync` allows, and
+// never after the loan has ended.
 unsafe impl<T: Sync> Send for LendingDesk<T> {}
 // SAFETY: likewise.
 unsafe impl<T: Sync> Sync for LendingDesk<T> {}
@@ -363,7 +364,7 @@ impl<T> Default for LendingDesk<T> {
 }
 
 impl<T> LendingDesk<T> {
-    /// Lends `thing` while `work` runs. What was lent before is there again afterwards.
+    /// Lends `thing` while `work` runs. Restores the previous loan afterwards.
     pub(super) fn lend<R>(&self, thing: &T, work: impl FnOnce() -> R) -> R {
         /// Takes the loan back, also when the work panics.
         struct DeskGuard<'a, T>(&'a LendingDesk<T>, Option<NonNull<T>>);
@@ -377,11 +378,11 @@ impl<T> LendingDesk<T> {
         work()
     }
 
-    /// Looks at what is lent now; `None` if nothing is.
+    /// Passes the lent value to `work`; `None` if there is none.
     pub(super) fn look<R>(&self, work: impl FnOnce(&T) -> R) -> Option<R> {
         let lent = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: `lend` has put the address here and cannot return before it has taken it away,
-        // for which it waits until nobody holds the lock for reading.
+        // SAFETY: `lend` has stored the address here and cannot return before removing it, for
+        // which it waits until the lock has no readers.
         lent.map(|thing| work(unsafe { thing.as_ref() }))
     }
 

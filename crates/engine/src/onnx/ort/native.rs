@@ -48,7 +48,7 @@ impl LibraryProbe {
         // SAFETY: loading runs the library's initialisers, which is what its user asks for by
         // naming it.
         let library = unsafe { Library::new(path) }.map_err(|error| {
-            // What the system says is the cause; the error itself says only which call failed.
+            // The system's message is the cause; the error itself only names the failed call.
             let cause = std::error::Error::source(&error).map(ToString::to_string);
             cause.unwrap_or_else(|| error.to_string())
         })?;
@@ -63,7 +63,7 @@ impl LibraryProbe {
         // SAFETY: ONNX Runtime returns null or a table that lives as long as the library.
         let base =
             unsafe { base.as_ref() }.ok_or("its function `OrtGetApiBase` returns nothing")?;
-        // What the table points to is gone once the library is closed.
+        // The table's pointers are invalid once the library is closed.
         std::mem::forget(library);
         Ok(LibraryProbe(base))
     }
@@ -153,7 +153,7 @@ impl<'a> BorrowedValue<'a> {
             ))?;
         }
         let value = NonNull::new(value).ok_or_else(|| Error::new("no value was made"))?;
-        // SAFETY: the value was just made and belongs to nobody else; it needs no allocator to be
+        // SAFETY: the value was just created and has no other owner; it needs no allocator to be
         // freed.
         let value = unsafe { DynValue::from_ptr(value, Some(&Allocator::default())) };
         Ok(BorrowedValue {
@@ -181,8 +181,7 @@ pub(super) fn copied(
     }
     let data = value.data_ptr_mut().cast::<u8>();
     if !bytes.is_empty() && !data.is_null() {
-        // SAFETY: the new tensor has as many bytes, as was just checked, and nobody else knows of
-        // it.
+        // SAFETY: the new tensor has as many bytes, as was just checked, and is not shared yet.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), data, bytes.len()) };
     }
     Ok(value)
@@ -197,8 +196,7 @@ pub(super) fn of_texts(dims: &[i64], texts: &[&[u8]]) -> ort::Result<DynTensor> 
         // SAFETY: the tensor is ours; a position that it does not have is refused.
         unsafe { check(resize(value.ptr_mut(), i, text.len(), &raw mut buffer)) }?;
         if !text.is_empty() && !buffer.is_null() {
-            // SAFETY: the element was just given room for as many bytes, and nobody else knows of
-            // it.
+            // SAFETY: the element was just given room for as many bytes, and is not shared yet.
             unsafe { ptr::copy_nonoverlapping(text.as_ptr(), buffer.cast::<u8>(), text.len()) };
         }
     }
@@ -209,8 +207,8 @@ pub(super) fn of_texts(dims: &[i64], texts: &[&[u8]]) -> ort::Result<DynTensor> 
 pub(super) fn texts(value: &DynTensor, n_texts: usize) -> ort::Result<(Vec<u8>, Vec<usize>)> {
     let mut n_bytes = 0;
     let api = ort::api();
-    // SAFETY: the value lives, and the place for the answer too. What is no tensor of texts is
-    // refused.
+    // SAFETY: the value lives, and the place for the answer too. Values other than tensors of texts
+    // are refused.
     unsafe {
         check((api.GetStringTensorDataLength)(
             value.ptr(),
@@ -227,7 +225,7 @@ pub(super) fn texts(value: &DynTensor, n_texts: usize) -> ort::Result<(Vec<u8>, 
     Ok((bytes, starts))
 }
 
-/// A tensor of ONNX Runtime's whose bytes can be looked at from any thread.
+/// A tensor of ONNX Runtime whose bytes can be read from any thread.
 pub(super) struct OwnedBytes {
     /// Inside the memory of `_value`.
     bytes: &'static [u8],
@@ -247,8 +245,7 @@ impl OwnedBytes {
             &[]
         } else {
             // SAFETY: the tensor has that many bytes, and keeps them where they are until it is
-            // dropped, which is when this reference goes too. It was given to us whole: nobody
-            // writes to it.
+            // dropped, which is when this reference goes too. We own it: there are no writers.
             unsafe { std::slice::from_raw_parts(data, n_bytes) }
         };
         Some(OwnedBytes {

@@ -20,8 +20,8 @@ use crate::LoadOptions;
 /// follows.
 const FUNCTION_PREFIX: &str = "_inlfunc_";
 
-/// A model whose weights were taken, whose operators have names of their own, and whose large
-/// weights stay in its file where they can.
+/// A model without the weights that were taken out, with unique operator names, and with large
+/// weights left in its file where possible.
 pub(super) struct PreparedModel {
     model: ModelProto,
     /// Where data outside of it are; `None` if there are none.
@@ -79,11 +79,11 @@ impl PreparedModel {
         let main_tasks = main_tasks(graph);
         let kinds = OnnxValueKinds::from_model(&proto);
         let weights = ModelWeights::take(&mut proto, &home.folder);
-        // Errors tell a node by its name only, so each operator gets one that no other has.
+        // Errors identify a node only by its name, so each operator gets a unique one.
         let tasks = rewrite::name_nodes(&mut proto);
         let file = home.file_name.filter(|_| origin.is_file);
         match (origin.can_refer, file) {
-            // Libraries before 1.21 cannot be told where data outside of a model in memory are.
+            // Libraries before 1.21 have no way to locate external data of a model in memory.
             (false, _) => by_reference::embed(&mut proto, &weights),
             (true, Some(file_name)) => by_reference::refer(&mut proto, &bytes, &file_name),
             (true, None) => {}
@@ -143,11 +143,11 @@ impl PreparedModel {
             rest.is_some_and(|rest| rest.starts_with('_'))
         });
         let call = calls.next()?;
-        // With several calls nothing tells which of them failed.
+        // With several calls it is unknown which of them failed.
         calls.next().is_none().then_some(call)
     }
 
-    /// A text of the library's with the names that operators have for everybody else.
+    /// A text of the library, with the operators' original names.
     pub(super) fn with_own_names(&self, text: &str) -> String {
         rewrite::with_own_names(text, |task_id| {
             self.operators

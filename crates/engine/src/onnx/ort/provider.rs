@@ -1,4 +1,4 @@
-//! Names of devices' interfaces, and the execution providers that they stand for.
+//! Names of devices' interfaces, and their execution providers.
 
 use std::ffi::CString;
 
@@ -24,7 +24,7 @@ const SHORT_NAMES: &[(&str, &str)] = &[
 /// Adds the execution providers of these names, the preferred one first.
 ///
 /// A name is `cpu`, `cuda`, `cuda:1`, another provider's, or the library's own, in any case of
-/// letters. What the library does not have is an error.
+/// letters. An unavailable provider is an error.
 pub(super) fn append(
     mut builder: SessionBuilder,
     names: &[String],
@@ -72,7 +72,7 @@ fn parse<'a>(name: &str, available: &'a [String]) -> Result<(&'a str, Option<i32
         .split_once(':')
         .map_or((name, None), |(wanted, device)| (wanted, Some(device)));
     let found = available.iter().find(|has| {
-        // Nobody types `ExecutionProvider` on a command line.
+        // The suffix `ExecutionProvider` is optional on the command line.
         let short = has.strip_suffix(SUFFIX).unwrap_or(has);
         has.eq_ignore_ascii_case(wanted) || short.eq_ignore_ascii_case(wanted)
     });

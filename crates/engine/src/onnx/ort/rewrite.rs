@@ -1,10 +1,10 @@
 //! Putting taps into a model.
 //!
 //! Behind each operator comes a node of our own, a tap, that reads the operator's inputs and
-//! outputs and produces nothing. ONNX Runtime walks a graph back from the nodes that nobody reads,
-//! the last one in the file first. So the taps stand at the end of their graph in the reverse order
-//! of their operators: each runs right behind its operator, and no value is kept for longer than
-//! the model needs it. Only memory depends on that order.
+//! outputs and produces nothing. ONNX Runtime walks a graph back from the nodes without readers,
+//! the last one in the file first. So the taps are at the end of their graph in the reverse order
+//! of their operators: each runs right after its operator, and no value is kept longer than the
+//! model needs it. Only memory depends on that order.
 //!
 //! The library also sorts the graph by the nodes' places in the file, several times, and looks
 //! through all nodes that are ready for each that becomes ready. Taps at the end would all be ready
@@ -186,8 +186,7 @@ impl GraphRewriter<'_> {
             for name in node.output.iter().filter(|name| !name.is_empty()) {
                 self.bind(number, name, iterations);
             }
-            // Without the number of the iteration, values of different iterations could not be told
-            // apart.
+            // Without the iteration number, values of different iterations would look the same.
             if !proto::is_constant(&node) && !iterations.is_opaque {
                 self.tap(&node, task_id, iterations, (&mut nodes, &mut taps));
             }
@@ -237,7 +236,7 @@ impl GraphRewriter<'_> {
         self.scopes.bind(name, binding);
     }
 
-    /// Puts taps into the graphs inside a node; what they need from outside goes to `nodes`.
+    /// Adds taps to the graphs inside a node; the nodes that they need outside go to `nodes`.
     fn bodies(
         &mut self,
         node: &mut NodeProto,
@@ -256,8 +255,8 @@ impl GraphRewriter<'_> {
             let mut inner = iterations.clone();
             let number = body.input.first().filter(|input| !input.name.is_empty());
             match (op_type.as_str(), number) {
-                // A branch runs at most once for each run of its node, so it needs no counter of
-                // its own.
+                // A branch runs at most once for each run of its node, so it needs no separate
+                // counter.
                 ("If", _) => self.graph(body, &inner),
                 ("Loop", Some(number)) => {
                     // The body of a loop is given the number of the iteration by the standard.
@@ -266,8 +265,8 @@ impl GraphRewriter<'_> {
                 }
                 ("Loop" | "Scan" | "SequenceMap", _) => {
                     let start = format!("{PREFIX}start:{task_id}");
-                    // A scan gives its body no number, so that a node inside it counts. The count
-                    // begins anew with each value of `Start`, which runs once for each run of the
+                    // A scan passes its body no number, so a node inside it counts. The count
+                    // restarts with each value of `Start`, which runs once for each run of the
                     // node.
                     let tick = format!("{PREFIX}tick:{task_id}:{i}");
                     if !std::mem::replace(&mut is_started, true) {
@@ -287,7 +286,7 @@ impl GraphRewriter<'_> {
         }
     }
 
-    /// Adds the tap of an operator to `taps`, if something is wanted of it; what it needs goes to
+    /// Adds the tap of an operator to `taps`, if the plan needs one; the nodes that it needs go to
     /// `nodes`.
     fn tap(
         &mut self,

@@ -50,7 +50,7 @@ pub(super) fn domain(switch: &Arc<RoundingSwitch>) -> Result<OperatorDomain, Str
     })
 }
 
-/// Gives its input, rounded if the switch says so for its task.
+/// Outputs its input, rounded if the switch is on for its task.
 struct RoundOperator {
     name: &'static str,
     element_type: TensorElementType,

@@ -26,10 +26,10 @@ pub(super) struct LoadedSession {
     outputs: Vec<String>,
 }
 
-/// The model that a session is made of.
+/// The model that a session is created from.
 #[derive(Clone, Copy)]
 pub(super) enum SessionSource<'a> {
-    /// A file; data outside are looked for beside it.
+    /// A file; external data are relative to its directory.
     File(&'a Path),
     /// The bytes of such a file, and where data outside are, if there are any.
     Bytes(&'a [u8], Option<&'a Path>),
@@ -37,8 +37,8 @@ pub(super) enum SessionSource<'a> {
 
 /// Options for a session that runs the graph it is given, operator by operator.
 ///
-/// They are those of the Python package with the graph's optimisation off: what the two compute is
-/// the same to the last bit.
+/// They are those of the Python package with graph optimisation off: the two compute the same to
+/// the last bit.
 pub(super) fn builder(
     library: &OrtLibrary,
     options: &LoadOptions,
@@ -100,9 +100,9 @@ impl LoadedSession {
                 })
             }
         }?;
-        // Only the making of sessions is serialised. What follows concerns this session alone.
+        // Only creating sessions is serialised. The rest concerns this session alone.
         drop(making);
-        // What is not a tensor is computed and stays with the library.
+        // Values that are not tensors are computed and stay with the library.
         let outputs = session
             .outputs()
             .iter()

@@ -16,7 +16,7 @@ use super::rewrite::TappedModel;
 use super::site::{SharedValue, StaticValue, TapInput, TapSite};
 use crate::{ResultSurvey, guard};
 
-/// State that the kernels of one session share with whoever runs it.
+/// State that the kernels of one session share with the code that runs it.
 pub(super) struct TapState {
     sites: Vec<TapSite>,
     values: Vec<SharedValue>,
@@ -67,7 +67,7 @@ struct ObservedValue {
 /// Why a kernel has ended the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RunHalt {
-    /// Whoever looks at the values asked for it.
+    /// The consumer of the values requested it.
     Stopped,
     /// A panic, in words.
     Panicked(String),
@@ -180,7 +180,7 @@ impl TapState {
         let Some(site) = self.sites.get(number) else {
             return Ok(());
         };
-        // Made anew for each call: the library's context is valid until the kernel returns.
+        // Created for each call: the library's context is valid until the kernel returns.
         let inputs = KernelInputs::new(context, self.has_devices);
         match self.duty {
             TapDuty::Show => {}
@@ -208,8 +208,8 @@ impl TapState {
         if let Some(device) = &self.device {
             device.make_room(site.wires.len());
         }
-        // One lock for the whole tap. The library runs one operator at a time, so nobody waits for
-        // it.
+        // One lock for the whole tap. The library runs one operator at a time, so there is no
+        // contention.
         let mut run = self.run();
         // Taps in bodies run many times and have no place in the order of the main graph.
         if counters.is_empty() {
@@ -332,7 +332,7 @@ impl TapState {
         if let Some(device) = &self.device {
             device.note_copy(n_element_bytes(&tensor));
         }
-        // What is lent has to come back before this tap ends.
+        // Loans have to be returned before this tap ends.
         if is_shared && !(is_lent && tensor.has_elements()) {
             run.remember(number, &tensor, made_in);
         }

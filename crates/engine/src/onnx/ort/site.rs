@@ -105,9 +105,9 @@ pub(super) struct TapSite {
     pub(super) inputs: Vec<(usize, TapInput)>,
     /// Outputs of the operator that are shown, by position, and the wires that they come by.
     pub(super) outputs: Vec<(usize, usize)>,
-    /// Values that nobody reads after this tap.
+    /// Values without readers after this tap.
     pub(super) releases: Vec<usize>,
-    /// Whether later taps wait for this one, which gives them something to read.
+    /// Whether later taps wait for this one, which outputs a value for them to read.
     pub(super) ends_turn: bool,
 }
 
@@ -132,7 +132,7 @@ pub(super) enum StaticValue {
 /// A value that taps may show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SharedValue {
-    /// In how many loops it is made anew.
+    /// The number of loops around it.
     pub(super) n_counters: usize,
     /// How many taps show it.
     pub(super) n_shown: usize,

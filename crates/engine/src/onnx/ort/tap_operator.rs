@@ -93,7 +93,7 @@ impl Kernel for TapKernel {
         self.shared.compute(self.site, context)?;
         match (self.shared.ends_turn(self.site), self.is_on_device) {
             (true, false) => give(context, TURN_SHAPE, 0),
-            // Nobody reads the number, and its memory may be the device's.
+            // The number is never read, and its memory may be the device's.
             (true, true) => context.output(0, TURN_SHAPE).map(drop),
             (false, _) => Ok(()),
         }
@@ -179,7 +179,7 @@ impl Kernel for TickKernel {
     }
 }
 
-/// Gives a number as the only output, whose shape has one element.
+/// Writes a number as the only output, whose shape has one element.
 fn give<const N: usize>(context: &ComputeContext, shape: [i64; N], number: i64) -> ort::Result<()> {
     let output = context.output(0, shape)?;
     let mut output = output.ok_or_else(|| ort::Error::new("the output is not wanted"))?;

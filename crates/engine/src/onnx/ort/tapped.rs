@@ -77,8 +77,8 @@ impl TappedSession {
                 Err(text) => {
                     let names = refused_values(&text, || prepared.tapped(&wanted));
                     let n_new = names.iter().filter(|name| prepared.refuse(name)).count();
-                    // Then leaving values out does not help, and the text is about something else.
-                    // Taps on the CPU may do, and if they do not, tell what is wrong.
+                    // Then leaving values out does not help, and the text has another cause. Taps
+                    // on the CPU may work, and otherwise their error describes the problem.
                     if n_new == 0 && !prepared.leave_device(&text) {
                         return Err(text);
                     }

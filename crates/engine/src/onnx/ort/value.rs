@@ -106,7 +106,7 @@ pub(super) fn to_tensor(value: DynValue, inputs: &[RunInput<'_>]) -> Result<Tens
 fn texts(value: &DynTensor, n_texts: usize) -> Result<Vec<u8>, String> {
     let (bytes, starts) = error::quietly(|| native::texts(value, n_texts))?;
     let mut builder = text::TextBuilder::new(n_texts, bytes.len());
-    // The library tells where each text begins and how long all of them are.
+    // The library returns the offset of each text and their total length.
     let ends = starts.iter().skip(1).copied().chain([bytes.len()]);
     for (&start, end) in starts.iter().zip(ends) {
         let text = bytes.get(start..end);

@@ -1,7 +1,7 @@
 //! Values that a model holds itself: weights and constants as tensors, made once.
 //!
-//! Operators are shown them from the file's own bytes. So an engine has nothing to hand over, and
-//! what was computed of a weight is remembered over all steps.
+//! Operators' weights are passed from the file's own bytes. So an engine passes none, and results
+//! computed from a weight are cached over all steps.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -89,8 +89,8 @@ impl WeightWalk {
         let dtype = proto::dtype(tensor.data_type())?;
         let dims = tensor.dims.iter().map(|&n| usize::try_from(n).ok());
         let shape = Shape::new(dims.collect::<Option<Vec<_>>>()?).ok()?;
-        // Checked first: such a tensor has no elements of its own, and its other fields say
-        // nothing.
+        // Checked first: such a tensor has no inline elements, and its other fields are
+        // meaningless.
         if tensor.data_location == Some(DataLocation::External as i32) {
             let part = self
                 .files

@@ -96,8 +96,8 @@ impl CudaDevice {
             && PartsPlan::new(tensor.n_bytes).is_some()
     }
 
-    /// Puts on the stream what fills a row with the numbers of a tensor that has elements. Rows are
-    /// numbered from 0, anew behind each [`CudaDevice::wait`], and all are on one stream.
+    /// Queues the kernels that fill a row with the statistics of a non-empty tensor. Rows are
+    /// numbered from 0, restarting after each [`CudaDevice::wait`], and all are on one stream.
     ///
     /// # Errors
     /// A text, if the row will not be filled.
@@ -174,7 +174,7 @@ impl CudaDevice {
         self.context
             .copy_to_host(stream, address, (tensor.address, n_bytes))?;
         if let Err(reason) = self.progress.note(stream) {
-            // The copy is under way, and nobody can wait for it.
+            // The copy is in progress, and cannot be waited for.
             std::mem::forget(bytes);
             return Err(reason);
         }
@@ -193,7 +193,7 @@ impl CudaDevice {
         let copied = match n_bytes {
             0 => Ok(()),
             _ => {
-                // Not pinned, so that the rows are there, or nobody writes to them, whatever comes.
+                // Not pinned, so that the rows are there, or are not written to, in any case.
                 let to = rows.as_mut_ptr().cast();
                 self.context
                     .copy_to_host(stream, to, (self.rows.address, n_bytes))

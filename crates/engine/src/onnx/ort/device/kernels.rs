@@ -24,7 +24,7 @@ pub(super) const N_THREADS: u32 = 128;
 /// Bytes of memory that the threads of a program share.
 pub(super) const SHARED_BYTES: u32 = 32;
 
-/// Bytes that a program looks at together; it looks at whole ones.
+/// Bytes that a program processes together; it processes whole ones.
 const STRIPE_LINES: usize = 16;
 const STRIPE_BYTES: usize = 4 * 512 * STRIPE_LINES;
 /// A program counts elements of 8 and 16 bits in as many.
@@ -74,7 +74,7 @@ pub(super) fn name_for(dtype: DType) -> Option<&'static str> {
 pub(super) struct PartsPlan {
     /// Programs, each of which stores a partial result.
     pub(super) n_parts: usize,
-    /// Lines that each of them looks at.
+    /// Lines that each of them processes.
     pub(super) n_part_lines: usize,
 }
 

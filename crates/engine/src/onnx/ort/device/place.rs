@@ -11,7 +11,7 @@ pub(super) const N_ROWS_MAX: usize = 4096;
 /// The words of a row as a device stores them.
 pub(super) type RowWords = [u64; DeviceRow::N_WORDS];
 
-/// A stream of the engine's: what is put on it runs in that order. Zero is the default stream.
+/// A stream of the engine: its work runs in order. Zero is the default stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct DeviceStream(pub(in super::super) usize);
 

@@ -28,8 +28,8 @@ pub(in super::super) fn with_own_names<'a>(
     result + rest
 }
 
-/// Gives every operator of a model a name that no other has, by which errors can say which one it
-/// was; returns the tasks by name. Names that are unique stay.
+/// Gives every operator of a model a unique name, which identifies it in errors; returns the tasks
+/// by name. Names that are already unique stay.
 pub(in super::super) fn name_nodes(model: &mut ModelProto) -> HashMap<String, u32> {
     let Some(graph) = &mut model.graph else {
         return HashMap::new();

@@ -10,7 +10,7 @@ pub(in super::super) const TAP: &str = "Tap";
 pub(in super::super) const DEVICE_TAP: &str = "DeviceTap";
 /// The operator that produces a number that it has not produced before.
 pub(in super::super) const START: &str = "Start";
-/// The operator that counts its runs from 0, anew for each number that it reads.
+/// The operator that counts its runs from 0, restarting for each number that it reads.
 pub(in super::super) const TICK: &str = "Tick";
 /// The attribute of a tap: the number of its site.
 pub(in super::super) const SITE: &str = "site";

@@ -1,8 +1,8 @@
 //! Putting nodes into a model that round results of its operators.
 //!
-//! Such a node stands right behind its operator. The operator's output gets a name of ours, and the
-//! node gives the value under the old one, so that whatever reads it, in this graph or in a body,
-//! reads what was rounded.
+//! Such a node directly follows its operator. The operator's output is renamed, and the node
+//! outputs the rounded value under the old name, so that every reader, in this graph or in a body,
+//! reads the rounded value.
 
 use std::collections::HashMap;
 

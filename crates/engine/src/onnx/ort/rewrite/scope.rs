@@ -35,7 +35,7 @@ impl ScopeStack {
         self.0.push(ScopeFrame::default());
     }
 
-    /// Gives a name of the innermost graph its meaning.
+    /// Defines a name of the innermost graph.
     pub(super) fn bind(&mut self, name: &str, binding: NameBinding) {
         if let Some(frame) = self.0.last_mut() {
             frame.names.insert(name.to_owned(), binding);
@@ -57,7 +57,7 @@ impl ScopeStack {
         }
     }
 
-    /// Notes which tap stands behind the current node.
+    /// Notes the tap of the current node.
     pub(super) fn note_site(&mut self, site: usize) {
         if let Some(frame) = self.0.last_mut() {
             frame.site = Some(site);

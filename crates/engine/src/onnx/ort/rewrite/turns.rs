@@ -10,14 +10,14 @@ use super::own_node::PREFIX;
 /// How many taps have a turn together. More of them are ready at once, fewer give each other more
 /// to read.
 const N_TAPS_PER_TURN: usize = 32;
-/// The shape of what a tap gives that ends a turn. The library uses memory of a known shape again;
-/// it does not look for any where there are no axes.
+/// The output shape of a tap that ends a turn. The library reuses memory of a known shape; it has
+/// no reuse for scalars.
 pub(in super::super) const TURN_SHAPE: [i64; 1] = [1];
 
 /// The taps of a graph so far, in the order of their operators, with the numbers of their sites.
 ///
-/// They have their turns one after the other: the last tap of a turn gives a value that all taps of
-/// the next one read. It says nothing; it is there to be waited for.
+/// Turns run one after the other: the last tap of a turn produces a value that all taps of the next
+/// one read. The value only enforces the order.
 pub(super) struct TapTurns {
     n_taps_per_turn: usize,
     turns: Vec<Vec<(usize, NodeProto)>>,
@@ -33,8 +33,8 @@ impl TapTurns {
         TapTurns::with_length(N_TAPS_PER_TURN)
     }
 
-    /// For the taps of a body. They have one turn together: the library sorts the nodes of the main
-    /// graph, and refuses a body in which one reads what a later one gives.
+    /// For the taps of a body. They share one turn: the library sorts the nodes of the main graph,
+    /// and refuses a body in which a node reads the output of a later one.
     pub(super) fn in_body() -> TapTurns {
         TapTurns::with_length(usize::MAX)
     }
@@ -81,11 +81,11 @@ impl TapTurns {
 
     /// Puts the taps at the end of a graph's nodes, the last one first.
     ///
-    /// A tap that ends its turn stands behind those that it has its turn with: where the library
-    /// sorts by places in the file, they are done before the next turn begins. It still runs after
-    /// them, as the first tap of the next turn asks for it.
+    /// A tap that ends its turn comes after the others of the turn: where the library sorts by
+    /// position in the file, they are done before the next turn begins. It still runs after them,
+    /// as the first tap of the next turn requests it.
     pub(super) fn append_to(self, nodes: &mut Vec<NodeProto>, values: &mut Vec<ValueInfoProto>) {
-        // The library walks back from the last node, so that the first tap to run stands last.
+        // The library walks back from the last node, so the first tap to run comes last.
         for mut turn in self.turns.into_iter().rev() {
             turn.reverse();
             if turn.first().is_some_and(|(_, tap)| !tap.output.is_empty()) {

@@ -65,7 +65,7 @@ impl NodeProto {
     }
 }
 
-/// A tensor value; extents are left open.
+/// A tensor value with dynamic dimensions.
 pub(super) fn value(name: &str, elem_type: i32, n_axes: usize) -> ValueInfoProto {
     let dim = DimensionProto {
         value: None,

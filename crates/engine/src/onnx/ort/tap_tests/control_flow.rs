@@ -352,8 +352,8 @@ fn sequence_maps_count_their_elements() {
     assert_eq!(names(&captured.records), expected);
 }
 
-/// The library refuses a body in which a node reads what a later one gives, however many operators
-/// there are.
+/// The library refuses a body in which a node reads the output of a later one, however many
+/// operators there are.
 #[test]
 fn bodies_of_many_operators_run() {
     const N_OPERATORS: usize = 100;

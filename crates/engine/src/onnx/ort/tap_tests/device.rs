@@ -1,5 +1,4 @@
-//! Taps on a device, with one that stands in for it: its memory is the CPU's, and what the host
-//! gets of it comes late.
+//! Taps on a simulated device: its memory is the CPU's, and its results reach the host late.
 
 use opscope_capture::{Sink, SinkError, TensorSummarizer, WrittenFiles};
 use opscope_tensor::{Stats, TensorObserver};

@@ -95,7 +95,7 @@ fn weights_inside_and_outside_are_the_same() {
     std::fs::write(folder.join("data.bin"), [&[0; 5][..], &elements].concat()).unwrap();
     let beside = folder.join("beside.onnx");
     std::fs::write(&beside, bytes(&product(outside("w", "data.bin", 5)))).unwrap();
-    // Links, to a model with all its weights and to one that keeps some beside the link.
+    // Links, to a model with all its weights and to one with external weights next to the link.
     let link = folder.join("link.onnx");
     std::os::unix::fs::symlink(&inside, &link).unwrap();
     let stray = dir.path().join("stray.onnx");

@@ -115,8 +115,8 @@ fn elements(dtype: DType, code: i32, shape: &Shape) -> TensorProto {
     }
 }
 
-/// A model in which an operator has a weight of this type, another gives the same elements as `y`,
-/// and a third reads them.
+/// A model in which an operator has a weight of this type, another outputs the same elements as
+/// `y`, and a third reads them.
 fn model_of(dtype: DType, code: i32, shape: &Shape) -> ModelProto {
     let cast =
         |from: &str, to: &str, code: i32| node("Cast", &[from], &[to]).int("to", code.into());

@@ -31,7 +31,7 @@ fn only_the_operators_asked_for_are_rounded() {
         node("Split", &["a"], &["b", "c"]).int("num_outputs", 2),
         node("Add", &["b", "c"], &["y"]),
     ];
-    // The input itself is a result too, and an operator that hands it on must not change it.
+    // The input itself is a result too, and an operator that passes it on must not change it.
     let results = [value("y", FLOAT, 1), value("c", FLOAT, 1)];
     let model = model(graph(&[value("x", FLOAT, 1)], &[], &nodes, &results));
     let mut loaded = load(&engine, &model);
@@ -54,7 +54,7 @@ fn only_the_operators_asked_for_are_rounded() {
         assert_eq!(first(&mut *loaded, &x, tasks), [expected], "{tasks:?}");
     }
     assert_eq!((plain, f32s(&x[0])), (vec![sum], vec![1.01, 2.02]));
-    // The plain session is there again when somebody asks for it.
+    // The plain session is recreated on request.
     assert_eq!(f32s(&loaded.run(&x, None).unwrap()[0]), [sum]);
 }
 

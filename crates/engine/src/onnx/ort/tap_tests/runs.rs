@@ -113,7 +113,7 @@ fn what_a_failing_operator_read_is_told() {
     assert_eq!(record.inputs.len(), 2);
     assert_eq!(f32s(&record.inputs[0].1), [0.0, 2.0]);
     assert_eq!(i64s(&record.inputs[1].1), [9]);
-    // A run that goes well tells nothing and is as fast as one that nobody looks at.
+    // A successful run records nothing and is as fast as one without taps.
     let captured = capture_by(
         failures(),
         &mut *loaded,

@@ -1,4 +1,4 @@
-//! Where taps stand in a model, as the library sorts it. No library is needed.
+//! Positions of taps in a model, as the library sorts it. No library is needed.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -61,8 +61,8 @@ fn n_ready_max(graph: &GraphProto) -> usize {
     n_max
 }
 
-/// The nodes in the order in which the library runs them: back from those that nobody reads, the
-/// last one in the file first, and of what a node reads the last one in the file first.
+/// The nodes in the order in which the library runs them: back from those without readers, the last
+/// one in the file first, and likewise among a node's inputs.
 fn run_order(graph: &GraphProto) -> Vec<usize> {
     let read = read_nodes(graph);
     let is_read: BTreeSet<usize> = read.iter().flatten().copied().collect();

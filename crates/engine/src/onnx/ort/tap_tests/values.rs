@@ -18,7 +18,7 @@ fn path(name: &str) -> std::path::PathBuf {
 }
 
 /// Runs a model with taps and without, and compares each value that operators of the main graph
-/// produce with the one that the engine gives as a result if asked for it.
+/// produce with the engine's result for it as a graph output.
 fn check(model: &ModelProto, inputs: &[Tensor]) -> TapCapture {
     let engine = engine().unwrap();
     let mut loaded = load(&engine, model);
@@ -61,7 +61,7 @@ fn compare(tensor: &Tensor, values: &HashMap<String, Tensor>, name: &str) {
     );
 }
 
-/// Returns the values of the main graph as the engine gives them.
+/// Returns the engine's values of the main graph.
 fn all_values(
     engine: &OnnxRuntime,
     model: &ModelProto,
@@ -333,7 +333,8 @@ fn of_any_bytes() {
             }
             if let Ok(tapped) = super::super::with_taps(&damaged) {
                 n_models += 1;
-                // The library sorts nodes itself, so that taps may stand before what they wait for.
+                // The library sorts nodes itself, so taps may come before the nodes that they wait
+                // for.
                 let decoded = ModelProto::decode(tapped.as_slice());
                 assert!(decoded.is_ok_and(|model| model.graph.is_some()), "{name}");
             }

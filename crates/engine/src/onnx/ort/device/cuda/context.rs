@@ -67,8 +67,8 @@ impl CudaContext {
         let first: *mut u64 = numbers.as_mut_ptr();
         let mut places: [*mut c_void; N] = std::array::from_fn(|i| first.wrapping_add(i).cast());
         // SAFETY: the kernel takes that many numbers of eight bytes each, which the call copies.
-        // What they point to is memory of the device, held by this or by the engine until the
-        // stream has come to its end.
+        // They point to memory of the device, held by this or by the engine until the stream has
+        // finished.
         let status = unsafe {
             (self.api.launch)(
                 function,

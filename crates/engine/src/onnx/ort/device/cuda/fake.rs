@@ -1,8 +1,8 @@
 //! A driver of a device that is not there, for tests.
 //!
-//! Work is done when it is put on a stream, as operators of the CPU's do not wait for it. What the
-//! host gets of it is there when the host has waited: until then a copy holds a pattern. Each
-//! number of a device behaves in its own way ([`FakeDevice`]).
+//! Work is done when it is queued, as operators on the CPU do not wait for it. Its results reach
+//! the host when the host has waited: until then a copy holds a pattern. Each device number behaves
+//! differently ([`FakeDevice`]).
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::cell::{Cell, RefCell};
@@ -81,7 +81,7 @@ fn lock(state: &Mutex<FakeState>) -> std::sync::MutexGuard<'_, FakeState> {
 fn with_current(work: impl FnOnce(&mut FakeState) -> Status) -> Status {
     let current = CURRENT.with_borrow(|all| all.last().copied());
     let current = current.expect("no context is current");
-    // SAFETY: the context is held by whoever made it current.
+    // SAFETY: the code that made the context current holds it.
     let state = unsafe { &*ptr::with_exposed_provenance::<Mutex<FakeState>>(current) };
     work(&mut lock(state))
 }
@@ -296,7 +296,7 @@ fn row_of(tensor: &Tensor) -> RowWords {
 
 unsafe extern "C" fn allocate(address: *mut DeviceAddress, n_bytes: usize) -> Status {
     let layout = Layout::from_size_align(n_bytes, 256).unwrap();
-    // SAFETY: nobody asks for nothing.
+    // SAFETY: the size is never zero.
     let memory = unsafe { alloc(layout) }.expose_provenance();
     // SAFETY: the caller's place.
     unsafe { *address = memory as u64 };
@@ -325,7 +325,7 @@ unsafe extern "C" fn allocate_host(address: *mut *mut c_void, n_bytes: usize, _:
         if state.behaviour == FakeDevice::Unpinned {
             return OUT_OF_MEMORY;
         }
-        // SAFETY: nobody asks for nothing.
+        // SAFETY: the size is never zero.
         let memory = unsafe { alloc(layout) };
         state.buffers.insert(memory.expose_provenance(), layout);
         // SAFETY: the caller's place.
@@ -418,12 +418,12 @@ unsafe extern "C" fn synchronize(stream: Handle) -> Status {
         if state.behaviour == FakeDevice::Lost && state.n_waits >= N_WAITS_OF_LOST {
             return LOST;
         }
-        // Copies that nobody waits for stay away.
+        // Copies that are never waited for do not arrive.
         let n_awaited = state.n_copies[1];
         for (i, (to, bytes, is_of_stream)) in copies.into_iter().enumerate() {
             if i < n_awaited || is_of_stream {
                 let to = ptr::with_exposed_provenance_mut::<u8>(to);
-                // SAFETY: whoever asked for the copy keeps the memory until now.
+                // SAFETY: the requester of the copy keeps the memory until now.
                 unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
             }
         }

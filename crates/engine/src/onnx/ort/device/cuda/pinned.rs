@@ -21,7 +21,7 @@ pub(super) struct PinnedPool {
 
 #[derive(Default)]
 struct PoolState {
-    /// Those that nobody uses.
+    /// Buffers that are not in use.
     free: Vec<PinnedMemory>,
     n_bytes: usize,
 }
@@ -32,7 +32,7 @@ struct PinnedMemory {
     n_bytes: usize,
 }
 
-// SAFETY: the memory belongs to whoever has this, and no thread has it by itself.
+// SAFETY: the value owns the memory, and no thread has access otherwise.
 unsafe impl Send for PinnedMemory {}
 // SAFETY: by shared reference it is only read.
 unsafe impl Sync for PinnedMemory {}
@@ -83,8 +83,8 @@ impl PinnedPool {
         // SAFETY: a context is current, and the place lives during the call.
         let status = unsafe { (api.allocate_host)(&raw mut address, n_bytes, PORTABLE) };
         let address = NonNull::new(address.cast::<u8>()).filter(|_| status == 0)?;
-        // SAFETY: the memory was just made and is that large. Whoever reads it before the device
-        // has written to it must find something.
+        // SAFETY: the memory was just made and is that large. It must be initialised for readers
+        // that come before the device has written to it.
         unsafe { address.as_ptr().write_bytes(0, n_bytes) };
         state.n_bytes += n_bytes;
         Some(PinnedMemory { address, n_bytes })
@@ -92,7 +92,7 @@ impl PinnedPool {
 
     fn free(&self, memory: &PinnedMemory) {
         if let Ok(_current) = self.context.enter() {
-            // SAFETY: the memory is the driver's and nobody has it any more.
+            // SAFETY: the memory is the driver's and has no other user left.
             unsafe { (self.context.api.free_host)(memory.address.as_ptr().cast()) };
         }
     }
@@ -123,8 +123,8 @@ impl AsRef<[u8]> for PinnedBuffer {
         let Some(memory) = &self.memory else {
             return &[];
         };
-        // SAFETY: the memory is larger than what is used of it and was written to. Nobody reads
-        // elements before whoever waits for the device has said that they are there.
+        // SAFETY: the memory is larger than what is used of it and was written to. Elements are
+        // read only after the wait for the device has reported them.
         unsafe { std::slice::from_raw_parts(memory.address.as_ptr(), self.n_used) }
     }
 }

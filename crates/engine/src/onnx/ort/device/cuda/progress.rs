@@ -7,7 +7,7 @@ use super::super::place::DeviceStream;
 use super::api::Handle;
 use super::context::{CudaContext, handle_of};
 
-/// The driver's flag for events that are waited for and tell no time.
+/// The driver's flag for events that are waited for and have no timing.
 const DISABLE_TIMING: u32 = 2;
 /// The driver's flag for streams that do not wait for the default one.
 const NON_BLOCKING: u32 = 1;
