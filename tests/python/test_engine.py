@@ -44,7 +44,7 @@ def test_the_command_line_looks_beside_the_package(model: Path, packages: Path) 
     environment = {**os.environ, **choosing(packages)}
     done = subprocess.run(command, env=environment, **options)
     assert done.returncode == 0, done.stderr
-    found = f"the library `{packages / LIBRARY}`, found beside the Python package of this interpreter, cannot be used: "
+    found = f"the library `{packages / LIBRARY}`, found next to the Python package of this interpreter, cannot be used: "
     assert done.stderr.startswith(f"opscope: warning: {found}")
     assert "opscope: engine: tract " in done.stderr
     done = subprocess.run([*command, "--engine", "onnxruntime"], env=environment, **options)
@@ -77,7 +77,7 @@ print(json.dumps(result))
 """
     done = run_code(code, model, **choosing(packages))
     assert done.stdout.splitlines()[-1] == "[[0, 0, 0], false, 1, 0, 1, false]"
-    assert "found beside the Python package of this interpreter, cannot be used" in done.stderr
+    assert "found next to the Python package of this interpreter, cannot be used" in done.stderr
     assert done.stderr.rstrip().endswith("; using tract")
 
 

@@ -25,7 +25,7 @@ pub use self::surroundings::look_in_package;
 pub const ENGINE_VARIABLE: &str = "OPSCOPE_ENGINE";
 /// The variable that says where ONNX Runtime's library is.
 pub const LIBRARY_VARIABLE: &str = "OPSCOPE_ENGINE_LIB";
-/// The variable with which other programs of ONNX Runtime's Rust interface are told so.
+/// The variable that configures the path for other programs with ONNX Runtime's Rust interface.
 const SHARED_VARIABLE: &str = "ORT_DYLIB_PATH";
 
 /// Which engine runs models.
@@ -76,8 +76,8 @@ impl FromStr for EngineKind {
 pub struct EngineRequest {
     /// Which engine.
     pub kind: EngineKind,
-    /// Where ONNX Runtime's library is. Whoever names one wants it: [`EngineKind::Auto`] means
-    /// [`EngineKind::OnnxRuntime`] then.
+    /// Where ONNX Runtime's library is. If set, [`EngineKind::Auto`] means
+    /// [`EngineKind::OnnxRuntime`].
     pub library: Option<NamedLibrary>,
 }
 
@@ -237,7 +237,7 @@ struct EngineChooser<A> {
 enum RuntimeAbsence {
     /// Not in this build.
     NotBuilt,
-    /// No library was found; what was looked at.
+    /// No library was found; the searched places.
     Missing(String),
     /// A library that was found or named cannot be used.
     Unusable(String),
@@ -252,7 +252,7 @@ impl RuntimeAbsence {
             }
             RuntimeAbsence::Missing(text) => {
                 format!(
-                    "{text}; `pip install onnxruntime` gives one, --engine-lib or {LIBRARY_VARIABLE} names one"
+                    "{text}; install it with `pip install onnxruntime`, or name it with --engine-lib or {LIBRARY_VARIABLE}"
                 )
             }
             RuntimeAbsence::Unusable(text) => text.clone(),
@@ -269,8 +269,8 @@ impl<A: Fn() -> SearchSurroundings> EngineChooser<A> {
         match (wanted.kind, &wanted.library) {
             (EngineKind::Tract, _) => self.tract(),
             (EngineKind::Auto, None) => self.auto(),
-            // Whoever names a library wants it, so its faults are errors and no reason to fall
-            // back.
+            // A library that the user names is required, so its problems are errors and no reason
+            // to fall back.
             (EngineKind::OnnxRuntime, _) | (EngineKind::Auto, Some(_)) => {
                 let chosen = self.onnx_runtime(wanted.library.as_ref());
                 chosen.map_err(|trouble| no_engine(trouble.text()))

@@ -1,4 +1,4 @@
-//! The description of a model that nobody has to run for it.
+//! The description of a model, available without running it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,21 +11,20 @@ use opscope_tensor::DType;
 /// A model as its file describes it, and as an engine lists its operators.
 #[derive(Clone, Debug, Default)]
 pub struct ModelDescription {
-    /// The values that the model takes and gives.
+    /// The inputs and outputs of the model.
     pub signature: ModelSignature,
     /// The operators that a run may execute, in order of execution. Operators of a branch that is
     /// not taken are listed but do not execute.
     pub operators: Vec<Arc<Operator>>,
-    /// Tasks of the operators to which the file gives no name, ascending.
+    /// Tasks of the operators without a name in the file, ascending.
     pub unnamed: Vec<u32>,
-    /// Names of the values that are written into the graph as nodes of their own. Weights are not
-    /// among them.
+    /// Names of the values that are separate nodes in the graph. Weights are not among them.
     pub constants: Vec<String>,
     /// Values that a body is given by the operator that runs it, by the tasks of the operators that
     /// read them; sorted.
     pub carried: Vec<(u32, String)>,
-    /// Types of inputs, weights and constants, by name, as far as the model says them; an extent
-    /// that it leaves open is -1.
+    /// Types of inputs, weights and constants, by name, as far as the model declares them; a
+    /// dynamic dimension is -1.
     pub value_types: Vec<(String, TensorType)>,
     /// Versions of the sets of operators that the model uses, by domain; the standard one has no
     /// domain.
@@ -50,17 +49,17 @@ impl ModelDescription {
     }
 }
 
-/// The values that a model takes and gives.
+/// The inputs and outputs of a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelSignature {
     /// The name that the graph carries inside the file.
     pub graph_name: String,
     /// The values that a caller has to provide, in order.
     pub inputs: Vec<ValueInfo>,
-    /// Graph inputs that the file itself gives a value; they cannot be set.
+    /// Graph inputs with a value in the file; they cannot be set.
     pub initialised_inputs: Vec<String>,
-    /// The results, in order. What the file does not say of one is [`DType::Undefined`] or `None`;
-    /// nothing holds the engine to what it does say.
+    /// The results, in order. Undeclared facts are [`DType::Undefined`] or `None`; the engine need
+    /// not follow the declared ones.
     pub outputs: Vec<ValueInfo>,
 }
 
@@ -71,11 +70,11 @@ pub struct ValueInfo {
     pub name: String,
     /// Type of its elements.
     pub dtype: DType,
-    /// Extents, or `None` if the file does not say how many axes there are.
+    /// Dimensions, or `None` if the file does not declare the number of axes.
     pub dims: Option<Vec<DeclaredDim>>,
 }
 
-/// An extent in a model file.
+/// A dimension in a model file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeclaredDim {
     /// Known.
@@ -108,7 +107,7 @@ impl ValueInfo {
         }
     }
 
-    /// Whether `shape` agrees with every extent that is known.
+    /// Whether `shape` agrees with every known dimension.
     pub fn admits(&self, shape: &[usize]) -> bool {
         self.dims.as_ref().is_none_or(|dims| {
             dims.len() == shape.len()

@@ -40,8 +40,8 @@ pub trait Engine: Send + Sync {
         options: &LoadOptions,
     ) -> Result<Box<dyn LoadedModel>, EngineError>;
 
-    /// [`Engine::load`] for runs of this purpose. An engine that stands for several takes one that
-    /// can run the model for it.
+    /// [`Engine::load`] for runs of this purpose. An engine that combines several picks one that
+    /// can run the model.
     ///
     /// # Errors
     /// As for [`Engine::load`].
@@ -78,12 +78,12 @@ pub struct FallbackEngine {
 /// Where a model comes from.
 #[derive(Clone, Copy, Debug)]
 pub enum ModelSource<'a> {
-    /// A file. Data that it keeps outside are looked for beside it.
+    /// A file. Its external data are relative to its directory.
     File(&'a Path),
     /// The bytes of such a file. Data outside are looked for in the current directory.
     Memory(&'a [u8]),
-    /// The bytes of a model that was made of parts of the one at `path`. Data outside are looked
-    /// for beside it.
+    /// The bytes of a model made from parts of the one at `path`. External data are relative to its
+    /// directory.
     Part {
         /// The bytes.
         bytes: &'a [u8],
@@ -97,7 +97,7 @@ pub trait LoadedModel: Send {
     /// The values, the operators and the rest that can be said of the model without running it.
     fn description(&self) -> &ModelDescription;
 
-    /// The values that the model takes and gives.
+    /// The inputs and outputs of the model.
     fn signature(&self) -> &ModelSignature {
         &self.description().signature
     }
@@ -119,7 +119,7 @@ pub trait LoadedModel: Send {
         let _ = tap;
     }
 
-    /// Gives back what takes long to give back and only runs need. A later run makes it anew.
+    /// Releases resources that take long to release and only runs need. A later run recreates them.
     fn rest(&mut self) {}
 
     /// Takes the warnings about runs that went well; each is returned once.
@@ -135,10 +135,10 @@ pub trait LoadedModel: Send {
     ///
     /// # Errors
     /// [`EngineError::Operator`] if an operator fails or panics, [`EngineError::Stopped`] if the
-    /// tap asks to stop. What the tap has seen until then stays captured.
+    /// tap asks to stop. Records captured before stay captured.
     fn run(&mut self, inputs: &[Tensor], tap: Option<&Tap>) -> Result<Vec<Tensor>, EngineError>;
 
-    /// Executes the model once and tells which operators ran, and the types of their results.
+    /// Executes the model once and returns the operators that ran, and the types of their results.
     ///
     /// # Errors
     /// As for [`LoadedModel::run`], and [`EngineError::Engine`] of an engine that cannot round.

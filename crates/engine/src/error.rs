@@ -126,7 +126,7 @@ pub enum InputError {
         /// The model's inputs.
         known: String,
     },
-    /// The file gives this input a value of its own.
+    /// The file has a value for this input.
     #[error("input `{0}` has its value inside the model file and cannot be set")]
     Initialised(String),
     /// The elements are of another type.
@@ -150,7 +150,7 @@ pub enum InputError {
         found: Shape,
     },
     /// A shape is needed and not known.
-    #[error("input `{name}` has the dynamic shape {shape}: its extents are needed")]
+    #[error("input `{name}` has the dynamic shape {shape}: set its dimensions")]
     Dynamic {
         /// Which input.
         name: String,

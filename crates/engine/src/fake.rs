@@ -93,7 +93,7 @@ fn show(probe: &mut Probe, side: SlotSide, tensors: &[Tensor], lent: Option<&mut
             bytes: lent,
             ..whole
         };
-        // What the session cannot take it counts.
+        // The session counts what it cannot accept.
         let _ = match side {
             SlotSide::Input => probe.input_borrowed(i, view),
             SlotSide::Output => probe.output_borrowed(i, view),

@@ -20,7 +20,7 @@ pub fn arrange(
     signature: &ModelSignature,
     mut given: BTreeMap<String, Tensor>,
 ) -> Result<Vec<Tensor>, InputError> {
-    // A misspelt name is both unknown and missing; the unknown one tells more.
+    // A misspelt name is both unknown and missing; the unknown one is more helpful.
     if let Some(name) = given.keys().find(|name| find(signature, name).is_none()) {
         return Err(unknown(signature, name));
     }
@@ -69,11 +69,12 @@ pub fn unknown(signature: &ModelSignature, name: &str) -> InputError {
     }
 }
 
-/// The shape to use for `value`: `wanted` if given, else the declared one if every extent is known.
+/// The shape to use for `value`: `wanted` if any, else the declared one if every dimension is
+/// known.
 ///
 /// # Errors
 /// [`InputError::Shape`] if `wanted` contradicts the declaration, [`InputError::Dynamic`] if the
-/// declaration leaves extents open and nothing was wanted.
+/// declaration has dynamic dimensions and `wanted` is `None`.
 pub fn resolve_shape(value: &ValueInfo, wanted: Option<&Shape>) -> Result<Shape, InputError> {
     if let Some(wanted) = wanted {
         if !value.admits(wanted) {
@@ -114,7 +115,7 @@ pub(crate) fn check(value: &ValueInfo, tensor: &Tensor) -> Result<(), InputError
     check_shape(value, tensor.shape())
 }
 
-/// Whether the extents of an input fit what the model declares.
+/// Whether the dimensions of an input match the model's declaration.
 ///
 /// # Errors
 /// [`InputError::Shape`] if they do not.

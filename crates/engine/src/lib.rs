@@ -40,7 +40,7 @@ pub use error::{EngineError, InputError};
 pub use onnx_dtype::code as onnx_number;
 pub use rounding::{ResultRounding, ResultSurvey, SurveyedOperator};
 
-/// Keeps the libraries of engines that this process loads from reporting their use to anybody.
+/// Keeps the libraries of engines that this process loads from reporting their use.
 ///
 /// Loading an engine does this too. A program calls it first of all, as it sets an environment
 /// variable (`ORT_DISABLE_TELEMETRY`), which is best done while there is one thread.

@@ -43,8 +43,8 @@ pub(crate) use ort::{disable_telemetry, is_lack};
 pub use tract::Tract;
 pub use widen::{WidenedModel, widen_input, widen_model};
 
-/// Reads the values that the model in a file takes and gives. Nothing is prepared for running, and
-/// data that the model keeps outside are not looked for.
+/// Reads the inputs and outputs of the model in a file. Nothing is prepared for running, and
+/// external data are not needed.
 ///
 /// # Errors
 /// [`EngineError`] if the file cannot be read or is no model.

@@ -19,7 +19,7 @@ pub trait OperatorSource {
     /// Whether the source has the value of that constant, so that it need not be given.
     fn has_value(&self, index: usize, name: &str) -> bool;
 
-    /// Runs the operator of this index once and gives the outputs that were asked for, with their
+    /// Runs the operator of this index once and returns the requested outputs, with their
     /// positions.
     ///
     /// # Errors
@@ -53,7 +53,7 @@ pub struct OperatorCall {
     pub outputs: Vec<usize>,
 }
 
-/// Operators whose results nobody can compute again.
+/// Operators whose results cannot be reproduced.
 const RANDOM: [&str; 6] = [
     "Bernoulli",
     "Multinomial",
@@ -62,7 +62,7 @@ const RANDOM: [&str; 6] = [
     "RandomUniform",
     "RandomUniformLike",
 ];
-/// The input of `Dropout` that tells whether anything is dropped.
+/// The input of `Dropout` that says whether anything is dropped.
 const TRAINING_MODE: usize = 2;
 
 /// Whether an operator draws random numbers when it runs on these inputs.

@@ -1,8 +1,8 @@
 //! One operator on its own, as a model of one node.
 //!
-//! [`SingleOperator::for_engine`] gives the bytes of an ONNX model that any
+//! [`SingleOperator::for_engine`] returns the bytes of an ONNX model that any
 //! [`Engine`](crate::Engine) loads from memory, and [`EngineOperator::around`] makes the loaded
-//! model take, give and show what the description says. [`read_json`] reads descriptions, the
+//! model accept, return and show values as described. [`read_json`] reads descriptions, the
 //! vendor's single-operator files among them. [`OperatorGraph`] is a model of several nodes that
 //! compute one operator together.
 
@@ -52,9 +52,9 @@ impl EngineOperator {
 }
 
 impl SingleOperator {
-    /// An ONNX model with this operator as its only node; `GEMM` takes several. Operators that go by their Ascend names
-    /// become the ONNX operators of the same meaning, and operands whose axes stand in another
-    /// order than ONNX takes for granted are put into that order.
+    /// An ONNX model with this operator as its only node; `GEMM` takes several. Operators with
+    /// Ascend names become the equivalent ONNX operators, and operands in another layout are
+    /// transposed to the order of axes that ONNX assumes.
     ///
     /// # Errors
     /// [`OperatorError::Inexpressible`] if a dtype or an attribute has no counterpart in ONNX,
@@ -69,8 +69,7 @@ impl SingleOperator {
         Ok(EngineOperator { bytes, lowered })
     }
 
-    /// The bytes of the model of [`SingleOperator::for_engine`]: what it computes with is in ONNX's
-    /// order.
+    /// The bytes of the model of [`SingleOperator::for_engine`]: its operands are in ONNX's order.
     ///
     /// # Errors
     /// As for [`SingleOperator::for_engine`].

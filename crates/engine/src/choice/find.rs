@@ -11,7 +11,7 @@ use super::surroundings::SearchSurroundings;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LibraryMatch {
     pub(super) path: PathBuf,
-    /// Such as `found beside the Python package of VIRTUAL_ENV`.
+    /// Such as `found next to the Python package of VIRTUAL_ENV`.
     pub(super) how: String,
 }
 
@@ -47,12 +47,12 @@ pub(super) fn named(path: &Path, named_by: &str) -> Result<LibraryMatch, String>
 fn newest_in(dir: &Path) -> Option<PathBuf> {
     let own = [dir.to_owned(), dir.join("lib")];
     let all = own.into_iter().chain(library_dirs_in(dir));
-    // Each directory is asked by itself: an older library beside the named place wins over a newer
-    // one far below it.
+    // Each directory is searched separately: an older library next to the named place wins over a
+    // newer one far below it.
     all.into_iter().find_map(|dir| newest(&[dir]))
 }
 
-/// The library beside a Python package of the surroundings.
+/// The library of a Python package in the environment.
 ///
 /// # Errors
 /// Text that lists where it was looked for.
@@ -63,7 +63,7 @@ pub(super) fn find(around: &SearchSurroundings) -> Result<LibraryMatch, String> 
             let how = if place.more.iter().any(|dir| path.parent() == Some(dir)) {
                 format!("found in {}", place.whose)
             } else {
-                format!("found beside the Python package of {}", place.whose)
+                format!("found next to the Python package of {}", place.whose)
             };
             return Ok(LibraryMatch { path, how });
         }
@@ -72,7 +72,7 @@ pub(super) fn find(around: &SearchSurroundings) -> Result<LibraryMatch, String> 
         let remark = place.old_package().map(|old| {
             let version = old.version.map(|version| format!(" {version}"));
             format!(
-                ", whose onnxruntime{} in `{}` brings no library of its own (1.19 and newer do)",
+                ", whose onnxruntime{} in `{}` has no separate library (1.19 and newer do)",
                 version.unwrap_or_default(),
                 old.dir.display()
             )

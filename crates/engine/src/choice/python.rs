@@ -14,7 +14,7 @@ use super::surroundings::SearchSurroundings;
 const PACKAGE: &str = "onnxruntime";
 /// The directory in it that has the libraries.
 const LIBRARIES: &str = "capi";
-/// Most bytes of pyenv's file of versions that are looked at.
+/// Maximum number of bytes read of pyenv's file of versions.
 const PYENV_BYTES_MAX: u64 = 4096;
 
 /// An environment of Python.
@@ -46,7 +46,7 @@ impl PythonEnvironment {
         of_packages.chain(self.more.iter().cloned()).collect()
     }
 
-    /// A package that is there and brings no library of its own.
+    /// A package without a separate library.
     pub(super) fn old_package(&self) -> Option<OldPackage> {
         let dir = self.packages.iter().find(|package| {
             let names = names_in(&package.join(LIBRARIES));
@@ -61,7 +61,7 @@ impl PythonEnvironment {
     }
 }
 
-/// A package from before the time when packages had the library as a file of its own.
+/// A package from before packages had the library as a separate file.
 #[derive(Debug)]
 pub(super) struct OldPackage {
     pub(super) dir: PathBuf,
@@ -115,7 +115,7 @@ pub(super) fn places(around: &SearchSurroundings) -> Vec<PythonEnvironment> {
     places
 }
 
-/// The directory in an environment, or beside other packages, that has the package's libraries.
+/// The directories in an environment, or among other packages, that have the package's libraries.
 pub(super) fn library_dirs_in(dir: &Path) -> Vec<PathBuf> {
     let mut dirs = vec![dir.join(LIBRARIES), dir.join(PACKAGE).join(LIBRARIES)];
     let packages = package_dirs(dir);
@@ -126,8 +126,8 @@ pub(super) fn library_dirs_in(dir: &Path) -> Vec<PathBuf> {
 /// Where the package would lie in an installation of Python.
 fn package_dirs(prefix: &Path) -> Vec<PathBuf> {
     let mut dirs = Vec::new();
-    // Debian's pip installs into `local`.
-    // The version of Python is part of the path, so every one that is there is looked at.
+    // Debian's pip installs into `local`. The version of Python is part of the path, so every
+    // existing one is searched.
     for lib in ["lib", "lib64", "local/lib"] {
         let lib = prefix.join(lib);
         let pythons = names_in(&lib);
@@ -189,8 +189,8 @@ fn prefix_of(python: &Path) -> Option<PathBuf> {
     }
 }
 
-/// The version that a starter of pyenv stands for, as the variable or pyenv's global file has it.
-/// Files of single directories are not looked for.
+/// The version that a pyenv shim runs, from the variable or pyenv's global file. Per-directory
+/// version files are not supported.
 fn prefix_of_pyenv(python: &Path, around: &SearchSurroundings) -> Option<PathBuf> {
     let dir = python.parent()?;
     let root = dir.parent().filter(|_| dir.ends_with("shims"))?;

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 /// The directories in which Debian's own Python packages lie.
 const SYSTEM_PACKAGES: &str = "/usr/lib/python3/dist-packages";
-/// Variables that are looked at.
+/// Variables that are read.
 const VARIABLES: [&str; 7] = [
     "ORT_DYLIB_PATH",
     "VIRTUAL_ENV",
@@ -18,7 +18,7 @@ const VARIABLES: [&str; 7] = [
     "HOME",
 ];
 
-/// Tells where the Python package `onnxruntime` is, if it is known.
+/// Returns the location of the Python package `onnxruntime`, if known.
 type PackageOf = fn() -> Option<PathBuf>;
 
 static HOST_PACKAGE: OnceLock<PackageOf> = OnceLock::new();

@@ -94,8 +94,8 @@ fn tree() -> tempfile::TempDir {
 }
 
 const NOT_FOUND: &str = "no library of ONNX Runtime was found (looked for the Python package of the system \
-                         `@/packages`); `pip install onnxruntime` gives one, --engine-lib or OPSCOPE_ENGINE_LIB \
-                         names one";
+                         `@/packages`); install it with `pip install onnxruntime`, or name it with \
+                         --engine-lib or OPSCOPE_ENGINE_LIB";
 const BROKEN: &str =
     "the library `@/lib.so`, named by ORT_DYLIB_PATH, cannot be used: invalid ELF header";
 

@@ -9,7 +9,7 @@ use crate::{InputError, ValueInfo};
 /// Numbers from a seed, the same on every machine: splitmix64.
 pub struct RandomNumbers(u64);
 
-/// How elements are made of random bits.
+/// How random bits become elements.
 enum ElementMaker {
     /// Whole bytes.
     Whole(fn(&mut RandomNumbers, &mut Vec<u8>)),

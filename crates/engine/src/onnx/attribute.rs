@@ -27,20 +27,20 @@ pub(super) fn text(attribute: &AttributeProto) -> String {
     if !attribute.strings.is_empty() {
         return list(&attribute.strings, |bytes| quoted(bytes));
     }
-    // An empty list cannot be told from a zero but by the type, which old files leave out.
+    // Only the type, which old files omit, distinguishes an empty list from a zero.
     match attribute.r#type.unwrap_or(0) {
         1 => attribute.f().to_string(),
         3 => quoted(attribute.s()),
         6..=14 => "[]".to_owned(),
-        // The type is missing, so the field that is filled tells what it must have been.
+        // The type is missing, so the filled field determines it.
         _ if !attribute.s().is_empty() => quoted(attribute.s()),
         _ if attribute.f() != 0.0 => attribute.f().to_string(),
         _ => attribute.i().to_string(),
     }
 }
 
-/// Returns the type that the text of an attribute stands for; [`AttributeKind::Other`] if it does
-/// not tell everything.
+/// Returns the type that the text of an attribute represents; [`AttributeKind::Other`] if the text
+/// is incomplete.
 pub(super) fn r#type(attribute: &AttributeProto) -> AttributeKind {
     let is_short = |n: usize| n <= N_ELEMENTS_MAX;
     let is_plain = |bytes: &[u8]| {
@@ -61,7 +61,7 @@ pub(super) fn r#type(attribute: &AttributeProto) -> AttributeKind {
     }
 }
 
-/// The attribute that a text stands for; none if it does not tell.
+/// The attribute that a text represents; `None` if it is incomplete.
 pub(super) fn parse(name: &str, text: &str, r#type: AttributeKind) -> Option<AttributeProto> {
     let attribute = AttributeProto {
         name: name.to_owned(),

@@ -15,10 +15,10 @@ const STACK_TRACE: &str = "pkg.torch.onnx.stack_trace";
 /// Where PyTorch is installed.
 const TORCH_DIRS: [&str; 2] = ["/site-packages/torch/", "/dist-packages/torch/"];
 
-/// Most bytes of metadata that are looked at: a trace has a line or two for each call.
+/// Maximum number of bytes of metadata that are read: a trace has a line or two for each call.
 const N_BYTES_MAX: usize = 1 << 16;
 
-/// Module and line of a node; none where nothing tells either.
+/// Module and line of a node; `None` if both are unknown.
 pub(super) fn call_site(node: &NodeProto) -> Option<CallSite> {
     let module = property(node, NAME_SCOPES).and_then(innermost_module);
     let source = property(node, STACK_TRACE).and_then(innermost_call);

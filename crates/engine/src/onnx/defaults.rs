@@ -17,7 +17,7 @@ const TABLE: &str = include_str!("defaults.tsv");
 /// By domain and type: the attributes from each version on, in rising order.
 type Table = HashMap<(&'static str, &'static str), Vec<(i64, Arc<[DefaultAttribute]>)>>;
 
-/// Gives an operator the defaults that it has in a model with these operator sets.
+/// Adds to an operator its defaults in a model with these operator sets.
 pub(super) fn add(operator: &mut Operator, opsets: &[(String, i64)]) {
     let is_own = |domain: &str| {
         domain == operator.domain || (is_standard(domain) && is_standard(&operator.domain))

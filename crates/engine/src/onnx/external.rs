@@ -1,4 +1,4 @@
-//! Elements in files beside the model.
+//! Elements in external files.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -79,7 +79,7 @@ pub struct ValueForm {
 pub struct HealedModel {
     /// The bytes of its file.
     pub bytes: Vec<u8>,
-    /// The file of the target, beside which weights outside of it lie.
+    /// The file of the target; external weights are relative to its directory.
     path: PathBuf,
 }
 
@@ -103,8 +103,8 @@ impl HealedModel {
 
 impl ModelPair {
     /// Reads both models. `values` are made by operators of the main graphs; `inputs` are names of
-    /// inputs, the target's first. Operators that a graph does not have, or has several of by one
-    /// name, are passed over.
+    /// inputs, the target's first. Names that a graph lacks, or uses for several operators, are
+    /// skipped.
     ///
     /// # Errors
     /// [`EngineError`] if a model cannot be read.
@@ -153,8 +153,8 @@ impl ModelPair {
         &self.differences
     }
 
-    /// Whether golden's value is made, by operators that the target has no partner of, from the value
-    /// that the target has in its place: then it is these operators that the target lacks.
+    /// Whether golden computes its value from the target's value, by operators without a match in
+    /// the target: then the target lacks these operators.
     pub fn is_made_from(&self, difference: &DefinitionDifference) -> bool {
         let values = difference.parts.iter().filter_map(|part| match part {
             DifferentPart::Wiring { target, golden, .. }
@@ -198,8 +198,8 @@ impl ModelPair {
         Ok(OperatorChanges { added, removed })
     }
 
-    /// The target with golden's definition at these of the [differences](ModelPair::differences),
-    /// and without what nobody reads then.
+    /// The target with golden's definition at these [differences](ModelPair::differences), without
+    /// values that become unused.
     ///
     /// # Errors
     /// Text that says why there is no such model: an operator of the golden model would have to be
@@ -256,7 +256,7 @@ fn unseen(
         let (Some(own), Some(_)) = (target.node(&name), golden.node(&name)) else {
             continue;
         };
-        // What a run has shown is paired by more than a name, or for a reason not at all.
+        // Values of a run are paired by more than a name, or deliberately not at all.
         let is_known = node.output.iter().any(|value| partners.contains_key(value))
             || own.output.iter().any(|value| taken.contains(value));
         if !is_known && own.op_type == node.op_type && own.output.len() == node.output.len() {

@@ -7,7 +7,7 @@ use super::proto;
 use super::schema::{AttributeProto, GraphProto, TensorProto};
 use crate::{DeclaredDim, ModelSignature, ValueInfo};
 
-/// An extent that the file leaves open.
+/// A dynamic dimension.
 const OPEN: i64 = -1;
 
 /// Types by name. Bodies are looked into for constants and weights; what their inputs are is not

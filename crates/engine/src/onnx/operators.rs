@@ -1,8 +1,8 @@
 //! Operators of an ONNX model that run one by one: each in a model of one node.
 //!
-//! The node keeps its attributes, operator set and bodies. What it reads gets a name of its own for
-//! each position, so that two inputs that were one value may be given apart. Constants of the model
-//! are constants again, which the engine treats otherwise than values that may change.
+//! The node keeps its attributes, operator set and bodies. Each input position gets a separate
+//! name, so that two inputs that were one value can be set separately. Constants of the model stay
+//! constants, which the engine treats differently from values that may change.
 
 mod described;
 
@@ -36,7 +36,7 @@ pub struct OnnxOperators {
     named_constants: HashSet<String>,
 }
 
-/// The names that the nodes of one graph see beside what nodes compute.
+/// The names that the nodes of one graph see in addition to the outputs of nodes.
 #[derive(Default)]
 struct ValueScope {
     outer: Option<usize>,
@@ -81,7 +81,7 @@ impl OnnxOperators {
         Ok(operators)
     }
 
-    /// Takes the operators from the description beside a dump. It has no constants' values.
+    /// Takes the operators from the description in a dump. It has no constants' values.
     pub fn of_description(engine: SharedEngine, path: &Path, graph: &GraphFile) -> OnnxOperators {
         described::operators(engine, path, graph)
     }
@@ -96,7 +96,7 @@ impl OnnxOperators {
         self.scopes.push(ValueScope {
             outer,
             // An input that has a weight of its name is a default value, which ONNX lets a caller
-            // replace. Nobody does so here.
+            // replace. No caller does so here.
             computed: inputs.filter(|name| !weights.contains_key(name)).collect(),
             weights,
             ..ValueScope::default()
@@ -164,11 +164,11 @@ impl OnnxOperators {
             if name.is_empty() {
                 continue;
             }
-            // What was a constant stays one. An engine may round otherwise when it folds or packs a
+            // Constants stay constants. An engine may round differently when it folds or packs a
             // weight.
             let is_constant = self.is_constant(index, name);
-            // Each position has a name of its own, so that two inputs that were one value can be
-            // given apart.
+            // Each position has a separate name, so that two inputs that were one value can be set
+            // separately.
             let own_name = input_name(i);
             match given.inputs.get(&i) {
                 Some(tensor) => add_value(&mut graph, &own_name, tensor, is_constant)

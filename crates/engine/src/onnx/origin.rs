@@ -2,10 +2,9 @@
 //!
 //! An engine that optimises a graph keeps the names of many values. These are the anchors: an
 //! operator that computes a value of the original graph does the work of the original operators
-//! between that value and the values that it reads. For values that are new, the module `pairing`
-//! finds out which original value they stand for. Operators that are joined by values that stand
-//! for none, such as the parts of a function, share their origins. Where nothing can be told,
-//! nothing is said.
+//! between that value and the values that it reads. For new values, the module `pairing` finds the
+//! original value that they correspond to. Operators joined by values that correspond to none, such
+//! as the parts of a function, share their origins. Unknown origins stay empty.
 //!
 //! | module | job |
 //! | --- | --- |
@@ -33,7 +32,7 @@ use super::schema::{GraphProto, NodeProto};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct OperatorOrigin {
     /// Names of the original operators whose work it does, in file order. Empty if it is one of
-    /// them unchanged, if it only moves data for others, or if nothing can be told.
+    /// them unchanged, if it only moves data for others, or if the origin is unknown.
     pub(super) names: Vec<String>,
     /// For each output the original operator that computes this value, and which of its outputs it
     /// is.
@@ -66,8 +65,8 @@ pub(super) fn origins(original: &GraphProto, executed: &GraphProto) -> Vec<Opera
     found
 }
 
-/// The origins of a graph's operators and of those in its bodies. `outer` are the original values
-/// that names of the graphs around it stand for.
+/// The origins of a graph's operators and of those in its bodies. `outer` maps names of the
+/// enclosing graphs to original values.
 fn of_body<'g>(
     source: &OriginalModel<'g>,
     body: &OriginalGraph<'g>,
@@ -116,7 +115,7 @@ impl OperatorGroups {
                 let producer = pairing.producers.get(name);
                 if let Some(&producer) = producer.filter(|_| !pairing.is_known(name)) {
                     let (a, b) = (root(&parents, producer), root(&parents, index));
-                    // The first node of a group stands for it, which makes the result independent
+                    // The first node of a group represents it, which makes the result independent
                     // of the order of merging.
                     parents[a.max(b)] = a.min(b);
                 }

@@ -43,7 +43,7 @@ impl PrivateDir {
 
 impl Drop for PrivateDir {
     fn drop(&mut self) {
-        // Nobody is left to be told that it stays.
+        // There is no caller left to report the failure to.
         let _ = fs::remove_dir_all(&self.path);
     }
 }

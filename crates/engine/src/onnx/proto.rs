@@ -114,7 +114,7 @@ fn checked(bytes: Bytes) -> Result<ModelBytes, String> {
     })
 }
 
-/// Reads the values that the model takes and gives.
+/// Reads the inputs and outputs of the model.
 pub(super) fn signature(graph: &GraphProto) -> Result<ModelSignature, String> {
     let initialised: HashSet<&str> = graph.initializer.iter().map(|t| t.name.as_str()).collect();
     let is_initialised = |value: &&ValueInfoProto| initialised.contains(value.name.as_str());
@@ -182,7 +182,7 @@ pub(super) fn operators(graph: &GraphProto) -> Vec<Arc<Operator>> {
         .collect()
 }
 
-/// Whether weights are kept in files of their own.
+/// Whether weights are kept in separate files.
 #[cfg(feature = "onnxruntime")]
 pub(super) fn has_data_outside(graph: &GraphProto) -> bool {
     let is_outside = |tensor: &TensorProto| tensor.data_location() == DataLocation::External;

@@ -1,8 +1,8 @@
 //! Operators that draw random numbers.
 //!
 //! Two executions of a model are compared all the time: with a dump and without one, in one engine
-//! and in another. So an operator draws the same numbers at each execution, and one to which the
-//! model gives no seed has a seed that follows from its name.
+//! and in another. So an operator draws the same numbers at each execution, and an operator without
+//! a seed in the model gets one derived from its name.
 
 use opscope_tensor::digest::xxh3_128;
 
@@ -24,7 +24,8 @@ const DRAWING: &[(&str, bool)] = &[
     ("RandomUniformLike", false),
 ];
 
-/// The seed of the operator that gives a value of this name: an integer that float32 holds exactly.
+/// The seed of the operator that produces a value of this name: an integer that float32 holds
+/// exactly.
 pub(super) fn seed(value: &str) -> u16 {
     // The name of the value is the same in every engine and at every load.
     let digest = xxh3_128(value.as_bytes());
@@ -42,12 +43,12 @@ fn find(node: &NodeProto) -> Option<bool> {
     let is_standard = matches!(node.domain.as_str(), "" | "ai.onnx");
     let known = DRAWING.iter().find(|(name, _)| *name == node.op_type);
     let (_, is_integer) = known.filter(|_| is_standard)?;
-    // `Dropout` draws where it is told to train, by its third input.
+    // `Dropout` draws if its third input switches to training.
     let may_draw = node.op_type != "Dropout" || node.input.get(2).is_some_and(|n| !n.is_empty());
     may_draw.then_some(*is_integer)
 }
 
-/// Gives a seed to each operator that draws numbers and has none, in bodies and functions too;
+/// Adds a seed to each operator that draws numbers and has none, in bodies and functions too;
 /// returns whether any operator draws.
 #[cfg(feature = "onnxruntime")]
 pub(super) fn pin_seeds(model: &mut ModelProto) -> bool {

@@ -1,9 +1,9 @@
 //! The messages of an ONNX file.
 //!
 //! Names and numbers of the fields are those of ONNX 1.23 (IR version 14). Fields of later versions
-//! are passed over when a file is read, and are lost when it is written again. Where it matters
-//! whether a field was there at all, it is optional here. Bytes are not copied out of the buffer
-//! that a file is read from.
+//! are ignored when a file is read, and are lost when it is written again. Where it matters whether
+//! a field was there at all, it is optional here. Bytes are not copied out of the buffer that a
+//! file is read from.
 
 use prost::bytes::Bytes;
 use prost::{Enumeration, Message, Oneof};
@@ -137,7 +137,7 @@ pub(crate) struct NodeProto {
     pub(crate) metadata_props: Vec<StringStringEntryProto>,
 }
 
-/// An attribute of an operator. Its type tells which field holds the value.
+/// An attribute of an operator. Its type determines the field of the value.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct AttributeProto {
     #[prost(string, tag = "1")]
@@ -310,14 +310,14 @@ pub(crate) struct SparseTensorProto {
     pub(crate) dims: Vec<i64>,
 }
 
-/// Extents of a tensor.
+/// The shape of a tensor.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct TensorShapeProto {
     #[prost(message, repeated, tag = "1")]
     pub(crate) dim: Vec<DimensionProto>,
 }
 
-/// One extent.
+/// One dimension.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct DimensionProto {
     #[prost(oneof = "DimValue", tags = "1, 2")]
@@ -326,7 +326,7 @@ pub(crate) struct DimensionProto {
     pub(crate) denotation: Option<String>,
 }
 
-/// An extent that is known, or its name.
+/// A known dimension, or its name.
 #[derive(Clone, PartialEq, Oneof)]
 pub(crate) enum DimValue {
     #[prost(int64, tag = "1")]

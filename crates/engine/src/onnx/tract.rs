@@ -1,8 +1,8 @@
 //! tract as the embedded engine.
 //!
 //! The un-typed plan is kept, in which one tract node is one ONNX node, so that every operator
-//! keeps its name, type and values; each node is evaluated through a small compiled plan of its
-//! own, which gives it about the speed of the whole optimised graph (`nodewise`).
+//! keeps its name, type and values; each node is evaluated through a separate small compiled plan,
+//! which is about as fast as the whole optimised graph (`nodewise`).
 
 mod activation;
 mod attention;
@@ -226,7 +226,7 @@ impl TractModel {
 }
 
 fn framework(model: &ModelProto) -> tract_onnx::Onnx {
-    // Shapes that an exporter has noted beside the values may contradict the shapes that are run.
+    // Shapes that an exporter has noted for the values may contradict the shapes of the run.
     let mut framework = onnx().with_ignore_value_info(true);
     let register = &mut framework.op_register;
     let builders: [(&'static str, Builder); 27] = [

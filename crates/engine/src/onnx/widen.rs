@@ -1,9 +1,9 @@
 //! A model in float32 in place of float16 and bfloat16.
 //!
-//! Every value of these two dtypes becomes float32: weights, constants, inputs, results, and what
-//! operators are told to make by an attribute that holds a dtype. Names and operators stay, one for
-//! one; a `Cast` to float16 remains as a `Cast` to float32, which changes nothing. So a run of the
-//! widened model shows what the same operators give without the rounding.
+//! Every value of these two dtypes becomes float32: weights, constants, inputs, results, and
+//! outputs whose dtype an attribute sets. Names and operators stay, one for one; a `Cast` to
+//! float16 remains as a `Cast` to float32, which changes nothing. So a run of the widened model
+//! shows the results of the same operators without the rounding.
 //!
 //! Narrower floats, such as those of float8, are not arithmetic but quantisation, and stay as
 //! integers do.
@@ -69,8 +69,8 @@ impl WidenedModel {
 /// Returns `None` if the model has neither of them, so that nothing would change.
 ///
 /// # Errors
-/// [`EngineError`] if the model cannot be read, its weights are not where it says, it looks at the
-/// bits of a float16 (`BitCast`), or there is no room for the weights of a large one.
+/// [`EngineError`] if the model cannot be read, its weights are missing, it reads the bits of a
+/// float16 (`BitCast`), or there is no room for the weights of a large one.
 pub fn widen_model(source: ModelSource<'_>) -> Result<Option<WidenedModel>, EngineError> {
     widen(source, N_BYTES_IN_MEMORY_MAX)
 }
@@ -90,7 +90,7 @@ fn widen(
         path: path.to_owned(),
         reason,
     };
-    // Declarations go first, as they tell whether there is anything to do at all.
+    // Declarations go first, as they show whether there is anything to do.
     let mut declarations = Declarations::new(&proto);
     declarations.widen(&mut proto).map_err(invalid)?;
     let n_bytes = widened_size(&mut proto, &mut declarations).map_err(invalid)?;
@@ -122,7 +122,7 @@ fn widen(
             Some(file) => file.write_model(&bytes)?,
             None => path.to_owned(),
         },
-        // Nobody needs them twice.
+        // They are not needed twice.
         bytes: if file.is_some() { Vec::new() } else { bytes },
         dir,
         kept_dtypes: declarations.kept_dtypes(),

@@ -145,7 +145,7 @@ fn matrix_product(onnx: &mut SingleOperator) -> Result<(), OperatorError> {
         is_set(["transpose_x1", "adj_x1"]),
         is_set(["transpose_x2", "adj_x2"]),
     );
-    // It is for quantised inputs, which have operators of their own in ONNX.
+    // It is for quantised inputs, for which ONNX has separate operators.
     onnx.take("offset_x");
     let has_bias = onnx.inputs.get(2).is_some_and(Option::is_some);
     if !first && !second && !has_bias {
@@ -179,9 +179,8 @@ fn bias(onnx: &mut SingleOperator) {
     onnx.inputs.truncate(2);
 }
 
-/// The block goes by another name. The vendor's operator takes images with the channels at the end
-/// unless it is told otherwise, ONNX's those with the channels in front: one of both has to be
-/// said.
+/// The block size has another name. The vendor's operator assumes channels last unless configured
+/// otherwise, ONNX's channels first: the description has to say which.
 fn depth(onnx: &mut SingleOperator) -> Result<(), OperatorError> {
     let Some(size) = onnx.take("block_size") else {
         return Ok(());

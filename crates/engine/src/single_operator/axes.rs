@@ -15,7 +15,7 @@ pub(super) enum OperandChange {
         /// Their order in ONNX.
         engine: Layout,
     },
-    /// So many axes of extent 1 are added behind its own.
+    /// So many axes of size 1 are appended to its own.
     TrailingAxes(usize),
     /// It has one element (or two, starts and ends) for each axis of an image, whose axes are put
     /// into another order: element `i` of the engine's is this one of the description's.
@@ -38,7 +38,7 @@ pub(super) fn order_of_onnx(layout: Layout) -> Option<Layout> {
     }
 }
 
-/// Whether the axes are named, and stand in another order than ONNX's.
+/// Whether the axes are named, and in another order than ONNX's.
 pub(super) fn is_reordered(layout: Layout) -> bool {
     order_of_onnx(layout).is_some_and(|order| order != layout)
 }
@@ -58,7 +58,7 @@ pub(super) fn channel_axis(layout: Layout) -> Option<usize> {
 }
 
 impl OperandChange {
-    /// Extents of the engine's operand from those of the description.
+    /// Dimensions of the engine's operand from those of the description.
     pub(super) fn dims_to_engine(&self, dims: &[DeclaredDim]) -> Vec<DeclaredDim> {
         match self {
             OperandChange::Axes { described, engine } => reorder(dims, *described, *engine),
@@ -70,7 +70,7 @@ impl OperandChange {
         }
     }
 
-    /// Extents of the description's operand from those of the engine.
+    /// Dimensions of the description's operand from those of the engine.
     pub(super) fn dims_from_engine(&self, dims: &[DeclaredDim]) -> Vec<DeclaredDim> {
         match self {
             OperandChange::Axes { described, engine } => reorder(dims, *engine, *described),
@@ -110,7 +110,7 @@ impl OperandChange {
     }
 }
 
-/// Extents in the order of other axes; as they are if their number is another one.
+/// Dimensions in the order of other axes; unchanged if their number differs.
 fn reorder(dims: &[DeclaredDim], from: Layout, to: Layout) -> Vec<DeclaredDim> {
     if from.n_named_axes() != Some(dims.len()) {
         return dims.to_vec();

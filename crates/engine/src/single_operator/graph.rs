@@ -80,7 +80,7 @@ impl OperatorGraph {
 
 fn write_node(out: &mut MessageWriter, node: &GraphNode) {
     for input in &node.inputs {
-        // An empty name stands for an input that is absent, and has to be written too.
+        // An empty name means an absent input, and has to be written too.
         out.bytes(1, input.as_bytes());
     }
     for output in &node.outputs {

@@ -10,7 +10,7 @@
 //!   "attr": [{"name": "axis", "type": "int", "value": 1}]}]
 //! ```
 //!
-//! `docs/single-operator.md` lists every key. Keys that concern devices only are passed over.
+//! `docs/single-operator.md` lists every key. Keys that concern devices only are ignored.
 
 use std::collections::{HashMap, HashSet};
 
@@ -231,7 +231,7 @@ fn layout(
     let at = format!("{at}/{key}");
     let text = as_text(value, &at)?.to_ascii_uppercase();
     let name = text
-        // The same names stand in the vendor's headers with these prefixes.
+        // The vendor's headers use the same names with these prefixes.
         .trim_start_matches("ACL_")
         .trim_start_matches("FORMAT_");
     if matches!(name, "" | "UNDEFINED") {
@@ -251,14 +251,14 @@ fn dims(value: &Value, at: &str) -> Result<Vec<DeclaredDim>, OperatorError> {
         .iter()
         .enumerate()
         .map(|(i, value)| match value.as_i64() {
-            // -1 is the vendor's word for an extent that is not known yet.
+            // -1 is the vendor's code for an unknown dimension.
             Some(-1) => Ok(DeclaredDim::Unknown),
             Some(n) if n >= 0 => usize::try_from(n)
                 .map(DeclaredDim::Fixed)
                 .map_err(|_| error(at, "too large")),
             _ => Err(error(
                 &format!("{at}/{i}"),
-                format!("found {value}, expected an extent or -1"),
+                format!("found {value}, expected a dimension or -1"),
             )),
         })
         .collect()

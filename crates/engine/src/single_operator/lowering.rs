@@ -88,7 +88,7 @@ fn operands(operator: &SingleOperator) -> impl Iterator<Item = (&'static str, us
     inputs.chain(outputs.filter_map(|(i, one)| Some(("output", i, one.as_ref()?))))
 }
 
-/// Takes the attribute `data_format` as the layout of an image that has none of its own.
+/// Uses the attribute `data_format` as the layout of an image without a layout.
 fn settle_data_format(
     operator: &mut SingleOperator,
     roles: Option<&[OperandRole]>,
@@ -360,7 +360,7 @@ impl OnnxLowering {
         Ok(())
     }
 
-    /// Results whose dtype the engine does not have are described in int32.
+    /// Describes int64 results of the engine as int32 where the operator has int32.
     fn narrow_positions(&mut self) {
         let outputs = self.described.outputs.iter().zip(&self.onnx.outputs);
         for (change, (described, onnx)) in self.outputs.iter_mut().zip(outputs) {
@@ -371,7 +371,7 @@ impl OnnxLowering {
         }
     }
 
-    /// Makes the changes in what the engine is told.
+    /// Applies the changes to the engine's model.
     fn apply(&mut self) -> Result<(), OperatorError> {
         let inputs = self.onnx.inputs.iter_mut().zip(&self.inputs);
         for (i, (operand, change)) in inputs.enumerate() {

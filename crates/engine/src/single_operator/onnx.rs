@@ -63,8 +63,8 @@ fn write_graph(
 fn write_node(node: &mut MessageWriter, operator: &SingleOperator) {
     let name = |operand: &Option<Operand>| operand.as_ref().map_or("", |o| &o.name).to_owned();
     for input in &operator.inputs {
-        // An empty name stands for an input that is absent, and must be written where a text field
-        // would be left out.
+        // An empty name means an absent input, and must be written where a text field would be
+        // omitted.
         node.bytes(1, name(input).as_bytes());
     }
     for output in &operator.outputs {
@@ -121,7 +121,7 @@ pub(super) fn write_value(out: &mut MessageWriter, operand: &Operand) {
                 tensor.message(2, |shape| {
                     for dim in dims {
                         shape.message(1, |out| match dim {
-                            // An extent of zero must be there, other than defaults elsewhere.
+                            // A dimension of zero must be written, unlike defaults elsewhere.
                             DeclaredDim::Fixed(n) => out.varint_always(1, *n as u64),
                             DeclaredDim::Named(name) => out.string(2, name),
                             DeclaredDim::Unknown => {}

@@ -25,7 +25,8 @@ pub struct SingleOperator {
     pub attributes: Vec<(String, OperatorAttribute)>,
 }
 
-/// The name of the operator before which `count` others of its type had none of their own.
+/// The name of an unnamed operator; `count` is the number of unnamed operators of its type before
+/// it.
 pub fn numbered_name(op_type: &str, count: u64) -> String {
     format!("{op_type}_{count}")
 }
@@ -37,11 +38,11 @@ pub struct Operand {
     pub name: String,
     /// Type of its elements.
     pub dtype: DType,
-    /// Its extents, or `None` if their number is not known.
+    /// Its dimensions, or `None` if their number is unknown.
     pub dims: Option<Vec<DeclaredDim>>,
     /// The value of an input that is part of the model.
     pub constant: Option<Tensor>,
-    /// The meaning of its axes; [`Layout::Nd`] if nothing is said, which stands for ONNX's order.
+    /// The meaning of its axes; [`Layout::Nd`] if unset, which means ONNX's order.
     pub layout: Layout,
     /// The meaning of the axes of the tensor that this one was made from, if it is said.
     pub origin_layout: Option<Layout>,

@@ -47,7 +47,7 @@ impl SoleOperator {
         }
     }
 
-    /// Gives the operator another name, for the runs to come.
+    /// Gives the operator another name, for later runs.
     pub fn rename(&mut self, op_name: &str) {
         for operator in &mut self.description.operators {
             op_name.clone_into(&mut Arc::make_mut(operator).op_name);
@@ -184,8 +184,8 @@ fn described(description: &SingleOperator, engine: &Operator) -> Operator {
     }
 }
 
-/// Returns the values that the description takes and gives; types and extents of results are those
-/// that the engine knows.
+/// Returns the inputs and outputs of the description; types and dimensions of results come from the
+/// engine.
 fn signature(lowered: &OnnxLowering, engine: &ModelSignature) -> ModelSignature {
     let described = &lowered.described;
     let inputs = described.inputs.iter().flatten();
@@ -224,7 +224,7 @@ fn signature(lowered: &OnnxLowering, engine: &ModelSignature) -> ModelSignature 
     }
 }
 
-/// Types by name, with the extents that the description has.
+/// Types by name, with the dimensions of the description.
 fn value_types(
     described: &SingleOperator,
     known: &[(String, TensorType)],

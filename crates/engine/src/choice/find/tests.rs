@@ -71,7 +71,7 @@ fn places_rank_in_their_order() {
     tree.package("other/lib/python3.11/site-packages", "9.9.9");
     // From the last place to the first; older libraries in front win.
     let user = tree.package("home/.local/lib/python3.11/site-packages", "1.30.0");
-    let beside = |whose: &str| format!("found beside the Python package of {whose}");
+    let beside = |whose: &str| format!("found next to the Python package of {whose}");
     tree.check(&EVERYTHING, &user, &beside("the user"));
     let system = tree.package("system", "1.29.0");
     tree.check(&EVERYTHING, &system, &beside("the system"));
@@ -97,7 +97,7 @@ fn the_newest_of_one_place_counts() {
     tree.package("venv/lib/python3.9/site-packages", "1.31.1");
     let newest = tree.package("venv/lib/python3.11/site-packages", "1.100.0");
     tree.package("venv/lib/python3.11/site-packages", "1.9.9");
-    let how = "found beside the Python package of VIRTUAL_ENV";
+    let how = "found next to the Python package of VIRTUAL_ENV";
     tree.check(&[("VIRTUAL_ENV", "@/venv")], &newest, how);
 }
 
@@ -121,7 +121,7 @@ fn python_on_the_path_is_followed() {
         &tree.path("env/bin/python3"),
     );
     let variables = [("PATH", "@/env/bin")];
-    let how = "found beside the Python package of the `python3` on PATH";
+    let how = "found next to the Python package of the `python3` on PATH";
     let base = tree.package("base/lib/python3.11/site-packages", "1.30.0");
     tree.check(&variables, &base, how);
     // What the environment itself has comes first.
@@ -147,7 +147,7 @@ fn starters_of_pyenv_are_seen_through() {
         "pyenv/versions/3.12.1/lib/python3.12/site-packages",
         "1.20.0",
     );
-    let how = "found beside the Python package of the `python3` on PATH";
+    let how = "found next to the Python package of the `python3` on PATH";
     let path = ("PATH", "@/pyenv/shims");
     tree.check(&[path, ("PYENV_VERSION", "3.11.4")], &first, how);
     assert!(find(&tree.around(&[path])).is_err());
@@ -202,14 +202,14 @@ fn packages_without_a_library_are_told_and_passed_over() {
     let part = "/venv`, whose onnxruntime 1.17.3 in `";
     assert!(told.contains(part), "{told}");
     assert!(
-        told.contains("brings no library of its own (1.19 and newer do)"),
+        told.contains("has no separate library (1.19 and newer do)"),
         "{told}"
     );
     let user = tree.package("home/.local/lib/python3.9/site-packages", "1.19.2");
     tree.check(
         &variables,
         &user,
-        "found beside the Python package of the user",
+        "found next to the Python package of the user",
     );
 }
 

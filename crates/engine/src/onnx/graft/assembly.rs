@@ -85,8 +85,9 @@ impl ModelPair {
                 take_type(output, golden);
             }
         }
-        graph.node = sort(nodes)
-            .map_err(|name| format!("golden's definition of `{name}` reads what is made of it"))?;
+        graph.node = sort(nodes).map_err(|name| {
+            format!("golden's definition of `{name}` reads values that depend on `{name}`")
+        })?;
         graph.initializer.extend(weights);
         // Only operators of the target are missed, not what was taken over for nothing.
         let of_target: HashSet<String> = self.target.nodes().iter().map(node_name).collect();
@@ -133,7 +134,7 @@ impl ModelPair {
     }
 }
 
-/// Gives a result the type that golden's has.
+/// Gives a result golden's type.
 fn take_type(output: &mut ValueInfoProto, golden: Option<&GraphProto>) {
     let mut all = golden.into_iter().flat_map(|graph| &graph.output);
     if let Some(other) = all.find(|other| other.name == output.name) {
@@ -178,7 +179,7 @@ impl<'a> Assembly<'a> {
             .try_for_each(|(target, number)| self.give(target, *number))
     }
 
-    /// Gives a value that is a result another name, so that the result can be made anew.
+    /// Renames a value that is a result, so that the result can be produced by another node.
     fn set_aside(&mut self, target: &str) {
         let aside = self.fresh(target);
         let names = HashMap::from([(target.to_owned(), aside.clone())]);
@@ -283,7 +284,7 @@ impl<'a> Assembly<'a> {
             ..tensor.clone()
         };
         if !tensor.external_data.is_empty() {
-            // It lies beside the golden model, and not beside the target.
+            // It is relative to the golden model, and not to the target.
             let (_, _, bytes) = elements
                 .ok_or_else(|| format!("golden's weight `{golden}` is not where the model says"))?;
             weight.external_data = Vec::new();

@@ -38,7 +38,7 @@ fn add_captured(graph: &GraphProto, outer: &HashSet<String>, names: &mut Vec<Str
     }
 }
 
-/// Names that a graph itself gives to values.
+/// Names that a graph itself defines.
 fn own_names(graph: &GraphProto) -> impl Iterator<Item = String> + '_ {
     let inputs = graph.input.iter().map(|value| &value.name);
     let weights = graph.initializer.iter().map(|tensor| &tensor.name);
@@ -46,7 +46,7 @@ fn own_names(graph: &GraphProto) -> impl Iterator<Item = String> + '_ {
     inputs.chain(weights).chain(made).cloned()
 }
 
-/// Gives what the bodies of a node read from around it other names.
+/// Renames the outer values that the bodies of a node read.
 pub(super) fn rename(node: &mut NodeProto, names: &HashMap<String, String>) {
     for body in bodies_mut(node) {
         rename_in(body, names);

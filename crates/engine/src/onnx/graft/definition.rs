@@ -15,8 +15,8 @@ pub(super) const DEPTH_MAX: usize = 64;
 pub(super) type KnownAnswers = RefCell<HashMap<(String, String), bool>>;
 
 impl ModelPair {
-    /// Whether a value of the target is the same as one of the golden model, as far as their
-    /// definitions tell.
+    /// Whether a value of the target equals one of the golden model, as far as their definitions
+    /// show.
     pub(super) fn is_same(&self, known: &KnownAnswers, target: &str, golden: &str) -> bool {
         self.is_same_within(known, target, golden, DEPTH_MAX)
     }

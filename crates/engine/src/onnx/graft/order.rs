@@ -1,4 +1,4 @@
-//! A graph without what nobody reads, in an order that can be run.
+//! A graph without unused values, in an executable order.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 

@@ -68,8 +68,7 @@ impl Assembly<'_> {
         Ok(())
     }
 
-    /// Whether an input stays as it is: another value or weight that is read is a difference of its
-    /// own.
+    /// Whether an input stays as it is: reading another value or weight is a separate difference.
     fn keeps(&self, [target, golden]: [usize; 2], input: usize) -> bool {
         let pair = self.pair;
         let (own, other) = (&pair.target.nodes()[target], &pair.golden.nodes()[golden]);
@@ -111,8 +110,8 @@ impl Assembly<'_> {
         }
     }
 
-    /// Gives the outputs of a node that was golden's the names of the target's, and returns the
-    /// names of all that comes of it.
+    /// Renames the outputs of a node of golden to the target's names, and returns the names of all
+    /// values that depend on it.
     fn give_outputs(&mut self, node: &mut NodeProto, [own, other]: [&NodeProto; 2]) -> Vec<String> {
         let pair = self.pair;
         let is_same_kind = has_same_kind(own, other);

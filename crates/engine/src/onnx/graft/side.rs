@@ -158,7 +158,7 @@ fn constant_of(node: &NodeProto) -> Option<(&str, TensorProto)> {
     Some((name, constant(value)?))
 }
 
-/// The tensor that an attribute of `Constant` stands for.
+/// The tensor that an attribute of `Constant` represents.
 fn constant(value: &AttributeProto) -> Option<TensorProto> {
     let of = |dtype: OnnxDataType, dims: &[i64]| TensorProto {
         dims: dims.to_vec(),

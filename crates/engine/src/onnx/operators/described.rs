@@ -1,4 +1,4 @@
-//! Nodes made from the description of a graph beside a dump.
+//! Nodes made from the description of a graph in a dump.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;

@@ -24,13 +24,13 @@ const MOVING: [&str; 8] = [
 ];
 /// Prefixes that ONNX Runtime puts before the name of a value that it casts.
 const CAST_PREFIXES: [&str; 2] = ["InsertedPrecisionFreeCast_", "InsertedCast_"];
-/// The suffix that it puts behind the name of a value that it computes for each reader anew.
+/// The suffix of a value that is recomputed for each reader.
 const COPY_SUFFIX: &str = "/duplicated";
 
 /// ONNX Runtime appends this and a counter to make a duplicate name unique.
 const UNIQUE_SUFFIX: &str = "_token_";
 
-/// A graph of the executed model beside the original one.
+/// A graph of the executed model with the original one.
 pub(super) struct GraphPairing<'a, 'g> {
     source: &'a OriginalModel<'g>,
     body: &'a OriginalGraph<'g>,
@@ -98,7 +98,7 @@ impl<'a, 'g> GraphPairing<'a, 'g> {
         self.body
     }
 
-    /// Whether a value stands for an original one, or needs none.
+    /// Whether a value corresponds to an original one, or needs none.
     pub(super) fn is_known(&self, name: &str) -> bool {
         self.classes.contains_key(name) || self.constants.contains(name)
     }
@@ -126,7 +126,7 @@ impl<'a, 'g> GraphPairing<'a, 'g> {
 
     fn name_results(&mut self, index: usize) {
         let node = &self.nodes[index];
-        // What is computed of weights alone, such as their casts, was not computed yet.
+        // Values computed from weights alone, such as their casts, were not computed yet.
         let is_held =
             !node.reads.is_empty() && node.reads.iter().all(|r| self.constants.contains(r));
         for name in node.proto.output.iter().filter(|name| !name.is_empty()) {
@@ -311,7 +311,7 @@ impl<'g> ExecutedNode<'g> {
     }
 }
 
-/// A name without the number that tells it from another one.
+/// A name without the number that makes it unique.
 fn unnumbered(name: &str) -> &str {
     match name.rsplit_once(UNIQUE_SUFFIX) {
         Some((name, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => name,

@@ -1,4 +1,4 @@
-//! The original graph: which names stand for the same value, and who computes it.
+//! The original graph: which names are the same value, and which operator computes it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,8 +7,8 @@ use prost::Message;
 use super::super::proto;
 use super::super::schema::{AttributeProto, GraphProto, NodeProto, OnnxDataType, TensorProto};
 
-/// Number of a value. Names that stand for the same value have the same number: results of
-/// `Identity`, of operators that occur twice, small weights of the same content.
+/// Number of a value. Names of the same value have the same number: results of `Identity`, of
+/// operators that occur twice, small weights of the same content.
 pub(super) type Class = usize;
 
 /// Largest weight that is compared by content, in bytes of its message.
@@ -68,7 +68,7 @@ pub(super) struct OriginalGraph<'g> {
     pub(super) given: HashSet<Class>,
 }
 
-/// A description of an operator's computation, as far as it can be told: type, attributes, inputs.
+/// A description of an operator's computation, as far as it is known: type, attributes, inputs.
 #[derive(PartialEq, Eq, Hash)]
 struct NodeFormula<'g> {
     op_type: (&'g str, &'g str),
@@ -141,7 +141,7 @@ impl<'g> OriginalModel<'g> {
     }
 
     fn weight(&mut self, tensor: &TensorProto, known: &mut ReadingState<'_>) -> Class {
-        // Comparing large weights by content would cost more than it tells.
+        // Comparing large weights by content costs more than it is worth.
         if !tensor.external_data.is_empty() || tensor.encoded_len() > WEIGHT_BYTES_MAX {
             return self.add(true);
         }

@@ -77,7 +77,7 @@ fn order(nodes: &[NodeProto]) -> Vec<usize> {
             }
         }
     }
-    // A cycle never becomes ready; whoever checks the graph says which value is missing.
+    // A cycle never becomes ready; the check of the graph reports the missing value.
     let is_placed: HashSet<usize> = order.iter().copied().collect();
     order.extend((0..nodes.len()).filter(|i| !is_placed.contains(i)));
     order

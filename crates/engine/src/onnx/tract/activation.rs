@@ -53,7 +53,7 @@ pub(super) fn selu(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
 impl Composition for ActivationComposition {
     fn from_node(_context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
         Ok(match node.op_type.as_str() {
-            // Factors are read as float32, the type that the standard gives attributes.
+            // Factors are read as float32, the standard's type for attributes.
             "Celu" => ActivationComposition::Celu {
                 alpha: node.get_attr_opt("alpha")?.unwrap_or(1.0),
             },
@@ -168,7 +168,7 @@ fn wire_shrink(
     lambd: f32,
 ) -> TractResult<OutletId> {
     let datum_type = wiring.datum_type(x)?;
-    // What is no float is shrunk as one, and cut to a whole number afterwards.
+    // Non-float types are shrunk as float, and truncated to a whole number afterwards.
     let is_float = datum_type.is_float();
     let x = wiring.cast(x, if is_float { datum_type } else { DatumType::F64 })?;
     let (zero, bias) = (wiring.number(0.0, x)?, wiring.number(bias, x)?);

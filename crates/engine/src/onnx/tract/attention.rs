@@ -2,9 +2,9 @@
 //!
 //! tract's own operator lacks soft caps, the scores as an output, windows and lengths without
 //! padding, takes a mask of booleans for numbers where it is causal, and counts positions wrongly
-//! where there is a past. This one is composed of tract's products and its softmax. Which keys a
-//! query may see is kept as booleans to the end, so that NaN in what is hidden does no harm and a
-//! query that sees nothing gives zeros.
+//! where there is a past. This one is composed of tract's products and its softmax. The visible
+//! keys of each query are kept as booleans to the end, so that NaN in hidden keys does no harm and
+//! a query that sees none yields zeros.
 
 mod heads;
 mod visible;

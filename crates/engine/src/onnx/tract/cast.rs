@@ -1,8 +1,8 @@
 //! `Cast` to integers that stay integers.
 //!
-//! tract takes `int64` that an operator computes for extents, and makes symbols of them. With
-//! symbols its operators calculate otherwise than with integers: a remainder has the sign of the
-//! dividend, a quotient is rounded down.
+//! tract treats computed `int64` values as dimensions, and makes symbols of them. Its operators
+//! calculate differently with symbols than with integers: a remainder has the sign of the dividend,
+//! a quotient is rounded down.
 
 use tract_onnx::model::ParsingContext;
 use tract_onnx::pb::NodeProto;
@@ -18,7 +18,7 @@ use super::wiring::NodeWiring;
 struct CastToInteger;
 
 pub(super) fn cast_to(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
-    // Only this type is taken for extents; casts to all others are right.
+    // Only this type is treated as dimensions; casts to all others are right.
     if node.get_attr::<DatumType>("to")? == DatumType::I64 {
         return build::<CastToInteger>(context, node);
     }

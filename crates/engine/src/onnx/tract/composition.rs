@@ -1,4 +1,4 @@
-//! Operators that are made of the engine's own, where its form of them is not right.
+//! Operators composed of the engine's operators, where the engine's implementation is wrong.
 
 use std::fmt::Debug;
 
@@ -21,7 +21,7 @@ pub(super) enum ResultShape {
     Broadcast,
 }
 
-/// How an operator is made of others.
+/// How an operator is composed of others.
 pub(super) trait Composition: Clone + Debug + Send + Sync + 'static {
     /// The shape of the first output.
     const RESULT_SHAPE: ResultShape = ResultShape::OfFirstInput;
@@ -143,7 +143,7 @@ impl EnginePart {
         Ok(EnginePart(op))
     }
 
-    /// Wires the part under a name of its own.
+    /// Wires the part under a separate name.
     pub(super) fn wire(
         &self,
         wiring: &mut NodeWiring<'_>,

@@ -1,7 +1,7 @@
 //! `DropoutComposition` before opset 12, with its mask.
 //!
-//! There inference leaves the mask unfilled; ONNX Runtime gives zeros. Before opset 10 the mask has
-//! the type of the data. tract gives the mask of later opsets, which is true everywhere.
+//! In inference tract leaves the mask unfilled; ONNX Runtime returns zeros. Before opset 10 the
+//! mask has the type of the data. tract returns the mask of later opsets, which is true everywhere.
 
 use tract_onnx::model::ParsingContext;
 use tract_onnx::pb::NodeProto;

@@ -1,14 +1,14 @@
-//! Extents and positions that tract keeps in 32 bits.
+//! Dimensions and positions that tract keeps in 32 bits.
 //!
-//! Wherever tract turns `int64` into an extent, it takes the lower 32 bits: `Expand` to 2^32 + 3
-//! elements gives three. So extents that do not fit are refused, and so is what would not fit into
-//! memory.
+//! Wherever tract turns `int64` into a dimension, it takes the lower 32 bits: `Expand` to 2^32 + 3
+//! elements yields three. So dimensions that do not fit are refused, and so is a result that would
+//! not fit into memory.
 
 use opscope_store::check_memory;
 use tract_onnx::prelude::*;
 use tract_onnx::tract_hir::internal::*;
 
-/// Operators with an input of extents, or of how often or how far to extend; by the input's
+/// Operators with an input of dimensions, or of repetition counts or distances; by the input's
 /// position.
 const WITH_EXTENTS: &[(&str, usize)] = &[
     ("ConstantOfShape", 0),
@@ -26,14 +26,14 @@ const WITH_EXTENTS: &[(&str, usize)] = &[
     ("Tile", 1),
     ("TopK", 1),
 ];
-/// Fails for extents that tract would cut, and for a result that does not fit into memory.
+/// Fails for dimensions that tract would truncate, and for a result that does not fit into memory.
 pub(super) fn check(op_type: &str, inputs: &TVec<TValue>) -> TractResult<()> {
     for (_, at) in WITH_EXTENTS.iter().filter(|(with, _)| *with == op_type) {
         let value = inputs.get(*at).filter(|value| is_int64(value));
         // The bits that tract would cut off are gone afterwards without a trace.
         let large = value.map(too_large).transpose()?.flatten();
         if let Some(extent) = large {
-            bail!("an extent of {extent}: the engine has 32 bits for one");
+            bail!("dimension {extent} is too large: the engine has 32 bits for it");
         }
     }
     if let Some(n_bytes) = n_bytes(op_type, inputs)? {
@@ -90,7 +90,7 @@ fn n_bytes(op_type: &str, inputs: &TVec<TValue>) -> TractResult<Option<u64>> {
         }
         _ => return Ok(None),
     };
-    // An empty result takes no memory, however large its other extents are.
+    // An empty result takes no memory, however large its other dimensions are.
     if extents.contains(&0) {
         return Ok(Some(0));
     }

@@ -83,7 +83,7 @@ impl TractGraph {
         opsets: &[(String, i64)],
         operators: &mut Vec<Arc<Operator>>,
     ) -> TractResult<TractGraph> {
-        // Nodes are told apart by address: neither names nor outputs of nodes need be unique over
+        // Nodes are identified by address: neither names nor outputs of nodes need be unique over
         // all bodies.
         let ids = proto::numbered(proto).map(|(task_id, node)| (std::ptr::from_ref(node), task_id));
         let task_ids = TaskIds {
@@ -111,7 +111,7 @@ impl TractGraph {
         operators: &mut Vec<Arc<Operator>>,
     ) -> TractResult<TractGraph> {
         for i in 0..model.inputs.len() {
-            // The declared shape may leave extents open; what counts is the shape that is run.
+            // The declared shape may have dynamic dimensions; the actual shape counts.
             let fact = model.input_fact(i)?.datum_type.concretize();
             let fact = fact.map_or_else(InferenceFact::default, InferenceFact::dt);
             model.set_input_fact(i, fact)?;
@@ -228,8 +228,7 @@ impl TractNode {
         let Some(mut probe) = tap.open(&self.operator) else {
             return eval();
         };
-        // Turning a value into a tensor costs something, which is spared for a side that nobody
-        // keeps.
+        // Turning a value into a tensor is costly, and skipped for a side that is not kept.
         if probe.wants_inputs() {
             self.show(
                 &mut probe,
@@ -307,11 +306,10 @@ impl TractNode {
             }
         });
         let outputs = result.map_err(|reason| self.fail(reason))?;
-        // An operator may give fewer outputs than the file names, as long as nobody reads the
-        // others.
+        // An operator may return fewer outputs than the file names, if the others have no readers.
         if outputs.len() < self.n_outputs_read {
             let (n, wanted) = (outputs.len(), self.n_outputs_read);
-            return Err(self.fail(format!("the engine gives {n} of {wanted} outputs")));
+            return Err(self.fail(format!("the engine returned {n} of {wanted} outputs")));
         }
         Ok(outputs)
     }
@@ -411,7 +409,7 @@ fn body_proto<'a>(node: &'a NodeProto, name: &str) -> Option<&'a GraphProto> {
     attr.and_then(|attr| attr.g.as_ref())
 }
 
-/// Facts that the file states about the nodes beside themselves.
+/// Facts in the file other than the nodes themselves.
 struct TaskIds {
     /// The number of each node.
     ids: HashMap<*const NodeProto, u32>,

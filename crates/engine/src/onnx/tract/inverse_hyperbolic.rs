@@ -49,7 +49,7 @@ impl Composition for InverseHyperbolic {
             InverseHyperbolic::Cosine => x,
             InverseHyperbolic::Sine => wiring.wire(abs(), &[x])?,
         };
-        // `acosh(x)` is `ln(x + sqrt(x² - 1))`, in which the one vanishes beside a large square.
+        // `acosh(x)` is `ln(x + sqrt(x² - 1))`, in which the 1 vanishes next to a large square.
         let far = wiring.wire(ln(), &[size])?;
         let far = wiring.wire(add(), &[far, two])?;
         let is_far = wiring.compare(comp_gt(), size, large)?;

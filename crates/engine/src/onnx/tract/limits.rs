@@ -128,7 +128,7 @@ fn reason_against(framework: &Onnx, opset: i64, node: &NodeProto) -> Option<Stri
     let is_present = |i: usize| node.input.get(i).is_some_and(|name| !name.is_empty());
     let is_reverse = attribute("direction").is_some_and(|attr| attr.s() == b"reverse");
     if is_reverse && matches!(op_type, "LSTM" | "GRU" | "RNN") {
-        return Some("it gives wrong values for `direction=reverse`".into());
+        return Some("it computes wrong values for `direction=reverse`".into());
     }
     if op_type == "Scan" && opset < OPSET_WITHOUT_BATCHES {
         return Some(format!(

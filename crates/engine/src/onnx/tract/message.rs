@@ -42,8 +42,8 @@ fn repair_unsigned(tensor: &mut TensorProto) {
 
 /// Makes operators of float constants, those of bodies too.
 ///
-/// The engine's loader merges constants that compare as equal, and zeros of either sign do. What a
-/// `Constant` gives it leaves as it is.
+/// The engine's loader merges constants that compare as equal, and zeros of either sign do. It
+/// leaves the output of a `Constant` alone.
 fn keep_apart(graph: &mut GraphProto) {
     let initializers = std::mem::take(&mut graph.initializer);
     let (floats, others) = initializers.into_iter().partition(is_float);

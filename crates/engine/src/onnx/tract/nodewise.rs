@@ -3,8 +3,8 @@
 //! tract's un-typed interpreter wires a node anew at every evaluation. Here the wiring is optimised
 //! once for the dtypes and shapes that a node meets, and kept. Weights of products become constants
 //! of the small plan, so that they are packed once; other inputs (axes, shapes, …) do so only where
-//! the node cannot be wired without knowing them. For tract rewrites what it knows to be constant,
-//! and not always to the same: it takes zero times NaN for zero.
+//! the node cannot be wired without knowing them. For tract rewrites constant expressions, and not
+//! always correctly: it takes zero times NaN for zero.
 //!
 //! Arithmetic on float16 is done in float32 and rounded once at the end, as ONNX Runtime does it on
 //! a CPU: that is nearer to the true value, and faster where the CPU has no float16 arithmetic.
@@ -115,7 +115,7 @@ const SINGLE: &[&str] = &["GridSample", "Resize"];
 #[derive(Default)]
 pub(super) struct NodeCache {
     plans: Vec<CompiledNode>,
-    /// Nodes that share it, beside the first one.
+    /// Nodes that share it, not counting the first one.
     n_sharing: usize,
 }
 
@@ -278,8 +278,8 @@ fn compile(
         }
     };
     let mut compiled = build(InlinedInputs::Weights);
-    // Each step builds in more than the one before. What is built in may be rewritten, so as little
-    // as possible is.
+    // Each step makes more inputs constant than the one before. Constants may be rewritten, so as
+    // few as possible are used.
     for more in [InlinedInputs::Integers, InlinedInputs::Constants] {
         if compiled.plan.is_err() {
             compiled = build(more);
@@ -315,7 +315,7 @@ fn build(target: &CompiledOperator<'_>, key: &[InputKey]) -> TractResult<Repeata
     }
     let is_widened = WIDENED.contains(&target.op_type) && has_only_float16(&model, &wires)?;
     let (narrow, wide) = (DatumType::F16, DatumType::F32);
-    // All casts stand at the borders of the node: inside it nothing is rounded to float16.
+    // All casts are at the borders of the node: inside it nothing is rounded to float16.
     if is_widened {
         recast(&mut model, "widen", &mut wires, narrow, wide)?;
     }

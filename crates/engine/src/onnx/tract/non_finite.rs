@@ -113,7 +113,7 @@ fn elementwise(
     Ok(tvec!(result))
 }
 
-/// An element is above `-inf`, or none is; with `keeps_nan`, a group with NaN gives NaN.
+/// An element is above `-inf`, or none is; with `keeps_nan`, a group with NaN yields NaN.
 fn largest(
     model: &mut TypedModel,
     inputs: &[OutletId],
@@ -142,7 +142,7 @@ fn largest(
     Ok(tvec!(result))
 }
 
-/// Every element is `+inf`, or one is below; a group with NaN gives NaN.
+/// Every element is `+inf`, or one is below; a group with NaN yields NaN.
 fn smallest(
     model: &mut TypedModel,
     inputs: &[OutletId],

@@ -1,4 +1,4 @@
-//! Who looks at the operators of a run, and what becomes of their results.
+//! The observer of a run's operators, and the use of their results.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ impl<'a> Observation<'a> {
         }
         let rounding = self.rounding;
         if let Some(rounding) = rounding.filter(|rounding| rounding.rounds(operator.task_id)) {
-            // Outputs beyond those of the file are the engine's own and are read by nobody.
+            // Outputs beyond those of the file are internal to the engine and have no readers.
             for value in outputs.iter_mut().take(positions.len()) {
                 round(value, rounding, operator.task_id);
             }

@@ -1,7 +1,7 @@
 //! `GlobalLpPool`, of which tract has an average, and the positions of a `MaxPool` of integers.
 //!
-//! tract looks for something above the lowest number of the type. Where all elements of a window
-//! are that number, which is zero for `uint8`, it tells the position of another element.
+//! tract searches for an element above the lowest number of the type. If all elements of a window
+//! are that number, which is zero for `uint8`, it returns the position of another element.
 
 use tract_onnx::model::ParsingContext;
 use tract_onnx::pb::NodeProto;

@@ -1,6 +1,6 @@
 //! `PowComposition` of two types, and of integers.
 //!
-//! tract gives the wider of two types where ONNX gives that of the base, and takes a negative
+//! tract returns the wider of two types where ONNX requires that of the base, and takes a negative
 //! exponent of an integer for a very large one.
 
 use tract_onnx::model::ParsingContext;
@@ -46,7 +46,7 @@ impl Composition for PowComposition {
     }
 }
 
-/// Computes in another type, and gives the type of the base.
+/// Computes in another type, and returns the type of the base.
 fn of_floats(
     wiring: &mut NodeWiring<'_>,
     base: OutletId,
@@ -60,7 +60,7 @@ fn of_floats(
     wiring.cast(result, own)
 }
 
-/// Where the exponent is negative, what is left of a fraction: 1, -1 or 0.
+/// The truncated result for a negative exponent: 1, -1 or 0.
 fn of_integers(
     wiring: &mut NodeWiring<'_>,
     base: OutletId,

@@ -46,7 +46,7 @@ impl Composition for DynamicQuantizeLinear {
         let scale = outputs[1];
         let (zero, one) = (wiring.number(0.0, scale)?, wiring.number(1.0, scale)?);
         let is_zero = wiring.compare(comp_eq(), scale, zero)?;
-        // The quantised zeros are right already; only the scale beside them is not.
+        // The quantised zeros are right already; only their scale is not.
         outputs[1] = wiring.select(is_zero, one, scale)?;
         Ok(outputs)
     }

@@ -1,8 +1,8 @@
 //! Operators that draw random numbers, with a seed in any case.
 //!
-//! tract's builder looks at the end of the node's name where it should look at its type, and draws
-//! float16 numbers from an even distribution where a normal one is asked for. These are drawn in
-//! float32 and rounded.
+//! tract's builder checks the end of the node's name instead of its type, and draws float16 numbers
+//! from an even distribution where a normal one is asked for. These are drawn in float32 and
+//! rounded.
 
 use tract_onnx::model::ParsingContext;
 use tract_onnx::pb::NodeProto;
@@ -42,7 +42,7 @@ pub(super) fn draw(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
     if node.op_type == "Multinomial" {
         return builder(context, &node);
     }
-    // tract's builder looks at the end of the name to see what to draw.
+    // tract's builder uses the end of the name to decide the distribution.
     node.name.clone_from(&node.op_type);
     let dtype = node.attribute.iter_mut().find(|attr| attr.name == "dtype");
     let has_type = dtype.is_some();
@@ -53,8 +53,8 @@ pub(super) fn draw(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
         }
         is_half
     });
-    // Without a type of its own, the operator takes that of its input, which is known only when it
-    // is wired.
+    // Without a type attribute, the operator takes the type of its input, which is known only when
+    // it is wired.
     let is_like_input = !has_type && node.op_type.ends_with("Like");
     let (single, closure) = builder(context, &node)?;
     if is_half || is_like_input {

@@ -34,7 +34,7 @@ impl RepeatablePlan {
             None => self.plan.spawn()?,
         };
         let outputs = state.run(inputs)?;
-        // Spawning a state anew costs memory each time, so it is kept where no operator remembers
+        // Spawning a new state costs memory each time, so the state is kept if no operator stores
         // anything in it.
         if state.op_states.iter().all(Option::is_none) {
             self.state = Some(state);

@@ -1,7 +1,7 @@
 //! `Resize` of an axis to one element.
 //!
-//! With `pytorch_half_pixel` the one element stands at the first one of the axis; tract takes it
-//! from half an element before, which a cubic curve shows.
+//! With `pytorch_half_pixel` the only element is at the first position of the axis; tract takes it
+//! from half an element before, which shows with a cubic curve.
 
 use tract_onnx::model::ParsingContext;
 use tract_onnx::pb::NodeProto;
@@ -40,8 +40,8 @@ impl Composition for CubicResize {
         wiring: &mut NodeWiring<'_>,
         inputs: &[OutletId],
     ) -> TractResult<TVec<OutletId>> {
-        // The extents are known only once the operator is wired, so it is refused here and not at
-        // the load.
+        // The dimensions are known only once the operator is wired, so it is refused here and not
+        // at the load.
         let outputs = self.0.wire(wiring, inputs)?;
         let (given, resized) = (wiring.dims(inputs[0])?, wiring.dims(outputs[0])?);
         ensure!(

@@ -1,4 +1,4 @@
-//! `Scan`, whose body is executed as a graph of its own, once for each slice of what is scanned.
+//! `Scan`, whose body is executed as a separate graph, once for each slice of the scanned inputs.
 //!
 //! tract can only run it in a typed graph. There the operators of the body go another way than
 //! those of the model: integers turn into symbols, nothing is put right that this adapter puts

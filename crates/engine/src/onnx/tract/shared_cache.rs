@@ -38,7 +38,7 @@ pub(super) struct SharedCache(Arc<Mutex<NodeCache>>);
 
 impl SharedCache {
     pub(super) fn lock(&self) -> MutexGuard<'_, NodeCache> {
-        // A plan that panicked is built anew or gives the same again.
+        // A plan that panicked is rebuilt or yields the same again.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -106,7 +106,7 @@ impl SharedCaches {
             .map(|inlet| constant(model, inlet))
             .collect();
         let is_all_constant = constants.iter().all(Option::is_some);
-        // The same rule as in `nodewise`: what a plan has built in must be the same constant.
+        // The same rule as in `nodewise`: the constants in a plan must be equal.
         let is_built_in = is_all_constant || nodewise::is_weighted(&node_proto.op_type);
         let are_there = |names: &[String]| names.iter().map(|name| !name.is_empty()).collect();
         let likeness = NodeLikeness {

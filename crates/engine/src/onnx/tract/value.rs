@@ -18,8 +18,8 @@ impl AsRef<[u8]> for TractBytes {
 
 /// The value with integers in place of symbols.
 ///
-/// Extents are symbols inside tract, and its operators calculate otherwise with them than with the
-/// integers that they are in ONNX. So no operator is ever given one.
+/// Dimensions are symbols inside tract, and its operators calculate differently with them than with
+/// the integers that they are in ONNX. So no operator ever receives one.
 pub(super) fn without_symbols(value: TValue) -> TractResult<TValue> {
     if value.datum_type() != TractType::TDim {
         return Ok(value);
@@ -38,8 +38,8 @@ pub(super) fn to_tensor(value: &TValue) -> Option<Tensor> {
     }
     let dtype = dtype(tensor.datum_type())?;
     let shape = Shape::new(tensor.shape()).ok()?;
-    // tract changes a tensor in place only if nobody else holds it, and then moves it to another
-    // count.
+    // tract changes a tensor in place only if it has the only reference, and then moves it to
+    // another count.
     let identity = TensorIdentity::from_owner(&tensor);
     let tensor = Tensor::new(dtype, shape, Arc::new(TractBytes(tensor))).ok()?;
     Some(tensor.with_identity(identity))

@@ -74,7 +74,7 @@ impl NodeWiring<'_> {
         self.wire_as_is(cast(to), &[wire])
     }
 
-    /// The extents of a value.
+    /// The dimensions of a value.
     pub(super) fn dims(&self, wire: OutletId) -> TractResult<TVec<usize>> {
         let shape = &self.model.outlet_fact(wire)?.shape;
         let dims = shape
@@ -113,8 +113,8 @@ impl NodeWiring<'_> {
     }
 }
 
-/// Adds a constant with a node of its own. The engine's way to add one takes another constant for
-/// it that compares as equal, and so a zero for a negative zero.
+/// Adds a constant with a separate node. The engine's way to add one reuses another constant that
+/// compares as equal, and so a zero for a negative zero.
 pub(super) fn add_constant(
     model: &mut TypedModel,
     name: impl Into<String>,

@@ -68,7 +68,7 @@ impl Declarations {
         dtypes
     }
 
-    /// Checks that no operator looks at the bits of elements that are widened.
+    /// Checks that no operator reads the bits of widened elements.
     ///
     /// # Errors
     /// Text that names the operator.
@@ -116,7 +116,7 @@ impl Declarations {
         for value in &mut function.value_info {
             self.value(value)?;
         }
-        // Taken out for a moment, as the function tells which of them hold a dtype.
+        // Taken out for a moment, as the function determines which of them hold a dtype.
         let defaults = std::mem::take(&mut function.attribute_proto);
         for mut default in defaults {
             let is_dtype = self.attributes.is_of_function(function, &default.name);

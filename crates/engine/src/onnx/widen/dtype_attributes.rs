@@ -20,7 +20,7 @@ const NAMES: [&str; 7] = [
 ];
 
 /// Attributes that hold a dtype: those of known operators, and those that functions of the model
-/// hand on to one.
+/// pass on to one.
 pub(super) struct DTypeAttributes {
     by_function: HashMap<FunctionName, HashSet<String>>,
 }

@@ -24,11 +24,11 @@ const CHUNK_BYTES: usize = 1 << 20;
 pub(super) enum Outlet {
     /// Into the model itself.
     Message,
-    /// Large ones into a file beside it.
+    /// Large ones into a separate file.
     File(DataFile),
 }
 
-/// A file with elements, for the model beside it.
+/// A file with elements, external data of the model.
 pub(super) struct DataFile {
     dir: PathBuf,
     file: BufWriter<File>,

@@ -94,7 +94,7 @@ fn in_attribute<E>(
     bodies.try_for_each(|body| in_graph(body, visit))
 }
 
-/// The extents of a tensor.
+/// The dimensions of a tensor.
 ///
 /// # Errors
 /// Text that says which tensor has impossible ones.
@@ -104,11 +104,11 @@ pub(super) fn shape(tensor: &TensorProto, place: &TensorPlace) -> Result<Shape, 
     let shape = dims.ok().and_then(|dims| Shape::new(dims).ok());
     shape.ok_or_else(|| {
         let dims = &tensor.dims;
-        format!("{place} has the extents {dims:?}; expected such that memory can hold")
+        format!("{place} has the shape {dims:?}; expected one that fits memory")
     })
 }
 
-/// Gives tensors their elements in float32.
+/// Converts the elements of tensors to float32.
 pub(super) struct TensorWidening<'a> {
     path: &'a Path,
     files: ExternalFiles,
@@ -116,7 +116,7 @@ pub(super) struct TensorWidening<'a> {
 }
 
 impl TensorWidening<'_> {
-    /// For the model at `path`, beside which data outside of it lie.
+    /// For the model at `path`, to whose directory external data are relative.
     pub(super) fn new(path: &Path, outlet: Outlet) -> TensorWidening<'_> {
         let folder = path.parent().map(Path::to_owned);
         TensorWidening {
@@ -132,7 +132,7 @@ impl TensorWidening<'_> {
         tensor: &mut TensorProto,
         place: &TensorPlace,
     ) -> Result<(), EngineError> {
-        // A dtype that nobody here knows is for the engine to refuse.
+        // The engine refuses unknown dtypes.
         let Some(dtype) = proto::dtype(tensor.data_type()) else {
             return Ok(());
         };
@@ -140,7 +140,7 @@ impl TensorWidening<'_> {
         let is_weight = matches!(place, TensorPlace::Initializer(_));
         let moves = match &self.outlet {
             Outlet::Message => false,
-            // What is beside the model is not beside the file.
+            // External data of the model are not next to the file.
             Outlet::File(_) => is_outside || (is_weight && dtype != DType::String),
         };
         if !is_widened(dtype) && !moves {

@@ -432,7 +432,7 @@ fn refusals_name_place_and_expectation() {
     );
     check(
         model(vec![raw("w", F16, &[-1], &[])]),
-        "weight `w` has the extents [-1]; expected such that memory can hold",
+        "weight `w` has the shape [-1]; expected one that fits memory",
     );
     let no_elements = TensorProto {
         raw_data: None,

@@ -95,7 +95,7 @@ fn spatial(onnx: &mut SingleOperator, name: &str, to: &str) -> Result<(), Operat
         Layout::Nd => Layout::Ncdhw,
         named => named,
     };
-    // The letters of the layout tell which number is for which axis.
+    // The letters of the layout assign the numbers to axes.
     if order_of_onnx(order).is_none() || order.n_named_axes() != Some(n) {
         let reason = format!("`{name}` has {n} numbers, and input 0 the format {layout}");
         return Err(onnx.inexpressible(reason));

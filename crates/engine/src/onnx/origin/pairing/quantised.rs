@@ -1,7 +1,7 @@
 //! Operators on quantised values.
 //!
-//! An operator between `DequantizeLinear` and `QuantizeLinear` becomes one that takes and gives
-//! quantised values, and keeps its name. Values of the type int8 may become uint8.
+//! An operator between `DequantizeLinear` and `QuantizeLinear` becomes one with quantised inputs
+//! and outputs, and keeps its name. Values of the type int8 may become uint8.
 
 use super::super::source::Class;
 use super::GraphPairing;
@@ -16,7 +16,7 @@ const CHANNELS_LAST: &str = "Nhwc";
 const ACTIVATIONS: [&str; 2] = ["Relu", "Clip"];
 
 impl<'g> GraphPairing<'_, 'g> {
-    /// Finds out what the quantised value beside a known one is.
+    /// Identifies the quantised value next to a known one.
     pub(super) fn spread_quantised(&mut self, index: usize) {
         let node = self.nodes[index].proto;
         let (Some(input), [output]) = (node.input.first(), &node.output[..]) else {
@@ -80,7 +80,7 @@ impl<'g> GraphPairing<'_, 'g> {
         if is_same && !(is_dequantised && read != before) {
             return Some(class);
         }
-        // An activation that nobody else reads may have been taken into the operator as well.
+        // An activation without other readers may have been fused into the operator as well.
         if let [reader] = self.source.consumers[class][..] {
             let activation = &self.source.nodes[reader].proto;
             if ACTIVATIONS.contains(&activation.op_type.as_str()) {

@@ -7,7 +7,7 @@ use tract_onnx::tract_hir::internal::*;
 
 use super::super::wiring::NodeWiring;
 
-/// The extents of an `Attention`.
+/// The dimensions of an `Attention`.
 pub(super) struct AttentionExtents {
     pub(super) n_query_heads: usize,
     pub(super) n_key_heads: usize,
@@ -70,7 +70,7 @@ impl AttentionExtents {
         self.ungroup(wiring, result)
     }
 
-    /// Queries of all heads that share a key's head come to stand in one row.
+    /// Moves queries of all heads that share a key's head into one row.
     fn group(&self, wiring: &mut NodeWiring<'_>, wire: OutletId) -> TractResult<OutletId> {
         // Grouped queries turn many small products into few large ones, without a copy of the keys
         // for each head.

@@ -79,7 +79,7 @@ impl VisibilityRules {
         mask: Option<OutletId>,
     ) -> TractResult<Option<OutletId>> {
         let shape = (1, 1, heads.n_queries, heads.n_keys);
-        let integer = |n: usize| i64::try_from(n).context("an extent beyond int64");
+        let integer = |n: usize| i64::try_from(n).context("a dimension beyond int64");
         let n_queries = integer(heads.n_queries)?;
         // The position of a key after that of the query that is the last but `n_queries`.
         // Everything but the position of the first query is known from the shapes, so one constant
@@ -139,7 +139,7 @@ fn both(
     }))
 }
 
-/// Whether a query sees any key, with one key's extent; `None` if every query does.
+/// Whether a query sees any key, with one key's size; `None` if every query does.
 pub(super) fn sees_any(
     wiring: &mut NodeWiring<'_>,
     visible: Option<OutletId>,

@@ -7,7 +7,7 @@ use opscope_tensor::{DType, ElementKind};
 use super::super::super::proto;
 use super::super::super::schema::{AttributeProto, GraphProto, NodeProto, TypeValue};
 
-/// Attributes that say what type an operator gives.
+/// Attributes that set an operator's output type.
 const TYPE_ATTRIBUTES: &[&str] = &["to", "dtype", "output_dtype"];
 
 /// Values of types that tract lacks, by name.
@@ -43,7 +43,8 @@ impl<'a> UnsupportedValues<'a> {
             .extend(unknown.filter_map(|(name, code)| Some((name, lacks(code)?))));
     }
 
-    /// Why tract cannot run an operator, if it reads or gives such values as far as the file says.
+    /// Why tract cannot run an operator, if its inputs or outputs have such types as far as the
+    /// file declares them.
     pub(super) fn reason_against(&self, node: &NodeProto) -> Option<String> {
         let read = node.input.iter().find_map(|name| self.0.get(name.as_str()));
         let dtype = read

@@ -4,7 +4,7 @@ use super::super::super::schema::{AttributeProto, NodeProto};
 
 /// The values of an attribute with which tract is right all the same.
 enum HarmlessValues {
-    /// None: where the attribute stands, it matters.
+    /// None: the attribute always matters.
     None,
     /// These numbers.
     Numbers(&'static [i64]),
@@ -12,7 +12,7 @@ enum HarmlessValues {
     Words(&'static [&'static str]),
 }
 
-/// Operators, attributes that are passed over, and their harmless values.
+/// Operators, attributes that are ignored, and their harmless values.
 const PASSED_OVER: &[(&[&str], &str, HarmlessValues)] = &[
     (
         &["BatchNormalization"],
@@ -73,7 +73,7 @@ const PASSED_OVER: &[(&[&str], &str, HarmlessValues)] = &[
         HarmlessValues::None,
     ),
 ];
-/// The type that `QuantizeLinear` gives without a zero point, whatever `output_dtype` says:
+/// The type that `QuantizeLinear` outputs without a zero point, whatever `output_dtype` says:
 /// `uint8`.
 const UINT8: i64 = 2;
 

@@ -164,7 +164,7 @@ fn extents_of_more_than_32_bits_are_refused() {
         let error = run(node(op_type, vec![], 1), &inputs)
             .unwrap_err()
             .to_string();
-        let expected = format!("operator `n` of type `{op_type}` failed: an extent of 4294967299");
+        let expected = format!("operator `n` of type `{op_type}` failed: dimension 4294967299");
         assert!(error.contains(&expected), "{error}");
     }
     let dims = integers(&[1 << 30, 1 << 30, 1 << 30]);
