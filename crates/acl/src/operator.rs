@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard};
 
 use opscope_engine::FallbackEngine;
-use opscope_engine::single_operator::{OperatorAttribute, SoleOperator};
+use opscope_engine::single_operator::{OperatorAttribute, SingleOperatorModel};
 
 use crate::data::TensorDesc;
 use crate::lock::lock;
@@ -86,12 +86,12 @@ pub(crate) struct RunnableOperator {
     pub(crate) is_changed: bool,
     /// The engine that runs it, if it is not the process's.
     pub(crate) taken: Option<FallbackEngine>,
-    pub(crate) operator: Mutex<SoleOperator>,
+    pub(crate) operator: Mutex<SingleOperatorModel>,
 }
 
 impl RunnableOperator {
     /// Locks the operator, to run it.
-    pub(crate) fn operator(&self) -> MutexGuard<'_, SoleOperator> {
+    pub(crate) fn operator(&self) -> MutexGuard<'_, SingleOperatorModel> {
         lock(&self.operator)
     }
 }

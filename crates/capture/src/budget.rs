@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// The bytes and tensors that a session may still take.
 ///
-/// It is asked on the engine's thread, in the order of execution, about each operator that is to be
-/// written; so what is taken does not depend on how fast anything is written.
+/// Called on the engine's thread, in the order of execution, for each operator to be written; so
+/// the selection does not depend on how fast anything is written.
 pub(crate) struct Budget {
     /// `None` where nothing is limited.
     left: Option<Mutex<BudgetLeft>>,

@@ -43,7 +43,7 @@ pub enum PlanRefusal {
     },
 }
 
-/// The settings of a session that may change while models run: those that were asked for last.
+/// The settings of a session that may change while models run: the most recently requested ones.
 pub(crate) struct LiveSettings {
     /// The plan at the start, whose purpose and limit stay.
     first_plan: Arc<Plan>,

@@ -22,7 +22,7 @@ pub struct Counters {
     pub n_steps_active: u64,
     /// Operator executions that an engine showed.
     pub n_operators_seen: u64,
-    /// Operator executions of which at least one tensor was written.
+    /// Operator executions with at least one written tensor.
     pub n_operators_written: u64,
     /// Operator executions whose arithmetic overflowed; counted under
     /// [`Purpose::Overflow`](crate::Purpose::Overflow) only.

@@ -39,7 +39,7 @@ impl FailureTrace {
             position_in_step,
             n_operators_before,
             memory: memory_lines(),
-            // The detail asks for it, whatever `RUST_BACKTRACE` says.
+            // The detail requires it, whatever `RUST_BACKTRACE` is.
             backtrace: Backtrace::force_capture().to_string(),
         }
     }

@@ -95,7 +95,7 @@ impl CompiledKernelRule {
     /// The same for operators of which any part of the name matches.
     ///
     /// # Errors
-    /// [`PatternError`] if `pattern` is no regular expression.
+    /// [`PatternError`] if `pattern` is not a regular expression.
     pub fn regex_anywhere(
         text: impl Into<String>,
         pattern: &str,

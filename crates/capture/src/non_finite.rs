@@ -98,7 +98,7 @@ pub(crate) struct NonFiniteFindings {
 #[derive(Default)]
 struct MergedFindings {
     first: Option<(RecordOrder, FirstNonFinite)>,
-    /// The first of those that may be deliberate.
+    /// The first possibly deliberate one.
     first_unknown: Option<(RecordOrder, FirstNonFinite)>,
     n_deliberate: u64,
     first_deliberate: Option<(RecordOrder, FirstNonFinite)>,

@@ -79,8 +79,8 @@ pub enum ModelSelection {
     Named(Vec<(String, OperatorSelection)>),
 }
 
-/// Which operators of a model to keep: those that are named, those inside a range and those that
-/// rules choose.
+/// Which operators of a model to keep: those named, those inside a range and those that rules
+/// choose.
 ///
 /// With none of these it is every operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -123,8 +123,8 @@ pub enum OperatorRule {
     Name(String),
     /// By exact type.
     Type(String),
-    /// By exact type, but for those that the plan itself names: as listed, as watched or as the end
-    /// of a range. They are left out as a whole, whatever tensors an exclusion lists.
+    /// By exact type, except operators that the plan names: as listed, as watched or as the end of
+    /// a range. They are excluded entirely, whatever tensors an exclusion lists.
     UnnamedOfType(String),
 }
 

@@ -48,7 +48,7 @@ impl Pool {
     /// Copies `source`.
     ///
     /// # Errors
-    /// If there is no memory for it.
+    /// If memory ran out.
     pub fn copy(self: &Arc<Pool>, source: &[u8]) -> Result<PooledBytes, TryReserveError> {
         let is_pooled = source.len() >= POOLED_BYTES_MIN;
         let free = is_pooled.then(|| self.take(source.len())).flatten();
@@ -90,8 +90,7 @@ impl Pool {
         let capacity = buffer.capacity();
         let mut buffers = self.lock();
         buffers.used_bytes = buffers.used_bytes.saturating_sub(capacity);
-        // Buffers in use count against the limit, so a burst leaves nothing behind that is beyond
-        // it.
+        // Buffers in use count against the limit, so a burst leaves no more than the limit behind.
         if buffers.has_room(capacity, self.bytes_max) {
             buffer.clear();
             buffers.free_bytes += capacity;

@@ -34,8 +34,8 @@ pub(crate) struct WriteJob {
 }
 
 impl WriteJob {
-    /// The room that it takes in the queue: elements that were let go take none, those that are to
-    /// be computed do.
+    /// The room that it takes in the queue: released elements take none, elements to be computed
+    /// do.
     pub(crate) fn cost(&self) -> u64 {
         let floats = self.floats.as_ref().map_or(0, |work| work.n_bytes_beside);
         n_element_bytes(&self.record)
@@ -139,7 +139,7 @@ impl QueueState {
         }
     }
 
-    /// How many of those that are there one writer takes.
+    /// How many of the available records one writer takes.
     fn n_taken(&self, batch: BatchSize) -> usize {
         let n_there = self.items.len();
         match self.n_heavy {

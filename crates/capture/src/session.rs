@@ -283,8 +283,8 @@ impl CaptureSession {
 
     /// Writes everything that was submitted, ends the writers and reports.
     ///
-    /// In a fork of the process that began the session nothing is written and nothing waited for:
-    /// the summary has the counts at the fork, and no findings.
+    /// A fork of the session's process writes nothing and waits for nothing: its summary has the
+    /// counts at the fork, and no findings.
     pub fn finish(mut self) -> SessionSummary {
         let writer = self.writer.clone();
         if self.context.home.is_elsewhere() {
@@ -371,8 +371,7 @@ fn recorder_for(
     }
 }
 
-/// Whether writers look for overflows, for which they need the elements of whatever the sink has
-/// seen.
+/// Whether writers search for overflows, for which they need the elements that the sink has seen.
 fn looks_for_overflow(options: &SessionOptions) -> bool {
     let ring = options.ring.as_ref();
     ring.is_some_and(|ring| ring.triggers.contains(TriggerKind::Overflow))

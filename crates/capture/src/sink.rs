@@ -88,9 +88,9 @@ pub trait Sink: Send + Sync {
         Ok(WrittenFiles::default())
     }
 
-    /// Hears that a selected step is over: all its records were written, or lost and counted.
-    /// Called once for each step that began, but for those that a tap is still in when the session
-    /// ends.
+    /// Notifies the sink that a selected step is over: all its records were written, or lost and
+    /// counted. Called once for each step that began, except those with a tap still in them when
+    /// the session ends.
     ///
     /// # Errors
     /// As for [`Sink::open_model`].
@@ -98,7 +98,7 @@ pub trait Sink: Send + Sync {
         Ok(WrittenFiles::default())
     }
 
-    /// Hears that there are no more records.
+    /// Notifies the sink that there are no more records.
     ///
     /// # Errors
     /// As for [`Sink::open_model`].
@@ -183,7 +183,7 @@ pub struct WrittenFiles {
     pub n_bytes_linked: u64,
     /// Tensors of the record that the form of the dump has no place for.
     pub n_refused: u64,
-    /// Tensors of which all elements were written.
+    /// Tensors whose elements were all written.
     pub whole: WholeTensors,
 }
 
@@ -242,9 +242,9 @@ impl Add for WholeTensors {
 /// The result of taking a step back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepRemoval {
-    /// Files, of those that [`WrittenFiles::n_files`] counts.
+    /// Files, included in [`WrittenFiles::n_files`].
     pub n_files: u64,
-    /// Bytes, of those that [`WrittenFiles::n_bytes`] counts.
+    /// Bytes, included in [`WrittenFiles::n_bytes`].
     pub n_bytes: u64,
     /// Files that stay because they were changed, replaced or removed by others.
     pub n_left: u64,

@@ -133,14 +133,14 @@ impl Tap {
         let mut written =
             guarded(|| sink.open_model(&self.model, self.graph.view(), &self.selected));
         if self.is_model_open {
-            // Its files take the place of those that were counted before.
+            // Its files replace those counted before.
             written = written.map(|_| WrittenFiles::default());
         }
         self.is_model_open |= written.is_ok();
         writer.note(written);
     }
 
-    /// Takes over what was asked for since the step before.
+    /// Applies the changes requested since the previous step.
     fn follow_control(&mut self) {
         let settings = &self.context.settings;
         let Some(changed) = settings.changed_since(&self.settings) else {
@@ -198,8 +198,8 @@ impl Tap {
         }
     }
 
-    /// Says that the step went well. What its operators read and none of them produced is handed
-    /// over now, if the plan asks for it.
+    /// Reports that the step succeeded. Inputs that no operator of it produced are submitted now,
+    /// if the plan selects them.
     pub fn end_step(&self) {
         if self.context.home.is_elsewhere() {
             return;

@@ -34,19 +34,19 @@ enum TensorTest {
     Above(u64),
 }
 
-/// A text is no rule.
+/// A text is not a rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TensorRuleError {
     /// It has none of the forms.
     #[error("`{0}` is no rule: expected {FORMS}")]
     Form(String),
-    /// The text after `slot:` is no slot.
+    /// The text after `slot:` is not a slot.
     #[error("`{0}` is no slot: expected an operator's name, `/`, and `input.N` or `output.N`")]
     Slot(String),
-    /// The text after `above:` is no threshold.
+    /// The text after `above:` is not a threshold.
     #[error("`{0}` is no threshold: expected a finite number of 0 or more")]
     Threshold(String),
-    /// The text after `regex:` is no regular expression.
+    /// The text after `regex:` is not a regular expression.
     #[error(transparent)]
     Pattern(#[from] PatternError),
 }
@@ -215,7 +215,7 @@ impl TensorRules {
         TensorRules(rules)
     }
 
-    /// Whether there is no rule, so that every tensor is chosen.
+    /// Whether there are no rules, so that every tensor is chosen.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -256,7 +256,7 @@ impl TensorRules {
             })
     }
 
-    /// The rules that choose nothing of what a plan selects, whatever tensors will hold.
+    /// The rules that can choose nothing of a plan's selection, whatever the tensors hold.
     pub fn unused(
         &self,
         selected: &SelectedOperators,

@@ -162,7 +162,7 @@ impl RecordWriter {
         }
     }
 
-    /// Asks for an overflow that is no reason to write, only one to keep the last steps.
+    /// Searches for an overflow that only makes the ring keep its steps and is no reason to write.
     fn look_for_overflow(&self, job: &WriteJob) {
         let is_operator = matches!(job.work, RecordWork::Write);
         let is_wanted = |hold: &StepHold| hold.wants(TriggerKind::Overflow);

@@ -28,8 +28,8 @@ pub fn dump_times() -> impl Iterator<Item = String> {
     })
 }
 
-/// The first of `times` under which nothing is below `dump_path` and that is not taken otherwise;
-/// the first of all if there is none.
+/// The first of `times` that is free below `dump_path` and not reserved otherwise; the first of all
+/// if none is free.
 pub fn free_time(
     dump_path: &Path,
     times: impl IntoIterator<Item = String>,

@@ -23,7 +23,7 @@ pub struct DryRun {
 pub struct DryRunForecast {
     /// By step and by operator.
     pub volume: Volume,
-    /// All files, those that belong to no step included.
+    /// All files, including those outside steps.
     pub total: DryRunTotals,
     /// The directory that they would go to.
     pub place: PathBuf,
@@ -125,7 +125,7 @@ impl DryRunForecast {
         types
     }
 
-    /// The `n_max` operators of which most is written, largest first.
+    /// The `n_max` operators with the largest output, largest first.
     pub fn largest(&self, n_max: usize) -> Vec<&OperatorVolume> {
         let mut operators: Vec<&OperatorVolume> = self.volume.operators.iter().collect();
         operators.sort_by_key(|volume| Reverse(volume.amount.n_bytes));

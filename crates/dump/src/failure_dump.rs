@@ -37,8 +37,8 @@ pub struct FollowedEnvironment {
     pub has_no_place: bool,
 }
 
-/// Follows the environment as the library does: it goes before a file that asks for failures too,
-/// and joins any other. `file` is what the configuration of the run asks for.
+/// Follows the environment as the library does: it takes precedence over a file that requests
+/// failures too, and joins any other. `file` is the request in the run's configuration.
 pub fn follow_environment(file: Option<AclDump>, env: &ConfigEnvironment) -> FollowedEnvironment {
     let dumps = acl::failures_in_force(file.as_ref(), env);
     let n_dumps = dumps.len();
@@ -82,8 +82,7 @@ impl FailureDump {
             return (None, Some(refusal.to_string()));
         }
         let options = SessionOptions {
-            // The plan keeps nothing but the operator that fails, so there is nothing for a second
-            // writer.
+            // The plan keeps only the failing operator, so there is nothing for a second writer.
             n_writers: 1,
             ..SessionOptions::default()
         };

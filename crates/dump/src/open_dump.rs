@@ -69,7 +69,7 @@ pub struct OpenDump {
     ranges: Option<Arc<RangeSink>>,
     dry_run: Option<DryRun>,
     failures: Option<FailureDump>,
-    /// The sink that sessions write to: that of the tree, behind those that look or count.
+    /// The sink that sessions write to: the tree's, behind inspecting and counting sinks.
     sink: Arc<dyn Sink>,
 }
 
@@ -230,8 +230,8 @@ impl OpenDump {
         }
     }
 
-    /// Starts a session that writes to this dump. A ring of steps is for dumps with files: without
-    /// them there is nothing to be removed again.
+    /// Starts a session that writes to this dump. A ring of steps requires a dump with files:
+    /// otherwise there is nothing to remove.
     ///
     /// # Errors
     /// As for [`CaptureSession::start`].
@@ -272,7 +272,7 @@ impl OpenDump {
         })
     }
 
-    /// [`OpenDump::place`] of a dump that writes: a dry run leaves nothing behind.
+    /// [`OpenDump::place`] of a dump that writes: a dry run leaves no files.
     pub fn written_place(&self) -> Option<DumpPlace> {
         self.place().filter(|_| self.dry_run.is_none())
     }
@@ -292,7 +292,8 @@ impl OpenDump {
         self.dry_run.as_ref()
     }
 
-    /// Where a step in which an operator failed is to be repeated for, if nothing else keeps it.
+    /// The dump of failures, for repeating a step with a failing operator, if nothing else keeps
+    /// it.
     pub fn failures(&self) -> Option<&FailureDump> {
         self.failures.as_ref()
     }

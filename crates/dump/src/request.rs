@@ -34,8 +34,8 @@ pub struct DumpRequest {
 pub enum DumpForm {
     /// AscendCL's: one file for each operator.
     Acl {
-        /// Directories above that of the dump; the first usable one is taken. Nothing is written if
-        /// there are none.
+        /// Candidate parent directories of the dump; the first usable one is taken. Without any,
+        /// nothing is written.
         places: Vec<PathBuf>,
         /// The parts of each tensor that are written.
         content: AclContent,
@@ -98,7 +98,7 @@ impl DumpRequest {
     /// graphs, `YYYYMMDDhhmmss`.
     ///
     /// # Errors
-    /// [`PatternError`] for an entry of `kernels` that is no regular expression.
+    /// [`PatternError`] for an entry of `kernels` that is not a regular expression.
     pub fn from_mindspore(
         dump: MindSporeDumpPlan,
         rank: u32,
@@ -140,7 +140,7 @@ impl DumpRequest {
         request
     }
 
-    /// Whether nothing will be kept whatever runs.
+    /// Whether nothing can be kept.
     pub fn is_nothing(&self) -> bool {
         self.plan.models == ModelSelection::None
     }

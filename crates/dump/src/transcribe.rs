@@ -162,12 +162,15 @@ const GRAPH_BYTES_MAX: u64 = 1 << 30;
 /// [`StoreError::Io`] if one cannot be read or written.
 pub fn copy_graphs(tensors: &[IndexedTensor], place: &DumpPlace) -> Result<(), StoreError> {
     let creator = Creator::in_dump(&place.dump_path, place.modes);
-    let dirs: BTreeSet<&Path> = tensors.iter().filter_map(|one| one.path.parent()).collect();
-    let found = dirs.into_iter().filter_map(|dir| {
+    let dirs: BTreeSet<&Path> = tensors
+        .iter()
+        .filter_map(|tensor| tensor.path.parent())
+        .collect();
+    let graph_dirs = dirs.into_iter().filter_map(|dir| {
         let mut above = dir.ancestors().map(own::graphs_dir);
         above.find(|graphs| graphs.is_dir())
     });
-    let graphs: BTreeSet<PathBuf> = found.collect();
+    let graphs: BTreeSet<PathBuf> = graph_dirs.collect();
     for dir in graphs {
         let entries = std::fs::read_dir(&dir).map_err(failed("list", &dir))?;
         for entry in entries {
@@ -218,7 +221,7 @@ fn model_of(execution: &IndexedExecution, n_models: usize) -> Arc<ModelId> {
 fn operator_of(group: &[IndexedTensor]) -> Operator {
     let execution = &group[0].execution;
     let n_slots = |side| {
-        let slots = group.iter().filter_map(|one| one.slot);
+        let slots = group.iter().filter_map(|tensor| tensor.slot);
         slots
             .filter(|(known, _)| *known == side)
             .map(|(_, i)| i as usize + 1)

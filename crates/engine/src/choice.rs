@@ -210,8 +210,8 @@ impl fmt::Debug for EngineChoice {
 /// whether it works.
 ///
 /// # Errors
-/// [`EngineError::NoEngine`] with what would help: the wanted engine is not part of this build,
-/// there is no library, or it cannot be loaded. [`EngineKind::Auto`] fails only if nothing is left.
+/// [`EngineError::NoEngine`] with advice: the wanted engine is not part of this build, there is no
+/// library, or it cannot be loaded. [`EngineKind::Auto`] fails only if no engine is left.
 pub fn choose(wanted: &EngineRequest) -> Result<EngineChoice, EngineError> {
     EngineChooser {
         around: SearchSurroundings::of_process,

@@ -71,7 +71,7 @@ pub struct FallbackModel {
 pub struct FallbackEngine {
     /// The engine.
     pub engine: SharedEngine,
-    /// Why, in the words of the one that cannot.
+    /// The reason, as the failing engine reports it.
     pub reason: String,
 }
 

@@ -25,7 +25,7 @@ pub enum EngineError {
         /// The operating system's answer.
         source: io::Error,
     },
-    /// The file is no model, or a damaged one.
+    /// The file is not a model, or is damaged.
     #[error("`{}` is not a usable ONNX model: {reason}", path.display())]
     Invalid {
         /// Which file.
@@ -86,7 +86,7 @@ pub enum EngineError {
         /// Its words.
         reason: String,
     },
-    /// There is no engine to load models with, or not the one that was asked for.
+    /// There is no engine to load models with, or not the requested one.
     #[error("{reason}")]
     NoEngine {
         /// Why, and what would help.

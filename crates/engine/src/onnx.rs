@@ -47,7 +47,7 @@ pub use widen::{WidenedModel, widen_input, widen_model};
 /// external data are not needed.
 ///
 /// # Errors
-/// [`EngineError`] if the file cannot be read or is no model.
+/// [`EngineError`] if the file cannot be read or is not a model.
 pub fn read_signature(path: &Path) -> Result<ModelSignature, EngineError> {
     let model = proto::read(path)?;
     // `read` has refused a file without a graph.

@@ -4,7 +4,7 @@
 
 use opscope_tensor::DType;
 
-/// ONNX's number for a dtype; `None` for those that it lacks.
+/// ONNX's number for a dtype; `None` if ONNX lacks it.
 pub fn code(dtype: DType) -> Option<u64> {
     use DType::*;
     Some(match dtype {

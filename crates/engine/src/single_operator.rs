@@ -8,6 +8,7 @@
 
 mod ascend;
 mod axes;
+mod engine_operator;
 mod gemm;
 mod graph;
 mod json;
@@ -15,16 +16,15 @@ mod lowering;
 mod onnx;
 mod operator;
 mod roles;
-mod sole;
 
 use crate::LoadedModel;
 
+pub use engine_operator::SingleOperatorModel;
 pub use graph::{GraphNode, OperatorGraph};
 pub use json::{N_OPERATORS_MAX, read_json};
 pub use operator::{
     OPSET_DEFAULT, Operand, OperatorAttribute, OperatorError, SingleOperator, numbered_name,
 };
-pub use sole::SoleOperator;
 
 /// An operator as an engine takes it.
 pub struct EngineOperator {
@@ -46,8 +46,8 @@ impl EngineOperator {
 
     /// The model that an engine made of the [bytes](EngineOperator::bytes), with the operands of
     /// the description: in their layout they are taken, given and shown.
-    pub fn around(self, model: Box<dyn LoadedModel>) -> SoleOperator {
-        SoleOperator::new(self.lowered, model)
+    pub fn around(self, model: Box<dyn LoadedModel>) -> SingleOperatorModel {
+        SingleOperatorModel::new(self.lowered, model)
     }
 }
 

@@ -237,7 +237,7 @@ impl Creator {
     /// Returns `false`, and leaves the other file alone, if `path` exists.
     ///
     /// # Errors
-    /// [`StoreError::Io`] if the operating system refuses; nothing is left behind then.
+    /// [`StoreError::Io`] if the operating system refuses; no file is left then.
     pub fn create_file(&self, path: &Path, parts: &[&[u8]]) -> Result<bool, StoreError> {
         if let Some(pretence) = &self.pretence {
             let result = pretence.create(path, n_bytes(parts));

@@ -51,7 +51,7 @@ impl DumpEntry {
             .is_none_or(|name| name != self.real_name.as_str())
     }
 
-    /// Whether the file goes by digits, and nothing says its real name.
+    /// Whether the file's name is a number, and its real name is unknown.
     pub fn has_lost_name(&self) -> bool {
         let stem = self.real_name.split('.').next().unwrap_or_default();
         let is_digits = !stem.is_empty() && stem.bytes().all(|byte| byte.is_ascii_digit());
@@ -108,14 +108,14 @@ pub fn list(dir: &Path) -> DumpListing {
 /// The rows of the tables of whole steps, as if each execution of an operator had a separate file.
 /// Notes unreadable rows.
 pub fn of_step_tables(listing: &mut DumpListing) -> Vec<(DumpEntry, StatsTable)> {
-    let mut found = Vec::new();
+    let mut rows = Vec::new();
     for entry in &listing.step_tables {
         match step_table::read_file(&entry.path) {
-            Ok(operators) => found.extend(operators.into_iter().map(|one| as_file(entry, one))),
+            Ok(operators) => rows.extend(operators.into_iter().map(|table| as_file(entry, table))),
             Err(error) => listing.errors.push(error),
         }
     }
-    found
+    rows
 }
 
 fn as_file(entry: &DumpEntry, operator: step_table::OperatorTable) -> (DumpEntry, StatsTable) {
@@ -399,7 +399,11 @@ mod tests {
             [&listing.entries, &listing.tables, &listing.step_tables].map(|list| names(list)),
             [2, 1, 1]
         );
-        let reasons: Vec<_> = listing.passed_over.iter().map(|one| one.reason).collect();
+        let reasons: Vec<_> = listing
+            .passed_over
+            .iter()
+            .map(|skipped| skipped.reason)
+            .collect();
         assert_eq!(
             reasons,
             [

@@ -9,7 +9,7 @@ use std::thread::LocalKey;
 pub struct KeptOpen<T>(RefCell<Option<Vec<T>>>);
 
 impl<T> KeptOpen<T> {
-    /// Nothing is open, and nothing stays open.
+    /// Nothing is open, and nothing is kept open.
     pub const fn new() -> KeptOpen<T> {
         KeptOpen(RefCell::new(None))
     }

@@ -26,7 +26,7 @@ pub fn memory_bytes() -> u64 {
         let machine = machine.ok().and_then(|text| of_machine(&text));
         let groups = GROUP_FILES
             .into_iter()
-            // Version 2 says `max` where there is no limit: that is no number, and drops out.
+            // Version 2 says `max` for no limit, which is not a number and is skipped.
             .filter_map(|path| fs::read_to_string(path).ok()?.trim().parse().ok());
         machine.into_iter().chain(groups).min().unwrap_or(u64::MAX)
     })

@@ -14,9 +14,9 @@
 //! | `debug_mode` | logs of PyTorch's `DebugMode` |
 //! | `arrays` | archives of named arrays, and arrays by name |
 //!
-//! A reader decides from a listing of files whether it knows the dump, says which files it asks
-//! for, and puts an index together from what they hold. The caller reads the files, on as many
-//! threads as it likes: nothing here starts one.
+//! A reader decides from a listing of files whether it knows the dump, requests the files that it
+//! needs, and builds an index from their content. The caller reads the files, on any number of
+//! threads: nothing here starts one.
 
 mod arrays;
 mod ascend;

@@ -44,8 +44,8 @@ pub struct Operator {
     pub call_site: Option<CallSite>,
     /// The collective that it is.
     pub collective: Option<Arc<Collective>>,
-    /// Of which distributed tensors its inputs are parts, in position; shorter where nothing more
-    /// is known.
+    /// The distributed tensors that its inputs are parts of, by position; shorter if the rest is
+    /// unknown.
     pub input_placements: Vec<Option<Arc<Placement>>>,
     /// The same of its outputs.
     pub output_placements: Vec<Option<Arc<Placement>>>,

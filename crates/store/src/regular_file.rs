@@ -22,7 +22,7 @@ enum LastLink {
     Refused,
 }
 
-/// Opens what is no file, such as a pipe or a device, to write to it as it is.
+/// Opens something other than a file, such as a pipe or a device, to write to it directly.
 ///
 /// # Errors
 /// The operating system's.

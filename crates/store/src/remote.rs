@@ -1,4 +1,4 @@
-//! Files that lie elsewhere: in object storage, or behind HTTP.
+//! Remote files: in object storage, or behind HTTP.
 //!
 //! Their paths are URLs, such as `s3://bucket/run/step-0.parquet`, and stay URLs wherever a path is
 //! kept, compared or shown. Readers make their file system requests here: the file system answers

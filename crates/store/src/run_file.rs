@@ -211,7 +211,7 @@ fn own_file(dir: &Path, id: &str) -> Option<PathBuf> {
 /// Reads a record.
 ///
 /// # Errors
-/// [`StoreError`] if the file cannot be read or is no record.
+/// [`StoreError`] if the file cannot be read or is not a record.
 pub fn read(path: &Path) -> Result<RunRecord, StoreError> {
     let limit = run_json::FILE_BYTES_MAX as u64 + 1;
     let bytes = regular_file::read_in_dump(path, limit).map_err(StoreError::io("read", path))?;

@@ -1,4 +1,4 @@
-//! A path of which equal ones may share their memory.
+//! A path that shares memory with equal ones.
 
 use std::fmt;
 use std::ops::Deref;

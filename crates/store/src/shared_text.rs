@@ -1,4 +1,4 @@
-//! A text of which equal ones may share their memory.
+//! A text that shares memory with equal ones.
 
 use std::borrow::Borrow;
 use std::fmt;

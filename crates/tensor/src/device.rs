@@ -24,7 +24,7 @@ pub enum DeviceArrival {
     Elements(SharedBytes),
     /// Numbers, which the tensor's memo holds.
     Numbers,
-    /// Nothing, and nothing will come: the device failed.
+    /// No result, and none will arrive: the device failed.
     Lost,
 }
 
@@ -63,7 +63,7 @@ impl Tensor {
     /// was on a device stays as it is.
     ///
     /// # Errors
-    /// [`HostAccessError`] while the device is at it, and if nothing has come.
+    /// [`HostAccessError`] while the device is busy with it, and if no result arrived.
     pub fn arrived(self) -> Result<Tensor, HostAccessError> {
         let Some(elements) = self.device_elements().cloned() else {
             return Ok(self);

@@ -151,7 +151,7 @@ pub struct TensorDifference {
     pub n_sign_flips: u64,
     /// The first tensor.
     pub target: SideSummary,
-    /// The second tensor, the one that is right.
+    /// The second tensor, the reference.
     pub golden: SideSummary,
     /// Largest absolute difference.
     pub max_abs: f64,
@@ -173,7 +173,7 @@ pub struct TensorDifference {
     /// Kullback-Leibler divergence of both, normalised as distributions; none if it was not asked
     /// for.
     pub kl: Option<f64>,
-    /// Signal-to-noise ratio in decibels; infinite if there is no difference.
+    /// Signal-to-noise ratio in decibels; infinite if the tensors are equal.
     pub snr_db: f64,
     /// The same of the golden side's largest magnitude.
     pub psnr_db: f64,

@@ -16,7 +16,7 @@ pub enum AxisRole {
     At(usize),
 }
 
-/// A slice, reduced to the pixels that were asked for.
+/// A slice, reduced to the requested pixels.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SlicePicture {
     /// Rows and columns of pixels.
@@ -29,7 +29,7 @@ pub struct SlicePicture {
     pub pixels: Vec<f64>,
 }
 
-/// Why there is no picture.
+/// Why a slice has no picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SliceError {
     /// There is not one role for each axis.

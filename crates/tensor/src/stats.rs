@@ -40,7 +40,7 @@ pub use strided::stats_strided;
 /// nearest `f64`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stats {
-    /// How many elements are of which kind.
+    /// Numbers of elements of each kind.
     pub counts: ElementCounts,
     /// The smallest element; -0 is smaller than +0.
     pub min: f64,

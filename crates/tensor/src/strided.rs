@@ -36,7 +36,7 @@ pub enum StridedError {
         /// Elements in the bytes.
         n_elements: usize,
     },
-    /// There is no memory for a dense copy.
+    /// There is too little memory for a dense copy.
     #[error("no memory for a dense copy of shape {shape}")]
     Memory {
         /// Dimensions.
@@ -49,8 +49,8 @@ pub enum StridedError {
 /// element.
 ///
 /// # Errors
-/// [`StridedError`] if the dtype is packed or has no size, an element lies outside `bytes`, or
-/// there is no memory for the copy.
+/// [`StridedError`] if the dtype is packed or has no size, an element is outside `bytes`, or there
+/// is too little memory for the copy.
 pub fn dense_copy(
     dtype: DType,
     shape: &Shape,

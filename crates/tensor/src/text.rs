@@ -255,7 +255,7 @@ mod tests {
         );
         assert_eq!(get(view(&shape, &good), 1), Ok(Some(&b"yz"[..])));
         assert_eq!(get(view(&shape, &good), 2), Ok(None));
-        // Only the head that is asked for counts.
+        // Only the requested head counts.
         assert_eq!(get(view(&shape, &good[..34]), 0), Ok(Some(&b"x"[..])));
         assert!(get(view(&shape, &good[..34]), 1).is_err());
     }

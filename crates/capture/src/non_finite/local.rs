@@ -32,7 +32,7 @@ pub(crate) enum NanSource {
     Input,
     /// It is in an output, and no input has one.
     Output,
-    /// The operator fills it in, or the record is no operator's.
+    /// The operator fills it in, or the record does not belong to an operator.
     MadeUp,
     /// Not every tensor was inspected.
     Unseen,

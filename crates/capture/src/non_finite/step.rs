@@ -238,13 +238,13 @@ impl<'a> StepReview<'a> {
     fn inherited(&self, note: &OperatorNote, before: &[NonFiniteVerdict]) -> NonFiniteVerdict {
         let givers = note.read_names().filter_map(|name| self.givers.get(name));
         let mut verdicts = givers.filter_map(|&giver| before.get(giver));
-        let is_spread = verdicts.any(|one| {
+        let is_propagated = verdicts.any(|verdict| {
             matches!(
-                one,
+                verdict,
                 NonFiniteVerdict::Guilty | NonFiniteVerdict::Suspect | NonFiniteVerdict::Reached
             )
         });
-        if is_spread {
+        if is_propagated {
             NonFiniteVerdict::Reached
         } else {
             NonFiniteVerdict::Deliberate

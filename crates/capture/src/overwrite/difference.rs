@@ -104,8 +104,8 @@ fn element_text(dtype: DType, bytes: &[u8]) -> String {
         if dtype.bytes() != Some(bytes.len()) {
             return None;
         }
-        let one = Shape::new([1]).ok()?;
-        let decoded = decode(dtype, &one, bytes).ok()?;
+        let shape = Shape::new([1]).ok()?;
+        let decoded = decode(dtype, &shape, bytes).ok()?;
         let b: &[u8] = &decoded.bytes;
         Some(match decoded.dtype.as_numpy()? {
             NumpyType::Bool => (*b.first()? != 0).to_string(),

@@ -110,7 +110,7 @@ pub(crate) struct DequantiseJob {
 }
 
 impl DequantiseJob {
-    /// The floats; `None` if there is no memory for them.
+    /// The floats; `None` if memory ran out.
     pub(crate) fn run(&self) -> Option<Tensor> {
         let shape = self.elements.shape().clone();
         let (elements, quantisation) = (self.elements.host_view().ok()?, self.quantisation().ok()?);

@@ -78,7 +78,7 @@ impl<'a> KernelMatches<'a> {
         hit.is_some()
     }
 
-    /// Whether the plan selects by marks and there are none.
+    /// Whether the plan selects by marks but no marks exist.
     pub(super) fn is_unmarked(&self) -> bool {
         matches!(self.selection, Some(KernelSelection::Marked)) && self.marks.is_empty()
     }

@@ -10,13 +10,13 @@ use crate::FloatView;
 /// The operators and tensors that a plan keeps of one model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SelectedOperators {
-    /// The operators of which anything is kept, by task id.
+    /// The operators with anything kept, by task id.
     pub kept: HashMap<u32, Arc<SelectedSlots>>,
     /// Operator names in the plan that the model lacks, each once: listed ones in the plan's order,
     /// then ends of ranges, watched ones, excluded ones.
     pub unmatched: Vec<String>,
     /// Texts of the rules of [`OperatorSelection::kernels`](crate::OperatorSelection::kernels) that
-    /// choose nothing, or nothing that an earlier rule does not choose.
+    /// choose nothing, or only operators that an earlier rule chooses.
     pub unused_rules: Vec<String>,
     /// Whether the choice is left to marks and there is none at all.
     pub is_unmarked: bool,

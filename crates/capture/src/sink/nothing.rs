@@ -1,4 +1,4 @@
-//! A sink for records of which nothing is wanted.
+//! A sink that discards its records.
 
 use opscope_store::record::Record;
 use opscope_tensor::TensorObserver;

@@ -37,7 +37,7 @@ pub use outlet::{CHUNK_BYTES_MAX, ChunkFunction, FileChunk};
 
 /// How often a taken name is tried again with a later time stamp.
 const N_NAME_ATTEMPTS: u64 = 1000;
-/// Records of which a writer computes averages side by side.
+/// Records whose averages a writer computes side by side.
 const N_REDUCED_AT_ONCE: usize = 128;
 
 /// Writes below `{dump_path}/{time}`, failing operators below `{dump_path}/extra-info/data-dump`;
@@ -470,7 +470,7 @@ pub(super) fn parts<'a>(
     std::iter::once(Ok(prelude)).chain(tensors).collect()
 }
 
-/// Values behind these locks stay whole whatever panics.
+/// Values behind these locks stay consistent after a panic.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

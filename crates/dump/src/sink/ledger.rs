@@ -11,7 +11,7 @@ use opscope_store::StoreError;
 use opscope_store::atomic_file::Creator;
 use opscope_store::removal::{EmptiedDirectory, WrittenFile, remove_empty_dir};
 
-/// Files by step. Notes nothing until it is opened, and nothing of steps that have not begun.
+/// Files by step. Empty until opened; ignores steps that have not begun.
 #[derive(Default)]
 pub(super) struct Ledger {
     is_open: AtomicBool,

@@ -475,7 +475,7 @@ fn graph_id(model: &ModelId) -> u32 {
     model.load.unwrap_or(1).saturating_sub(1)
 }
 
-/// Values behind these locks stay whole whatever panics.
+/// Values behind these locks stay consistent after a panic.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

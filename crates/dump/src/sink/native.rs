@@ -373,7 +373,7 @@ fn summarize_whole(tensor: TensorObserver<'_>) {
     let _ = tensor.digest();
 }
 
-/// Values behind these locks stay whole whatever panics.
+/// Values behind these locks stay consistent after a panic.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

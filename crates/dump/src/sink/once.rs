@@ -1,9 +1,8 @@
 //! Files that are written once and then linked.
 //!
-//! A table remembers the file of each tensor that was written, by the tensor's identity or by a
-//! digest of the file's bytes. The thread that asks first writes; those that ask meanwhile wait for
-//! it and link, or write themselves if it failed. Under [`FileSharing::Content`] an index on disk
-//! remembers beyond the process.
+//! A table remembers the file of each written tensor, by the tensor's identity or by a digest of
+//! the file's bytes. The first thread writes; the others wait for it and link, or write themselves
+//! if it failed. Under [`FileSharing::Content`] an index on disk outlives the process.
 
 mod index;
 
@@ -24,7 +23,7 @@ use opscope_tensor::digest::xxh3_128_parts;
 
 use self::index::SourceIndex;
 
-/// Entries that are kept before those that are no longer of use are looked for.
+/// Number of entries that are kept before unused ones are removed.
 const N_ENTRIES_MIN: usize = 1024;
 /// Most files that are remembered by their content. The index on disk has the others.
 const N_CONTENTS_MAX: usize = 1 << 18;
@@ -166,7 +165,7 @@ pub(super) struct WriteOnce<I> {
     dedup: FileSharing,
     index: Option<SourceIndex>,
     table: Mutex<SourceTable<I>>,
-    /// Something that was pending is no longer.
+    /// An entry is no longer pending.
     settled: Condvar,
 }
 

@@ -36,7 +36,7 @@ pub struct RangeRow {
     pub target: DType,
     /// The tensor's loss in that dtype.
     pub loss: RangeLoss,
-    /// The place of the narrower dtype among those that are asked for.
+    /// The index of the narrower dtype among the requested ones.
     target_idx: usize,
 }
 

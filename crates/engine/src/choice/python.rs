@@ -143,8 +143,8 @@ fn package_dirs(prefix: &Path) -> Vec<PathBuf> {
     dirs
 }
 
-/// The prefixes of the `python3` that a shell would start: the one that its path names, which may
-/// be a virtual environment, and the one that it links to.
+/// The prefixes of the `python3` that a shell would start: that of its path, which may be a virtual
+/// environment, and that of its link target.
 fn prefixes_of_python(around: &SearchSurroundings) -> Vec<PathBuf> {
     let name = if cfg!(target_os = "windows") {
         "python.exe"

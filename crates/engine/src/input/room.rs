@@ -7,7 +7,7 @@ use crate::InputError;
 /// Room for an input of `n_bytes`, which a shape may make as large as it likes.
 ///
 /// # Errors
-/// [`InputError::Memory`] if there is no such memory.
+/// [`InputError::Memory`] if there is too little memory.
 pub fn room(name: &str, n_bytes: usize) -> Result<Vec<u8>, InputError> {
     let none = |reason: String| InputError::Memory {
         name: name.to_owned(),

@@ -77,8 +77,8 @@ impl ExternalFiles {
         file
     }
 
-    /// Where a file is; `None` if it is no regular file, or not below the folder, whatever links
-    /// there are.
+    /// Where a file is; `None` if it is not a regular file, or is outside the folder, links
+    /// included.
     fn place(&self, location: &str) -> Option<PathBuf> {
         let relative = Path::new(location);
         if !relative

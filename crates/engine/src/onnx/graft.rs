@@ -1,9 +1,9 @@
 //! Parts of one model put into another, to see what they change.
 //!
-//! Two models are held against each other, value by value: [`ModelPair`] lists where their
-//! definitions differ – operators, attributes, weights, wiring, results – and
-//! [`ModelPair::healed`] is the first model with the second one's definition at the places that are
-//! asked for. Only files are compared here: nothing runs, and no recorded value goes into a model.
+//! Compares two models value by value: [`ModelPair`] lists where their definitions differ –
+//! operators, attributes, weights, wiring, results – and [`ModelPair::healed`] is the first model
+//! with the second one's definition at the requested places. Only files are compared: nothing runs,
+//! and no recorded value goes into a model.
 //!
 //! | module | job |
 //! | --- | --- |
@@ -242,8 +242,8 @@ impl ModelPair {
     }
 }
 
-/// Values of operators that no run has shown, such as those that nothing reads, and that have one
-/// name and one type in both models: golden's value and the target's.
+/// Values that no run has shown, such as unread ones, and that have one name and one type in both
+/// models: golden's value and the target's.
 fn unseen(
     target: &GraphSide,
     golden: &GraphSide,

@@ -32,7 +32,7 @@ pub struct OnnxOperators {
     scopes: Vec<ValueScope>,
     nodes: Vec<ListedNode>,
     operators: Vec<SourceOperator>,
-    /// Constants of which only the names are known.
+    /// Constants with known names and unknown values.
     named_constants: HashSet<String>,
 }
 

@@ -79,7 +79,7 @@ fn of_body<'g>(
     for (index, node) in executed.node.iter().enumerate() {
         let names = groups.names(source, body, &pairing, index);
         found.push(OperatorOrigin {
-            names: shown(source, names, node),
+            names: origin_names(source, names, node),
             outputs: outputs(source, &pairing, index),
         });
         // A body is compared with the one in the node of the same name: elsewhere nothing says
@@ -167,7 +167,11 @@ fn root(parents: &[usize], mut index: usize) -> usize {
 }
 
 /// Names of original operators; none for an operator that is one of them unchanged.
-fn shown(source: &OriginalModel<'_>, positions: BTreeSet<usize>, node: &NodeProto) -> Vec<String> {
+fn origin_names(
+    source: &OriginalModel<'_>,
+    positions: BTreeSet<usize>,
+    node: &NodeProto,
+) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for position in positions {
         let name = proto::node_name(source.nodes[position].proto);

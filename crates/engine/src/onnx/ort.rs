@@ -140,7 +140,7 @@ impl OnnxRuntime {
     /// A process can use one library: loading it again is free, and loading another one an error.
     ///
     /// # Errors
-    /// [`EngineError::Library`] if there is no such file, it is no such library, or too old.
+    /// [`EngineError::Library`] if the file is missing, is not the library, or is too old.
     pub fn load(path: &Path) -> Result<OnnxRuntime, EngineError> {
         let library = OrtLibrary::load(path)?;
         Ok(OnnxRuntime {
@@ -444,7 +444,7 @@ impl OrtModel {
 /// try any bytes.
 ///
 /// # Errors
-/// [`EngineError::Invalid`] if it is no model, or too large.
+/// [`EngineError::Invalid`] if it is not a model, or is too large.
 #[doc(hidden)]
 pub fn with_taps(bytes: &[u8]) -> Result<Vec<u8>, EngineError> {
     let path = Path::new(proto::MEMORY);

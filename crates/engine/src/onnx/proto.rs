@@ -141,7 +141,7 @@ pub(super) fn signature(graph: &GraphProto) -> Result<ModelSignature, String> {
     })
 }
 
-/// A value of which only the name is known.
+/// A value with only a name.
 fn untyped(name: &str) -> ValueInfo {
     ValueInfo {
         name: name.to_owned(),
@@ -214,7 +214,7 @@ pub(super) fn operator(node: &NodeProto, task_id: u32) -> Operator {
     }
 }
 
-/// A node's name; one without goes by its first output.
+/// A node's name, or its first output if it has none.
 pub(super) fn node_name(node: &NodeProto) -> String {
     if !node.name.is_empty() {
         return node.name.clone();
@@ -420,15 +420,15 @@ fn value_info(value: &ValueInfoProto) -> Result<ValueInfo, String> {
 
 /// Says in words what a value is.
 fn kind(value: &TypeValue) -> String {
-    let of = |element: &ElementTypeProto| {
+    let element_kind = |element: &ElementTypeProto| {
         let value = element.elem_type.as_ref().and_then(|t| t.value.as_ref());
         value.map_or_else(|| "something untyped".to_owned(), kind)
     };
     let dtype = |code| dtype(code).map_or_else(|| format!("dtype {code}"), |d| d.to_string());
     match value {
         TypeValue::TensorType(tensor) => format!("a tensor of {}", dtype(tensor.elem_type())),
-        TypeValue::SequenceType(element) => format!("a sequence of {}", of(element)),
-        TypeValue::OptionalType(element) => format!("an optional of {}", of(element)),
+        TypeValue::SequenceType(element) => format!("a sequence of {}", element_kind(element)),
+        TypeValue::OptionalType(element) => format!("an optional of {}", element_kind(element)),
         TypeValue::SparseTensorType(tensor) => {
             format!("a sparse tensor of {}", dtype(tensor.elem_type()))
         }

@@ -299,7 +299,7 @@ pub(crate) enum OnnxDataType {
     Float6e3m2 = 28,
 }
 
-/// A tensor of which only some elements are given.
+/// A tensor with only some of its elements given.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct SparseTensorProto {
     #[prost(message, optional, tag = "1")]

@@ -167,7 +167,7 @@ impl LoadedModel for TractModel {
     }
 
     fn run(&mut self, inputs: &[Tensor], tap: Option<&Tap>) -> Result<Vec<Tensor>, EngineError> {
-        // One branch for a step of which nothing is kept.
+        // One branch for a step that keeps nothing.
         let tap = tap.filter(|tap| tap.is_active());
         let observation = Observation {
             tap,

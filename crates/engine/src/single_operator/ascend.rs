@@ -98,7 +98,7 @@ fn keep_dims(onnx: &mut SingleOperator) {
     }
 }
 
-/// The dtype behind a number of `dst_type`, of those that AscendCL documents for casts.
+/// The dtype for a number of `dst_type`, if AscendCL documents it for casts.
 fn dst_type(number: i64) -> Option<DType> {
     dtype_from_graph_engine(i32::try_from(number).ok()?)
         .filter(|dtype| dtype.as_numpy().is_some() || *dtype == DType::BF16)

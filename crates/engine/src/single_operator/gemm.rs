@@ -43,7 +43,7 @@ pub(super) fn compose(operator: &SingleOperator) -> Result<OperatorGraph, Operat
     }
     // ONNX's own `Gemm` would round float16 after the product and again after the sum.
     let (factor, sum) = (inputs[0].dtype, output.dtype);
-    let has_types = |range: &[Operand], dtype| range.iter().all(|one| one.dtype == dtype);
+    let has_types = |range: &[Operand], dtype| range.iter().all(|operand| operand.dtype == dtype);
     let are_alike = has_types(&inputs[..2], factor) && has_types(&inputs[2..], sum);
     if !are_alike || !TYPES.contains(&(factor, sum)) {
         return Err(operator.inexpressible(format!(

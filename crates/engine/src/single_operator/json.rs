@@ -65,14 +65,17 @@ pub fn read_json(text: &str) -> Result<Vec<SingleOperator>, OperatorError> {
 /// leaving out names that are given.
 fn named(mut operators: Vec<SingleOperator>) -> Vec<SingleOperator> {
     let names = operators.iter().map(|operator| operator.op_name.clone());
-    let given: HashSet<String> = names.collect();
+    let taken: HashSet<String> = names.collect();
     let mut counts: HashMap<String, u64> = HashMap::new();
-    for operator in operators.iter_mut().filter(|one| one.op_name.is_empty()) {
+    for operator in operators
+        .iter_mut()
+        .filter(|operator| operator.op_name.is_empty())
+    {
         let count = counts.entry(operator.op_type.clone()).or_default();
         loop {
             let name = numbered_name(&operator.op_type, *count);
             *count += 1;
-            if !given.contains(&name) {
+            if !taken.contains(&name) {
                 operator.op_name = name;
                 break;
             }

@@ -53,7 +53,7 @@ pub(super) fn lower(operator: &SingleOperator) -> Result<OnnxLowering, OperatorE
     Ok(lowered)
 }
 
-/// Refuses layouts that say more than the order of axes, and settles those that are said twice.
+/// Refuses layouts that mean more than the order of axes, and resolves those stated twice.
 fn settle_layouts(operator: &mut SingleOperator) -> Result<(), OperatorError> {
     for (side, i, operand) in operands(operator) {
         let (layout, origin) = (operand.layout, operand.origin_layout);

@@ -13,7 +13,7 @@ pub const OPSET_DEFAULT: i64 = 17;
 pub struct SingleOperator {
     /// Its type, of ONNX or of Ascend.
     pub op_type: String,
-    /// Its name; see [`numbered_name`] for those that are given none.
+    /// Its name; see [`numbered_name`] for unnamed operators.
     pub op_name: String,
     /// Version of the ONNX operator set.
     pub opset: i64,
@@ -65,10 +65,10 @@ pub enum OperatorAttribute {
     Texts(Vec<String>),
 }
 
-/// Why a description is no operator that can run.
+/// Why a description is not a runnable operator.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 pub enum OperatorError {
-    /// The text is no JSON.
+    /// The text is not JSON.
     #[error("line {line}, column {column}: not valid JSON: {reason}")]
     Syntax {
         /// Line, from 1.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use opscope_engine::single_operator::{SoleOperator, read_json};
+use opscope_engine::single_operator::{SingleOperatorModel, read_json};
 use opscope_engine::{LoadOptions, LoadedModel, ModelSource, SharedEngine};
 use opscope_tensor::{DType, Shape, Tensor};
 
@@ -85,7 +85,7 @@ impl Array {
     }
 }
 
-fn load(engine: &SharedEngine, text: &str) -> SoleOperator {
+fn load(engine: &SharedEngine, text: &str) -> SingleOperatorModel {
     let operator = read_json(text).unwrap().remove(0);
     let prepared = operator
         .for_engine()

@@ -1,4 +1,4 @@
-//! Creating directories, and being sure of those that are there.
+//! Creates directories, and verifies existing ones.
 
 use std::collections::HashSet;
 use std::fs::{self, DirBuilder, File};
@@ -116,8 +116,7 @@ impl KnownDirectories {
         for _ in 1..N_ATTEMPTS {
             match &result {
                 Err(error) if error.is_not_found() => {
-                    // Any parent may be the one that is gone, and those that are known are not
-                    // created again.
+                    // Any parent may be missing, and known ones are not created again.
                     for parent in dir.ancestors() {
                         self.forget(parent);
                     }

@@ -57,7 +57,7 @@ impl Creator {
         }
     }
 
-    /// Ends a file after `n_bytes`. Nothing may be written to it meanwhile.
+    /// Ends a file after `n_bytes`. There must be no concurrent writes.
     ///
     /// # Errors
     /// [`StoreError::Io`] if the operating system refuses.

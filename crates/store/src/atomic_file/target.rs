@@ -79,7 +79,7 @@ fn walk(root: &Path, below: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     for component in below.components() {
         let name = component.as_os_str();
         dir = match openat(&dir, name, flags | OFlags::NOFOLLOW, Mode::empty()) {
-            // Of a link the kernel says that it is no directory.
+            // For a link the kernel reports that it is not a directory.
             Err(Errno::NOTDIR) if is_link(&dir, name) => return Err(Errno::LOOP),
             opened => opened?,
         };

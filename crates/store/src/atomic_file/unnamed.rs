@@ -1,6 +1,6 @@
 //! Files without a name until they are finished, where the file system has them.
 //!
-//! They leave nothing behind, however the process ends.
+//! They leave no files, however the process ends.
 
 use std::fs::File;
 use std::io;
@@ -26,7 +26,7 @@ pub(super) fn open(dir: &TargetDirectory, mode: u32) -> io::Result<Option<File>>
 pub(super) enum NamingOutcome {
     Named,
     Taken,
-    /// There is no way to do so here.
+    /// Not supported here.
     Refused,
 }
 

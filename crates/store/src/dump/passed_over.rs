@@ -47,7 +47,7 @@ pub enum PassReason {
     Elements,
     /// The journal of a database, with which that is read.
     Journal,
-    /// A value that is no tensor, where tensors are saved.
+    /// A value that is not a tensor, where tensors are saved.
     PlainValue,
     /// A run of which another one in the same place is read.
     OtherRun,

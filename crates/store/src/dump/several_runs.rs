@@ -89,7 +89,7 @@ impl DumpListing {
         self.entries.retain(|entry| !is_older(&entry.path));
         self.tables.retain(|entry| !is_older(&entry.path));
         self.step_tables.retain(|entry| !is_older(&entry.path));
-        self.passed_over.retain(|one| !is_older(&one.path));
+        self.passed_over.retain(|skipped| !is_older(&skipped.path));
         let reason = PassReason::OtherRun;
         let older = older.into_iter().map(|path| PassedOver { path, reason });
         self.passed_over.extend(older);

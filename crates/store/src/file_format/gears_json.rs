@@ -117,7 +117,7 @@ pub fn encode(gears: &Gears) -> String {
     text
 }
 
-/// The text that is expected, and the one that is there.
+/// The expected text, and the actual one.
 type Mistake = (String, String);
 
 fn mistake(expected: impl Into<String>, found: impl Into<String>) -> Mistake {

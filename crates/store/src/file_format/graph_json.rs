@@ -51,7 +51,7 @@ pub struct GraphText<'a, O> {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct GraphFile {
-    /// Version of the format; 0 is none.
+    /// Version of the format; 0 means missing.
     pub version: u32,
     /// The name of the graph.
     pub name: String,
@@ -148,7 +148,7 @@ fn member(out: &mut impl Write, key: &str, value: &impl Serialize) -> io::Result
 /// Reads a graph.
 ///
 /// # Errors
-/// [`FormatError`] if it is no such description, or too large.
+/// [`FormatError`] if it is not such a description, or too large.
 pub fn parse(bytes: &[u8]) -> Result<GraphFile, FormatError> {
     let graph: GraphFile =
         json_object::decode(bytes, FILE_BYTES_MAX, "the description of a graph")?;

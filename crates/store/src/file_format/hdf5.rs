@@ -136,7 +136,7 @@ impl Hdf5Array {
             .dataset(name)
             .map_err(|error| unreadable(&path, &error));
         let (dtype, dims) = match &dataset {
-            // A dataset without a space is no scalar.
+            // A dataset without a space is not a scalar.
             Ok(dataset) if dataset.num_elements().is_ok_and(|n| n == 0) && dataset.ndim() == 0 => {
                 (dtype_of(dataset.dtype()), &[0][..])
             }

@@ -1,7 +1,7 @@
 //! The JSON files of msProbe: what ran with which tensors, inside which modules, called from where.
 //!
 //! `docs/formats/msprobe.md` lists the keys. Python's `json` writes `NaN` and `Infinity` as bare
-//! words, which are no JSON; they are read all the same.
+//! words, which are not valid JSON; they are read anyway.
 
 mod calls;
 mod dump;

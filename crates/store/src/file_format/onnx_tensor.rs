@@ -100,8 +100,8 @@ pub fn stem_of(file_name: &str) -> Option<&str> {
     suffixes.find_map(|suffix| file_name.strip_suffix(suffix))
 }
 
-/// The rank that ONNX Runtime has put behind the name of a value to make that of a file; none if
-/// there is none, or if the file is not named after the value.
+/// The rank that ONNX Runtime appends to the name of a value to form a file name; `None` without a
+/// rank, or if the file is not named after the value.
 pub fn rank_in_stem(stem: &str, value_name: &str) -> Option<u32> {
     // Each byte but letters and digits was replaced, so that a character of several bytes became
     // several.

@@ -151,7 +151,7 @@ pub fn encode<'a>(
         start = end;
     }
     let mut text = Value::Object(header).to_string().into_bytes();
-    // The format allows blanks behind the object, and nothing else.
+    // The format allows blanks after the object, and nothing else.
     text.resize(text.len().next_multiple_of(ALIGN), b' ');
     let length: [u8; LENGTH_BYTES] = (text.len() as u64).to_le_bytes();
     Ok(([&length[..], &text].concat(), parts))

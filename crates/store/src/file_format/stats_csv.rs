@@ -40,7 +40,7 @@ pub enum StatsColumns {
     Chosen(Vec<StatsColumn>),
 }
 
-/// A column that can be asked for.
+/// A column that can be requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StatsColumn {
     /// The largest element.

@@ -124,7 +124,7 @@ pub fn stem_of(file_name: &str) -> Option<&str> {
     common.or_else(|| telling_stem(file_name))
 }
 
-/// [`stem_of`] where the suffix is none that other files have.
+/// [`stem_of`] for suffixes that no other file has.
 pub fn telling_stem(file_name: &str) -> Option<&str> {
     SUFFIXES
         .iter()

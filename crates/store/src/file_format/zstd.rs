@@ -51,7 +51,7 @@ impl Default for CompressionLevel {
 /// and a piece of the result is in memory.
 ///
 /// # Errors
-/// Any that `out` reports, or that there is no memory.
+/// Any error of `out`, or too little memory.
 pub fn write(out: &mut impl Write, parts: &[&[u8]], level: CompressionLevel) -> io::Result<u64> {
     let mut context = CCtx::try_create().ok_or(io::ErrorKind::OutOfMemory)?;
     let n_content: u64 = parts.iter().map(|part| part.len() as u64).sum();
@@ -107,7 +107,7 @@ impl Decoder<'_> {
     /// limit of libzstd, are refused later.
     ///
     /// # Errors
-    /// [`FormatError`] if there is no memory.
+    /// [`FormatError`] if there is too little memory.
     pub fn new(bytes: &[u8]) -> Result<Decoder<'_>, FormatError> {
         let context = DCtx::try_create();
         let context = context.ok_or_else(|| FormatError::new(0, "memory for a decoder", "none"))?;

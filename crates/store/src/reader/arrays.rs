@@ -202,7 +202,7 @@ fn named_tensor(entry: &DumpEntry, name: Option<&str>) -> ArrayRecord {
     let file_stem = if array.op_name.is_empty() {
         Some(stem)
     } else {
-        // A file of one tensor, such as `-t pt` makes: the slot is behind the dump file's name.
+        // A file of one tensor, such as `-t pt` makes: the slot follows the dump file's name.
         let is_of_file = name.is_none() && array.slot.is_some();
         Some(array.op_name).filter(|op_name| is_of_file && DumpFileName::parse(op_name).is_some())
     };
@@ -220,8 +220,8 @@ fn named_tensor(entry: &DumpEntry, name: Option<&str>) -> ArrayRecord {
     (execution, record)
 }
 
-/// The value of an ONNX graph. Names of values say nothing of slots, whatever they end in:
-/// `input.4` is how PyTorch called outputs of inner nodes.
+/// The value of an ONNX graph. Names of values never identify slots, whatever their ends: `input.4`
+/// is PyTorch's old name for outputs of inner nodes.
 fn named_value(
     entry: &DumpEntry,
     name: &str,

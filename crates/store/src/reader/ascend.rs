@@ -93,7 +93,7 @@ fn read_all(
     index.errors.append(&mut listing.errors);
     let mut errors = Vec::new();
     let entries = read_entries(listing.entries, read, &mut errors);
-    // Tables come behind everything else, whatever their names.
+    // Tables come after everything else, whatever their names.
     let (of_tables, others): (Vec<_>, Vec<_>) = errors.into_iter().partition(is_of_table);
     index.errors.extend(others);
     let tables = read_entries(listing.tables, read, &mut index.errors);

@@ -96,7 +96,7 @@ pub struct OtherNames {
 }
 
 impl DumpIndex {
-    /// Adds tensors; those that share an execution must come one behind the other.
+    /// Adds tensors; those of one execution must be consecutive.
     pub(super) fn add_tensors(&mut self, tensors: Vec<IndexedTensor>) {
         for tensor in tensors {
             let last = self.executions.last();
@@ -125,7 +125,7 @@ pub enum ExecutionKind {
     Parameter,
     /// A constant of a graph.
     Constant,
-    /// An overflow record, which is no tensor.
+    /// An overflow record, which is not a tensor.
     OverflowRecord,
 }
 
@@ -227,7 +227,7 @@ impl ElementsPlace {
         }
     }
 
-    /// The place in a damaged file, of which nothing is known.
+    /// The unknown place of elements in a damaged file.
     pub(super) fn in_damaged_file(real_name: &str) -> ElementsPlace {
         ElementsPlace {
             real_name: real_name.into(),
@@ -243,7 +243,7 @@ impl ElementsPlace {
 pub struct IndexedFile {
     /// Where it is.
     pub path: PathBuf,
-    /// Its name, the real one where it goes by digits.
+    /// Its name, or its real name if the file's name is a number.
     pub real_name: String,
     /// Size in bytes.
     pub n_bytes: u64,

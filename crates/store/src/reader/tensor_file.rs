@@ -149,7 +149,7 @@ pub struct StoredTensor {
 /// The run of a model that a tensor of an archive is of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredRun {
-    /// Which tool ran the model, if that is said.
+    /// Which tool ran the model, if known.
     pub runner: Option<String>,
     /// Which of its runs, counted from 0.
     pub iteration: u64,
@@ -239,7 +239,7 @@ pub struct FileFacts {
     pub message: String,
 }
 
-/// A part of a file that is no tensor.
+/// A part of a file that is not a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExtraPiece {
     /// Its kind.
@@ -265,7 +265,7 @@ pub enum ExtraKind {
 /// A checked file.
 pub struct TensorFile {
     kind: FileKind,
-    /// Its name; the real one where the file goes by digits.
+    /// Its name, or its real name if the file's name is a number.
     file_name: String,
     facts: FileFacts,
     tensors: Vec<StoredTensor>,
@@ -280,8 +280,8 @@ pub struct TensorFile {
 impl TensorFile {
     /// Opens a file of any format. `file_name` is its real name.
     ///
-    /// Tensors of a dump that one FFTS+ thread wrote get the shapes of that thread's parts. Another
-    /// first attribute means nothing.
+    /// Tensors of a dump that one FFTS+ thread wrote get the shapes of that thread's parts. Any
+    /// other first attribute is ignored.
     ///
     /// # Errors
     /// [`StoreError`] if the file cannot be read or is damaged.
@@ -460,7 +460,7 @@ impl TensorFile {
         self.tensors.iter().filter(|t| t.side == side).count()
     }
 
-    /// The tensor at a position; none if there is no such.
+    /// The tensor at a position; `None` if it is missing.
     pub fn tensor(&self, side: SlotSide, index: usize) -> Option<OpenedTensor<'_>> {
         self.tensors()
             .find(|tensor| (tensor.stored.side, tensor.stored.index) == (side, index))

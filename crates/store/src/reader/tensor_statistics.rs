@@ -30,11 +30,11 @@ pub type StatisticCell<'a> = (&'a str, Option<Cow<'a, str>>);
 
 /// Statistics and digests in the order of their columns. Copies share their memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TensorStatistics(Option<Kept>);
+pub struct TensorStatistics(Option<StoredStatistics>);
 
 /// Numbers take a fifth of the room of their texts, and are kept where a dump has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Kept {
+enum StoredStatistics {
     Numbers(Arc<RowNumbers>),
     Texts(Arc<TableTexts>),
 }
@@ -68,13 +68,13 @@ impl TensorStatistics {
         };
         // Most tensors of a dump of elements have none, which take no memory.
         let is_known = numbers.stats.is_some() || numbers.digest.is_some();
-        TensorStatistics(is_known.then(|| Kept::Numbers(Arc::new(numbers))))
+        TensorStatistics(is_known.then(|| StoredStatistics::Numbers(Arc::new(numbers))))
     }
 
     /// Whether these are the statistics of a row that has a digest alone.
     pub(super) fn is_digest_of(&self, row: &SlotRow) -> bool {
         match &self.0 {
-            Some(Kept::Numbers(known)) => {
+            Some(StoredStatistics::Numbers(known)) => {
                 known.stats.is_none() && row.stats().is_none() && known.digest == row.digest
             }
             _ => false,
@@ -89,8 +89,8 @@ impl TensorStatistics {
     /// Titles and texts. Numbers have as many digits as bring them back.
     pub fn iter(&self) -> impl Iterator<Item = StatisticCell<'_>> {
         let (numbers, texts) = match &self.0 {
-            Some(Kept::Numbers(numbers)) => (Some(numbers.cells()), None),
-            Some(Kept::Texts(texts)) => (None, Some(texts.cells())),
+            Some(StoredStatistics::Numbers(numbers)) => (Some(numbers.cells()), None),
+            Some(StoredStatistics::Texts(texts)) => (None, Some(texts.cells())),
             None => (None, None),
         };
         // One of them is there, and both have to be of one type.
@@ -101,7 +101,9 @@ impl TensorStatistics {
     /// The numbers, where the dump has them as such and not as texts.
     pub fn numbers(&self) -> Option<StatisticsCells> {
         match &self.0 {
-            Some(Kept::Numbers(known)) => known.stats.as_ref().map(StatisticsCells::from),
+            Some(StoredStatistics::Numbers(known)) => {
+                known.stats.as_ref().map(StatisticsCells::from)
+            }
             _ => None,
         }
     }
@@ -193,7 +195,7 @@ impl FromIterator<(String, Option<String>)> for TensorStatistics {
         });
         // Room that the text grew into is given back: there are millions of these.
         let texts = texts.into_boxed_str();
-        TensorStatistics(Some(Kept::Texts(Arc::new(TableTexts {
+        TensorStatistics(Some(StoredStatistics::Texts(Arc::new(TableTexts {
             titles,
             texts,
             ends,

@@ -102,7 +102,7 @@ pub struct GraphNode {
     pub inputs: Vec<InputOrigin>,
     /// Type of its output; a tuple where there are several outputs.
     pub output: ValueType,
-    /// How its inputs and outputs lie on the device; none for nodes that are no kernels.
+    /// The device layouts of its inputs and outputs; `None` for nodes that are not kernels.
     pub kernel: Option<KernelView>,
     /// Its attributes.
     pub attributes: Vec<GraphAttribute>,

@@ -19,9 +19,8 @@ pub(super) fn with_room(mut text: String) -> String {
     text
 }
 
-/// Writes `record` over the file at `path`, which keeps its length, so that a full disk is no
-/// obstacle. If there is no room for both, the end of the run replaces the text of the
-/// configuration.
+/// Writes `record` over the file at `path`, which keeps its length, so that it works on a full
+/// disk. If there is no room for both, the end of the run replaces the text of the configuration.
 pub(super) fn write(path: &Path, record: &RunRecord) -> io::Result<()> {
     let flags = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default();
     let file = OpenOptions::new()

@@ -14,7 +14,7 @@ pub struct RowColumn {
     pub cells: RowCells,
 }
 
-/// The cells of a column, any of which may be empty.
+/// The cells of a column; any may be empty.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RowCells {
     /// Whole numbers.
@@ -23,7 +23,7 @@ pub enum RowCells {
     Number(Vec<Option<f64>>),
     /// Texts.
     Text(Vec<Option<Arc<str>>>),
-    /// Lists of whole numbers, none of which is empty.
+    /// Non-empty lists of whole numbers.
     Extents(Vec<Option<Arc<[i64]>>>),
 }
 

@@ -22,7 +22,7 @@ pub struct FlatColumn {
     pub cells: ColumnCells,
 }
 
-/// The cells of a column, any of which may be empty.
+/// The cells of a column; any may be empty.
 #[derive(Clone, Debug)]
 pub enum ColumnCells {
     /// Yes or no.

@@ -84,7 +84,7 @@ pub struct SlotRow {
     pub statistics: StatisticsCells,
 }
 
-/// The statistics of a row, each of which may be unknown.
+/// The statistics of a row; each may be unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StatisticsCells {
     /// Counts in the order of [`ElementCounts::NAMES`] without the first.

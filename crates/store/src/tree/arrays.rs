@@ -63,7 +63,7 @@ impl<'a> ArrayName<'a> {
 /// Facts from the path of a file with arrays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ArraysPlace {
-    /// The process among those that ran together.
+    /// The index of the process among those that ran together.
     pub rank: Option<u32>,
     /// The execution of the model.
     pub step: Option<u64>,

@@ -23,7 +23,7 @@ pub fn stem(file_name: &str) -> &str {
 /// Facts from the path of a log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LogPlace {
-    /// The process among those that ran together.
+    /// The index of the process among those that ran together.
     pub rank: Option<u32>,
     /// The execution of the model.
     pub step: Option<u64>,

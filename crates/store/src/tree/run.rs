@@ -35,7 +35,7 @@ pub fn is_time(name: &str) -> bool {
 pub fn levels_below(name: &str) -> Option<usize> {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     match name.strip_prefix("rank_") {
-        // Below a rank lie the network, the graph and the iteration. Below a step lie the time, the
+        // Below a rank are the network, the graph and the iteration. Below a step are the time, the
         // device, the model, its number and the iteration; a tree without steps has one level less.
         Some(rank) => is_number(rank).then_some(3),
         None => is_number(name).then_some(5),

@@ -17,7 +17,7 @@ const TAG_SEPARATOR: &str = "___";
 const STEPS: [&str; 2] = ["step", "forward_pass_id"];
 const RANK: &str = "rank";
 const INDEX: &str = "dump_index";
-/// The tag that a value goes by.
+/// The tag that names a value.
 pub const NAME: &str = "name";
 /// Where a module is computed again for its gradient.
 const RECOMPUTE: &str = "recompute_status";

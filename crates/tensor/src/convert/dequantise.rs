@@ -67,7 +67,7 @@ pub enum DequantiseError {
     /// The result is larger than memory can be.
     #[error(transparent)]
     Size(#[from] ShapeError),
-    /// There is no memory for the result.
+    /// There is too little memory for the result.
     #[error("no memory for {0} bytes of float32")]
     Memory(usize),
 }

@@ -22,7 +22,7 @@ pub(crate) use codes::{CodeValues, code_values};
 pub struct DecodedElements<'a> {
     /// Type of the elements now.
     pub dtype: DType,
-    /// The shape asked for; opaque data become one axis of bytes.
+    /// The requested shape; opaque data become one axis of bytes.
     pub shape: Shape,
     /// The elements; borrowed where decoding changes nothing.
     pub bytes: Cow<'a, [u8]>,

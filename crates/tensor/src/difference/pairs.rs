@@ -222,7 +222,7 @@ fn sums<M: LaneMachine>(
     }
     let [a, b] = [padded(a_rest), padded(b_rest)];
     let [d, r] = [padded(d_rest), padded(r_rest)];
-    // Zeros behind the last elements add nothing to any of the sums.
+    // Zeros after the last elements add nothing to any of the sums.
     lanes.add(m, [&a, &b, &d, &r]);
     BlockSums {
         products: fold(m.array(lanes.products)),

@@ -118,7 +118,7 @@ mod tests {
                     pieces.add(both[0], both[1]).unwrap();
                 }
                 let (found, expected) = (pieces.finish(), expected.clone().unwrap());
-                // NaN is no equal of itself; texts are.
+                // NaN is not equal to itself; texts are.
                 assert_eq!(format!("{found:?}"), format!("{expected:?}"), "{n} {step}");
             }
         }

@@ -75,14 +75,14 @@ impl RelativeDifferences {
             smallest = smallest.min(if *out == 0.0 { i64::MAX } else { bits });
             n_zero += u64::from(*out == 0.0);
         }
-        // Only doubles have distances that are none.
+        // Only doubles have distances that overflow.
         if largest == f64::INFINITY.to_bits().cast_signed() && distances.contains(&f64::INFINITY) {
             return self.add_far(a, b, distances, out);
         }
         self.count(n_zero, smallest, largest, out);
     }
 
-    /// Elements so far apart that their distance is no double.
+    /// Elements so far apart that their distance overflows a double.
     #[cold]
     fn add_far(&mut self, a: &[f64], b: &[f64], distances: &[f64], out: &mut [f64]) {
         for (i, out) in out.iter_mut().enumerate() {

@@ -386,7 +386,7 @@ fn kl(pairs: &[ElementPair]) -> f64 {
         let values = || pairs.iter().map(of);
         let min = values().fold(f64::INFINITY, f64::min);
         let max = values().fold(f64::NEG_INFINITY, f64::max);
-        // Where the range is no double, all is taken by half.
+        // If the range overflows a double, everything is halved.
         let by = if (max - min).is_finite() { 1.0 } else { 0.5 };
         let norm = |value: f64| {
             let norm = if max > min {

@@ -38,7 +38,7 @@ pub(super) struct SweepResult {
 }
 
 impl SweepResult {
-    /// Nothing found yet; `ulps` with nothing counted, and none if both sides are not floats.
+    /// Initial result; `ulps` with zero counts, and `None` if both sides are not floats.
     pub(super) fn new(ulps: Option<Ulps>) -> SweepResult {
         SweepResult {
             n_before: 0,

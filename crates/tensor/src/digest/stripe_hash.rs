@@ -37,8 +37,8 @@ const HALVES: [HashHalf; 2] = [
 /// Returns the hash of the bytes of a tensor's elements, dense and in row-major order, as its two
 /// halves.
 ///
-/// The same tensor on a device has the same hash. It is no digest: who wants to can find other
-/// bytes with the same hash, and digests of dumps are XXH3 ([`xxh3_128`](super::xxh3_128)).
+/// The same tensor on a device has the same hash. It is not a digest: collisions are easy to
+/// construct, and digests of dumps are XXH3 ([`xxh3_128`](super::xxh3_128)).
 pub fn stripe_hash(bytes: &[u8]) -> [u64; 2] {
     HALVES.map(|half| half.hash(bytes))
 }

@@ -99,7 +99,7 @@ pub(super) fn each(
     }
 }
 
-/// The statistics of elements of which each code occurs so often.
+/// The statistics of elements, from the number of occurrences of each code.
 fn of_counts(values: &CodeValues, counts: &Counts) -> StatsBlock {
     let mut block = StatsBlock::EMPTY;
     let codes = || (0..=u8::MAX).zip(counts).filter(|(_, n)| **n > 0);

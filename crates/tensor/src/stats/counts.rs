@@ -3,7 +3,7 @@
 /// Declares [`ElementCounts`] with everything that handles all counts alike.
 macro_rules! element_counts {
     ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
-        /// How many of a tensor's elements are of which kind.
+        /// Numbers of a tensor's elements of each kind.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct ElementCounts {
             $($(#[doc = $doc])+ pub $name: u64,)+

@@ -423,7 +423,7 @@ fn count<M: LaneMachine, F: FloatFormat>(
             let [zero, neg_zero, small] = F::count_small(m, group);
             (n_zero, n_neg_zero, n_small) = (n_zero + zero, n_neg_zero + neg_zero, n_small + small);
         }
-        // The zeros behind the tail are none of the block's.
+        // The zeros after the tail do not belong to the block.
         let n_behind = ((F::GROUP_BYTES - tail.len()) / F::WIDTH) as u64;
         block.counts.n_zero = u64::from(n_zero) - n_behind;
         block.counts.n_neg_zero = n_neg_zero.into();
@@ -484,7 +484,7 @@ fn extremes_without_zeros<F: FloatFormat>(bytes: &[u8], survey: &FloatSurvey) ->
 
 /// Sums the squares of the elements, less `shift` and times `factor`, in lanes.
 ///
-/// Either is to be neutral, so that it changes nothing.
+/// One of the two must be neutral: a `shift` of 0 or a `factor` of 1.
 #[inline(always)]
 fn sum_of_squares<M: LaneMachine, F: FloatFormat>(
     m: M,

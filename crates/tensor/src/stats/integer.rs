@@ -1,7 +1,7 @@
 //! Blocks of integers.
 //!
-//! Sums of a block of 8 or 16 bits fit 32 or 64 bits, so they are taken in integers, in whatever
-//! order: every partial sum that the definition asks for is exact, so the result is the same.
+//! Sums of a block of 8 or 16 bits fit 32 or 64 bits, so they are computed in integers, in any
+//! order: every partial sum of the definition is exact, so the result is the same.
 
 use std::slice::ChunksExact;
 

@@ -144,7 +144,7 @@ impl PartialStats {
         self.prefix_weight
     }
 
-    /// The histogram, if it was asked for.
+    /// The histogram, if requested.
     pub fn histogram(&self) -> Option<&Histogram> {
         self.histogram.as_deref()
     }

@@ -231,7 +231,7 @@ fn elements<M: LaneMachine, E: ElementReader>(m: M, bytes: &[u8]) -> SequentialS
     total.finish()
 }
 
-/// Integers of which every partial sum of a chunk is exact.
+/// Integers for which every partial sum of a chunk is exact.
 #[inline(always)]
 fn short_integers<M: LaneMachine, E: ElementReader>(m: M, bytes: &[u8]) -> SequentialStats {
     let mut total = SequentialTotal::new(bytes.len() / E::WIDTH);

@@ -37,7 +37,7 @@ pub(super) fn cells(
     let wide = if is_high { DType::F32 } else { dtype };
     // With low precision the kernels compute nothing of bool.
     let is_bool = dtype == DType::Bool && is_high;
-    let of = |category: &StatisticCategory| match category {
+    let cell = |category: &StatisticCategory| match category {
         StatisticCategory::Max | StatisticCategory::Min if dtype == DType::I64 => {
             let is_max = *category == StatisticCategory::Max;
             let view = tensor.view();
@@ -49,7 +49,7 @@ pub(super) fn cells(
         StatisticCategory::L2Norm if FLOATS.contains(&dtype) => rounded(stats.l2, wide),
         _ => StatisticCell::Null,
     };
-    categories.iter().map(of).collect()
+    categories.iter().map(cell).collect()
 }
 
 /// An element of the tensor, in its own type.

@@ -50,7 +50,7 @@ pub(super) struct ElementsStore {
     creator: Arc<Creator>,
     tree: NativeTree,
     state: Mutex<ElementsState>,
-    /// Something that was pending is no longer.
+    /// An entry is no longer pending.
     settled: Condvar,
     /// The first failure to complete a file that is full.
     failure: Arc<Mutex<Option<StoreError>>>,

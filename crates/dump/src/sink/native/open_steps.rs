@@ -11,7 +11,7 @@ use crate::sink::ledger::StepKey;
 #[derive(Default)]
 pub(super) struct OpenSteps {
     state: Mutex<StepsState>,
-    /// Some step is no longer ending.
+    /// A step has ended.
     settled: Condvar,
 }
 

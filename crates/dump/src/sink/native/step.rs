@@ -37,7 +37,7 @@ struct JournalState {
     n_rows: usize,
     /// The record of each frame: its time, and where it is.
     frames: Vec<(u64, Range<u64>)>,
-    /// All rows, where there is no journal.
+    /// All rows, if there is no journal.
     rows: Vec<Vec<SlotRow>>,
 }
 
@@ -104,7 +104,7 @@ impl StepRows {
                 encoded.map_err(failed("write", journal.path()))?;
                 frames.push((time(rows), start..bytes.len() as u64));
             }
-            // Written in turn: behind a frame that is missing those that follow could not be found.
+            // Written in order: frames after a missing one could not be found.
             let state = state.insert(lock(&self.state));
             self.creator.write_at(journal, state.n_bytes, &[&bytes])?;
         }

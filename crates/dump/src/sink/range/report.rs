@@ -7,7 +7,7 @@ use super::{RangeRow, RangeRows};
 
 /// The losses that a run would have in narrower dtypes.
 pub struct RangeReport {
-    /// The dtypes asked for, with the totals of each.
+    /// The requested dtypes, with the totals of each.
     pub totals: Vec<(DType, RangeTotal)>,
     /// Every tensor that is wider than one of them, in order of execution.
     pub rows: RangeRows,

@@ -181,11 +181,11 @@ impl<'a> Assembly<'a> {
 
     /// Renames a value that is a result, so that the result can be produced by another node.
     fn set_aside(&mut self, target: &str) {
-        let aside = self.fresh(target);
-        let names = HashMap::from([(target.to_owned(), aside.clone())]);
+        let new_name = self.fresh(target);
+        let names = HashMap::from([(target.to_owned(), new_name.clone())]);
         let renamed = |name: &mut String| {
             if name == target {
-                name.clone_from(&aside);
+                name.clone_from(&new_name);
             }
         };
         for node in &mut self.nodes {
@@ -194,7 +194,7 @@ impl<'a> Assembly<'a> {
             captured::rename(node, &names);
         }
         self.taken.values_mut().for_each(renamed);
-        self.set_aside.insert(target.to_owned(), aside);
+        self.set_aside.insert(target.to_owned(), new_name);
     }
 
     /// Makes a result of the target, which was set aside, from golden's value.
@@ -213,7 +213,7 @@ impl<'a> Assembly<'a> {
         Ok(())
     }
 
-    /// The name that a value of the target goes by now.
+    /// The current name of a value of the target.
     fn here(&self, target: &str) -> String {
         self.set_aside
             .get(target)

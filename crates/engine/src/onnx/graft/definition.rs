@@ -111,7 +111,7 @@ impl ModelPair {
                 return None;
             }
             let texts = [0, 1].map(|side| {
-                let given = given[side].map(|one| attribute::text(one));
+                let given = given[side].map(|value| attribute::text(value));
                 given.or_else(|| defaults[side].get(name).cloned())
             });
             // Long texts are cut off, so that two that are given may differ in what is not shown.
@@ -120,7 +120,7 @@ impl ModelPair {
                 return None;
             }
             let sides = [&self.target, &self.golden];
-            let noted = [0, 1].map(|side| {
+            let described = [0, 1].map(|side| {
                 let text = texts[side].clone()?;
                 let is_own = given[side].is_some();
                 Some(if is_own {
@@ -129,7 +129,7 @@ impl ModelPair {
                     text + &sides[side].by_default(target)
                 })
             });
-            Some((name.to_owned(), noted))
+            Some((name.to_owned(), described))
         });
         differing.collect()
     }

@@ -173,11 +173,14 @@ impl ModelPair {
             found.push((first, wiring));
         }
         found.sort_by_key(|(node, _)| *node);
-        let mut found: Vec<DefinitionDifference> = found.into_iter().map(|(_, one)| one).collect();
-        found.extend(self.results_apart(&known));
-        found.extend(self.operator_sets_apart());
-        found.extend(self.functions_apart());
-        found
+        let mut differences: Vec<DefinitionDifference> = found
+            .into_iter()
+            .map(|(_, difference)| difference)
+            .collect();
+        differences.extend(self.results_apart(&known));
+        differences.extend(self.operator_sets_apart());
+        differences.extend(self.functions_apart());
+        differences
     }
 
     /// Operators that both models define, and not alike. Those of one side alone are read by
@@ -190,7 +193,9 @@ impl ModelPair {
             let own = own.find(|own| is_same_function(own, function));
             own.is_some_and(|own| own.node != function.node)
         });
-        let names: Vec<String> = differing.map(|one| one.name().to_owned()).collect();
+        let names: Vec<String> = differing
+            .map(|function| function.name().to_owned())
+            .collect();
         (!names.is_empty()).then(|| DefinitionDifference {
             target: None,
             golden: None,

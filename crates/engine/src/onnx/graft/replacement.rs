@@ -28,8 +28,8 @@ impl ModelPair {
     /// Whether a weight goes with its operator, as it has another shape or is on one side alone.
     fn is_part_of(&self, target: usize, input: usize) -> bool {
         let mut parts = (self.differences.iter())
-            .filter(|one| matches!(one.place, Place::Node { target: node, .. } if node == target))
-            .flat_map(|one| &one.parts);
+            .filter(|difference| matches!(difference.place, Place::Node { target: node, .. } if node == target))
+            .flat_map(|difference| &difference.parts);
         parts.any(
             |part| matches!(part, DifferentPart::Weight { input: other, .. } if *other == input),
         )

@@ -101,7 +101,7 @@ impl GraphSide {
     /// Attributes that an operator has without naming them, as text.
     pub(super) fn defaults(&self, node: &NodeProto) -> HashMap<String, String> {
         let all = self.default_attributes(node).into_iter();
-        all.map(|one| (one.name.clone(), attribute::text(&one)))
+        all.map(|default| (default.name.clone(), attribute::text(&default)))
             .collect()
     }
 
@@ -109,7 +109,7 @@ impl GraphSide {
     pub(super) fn default_attributes(&self, node: &NodeProto) -> Vec<AttributeProto> {
         let all = self.described(node).default_attributes;
         let all = all.iter();
-        all.filter_map(|one| attribute::parse(&one.name, &one.text, one.r#type))
+        all.filter_map(|default| attribute::parse(&default.name, &default.text, default.r#type))
             .collect()
     }
 
@@ -160,7 +160,7 @@ fn constant_of(node: &NodeProto) -> Option<(&str, TensorProto)> {
 
 /// The tensor that an attribute of `Constant` represents.
 fn constant(value: &AttributeProto) -> Option<TensorProto> {
-    let of = |dtype: OnnxDataType, dims: &[i64]| TensorProto {
+    let empty = |dtype: OnnxDataType, dims: &[i64]| TensorProto {
         dims: dims.to_vec(),
         data_type: Some(dtype as i32),
         ..TensorProto::default()
@@ -170,19 +170,19 @@ fn constant(value: &AttributeProto) -> Option<TensorProto> {
         "value" => value.t.clone()?,
         "value_float" => TensorProto {
             float_data: vec![value.f()],
-            ..of(OnnxDataType::Float, &[])
+            ..empty(OnnxDataType::Float, &[])
         },
         "value_int" => TensorProto {
             int64_data: vec![value.i()],
-            ..of(OnnxDataType::Int64, &[])
+            ..empty(OnnxDataType::Int64, &[])
         },
         "value_floats" => TensorProto {
             float_data: value.floats.clone(),
-            ..of(OnnxDataType::Float, &[value.floats.len() as i64])
+            ..empty(OnnxDataType::Float, &[value.floats.len() as i64])
         },
         "value_ints" => TensorProto {
             int64_data: value.ints.clone(),
-            ..of(OnnxDataType::Int64, &[value.ints.len() as i64])
+            ..empty(OnnxDataType::Int64, &[value.ints.len() as i64])
         },
         _ => return None,
     })

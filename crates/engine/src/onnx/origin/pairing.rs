@@ -86,7 +86,7 @@ impl<'a, 'g> GraphPairing<'a, 'g> {
         }
         // Names are the certain evidence, so they came first. Only now is it worked out what lies
         // between them.
-        pairing.spread();
+        pairing.propagate();
         pairing.find_twins();
         let results = pairing.producers.keys();
         let computed = results.filter_map(|name| pairing.classes.get(name));
@@ -139,14 +139,14 @@ impl<'a, 'g> GraphPairing<'a, 'g> {
     }
 
     /// Finds out what values without an original name are, from those that have one.
-    fn spread(&mut self) {
+    fn propagate(&mut self) {
         loop {
             let n_before = self.classes.len();
             for index in 0..self.nodes.len() {
-                self.spread_through(index);
+                self.propagate_through(index);
             }
             for index in (0..self.nodes.len()).rev() {
-                self.spread_through(index);
+                self.propagate_through(index);
             }
             // Stronger rules run until they find nothing more: a guess from a name must not go
             // before them.
@@ -154,14 +154,14 @@ impl<'a, 'g> GraphPairing<'a, 'g> {
                 continue;
             }
             for index in 0..self.nodes.len() {
-                self.spread_by_name(index);
-                self.spread_quantised(index);
+                self.propagate_by_name(index);
+                self.propagate_quantised(index);
             }
             if self.classes.len() > n_before {
                 continue;
             }
             for index in 0..self.nodes.len() {
-                self.spread_to_input(index);
+                self.propagate_to_input(index);
             }
             if self.classes.len() == n_before {
                 return;
@@ -171,7 +171,7 @@ impl<'a, 'g> GraphPairing<'a, 'g> {
 
     /// Spreads a class through an operator that only moves elements: its value is the same on both
     /// sides.
-    fn spread_through(&mut self, index: usize) {
+    fn propagate_through(&mut self, index: usize) {
         let node = self.nodes[index].proto;
         if !MOVING.contains(&node.op_type.as_str()) || self.namesake(index).is_some() {
             return;
@@ -197,7 +197,7 @@ impl<'a, 'g> GraphPairing<'a, 'g> {
 
     /// An operator that kept name and type computes the same in another layout; one on blocked
     /// channels is named after its output.
-    fn spread_by_name(&mut self, index: usize) {
+    fn propagate_by_name(&mut self, index: usize) {
         let node = self.nodes[index].proto;
         let [output] = &node.output[..] else {
             return;
@@ -214,7 +214,7 @@ impl<'a, 'g> GraphPairing<'a, 'g> {
     }
 
     /// Finds the input of a node on blocked channels from its output.
-    fn spread_to_input(&mut self, index: usize) {
+    fn propagate_to_input(&mut self, index: usize) {
         let node = self.nodes[index].proto;
         if let Some(input) = node.input.first()
             && !self.classes.contains_key(input.as_str())

@@ -49,7 +49,7 @@ pub(super) struct OriginalNode<'g> {
     pub(super) inputs: Vec<Option<Class>>,
     /// The graphs inside of it, with the names of their attributes.
     pub(super) bodies: Vec<(&'g str, OriginalGraph<'g>)>,
-    /// Whether it is no operator but holds a value.
+    /// Whether it only holds a value and is not an operator.
     pub(super) is_constant_node: bool,
 }
 

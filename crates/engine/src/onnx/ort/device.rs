@@ -70,7 +70,7 @@ pub(super) struct WaitingRecord {
 }
 
 impl WaitingRecord {
-    /// A record of which nothing was shown yet.
+    /// A record without tensors so far.
     pub(super) fn new(probe: Probe) -> WaitingRecord {
         WaitingRecord {
             probe,

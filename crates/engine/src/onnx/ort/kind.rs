@@ -34,7 +34,7 @@ pub(super) enum OnnxValueKind {
     },
     /// A map.
     Map,
-    /// A tensor of which only some elements are given.
+    /// A tensor with only some of its elements given.
     Sparse,
 }
 

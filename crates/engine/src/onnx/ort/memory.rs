@@ -314,8 +314,7 @@ impl<'a> KernelInputs<'a> {
         // The library returns the offsets only; each text ends where the next one begins.
         let mut starts = vec![0_usize; n];
         if n > 0 {
-            // SAFETY: both places are as large as is said, which are the sizes that the library
-            // asks for.
+            // SAFETY: both places have the stated sizes, which the library requires.
             let status = unsafe {
                 (self.api.GetStringTensorContent)(
                     value.as_ptr(),

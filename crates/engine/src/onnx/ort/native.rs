@@ -83,7 +83,7 @@ impl LibraryProbe {
 
     /// Whether it has this version of the interface.
     pub(super) fn has_api(&self, version: u32) -> bool {
-        // SAFETY: any number may be asked for.
+        // SAFETY: any number is valid.
         !unsafe { (self.0.GetApi)(version) }.is_null()
     }
 }

@@ -24,7 +24,7 @@ const FUNCTION_PREFIX: &str = "_inlfunc_";
 /// weights left in its file where possible.
 pub(super) struct PreparedModel {
     model: ModelProto,
-    /// Where data outside of it are; `None` if there are none.
+    /// Where its external data are; `None` if there are none.
     folder: Option<PathBuf>,
     /// The file that it was read from, if the library finds data outside of nothing else.
     file: Option<PathBuf>,
@@ -156,7 +156,7 @@ impl PreparedModel {
         })
     }
 
-    /// The model with taps behind the operators of which something is wanted.
+    /// The model with taps after the operators that are to be shown.
     pub(super) fn tapped(&self, wanted: &TapRequests) -> TappedModel {
         rewrite::tap(&self.known(), wanted)
     }

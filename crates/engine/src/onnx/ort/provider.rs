@@ -11,7 +11,7 @@ use super::{error, native};
 const SUFFIX: &str = "ExecutionProvider";
 const CPU: &str = "CPUExecutionProvider";
 pub(super) const CUDA: &str = "CUDAExecutionProvider";
-/// Providers that go by another name where they are asked for, up to 1.21.
+/// Providers with another name for requests, up to 1.21.
 const SHORT_NAMES: &[(&str, &str)] = &[
     ("AzureExecutionProvider", "AZURE"),
     ("OpenVINOExecutionProvider", "OpenVINO"),
@@ -37,7 +37,7 @@ pub(super) fn append(
     for (i, name) in names.iter().enumerate() {
         let (provider, device) = parse(name, &available)?;
         builder = match provider {
-            // It takes every operator, so that nothing would be left for a provider behind it.
+            // It takes every operator, so later providers would get none.
             CPU => {
                 if i + 1 < names.len() {
                     return Err(format!(

@@ -1,10 +1,10 @@
 //! Putting taps into a model.
 //!
-//! Behind each operator comes a node of our own, a tap, that reads the operator's inputs and
-//! outputs and produces nothing. ONNX Runtime walks a graph back from the nodes without readers,
-//! the last one in the file first. So the taps are at the end of their graph in the reverse order
-//! of their operators: each runs right after its operator, and no value is kept longer than the
-//! model needs it. Only memory depends on that order.
+//! After each operator comes a custom node, a tap, that reads the operator's inputs and outputs and
+//! produces nothing. ONNX Runtime walks a graph back from the nodes without readers, the last one
+//! in the file first. So the taps are at the end of their graph in the reverse order of their
+//! operators: each runs right after its operator, and no value is kept longer than the model needs
+//! it. Only memory depends on that order.
 //!
 //! The library also sorts the graph by the nodes' places in the file, several times, and looks
 //! through all nodes that are ready for each that becomes ready. Taps at the end would all be ready
@@ -84,7 +84,7 @@ fn tap_name(site: usize) -> String {
     format!("{PREFIX}tap:{site}")
 }
 
-/// Puts a tap behind each operator of which something is wanted.
+/// Adds a tap after each operator that is to be shown.
 pub(super) fn tap(known: &ModelFacts<'_>, wanted: &TapRequests) -> TappedModel {
     rewritten(known, wanted, TapPlace::Behind)
 }

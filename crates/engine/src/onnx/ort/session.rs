@@ -45,7 +45,7 @@ pub(super) fn builder(
 ) -> Result<SessionBuilder, String> {
     let builder = error::quietly(|| {
         let builder = SessionBuilder::new(&library.environment)?
-            // Fused operators are no operators of the file, which is what is to be shown.
+            // Fused operators are not operators of the file, which are to be shown.
             .with_optimization_level(GraphOptimizationLevel::Disable)?
             .with_intra_threads(options.n_threads.max(1))?
             // One operator at a time: taps rely on the order, and results on the order of sums.
@@ -108,8 +108,7 @@ impl LoadedSession {
             .iter()
             .filter(|value| matches!(value.dtype(), ValueType::Tensor { .. }));
         let outputs: Vec<String> = outputs.map(|value| value.name().to_owned()).collect();
-        // All outputs by name, because asking for the default would ask for those that are no
-        // tensors as well.
+        // All outputs by name, because the default includes values that are not tensors.
         let asked_for = outputs
             .iter()
             .fold(OutputSelector::no_default(), |selector, name| {

@@ -72,12 +72,12 @@ impl TapRequests {
         wanted
     }
 
-    /// Whether nothing is to be shown of any operator.
+    /// Whether no operator is to be shown.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns the slots of an operator that are to be shown; `None` if there are none.
+    /// Returns the slots of an operator to show; `None` if there are none.
     pub(super) fn slots_for(&self, task_id: u32) -> Option<&RequestedSlots> {
         self.0.get(&task_id)
     }

@@ -74,9 +74,8 @@ impl RunInput<'_> {
     }
 }
 
-/// A result as our tensor, without copying its elements. The library hands out an input that is a
-/// result as well where it lies, in memory that is ours and lives no longer than the run; that one
-/// is copied.
+/// A result as our tensor, without copying its elements. An input that is also a result stays in
+/// our memory, which lives no longer than the run; it is copied.
 pub(super) fn to_tensor(value: DynValue, inputs: &[RunInput<'_>]) -> Result<Tensor, String> {
     let value = error::quietly(|| value.downcast::<DynTensorValueType>())?;
     let element = *value.data_type();

@@ -36,7 +36,7 @@ pub(super) struct AttentionComposition {
     scores: ScoreOutput,
     /// Heads of the query, and of key and value; given where these have three axes.
     n_heads: Option<(usize, usize)>,
-    /// Positions of the inputs among those that are present.
+    /// Positions of the inputs among the present ones.
     inputs: [Option<usize>; N_SLOTS_MAX],
     /// Whether each output is there.
     outputs: [bool; 4],

@@ -122,7 +122,7 @@ pub(super) struct NodeCache {
 struct CompiledNode {
     key: Vec<InputKey>,
     correction: Option<NonFiniteCorrection>,
-    /// Or why there is none for such inputs.
+    /// Or why such inputs have no plan.
     plan: Result<RepeatablePlan, String>,
 }
 
@@ -177,8 +177,7 @@ impl NodeCache {
             expansion: node.op_as::<Box<dyn Expansion>>().map(AsRef::as_ref),
             correction: NonFiniteCorrection::needed(op_type, inputs),
         };
-        // Operators that are no expansion have no other form than the one that the interpreter
-        // runs.
+        // Operators that are not expansions have only the form that the interpreter runs.
         if target.expansion.is_none() && target.correction.is_none() {
             return Ok(None);
         }

@@ -12,7 +12,7 @@ use tract_onnx::prelude::*;
 use super::value;
 use crate::{ResultRounding, ResultSurvey};
 
-/// Whatever goes with a run through all its graphs.
+/// State of a run through all its graphs.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Observation<'a> {
     /// The tap that operators are shown to.

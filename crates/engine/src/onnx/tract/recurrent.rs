@@ -151,7 +151,7 @@ impl Composition for RecurrentComposition {
             outputs.extend(cells.wire(wiring, &wires)?);
         }
         if self.is_batch_first {
-            // `Y` has the batch behind sequence and direction, the states behind the direction.
+            // `Y` has the batch after sequence and direction, the states after the direction.
             let is_y = self.has_output.first().copied().unwrap_or(false);
             for (i, output) in outputs.iter_mut().enumerate() {
                 let from = if is_y && i == 0 { 2 } else { 1 };

@@ -13,8 +13,8 @@ type State = SimpleState<TypedFact, Box<dyn TypedOp>>;
 /// A plan whose executions do not depend on each other.
 pub(super) struct RepeatablePlan {
     plan: Arc<TypedSimplePlan>,
-    /// Memory for the next execution. There is none where an operator would remember something in
-    /// it, and none after an execution that failed, which leaves some of its values behind.
+    /// Memory for the next execution. `None` if an operator would store something in it, and after
+    /// a failed execution, which leaves some of its values there.
     state: Option<State>,
 }
 

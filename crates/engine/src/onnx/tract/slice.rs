@@ -1,7 +1,7 @@
 //! `SliceComposition` with bounds that do not meet.
 //!
-//! tract takes no bounds that leave nothing, and before opset 10 it adds a length once to a start
-//! or an end that is further in front than that.
+//! tract rejects bounds that leave nothing, and before opset 10 it adds a length only once to a
+//! start or an end that is further negative than that.
 
 use tract_onnx::model::{ParsingContext, optional_inputs};
 use tract_onnx::pb::NodeProto;

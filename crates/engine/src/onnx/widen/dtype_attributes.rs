@@ -1,4 +1,4 @@
-//! Which attributes of which operators hold the number of a dtype.
+//! The attributes of operators that hold the number of a dtype.
 
 use std::collections::{HashMap, HashSet};
 

@@ -63,7 +63,7 @@ pub(super) fn pool(onnx: &mut SingleOperator) -> Result<(), OperatorError> {
     padding(onnx)
 }
 
-/// The layout of the image; ONNX's where none is said.
+/// The layout of the image; ONNX's by default.
 fn image_layout(onnx: &SingleOperator) -> Layout {
     let image = onnx.inputs.first().and_then(Option::as_ref);
     image.map_or(Layout::Nd, |image| image.layout)

@@ -19,7 +19,7 @@ pub const HASH_TITLE: &str = "DebugMode hash";
 /// A value with others in it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum HashTree {
-    /// In the place of what is no tensor.
+    /// Placeholder for a value that is not a tensor.
     None,
     /// A title and a hash.
     Hash(&'static str, String),

@@ -64,7 +64,7 @@ struct LogLines<'a> {
     number: usize,
 }
 
-/// A line with those that belong to it.
+/// A line with the lines that belong to it.
 struct LogLine<'a> {
     text: &'a str,
     offset: u64,

@@ -414,7 +414,7 @@ mod tests {
             (op.name.as_str(), op.output_index, op.format)
         });
         assert_eq!(found.collect::<Vec<_>>(), [("relu", 0, 2), ("split", 1, 2)]);
-        // What nothing is known of is written as ever.
+        // Fields without information are written as usual.
         assert!(!plain.windows(4).any(|bytes| bytes == b"relu"));
     }
 

@@ -10,7 +10,7 @@ use crate::record::SlotSide;
 /// Why the parts are unknown.
 #[derive(Debug, Error)]
 pub enum SliceError {
-    /// The second last field of the file's name is no number.
+    /// The second last field of the file's name is not a number.
     #[error("there is no thread id in the name `{0}`")]
     Name(String),
     /// The attribute has no part for the thread.
@@ -60,7 +60,7 @@ impl From<SliceError> for FormatError {
 /// The thread that wrote a file: the second last field of its name.
 ///
 /// # Errors
-/// [`SliceError::Name`] if that is no number.
+/// [`SliceError::Name`] if that is not a number.
 pub fn thread_in_name(file_name: &str) -> Result<usize, SliceError> {
     // msaccucmp counts from the end as well, so the number of fields before it does not matter.
     let field = file_name.rsplit('.').nth(1);

@@ -84,7 +84,7 @@ pub struct ProbeTensor {
     pub dtype: String,
     /// Dimensions.
     pub shape: Vec<u64>,
-    /// Statistics by title; none where there is no value.
+    /// Statistics by title; `None` for missing values.
     pub statistics: Vec<(String, Option<String>)>,
     /// Name of the file with its elements.
     pub data_name: Option<String>,
@@ -202,7 +202,7 @@ fn sorted(node: &Node) -> Node {
     node
 }
 
-/// Adds the tensors below a value. Whatever is no list and no object of values has a position.
+/// Adds the tensors below a value. Everything except lists and objects of values has a position.
 fn flatten(
     node: &Node,
     side: SlotSide,

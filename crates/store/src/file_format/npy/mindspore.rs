@@ -23,7 +23,7 @@ pub struct MindSporeArray<'a> {
     pub payload: Cow<'a, [u8]>,
 }
 
-/// Why there is no file for a tensor.
+/// Why a tensor has no file.
 #[derive(Debug, Error)]
 pub enum ArrayRefusal {
     /// Nothing is in it.

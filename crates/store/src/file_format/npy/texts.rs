@@ -17,7 +17,7 @@ const N_EMPTY_TEXTS_MAX: usize = 1 << 20;
 /// Largest array of text that is written. One long text makes all of them long.
 pub const TEXT_BYTES_MAX: usize = 4 << 30;
 
-/// Why there is no array file of a tensor of text.
+/// Why a tensor of text has no array file.
 #[derive(Debug, Error)]
 pub enum TextArrayError {
     /// The tensor's bytes are no texts.
@@ -101,7 +101,7 @@ pub(super) fn check_number(items: ItemForm, shape: &Shape) -> Result<(), FormatE
 /// data begin in the file.
 ///
 /// # Errors
-/// [`FormatError`] if a character is none of Unicode's. [`check_number`] comes before.
+/// [`FormatError`] if a character is not Unicode. [`check_number`] comes before.
 pub(super) fn from_items(
     items: ItemForm,
     shape: &Shape,

@@ -16,7 +16,7 @@ pub const JSON_BYTES_MAX: usize = 1 << 20;
 /// Reads a record. Members outside its layout are ignored.
 ///
 /// # Errors
-/// [`FormatError`] if it is no JSON, or lacks a member, or one of them is no number.
+/// [`FormatError`] if it is not JSON, or a member is missing or not a number.
 pub fn from_json(bytes: &[u8]) -> Result<OverflowRecord, FormatError> {
     if bytes.len() > JSON_BYTES_MAX {
         let expected = format!("at most {JSON_BYTES_MAX} bytes");

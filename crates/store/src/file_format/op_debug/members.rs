@@ -50,8 +50,8 @@ impl<'a> JsonMembers<'a> {
         })
     }
 
-    /// The numbers of a member that is a list; `None` if it is none, and `Some(None)` if one of its
-    /// items is no number.
+    /// The numbers of a member that is a list; `None` if it is not a list, and `Some(None)` if an
+    /// item is not a number.
     pub(super) fn list(&self, name: &str) -> Result<Option<Option<Vec<u64>>>, FormatError> {
         Ok(match self.member(name)? {
             Value::Array(items) => Some(items.iter().map(number).collect()),

@@ -1,4 +1,4 @@
-//! Runs of 64-bit numbers, of which every layout is made.
+//! Runs of 64-bit numbers, the parts of every layout.
 
 use serde_json::{Value, json};
 

@@ -54,8 +54,8 @@ impl TraceNodes {
         self.nodes.push((name, op_type.into()));
     }
 
-    /// The slots of a value. It goes by its own name, as the output of an operator without a type,
-    /// where the node that made it is not known, or where nothing is known of any.
+    /// The slots of a value. If its producer or all nodes are unknown, it is the output of an
+    /// operator of its own name, without a type.
     ///
     /// # Errors
     /// A limit of a file that is exceeded, in words.
@@ -242,12 +242,12 @@ mod tests {
                 .unwrap();
             let texts: Vec<String> = uses
                 .iter()
-                .map(|one| {
-                    let (side, position) = one.slot;
+                .map(|value_use| {
+                    let (side, position) = value_use.slot;
                     format!(
                         "{}({}) {}.{position}",
-                        one.op_name,
-                        one.op_type,
+                        value_use.op_name,
+                        value_use.op_type,
                         side.name()
                     )
                 })

@@ -41,7 +41,7 @@ pub(super) struct Base64Reader<'a> {
 
 impl<'a> Base64Reader<'a> {
     /// # Errors
-    /// [`io::ErrorKind::InvalidData`] if the number of digits is no multiple of four.
+    /// [`io::ErrorKind::InvalidData`] if the number of digits is not a multiple of four.
     pub(super) fn new(text: &'a str) -> io::Result<Base64Reader<'a>> {
         if !text.len().is_multiple_of(4) {
             return Err(invalid(format!("{} digits, no multiple of 4", text.len())));

@@ -53,7 +53,7 @@ fn is_class_key(key: &str) -> bool {
     key == CLASS_KEY || key.starts_with(OLD_CLASS_PREFIX)
 }
 
-/// Keys of an object, each of which may be there once.
+/// Keys of an object, each at most once.
 #[derive(Default)]
 struct SeenKeys(HashSet<String>);
 
@@ -105,7 +105,7 @@ impl<'de> Visitor<'de> for DocumentVisitor {
                 }
             }
         }
-        // An empty object has neither, and counts as inputs of which there are none.
+        // An empty object has neither, and counts as an empty set of inputs.
         match (results, inputs.is_empty()) {
             (Some(runners), true) => {
                 let pairs = runners.into_iter().map(|(name, iterations)| {

@@ -189,12 +189,12 @@ mod tests {
         let mut file = header.finish();
         assert_eq!(file.len(), 1000);
         file.resize(header.n_bytes() as usize, 7);
-        let found = decode(&file).unwrap();
-        let found = found
+        let decoded = decode(&file).unwrap();
+        let tensors = decoded
             .iter()
-            .filter(|one| !one.name.starts_with(PADDING_PREFIX));
-        let (names, ranges): (Vec<_>, Vec<_>) = found
-            .map(|one| (one.name.as_str(), one.range.clone()))
+            .filter(|tensor| !tensor.name.starts_with(PADDING_PREFIX));
+        let (names, ranges): (Vec<_>, Vec<_>) = tensors
+            .map(|tensor| (tensor.name.as_str(), tensor.range.clone()))
             .unzip();
         assert_eq!(
             names,
@@ -216,7 +216,7 @@ mod tests {
         let names: Vec<_> = decode(&file)
             .unwrap()
             .into_iter()
-            .map(|one| one.name)
+            .map(|tensor| tensor.name)
             .collect();
         assert_eq!(names, ["a", "padding/4", "padding/8", "padding/12", "c"]);
     }
@@ -242,7 +242,7 @@ mod tests {
         let read = decode(&file).unwrap();
         assert_eq!(
             read.iter()
-                .filter(|one| !one.name.starts_with(PADDING_PREFIX))
+                .filter(|tensor| !tensor.name.starts_with(PADDING_PREFIX))
                 .count(),
             n
         );

@@ -20,7 +20,7 @@ pub enum SqlValue<'a> {
     Blob(&'a [u8]),
 }
 
-/// Why a row is none. The place is that of the row, as its parts may lie anywhere in the file.
+/// Why a row is invalid. The offset is that of the row, as its parts may be anywhere in the file.
 #[derive(Debug)]
 pub(super) struct RowError {
     pub(super) expected: String,
@@ -28,7 +28,7 @@ pub(super) struct RowError {
 }
 
 impl<'a> SqlValue<'a> {
-    /// The text; none of another type, and of bytes that are no UTF-8.
+    /// The text; `None` for other types, and for bytes that are not UTF-8.
     pub fn text(&self) -> Option<&'a str> {
         match self {
             SqlValue::Text(bytes) => str::from_utf8(bytes).ok(),
@@ -189,7 +189,7 @@ mod tests {
             &[[66].as_slice(), &[0; 65]].concat(),
             "at most 64 values, found more",
         );
-        // A length of which nothing is there.
+        // A length without any content.
         let long = [&[10][..], &[0xff; 9]].concat();
         assert!(values(&long).is_err());
     }

@@ -13,7 +13,7 @@ const LEAF_BYTES: usize = 8;
 /// Most levels of pages; as many as SQLite itself follows.
 const DEPTH_MAX: usize = 20;
 
-/// A row, of which nothing but its start has been read.
+/// A row, of which only the start has been read.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
     /// Its number.
@@ -99,7 +99,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The row of a number; none if there is no such. [`Rows::next_row`] goes on behind it.
+    /// The row of a number; `None` if it is missing. [`Rows::next_row`] continues after it.
     ///
     /// # Errors
     /// As for [`Rows::next_row`].
@@ -250,7 +250,7 @@ impl<'a> TreePage<'a> {
         Ok(key.cast_signed())
     }
 
-    /// The first cell for which `is_past` holds, as it then does for all behind it.
+    /// The first cell for which `is_past` holds, as it then does for all later ones.
     fn first_cell(
         &self,
         is_past: impl Fn(usize) -> Result<bool, FormatError>,

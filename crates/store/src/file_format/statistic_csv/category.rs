@@ -1,4 +1,4 @@
-//! Categories of statistics that can be asked for.
+//! Categories of statistics.
 
 /// One column of statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -80,7 +80,7 @@ const ALIASES: &[(&str, StatisticCategory)] = &[
 ];
 
 impl StatisticCategory {
-    /// Categories that are written when none is asked for.
+    /// The default categories.
     pub const DEFAULT: [StatisticCategory; 3] = [
         StatisticCategory::Max,
         StatisticCategory::Min,

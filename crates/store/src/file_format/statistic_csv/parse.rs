@@ -24,8 +24,8 @@ pub struct StatisticRows {
 
 /// Reads a file's text.
 ///
-/// Names may hold commas, since they are taken from both ends of a line. A line that is no row is
-/// noted in [`StatisticRows::errors`], and the others are read all the same.
+/// Names may hold commas, since fields are parsed from both ends of a line. An invalid line is
+/// noted in [`StatisticRows::errors`], and the others are still read.
 ///
 /// # Errors
 /// [`FormatError`] if the first line is not the header.
@@ -76,8 +76,7 @@ fn row(line: &str, n_columns: usize) -> Option<(StatisticSubject, Vec<Option<Str
     let (head, rest) = line.split_at(starts.max()?);
     let (shape, values) = rest.get(3..)?.split_once('"')?;
     let shape = shape.strip_suffix([']', ')'])?;
-    // Nothing escapes the commas of an operator's name, so the fields behind it count from the
-    // right.
+    // Commas in an operator's name are not escaped, so the fields after it count from the right.
     let mut fields = head.rsplitn(N_MIDDLE_FIELDS + 1, ',');
     let dtype = fields.next()?;
     let n_bytes = fields.next()?.parse().ok()?;

@@ -60,10 +60,10 @@ impl DenseElements {
         DenseElements { changes, ..self }
     }
 
-    /// Where they are in the file, if nothing is to be done with them.
+    /// Where they are in the file, if they need no conversion.
     pub(super) fn place(&self, shape: &Shape) -> Option<Range<usize>> {
         let n_bytes = shape.n_bytes(self.dtype).ok()?;
-        // Nothing lies anywhere, whatever strides and start say.
+        // There are no elements, whatever strides and start are.
         if n_bytes == 0 {
             return Some(self.storage.start..self.storage.start);
         }

@@ -108,7 +108,7 @@ fn pickle(storage: &TorchStorage, shape: &[usize], n_bytes: usize) -> Vec<u8> {
     p.integers(&strides(shape));
     // `False`: the tensor needs no gradient.
     p.0.push(0x89);
-    // torch expects the tensor's backward hooks here, of which there are none.
+    // torch expects the tensor's backward hooks here; there are none.
     p.global("collections", "OrderedDict");
     p.0.extend_from_slice(b")R");
     if let TorchStorage::Untyped(dtype) = storage {

@@ -109,7 +109,7 @@ pub(super) struct StepOperators<'a> {
     n_runs: HashMap<(Option<u32>, SharedText), usize>,
     files: HashMap<Arc<str>, Option<ElementsFile>>,
     tables: Vec<IndexedTable>,
-    /// Texts of collectives and placements that are none.
+    /// Invalid texts of collectives and placements.
     refused: HashSet<String>,
 }
 

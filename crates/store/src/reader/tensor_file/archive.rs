@@ -240,7 +240,7 @@ fn polygraphy_member(
     }
 }
 
-/// A file of which every tensor stays where it is.
+/// A file whose tensors stay where they are.
 pub(super) fn safetensors_file(
     bytes: FileBytes,
     file_name: &str,

@@ -49,7 +49,7 @@ pub(super) fn with_archive<R>(
     let identity = FileIdentity::read(path).ok();
     let known = OPEN.with(|open| {
         let mut known = open.list()?;
-        let at = known.iter().position(|one| one.path == path)?;
+        let at = known.iter().position(|archive| archive.path == path)?;
         Some(known.remove(at))
     });
     let known = known.filter(|known| Some(known.identity) == identity);

@@ -144,7 +144,7 @@ impl TensorDims {
     }
 }
 
-/// Words between blanks, of which brackets may hold some.
+/// Words separated by blanks, except blanks in brackets.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0_u32;
     let all = text.split(move |c: char| {

@@ -97,7 +97,7 @@ pub struct TensorFileName {
     pub layout: String,
     /// Name of the dtype before any conversion, in either spelling; older versions leave it out.
     pub dtype: Option<String>,
-    /// Whether the file is compressed, which is no form of MindSpore's.
+    /// Whether the file is compressed, which MindSpore itself never does.
     pub is_compressed: bool,
 }
 

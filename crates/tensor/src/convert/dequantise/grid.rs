@@ -112,7 +112,7 @@ fn axes(dims: &[usize], parameters: &Shape, axis: i64, block_size: usize) -> Opt
         axis
     })
     .ok();
-    // One axis of scales lies along `axis` however many axes the elements have, so this comes
+    // One axis of scales is along `axis` however many axes the elements have, so this check comes
     // before the axes are counted.
     if let ([n], Some(at)) = (given, axis)
         && dims.get(at) == Some(n)

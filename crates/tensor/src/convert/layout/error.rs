@@ -20,7 +20,7 @@ pub enum LayoutError {
     AxisCount {
         /// The layout.
         layout: Layout,
-        /// The shape that is said to be in it.
+        /// The stated original shape.
         shape: Shape,
     },
     /// The device shape leaves open what the tensor was.

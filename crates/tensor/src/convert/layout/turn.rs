@@ -110,7 +110,7 @@ impl<'a, const WIDTH: usize> TurnGrids<'a, WIDTH> {
 
     /// Calls `turn` for squares that cover the grids, with the first row of the square in source
     /// and target and the steps from row to row. From both pointers on, `SIDE` rows of `SIDE`
-    /// elements lie within the slices. Does nothing if a dimension is less than `SIDE`.
+    /// elements are within the slices. Does nothing if a dimension is less than `SIDE`.
     #[inline(always)]
     fn in_squares<const SIDE: usize>(self, turn: impl Fn(*const u8, usize, *mut u8, usize)) {
         let TurnGrids { src, dst, a, b, c } = self;
@@ -295,8 +295,8 @@ fn fetch_grid(bytes: *const u8, k: usize, grid_step: usize, rows: [usize; 3]) {
     }
 }
 
-/// Fetches short rows that lie far apart, in the grid some way behind number `k`: they are streams
-/// that run side by side, and too many for the CPU to see them.
+/// Prefetches short, distant rows of the grid some way after number `k`: they are parallel streams,
+/// too many for the CPU's own prefetcher.
 #[inline(always)]
 fn fetch_rows(bytes: *const u8, k: usize, grid_step: usize, rows: [usize; 3]) {
     let [n_rows, row_step, n_row_bytes] = rows;

@@ -17,7 +17,7 @@ const ACTIVATIONS: [&str; 2] = ["Relu", "Clip"];
 
 impl<'g> GraphPairing<'_, 'g> {
     /// Identifies the quantised value next to a known one.
-    pub(super) fn spread_quantised(&mut self, index: usize) {
+    pub(super) fn propagate_quantised(&mut self, index: usize) {
         let node = self.nodes[index].proto;
         let (Some(input), [output]) = (node.input.first(), &node.output[..]) else {
             return;

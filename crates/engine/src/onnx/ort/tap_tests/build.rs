@@ -87,7 +87,7 @@ pub(super) fn value(name: &str, elem_type: i32, n_axes: usize) -> ValueInfoProto
     }
 }
 
-/// A value of which only the name is said.
+/// A value with only a name.
 pub(super) fn named(name: &str) -> ValueInfoProto {
     ValueInfoProto {
         name: name.to_owned(),

@@ -94,15 +94,15 @@ fn is_harmless(attr: &AttributeProto, harmless: &HarmlessValues) -> bool {
         HarmlessValues::None => false,
         HarmlessValues::Numbers(numbers) => numbers.contains(&attr.i()),
         HarmlessValues::Words(words) => {
-            let one = [attr.s()];
-            let given: Vec<&[u8]> = if attr.strings.is_empty() {
-                one.to_vec()
+            let single = [attr.s()];
+            let values: Vec<&[u8]> = if attr.strings.is_empty() {
+                single.to_vec()
             } else {
                 attr.strings.iter().map(AsRef::as_ref).collect()
             };
             // A bidirectional operator has the list twice, once for each direction.
-            let mut pairs = given.iter().zip(words.iter().cycle());
-            pairs.all(|(given, word)| given.eq_ignore_ascii_case(word.as_bytes()))
+            let mut pairs = values.iter().zip(words.iter().cycle());
+            pairs.all(|(value, word)| value.eq_ignore_ascii_case(word.as_bytes()))
         }
     }
 }

@@ -82,7 +82,7 @@ impl<'a> TensorLane<'a> {
         self.n_left() == 0
     }
 
-    /// Decodes the next elements, of which there are `out.len()` at least.
+    /// Decodes the next elements; at least `out.len()` are left.
     fn decode(&mut self, out: &mut [f64]) {
         let n_bytes = out.len() * self.width().unwrap_or_default();
         let (bytes, rest) = self.rest.split_at(n_bytes.min(self.rest.len()));

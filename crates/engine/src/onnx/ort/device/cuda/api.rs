@@ -83,7 +83,7 @@ impl CudaApi {
             return Ok(());
         }
         let mut text: *const c_char = ptr::null();
-        // SAFETY: any number may be asked for.
+        // SAFETY: any number is valid.
         unsafe { (self.error_text)(status, &raw mut text) };
         if text.is_null() {
             return Err(format!("CUDA: {call}: error {status}"));

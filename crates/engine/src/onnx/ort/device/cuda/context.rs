@@ -122,7 +122,7 @@ impl Drop for CudaContext {
 impl Drop for CurrentContext<'_> {
     fn drop(&mut self) {
         let mut popped = ptr::null_mut();
-        // SAFETY: this thread's current context is the one that was pushed.
+        // SAFETY: this thread's current context is the pushed one.
         unsafe { (self.0.api.pop_context)(&raw mut popped) };
     }
 }

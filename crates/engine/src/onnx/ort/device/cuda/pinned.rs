@@ -26,7 +26,7 @@ struct PoolState {
     n_bytes: usize,
 }
 
-/// Memory that was asked for; the pool's, or on loan.
+/// Allocated memory; the pool's, or on loan.
 struct PinnedMemory {
     address: NonNull<u8>,
     n_bytes: usize,

@@ -12,8 +12,8 @@ const DISABLE_TIMING: u32 = 2;
 /// The driver's flag for streams that do not wait for the default one.
 const NON_BLOCKING: u32 = 1;
 
-/// An event behind the last thing that was asked for, and a stream of our own to wait for it on:
-/// the engine's may be gone once its run has ended.
+/// An event after the last request, and our own stream to wait for it on: the engine's may be gone
+/// once its run has ended.
 pub(super) struct StreamProgress {
     context: Arc<CudaContext>,
     stream: Handle,

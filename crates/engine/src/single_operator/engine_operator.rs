@@ -19,14 +19,14 @@ use crate::onnx::layout_of;
 use crate::{DeclaredDim, EngineError, LoadedModel, ModelDescription, ModelSignature, ValueInfo};
 
 /// One operator, ready to run.
-pub struct SoleOperator {
+pub struct SingleOperatorModel {
     model: Box<dyn LoadedModel>,
     lowered: OnnxLowering,
     description: ModelDescription,
 }
 
-impl SoleOperator {
-    pub(super) fn new(lowered: OnnxLowering, model: Box<dyn LoadedModel>) -> SoleOperator {
+impl SingleOperatorModel {
+    pub(super) fn new(lowered: OnnxLowering, model: Box<dyn LoadedModel>) -> SingleOperatorModel {
         let engine = model.description();
         let first = engine.operators.first();
         let description = ModelDescription {
@@ -40,7 +40,7 @@ impl SoleOperator {
             carried: Vec::new(),
             ..engine.clone()
         };
-        SoleOperator {
+        SingleOperatorModel {
             model,
             lowered,
             description,
@@ -82,7 +82,7 @@ impl SoleOperator {
             .collect()
     }
 
-    /// Returns the inputs for the engine: those that are no constants, changed.
+    /// Returns the inputs for the engine: those that are not constants, converted.
     fn engine_inputs(&self, read: &[Option<Tensor>]) -> Result<Vec<Tensor>, EngineError> {
         let mut given = Vec::new();
         let operands = self.lowered.onnx.inputs.iter().zip(&self.lowered.inputs);
@@ -90,7 +90,10 @@ impl SoleOperator {
             let Some(tensor) = read.get(i).and_then(Option::as_ref) else {
                 continue;
             };
-            if operand.as_ref().is_none_or(|one| one.constant.is_some()) {
+            if operand
+                .as_ref()
+                .is_none_or(|operand| operand.constant.is_some())
+            {
                 continue;
             }
             given.push(match change {
@@ -137,7 +140,7 @@ impl SoleOperator {
             let n_axes = tensor.shape().dims().len();
             let layout = match operand.layout.n_named_axes() {
                 Some(named) if named == n_axes => operand.layout,
-                // Nothing is said that the shape would bear out.
+                // The layout does not match the shape.
                 Some(_) => Layout::Nd,
                 None => layout_of(&self.lowered.onnx.op_type, is_output, i, n_axes),
             };
@@ -155,9 +158,10 @@ fn described(description: &SingleOperator, engine: &Operator) -> Operator {
     let names = |operands: &[Option<Operand>]| {
         operands
             .iter()
-            .map(|one| {
-                one.as_ref()
-                    .map_or_else(String::new, |one| one.name.clone())
+            .map(|operand| {
+                operand
+                    .as_ref()
+                    .map_or_else(String::new, |operand| operand.name.clone())
             })
             .collect()
     };
@@ -249,7 +253,7 @@ fn value_types(
     known.collect()
 }
 
-impl LoadedModel for SoleOperator {
+impl LoadedModel for SingleOperatorModel {
     fn description(&self) -> &ModelDescription {
         &self.description
     }
