@@ -200,6 +200,8 @@ impl OpenDump {
             }
             DumpTree::None => None,
         };
+        // Each sink wraps the one before: the dry run counts the tree's files, and ranges are checked
+        // before anything is written.
         let dry_run = options.is_dry_run.then(|| {
             let place = match &tree {
                 DumpTree::Acl(sink) => sink.tree().root().to_owned(),

@@ -258,6 +258,7 @@ impl OperatorSource for OnnxOperators {
         given: &OperatorCall,
         options: &LoadOptions,
     ) -> Result<Vec<(usize, Tensor)>, EngineError> {
+        // Some nodes cannot run outside of their model.
         if let Some(obstacle) = &self.nodes[index].obstacle {
             let name = &self.operators[index].operator.op_name;
             return Err(EngineError::Invalid {
@@ -279,6 +280,7 @@ impl OperatorSource for OnnxOperators {
                 .filter_map(|value| by_name.get(&value.name).copied().cloned())
                 .collect()
         };
+        // External data of the weights are relative to the original file.
         let source = ModelSource::Part {
             bytes: &model.encode_to_vec(),
             path: &self.path,

@@ -280,6 +280,7 @@ fn add_carried<'a>(
                 found.push((number, name.clone()));
             }
         }
+        // Bodies come before the outputs: a body does not see the outputs of its own node.
         for body in bodies(node) {
             add_carried(body, scopes, n_nodes, found);
         }

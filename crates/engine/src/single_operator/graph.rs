@@ -46,6 +46,7 @@ impl OperatorGraph {
         let operands = self.inputs.iter().chain(&self.outputs);
         let dtypes = operands.map(|operand| operand.dtype);
         let constants = self.constants.iter().map(|(_, tensor)| tensor.dtype());
+        // Checked up front, since writing cannot fail.
         for dtype in dtypes.chain(constants) {
             code(dtype).ok_or_else(|| inexpressible(format!("ONNX has no dtype `{dtype}`")))?;
         }

@@ -177,6 +177,7 @@ fn operand(value: &Value, name: &str, at: &str) -> Result<Option<Operand>, Opera
         let text = object.get(key).and_then(Value::as_str);
         text.is_some_and(|text| text.eq_ignore_ascii_case(word))
     };
+    // An optional operand that is absent.
     if is_reserved("format", "RESERVED") || is_reserved("type", "UNDEFINED") {
         return Ok(None);
     }
@@ -354,6 +355,7 @@ fn attributes(
         return Ok(Vec::new());
     };
     let at = format!("{at}/{key}");
+    // The short form, `{"name": value}`, infers the types from the values.
     if let Value::Object(values) = value {
         return values
             .iter()
@@ -395,6 +397,7 @@ fn attribute(value: &Value, kind: &str, at: &str) -> Result<OperatorAttribute, O
     let floats = || items()?.iter().map(float).collect::<Option<Vec<f32>>>();
     let texts = || items()?.iter().map(text).collect::<Option<Vec<String>>>();
     let read = match kind {
+        // Integers first: every integer is also a valid float.
         "" => int(value)
             .map(OperatorAttribute::Int)
             .or_else(|| float(value).map(OperatorAttribute::Float))

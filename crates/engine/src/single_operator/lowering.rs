@@ -117,6 +117,7 @@ fn settle_data_format(
     let found = image.layout;
     let n_axes = image.dims.as_ref().map(Vec::len);
     let does_fit = n_axes.is_none_or(|n| said.n_named_axes().is_none_or(|named| named == n));
+    // Both may state the layout, if they agree.
     if found != Layout::Nd && found != said {
         return Err(operator.misformatted(format!(
             "`data_format` is {said}, and input 0 has the format {found}"
@@ -283,6 +284,7 @@ impl OnnxLowering {
             };
             let moved = |&axis: &i64| {
                 let from_end = i64::try_from(n).unwrap_or(0);
+                // Negative axes count from the end, before the axes are permuted.
                 let axis = if axis < 0 { axis + from_end } else { axis };
                 let found = positions.iter().position(|&p| i64::try_from(p) == Ok(axis));
                 found.and_then(|p| i64::try_from(p).ok())

@@ -121,6 +121,7 @@ fn write_column(
                 .typed::<ByteArrayType>()
                 .write_batch(&values, Some(&levels), None)
         }
+        // A list column: repetition levels separate the rows, definition levels the empty lists.
         CellKind::Shape => {
             let shapes = ShapeLevels::new(rows);
             let (definition, repetition) = (&shapes.definition, &shapes.repetition);

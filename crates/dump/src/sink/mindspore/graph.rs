@@ -199,6 +199,7 @@ impl GraphMaker {
             1 => output_types.next().unwrap_or_default(),
             _ => ValueType::Tuple(output_types.collect()),
         };
+        // MindSpore describes a kernel only if all device types are known.
         let kernel = devices(&inputs)
             .zip(devices(&outputs))
             .map(|(inputs, outputs)| KernelView { inputs, outputs });

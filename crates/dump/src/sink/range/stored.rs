@@ -56,6 +56,7 @@ impl StoredRow for RangeRow {
             largest @ ..,
         ] = counts;
         let [has_largest, value, largest_index] = largest;
+        // Names and types are stored once; the row has their numbers.
         let (dtype, shape) = common.type_of(kind)?;
         let largest = LargestElement {
             value: f64::from_bits(value),

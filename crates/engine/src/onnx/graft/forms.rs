@@ -19,6 +19,7 @@ pub(super) fn conversion(
     let mut nodes = Vec::new();
     let mut weights = Vec::new();
     let mut last = from.to_owned();
+    // The cast comes first, so that the reshaped value already has its final dtype.
     if old.dtype != new.dtype {
         let cast = format!("{name}/cast");
         nodes.push(cast_to(
@@ -47,6 +48,7 @@ pub(super) fn conversion(
             ..NodeProto::default()
         });
     }
+    // The last node outputs the value under the name that readers use.
     if let Some(node) = nodes.last_mut() {
         node.output = vec![to.to_owned()];
     }

@@ -44,6 +44,7 @@ fn smallest_model() -> ModelProto {
         }),
         ..ValueInfoProto::default()
     };
+    // Any standard operator will do: the session registers the domain.
     ModelProto {
         ir_version: Some(IR_VERSION),
         opset_import: vec![OperatorSetIdProto {

@@ -184,9 +184,11 @@ impl RecurrentComposition {
         let expected: [(&str, usize, &[usize]); 6] = [
             ("W", W, &[n_directions, n_rows, width]),
             ("R", R, &[n_directions, n_rows, hidden]),
+            // One bias for the input and one for the state.
             ("B", B, &[n_directions, 2 * n_rows]),
             ("initial_h", INITIAL_H, &state),
             ("initial_c", INITIAL_C, &state),
+            // Peepholes connect the cell to three of the gates.
             ("P", P, &[n_directions, 3 * hidden]),
         ];
         for (name, at, wanted) in expected {

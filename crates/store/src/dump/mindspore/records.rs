@@ -90,6 +90,7 @@ fn files(dump: &MindSporeListing) -> BTreeMap<MindSporeOperatorKey, GatheredFile
                 file: Some(index),
                 row: None,
             }),
+            // Listed as an output, so that the file is not lost.
             FileName::Unknown => of_key.slots.push(MindSporeSlot {
                 side: SlotSide::Output,
                 index: 0,
@@ -119,6 +120,7 @@ fn add_rows(dump: &MindSporeListing, gathered: &mut BTreeMap<MindSporeOperatorKe
             };
             let row = Some((table_index, row_index));
             let of_key = gathered.entry(key.clone()).or_default();
+            // File names replace some characters; a row has the original name.
             if of_key.full_name.is_none() && key.op_name != subject.op_name {
                 of_key.full_name = Some(subject.op_name.clone());
             }
@@ -143,6 +145,8 @@ fn add_rows(dump: &MindSporeListing, gathered: &mut BTreeMap<MindSporeOperatorKe
             left.entry(place).or_default().push(slot);
         }
     }
+    // The other rows have a time that no file has. If there are as many files without a row, both
+    // are in order of time and pair up. Otherwise these rows are slots without a file.
     for ((key, side, index), rows) in left {
         let of_key = gathered.entry(key).or_default();
         let mut open: Vec<_> = of_key

@@ -332,6 +332,7 @@ impl AippOp {
             let expected = "`input_format` with `aipp_mode: static`";
             return Err(mistake(expected, "none"));
         }
+        // YUV400 has brightness only.
         if self.csc_switch && self.input_format == AippInputFormat::Yuv400U8 {
             let expected = "`csc_switch: false` with YUV400_U8, which has no colours";
             return Err(mistake(expected, "`true`"));

@@ -67,6 +67,7 @@ fn read_graph(value: FieldValue<'_>) -> Result<GraphDescription, FormatError> {
         }
         Ok(())
     })?;
+    // Inputs may name later nodes, so they are resolved after the last field.
     let resolve = |names: InputNames| -> Vec<InputOrigin> {
         let found = names.into_iter().map(|name| match by_name.get(&name) {
             Some(input) => input.clone(),

@@ -18,6 +18,7 @@ pub(super) fn numbers(
     n_bytes: usize,
 ) -> Result<Vec<u8>, FormatError> {
     let expected = field_of(dtype);
+    // An empty tensor has no field at all.
     if field != expected && (field != 0 || n_bytes > 0) {
         let found = format!("field {field}");
         let expected = format!("{dtype} in field {expected}, or raw bytes");
@@ -35,6 +36,7 @@ pub(super) fn numbers(
         }
         let at = reader.offset();
         match value {
+            // Packed floats are little-endian elements already; packed integers are varints.
             FieldValue::Bytes(bytes, _) if matches!(field, FLOAT_DATA | DOUBLE_DATA) => {
                 elements.add(bytes, at)?;
             }

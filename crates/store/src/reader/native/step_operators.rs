@@ -174,6 +174,7 @@ impl<'a> StepOperators<'a> {
             let place = place.map(|(file, offset)| (file.number, *offset));
             let statistics = self.statistics(&row, place, known);
             self.count(&row, &mut current);
+            // Without elements, the statistics are all that is known of the tensor.
             if place.is_none() && !statistics.is_empty() && self.row_use != RowUse::Tensors {
                 self.add_statistics(&row, &current, &statistics);
             }

@@ -142,6 +142,7 @@ impl FileHead {
         {
             return Ok(FileHead::from_arrays(FileKind::Npy, vec![array]));
         }
+        // Other programs use these suffixes too, so the content decides from here on.
         if polygraphy_json::is_file(path, file_name) {
             let bytes = FileBytes::open(path).map_err(StoreError::io("read", path))?;
             let tensors = archive::polygraphy_members(bytes.as_ref());

@@ -76,6 +76,7 @@ impl TensorDims {
                     MeshShare::Replicated => AxisPlacement::Replicated,
                     MeshShare::Zigzag | MeshShare::Varying => return None,
                 };
+                // Every rank of the mesh axis holds an equal part.
                 if mark.share == MeshShare::Sharded {
                     placement.shape[i] = local[i].checked_mul(size.into())?;
                 }
@@ -191,6 +192,7 @@ fn mesh_mark(text: &str) -> Result<MeshMark, String> {
             "replicated" => MeshShare::Replicated,
             "varying" => MeshShare::Varying,
             "partial" => MeshShare::Partial(Reduction::Sum),
+            // `partial(max)` and the like name the reduction; a bare `partial` is a sum.
             other => {
                 let reduction = other.strip_prefix("partial(");
                 let reduction = reduction.and_then(|rest| rest.strip_suffix(')'));
