@@ -123,7 +123,7 @@ fn no_more_is_unpacked_than_a_header_promises() {
         panic!("{error:?}");
     };
     assert!(
-        error.to_string().contains("stands for 1048576 at most"),
+        error.to_string().contains("expand to 1048576 at most"),
         "{error}"
     );
 }
