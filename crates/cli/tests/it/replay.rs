@@ -261,7 +261,7 @@ fn mistakes() {
     let whole = fs::read_to_string(&described).unwrap();
     // A graph without operator sets is none of ONNX.
     let opsets = whole.find("\"opsets\"").unwrap();
-    let torch = format!("{}\"phase\"{}", &whole[..opsets], &whole[opsets + 8..]);
+    let torch = format!("{}\"no_opsets\"{}", &whole[..opsets], &whole[opsets + 8..]);
     fs::write(&described, torch).unwrap();
     check(&[&conv], 2, "operators of PyTorch cannot be run again");
     fs::remove_file(&described).unwrap();

@@ -24,7 +24,7 @@ fn files_that_cannot_grow_are_failures_and_leave_nothing_behind() {
     let dir = tempfile::tempdir().unwrap();
     // The limit holds for the process, so it is set for another one. Its unit is 512 or 1024 bytes.
     let script = "ulimit -f 16 && trap '' XFSZ && exec \"$0\" --exact \
-                  files_that_cannot_grow_are_failures_and_leave_nothing_behind";
+                  full_disk::files_that_cannot_grow_are_failures_and_leave_nothing_behind";
     let output = Command::new("sh")
         .args(["-c", script])
         .arg(env::current_exe().unwrap())

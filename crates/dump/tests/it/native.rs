@@ -68,7 +68,7 @@ fn rows_that_were_reported_are_there_when_files_cannot_grow() {
     let dir = tempfile::tempdir().unwrap();
     // The limit holds for the process, so it is set for another one. Its unit is 512 or 1024 bytes.
     let script = "ulimit -f 400 && trap '' XFSZ && exec \"$0\" --exact \
-                  rows_that_were_reported_are_there_when_files_cannot_grow";
+                  native::rows_that_were_reported_are_there_when_files_cannot_grow";
     let output = Command::new("sh")
         .args(["-c", script])
         .arg(env::current_exe().unwrap())

@@ -29,7 +29,7 @@ fn one_table_for_each_operator() {
     let expected = format!(
         "{HEADER}Max Value,Min Value,Avg Value,Count,Nan Count,Negative Inf Count,Positive Inf Count\n\
          Input,0,12,DT_FLOAT,ND,3,3,-2,0.666667,3,0,0,0\n\
-         Input,1,4,DT_FLOAT,ND,1,0.5,0.5,0.5,1,0,0,0\n\
+         Input,2,4,DT_FLOAT,ND,1,0.5,0.5,0.5,1,0,0,0\n\
          Output,0,4,DT_FLOAT,ND,1,inf,inf,inf,1,0,0,1\n"
     );
     assert_eq!(str::from_utf8(text).unwrap(), expected);
