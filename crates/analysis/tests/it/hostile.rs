@@ -30,7 +30,7 @@ fn is_child(test: &str) -> bool {
     let mut child = Command::new("sh")
         .args(["-c", &limited])
         .arg(env::current_exe().unwrap())
-        .args(["--exact", test, "--test-threads=1"])
+        .args(["--exact", &format!("hostile::{test}"), "--test-threads=1"])
         .env(WORK, test)
         .stdout(Stdio::null())
         .spawn()
