@@ -55,6 +55,7 @@ OUTPUT_FIELDS = {
     10: "dim_range",
     11: "offset",
     12: "arg_index",
+    1000: "slot",
 }
 INPUT_FIELDS = {
     1: "data_type",
@@ -68,6 +69,7 @@ INPUT_FIELDS = {
     9: "offset",
     10: "arg_index",
     11: "input_type",
+    1000: "slot",
 }
 SHAPE_FIELDS = {1: "dim"}
 
@@ -82,6 +84,7 @@ class Tensor:
     original_shape: tuple[int, ...] | None
     size: int
     payload: bytes
+    slot: int | None
 
     def array(self) -> NDArray:
         return np.frombuffer(self.payload, DATA_TYPES[self.data_type]).reshape(self.shape)
@@ -139,6 +142,7 @@ def _tensor(entry: Message, size: int, payload: bytes) -> Tensor:
         original_shape=None if original is None else _dims(original[-1]),
         size=size,
         payload=payload,
+        slot=_last(entry, "slot", None),
     )
 
 

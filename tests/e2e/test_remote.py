@@ -236,7 +236,7 @@ def test_an_object_that_changes_is_told(
     proxy.fault = changes
     done = ask(tool, settings(proxy), "compare", f"s3://{bucket}/run", f"s3://{bucket}/golden")
     assert seen and done.returncode in (3, 4), (done.returncode, done.stdout)
-    expected = "it is gone" if change == "removed" else "it has changed since it was listed"
+    expected = "it was deleted after it was listed" if change == "removed" else "it has changed since it was listed"
     assert expected in " ".join((done.stdout + done.stderr).split())
 
 

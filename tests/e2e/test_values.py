@@ -52,7 +52,10 @@ def test_files_follow_the_format(dumped: Dumped) -> None:
         assert dumped.started_us <= data.dump_time <= file.timestamp <= dumped.finished_us
         sides = [side for side, _, _ in operator.slots]
         assert (len(data.inputs), len(data.outputs)) == (sides.count("input"), sides.count("output"))
-        for (side, idx, expected), tensor in zip(operator.slots, data.inputs + data.outputs, strict=True):
+        positions = [*range(len(data.inputs)), *range(len(data.outputs))]
+        tensors = zip(operator.slots, positions, data.inputs + data.outputs, strict=True)
+        for (side, idx, expected), position, tensor in tensors:
+            assert tensor.slot == (None if idx == position else idx)
             slot = f"{operator.op_type} `{operator.name}` {side}.{idx}"
             assert DTYPES[tensor.data_type] == expected.dtype, slot
             assert tensor.shape == tensor.original_shape == expected.shape, slot

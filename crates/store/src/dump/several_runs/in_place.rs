@@ -20,12 +20,12 @@ const PAUSE_MIN: u64 = 1_000_000;
 const PAUSE_FACTOR: u64 = 5;
 
 /// A tensor that was written, but for its time.
-pub(super) type WrittenKey = (PathBuf, String);
+type WrittenKey = (PathBuf, String);
 
 /// Everything that was written into one directory.
 #[derive(Default)]
-pub(super) struct RunWrites {
-    pub(super) tensors: Vec<(u64, WrittenKey)>,
+struct RunWrites {
+    tensors: Vec<(u64, WrittenKey)>,
     /// Whether a list of iterations has one twice, which a single process does not write.
     is_repeated: bool,
 }
@@ -87,7 +87,7 @@ impl DumpListing {
 
 impl RunWrites {
     /// The times of the run that is read; none if there was one alone.
-    pub(super) fn kept(mut self, rank: &Path) -> Result<Option<KeptTimes>, StoreError> {
+    fn kept(mut self, rank: &Path) -> Result<Option<KeptTimes>, StoreError> {
         self.tensors.sort();
         let mut counts: HashMap<&WrittenKey, usize> = HashMap::new();
         for (_, key) in &self.tensors {

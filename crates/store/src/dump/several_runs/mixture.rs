@@ -6,55 +6,52 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 
 use super::super::DumpListing;
-use super::in_place::RunWrites;
-use crate::StoreError;
-use crate::run_file;
+use crate::file_format::run_json::RunRecord;
+use crate::tree::acl::DumpFileName;
 use crate::tree::run::is_time;
+use crate::{StoreError, run_file};
 
 /// Digits of a time in microseconds; longer ones are local times.
 const TIME_DIGITS_MAX: usize = 16;
 /// How far the times of a run's files may be outside of the run, in microseconds: times that would
 /// be equal are counted up.
 const SLACK: u64 = 10_000;
+/// The command of records that conversions write.
+const CONVERT: &str = "convert";
 
 impl DumpListing {
-    /// Refuses files of AscendCL that another run than that of their directory wrote.
+    /// Refuses files of AscendCL that another run than that of their directory wrote. Only the
+    /// record of a run says when it wrote: a vendor's dump may pause, or run an operator again.
     ///
     /// # Errors
     /// [`StoreError::Io`] with the first directory.
     pub(super) fn refuse_mixture(&self, dir: &Path) -> Result<(), StoreError> {
-        let mut roots: BTreeMap<PathBuf, RunWrites> = BTreeMap::new();
+        let mut times: BTreeMap<PathBuf, (u64, u64)> = BTreeMap::new();
         for entry in &self.entries {
-            let Some(name) = &entry.name else { continue };
-            let time = Some(name.timestamp.as_str()).filter(|time| time.len() <= TIME_DIGITS_MAX);
-            let (Some(root), Some(time)) = (
-                root_of(&entry.path),
-                time.and_then(|time| time.parse().ok()),
-            ) else {
+            let Some(time) = entry.name.as_ref().and_then(microseconds_in_name) else {
                 continue;
             };
-            let mut own = name.clone();
-            own.timestamp.clear();
-            let place = entry.path.parent().unwrap_or(dir).to_owned();
-            let writes = roots.entry(root).or_default();
-            writes.tensors.push((time, (place, own.to_string())));
+            let Some(root) = root_of(&entry.path) else {
+                continue;
+            };
+            let (first, last) = times.entry(root).or_insert((time, time));
+            *first = time.min(*first);
+            *last = time.max(*last);
         }
-        if roots.is_empty() {
+        if times.is_empty() {
             return Ok(());
         }
         let records = run_file::find(dir).runs;
-        for (root, writes) in roots {
+        for (root, (first, last)) in times {
             let mut own = records.iter().filter(|run| run.path.starts_with(&root));
             // Several processes may write below one time.
-            let span = own.next().filter(|_| own.next().is_none()).and_then(|run| {
-                let ended = run.record.ended.as_deref()?;
-                Some([microseconds(&run.record.started)?, microseconds(ended)?])
-            });
-            let is_other = |&(time, _): &(u64, _)| {
-                span.is_some_and(|[began, ended]| time + SLACK < began || time > ended + SLACK)
+            let (Some(run), None) = (own.next(), own.next()) else {
+                continue;
             };
-            if writes.tensors.iter().any(is_other) || writes.kept(&root)?.is_some() {
-                let reason = "it holds files of several runs, of which no one is whole: keep each run in a \
+            let is_other = span(&run.record)
+                .is_some_and(|[began, ended]| first + SLACK < began || last > ended + SLACK);
+            if is_other {
+                let reason = "it holds files of several runs, and no one is complete: keep each run in a \
                               directory of its own";
                 let error = std::io::Error::new(std::io::ErrorKind::InvalidData, reason);
                 return Err(StoreError::io("read", &root)(error));
@@ -62,6 +59,21 @@ impl DumpListing {
         }
         Ok(())
     }
+}
+
+/// When a run wrote its files; none for a conversion, which keeps the times of another run.
+fn span(record: &RunRecord) -> Option<[u64; 2]> {
+    if record.command == CONVERT {
+        return None;
+    }
+    let ended = record.ended.as_deref()?;
+    Some([microseconds(&record.started)?, microseconds(ended)?])
+}
+
+fn microseconds_in_name(name: &DumpFileName) -> Option<u64> {
+    let time = name.timestamp.as_str();
+    let time = Some(time).filter(|time| time.len() <= TIME_DIGITS_MAX)?;
+    time.parse().ok()
 }
 
 /// The directory of the run that a file is below.
