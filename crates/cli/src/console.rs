@@ -62,28 +62,28 @@ macro_rules! line {
 pub(crate) use line;
 
 /// Says one line on standard error.
-macro_rules! tell {
+macro_rules! report {
     ($($argument:tt)*) => {
-        $crate::console::tell_line(format_args!($($argument)*))
+        $crate::console::report_line(format_args!($($argument)*))
     };
 }
-pub(crate) use tell;
+pub(crate) use report;
 
 /// Says one line on standard error, whatever is in it.
-pub(crate) fn tell_line(line: fmt::Arguments<'_>) {
+pub(crate) fn report_line(line: fmt::Arguments<'_>) {
     // There is nobody to tell that standard error is closed.
     let _ = writeln!(io::stderr().lock(), "{}", visible(&line.to_string()));
 }
 
 /// Says lines of our own on standard error, with values among them.
-pub(crate) fn tell_lines(lines: &str) -> io::Result<()> {
+pub(crate) fn report_lines(lines: &str) -> io::Result<()> {
     io::stderr()
         .lock()
         .write_all(visible_lines(lines).as_bytes())
 }
 
-/// The same as [`tell_line`] where a progress bar may stand in the line, which gives way.
-pub(crate) fn tell_beside_bar(line: fmt::Arguments<'_>) {
+/// The same as [`report_line`] where a progress bar may stand in the line, which gives way.
+pub(crate) fn report_beside_bar(line: fmt::Arguments<'_>) {
     let mut out = io::stderr().lock();
     // The sequence is our own and erases the bar's line, which the bar draws again at its next
     // tick. Escaping is for the message alone.

@@ -13,7 +13,7 @@ use opscope_engine::{
 use opscope_store::file_format::run_json::RunRecord;
 use serde_json::{Map, Value, json};
 
-use crate::console::tell;
+use crate::console::report;
 use crate::exit::{CommandFailure, USAGE};
 
 /// Which engine.
@@ -133,18 +133,18 @@ impl EngineArguments {
     /// Chooses the engine, and says on standard error which one it is.
     pub(crate) fn choose(&self) -> Result<EngineChoice, CommandFailure> {
         let chosen = choice::choose(&self.wanted()?)?;
-        tell(&chosen, false);
+        report_choice(&chosen, false);
         Ok(chosen)
     }
 }
 
 /// Says which engine it is, unless `is_quiet`, and what was wrong with another one.
-fn tell(chosen: &EngineChoice, is_quiet: bool) {
+fn report_choice(chosen: &EngineChoice, is_quiet: bool) {
     if let Some(warning) = &chosen.warning {
-        tell!("opscope: warning: {warning}");
+        report!("opscope: warning: {warning}");
     }
     if !is_quiet {
-        tell!("opscope: engine: {}", chosen.reason);
+        report!("opscope: engine: {}", chosen.reason);
     }
 }
 
@@ -182,7 +182,7 @@ impl EngineInUse {
                 return Err(CommandFailure::message(USAGE, message));
             }
         }
-        tell(&chosen, is_quiet);
+        report_choice(&chosen, is_quiet);
         let options = LoadOptions {
             graph: graph.graph,
             providers: graph.provider.clone(),
@@ -241,7 +241,7 @@ impl EngineInUse {
         // Reports and the record of the run must name the engine that did the work, so that the
         // choice that failed for this model is not handed on.
         let engine = self.with(taken);
-        tell(&engine.chosen, self.is_quiet);
+        report_choice(&engine.chosen, self.is_quiet);
         Ok((model, Arc::new(engine)))
     }
 

@@ -21,7 +21,7 @@ use crate::commands::{
     cluster, compare, config, convert, diff, dump, gears, index, msaccucmp, nan, op, overflow,
     ranks, replay, sensitivity, show, sql, verify, view,
 };
-use crate::console::tell;
+use crate::console::report;
 use crate::exit::CommandFailure;
 
 pub use crate::commands::sql::look_for_duckdb;
@@ -96,7 +96,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
         Err(error) => {
             // There is nobody to tell that the output is closed.
             let _ = if error.use_stderr() {
-                console::tell_lines(&usage(&arguments, &error))
+                console::report_lines(&usage(&arguments, &error))
             } else {
                 // Help and the version hold no word of the user's, so that clap may print them with
                 // its own styles.
@@ -139,11 +139,11 @@ fn execute(command: &CliCommand) -> u8 {
     opscope_store::guard::silence_caught_panics();
     signals::take_over();
     if let Some(umask) = umask().filter(|umask| umask & 0o700 != 0) {
-        tell!(
+        report!(
             "opscope: the umask {umask:03o} takes the permissions of the owner away from files that \
              are created, so that nothing written here could be read"
         );
-        tell!("  hint: `umask 077` keeps them");
+        report!("  hint: `umask 077` keeps them");
         return exit::USAGE;
     }
     let result = match command {
@@ -212,10 +212,10 @@ fn report(failure: &CommandFailure) -> u8 {
         return 0;
     }
     if let Some(error) = &failure.error {
-        tell!("opscope: {error:#}");
+        report!("opscope: {error:#}");
     }
     if let Some(hint) = &failure.hint {
-        tell!("  hint: {hint}");
+        report!("  hint: {hint}");
     }
     failure.code
 }

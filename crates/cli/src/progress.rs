@@ -68,8 +68,8 @@ pub(crate) fn with_spinner<T>(message: &'static str, work: impl FnOnce() -> T) -
 }
 
 /// Tells something on standard error; a bar that stands in the line gives way to it.
-pub(crate) fn tell(line: &str) {
-    console::tell_beside_bar(format_args!("opscope: {line}"));
+pub(crate) fn report(line: &str) {
+    console::report_beside_bar(format_args!("opscope: {line}"));
 }
 
 fn bar(message: &'static str, length: u64, style: &str) -> ProgressBar {

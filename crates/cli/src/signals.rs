@@ -78,7 +78,7 @@ impl Drop for UnusedSignal {
         // The handler of `take_over` stays, so that a signal after this does not end the process.
         self.id.map(signal_hook::low_level::unregister);
         if self.has_come.load(Ordering::Relaxed) {
-            progress::tell(
+            progress::report(
                 "warning: SIGUSR2 kept nothing: it keeps steps with `--keep-last N` and the trigger \
                  `signal`",
             );

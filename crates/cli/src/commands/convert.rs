@@ -18,7 +18,7 @@ use serde_json::json;
 use super::dump::form::FormChoice;
 use super::verify::VerifyOption;
 use crate::arguments::{ModeArguments, compression, layout, shape};
-use crate::console::{self, line, tell};
+use crate::console::{self, line, report};
 use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, USAGE, chain, check_dump};
 use crate::{format, passed_over, progress};
 
@@ -261,9 +261,9 @@ fn print(
     for (path, error) in failures {
         // Errors of a whole file name it themselves.
         if error.contains(path.as_str()) {
-            tell!("opscope: {error}");
+            report!("opscope: {error}");
         } else {
-            tell!("opscope: `{path}`: {error}");
+            report!("opscope: `{path}`: {error}");
         }
     }
     let mut made = vec![format::count(report.n_arrays, "array")];

@@ -26,7 +26,7 @@ use self::store::KeepingPlace;
 use super::compare::{self, ComparisonArguments};
 use super::view::ServerArguments;
 use crate::arguments::ModeArguments;
-use crate::console::{self, line, tell};
+use crate::console::{self, line, report};
 use crate::engine::{EngineArguments, EngineInUse, GoldenEngineArguments, GraphArguments};
 use crate::exit::{CommandFailure, USAGE};
 use crate::inputs::InputArguments;
@@ -190,7 +190,7 @@ impl DiffArguments {
             if !self.no_experiments && !is_proven(&compared.comparison) {
                 replay_suspects(&request, &compared, &sides)?;
             }
-            both.tell_costs();
+            both.report_costs();
             if !self.view {
                 let mut out = console::out();
                 line!(out, "{}", self.next_command(&compared, &place))?;
@@ -320,7 +320,7 @@ impl DiffArguments {
             .map(|dtype| dtype.name())
             .collect();
         if !kept.is_empty() {
-            tell!(
+            report!(
                 "opscope: `--golden-as float32`: {} is quantisation, and stays as it is",
                 kept.join(", ")
             );

@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::arguments::ModeArguments;
 use crate::commands::compare;
 use crate::commands::compare::sharing::PaceArguments;
-use crate::console::{self, line, tell};
+use crate::console::{self, line, report};
 use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, USAGE, check_dump};
 use crate::{format, passed_over};
 
@@ -298,7 +298,7 @@ fn print(
     }
     for (_, label, report) in reports {
         for error in &report.errors {
-            tell!("opscope: {error}");
+            report!("opscope: {error}");
         }
         let written = format::count(report.n_written, "part");
         let rows = format::count(report.n_rows, "tensor");

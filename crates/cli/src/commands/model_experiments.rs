@@ -12,7 +12,7 @@ use opscope_store::atomic_file::Creator;
 use opscope_tensor::Tensor;
 
 use crate::commands::dump::run_model::is_signalled;
-use crate::console::tell;
+use crate::console::report;
 use crate::engine::EngineInUse;
 use crate::exit::{CommandFailure, USAGE};
 
@@ -74,7 +74,7 @@ pub(crate) fn write_healed(
     path: &Path,
 ) -> Result<(), CommandFailure> {
     let Some(healed) = healed else {
-        tell!("opscope: `--repair`: no model was found whose outputs agree, nothing is written");
+        report!("opscope: `--repair`: no model was found whose outputs agree, nothing is written");
         return Ok(());
     };
     let is_new = Creator::new(Default::default()).create_file(path, &[&healed.bytes])?;

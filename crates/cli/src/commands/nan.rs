@@ -15,7 +15,7 @@ use opscope_tensor::DType;
 use serde_json::json;
 
 use crate::commands::ranked_run::{self, execution, meeting, operator, ranks_noun};
-use crate::console::{self, Out, line, tell};
+use crate::console::{self, Out, line, report};
 use crate::exit::CommandFailure;
 use crate::{format, passed_over};
 
@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &NanArguments) -> Result<(), CommandFailure> {
     let run = ranked_run::open(&arguments.runs, n_threads)?;
     let spread = trace(&run, n_threads);
     for problem in &spread.problems {
-        tell!("opscope: {problem}");
+        report!("opscope: {problem}");
     }
     if arguments.json {
         let result = json!({

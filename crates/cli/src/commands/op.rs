@@ -15,7 +15,7 @@ use super::dump::control::RemoteControl;
 use super::dump::dump_report::DumpReport;
 use super::dump::run_model::{self, LoadedRun, dump_model};
 use super::dump::{RunArguments, record, report};
-use crate::console::tell;
+use crate::console::report;
 use crate::engine::EngineInUse;
 use crate::exit::{CommandFailure, UNREADABLE, USAGE};
 use crate::inputs::InputSource;
@@ -153,6 +153,6 @@ fn print_reports(ends: &[End], is_json: bool) -> Result<(), CommandFailure> {
 
 fn warn_if_nothing(request: &DumpRequest) {
     if request.is_nothing() {
-        tell!("opscope: warning: the configuration selects no operators outside models");
+        report!("opscope: warning: the configuration selects no operators outside models");
     }
 }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::show::{finding_json, tensor_json, tensor_table, time};
 use crate::arguments::ModeArguments;
 use crate::commands::ranked_run::ranks_noun;
-use crate::console::{self, Out, line, tell};
+use crate::console::{self, Out, line, report};
 use crate::exit::{CommandFailure, FOUND, PARTIAL, UNREADABLE, USAGE, chain, check_dump};
 use crate::{format, passed_over};
 
@@ -93,7 +93,7 @@ pub(crate) fn run(arguments: &OverflowArguments) -> Result<(), CommandFailure> {
         Some(out) if !shown.is_empty() => Some(write(arguments, out, &shown)?),
         _ => None,
     };
-    tell_errors(&scan, &shown, export.as_ref());
+    report_errors(&scan, &shown, export.as_ref());
     if arguments.json {
         print_json(arguments, &scan, &shown, order, export.as_ref())?;
     } else {
@@ -172,18 +172,22 @@ fn write(
     overflow::export(&overflows, &options).map_err(|error| CommandFailure::new(USAGE, error))
 }
 
-fn tell_errors(scan: &OverflowScan, shown: &[OverflowDetail<'_>], export: Option<&ExportedFiles>) {
+fn report_errors(
+    scan: &OverflowScan,
+    shown: &[OverflowDetail<'_>],
+    export: Option<&ExportedFiles>,
+) {
     for error in &scan.errors {
-        tell!("opscope: {}", chain(error));
+        report!("opscope: {}", chain(error));
     }
     for operator in shown.iter().filter_map(|shown| shown.operator.as_ref()) {
         for problem in &operator.problems {
-            tell!("opscope: {problem}");
+            report!("opscope: {problem}");
         }
     }
     for failure in export.iter().flat_map(|export| &export.report.failures) {
         let path = failure.path.display();
-        tell!("opscope: `{path}`: {}", chain(&failure.error));
+        report!("opscope: `{path}`: {}", chain(&failure.error));
     }
 }
 

@@ -7,7 +7,7 @@ use opscope_analysis::ranks::meetings::Meeting;
 use opscope_analysis::ranks::run::{RankedRun, RankedRunError};
 use opscope_store::record::parallel::{Collective, CollectiveKind};
 
-use crate::console::{Out, line, tell};
+use crate::console::{Out, line, report};
 use crate::exit::{CommandFailure, FOUND, PARTIAL, UNREADABLE, USAGE, check_dump};
 use crate::{format, passed_over};
 
@@ -26,7 +26,7 @@ pub(crate) fn open(paths: &[PathBuf], n_threads: usize) -> Result<RankedRun, Com
     })?;
     // Before the result, which is about the rest.
     for problem in &run.dump.problems {
-        tell!("opscope: {problem}");
+        report!("opscope: {problem}");
     }
     Ok(run)
 }

@@ -19,7 +19,7 @@ use opscope_tensor::{RoundingFormat, Tensor};
 
 use self::arguments::{DistanceLimit, ListArguments, OutputArguments, limit, rounding_format};
 use super::dump::run_model::stop_on_signal;
-use crate::console::tell;
+use crate::console::report;
 use crate::engine::{EngineArguments, EngineInUse, GraphArguments};
 use crate::exit::{CommandFailure, FOUND};
 use crate::inputs::{InputArguments, InputSource};
@@ -122,7 +122,7 @@ pub(crate) fn run(arguments: &SensitivityArguments) -> Result<(), CommandFailure
     let samples = samples(arguments, &*model)?;
     let has_made_up_inputs = arguments.inputs.is_empty() && !model.signature().inputs.is_empty();
     if has_made_up_inputs {
-        tell!(
+        report!(
             "opscope: no inputs are given, so they are random (seed 0): floats in [0, 1), integers \
              0 or 1; samples of real ones (`--inputs`) tell what matters to them"
         );
@@ -224,7 +224,7 @@ fn measure(
 /// Says that a model gives other outputs each time.
 fn warn_of_changes(repeated: &OutputDistance) {
     if !repeated.is_zero() {
-        tell!(
+        report!(
             "opscope: warning: two runs without rounding differ by rel_l2 {}: distances below that \
              say nothing",
             opscope_analysis::compare::report::words::number(repeated.rel_l2())

@@ -28,7 +28,7 @@ pub(crate) use json::{finding_json, tensor_json};
 
 use crate::arguments::{NumberRanges, rank_ranges};
 use crate::commands::verify::VerifyOption;
-use crate::console::{self, line, tell};
+use crate::console::{self, line, report};
 use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, chain, refuse_model};
 use crate::{format, passed_over};
 
@@ -338,7 +338,7 @@ fn tensor_row(tensor: &TensorDescription) -> Vec<String> {
 
 fn print_errors(errors: &[StoreError]) {
     for error in errors {
-        tell!("opscope: {}", chain(error));
+        report!("opscope: {}", chain(error));
     }
 }
 

@@ -28,7 +28,7 @@ use self::script::Limits;
 use self::tables::PreparedTables;
 use crate::arguments::{self, ModeArguments};
 use crate::commands::index;
-use crate::console::{self, tell};
+use crate::console::{self, report};
 use crate::exit::{CommandFailure, PARTIAL, USAGE, check_dump};
 use crate::{format, remote, signals};
 
@@ -199,7 +199,7 @@ fn answer(
     // An answer without a NaN must not look like one about tensors without a NaN.
     if n_unmeasured > 0 {
         let tensors = format::count(n_unmeasured, "tensor");
-        tell!("opscope: warning: {tensors} without statistics: `--stats` computes them");
+        report!("opscope: warning: {tensors} without statistics: `--stats` computes them");
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use opscope_analysis::default_jobs;
 use opscope_analysis::verify::{VerifyReport, verify};
 use serde_json::{Value, json};
 
-use crate::console::{self, line, tell};
+use crate::console::{self, line, report};
 use crate::exit::{CommandFailure, FOUND, PARTIAL, UNREADABLE};
 use crate::{format, passed_over};
 
@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &VerifyArguments) -> Result<(), CommandFailure> {
     let mut codes = Vec::new();
     for dump in &arguments.dumps {
         let report = verify(dump, n_threads)?;
-        tell_problems(&report);
+        report_problems(&report);
         if arguments.json {
             results.push(to_json(dump, &report));
         } else {
@@ -82,9 +82,9 @@ impl VerifyOption {
         if self.verify {
             for dump in dumps {
                 let report = verify(dump, default_jobs())?;
-                tell_problems(&report);
+                report_problems(&report);
                 if report.n_verified == 0 && report.changed.is_empty() {
-                    tell!(
+                    report!(
                         "opscope: `--verify`: no tensor of `{}` has a digest of its elements",
                         dump.display()
                     );
@@ -112,12 +112,12 @@ fn code_of(report: &VerifyReport) -> u8 {
     }
 }
 
-fn tell_problems(report: &VerifyReport) {
+fn report_problems(report: &VerifyReport) {
     for error in &report.errors {
-        tell!("opscope: {error}");
+        report!("opscope: {error}");
     }
     for tensor in report.changed.iter().take(N_TOLD_MAX) {
-        tell!(
+        report!(
             "opscope: `{}`: the elements of {} are not those that were written: expected {}, found {}",
             tensor.path.display(),
             tensor.tensor,
@@ -127,7 +127,7 @@ fn tell_problems(report: &VerifyReport) {
     }
     let n_more = report.changed.len().saturating_sub(N_TOLD_MAX);
     if n_more > 0 {
-        tell!("opscope: and {n_more} tensors more, which `verify --json` lists");
+        report!("opscope: and {n_more} tensors more, which `verify --json` lists");
     }
 }
 

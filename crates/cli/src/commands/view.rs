@@ -13,7 +13,7 @@ use opscope_view::{PageServer, PageState, ServerOptions, UnfinishedSurvey, ViewE
 
 use crate::commands::dump::run_model::is_signalled;
 use crate::commands::saved_result::{self, program};
-use crate::console::{self, line, tell};
+use crate::console::{self, line, report};
 use crate::exit::{CommandFailure, UNREADABLE, USAGE, check_dump};
 use crate::progress;
 
@@ -143,7 +143,7 @@ pub(crate) fn bind(
 
 pub(crate) fn open_unless_asked(server: &ServerArguments, address: &str) {
     if !server.no_open && !open_browser(address) {
-        tell!("no browser could be opened: open the address above, or forward its port");
+        report!("no browser could be opened: open the address above, or forward its port");
     }
 }
 

@@ -15,7 +15,7 @@ use opscope_store::temporary;
 use serde_json::{Value, json};
 
 use crate::commands::compare::failure;
-use crate::console::tell;
+use crate::console::report;
 use crate::exit::{CommandFailure, PARTIAL, USAGE};
 use crate::format;
 
@@ -111,7 +111,7 @@ impl SharingArguments {
             // A task of a cluster does one, and knows of no others.
             let unit = units.named(name).map_err(refused)?;
             let measured = units.measure(unit, dir, &creator).map_err(refused)?;
-            tell_damage(&measured);
+            report_damage(&measured);
             SharedOutcome::Lines(vec![line_of_unit(&measured)])
         } else if let Some(shard) = self.shard {
             SharedOutcome::Lines(vec![measure_shard(request, shard, dir, &creator)?])
@@ -148,7 +148,7 @@ impl SharingArguments {
         dir: &Path,
         creator: &Creator,
     ) -> Result<Comparison, CommandFailure> {
-        let mut measure = |measured: &MeasuredUnit| tell_damage(measured);
+        let mut measure = |measured: &MeasuredUnit| report_damage(measured);
         // A merge that is asked for must not turn into hours of reading unnoticed.
         let missing = if self.merge {
             MissingParts::Refuse
@@ -158,7 +158,7 @@ impl SharingArguments {
         // The only place that needs the tables of all ranks at once.
         let merged = merge(request, dir, creator, missing).map_err(refused)?;
         // Standard output is that of one process.
-        tell!(
+        report!(
             "opscope: {} taken together; {} of elements read again",
             format::count(merged.n_parts as u64, "part"),
             format::bytes(merged.n_bytes_read),
@@ -183,7 +183,7 @@ fn measure_shard(
         let measured = units
             .measure(&units.units()[at], dir, creator)
             .map_err(refused)?;
-        tell_damage(&measured);
+        report_damage(&measured);
         n_made += u64::from(measured.found != PartState::Done);
         n_bytes += measured.n_bytes_read;
     }
@@ -206,10 +206,10 @@ fn line_of_unit(measured: &MeasuredUnit) -> Value {
 }
 
 /// Says that a part was there and no good.
-fn tell_damage(measured: &MeasuredUnit) {
+fn report_damage(measured: &MeasuredUnit) {
     if let PartState::Damaged(why) = &measured.found {
         let part = &measured.plan.part;
-        tell!("opscope: the part `{part}` is damaged ({why}) and was made again");
+        report!("opscope: the part `{part}` is damaged ({why}) and was made again");
     }
 }
 

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::ConvertArguments;
 use crate::commands::dump::form::FormChoice;
-use crate::console::{self, line, tell};
+use crate::console::{self, line, report};
 use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, USAGE, chain};
 use crate::{format, passed_over};
 
@@ -166,10 +166,10 @@ fn print(
         }))?);
     }
     for failure in failures {
-        tell!("opscope: {failure}");
+        report!("opscope: {failure}");
     }
     for (reason, n) in &report.left_out {
-        tell!(
+        report!(
             "opscope: {} left out: {reason}",
             format::count(*n, "tensor")
         );

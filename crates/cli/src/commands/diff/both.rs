@@ -24,7 +24,7 @@ use super::store::{KeepingPlace, KeptSide, SideStore};
 use super::{DiffArguments, DiffSides, LoadedSide};
 use crate::commands::compare;
 use crate::commands::dump::run_model::{is_signalled, stop_on_signal, stop_too_on_signal};
-use crate::console::tell;
+use crate::console::report;
 use crate::exit::{CommandFailure, INTERRUPTED, USAGE};
 use crate::{format, progress};
 
@@ -87,7 +87,7 @@ impl<'a> BothSides<'a> {
             if let Some(compared) = compared {
                 return Ok(compared);
             }
-            tell!(
+            report!(
                 "opscope: the first output beyond the limits is excused by its inputs: the target \
                  runs once more, to its end"
             );
@@ -197,7 +197,7 @@ impl<'a> BothSides<'a> {
         // Operators that did not get their turn are no difference.
         golden_part.cut_behind(&part);
         let last = part.runs.last().map(|run| run.op_name.to_string());
-        tell!(
+        report!(
             "opscope: compared up to `{}`, the first operator with an output beyond the limits: \
              {} of {} operators",
             last.unwrap_or_default(),
@@ -271,8 +271,8 @@ impl<'a> BothSides<'a> {
             (Err(failure), _) | (Ok(_), Err(failure)) => return Err(failure),
             (Ok(golden), Ok(target)) => (golden, target),
         };
-        tell_warnings(golden);
-        tell_warnings(target);
+        report_warnings(golden);
+        report_warnings(target);
         let finish = |store, name, side: &ModelSide, outcome: &RunOutcome| {
             SideStore::Held(store).finish(name, side, outcome, self.request)
         };
@@ -305,7 +305,7 @@ impl<'a> BothSides<'a> {
                 }
             })
         })?;
-        tell_warnings(model);
+        report_warnings(model);
         self.times.push((message, outcome.time));
         Ok(outcome)
     }
@@ -359,17 +359,17 @@ impl<'a> BothSides<'a> {
     }
 
     /// Tells on standard error how long everything took, and how much was held.
-    pub(super) fn tell_costs(&self) {
+    pub(super) fn report_costs(&self) {
         let times: Vec<String> = (self.times.iter())
             .map(|(what, time)| format!("{what} {}", format::duration(*time)))
             .collect();
         let times = times.join(", ");
         let KeepingPlace::Process(room) = self.place else {
-            tell!("opscope: {times}");
+            report!("opscope: {times}");
             return;
         };
         let [in_memory, in_file] = room.n_bytes().map(format::bytes);
-        tell!("opscope: {times}; held {in_memory} in memory, {in_file} in a temporary file");
+        report!("opscope: {times}; held {in_memory} in memory, {in_file} in a temporary file");
     }
 }
 
@@ -421,8 +421,8 @@ fn run_side(
 }
 
 /// Some engines tell only behind a run that they could not show everything.
-fn tell_warnings(side: &mut ModelSide) {
+fn report_warnings(side: &mut ModelSide) {
     for warning in side.model.take_warnings() {
-        tell!("opscope: warning: {warning}");
+        report!("opscope: warning: {warning}");
     }
 }

@@ -6,7 +6,7 @@ use opscope_engine::ModelSignature;
 use opscope_tensor::Tensor;
 
 use super::DiffArguments;
-use crate::console::tell;
+use crate::console::report;
 use crate::exit::{CommandFailure, USAGE};
 use crate::inputs::InputSource;
 
@@ -40,7 +40,7 @@ impl SideInputs {
         let (base, pairing) =
             pair_inputs(target, golden).map_err(|error| CommandFailure::new(USAGE, error))?;
         if !pairing.is_by_name {
-            tell!(
+            report!(
                 "opscope: warning: the inputs of both models have other names: they are taken for \
                  each other in their order"
             );
@@ -75,7 +75,7 @@ impl SideInputs {
                     "give the inputs that the dump was made with, by `--input` or `--inputs`",
                 )
             })?;
-        tell!(
+        report!(
             "opscope: inputs: those that the dump `{}` has",
             dump.root.display()
         );
@@ -94,7 +94,7 @@ impl SideInputs {
         let shapes = default_shapes(signature);
         let (source, note) = InputSource::with_defaults(&arguments.inputs, signature, &shapes)?;
         if let Some(note) = note {
-            tell!("opscope: inputs: made at random: {note}");
+            report!("opscope: inputs: made at random: {note}");
         }
         let n_steps = arguments.runs.unwrap_or(source.n_sets());
         Ok(SideInputs {

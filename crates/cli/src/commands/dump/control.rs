@@ -204,7 +204,7 @@ impl<'a> RemoteControl<'a> {
                     .error
                     .map_or_else(String::new, |e| chain(e.as_ref()));
                 let path = path.display();
-                progress::tell(&format!("warning: `{path}` changes nothing: {reason}"));
+                progress::report(&format!("warning: `{path}` changes nothing: {reason}"));
             }
         }
     }
@@ -302,16 +302,16 @@ impl ControlNotices {
     }
 
     /// Tells what has changed with `step`; whether the plan has.
-    pub(super) fn tell(&mut self, tap: &Tap, step: u64) -> bool {
+    pub(super) fn report(&mut self, tap: &Tap, step: u64) -> bool {
         let is_enabled = tap.is_enabled();
         if is_enabled != self.is_enabled {
             let word = if is_enabled { "on" } else { "off" };
-            progress::tell(&format!("dump {word} from step {step}"));
+            progress::report(&format!("dump {word} from step {step}"));
             self.is_enabled = is_enabled;
         }
         let has_new_plan = !Arc::ptr_eq(tap.plan(), &self.plan);
         if has_new_plan {
-            progress::tell(&format!("another configuration from step {step}"));
+            progress::report(&format!("another configuration from step {step}"));
             self.plan = tap.plan().clone();
         }
         has_new_plan

@@ -6,7 +6,7 @@ use opscope_dump::{DryRunForecast, FileAmount};
 use serde_json::{Value, json};
 
 use super::dump_report::DumpReport;
-use crate::console::{self, line, tell};
+use crate::console::{self, line, report};
 use crate::exit::{CommandFailure, chain};
 use crate::format;
 
@@ -18,16 +18,16 @@ const N_STRETCHES_SHOWN: usize = 20;
 /// Warns of what makes a forecast doubtful, and if there is no room.
 pub(super) fn warn(forecast: &DryRunForecast, has_random_inputs: bool) {
     if let Err(error) = &forecast.space {
-        tell!("opscope: warning: {}", chain(error));
+        report!("opscope: warning: {}", chain(error));
     }
     // Rules by content, overflow and links depend on values, so made-up inputs may give other
     // totals.
     if has_random_inputs {
-        tell!("opscope: warning: no inputs are given: they are random, as with `--seed 0`");
+        report!("opscope: warning: no inputs are given: they are random, as with `--seed 0`");
     }
     // Where the free space is not known, nothing is said about room; a warning above says why.
     if forecast.fits() == Some(false) {
-        tell!(
+        report!(
             "opscope: warning: there is no room for the dump: it needs {} and {}, {}",
             format::bytes(forecast.n_bytes_needed),
             format::count(forecast.n_files_needed, "file"),

@@ -12,7 +12,7 @@ use opscope_view::{LiveDump, PageState, RunningPage};
 use super::run_model::{is_signalled, stop_on_signal};
 use crate::commands::saved_result::program;
 use crate::commands::view::{self, ServerArguments};
-use crate::console::{self, line, tell};
+use crate::console::{self, line, report};
 use crate::exit::{CommandFailure, INTERRUPTED, USAGE, chain};
 
 /// Threads that read the dump for the page: the run is what takes time.
@@ -44,7 +44,7 @@ impl LivePage {
         let page = view::bind(live.runs(), PageState::Running, server, N_THREADS + 1)?;
         let page = page.start().map_err(view::failure)?;
         if is_json {
-            tell!("{}", page.address());
+            report!("{}", page.address());
         } else {
             line!(console::out(), "{}", page.address())?;
             console::out().flush()?;
@@ -80,7 +80,7 @@ impl LivePage {
         };
         let text = failure.and_then(|failure| failure.error.as_ref());
         live.finish(self.page.shown(), text.map(|error| chain(error.as_ref())));
-        tell!("the page is shown until Ctrl-C");
+        report!("the page is shown until Ctrl-C");
         stop_on_signal(Arc::default());
         // A signal that came when the run was just over is meant for the page.
         while !is_signalled() {

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use opscope_dump::{DumpForm, FileSharing};
 
-use crate::console::tell;
+use crate::console::report;
 
 /// Which tensors share a file.
 #[derive(clap::Args)]
@@ -46,7 +46,7 @@ impl OnceArguments {
         });
         // The other two choices cost nothing, so it does no harm to ask for them in vain.
         if self.dedup == Some(DedupChoice::Content) && !has_tensor_files {
-            tell!(
+            report!(
                 "opscope: warning: `--dedup content` has no effect on a dump in which no tensor is \
                  a file of its own"
             );

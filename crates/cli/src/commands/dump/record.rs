@@ -5,7 +5,7 @@ use opscope_store::file_format::run_json::{ModelFile, RunRecord, RunState};
 use opscope_store::temporary::LeftOvers;
 
 use super::RunArguments;
-use crate::console::tell;
+use crate::console::report;
 use crate::engine::EngineInUse;
 use crate::exit::{CommandFailure, INTERRUPTED, PARTIAL, chain};
 use crate::format;
@@ -23,7 +23,7 @@ pub(crate) fn begin(
         .map_or_else(LeftOvers::default, |place| {
             place.clean().unwrap_or_else(|error| {
                 // What others left behind does this run no harm, so it is no reason not to dump.
-                tell!("opscope: warning: {}", chain(&error));
+                report!("opscope: warning: {}", chain(&error));
                 LeftOvers::default()
             })
         });
@@ -43,7 +43,7 @@ pub(crate) fn finish(
     dump: &OpenDump,
     result: &Result<(), CommandFailure>,
 ) -> Result<(), CommandFailure> {
-    tell(recorder.left_overs(dump));
+    report_left_overs(recorder.left_overs(dump));
     let end = match result {
         Ok(()) => RunState::Finished,
         Err(failure) if failure.code == INTERRUPTED => RunState::Interrupted,
@@ -53,16 +53,16 @@ pub(crate) fn finish(
     finished.map_err(|error| CommandFailure::new(PARTIAL, error))
 }
 
-fn tell(left_overs: LeftOvers) {
+fn report_left_overs(left_overs: LeftOvers) {
     if left_overs.n_files > 0 {
-        tell!(
+        report!(
             "opscope: removed {} ({}) that killed runs had left unfinished",
             format::count(left_overs.n_files, "file"),
             format::bytes(left_overs.n_bytes)
         );
     }
     if left_overs.n_kept > 0 {
-        tell!(
+        report!(
             "opscope: left {} alone that a process on another machine, or in another container, had begun",
             format::count(left_overs.n_kept, "unfinished file"),
         );

@@ -15,7 +15,7 @@ use opscope_dump::{
 
 use super::RunArguments;
 use super::range::NarrowFloat;
-use crate::console::tell;
+use crate::console::report;
 use crate::exit::{CommandFailure, USAGE};
 use crate::progress;
 
@@ -171,7 +171,7 @@ impl RunArguments {
     /// The same request with what the options say of quantising and of the volume.
     fn with_options(&self, request: DumpRequest) -> DumpRequest {
         if self.quant_dumpable && request.plan.purpose != Purpose::Values {
-            tell!(
+            report!(
                 "opscope: warning: `--quant-dumpable` has no effect on a dump that keeps only operators that \
                  overflow, fail or are watched"
             );
@@ -232,7 +232,7 @@ impl RunArguments {
                 None => mindspore::default_target(&env),
             };
             let config = mindspore::load(text, target, &env).map_err(refused)?;
-            tell(path, &source.placed(config.issues));
+            report_issues(path, &source.placed(config.issues));
             let request = config.dump.map(|dump| self.mindspore_request(dump));
             return Ok(ConfiguredDump::MindSpore(
                 request.transpose()?.map(Box::new),
@@ -242,7 +242,7 @@ impl RunArguments {
             .map_err(|issue| vec![*issue])
             .and_then(|()| acl::load(text, &env));
         let config = loaded.map_err(refused)?;
-        tell(path, &source.placed(config.issues));
+        report_issues(path, &source.placed(config.issues));
         Ok(ConfiguredDump::Acl(config.dump.map(Box::new)))
     }
 
@@ -272,7 +272,7 @@ fn configuration_of_environment() -> Option<PathBuf> {
 fn follow(file: Option<AclDump>, env: &ConfigEnvironment) -> FollowedEnvironment {
     let followed = follow_environment(file, env);
     if followed.has_no_place {
-        progress::tell(
+        progress::report(
             "warning: no place that the environment names for failing operators can be written",
         );
     }
@@ -281,7 +281,7 @@ fn follow(file: Option<AclDump>, env: &ConfigEnvironment) -> FollowedEnvironment
 
 /// Tells why a configuration is refused.
 pub(super) fn refused(path: &Path, issues: &[ConfigIssue]) -> CommandFailure {
-    tell(path, issues);
+    report_issues(path, issues);
     let is_error = |issue: &&ConfigIssue| issue.severity == Severity::Error;
     let n = issues.iter().filter(is_error).count();
     let n = crate::format::count(n as u64, "error");
@@ -289,8 +289,8 @@ pub(super) fn refused(path: &Path, issues: &[ConfigIssue]) -> CommandFailure {
     CommandFailure::message(USAGE, message)
 }
 
-fn tell(path: &Path, issues: &[ConfigIssue]) {
+fn report_issues(path: &Path, issues: &[ConfigIssue]) {
     for issue in issues {
-        tell!("{}:{issue}", path.display());
+        report!("{}:{issue}", path.display());
     }
 }

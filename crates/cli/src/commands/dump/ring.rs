@@ -18,7 +18,7 @@ use signal_hook::consts::SIGUSR2;
 use super::dump_report::DumpReport;
 use super::findings::cause_names;
 use crate::arguments::{NumberRanges, step_ranges};
-use crate::console::{line, tell};
+use crate::console::{line, report};
 use crate::exit::{CommandFailure, PARTIAL, USAGE};
 use crate::format;
 use crate::signals::UnusedSignal;
@@ -116,7 +116,7 @@ impl RingArguments {
             n_steps > N_STEPS_CHECKED && !steps.ranges().is_some_and(<[_]>::is_empty);
         if is_choice && !first_ones.any(|step| steps.contains(step)) && !may_be_later {
             let n = format::count(n_steps, "step");
-            tell!("opscope: warning: nothing is dumped: the run has {n}, none of them chosen");
+            report!("opscope: warning: nothing is dumped: the run has {n}, none of them chosen");
         }
     }
 

@@ -17,7 +17,7 @@ use super::control::{ControlNotices, RemoteControl};
 use super::dump_report::DumpReport;
 use super::outputs::OutputFiles;
 use super::{RunArguments, dry_run, pieces, policy, ring, unmatched, volume};
-use crate::console::tell;
+use crate::console::report;
 use crate::engine::EngineInUse;
 use crate::exit::{CommandFailure, FOUND, INTERRUPTED, PARTIAL};
 use crate::inputs::InputSource;
@@ -192,7 +192,7 @@ fn capture(
     let watch = session.watch();
     let mut n_steps_begun = 0_u64;
     let n_in_step = model.operators().len() as u64;
-    let mut told = ControlNotices::new(&tap);
+    let mut notices = ControlNotices::new(&tap);
     // ONNX Runtime makes its session with taps here. Inside the first step this would count as time
     // of the dump, and it can take many times as long as the step.
     model.prepare(&tap);
@@ -207,7 +207,7 @@ fn capture(
             let inputs = inputs.step(step).map_err(|error| fail(&tap, error))?;
             n_steps_begun += 1;
             tap.begin_step(step);
-            if told.tell(&tap, step) {
+            if notices.report(&tap, step) {
                 unmatched::warn(&tap, (&id, &**model, graph), dump.is_acl());
             }
             // Nothing looks at the flag while a step runs without the tap.
@@ -277,14 +277,14 @@ fn repeat_failure(
     }
     let (dir, reason) = failures.repeat(&mut *run.model, &run.id, step, &inputs);
     if let Some(reason) = reason {
-        progress::tell(&format!("warning: the failure is not dumped: {reason}"));
+        progress::report(&format!("warning: the failure is not dumped: {reason}"));
     }
     Ok(dir)
 }
 
 fn warn_of_runs(model: &mut dyn LoadedModel) {
     for warning in model.take_warnings() {
-        tell!("opscope: warning: {warning}");
+        report!("opscope: warning: {warning}");
     }
 }
 
@@ -316,7 +316,7 @@ fn start(
         CommandFailure::new(PARTIAL, anyhow!(error).context("cannot start a thread"))
     })?;
     if !arguments.set_dump.is_empty() && !request.is_marking() {
-        tell!("opscope: warning: `--set-dump` has no effect: `dump_mode` is not 2");
+        report!("opscope: warning: `--set-dump` has no effect: `dump_mode` is not 2");
     }
     for target in &arguments.set_dump {
         session.set_dump(target, true);

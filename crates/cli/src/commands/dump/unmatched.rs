@@ -5,7 +5,7 @@ use opscope_engine::{GraphKind, LoadedModel};
 use opscope_store::record::ModelId;
 
 use super::near_names;
-use crate::console::tell;
+use crate::console::report;
 
 /// Types of operators with graphs of their own, whose operators are not shown.
 const WITH_BODIES: [&str; 3] = ["If", "Loop", "Scan"];
@@ -19,20 +19,20 @@ pub(super) fn warn(
 ) {
     let (plan, selected) = (tap.plan(), tap.selected());
     if !selected.is_model_matched && is_acl {
-        tell!("opscope: warning: {}", other_models(plan, id));
+        report!("opscope: warning: {}", other_models(plan, id));
     }
     for text in &selected.unused_rules {
         // These are MindSpore's own words, by which its users look for the cause.
-        tell!("opscope: warning: [DataDump] Unused Kernel in json: {text}");
+        report!("opscope: warning: [DataDump] Unused Kernel in json: {text}");
     }
     if selected.is_unmarked {
-        tell!(
+        report!(
             "opscope: warning: `dump_mode` 2 dumps what is marked, and nothing is: name operators by `--set-dump`"
         );
     }
     for name in &selected.unmatched {
         let text = no_operator(name, model, graph);
-        tell!("opscope: warning: {text}");
+        report!("opscope: warning: {text}");
     }
 }
 

@@ -8,7 +8,7 @@ use opscope_store::file_format::statistic_csv::StatisticCategory;
 use opscope_store::file_format::stats_csv::StatsColumns;
 use opscope_store::record::ModelId;
 
-use crate::console::tell;
+use crate::console::report;
 use crate::exit::{CommandFailure, USAGE};
 
 /// How much is written.
@@ -155,6 +155,6 @@ pub(super) fn warn_unused(
         return;
     }
     for rule in rules.unused(selected, model.operators()) {
-        tell!("opscope: warning: `--tensors {rule}` matches nothing that is selected");
+        report!("opscope: warning: `--tensors {rule}` matches nothing that is selected");
     }
 }

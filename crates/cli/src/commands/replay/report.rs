@@ -12,7 +12,7 @@ use opscope_store::atomic_file::{Creator, PermissionModes};
 use serde_json::{Value, json};
 
 use super::RefusedOperator;
-use crate::console::{self, tell};
+use crate::console::{self, report};
 use crate::exit::{CommandFailure, PARTIAL};
 use crate::format;
 
@@ -31,15 +31,15 @@ pub(super) fn print(
         [only] => writeln!(out, "{}", of_one(only))?,
         several => writeln!(out, "{}", of_several(several, has_golden))?,
     }
-    tell(refused);
+    report_refused(refused);
     Ok(())
 }
 
-fn tell(refused: &[RefusedOperator]) {
+fn report_refused(refused: &[RefusedOperator]) {
     for one in refused {
         let (op_type, place) = (&one.operator.op_type, place(&one.operator));
         let (name, text) = (&one.operator.op_name, &one.refusal.text);
-        tell!("opscope: `{name}` ({op_type}{place}) cannot be run again: {text}");
+        report!("opscope: `{name}` ({op_type}{place}) cannot be run again: {text}");
     }
 }
 

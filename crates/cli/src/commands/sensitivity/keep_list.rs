@@ -9,7 +9,7 @@ use opscope_tensor::RoundingFormat;
 use serde_json::json;
 
 use super::{FormatResult, SensitivityResult};
-use crate::console::tell;
+use crate::console::report;
 use crate::format;
 
 /// Characters that mean something in the value of trtexec's option. A colon does not: the last one
@@ -103,20 +103,20 @@ impl KeepList {
     pub(super) fn warn(&self, format: RoundingFormat) {
         let n_unnamed = format::count(self.unnamed.len() as u64, "operator");
         if !self.unnamed.is_empty() {
-            tell!(
+            report!(
                 "opscope: warning: {format}: {n_unnamed} to keep without a name in the model, which no list \
                  can hold; by the first output: {}",
                 told(&self.unnamed)
             );
         }
         if !self.unwritable.is_empty() {
-            tell!(
+            report!(
                 "opscope: warning: {format}: names that this form of list cannot hold are left out: {}",
                 told(&self.unwritable)
             );
         }
         if !self.shared.is_empty() {
-            tell!(
+            report!(
                 "opscope: warning: {format}: other operators have the same names and would be kept too: {}",
                 told(&self.shared)
             );

@@ -12,7 +12,7 @@ use opscope_store::record::graph::{
 use serde_json::{Value, json};
 
 use super::print_json;
-use crate::console::{self, line, tell};
+use crate::console::{self, line, report};
 use crate::exit::{CommandFailure, PARTIAL};
 use crate::format;
 
@@ -242,7 +242,7 @@ fn print_table(path: &Path, table: &StatisticRows) -> Result<(), CommandFailure>
 
 fn print_damage(path: &Path, table: &StatisticRows) {
     for error in &table.errors {
-        tell!("opscope: `{}`: {error}", path.display());
+        report!("opscope: `{}`: {error}", path.display());
     }
 }
 

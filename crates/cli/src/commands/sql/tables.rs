@@ -12,7 +12,7 @@ use opscope_store::tree::own;
 
 use super::SqlArguments;
 use crate::commands::index;
-use crate::console::tell;
+use crate::console::report;
 use crate::exit::{CommandFailure, UNREADABLE, USAGE};
 
 /// The tables of one dump in an index.
@@ -84,7 +84,7 @@ impl PreparedTables {
             index::write_comparison(&part, dumps, &options)?;
             tables.compared = Some(part.file());
         }
-        tables.tell_apart();
+        tables.rename_namesakes();
         Ok(tables)
     }
 
@@ -105,7 +105,7 @@ impl PreparedTables {
             return Err(CommandFailure::nothing_at(dump, &report.passed_over));
         }
         for error in &report.errors {
-            tell!("opscope: {error}");
+            report!("opscope: {error}");
         }
         self.n_errors += report.errors.len();
         if report.n_parts() == 0 {
@@ -121,7 +121,7 @@ impl PreparedTables {
     }
 
     /// Gives runs of one name other names.
-    fn tell_apart(&mut self) {
+    fn rename_namesakes(&mut self) {
         let mut taken = HashSet::new();
         for source in &mut self.sources {
             let name = source.run.clone().unwrap_or_else(|| source.label.clone());
