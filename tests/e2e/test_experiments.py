@@ -322,13 +322,13 @@ def test_models_are_those_of_the_records(opscope: Binary, tmp_path: Path) -> Non
     (tmp_path / "faulty.onnx").rename(tmp_path / "away/faulty.onnx")
     save(SOUND, tmp_path / "faulty.onnx")
     code, text, errors = compare(opscope, dumps, "--experiments", "5", cwd=tmp_path)
-    assert (code, text, "give it by `--model`" in errors) == (USAGE, "", True), errors
+    assert (code, text, "pass it by `--model`" in errors) == (USAGE, "", True), errors
     options = ["--model", tmp_path / "sound.onnx", "--golden-model", tmp_path / "sound.onnx"]
     code, text, errors = compare(opscope, dumps, *options)
     assert (code, text, "is not the model of the dump" in errors) == (USAGE, "", True), errors
     for unused in (["--repair", tmp_path / "healed.onnx"], ["--seed", 1]):
         code, _, errors = compare(opscope, dumps, "--experiments", "0", *unused)
-        assert (code, "is for experiments, which are not asked for" in errors) == (USAGE, True), errors
+        assert (code, "applies to experiments, which are not requested" in errors) == (USAGE, True), errors
     # Without a fault nothing is run, and nothing is said.
     code, text, _ = compare(opscope, [dumps[1], dumps[1]], "--experiments")
     assert (code, "proven" in text) == (PASSED, False)

@@ -39,7 +39,7 @@ def test_parts_come_to_what_one_process_finds(tool: Tool, target: Path, golden: 
 def test_merging_reads_no_elements_again(tool: Tool, target: Path, golden: Path, tmp_path: Path) -> None:
     make_parts(tool, target, golden, tmp_path / "parts")
     done = tool.run("compare", target, golden, "--parts", tmp_path / "parts", "--merge")
-    assert f"{N_UNITS} parts taken together; 0 B of elements read again" in done.said
+    assert f"{N_UNITS} parts merged; 0 B of elements re-read" in done.said
 
 
 def test_options_come_to_the_same(tool: Tool, target: Path, golden: Path, tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_a_moved_dump_takes_the_same_parts(tool: Tool, golden: Path, changed: Pa
     moved = changed.rename(tmp_path / "moved")
     # By a relative path, too.
     done = tool.run("compare", "moved", golden, "--parts", parts, "--merge", cwd=moved.parent)
-    assert done.code == 0 and "0 B of elements read again" in done.said
+    assert done.code == 0 and "0 B of elements re-read" in done.said
 
 
 def test_damaged_tables_are_told_of_as_by_one_process(tool: Tool, golden: Path, changed: Path, tmp_path: Path) -> None:

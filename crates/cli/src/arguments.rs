@@ -22,7 +22,7 @@ pub(crate) struct NamedShape {
     pub(crate) shape: Shape,
 }
 
-/// Permissions of what is created.
+/// Permissions of new files and directories.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct ModeArguments {
     /// Permissions of created directories, octal
@@ -48,16 +48,16 @@ pub(crate) fn named_file(text: &str) -> Result<NamedFile, String> {
             name: name.to_owned(),
             path: path.into(),
         }),
-        // An archive or a directory without a name is the likeliest slip, as `--inputs` takes just
-        // that.
+        // Users most often slip by passing an archive or a directory here, which is what `--inputs`
+        // takes.
         _ if is_of_all_inputs(Path::new(text)) => Err(format!(
-            "expected NAME=FILE; for an archive or a directory with all inputs use --inputs {text}"
+            "expected NAME=FILE; to pass all inputs in an archive or a directory, use --inputs {text}"
         )),
         _ => Err("expected NAME=FILE".into()),
     }
 }
 
-/// Whether a path is one of those that hold several inputs.
+/// Whether a path is an archive or a directory, which hold several inputs.
 fn is_of_all_inputs(path: &Path) -> bool {
     path.extension().is_some_and(|suffix| suffix == "npz") || path.is_dir()
 }
@@ -71,24 +71,24 @@ pub(crate) fn named_shape(text: &str) -> Result<NamedShape, String> {
     })
 }
 
-/// `1,3,224,224` or `1x3x224x224`; nothing means a scalar.
+/// `1,3,224,224` or `1x3x224x224`; an empty text means a scalar.
 pub(crate) fn shape(text: &str) -> Result<Shape, String> {
     let dims = match text {
         "" => Vec::new(),
         _ => text
-            // Tables show extents as `2x3`, so that form is taken back.
+            // Accepts the form in which tables print shapes, `2x3`.
             .split([',', 'x'])
             .map(|dim| {
                 dim.trim()
                     .parse()
-                    .map_err(|_| format!("`{dim}` is not an extent"))
+                    .map_err(|_| format!("`{dim}` is not a dimension"))
             })
             .collect::<Result<Vec<usize>, _>>()?,
     };
     Shape::new(dims).map_err(|error| error.to_string())
 }
 
-/// Numbers as they are given on the command line.
+/// Ranges of numbers as written on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NumberRanges(pub(crate) Vec<RangeInclusive<u64>>);
 
@@ -107,7 +107,7 @@ impl fmt::Display for NumberRanges {
 }
 
 impl NumberRanges {
-    /// Whether a number is in one of them.
+    /// Whether any range contains a number.
     pub(crate) fn contains(&self, number: impl Into<u64>) -> bool {
         let number = number.into();
         self.0.iter().any(|range| range.contains(&number))
@@ -119,7 +119,7 @@ pub(crate) fn step_ranges(text: &str) -> Result<NumberRanges, String> {
     ranges(text, "step")
 }
 
-/// Ranks, in the same way.
+/// Ranks, in the same syntax.
 pub(crate) fn rank_ranges(text: &str) -> Result<NumberRanges, String> {
     ranges(text, "rank")
 }
@@ -134,8 +134,8 @@ fn ranges(text: &str, noun: &str) -> Result<NumberRanges, String> {
     text.split(',')
         .map(|part| match part.split_once('-') {
             None => number(part).map(|only| only..=only),
-            // `Display` shows an end of `u64::MAX` as none again, so that a saved result has the
-            // range as it was given.
+            // `Display` prints an end of `u64::MAX` as an open range, so a saved result keeps the
+            // range as written.
             Some((first, "")) => Ok(number(first)?..=u64::MAX),
             Some((first, last)) => match (number(first)?, number(last)?) {
                 (first, last) if first <= last => Ok(first..=last),
@@ -170,13 +170,15 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     };
     let n: Option<u64> = digits.parse().ok();
     let n_bytes = n.and_then(|n| n.checked_mul(unit));
-    n_bytes.ok_or_else(|| format!("at most {} bytes can be asked for", u64::MAX))
+    n_bytes.ok_or_else(|| format!("the maximum is {} bytes", u64::MAX))
 }
 
 /// A layout's name in any letter case.
 pub(crate) fn layout(text: &str) -> Result<Layout, String> {
-    let is_named = |layout: &&Layout| layout.name().eq_ignore_ascii_case(text);
-    let found = Layout::ALL.iter().find(is_named).copied();
+    let found = Layout::ALL
+        .iter()
+        .find(|layout| layout.name().eq_ignore_ascii_case(text))
+        .copied();
     found.ok_or_else(|| {
         "expected the name of a layout, such as NCHW, NHWC, ND, NC1HWC0 or FRACTAL_NZ".to_owned()
     })
@@ -200,7 +202,7 @@ pub(crate) fn compression(text: &str) -> Result<CompressionLevel, String> {
 
 fn mode(text: &str) -> Result<u32, String> {
     match u32::from_str_radix(text, 8) {
-        // What lies above, such as the bits that change a program's user, is no permission.
+        // Higher bits, such as setuid, are not permissions.
         Ok(mode) if mode <= 0o777 => Ok(mode),
         _ => Err("expected three octal digits, such as 750".into()),
     }

@@ -29,10 +29,10 @@ use opscope_config::ConfigEnvironment;
 
 use crate::exit::{CommandFailure, USAGE};
 
-/// Returns the state of the process that configurations depend on.
+/// Returns the process state that configurations depend on.
 fn environment() -> Result<ConfigEnvironment, CommandFailure> {
-    // Relative paths in configurations start in the current directory, which may be gone: somebody
-    // can remove it while a shell stands in it.
+    // Configurations resolve relative paths against the current directory, which may have been
+    // removed.
     ConfigEnvironment::of_process()
         .map_err(|error| CommandFailure::new(USAGE, anyhow!(error).context("no current directory")))
 }

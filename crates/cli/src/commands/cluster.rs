@@ -1,4 +1,4 @@
-//! `--on ray`: a command is handed over to the Python package, which has the driver of the cluster.
+//! `--on ray`: passes the command to the Python package, which drives the cluster.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -6,43 +6,45 @@ use std::process::{Command, Stdio};
 
 use crate::exit::{CommandFailure, USAGE};
 
-/// Names the Python that has the package.
+/// Environment variable with the Python interpreter that has the package.
 const PYTHON: &str = "OPSCOPE_PYTHON";
-/// Python where nothing names another.
+/// Interpreter if `OPSCOPE_PYTHON` is unset.
 const DEFAULT_PYTHON: &str = "python3";
 /// The module that runs commands on a cluster.
 const MODULE: &str = "opscope.cluster";
-/// Ends with 0 if the package is there, and Ray.
+/// Exits with 0 if both the package and Ray are installed.
 const PROBE: &str = "import importlib.util as u
 raise SystemExit(not all(map(u.find_spec, ('opscope', 'opscope.cluster', 'ray'))))";
 
-/// Runs a command, without the program's name, in the place of this process.
+/// Replaces this process with a command run by the Python package; `arguments` omit the program's
+/// name.
 ///
 /// # Errors
-/// Usage, as it only returns if there is no Python with the package and Ray.
+///
+/// Returns only on failure: a usage error if no Python has both the package and Ray.
 pub(crate) fn hand_over(arguments: &[OsString]) -> Result<(), CommandFailure> {
     let python = std::env::var_os(PYTHON).unwrap_or_else(|| DEFAULT_PYTHON.into());
     let mut probe = Command::new(&python);
     probe.args(["-c", PROBE]);
-    // Its own words of what is missing would only hide ours.
+    // The interpreter's own error would only obscure ours.
     probe
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     if !probe.status().is_ok_and(|status| status.success()) {
         let message = format!(
-            "`--on` needs the Python package `opscope` with Ray, and `{}` has not both",
+            "`--on` needs the Python package `opscope` with Ray, and `{}` does not have both",
             python.display()
         );
         return Err(CommandFailure::message(USAGE, message).with_hint(format!(
-            "`pip install 'opscope[ray]'`, or name a Python that has them by {PYTHON}"
+            "`pip install 'opscope[ray]'`, or set {PYTHON} to a Python that has both"
         )));
     }
     let mut command = Command::new(&python);
     command.args(["-m", MODULE]).args(arguments);
-    // Ray would tell its makers of this.
+    // Keeps Ray from sending usage statistics.
     command.env("RAY_USAGE_STATS_ENABLED", "0");
-    // Signals and the exit code are Python's from here on.
+    // From here on, Python handles signals and sets the exit code.
     let error = command.exec();
     Err(CommandFailure::new(USAGE, error))
 }

@@ -35,15 +35,15 @@ use crate::console;
 use crate::exit::{CommandFailure, UNREADABLE, USAGE, refuse_model};
 use crate::progress;
 
-/// Compare two dumps operator by operator, and say where they part
+/// Compare two dumps operator by operator and find where they diverge
 ///
-/// TARGET is the dump that is examined, GOLDEN the one that is taken for right. Operators are
-/// paired, every pair of their inputs and outputs is measured, and the first operator that adds an
-/// error of its own is named. Dumps of any kind that `show` reads can be compared with each other.
+/// TARGET is the dump under test, GOLDEN the reference. Operators are matched, all their inputs and
+/// outputs are compared, and the first operator that adds its own error is named. Dumps of any kind
+/// that `show` reads can be compared with each other.
 ///
-/// The outputs of both models decide. Ends with 0 if they agree, 1 if one differs too much, 3 if one
-/// side cannot be read at all, and 4 if a file is damaged (whatever else there is), or if too little
-/// was compared.
+/// The models' outputs decide the result. Exit codes: 0 if they agree, 1 if one differs too much, 3
+/// if one side cannot be read at all, and 4 if a file is damaged (whatever else was found) or too
+/// little was compared.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   opscope compare npu/20240102030405 cpu/20240102030405
@@ -52,23 +52,24 @@ use crate::progress;
   opscope compare npu cpu --json result.json
   opscope compare --from result.json --thresholds strict.json")]
 pub(crate) struct CompareArguments {
-    /// The dump that is examined: a directory or a file
+    /// The dump under test: a directory or a file
     #[arg(required_unless_present = "from", conflicts_with = "from")]
     target: Option<PathBuf>,
-    /// The dump that is taken for right
+    /// The reference dump
     #[arg(required_unless_present = "from", conflicts_with = "from")]
     golden: Option<PathBuf>,
-    /// Judge a result that `--json` or `--jsonl` saved anew; no tensor is read
+    /// Judge a result saved by `--json` or `--jsonl` again, without reading tensors
     #[arg(long, value_name = "RESULT", conflicts_with_all = MEASURING)]
     from: Option<PathBuf>,
-    /// A dump that shows how far from GOLDEN is natural, such as one of the same dtype as TARGET
+    /// A dump that shows how much difference from GOLDEN is normal, such as one of the same dtype
+    /// as TARGET
     #[arg(long, value_name = "DIR", conflicts_with = "from")]
     reference: Option<PathBuf>,
-    /// Write which operators were taken for partners, to be edited and given back with `--mapping`;
-    /// dumps are compared only if a report is asked for as well
+    /// Write the operator matches to a file for editing and passing to `--mapping`; dumps are
+    /// compared only if a report is also requested
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     export_mapping: Option<PathBuf>,
-    /// Show the result as a page in the browser, as `opscope view` does, until Ctrl-C
+    /// Show the result in the browser, as `opscope view` does, until Ctrl-C
     #[arg(long, conflicts_with = "from")]
     view: bool,
     #[command(flatten)]
@@ -79,12 +80,12 @@ pub(crate) struct CompareArguments {
     experiments: ExperimentArguments,
     #[command(flatten)]
     verify: VerifyOption,
-    // Last, as their headings hold for all that follows.
+    // Last, because their headings apply to every option below them.
     #[command(flatten)]
     options: ComparisonArguments,
 }
 
-/// Options without a meaning for a result whose numbers are there.
+/// Options that have no meaning for a result that has already been measured.
 const MEASURING: [&str; 20] = [
     "mapping",
     "whole",
@@ -108,29 +109,29 @@ const MEASURING: [&str; 20] = [
     "verify",
 ];
 
-/// How dumps are compared, and what becomes of the result.
+/// How dumps are compared and where the result goes.
 #[derive(clap::Args)]
 pub(crate) struct ComparisonArguments {
-    /// Limits that differ from the defaults; `int8` for those of models quantised to 8 bits
+    /// Limits that override the defaults; `int8` selects those for models quantised to 8 bits
     #[arg(long, value_name = "FILE")]
     thresholds: Option<PathBuf>,
-    /// Differences of up to N count for nothing, whatever they are relative to [default: 0, or that
-    /// of the file of thresholds]
+    /// Ignore differences of up to N, however large in relative terms [default: 0, or the value in
+    /// the thresholds file]
     #[arg(long, value_name = "N", value_parser = tolerance)]
     atol: Option<f64>,
-    /// Which operators belong together, in YAML or JSON; the rest is looked for as without it
+    /// Operators that belong together, in YAML or JSON; the rest are matched as usual
     #[arg(long, value_name = "FILE")]
     mapping: Option<PathBuf>,
-    /// The vendor's fusion rules, in JSON, which say what the compiler fused in TARGET
+    /// The vendor's fusion rules, in JSON, for what the compiler fused in TARGET
     #[arg(long, value_name = "FILE")]
     fusion: Option<PathBuf>,
-    /// The fusion rules of what the compiler fused in GOLDEN
+    /// The vendor's fusion rules for GOLDEN
     #[arg(long, value_name = "FILE")]
     golden_fusion: Option<PathBuf>,
-    /// Put the tensors of all ranks together, also where both sides have the same ranks
+    /// Assemble tensors from all ranks even if both sides have the same ranks
     #[arg(long)]
     whole: bool,
-    /// Pair operators by mapping, fusion rules and name only, never by their order or likeness
+    /// Match operators by mapping, fusion rules and name only, never by order or similarity
     #[arg(long)]
     no_guesses: bool,
     /// Also compute the Kullback-Leibler divergence
@@ -139,23 +140,23 @@ pub(crate) struct ComparisonArguments {
     /// Number of threads [default: one for each processor]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
-    /// How many operators and skips to show
+    /// Number of operators and skips to show
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     top: usize,
-    /// Outcomes that end with 1: a failure, also a warning, or also what was not compared
+    /// What makes the exit code 1: failures, also warnings, or also uncompared items
     #[arg(long, value_enum, value_name = "LEVEL", default_value = "fail")]
     fail_on: FailOn,
-    /// Count what differs inside (1) and what was not compared (4) although the outputs agree
+    /// Also fail for internal differences (1) and for uncompared items (4) when the outputs agree
     #[arg(long)]
     strict: bool,
-    /// The relative distance from a float model up to which the outputs of a quantised one pass
+    /// Maximum relative distance of a quantised model's outputs from those of a float model
     #[arg(long, value_name = "N", value_parser = tolerance)]
     limit: Option<f64>,
-    /// Items that may stay uncompared: a regular expression for name, type, file or reason; may be
-    /// repeated
+    /// Items that may remain uncompared: a regular expression for name, type, file or reason; may
+    /// be repeated
     #[arg(long, value_name = "PATTERN")]
     allow_skip: Vec<String>,
-    /// Print nothing but what `-` asks for
+    /// Print only what `-` requests
     #[arg(short, long)]
     quiet: bool,
     #[command(flatten)]
@@ -164,11 +165,11 @@ pub(crate) struct ComparisonArguments {
     reports: ReportArguments,
 }
 
-/// Which part of both dumps is compared.
+/// The part of both dumps to compare.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Part")]
 struct PartArguments {
-    /// Compare these steps; what belongs to no step always is
+    /// Compare these steps, and everything that belongs to no step
     #[arg(long, value_name = "0-3,10,20-", value_parser = step_ranges)]
     steps: Option<NumberRanges>,
     /// Compare step S + N of TARGET with step S of GOLDEN
@@ -179,27 +180,27 @@ struct PartArguments {
         conflicts_with = "steps"
     )]
     step_offset: Option<i64>,
-    /// Compare these ranks; what belongs to no rank always is
+    /// Compare these ranks, and everything that belongs to no rank
     #[arg(long, value_name = "0-3,7", value_parser = rank_ranges)]
     ranks: Option<NumberRanges>,
-    /// Compare operators with such a name, with `*` and `?`; may be repeated
+    /// Compare operators whose name matches, with `*` and `?`; may be repeated
     #[arg(long, value_name = "PATTERN")]
     filter: Vec<String>,
-    /// Compare operators of such a type, with `*` and `?`; may be repeated
+    /// Compare operators whose type matches, with `*` and `?`; may be repeated
     #[arg(long, value_name = "PATTERN")]
     op_type: Vec<String>,
-    /// Leave inputs out; what an operator inherited is not known then
+    /// Skip inputs; errors inherited from upstream cannot be recognised then
     #[arg(long)]
     outputs_only: bool,
 }
 
 impl CompareArguments {
-    /// The cluster that the work is to be done on.
+    /// The cluster to run on.
     pub(crate) fn cluster(&self) -> Option<&str> {
         self.sharing.pace.on.as_deref()
     }
 
-    /// Compares both dumps here and now, with the experiments that are asked for.
+    /// Compares both dumps in this process and runs the requested experiments.
     fn compare(&self, request: &ComparisonRequest) -> Result<Comparison, CommandFailure> {
         let dumps = [&*request.target, &*request.golden];
         let is_quiet = !self.options.has_words();
@@ -214,7 +215,7 @@ impl CompareArguments {
     }
 }
 
-/// The option that judging anew replaces.
+/// The option that re-judging a result replaces.
 const THRESHOLDS: &str = "thresholds";
 const ATOL: &str = "atol";
 
@@ -229,8 +230,8 @@ fn compare(arguments: &CompareArguments) -> Result<(), CommandFailure> {
     options.reports.check()?;
     let judging = options.judging()?;
     let comparison = match (&arguments.from, &arguments.target, &arguments.golden) {
-        // The saved pairs and numbers stay. Options that would change them never get here, as clap
-        // refuses them beside `--from`.
+        // The saved pairs and numbers stay as they are: clap refuses options that would change them
+        // with `--from`.
         (Some(saved), ..) => judged_anew(options, saved, &judging)?,
         (None, Some(target), Some(golden)) => {
             refuse_model(target)?;
@@ -242,8 +243,8 @@ fn compare(arguments: &CompareArguments) -> Result<(), CommandFailure> {
             if let Some(path) = &arguments.export_mapping {
                 let mapping = run::mapping(&request).map_err(failure)?;
                 partners::export(&mapping, path, options.reports.is_replacing())?;
-                // The mapping is for editing, and a comparison by partners that somebody is about
-                // to correct would take long for nothing, unless its reports are asked for.
+                // The mapping is for editing. Comparing by matches that the user is about to
+                // correct would be wasted work unless reports are requested.
                 if !options.reports.is_any() && !arguments.view {
                     return Ok(());
                 }
@@ -255,16 +256,15 @@ fn compare(arguments: &CompareArguments) -> Result<(), CommandFailure> {
                 None => arguments.compare(&request)?,
             }
         }
-        // clap has seen to it.
+        // clap guarantees this.
         (None, ..) => {
             return Err(CommandFailure::message(
                 USAGE,
-                "TARGET and GOLDEN are needed",
+                "TARGET and GOLDEN are required",
             ));
         }
     };
-    // The verdict is printed before the reports are written, so that it is not lost with a full
-    // disk.
+    // The verdict is printed before the reports are written, so a full disk does not lose it.
     options.print(&comparison)?;
     options.reports.write(&comparison)?;
     let code = options.code(&comparison);
@@ -279,7 +279,7 @@ fn compare(arguments: &CompareArguments) -> Result<(), CommandFailure> {
     }
 }
 
-/// Prints values as JSON, one to a line.
+/// Prints values as JSON, one per line.
 fn print_lines(lines: &[Value]) -> Result<(), CommandFailure> {
     for value in lines {
         writeln!(console::json_out(), "{value}")?;
@@ -288,12 +288,12 @@ fn print_lines(lines: &[Value]) -> Result<(), CommandFailure> {
 }
 
 impl ComparisonArguments {
-    /// Looks before the work whether its results could be written.
+    /// Checks before the work that the reports can be written.
     pub(crate) fn check(&self) -> Result<(), CommandFailure> {
         self.reports.check()
     }
 
-    /// Limits, and what may stay uncompared.
+    /// Limits, and the items that may remain uncompared.
     pub(crate) fn judging(&self) -> Result<VerdictOptions, CommandFailure> {
         let patterns = self.allow_skip.iter();
         Ok(VerdictOptions {
@@ -305,12 +305,12 @@ impl ComparisonArguments {
         })
     }
 
-    /// Threads that compare. `--jobs 0` asks for the fewest that can do any work.
+    /// Number of comparing threads. `--jobs 0` means the minimum that makes progress.
     pub(crate) fn n_threads(&self) -> usize {
         self.jobs.unwrap_or_else(default_jobs).max(1)
     }
 
-    /// The comparison that these ask for.
+    /// The comparison that these options request.
     pub(crate) fn request(
         &self,
         (target, golden): (&Path, &Path),
@@ -318,7 +318,7 @@ impl ComparisonArguments {
     ) -> Result<ComparisonRequest, CommandFailure> {
         let part = &self.part;
         let ranges =
-            // No ranges stand for everything.
+            // No ranges mean everything.
             |given: &Option<NumberRanges>| given.clone().map(|ranges| ranges.0).unwrap_or_default();
         Ok(ComparisonRequest {
             target: target.to_owned(),
@@ -346,12 +346,12 @@ impl ComparisonArguments {
         })
     }
 
-    /// Whether standard output is for the words of a result.
+    /// Whether standard output carries the text result.
     pub(crate) fn has_words(&self) -> bool {
         !self.quiet && !self.reports.is_stdout_taken()
     }
 
-    /// Prints a result, unless nobody wants to see it.
+    /// Prints a result unless `--quiet` or a report on standard output replaces it.
     pub(crate) fn print(&self, comparison: &Comparison) -> Result<(), CommandFailure> {
         if self.has_words() {
             terminal::print(comparison, self.top)?;
@@ -359,12 +359,12 @@ impl ComparisonArguments {
         Ok(())
     }
 
-    /// Writes the files of a result, but for the page.
+    /// Writes all reports except the page.
     pub(crate) fn write(&self, comparison: &Comparison) -> Result<(), CommandFailure> {
         self.reports.write(comparison)
     }
 
-    /// The file that `--json` names, for a command that has no other report; `option` is why.
+    /// The file of `--json`, for a command without other reports; `option` explains the refusal.
     pub(crate) fn only_json(&self, option: &str) -> Result<Option<&Path>, CommandFailure> {
         self.reports.only_json(option)
     }
@@ -374,7 +374,7 @@ impl ComparisonArguments {
         self.reports.write_json(value, path)
     }
 
-    /// Whether the page is to be a file, for which the dumps are looked into once more.
+    /// Whether to write the page to a file, which reads the dumps again.
     pub(crate) fn has_page(&self) -> bool {
         self.reports.has_page()
     }
@@ -384,7 +384,7 @@ impl ComparisonArguments {
         outcome::code(comparison, self.fail_on)
     }
 
-    /// Writes the page as a file, if that is asked for, and serves it on `server`.
+    /// Writes the page to a file if requested, and serves it on `server`.
     pub(crate) fn show(
         &self,
         comparison: Comparison,
@@ -393,7 +393,7 @@ impl ComparisonArguments {
     ) -> Result<(), CommandFailure> {
         let n_threads = self.n_threads();
         let runs = match dumps {
-            // Elements are looked into again: a comparison keeps only what it measured.
+            // The page reads elements again because a comparison keeps only metrics.
             Some((target, golden)) => {
                 ViewedRuns::open_compared(comparison, [target, golden], n_threads)
                     .map_err(view::failure)?
@@ -421,7 +421,7 @@ fn thresholds(path: Option<&Path>, atol: Option<f64>) -> Result<Thresholds, Comm
 fn tolerance(text: &str) -> Result<f64, String> {
     let tolerance: Option<f64> = text.parse().ok();
     let tolerance = tolerance.filter(|atol| atol.is_finite() && *atol >= 0.0);
-    tolerance.ok_or_else(|| "expected a finite number from 0 on".to_owned())
+    tolerance.ok_or_else(|| "expected a finite number of at least 0".to_owned())
 }
 
 fn judged_anew(
@@ -430,7 +430,7 @@ fn judged_anew(
     judging: &VerdictOptions,
 ) -> Result<Comparison, CommandFailure> {
     let mut comparison = saved_result::read(saved)?;
-    // What was measured stays as it was; how it is judged is new.
+    // The measurements stay; only the judgement changes.
     let options = &mut comparison.config.options;
     options.retain(|(name, _)| name != THRESHOLDS && name != ATOL);
     options.extend(limits_options(arguments));
@@ -438,7 +438,7 @@ fn judged_anew(
     Ok(comparison)
 }
 
-/// Compares two dumps as the command does without options.
+/// Compares two dumps with default options.
 pub(crate) fn with_defaults(
     target: &Path,
     golden: &Path,
@@ -451,14 +451,14 @@ pub(crate) fn with_defaults(
 pub(crate) fn failure(error: CompareError) -> CommandFailure {
     let code = match &error {
         CompareError::Open { .. } | CompareError::Empty { .. } => UNREADABLE,
-        // The dumps can be read here: the options leave nothing of them, or a file of the user's
-        // contradicts them.
+        // The dumps are readable: the options select nothing, or a file from the user contradicts
+        // the dumps.
         CompareError::NothingChosen { .. } | CompareError::Mapping(_) => USAGE,
     };
     CommandFailure::new(code, error)
 }
 
-/// Options that decide how what was measured is judged, for the result.
+/// The judging options to record in the result.
 fn limits_options(arguments: &ComparisonArguments) -> Vec<(String, String)> {
     let path = arguments.thresholds.as_ref();
     let path = path.map(|path| (THRESHOLDS, path.display().to_string()));
@@ -469,7 +469,7 @@ fn limits_options(arguments: &ComparisonArguments) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Options that change the result, for the result.
+/// The measuring options to record in the result.
 fn options(arguments: &ComparisonArguments) -> Vec<(String, String)> {
     let part = &arguments.part;
     let mut options = limits_options(arguments);
@@ -504,7 +504,7 @@ fn options(arguments: &ComparisonArguments) -> Vec<(String, String)> {
         ("kl", arguments.kl),
     ];
     for (name, is_set) in flags {
-        // A result lists what somebody asked for, not what everybody has.
+        // A result lists only the options that the user set.
         if is_set {
             put(name, "true".to_owned());
         }

@@ -13,13 +13,13 @@ const RED: &str = "\x1b[1;31m";
 const DIM: &str = "\x1b[2m";
 const RESET: &str = "\x1b[0m";
 
-/// All that a comparison sends to a terminal beside text.
+/// Every terminal sequence that a comparison prints.
 pub(super) const SEQUENCES: &[&str] = &[GREEN, YELLOW, RED, DIM, RESET];
 
-/// Whether standard output takes colours: `NO_COLOR` forbids them, `CLICOLOR_FORCE` forces them,
-/// else a terminal that can show them has them.
+/// Whether standard output takes colours: `NO_COLOR` disables them, `CLICOLOR_FORCE` forces them,
+/// otherwise terminals that support colours get them.
 pub(super) fn is_wanted() -> bool {
-    // By the convention of `NO_COLOR` an empty variable is as good as none.
+    // By convention an empty `NO_COLOR` counts as unset.
     let get = |name: &str| var_os(name).filter(|value| !value.is_empty());
     let is_zero = |value: &OsStr| value == "0";
     if get("NO_COLOR").is_some() {

@@ -1,4 +1,4 @@
-//! Experiments for two dumps, with the models that they were made of.
+//! Experiments on two dumps, with the models that made them.
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -25,25 +25,25 @@ use crate::engine::{EngineArguments, EngineInUse, GraphArguments};
 use crate::exit::{CommandFailure, USAGE, chain};
 use crate::inputs::{InputArguments, InputSource};
 
-/// Runs of TARGET's model where none else are asked for.
+/// Default number of runs of TARGET's model.
 const N_RUNS: &str = "12";
 
 /// Options of experiments.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Experiments")]
 pub(super) struct ExperimentArguments {
-    /// The ONNX model that TARGET is a dump of: if an output differs, it is run again with parts of
-    /// GOLDEN's model in it, which shows what makes the output differ
+    /// The ONNX model that TARGET was dumped from: if an output differs, it is re-run with parts of
+    /// GOLDEN's model to find what causes the difference
     #[arg(long, value_name = "FILE", conflicts_with_all = NOT_WHOLE)]
     model: Option<PathBuf>,
-    /// The ONNX model that GOLDEN is a dump of
+    /// The ONNX model that GOLDEN was dumped from
     #[arg(long, value_name = "FILE", conflicts_with_all = NOT_WHOLE)]
     golden_model: Option<PathBuf>,
-    /// Make experiments, with at most N runs of TARGET's model (12). A model that no option names is
-    /// the one in the record of the dump, in the working directory or beside the dump
+    /// Run experiments, with at most N runs of TARGET's model (12). Models without an option are
+    /// found by the dump's record, in the working directory or next to the dump
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = N_RUNS, conflicts_with_all = NOT_WHOLE)]
     experiments: Option<usize>,
-    /// Write TARGET's model with what was wrong healed, if its outputs then agree, as a new file
+    /// Write TARGET's model with the culprit repaired, if its outputs then agree, as a new file
     #[arg(long, value_name = "FILE", conflicts_with_all = NOT_WHOLE)]
     repair: Option<PathBuf>,
     #[command(flatten)]
@@ -52,10 +52,10 @@ pub(super) struct ExperimentArguments {
     inputs: InputArguments,
 }
 
-/// Results without a comparison of elements here and now.
+/// Options under which elements are not compared in this process.
 const NOT_WHOLE: [&str; 4] = ["from", "parts", "on", "reference"];
 
-/// Experiments that are made if an output differs.
+/// Experiments to run if an output differs.
 pub(super) struct DumpExperiments<'a> {
     arguments: &'a ExperimentArguments,
     models: [PathBuf; 2],
@@ -67,7 +67,7 @@ pub(super) struct DumpExperiments<'a> {
 }
 
 impl ExperimentArguments {
-    /// None if no experiments are asked for.
+    /// Returns `None` if no experiments are requested.
     pub(super) fn plan<'a>(
         &'a self,
         dumps: [&'a Path; 2],
@@ -81,7 +81,7 @@ impl ExperimentArguments {
             None => 0,
         };
         if n_runs_max == 0 {
-            // Nothing would be made of these without a word.
+            // Without experiments these options would silently do nothing.
             let unused = [
                 (self.repair.is_some(), "`--repair`"),
                 (self.engine.is_given(), "an option for an engine"),
@@ -89,8 +89,9 @@ impl ExperimentArguments {
             ];
             return match unused.into_iter().find(|(is_given, _)| *is_given) {
                 Some((_, option)) => {
-                    let message = format!("{option} is for experiments, which are not asked for");
-                    let hint = "`--experiments`, or `--model` and `--golden-model`, ask for them";
+                    let message =
+                        format!("{option} applies to experiments, which are not requested");
+                    let hint = "`--experiments`, or `--model` and `--golden-model`, request them";
                     Err(CommandFailure::message(USAGE, message).with_hint(hint))
                 }
                 None => Ok(None),
@@ -115,8 +116,8 @@ impl ExperimentArguments {
     }
 }
 
-/// The model that a dump was made of: the given one, or the one that its record names. A record
-/// that has the digest of the file has to agree.
+/// The model that made a dump: the given one, or the one named in the dump's record. A digest in
+/// the record must match the file.
 fn model_of(dump: &Path, given: Option<&Path>, option: &str) -> Result<PathBuf, CommandFailure> {
     let mut runs = run_file::find(dump).runs;
     let recorded = runs.pop().map_or_else(Vec::new, |run| run.record.models);
@@ -127,10 +128,12 @@ fn model_of(dump: &Path, given: Option<&Path>, option: &str) -> Result<PathBuf, 
     let digest_of = |path: &Path| model_file("", Some(path), "").xxh3_128;
     if let Some(path) = given {
         let digest = digest_of(path);
-        let is_other = |digest: &String| !(digests.is_empty() || digests.contains(&digest));
-        if digest.as_ref().is_some_and(is_other) {
+        if digest
+            .as_ref()
+            .is_some_and(|digest| !(digests.is_empty() || digests.contains(&digest)))
+        {
             let message = format!(
-                "`{}` is not the model of the dump `{}`: the digest in the record of the run is another",
+                "`{}` is not the model of the dump `{}`: its digest differs from the one in the run's record",
                 path.display(),
                 dump.display()
             );
@@ -139,17 +142,18 @@ fn model_of(dump: &Path, given: Option<&Path>, option: &str) -> Result<PathBuf, 
         return Ok(path.to_owned());
     }
     let names = recorded.iter().filter_map(|model| model.file.as_deref());
-    // The record has no path. A file that only has the name is another model.
+    // The record has no path. A file with the same name may still be another model, so the digest
+    // decides.
     let folders = [Some(Path::new("")), dump.parent(), Some(dump)];
     let mut candidates =
         names.flat_map(|name| folders.iter().flatten().map(move |at| at.join(name)));
     let found = candidates.find(|path| digest_of(path).is_some_and(|it| digests.contains(&&it)));
     found.ok_or_else(|| {
         let message = format!(
-            "the model of the dump `{}` is neither in the working directory nor beside the dump",
+            "the model of the dump `{}` is neither in the working directory nor next to the dump",
             dump.display()
         );
-        let hint = format!("give it by `{option}`");
+        let hint = format!("pass it by `{option}`");
         CommandFailure::message(USAGE, message).with_hint(hint)
     })
 }
@@ -180,7 +184,7 @@ impl Experimenter for DumpExperiments<'_> {
 }
 
 impl DumpExperiments<'_> {
-    /// Writes the healed model, if that is asked for.
+    /// Writes the repaired model if requested.
     pub(super) fn write(&self, comparison: &mut Comparison) -> Result<(), CommandFailure> {
         match &self.arguments.repair {
             Some(path) => write_healed(comparison, self.healed.get(), path),
@@ -210,15 +214,15 @@ impl DumpExperiments<'_> {
         ])
     }
 
-    /// The inputs of both models: those that are given, else those that a dump has of the steps in
-    /// which outputs differ.
+    /// The inputs of both models: the given ones, or those in a dump for the steps whose outputs
+    /// differ.
     fn inputs(
         &self,
         comparison: &Comparison,
         signatures: &[ModelSignature; 2],
     ) -> Result<[Vec<Vec<Tensor>>; 2], CommandFailure> {
         let [target, golden] = signatures;
-        // Both models get the same values, whatever their dumps were made with.
+        // Both models get the same values, whatever inputs their dumps were made with.
         let (base, pairing) =
             pair_inputs(target, golden).map_err(|error| CommandFailure::new(USAGE, error))?;
         let at = usize::from(base == BaseSide::Golden);
@@ -257,7 +261,7 @@ fn differing_steps(comparison: &Comparison, side: usize) -> Vec<Option<u64>> {
         Some(name.step)
     };
     let mut steps: Vec<Option<u64>> = wrong.filter_map(step_of).collect();
-    // Outputs that are exchanged or lost have no pair that would tell the step.
+    // Outputs that are swapped or missing have no pair, so their step is unknown.
     if steps.is_empty() {
         let names = comparison.operators.iter();
         let names = names.filter_map(|one| [&one.target, &one.golden][side].last());

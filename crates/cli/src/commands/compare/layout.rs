@@ -2,16 +2,16 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Columns of a page that is no terminal, and of one whose width is not known.
+/// Width of output that is not a terminal, and of terminals of unknown width.
 pub(super) const WIDTH: usize = 80;
 
-/// Blanks behind each column of a table.
+/// Blanks after each column of a table.
 const PADDING: usize = 2;
 
-/// A name is not cut to less than this.
+/// Minimum width of a name that is cut.
 const NAME_WIDTH_MIN: usize = 16;
 
-/// Columns are left out before names are cut to less than this.
+/// Columns are dropped before names are cut below this width.
 const NAME_WIDTH_WISHED: usize = 32;
 
 /// A table with one column of names.
@@ -22,8 +22,8 @@ pub(super) struct NameTable {
 }
 
 impl NameTable {
-    /// The table with a width: first the columns of `dispensable` are left out, in their order,
-    /// then the names lose their middle.
+    /// Fits the table into a width: first drops the columns of `dispensable`, in their order, then
+    /// cuts the middle of names.
     pub(super) fn fitting(mut self, names: &str, width: usize, dispensable: &[&str]) -> NameTable {
         let mut dispensable = dispensable.iter();
         loop {
@@ -34,7 +34,7 @@ impl NameTable {
             let widest = self.width_of(column);
             let others = (0..self.titles.len()).filter(|&other| other != column);
             let taken: usize = others.map(|other| self.width_of(other) + PADDING).sum();
-            // Nothing stands behind the last column, but names are not the last.
+            // The last column has no padding, but the column of names is never last.
             let room = width.saturating_sub(taken + PADDING);
             if room >= widest.min(NAME_WIDTH_WISHED) {
                 return self.with_names(column, room);
@@ -69,8 +69,7 @@ impl NameTable {
     }
 }
 
-/// A text of at most `width` columns; of a longer one the middle is left out, as ends tell names
-/// apart.
+/// Cuts the middle of a text longer than `width` columns, because names differ at their ends.
 fn shortened(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
@@ -93,8 +92,8 @@ fn fitting_part(chars: impl Iterator<Item = char>, width: usize) -> Vec<char> {
         .collect()
 }
 
-/// Lines of at most `width` columns, broken at blanks alone: a longer word, such as a path, stays
-/// whole on a line of its own, so that it can be copied. All lines but the first begin with
+/// Breaks lines at `width` columns, only at blanks: a longer word, such as a path, stays whole on
+/// its own line so that it can be copied. All lines but the first are indented by
 /// `indent` more blanks than the text.
 pub(super) fn wrapped(text: &str, width: usize, indent: usize) -> String {
     let words = text.trim_start_matches(' ');

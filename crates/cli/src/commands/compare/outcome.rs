@@ -1,6 +1,6 @@
 //! Exit code of a comparison.
 
-use opscope_analysis::compare::result::{Comparison, Conclusion, Skip, SkipReason};
+use opscope_analysis::compare::result::{Comparison, Conclusion, SkipReason};
 
 use crate::exit::{FOUND, PARTIAL, UNREADABLE};
 
@@ -12,15 +12,19 @@ pub(super) enum FailOn {
     Fail,
     /// A warning or a failure
     Warn,
-    /// A warning, a failure, or something that was not compared
+    /// A warning, a failure, or an uncompared item
     Skip,
 }
 
-/// The exit code, which follows the conclusion. Damage comes before differences: the verdict is
-/// about what was left.
+/// The exit code that follows from the conclusion. Damage takes precedence over differences because
+/// the verdict covers only the readable rest.
 pub(super) fn code(comparison: &Comparison, fail_on: FailOn) -> u8 {
-    let is_open = |skip: &&Skip| !(skip.is_allowed || skip.reason.is_expected());
-    let open = || comparison.skips.iter().filter(is_open);
+    let open = || {
+        comparison
+            .skips
+            .iter()
+            .filter(|skip| !(skip.is_allowed || skip.reason.is_expected()))
+    };
     let has_damage = open().any(|skip| skip.reason == SkipReason::Damaged);
     let conclusion = comparison.contract.conclusion;
     if has_damage {
@@ -43,7 +47,7 @@ pub(super) fn code(comparison: &Comparison, fail_on: FailOn) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use opscope_analysis::compare::result::{ComparisonSummary, Contract};
+    use opscope_analysis::compare::result::{ComparisonSummary, Contract, Skip};
 
     use super::*;
 
@@ -78,7 +82,7 @@ mod tests {
         check(Fail, &[], FailOn::Fail, FOUND);
         check(Fail, &[missing], FailOn::Fail, FOUND);
         check(Fail, &[missing, damaged], FailOn::Fail, PARTIAL);
-        // What has no partner does not matter as long as the outputs agree.
+        // Unmatched operators do not matter as long as the outputs agree.
         check(Pass, &[missing], FailOn::Fail, 0);
         check(Pass, &[missing], FailOn::Skip, FOUND);
         check(Incomplete, &[missing], FailOn::Fail, PARTIAL);

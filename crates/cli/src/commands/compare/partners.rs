@@ -1,4 +1,4 @@
-//! Knowledge of partners that the user gives.
+//! Matching hints from the user.
 
 use std::path::Path;
 
@@ -8,8 +8,7 @@ use opscope_analysis::compare::matching::{FusionRules, Mapping, MappingForm, Mat
 use super::reports;
 use crate::exit::{CommandFailure, USAGE};
 
-/// How partners are looked for: a mapping, the fusion rules of target and golden side, and whether
-/// guesses are left out.
+/// Matching options: a mapping, the fusion rules of both sides, and whether to guess.
 pub(super) fn options(
     mapping: Option<&Path>,
     fusion: [Option<&Path>; 2],
@@ -27,7 +26,7 @@ pub(super) fn options(
         Some(path) => match FusionRules::open(path) {
             Ok(rules) => Ok(Some(rules)),
             Err(error) => {
-                // An error of the content does not say which of the two files it is about.
+                // Errors of the content do not name the file.
                 let error = anyhow::Error::new(error).context(format!("`{}`", path.display()));
                 Err(CommandFailure::new(USAGE, error))
             }
@@ -44,7 +43,7 @@ pub(super) fn options(
     })
 }
 
-/// Writes a mapping in the form that the file's name asks for, YAML unless it ends with `.json`.
+/// Writes a mapping in the format of the file's suffix: JSON for `.json`, otherwise YAML.
 pub(super) fn export(
     mapping: &Mapping,
     path: &Path,

@@ -1,4 +1,4 @@
-//! Where results are written.
+//! Report files of a comparison.
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -12,38 +12,38 @@ use crate::commands::view;
 use crate::console;
 use crate::exit::{CommandFailure, USAGE};
 
-/// Standard output, as a file's name.
+/// File name that means standard output.
 const STDOUT: &str = "-";
 
-/// Files of a result. Only their owner may read them; they appear whole or not at all.
+/// Report files. They are private to their owner and written atomically.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Reports")]
 pub(super) struct ReportArguments {
     /// Write the whole result as one JSON document; `-` is standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write the whole result as typed records, one to a line; `-` is standard output
+    /// Write the whole result as typed records, one per line; `-` is standard output
     #[arg(long, value_name = "FILE")]
     jsonl: Option<PathBuf>,
-    /// Write a row for each slot
+    /// Write a CSV row for each slot
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// Write a workbook
+    /// Write an Excel workbook
     #[arg(long, value_name = "FILE")]
     xlsx: Option<PathBuf>,
-    /// Write the page of `opscope view` as one file that needs no server and no network
+    /// Write the page of `opscope view` as one file that needs no server or network
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Write a Parquet table with a row for each slot, for SQL and data frames
     #[arg(long, value_name = "FILE")]
     parquet: Option<PathBuf>,
-    /// Replace files that exist
+    /// Replace existing files
     #[arg(long)]
     force: bool,
 }
 
 impl ReportArguments {
-    /// The files with their formats; none is that of the page.
+    /// The files with their formats; the page has `None`.
     fn all(&self) -> impl Iterator<Item = (&Path, Option<ReportFormat>)> {
         let all = [
             (&self.json, Some(ReportFormat::Json)),
@@ -57,11 +57,11 @@ impl ReportArguments {
             .filter_map(|(path, format)| Some((path.as_deref()?, format)))
     }
 
-    /// The file of `--json`, where no other report can be written.
+    /// The file of `--json`, for commands that write no other report.
     pub(super) fn only_json(&self, option: &str) -> Result<Option<&Path>, CommandFailure> {
         let is_json = |format: &Option<ReportFormat>| matches!(format, Some(ReportFormat::Json));
         if self.all().any(|(_, format)| !is_json(&format)) {
-            let message = format!("`{option}` has no report but `--json`");
+            let message = format!("`{option}` supports only the report `--json`");
             return Err(CommandFailure::message(USAGE, message));
         }
         Ok(self.json.as_deref())
@@ -69,7 +69,7 @@ impl ReportArguments {
 
     /// Writes JSON to a file, or to standard output.
     pub(super) fn write_json(&self, value: &Value, path: &Path) -> Result<(), CommandFailure> {
-        // One object for people and programs alike, with a line end as other tools expect it.
+        // Pretty-printed for people and programs alike, with the line end that other tools expect.
         let text = format!("{value:#}\n");
         if path == Path::new(STDOUT) {
             let mut out = BufWriter::new(console::json_out());
@@ -79,27 +79,27 @@ impl ReportArguments {
         save_text(&text, path, self.force)
     }
 
-    /// Whether any report is asked for.
+    /// Whether any report is requested.
     pub(super) fn is_any(&self) -> bool {
         self.all().next().is_some()
     }
 
-    /// Whether the page is asked for, which needs the dumps once more.
+    /// Whether the page is requested, which reads the dumps again.
     pub(super) fn has_page(&self) -> bool {
         self.html.is_some()
     }
 
-    /// Whether files that exist are replaced.
+    /// Whether to replace existing files.
     pub(super) fn is_replacing(&self) -> bool {
         self.force
     }
 
-    /// Whether standard output belongs to a result.
+    /// Whether a report occupies standard output.
     pub(super) fn is_stdout_taken(&self) -> bool {
         self.all().any(|(path, _)| path == Path::new(STDOUT))
     }
 
-    /// Looks before the work whether its result could be written.
+    /// Checks before the work that the reports can be written.
     pub(super) fn check(&self) -> Result<(), CommandFailure> {
         let mut taken: Vec<&Path> = Vec::new();
         for (path, format) in self.all() {
@@ -117,21 +117,21 @@ impl ReportArguments {
             if is_stdout {
                 continue;
             }
-            // `exists` would follow a link and miss one that leads nowhere.
+            // `exists` would follow links and miss broken ones.
             if !self.force && path.symlink_metadata().is_ok() && !report::is_stream(path) {
                 return Err(ReportError::Exists(path.to_owned()).into());
             }
-            // A bare name has an empty parent, which stands for the current directory.
+            // A bare name has an empty parent, which means the current directory.
             let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
             if let Some(dir) = dir.filter(|dir| dir.exists() && !dir.is_dir()) {
-                let message = format!("`{}` is no directory", dir.display());
+                let message = format!("`{}` is not a directory", dir.display());
                 return Err(CommandFailure::message(USAGE, message));
             }
         }
         Ok(())
     }
 
-    /// Writes what was asked for, but for the page.
+    /// Writes all requested reports except the page.
     pub(super) fn write(&self, comparison: &Comparison) -> Result<(), CommandFailure> {
         let files = self
             .all()
@@ -148,7 +148,7 @@ impl ReportArguments {
         Ok(())
     }
 
-    /// Writes the page, if it was asked for.
+    /// Writes the page if requested.
     pub(super) fn write_page(&self, runs: &ViewedRuns) -> Result<(), CommandFailure> {
         let Some(path) = &self.html else {
             return Ok(());
@@ -158,7 +158,7 @@ impl ReportArguments {
     }
 }
 
-/// Writes a text like a report.
+/// Writes a text file in the same way as reports.
 pub(super) fn save_text(text: &str, path: &Path, is_replacing: bool) -> Result<(), CommandFailure> {
     Ok(report::save_text(text, path, is_replacing)?)
 }

@@ -1,4 +1,4 @@
-//! A comparison that several processes share.
+//! Sharing a comparison between several processes.
 
 use std::path::{Path, PathBuf};
 
@@ -19,18 +19,18 @@ use crate::console::report;
 use crate::exit::{CommandFailure, PARTIAL, USAGE};
 use crate::format;
 
-/// How work is shared with other processes and machines.
+/// How to share the work between processes and machines.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Sharing")]
 pub(crate) struct SharingArguments {
-    /// Keep what the elements tell in files of this directory, one for each rank and step, and take
-    /// those that are there
+    /// Keep the measurements of each rank and step in files of this directory, and reuse existing
+    /// files
     #[arg(long, value_name = "DIR")]
     pub(super) parts: Option<PathBuf>,
-    /// Make the parts that fall to process I of N, counted from 0, and no result
+    /// Measure only the parts of process I of N, counted from 0, without a result
     #[arg(long, value_name = "I/N", requires = "parts", conflicts_with_all = ["unit", "merge"])]
     pub(super) shard: Option<Shard>,
-    /// Make the part of this unit, as `--list-units` calls it, and no result
+    /// Measure the part of one unit, named as in `--list-units`, without a result
     #[arg(
         long,
         value_name = "NAME",
@@ -38,25 +38,25 @@ pub(crate) struct SharingArguments {
         conflicts_with = "merge"
     )]
     pub(super) unit: Option<String>,
-    /// List the units as JSON, one to a line, with their sizes and parts, and compare nothing
+    /// List the units as JSON, one per line, with their sizes and parts, without comparing anything
     #[arg(long, requires = "parts", conflicts_with_all = ["shard", "unit", "merge"])]
     pub(super) list_units: bool,
-    /// Make the result of parts that are all there; without it, those that are not are made
+    /// Build the result from existing parts only; without this option, missing parts are measured
     #[arg(long, requires = "parts")]
     pub(super) merge: bool,
     #[command(flatten)]
     pub(super) pace: PaceArguments,
 }
 
-/// Where the work is done, and how fast.
+/// Where to run, and how fast to read.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Sharing")]
 pub(crate) struct PaceArguments {
-    /// Do the work as tasks of a Ray cluster: `ray` for one on this machine, or the one that
-    /// `RAY_ADDRESS` names, `ray://HOST:PORT` for another
+    /// Run as tasks of a Ray cluster: `ray` for one on this machine or at `RAY_ADDRESS`,
+    /// `ray://HOST:PORT` for another
     #[arg(long, value_name = "ray[://ADDRESS]")]
     pub(crate) on: Option<String>,
-    /// Read no more than so many MB of elements a second in each process
+    /// Read at most this many MB of elements per second in each process
     #[arg(long, value_name = "MB/S")]
     read_limit: Option<f64>,
 }
@@ -65,34 +65,35 @@ pub(crate) struct PaceArguments {
 const MB: f64 = 1e6;
 
 impl PaceArguments {
-    /// Sets the pace of this process.
+    /// Sets this process's read limit.
     ///
     /// # Errors
-    /// Usage, if it is none.
+    ///
+    /// A usage error if the limit is invalid.
     pub(crate) fn keep(&self) -> Result<(), CommandFailure> {
         let Some(limit) = self.read_limit else {
             return Ok(());
         };
         if !(limit > 0.0 && limit.is_finite()) {
-            let message = "`--read-limit` is a number of megabytes above 0";
+            let message = "`--read-limit` must be a number of megabytes above 0";
             return Err(CommandFailure::message(USAGE, message));
         }
-        // Of the whole process, whose threads share it.
+        // The limit applies to the whole process; its threads share it.
         limit_reading(Some(limit * MB));
         Ok(())
     }
 }
 
-/// The outcome of a command that shares its work.
+/// Outcome of a command that shares its work.
 pub(super) enum SharedOutcome {
-    /// Lines to print, and no result.
+    /// Lines to print instead of a result.
     Lines(Vec<Value>),
     /// The result.
     Whole(Box<Comparison>),
 }
 
 impl SharingArguments {
-    /// Does what falls to this process, if the work is shared at all.
+    /// Does this process's share if the work is shared at all.
     pub(super) fn run(
         &self,
         request: &ComparisonRequest,
@@ -102,13 +103,13 @@ impl SharingArguments {
             return Ok(None);
         };
         let creator = Creator::new(PermissionModes::default());
-        // What killed processes left unfinished.
+        // Removes unfinished files of killed processes.
         temporary::clean(dir);
         let outcome = if self.list_units {
             SharedOutcome::Lines(self.list(request, dir)?)
         } else if let Some(name) = &self.unit {
             let units = ComparisonUnits::list(request).map_err(failure)?;
-            // A task of a cluster does one, and knows of no others.
+            // A task of a cluster measures one unit and knows no others.
             let unit = units.named(name).map_err(refused)?;
             let measured = units.measure(unit, dir, &creator).map_err(refused)?;
             report_damage(&measured);
@@ -149,7 +150,7 @@ impl SharingArguments {
         creator: &Creator,
     ) -> Result<Comparison, CommandFailure> {
         let mut measure = |measured: &MeasuredUnit| report_damage(measured);
-        // A merge that is asked for must not turn into hours of reading unnoticed.
+        // A requested merge must not silently turn into hours of reading.
         let missing = if self.merge {
             MissingParts::Refuse
         } else {
@@ -157,9 +158,9 @@ impl SharingArguments {
         };
         // The only place that needs the tables of all ranks at once.
         let merged = merge(request, dir, creator, missing).map_err(refused)?;
-        // Standard output is that of one process.
+        // Standard output would interleave with other processes'.
         report!(
-            "opscope: {} taken together; {} of elements read again",
+            "opscope: {} merged; {} of elements re-read",
             format::count(merged.n_parts as u64, "part"),
             format::bytes(merged.n_bytes_read),
         );
@@ -175,9 +176,9 @@ fn measure_shard(
 ) -> Result<Value, CommandFailure> {
     let units = ComparisonUnits::list(request).map_err(failure)?;
     let sizes: Vec<u64> = units.plans().iter().map(|plan| plan.n_bytes).collect();
-    // Every process comes to the same division, so that none has to be asked.
+    // Every process computes the same division without communicating.
     let own = shard.share(&sizes);
-    // One unit after the other: the threads share the tensors of each, and memory is that of one.
+    // One unit at a time: threads share its tensors, and memory is bounded by one unit.
     let (mut n_made, mut n_bytes) = (0, 0);
     for &at in &own {
         let measured = units
@@ -205,11 +206,11 @@ fn line_of_unit(measured: &MeasuredUnit) -> Value {
     })
 }
 
-/// Says that a part was there and no good.
+/// Reports that an existing part was unusable.
 fn report_damage(measured: &MeasuredUnit) {
     if let PartState::Damaged(why) = &measured.found {
         let part = &measured.plan.part;
-        report!("opscope: the part `{part}` is damaged ({why}) and was made again");
+        report!("opscope: the part `{part}` is damaged ({why}) and was measured again");
     }
 }
 
@@ -219,6 +220,6 @@ fn refused(error: PartsError) -> CommandFailure {
         PartsError::NoUnit(_) => CommandFailure::new(USAGE, error),
         PartsError::Store(error) => CommandFailure::from(error),
         PartsError::Missing { .. } => CommandFailure::new(PARTIAL, error)
-            .with_hint("without `--merge` they are made by this process"),
+            .with_hint("without `--merge` this process measures them"),
     }
 }

@@ -1,4 +1,4 @@
-//! A comparison for people: the verdict first.
+//! A comparison as text: the verdict first.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use super::colour::{self, painted};
 use super::layout::{self, NameTable};
 use crate::{console, format};
 
-/// Columns of the tables of operators.
+/// Columns of the operator tables.
 const COLUMNS: [&str; 9] = [
     "level",
     "#",
@@ -26,13 +26,13 @@ const COLUMNS: [&str; 9] = [
     "worst [index] target / golden",
 ];
 
-/// Those that are aligned to the right.
+/// Right-aligned columns.
 const RIGHT: [&str; 6] = ["#", "inputs", "outputs", "added", "cosine", "max abs"];
 
-/// The column of names, the only one that can be cut.
+/// The column of names, the only one that may be cut.
 const NAMES: &str = "operator";
 
-/// Columns that a narrow page lacks, the first of them first.
+/// Columns that narrow terminals drop, in this order.
 const DISPENSABLE: [&str; 5] = [
     "worst [index] target / golden",
     "cosine",
@@ -41,17 +41,17 @@ const DISPENSABLE: [&str; 5] = [
     "inputs",
 ];
 
-/// Stands before the operator that the verdict names.
+/// Marks the operator that the verdict names.
 const MARK: &str = "> ";
 
-/// Stands before all others.
+/// Prefix of all other operators.
 const NO_MARK: &str = "  ";
 
 pub(super) fn print(comparison: &Comparison, top: usize) -> io::Result<()> {
     let is_coloured = colour::is_wanted();
     let own = if is_coloured { colour::SEQUENCES } else { &[] };
     let mut out = console::coloured(own);
-    // A pipe has no width, and `terminal_size` would take that of another stream for it.
+    // A pipe has no width, and `terminal_size` would use another stream's.
     let of_terminal = console::is_terminal().then(terminal_size::terminal_size);
     let width = of_terminal
         .flatten()
@@ -69,9 +69,9 @@ pub(super) fn print(comparison: &Comparison, top: usize) -> io::Result<()> {
 
 struct TerminalReport<'a> {
     comparison: &'a Comparison,
-    /// Longest lists.
+    /// Maximum length of lists.
     top: usize,
-    /// Of the terminal; the verdict alone is one line, however long, as programs read it.
+    /// Terminal width. The verdict is one line of any length, because programs read it.
     width: usize,
     places: ShownPlaces,
     is_coloured: bool,
@@ -82,17 +82,17 @@ impl TerminalReport<'_> {
         let mut parts = vec![self.verdict()];
         let differing = self.differing();
         parts.extend(self.table(
-            "operators that differ: the verdict's, then in the order of execution",
+            "operators that differ: the verdict's first, then in execution order",
             &differing,
         ));
         parts.extend(self.non_finite());
         let ranking = &self.comparison.summary.ranking;
-        parts.extend(self.table("operators that add most", ranking));
+        parts.extend(self.table("largest added errors", ranking));
         parts.extend(self.skips());
         parts.join("\n")
     }
 
-    /// Adds a line to a text, or several if it is longer than one.
+    /// Appends a line to a text, wrapped if necessary.
     fn put(&self, text: &mut String, line: &str) {
         text.push_str(&layout::wrapped(line, self.width, 4));
         text.push('\n');
@@ -123,7 +123,7 @@ impl TerminalReport<'_> {
                 .first_divergence
                 .as_ref()
                 .map(|first| first.operator);
-        // The verdict names the first failure; a warning before it may be where the trouble begins.
+        // The verdict names the first failure; an earlier warning may be the origin.
         if let (VerdictLevel::Fail, true, Some(first)) =
             (summary.level, is_later, &summary.first_divergence)
             && let Some(operator) = self.operator(first.operator)
@@ -173,7 +173,7 @@ impl TerminalReport<'_> {
         text
     }
 
-    /// Where in its tensor the slot that the verdict names differs, and who may be behind it.
+    /// Where the verdict's slot differs in its tensor, and which operators may have caused it.
     fn put_fault(&self, text: &mut String) {
         let Some((divergence, operator, slot)) = words::headline(self.comparison) else {
             return;
@@ -216,7 +216,7 @@ impl TerminalReport<'_> {
         }
     }
 
-    /// Who made the first NaN or infinity, and which way it went.
+    /// The operator that produced the first NaN or Inf, and how it propagated.
     fn non_finite(&self) -> Option<String> {
         let first = self.operator(self.comparison.summary.first_non_finite?)?;
         let name = |operator| {
@@ -233,33 +233,34 @@ impl TerminalReport<'_> {
             &format!("NaN or Inf first {verb} by {}", name(first)),
         );
         let way = chain::of_first(self.comparison, self.top.saturating_add(1));
-        // The way begins with the producer, which has its line already.
+        // The path begins with the producer, which has its own line already.
         for operator in way.iter().skip(1).filter_map(|&index| self.operator(index)) {
-            self.put(&mut text, &format!("  passed on by {}", name(operator)));
+            self.put(&mut text, &format!("  propagated by {}", name(operator)));
         }
         let [n_producers, n_propagators] = chain::counts(self.comparison);
         let operators = |n: usize| format::count(n as u64, "operator");
         let _ = match n_producers {
-            // What comes in from outside has it.
-            0 => writeln!(text, "in all passed on by {}", operators(n_propagators)),
+            // The value came from outside the compared operators.
+            0 => writeln!(text, "propagated by {} in total", operators(n_propagators)),
             n => writeln!(
                 text,
-                "in all made by {}, passed on by {n_propagators}",
+                "in total produced by {}, propagated by {n_propagators}",
                 operators(n)
             ),
         };
         Some(text)
     }
 
-    /// The operator that the verdict names, then those that fail, or those with a warning if none
-    /// does.
+    /// The verdict's operator, then failing operators, or those with a warning if none fails.
     fn differing(&self) -> Vec<usize> {
         let operators = || words::fault_first(self.comparison);
         let fault = self.fault();
         let of_level = |level: VerdictLevel| -> Vec<usize> {
-            // It may be an input that differs, of an operator whose outputs agree all the same.
-            let is_listed = |of: &&OperatorResult| of.level == level || Some(of.index) == fault;
-            operators().filter(is_listed).map(|of| of.index).collect()
+            // The fault may be a differing input of an operator whose outputs agree.
+            operators()
+                .filter(|of| of.level == level || Some(of.index) == fault)
+                .map(|of| of.index)
+                .collect()
         };
         if operators().any(|operator| operator.level == VerdictLevel::Fail) {
             of_level(VerdictLevel::Fail)
@@ -296,18 +297,17 @@ impl TerminalReport<'_> {
         });
         let mut text = format!("{title}:\n");
         for (mark, line) in [NO_MARK].into_iter().chain(marks).zip(table.lines()) {
-            // Colours come after the layout, which would count their sequences as characters of the
-            // cell.
+            // Colours follow the layout, which would count their sequences as cell characters.
             let _ = writeln!(text, "{mark}{}", self.with_level(line));
         }
         let (n, n_shown) = (operators.len(), shown.len());
         if n > n_shown {
-            let _ = writeln!(text, "{n_shown} of {n} are shown; `--top {n}` shows all");
+            let _ = writeln!(text, "showing {n_shown} of {n}; `--top {n}` shows all");
         }
         Some(text)
     }
 
-    /// The line with the level at its beginning in colour.
+    /// The line with its leading level in colour.
     fn with_level(&self, line: &str) -> String {
         for level in [
             VerdictLevel::Fail,
@@ -328,7 +328,7 @@ impl TerminalReport<'_> {
         let number = |value: Option<f64>| value.map_or("-".to_owned(), words::number);
         let metric = |metric| number(slot.and_then(|slot| slot.metrics.get(metric)));
         let place = self.places.words(&words::name_of(operator));
-        // In prose backticks set the name apart; in a cell they only take room.
+        // Sentences set names apart by backticks; cells need the room.
         let mut name = words::of_operator(operator).replace('`', "");
         if !place.is_empty() {
             let _ = write!(name, " ({place})");
@@ -338,7 +338,7 @@ impl TerminalReport<'_> {
             Some(format!("{} {element}", slot.slot))
         });
         let shape = || {
-            // Where extents differ no element has a partner, so there is no worst one to show.
+            // Tensors of different shapes have no matching elements, so no worst one.
             let slot = slot.filter(|slot| slot.evidence == Evidence::Shape)?;
             let shapes = [&slot.target.shape, &slot.golden.shape].map(|dims| format::shape(dims));
             Some(format!("{} {} / {}", slot.slot, shapes[0], shapes[1]))
@@ -389,26 +389,29 @@ impl TerminalReport<'_> {
         let line = format!("not compared: {}{allowed}", reasons.join(", "));
         self.put(&mut text, &line);
         let contract = &self.comparison.contract;
-        // Where the outputs agree, nobody asks which operators have no partner.
+        // Where the outputs agree, unmatched operators do not matter.
         if contract.is_known() && contract.conclusion.is_good() {
             return Some(text);
         }
-        // Those that count come first.
-        let is_open = |skip: &&Skip| !skip.is_allowed;
-        let shown: Vec<&Skip> = skips.iter().filter(is_open).take(self.top).collect();
+        // Unexpected skips come first.
+        let shown: Vec<&Skip> = skips
+            .iter()
+            .filter(|skip| !skip.is_allowed)
+            .take(self.top)
+            .collect();
         for skip in &shown {
             let skip = words::plain(&words::skip(skip, self.places));
             self.put(&mut text, &format!("  {skip}"));
         }
         let n_open = skips.len() - n_allowed;
         if n_open > shown.len() {
-            let _ = writeln!(text, "  {} of {n_open} are shown", shown.len());
+            let _ = writeln!(text, "  showing {} of {n_open}", shown.len());
         }
         Some(text)
     }
 }
 
-/// A share in hundredths, rounded down so that only all is 100.
+/// A percentage, rounded down so that only a complete share is 100.
 fn percent(part: usize, all: usize) -> f64 {
     (part as f64 / all as f64 * 1000.0).floor() / 10.0
 }
