@@ -222,7 +222,7 @@ def test_steps_and_sets_of_inputs(opscope: Binary, generated: Path, tmp_path: Pa
 
 def random_inputs(opscope: Binary, *args: object) -> str:
     done = run_diff(opscope, *args)
-    (line,) = (line for line in done.stderr.splitlines() if "made at random" in line)
+    (line,) = (line for line in done.stderr.splitlines() if "inputs: random" in line)
     return line
 
 
@@ -481,7 +481,7 @@ def test_text_for_people(opscope: Binary, generated: Path, tmp_path: Path) -> No
     lines = done.stdout.splitlines()
     assert lines[0].startswith("FAIL: output `probs` differs (")
     assert " at Gemm `/fc/Gemm`" in lines[0]
-    again = lines.index(next(line for line in lines if line.startswith("run again alone")))
+    again = lines.index(next(line for line in lines if line.startswith("re-run in isolation")))
     assert "the same inputs, another operator" in lines[again + 1], lines[again + 1]
     assert lines[-1].endswith("--view")
     assert "'" + str(target) + "'" in lines[-1]

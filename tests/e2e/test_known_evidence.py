@@ -70,7 +70,7 @@ def test_statistics_without_counts(opscope: Binary, tmp_path: Path, kind: str) -
     (folder / "dump.json").write_text(json.dumps(dump))
     found = run(opscope, "nan", "dump", cwd=tmp_path)
     if expected is None:
-        assert "made by" not in found.stdout
+        assert "produced by" not in found.stdout
     else:
         assert (found.returncode, "Torch.exp.0.forward" in found.stdout) == (1, True), found.stdout
         assert expected in found.stdout

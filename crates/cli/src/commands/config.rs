@@ -1,4 +1,4 @@
-//! `opscope config`: what a configuration file is worth, without running anything.
+//! `opscope config`: checks or explains a configuration file without running anything.
 
 mod check;
 mod explain;
@@ -19,7 +19,7 @@ use crate::console::{self, line};
 use crate::exit::{CommandFailure, UNREADABLE, USAGE, chain};
 use crate::format;
 
-/// Check a dump configuration, or say what it does
+/// Check a dump configuration, or explain it
 #[derive(clap::Args)]
 pub(crate) struct ConfigArguments {
     #[command(subcommand)]
@@ -54,11 +54,11 @@ enum AcceptedConfig {
 
 /// How a file is read.
 struct ReadingMode {
-    /// The surroundings.
+    /// The environment.
     env: ConfigEnvironment,
-    /// The device, if the command line names one: the file is MindSpore's then.
+    /// The device, if the command line names one; the file is then MindSpore's.
     target: Option<MindSporeTarget>,
-    /// Whether what Opscope makes of the file counts, and not the vendor's verdict.
+    /// Whether Opscope's interpretation counts instead of the vendor's verdict.
     is_for_run: bool,
 }
 
@@ -73,8 +73,8 @@ impl ReadingMode {
     /// Checks a text.
     fn load(&self, dialect: ConfigDialect, text: &str) -> Result<AcceptedConfig, Vec<ConfigIssue>> {
         match dialect {
-            // AscendCL counts brackets before it parses anything, so its verdict on them comes
-            // first. Whoever corrects the file wants to see the other mistakes as well.
+            // AscendCL counts brackets before it parses, so its verdict on them comes first. The
+            // other mistakes are listed as well.
             ConfigDialect::Acl => match (check_nesting(text), self.load_acl(text)) {
                 (Ok(()), loaded) => loaded.map(|config| AcceptedConfig::Acl(Box::new(config))),
                 (Err(issue), loaded) => {
@@ -87,8 +87,8 @@ impl ReadingMode {
                     Some(target) => target.into(),
                     None => mindspore::default_target(&self.env),
                 };
-                // The verdicts differ: MindSpore refuses `dump_mode` 2 on some targets, and a dump
-                // by Opscope takes it on every one.
+                // The verdicts differ: MindSpore refuses `dump_mode` 2 on some targets, but a dump
+                // by Opscope accepts it on all.
                 let loaded = if self.is_for_run {
                     mindspore::load(text, target, &self.env)
                 } else {
@@ -149,7 +149,7 @@ impl ConfigVerdict {
             Ok(text) => text,
             Err(error) => {
                 return match error.issue() {
-                    // Bytes that are no text have no keys to tell the dialect by.
+                    // Non-text bytes have no keys from which to infer the dialect.
                     Some(issue) => ConfigVerdict::Refused(reading.dialect(""), vec![issue]),
                     None => ConfigVerdict::Unreadable(error),
                 };
@@ -177,7 +177,7 @@ impl ConfigVerdict {
         }
     }
 
-    /// How the command ends after this file alone.
+    /// The exit code for this file alone.
     fn exit_code(&self) -> Option<u8> {
         match self {
             ConfigVerdict::Accepted(..) => None,
@@ -209,13 +209,12 @@ impl ConfigVerdict {
         value
     }
 
-    /// The issues, one on a line, and a closing line.
+    /// Prints one issue per line, then a summary.
     fn print(&self, path: &Path) -> Result<(), CommandFailure> {
         let mut out = console::out();
         let file = path.display();
         for issue in self.issues() {
-            // An issue begins with line and column, so that the line reads as that of a compiler,
-            // and editors find the place.
+            // Line and column come first, as in compiler output, so that editors find the place.
             line!(out, "{file}:{issue}")?;
         }
         match self {

@@ -25,10 +25,10 @@ use crate::{format, passed_over, progress};
 /// Convert dump files to numpy arrays and other files
 ///
 /// Every input and output of a dump file becomes `{file}.{input|output}.{index}.npy`, or a file of
-/// another type. A directory is converted with everything below it and keeps its structure. Types
-/// that the new file lacks go to the smallest type that holds their values exactly (bfloat16 to
-/// float32, for example). Overflow records become JSON. What cannot be converted is reported, and
-/// the others are converted all the same.
+/// another type. A directory is converted recursively and keeps its structure. Dtypes that the new
+/// file lacks become the smallest dtype that holds their values exactly (bfloat16 becomes float32,
+/// for example). Overflow records become JSON. Failures are reported, and the remaining files are
+/// still converted.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   opscope convert -d dump/20240102030405 -out arrays
@@ -36,10 +36,10 @@ use crate::{format, passed_over, progress};
   opscope convert -d dump/20240102030405 -t safetensors -out tensors --json
   opscope convert -d dump --form acl -out tree")]
 pub(crate) struct ConvertArguments {
-    /// A dump file, several with commas between them, or a directory; may be repeated
+    /// A dump file, several separated by commas, or a directory; may be repeated
     #[arg(short = 'd', long = "dump", value_name = "PATH", required = true)]
     dump: Vec<PathBuf>,
-    /// Where to write; created if missing (`-out` works too)
+    /// Output directory; created if missing (`-out` works too)
     #[arg(long, value_name = "DIR", default_value = ".")]
     out: PathBuf,
     /// Kind of file to write
@@ -51,14 +51,13 @@ pub(crate) struct ConvertArguments {
         default_value = "npy"
     )]
     kind: OutputChoice,
-    /// Write the whole dump again in this form, with a directory of its own below `--out`. One dump
-    /// only
+    /// Rewrite the whole dump in this form, in a separate directory below `--out`. One dump only
     #[arg(long, value_enum, value_name = "FORM", conflicts_with_all = ["kind", "layout", "only_output", "only_input", "compress", "keep_existing"])]
     form: Option<FormChoice>,
-    /// Bring every tensor into this layout, such as NCHW; the names then carry the extents
+    /// Convert every tensor to this layout, such as NCHW; the names then include the shape
     #[arg(short = 'f', long, value_name = "LAYOUT", value_parser = layout)]
     layout: Option<Layout>,
-    /// Extents in the order of that layout, such as 1,3,224,224; larger tensors are cut. One file
+    /// Shape in the order of that layout, such as 1,3,224,224; larger tensors are cropped. One file
     /// only
     #[arg(short = 's', long, value_name = "SHAPE", requires = "layout", value_parser = shape)]
     target_shape: Option<Shape>,
@@ -77,7 +76,7 @@ pub(crate) struct ConvertArguments {
     /// Number of threads [default: one for each processor]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
-    /// Leave files alone that exist already, and report them
+    /// Leave existing files alone, and report them
     #[arg(long)]
     keep_existing: bool,
     /// Print the result as one JSON object
@@ -92,15 +91,15 @@ pub(crate) struct ConvertArguments {
 enum OutputChoice {
     /// A numpy array for each tensor
     Npy,
-    /// The elements of each tensor and nothing else
+    /// The raw elements of each tensor
     Bin,
-    /// The elements as text, one to a line
+    /// The elements as text, one per line
     Txt,
     /// All tensors of a dump file in one file
     Safetensors,
     /// A numpy array for each tensor, named as MindSpore names them
     Msnpy,
-    /// A file for each tensor that torch.load reads
+    /// A file for each tensor that `torch.load` reads
     Pt,
 }
 
@@ -133,8 +132,8 @@ fn convert(arguments: &ConvertArguments, paths: &[PathBuf]) -> Result<(), Comman
     let mut passed_over = Vec::new();
     for path in paths {
         let found = convert::sources(path);
-        // One of several paths without a dump counts as well: a wrong directory would go unnoticed
-        // beside a right one.
+        // A path without a dump counts too: among several paths a wrong directory would go
+        // unnoticed.
         if found.sources.is_empty() && found.errors.is_empty() {
             return Err(CommandFailure::nothing_at(path, &found.passed_over));
         }
@@ -148,11 +147,10 @@ fn convert(arguments: &ConvertArguments, paths: &[PathBuf]) -> Result<(), Comman
                 .map(|error| (path.clone(), chain(error))),
         );
     }
-    // Files are replaced, so the later one of the two would take the place of the earlier without a
-    // word. Nothing has been written by now.
+    // The second file would silently replace the first. Nothing has been written yet.
     if let Some((a, b)) = convert::collision(&sources) {
         let (a, b) = (a.path.display(), b.path.display());
-        let message = format!("`{a}` and `{b}` would be converted to the same names");
+        let message = format!("`{a}` and `{b}` would produce the same file names");
         let failure = CommandFailure::message(USAGE, message);
         return Err(failure.with_hint("convert them in two runs, to different directories"));
     }
@@ -174,14 +172,14 @@ fn convert(arguments: &ConvertArguments, paths: &[PathBuf]) -> Result<(), Comman
     Err(CommandFailure::silent(code))
 }
 
-/// The paths that were given. One that does not exist may be several with commas between them.
+/// The given paths. A path that does not exist may be a comma-separated list.
 fn paths(given: &[PathBuf]) -> Result<Vec<PathBuf>, CommandFailure> {
     let mut paths = Vec::new();
     for path in given {
         let text = path.to_str().filter(|text| text.contains(','));
         match text {
-            // The vendor's tool takes lists with commas. What exists counts before that, as names
-            // of files may have commas too.
+            // The vendor's tool takes comma-separated lists. Existing files take precedence, as
+            // file names may contain commas.
             Some(text) if !remote::exists(path) => paths.extend(text.split(',').map(PathBuf::from)),
             _ => paths.push(path.clone()),
         }
@@ -201,8 +199,7 @@ fn options(
     let pick = output
         .or(input)
         .map(|(side, index)| PickedTensor { side, index });
-    // The number of a tensor, or its extents, mean something for one operator and something else
-    // for the next.
+    // Tensor numbers and shapes differ in meaning between operators.
     let is_one_file = matches!(paths, [path] if !remote::is_dir(path));
     if (pick.is_some() || arguments.target_shape.is_some()) && !is_one_file {
         let message = "`--target-shape`, `--only-output` and `--only-input` take a single file";
@@ -211,7 +208,7 @@ fn options(
     if arguments.compress.is_some()
         && ![OutputChoice::Npy, OutputChoice::Msnpy].contains(&arguments.kind)
     {
-        // Of names with `.zst` appended the readers know those of arrays alone.
+        // Readers accept the suffix `.zst` for arrays only.
         let message = "`--compress` is for numpy arrays: `-t npy` or `-t msnpy`";
         return Err(CommandFailure::message(USAGE, message));
     }
@@ -259,7 +256,7 @@ fn print(
         return Ok(());
     }
     for (path, error) in failures {
-        // Errors of a whole file name it themselves.
+        // Errors about a whole file already name it.
         if error.contains(path.as_str()) {
             report!("opscope: {error}");
         } else {

@@ -32,16 +32,16 @@ use crate::exit::{CommandFailure, USAGE};
 use crate::inputs::InputArguments;
 use crate::progress;
 
-/// Run two models, or one model in two ways, and name the operator at which they part
+/// Run two models, or one model in two ways, and name the operator where they diverge
 ///
-/// TARGET is the side that is examined, GOLDEN the one that is taken for right: each an ONNX model
-/// (`.onnx`) or a dump. Without GOLDEN, TARGET is both, and options say how the sides differ. Both
-/// run on the same inputs; random ones are made if none are given. The target is compared while it
-/// runs. If an output differs, experiments on the target look for what has to be replaced for all
-/// outputs to agree; where they prove nothing, the operators in question are run again alone.
+/// TARGET is the side under test, GOLDEN the reference: each an ONNX model (`.onnx`) or a dump.
+/// Without GOLDEN, TARGET is both, and options say how the sides differ. Both run on the same
+/// inputs, random ones by default. The target is compared while it runs. If an output differs,
+/// experiments on the target search for the replacement that makes all outputs agree; if they prove
+/// nothing, the suspected operators are re-run in isolation.
 ///
-/// Ends with 0 if the outputs agree, 1 if one differs too much, 2 for wrong usage, 3 if a
-/// side cannot be read or run, and 4 if too little could be compared.
+/// Exit codes: 0 if the outputs agree, 1 if one differs too much, 2 for wrong usage, 3 if a side
+/// cannot be read or run, and 4 if too little could be compared.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   opscope diff quantised.onnx net.onnx --inputs samples.npz
@@ -52,38 +52,37 @@ use crate::progress;
   opscope diff net.onnx dump_of_yesterday --first
   opscope diff net.onnx --repeat 10")]
 pub(crate) struct DiffArguments {
-    /// The side that is examined: a model or a dump
+    /// The side under test: a model or a dump
     target: PathBuf,
-    /// The side that is taken for right [default: TARGET, run as the options for GOLDEN say]
+    /// The reference side [default: TARGET, run as the options for GOLDEN say]
     golden: Option<PathBuf>,
     #[command(flatten)]
     inputs: InputArguments,
-    /// How often to run the models [default: once, or once for each set of inputs]
+    /// Number of runs of the models [default: one, or one for each set of inputs]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     runs: Option<u64>,
     /// Stop TARGET at the first operator whose output differs too much
     #[arg(long)]
     first: bool,
-    /// Run TARGET this often on the same inputs, and name the operators that do not give the same
-    /// each time
+    /// Run TARGET this many times on the same inputs, and name the operators whose results vary
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..), conflicts_with_all = ["golden", "first", "save", "view"])]
     repeat: Option<u32>,
     /// Threads that the engine may use in the runs of `--repeat`, in turn
     #[arg(long, value_name = "N,M", value_delimiter = ',', requires = "repeat", value_parser = clap::value_parser!(u16).range(1..))]
     repeat_threads: Vec<u16>,
-    /// Most runs of TARGET with parts of GOLDEN in it, which show what makes the outputs differ
+    /// Maximum number of TARGET runs with parts of GOLDEN, which show what makes the outputs differ
     #[arg(long, value_name = "N", default_value_t = 12)]
     experiments: usize,
-    /// Make no experiments, and do not run the operators in question again
+    /// Run no experiments, and do not re-run the suspected operators
     #[arg(long, visible_alias = "no-replay")]
     no_experiments: bool,
-    /// Write TARGET with what was wrong healed, if its outputs then agree, as a new file
+    /// Write TARGET with the culprit repaired, if its outputs then agree, as a new file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["repeat", "first", "no_experiments"])]
     repair: Option<PathBuf>,
     /// Keep the dumps of both sides: `{DIR}/target` and `{DIR}/golden`
     #[arg(long, value_name = "DIR")]
     save: Option<PathBuf>,
-    /// Show the result as a page in the browser, as `opscope view` does, until Ctrl-C
+    /// Show the result in the browser, as `opscope view` does, until Ctrl-C
     #[arg(long)]
     view: bool,
     #[command(flatten)]
@@ -91,12 +90,12 @@ pub(crate) struct DiffArguments {
     /// Threads that the engine may use [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Resources")]
     threads: Option<u16>,
-    /// Most tensor bytes, in MiB, that are held in memory; what goes beyond is in a temporary file
-    /// without a name, in TMPDIR [default: half of the memory that is free]
+    /// Maximum tensor bytes, in MiB, to hold in memory; the rest goes to an unnamed temporary file
+    /// in TMPDIR [default: half of the free memory]
     #[arg(long, value_name = "MIB", help_heading = "Resources")]
     memory: Option<u64>,
-    /// Run GOLDEN with all of its float16 and bfloat16 values and casts as this dtype: what differs
-    /// then is what the narrow dtype costs
+    /// Run GOLDEN with all float16 and bfloat16 values and casts as this dtype: the remaining
+    /// difference is the cost of the narrow dtype
     #[arg(long, value_name = "DTYPE", value_enum, help_heading = "Engine")]
     golden_as: Option<GoldenDtype>,
     #[command(flatten)]
@@ -109,32 +108,32 @@ pub(crate) struct DiffArguments {
     modes: ModeArguments,
     #[command(flatten)]
     options: ComparisonArguments,
-    /// The command line as a shell takes it.
+    /// The command line, quoted for a shell.
     #[arg(skip)]
     pub(crate) words: Vec<String>,
 }
 
-/// The dtype that narrow floats of the golden side become.
+/// The dtype that replaces narrow floats on the golden side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum GoldenDtype {
     /// Single precision
     Float32,
 }
 
-/// Two sides, as far as they are models.
+/// Both sides, with models loaded.
 struct DiffSides {
     target: LoadedSide,
     golden: LoadedSide,
 }
 
-/// A side, ready to be run or read.
+/// A side that is ready to run or read.
 enum LoadedSide {
     Model(Box<ModelSide>),
     Dump(PathBuf),
 }
 
 impl LoadedSide {
-    /// Loads what is a model.
+    /// Loads the sides that are models.
     fn load(
         side: &SidePath,
         engine: Option<&Arc<EngineInUse>>,
@@ -146,7 +145,7 @@ impl LoadedSide {
         }
     }
 
-    /// Its name in results.
+    /// The side's name in results.
     fn label(&self) -> &Path {
         match self {
             LoadedSide::Model(model) => &model.label,
@@ -175,16 +174,16 @@ impl DiffArguments {
             .map_or_else(opscope_analysis::default_jobs, usize::from)
     }
 
-    /// Runs what is a model, compares, and prints and writes the result.
+    /// Runs the models, compares, and prints and writes the result.
     fn run_sides(&self, mut sides: DiffSides) -> Result<(), CommandFailure> {
         let options = &self.options;
         let place = self.place()?;
-        // The paths alone would not tell a model in two engines apart.
+        // Paths alone would not distinguish one model in two engines.
         let labels = [sides.target.label(), sides.golden.label()].map(Path::to_owned);
         let request = options.request((&labels[0], &labels[1]), options.judging()?)?;
         let mut both = BothSides::new(self, &request, &place);
         let compared = both.compare(&mut sides)?;
-        // The verdict comes before the operators that are run again for it, which may take a while.
+        // The verdict comes first; re-running operators may take a while.
         options.print(&compared.comparison)?;
         if options.has_words() {
             if !self.no_experiments && !is_proven(&compared.comparison) {
@@ -200,7 +199,7 @@ impl DiffArguments {
         self.finish(compared.comparison, paths)
     }
 
-    /// Where the tensors of both sides are kept. A page looks into them once more, from the disk.
+    /// Where both sides' tensors are kept. A page re-reads them from the disk.
     fn place(&self) -> Result<KeepingPlace, CommandFailure> {
         if let Some(root) = &self.save {
             return KeepingPlace::directory(root, self.modes.modes());
@@ -212,11 +211,11 @@ impl DiffArguments {
         Ok(KeepingPlace::Process(Arc::new(room)))
     }
 
-    /// Most bytes that are held in memory.
+    /// Maximum number of bytes held in memory.
     fn memory_bytes(&self) -> u64 {
         match self.memory {
             Some(mib) => mib.saturating_mul(1 << 20),
-            // Where the system does not tell how much is free, a file takes everything.
+            // If the system does not report free memory, everything goes to the file.
             None => free_memory_bytes().unwrap_or(0) / 2,
         }
     }
@@ -231,12 +230,12 @@ impl DiffArguments {
         }
     }
 
-    /// Whether engines tell nothing of themselves.
+    /// Whether engines print nothing about themselves.
     fn is_quiet(&self) -> bool {
         !self.options.has_words()
     }
 
-    /// Loads the models; none if both sides are dumps.
+    /// Loads the models; `None` if both sides are dumps.
     fn load(
         &self,
         target: &SidePath,
@@ -247,12 +246,12 @@ impl DiffArguments {
         if let (SidePath::Dump(_), Some(SidePath::Dump(_))) = (target, golden) {
             return Ok(None);
         }
-        // The options for the golden side count, whether or not it is the same file.
+        // The options for the golden side apply even if both sides are the same file.
         let golden_side = match (target, golden) {
             (_, Some(golden)) => golden,
             (SidePath::Model(_), None) => target,
             (SidePath::Dump(path), None) => {
-                let message = format!("`{}` is a dump: GOLDEN is needed", path.display());
+                let message = format!("`{}` is a dump: GOLDEN is required", path.display());
                 return Err(CommandFailure::message(USAGE, message));
             }
         };
@@ -273,16 +272,16 @@ impl DiffArguments {
             SidePath::Dump(_) => None,
             SidePath::Model(_) => {
                 let (engine, graph) = self.golden_engine.resolve(&self.engine);
-                // One engine for both is told once.
-                let is_told = target_engine.is_some() && engine == self.engine;
+                // An engine used by both sides is reported once.
+                let is_reported = target_engine.is_some() && engine == self.engine;
                 Some(side::engine(
                     (&engine, &graph),
                     n_threads,
-                    is_quiet || is_told,
+                    is_quiet || is_reported,
                 )?)
             }
         };
-        // Loading takes one processor for each model, and may take longer than the runs.
+        // Loading uses one processor per model and may take longer than the runs.
         let (target, golden) = std::thread::scope(|scope| {
             let golden = scope.spawn(|| {
                 let load = |engine: &Arc<EngineInUse>| self.load_golden(golden_side.path(), engine);
@@ -321,21 +320,21 @@ impl DiffArguments {
             .collect();
         if !kept.is_empty() {
             report!(
-                "opscope: `--golden-as float32`: {} is quantisation, and stays as it is",
+                "opscope: `--golden-as float32`: {} is part of quantisation and stays unchanged",
                 kept.join(", ")
             );
         }
         ModelSide::load(path, engine, Some(widened))
     }
 
-    /// Refuses options that say how to run what is a dump.
+    /// Refuses run options for a side that is a dump.
     fn check_options(
         &self,
         target: &SidePath,
         golden: Option<&SidePath>,
     ) -> Result<(), CommandFailure> {
         let refused = |side: &str, option: &str| {
-            let message = format!("{side}, and {option} says how to run a model");
+            let message = format!("{side}, but {option} applies to running a model");
             Err(CommandFailure::message(USAGE, message))
         };
         let is_dump = |side: &SidePath| matches!(side, SidePath::Dump(_));
@@ -371,7 +370,7 @@ impl DiffArguments {
         }
     }
 
-    /// Refuses to compare a model with itself, run in the same way.
+    /// Refuses to compare a model with itself under the same options.
     fn check_differs(&self) -> Result<(), CommandFailure> {
         let golden = self.golden_engine.resolve(&self.engine);
         if (&golden.0, &golden.1) != (&self.engine, &self.graph) {
@@ -379,7 +378,7 @@ impl DiffArguments {
         }
         let message = "both sides are the same model, run in the same way";
         let hint = "give GOLDEN, or an option such as `--golden-engine`, `--graph executed`, `--provider` or \
-             `--golden-as float32`; `--repeat N` tells whether it gives the same each time";
+             `--golden-as float32`; `--repeat N` checks whether its results vary";
         Err(CommandFailure::message(USAGE, message).with_hint(hint))
     }
 
@@ -389,7 +388,7 @@ impl DiffArguments {
         target: &SidePath,
         golden: Option<&SidePath>,
     ) -> Result<(), CommandFailure> {
-        // Nothing runs here, so that the dumps are read where they are.
+        // Nothing runs, so the dumps are read in place.
         let paths = [target, golden.unwrap_or(target)].map(|side| side.path().to_owned());
         let request = (self.options).request((&paths[0], &paths[1]), self.options.judging()?)?;
         let compared = progress::with_spinner("comparing", || run::run(&request, None));
@@ -399,14 +398,14 @@ impl DiffArguments {
         self.finish(comparison, (&target, &golden))
     }
 
-    /// Writes a result, and shows it if that is asked for.
+    /// Writes a result, and shows it if requested.
     fn finish(
         &self,
         comparison: Comparison,
         dumps: (&Option<PathBuf>, &Option<PathBuf>),
     ) -> Result<(), CommandFailure> {
         self.options.write(&comparison)?;
-        // Before the page takes the result, and keeps the command for as long as it is looked at.
+        // The page takes the result and blocks until the user leaves.
         let code = self.options.code(&comparison);
         if self.options.has_page() || self.view {
             let server = self.view.then_some(&self.server);
@@ -420,22 +419,25 @@ impl DiffArguments {
     }
 }
 
-/// Whether nothing is left to be asked.
+/// Whether experiments have proven the cause.
 fn is_proven(comparison: &Comparison) -> bool {
     let experiments = comparison.experiments.as_deref();
     experiments.is_some_and(|made| made.outcome == ExperimentOutcome::Proven)
 }
 
-/// A path as a shell takes it.
+/// A path quoted for a shell.
 fn quoted(path: &Path) -> String {
     quote(&path.to_string_lossy())
 }
 
-/// A word as a shell takes it.
+/// A word quoted for a shell.
 pub(crate) fn quote(word: &str) -> String {
-    // Everything else may mean something to a shell, `~` and `*` among them.
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
+    // A shell may interpret every other character, such as `~` and `*`.
+    if !word.is_empty()
+        && word
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c))
+    {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', "'\\''"))

@@ -1,4 +1,4 @@
-//! Experiments on a target, where both sides are models in files.
+//! Experiments on a target if both sides are models in files.
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::console::report;
 use crate::engine::EngineInUse;
 use crate::exit::{CommandFailure, USAGE};
 
-/// A model that can be run again.
+/// A model that can be re-run.
 pub(crate) struct ModelInFile {
     pub(crate) path: PathBuf,
     pub(crate) engine: Arc<EngineInUse>,
@@ -25,8 +25,8 @@ pub(crate) struct ModelInFile {
     pub(crate) inputs: Vec<Vec<Tensor>>,
 }
 
-/// Calls `work` with the experiments on two models, the target and the golden one. Also gives the
-/// healed model, if it is wanted and one was found.
+/// Calls `work` with the experiments on the target and the golden model. Also returns the repaired
+/// model, if wanted and found.
 pub(crate) fn with_experiments<R>(
     sides: &[ModelInFile; 2],
     n_runs_max: usize,
@@ -36,7 +36,7 @@ pub(crate) fn with_experiments<R>(
     let loads = sides
         .each_ref()
         .map(|side| |source: ModelSource<'_>| side.engine.load_alone(source));
-    // Both sides are read from their files, whatever has become of loaded models.
+    // Reads both models from their files, because loaded ones may be in use.
     let [target, golden] = [0, 1].map(|at| {
         let side = &sides[at];
         ExperimentSide {
@@ -59,7 +59,7 @@ pub(crate) fn with_experiments<R>(
     (result, experiments.healed.into_inner())
 }
 
-/// Refuses to replace a file, before anything runs.
+/// Refuses to replace a file before anything runs.
 pub(crate) fn check_is_new(path: &Path) -> Result<(), CommandFailure> {
     match path.symlink_metadata() {
         Ok(_) => Err(exists(path)),
@@ -67,7 +67,7 @@ pub(crate) fn check_is_new(path: &Path) -> Result<(), CommandFailure> {
     }
 }
 
-/// Writes the healed model that `--repair` asks for, or says that there is none.
+/// Writes the repaired model of `--repair`, or reports that there is none.
 pub(crate) fn write_healed(
     comparison: &mut Comparison,
     healed: Option<&HealedModel>,

@@ -213,7 +213,7 @@ fn explanations() {
                 "/{time}/{device_id}/",
             ][..],
         ),
-        ("nothing.json", 0, &["Nothing is dumped.", "To be noted:"]),
+        ("nothing.json", 0, &["Nothing is dumped.", "Notes:"]),
         (
             "failures.json",
             0,

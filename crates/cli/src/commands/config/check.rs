@@ -10,12 +10,13 @@ use crate::commands::environment;
 use crate::console;
 use crate::exit::CommandFailure;
 
-/// Say whether AscendCL or MindSpore would accept a configuration, and what in it has no effect
+/// Report whether AscendCL or MindSpore would accept a configuration, and which parts have no
+/// effect
 ///
-/// Whose file it is shows in its keys. Every finding is printed with file, line, column, the code
-/// under which AscendCL reports it, and what is allowed. Directories are looked up, nothing is
-/// created and nothing is run. `$HOME/` and `~/` at the beginning of `dump_path` are the user's
-/// directory, with a note: AscendCL takes them literally.
+/// The keys show whose file it is. Every finding has file, line, column, the code under which
+/// AscendCL reports it, and the allowed values. Directories are checked, but nothing is created or
+/// run. `$HOME/` and `~/` at the beginning of `dump_path` expand to the user's directory, with a
+/// note: AscendCL takes them literally.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit codes: 0 all accepted, 2 one is refused, 3 one cannot be read.
@@ -29,13 +30,13 @@ pub(super) struct CheckArguments {
     /// Configuration files
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// For files of MindSpore: what it runs on [default: cpu, or ge if ENABLE_MS_GE_DUMP is 1]
+    /// For MindSpore files: the backend [default: cpu, or ge if ENABLE_MS_GE_DUMP is 1]
     #[arg(long, value_enum)]
     target: Option<MindSporeTarget>,
-    /// For files of MindSpore: the number of the device
+    /// For MindSpore files: the device number
     #[arg(long, value_name = "N", default_value = "0")]
     device: u32,
-    /// Print one JSON object; for several files an array of them
+    /// Print one JSON object, or an array for several files
     #[arg(long)]
     json: bool,
 }
@@ -53,7 +54,7 @@ pub(super) fn run(arguments: &CheckArguments) -> Result<(), CommandFailure> {
     let mut objects = Vec::new();
     for path in &arguments.files {
         let verdict = ConfigVerdict::read(path, &reading);
-        // `None` is less than any code, so the worst file decides.
+        // `None` sorts below any code, so the worst file decides.
         code = code.max(verdict.exit_code());
         if arguments.json {
             objects.push(verdict.json(path));
@@ -63,8 +64,7 @@ pub(super) fn run(arguments: &CheckArguments) -> Result<(), CommandFailure> {
     }
     if arguments.json {
         let value = match objects.len() {
-            // One file is the usual case, and a program that gives one need not look for it in a
-            // list.
+            // For a single file, programs get the object itself rather than a list.
             1 => objects.remove(0),
             _ => Value::Array(objects),
         };

@@ -12,11 +12,11 @@ use crate::commands::environment;
 use crate::console::{self, line};
 use crate::exit::CommandFailure;
 
-/// Say in plain words what a configuration dumps, and where to
+/// Explain in plain words what a configuration dumps, and where
 ///
-/// Which models and operators, which sides, which executions, in what form and under which names;
-/// then what in it has no effect. The configuration is read as `opscope dump` reads it, with
-/// `$HOME` and `~` expanded, and with what ASCEND_DUMP_SCENE and NPU_COLLECT_PATH ask for.
+/// The models and operators, their inputs or outputs, the executions, and the form and names of the
+/// files; then everything that has no effect. The configuration is read as `opscope dump` reads it:
+/// it expands `$HOME` and `~` and follows ASCEND_DUMP_SCENE and NPU_COLLECT_PATH.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit codes: 0 explained, 2 the file is refused, 3 it cannot be read.
@@ -28,10 +28,10 @@ Examples:
 pub(super) struct ExplainArguments {
     /// The configuration file
     file: PathBuf,
-    /// For a file of MindSpore: what it runs on [default: cpu, or ge if ENABLE_MS_GE_DUMP is 1]
+    /// For a MindSpore file: the backend [default: cpu, or ge if ENABLE_MS_GE_DUMP is 1]
     #[arg(long, value_enum)]
     target: Option<MindSporeTarget>,
-    /// For a file of MindSpore: the number of the device
+    /// For a MindSpore file: the device number
     #[arg(long, value_name = "N", default_value = "0")]
     device: u32,
     /// Print the result as one JSON object
@@ -67,8 +67,13 @@ pub(super) fn run(arguments: &ExplainArguments) -> Result<(), CommandFailure> {
 }
 
 fn explained_json(mut value: Value, explanation: Option<&Explanation>) -> Value {
-    let row = |(subject, text): &(&str, String)| json!({"subject": subject, "text": text});
-    let rows = explanation.map(|explanation| explanation.rows.iter().map(row).collect::<Vec<_>>());
+    let rows = explanation.map(|explanation| {
+        explanation
+            .rows
+            .iter()
+            .map(|(subject, text)| json!({"subject": subject, "text": text}))
+            .collect::<Vec<_>>()
+    });
     value["summary"] = json!(explanation.map(|explanation| &explanation.summary));
     value["rows"] = json!(rows);
     value
@@ -95,7 +100,7 @@ fn print(
         last = subject;
     }
     if !issues.is_empty() {
-        writeln!(out, "\nTo be noted:")?;
+        writeln!(out, "\nNotes:")?;
     }
     for issue in issues {
         line!(out, "  {}:{issue}", path.display())?;

@@ -1,4 +1,4 @@
-//! A dump in another form.
+//! Rewriting a dump in another form.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use crate::console::{self, line, report};
 use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, USAGE, chain};
 use crate::{format, passed_over};
 
-/// Writes one dump again in another form.
+/// Rewrites one dump in another form.
 pub(super) fn run(
     arguments: &ConvertArguments,
     form: FormChoice,
@@ -34,7 +34,7 @@ pub(super) fn run(
     if index.tensors.is_empty() && index.errors.is_empty() {
         return Err(CommandFailure::nothing_at(path, &index.passed_over));
     }
-    // Stable, so that the executions of a rank stay in their order.
+    // The sort is stable, so that each rank's executions keep their order.
     index.tensors.sort_by_key(rank_of);
     let modes = arguments.modes.modes();
     let request = form.request_for(&arguments.out, modes)?;
@@ -52,7 +52,7 @@ pub(super) fn run(
         ..RunRecord::default()
     };
     let left_overs = LeftOvers::default();
-    // The new dump says that a conversion made it, and which run its values are of.
+    // The new dump's record names the conversion and the run that its values come from.
     let mut recorder = RunRecorder::begin(&dump, &request, record, left_overs);
     let begun = recorder.begun();
     begun.map_err(|error| CommandFailure::new(PARTIAL, error))?;
@@ -66,7 +66,7 @@ pub(super) fn run(
         }
     }
     add_refused(&mut report, &dump);
-    // Replay and comparison need the graphs; a dump of nothing gets none.
+    // Replay and comparison need the graphs; an empty dump gets none.
     let copied = dump
         .written_place()
         .map(|place| copy_graphs(&index.tensors, &place));
@@ -91,7 +91,7 @@ pub(super) fn run(
     Err(CommandFailure::silent(code))
 }
 
-/// Says which run the values are of, and what was written.
+/// Records the run that the values come from, and what was written.
 fn describe(record: &mut RunRecord, source: &Path, report: &TranscriptionReport) {
     if let Some(FoundRun { record: source, .. }) = run_file::find(source).runs.pop() {
         record.plan = source.plan;
@@ -106,7 +106,7 @@ fn describe(record: &mut RunRecord, source: &Path, report: &TranscriptionReport)
     record.counters = report.counters();
 }
 
-/// Counts what the form has no room for.
+/// Counts tensors that the form cannot store.
 fn add_refused(report: &mut TranscriptionReport, dump: &OpenDump) {
     for (reason, n) in dump.refused() {
         *report.left_out.entry(reason).or_default() += n;
@@ -114,13 +114,13 @@ fn add_refused(report: &mut TranscriptionReport, dump: &OpenDump) {
     }
 }
 
-/// The rank that a tensor is of; 0 where the dump does not say.
+/// The rank of a tensor; 0 if the dump does not say.
 fn rank_of(tensor: &IndexedTensor) -> u32 {
     tensor.execution.rank.unwrap_or(0)
 }
 
-/// The dump of a rank beside that of the first one, in the same directory; none where ranks share a
-/// tree.
+/// Opens a rank's dump next to that of the first rank, in the same directory; `None` if ranks share
+/// a tree.
 fn open_for_rank(
     rank: u32,
     first_rank: u32,
@@ -131,7 +131,7 @@ fn open_for_rank(
     if rank == first_rank || first.is_acl() {
         return Ok(None);
     }
-    // The time names the directory, which the first rank has chosen.
+    // The first rank chose the time that names the directory.
     let time = first.place().and_then(|place| {
         let name = place.root.file_name()?;
         Some(name.to_string_lossy().into_owned())

@@ -1,5 +1,5 @@
-//! Both sides: the golden one runs and is kept, and the target is compared while it runs, behind it
-//! or beside it.
+//! Both sides: the golden side runs first or at the same time, and the target is compared while it
+//! runs.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,17 +28,17 @@ use crate::console::report;
 use crate::exit::{CommandFailure, INTERRUPTED, USAGE};
 use crate::{format, progress};
 
-/// A comparison of two sides, of which at least one is run.
+/// A comparison of two sides, at least one of which runs.
 pub(super) struct BothSides<'a> {
     arguments: &'a DiffArguments,
     request: &'a ComparisonRequest,
     place: &'a KeepingPlace,
-    /// How long each part took.
+    /// Duration of each phase.
     times: Vec<(&'static str, Duration)>,
     experiments: Option<ExperimentPlan<'a>>,
 }
 
-/// The result, with what was compared.
+/// The result, with both sides.
 pub(super) struct ComparedSides {
     pub(super) comparison: Comparison,
     pub(super) target: KeptSide,
@@ -65,7 +65,7 @@ impl<'a> BothSides<'a> {
         sides: &mut DiffSides,
     ) -> Result<ComparedSides, CommandFailure> {
         let inputs = self.inputs(sides)?;
-        // Before the models are lent to the threads that run them.
+        // Before the models are lent to their threads.
         self.experiments = ExperimentPlan::new(self.arguments, sides, &inputs)?;
         let models = (&mut sides.target, &mut sides.golden);
         if let (LoadedSide::Model(target), LoadedSide::Model(golden)) = models
@@ -88,16 +88,16 @@ impl<'a> BothSides<'a> {
                 return Ok(compared);
             }
             report!(
-                "opscope: the first output beyond the limits is excused by its inputs: the target \
-                 runs once more, to its end"
+                "opscope: the first output beyond the limits is caused by its inputs: the target \
+                 runs again, to the end"
             );
         }
         let compared = self.target(target, &golden, &inputs, false)?;
-        // Only a run that was to stop early has nothing to tell.
+        // Only a run with `stops` may end without a result.
         compared.ok_or_else(|| CommandFailure::silent(INTERRUPTED))
     }
 
-    /// The inputs of the models, made before the first of them runs.
+    /// The inputs of the models, made before either runs.
     fn inputs(&self, sides: &DiffSides) -> Result<SideInputs, CommandFailure> {
         let inputs = match (&sides.target, &sides.golden) {
             (LoadedSide::Model(target), LoadedSide::Model(golden)) => {
@@ -117,7 +117,7 @@ impl<'a> BothSides<'a> {
                 return Err(CommandFailure::message(USAGE, "no side is a model"));
             }
         };
-        // A mistake in them is told before anything runs.
+        // Reports mistakes in the inputs before anything runs.
         for (side, loaded) in [(Side::Target, &sides.target), (Side::Golden, &sides.golden)] {
             if matches!(loaded, LoadedSide::Model(_)) {
                 inputs.get(side, 0)?;
@@ -143,8 +143,8 @@ impl<'a> BothSides<'a> {
         store.finish("golden", model, &outcome, self.request)
     }
 
-    /// Runs the target beside the golden side. With `stops` it ends at the first output beyond the
-    /// limits; none if the comparison finds nothing wrong with the part that ran.
+    /// Runs the target and compares it with the golden side. With `stops` it ends at the first
+    /// output beyond the limits; returns `None` if the comparison finds nothing wrong up to there.
     fn target(
         &mut self,
         model: &mut ModelSide,
@@ -158,8 +158,8 @@ impl<'a> BothSides<'a> {
             stop_beyond: stops.then(|| self.request.judging.thresholds.clone()),
             notes_operators: false,
         };
-        // Partners by name spare a second look at most pairs; the comparison behind the run matches
-        // both sides by everything that it knows.
+        // Matching by name spares most pairs a second pass; the comparison after the run uses all
+        // evidence.
         let slots = GoldenSlots::new(golden.dump.clone());
         let sink = Arc::new(ComparingSink::new(slots, store.target_store(), options));
         let as_sink: Arc<dyn Sink> = sink.clone();
@@ -181,20 +181,20 @@ impl<'a> BothSides<'a> {
         self.judged(target, golden.clone(), Some(&sink)).map(Some)
     }
 
-    /// Compares what ran up to the first output beyond the limits.
+    /// Compares everything up to the first output beyond the limits.
     fn first_part(
         &mut self,
         target: &KeptSide,
         golden: &KeptSide,
         (beyond, sink): (FirstBeyond, &ComparingSink),
     ) -> Result<ComparedSides, CommandFailure> {
-        // A run does not stop at once: how far it came depends on the threads that write, and the
+        // A run does not stop at once, and how far it gets depends on the writer threads. The
         // result must not.
         let [target, golden] = [target, golden].map(|side| (side.path.clone(), &side.dump));
         let mut part = ComparedDump::clone(target.1);
         part.cut_after(beyond.step, beyond.timestamp_us);
         let mut golden_part = ComparedDump::clone(golden.1);
-        // Operators that did not get their turn are no difference.
+        // Operators that did not run are not a difference.
         golden_part.cut_behind(&part);
         let last = part.runs.last().map(|run| run.op_name.to_string());
         report!(
@@ -215,8 +215,8 @@ impl<'a> BothSides<'a> {
         )
     }
 
-    /// Whether the two models may run at the same time: there are processors for it, neither needs
-    /// the memory of a device, and the target is not to stop early.
+    /// Whether both models may run at the same time: there are enough processors, neither needs
+    /// device memory, and the target need not stop early.
     fn may_run_at_once(&self, sides: [&ModelSide; 2]) -> bool {
         let mut providers = sides
             .map(|side| &side.engine.load_options().providers)
@@ -226,8 +226,8 @@ impl<'a> BothSides<'a> {
             && providers.all(|providers| providers.is_empty())
     }
 
-    /// Runs both models at the same time. While one waits for its values to be taken, the other
-    /// computes.
+    /// Runs both models at the same time: one computes while the other waits for its values to be
+    /// read.
     fn at_once(
         &mut self,
         (target, golden): (&mut ModelSide, &mut ModelSide),
@@ -235,7 +235,7 @@ impl<'a> BothSides<'a> {
         inputs: &SideInputs,
     ) -> Result<ComparedSides, CommandFailure> {
         let message = "running both sides";
-        // Both sides share the room, as the memory is one.
+        // Both sides share the memory limit.
         let [held, golden_held] = [0, 1].map(|_| Arc::new(HeldDump::new(room.clone())));
         let running = Arc::new(RunningGolden::new(golden_held.clone(), &*golden.model));
         let options = WatchOptions {
@@ -246,13 +246,13 @@ impl<'a> BothSides<'a> {
         let store = TargetStore::Held(held.clone());
         let sink = Arc::new(ComparingSink::new(slots, store, options));
         let as_sink: Arc<dyn Sink> = sink.clone();
-        // Before either run has a flag, a first signal is not taken for a second one.
+        // Called before either run has a flag, so that a first signal does not count as the second.
         stop_on_signal(Arc::default());
         let runs = RunFlags::default();
         let start = Instant::now();
         let (of_target, of_golden) = progress::with_spinner(message, || {
             std::thread::scope(|scope| {
-                // Only the target waits, so that the golden side needs nothing of this thread.
+                // Only the target waits, so the golden side needs nothing from this thread.
                 let of_golden = scope.spawn(|| {
                     let _end = running.end();
                     runs.run(golden, Side::Golden, running.clone(), inputs)
@@ -266,7 +266,7 @@ impl<'a> BothSides<'a> {
         if is_signalled() {
             return Err(CommandFailure::silent(INTERRUPTED));
         }
-        // A run that failed has stopped the other one, which says nothing then.
+        // The failed run stopped the other, so the other's error is meaningless.
         let (of_golden, of_target) = match (of_golden, of_target) {
             (Err(failure), _) | (Ok(_), Err(failure)) => return Err(failure),
             (Ok(golden), Ok(target)) => (golden, target),
@@ -279,7 +279,7 @@ impl<'a> BothSides<'a> {
         let kept_golden = finish(golden_held, "golden", golden, &of_golden)?;
         let kept_target = finish(held, "target", target, &of_target)?;
         std::thread::scope(|scope| {
-            // Sessions of large models take a while to give their memory back.
+            // Sessions of large models take a while to free their memory.
             scope.spawn(|| [golden, target].map(|side| side.model.rest()));
             self.judged(kept_target, kept_golden, Some(&sink))
         })
@@ -332,8 +332,8 @@ impl<'a> BothSides<'a> {
             measured: measured.map(ComparingSink::measured),
             experimenter: None,
         };
-        // A session that is over counts as stopped, and a signal would end the process at once: its
-        // temporary dumps would stay.
+        // A finished session counts as stopped, so a signal would end the process at once and leave
+        // its temporary dumps.
         stop_on_signal(Arc::default());
         let start = Instant::now();
         let compare = |experimenter: Option<&dyn Experimenter>| {
@@ -358,7 +358,7 @@ impl<'a> BothSides<'a> {
         })
     }
 
-    /// Tells on standard error how long everything took, and how much was held.
+    /// Prints to standard error how long each phase took, and how much was held.
     pub(super) fn report_costs(&self) {
         let times: Vec<String> = (self.times.iter())
             .map(|(what, time)| format!("{what} {}", format::duration(*time)))
@@ -373,7 +373,7 @@ impl<'a> BothSides<'a> {
     }
 }
 
-/// The flags of two runs at the same time, each of which stops the other if it fails.
+/// Stop flags of two concurrent runs, each of which stops the other if it fails.
 #[derive(Default)]
 struct RunFlags([OnceLock<Arc<AtomicBool>>; 2]);
 
@@ -401,7 +401,7 @@ impl RunFlags {
     }
 }
 
-/// Runs a model for all steps; `begin` is given the flag that stops the run.
+/// Runs a model for all steps; `begin` receives the flag that stops the run.
 fn run_side(
     model: &mut ModelSide,
     side: Side,
@@ -420,7 +420,7 @@ fn run_side(
     )
 }
 
-/// Some engines tell only behind a run that they could not show everything.
+/// Some engines report incomplete values only after a run.
 fn report_warnings(side: &mut ModelSide) {
     for warning in side.model.take_warnings() {
         report!("opscope: warning: {warning}");

@@ -1,4 +1,4 @@
-//! Experiments on the target, where both sides are models in files.
+//! Experiments on the target if both sides are models in files.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::commands::model_experiments::{
 };
 use crate::exit::{CommandFailure, USAGE};
 
-/// All that experiments need.
+/// Everything that experiments need.
 pub(super) struct ExperimentPlan<'a> {
     sides: [ModelInFile; 2],
     n_runs_max: usize,
@@ -22,7 +22,7 @@ pub(super) struct ExperimentPlan<'a> {
 }
 
 impl<'a> ExperimentPlan<'a> {
-    /// None where a side is no model, or not the one in the file, or nobody wants experiments.
+    /// Returns `None` if a side is not a model, not the one in the file, or experiments are off.
     pub(super) fn new(
         arguments: &'a DiffArguments,
         sides: &DiffSides,
@@ -41,13 +41,13 @@ impl<'a> ExperimentPlan<'a> {
             }
             return Ok(None);
         };
-        // A run that ends at the first difference has no outputs to agree.
+        // A run that ends at the first difference has no outputs to compare.
         let is_unwanted = arguments.no_experiments || arguments.first;
         if is_unwanted || arguments.experiments == 0 {
             return Ok(None);
         }
         repaired.map_or(Ok(()), check_is_new)?;
-        // Copies: the models are lent to the threads that run them, and given back too late.
+        // Copies, because the models are lent to their threads and returned too late.
         let planned = |model: &ModelSide, side: Side| -> Result<ModelInFile, CommandFailure> {
             let steps = 0..inputs.steps.len();
             Ok(ModelInFile {
@@ -70,7 +70,7 @@ impl<'a> ExperimentPlan<'a> {
         }))
     }
 
-    /// Calls `compare` with the experiments, and writes the healed model if that is asked for.
+    /// Calls `compare` with the experiments, and writes the repaired model if requested.
     pub(super) fn with<E>(
         &self,
         compare: impl FnOnce(&ModelExperiments<'_>) -> Result<Comparison, E>,
@@ -88,7 +88,7 @@ impl<'a> ExperimentPlan<'a> {
     }
 }
 
-/// An executed graph is in no file, and neither is a model that was widened.
+/// An executed graph is not in a file, and neither is a widened model.
 fn is_in_file(model: &ModelSide) -> bool {
     model.widened.is_none() && model.engine.graph() == GraphKind::Original
 }

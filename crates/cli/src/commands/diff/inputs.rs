@@ -10,14 +10,14 @@ use crate::console::report;
 use crate::exit::{CommandFailure, USAGE};
 use crate::inputs::InputSource;
 
-/// Which side a model is.
+/// The side of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Target,
     Golden,
 }
 
-/// The inputs of the models of a comparison, step by step.
+/// The inputs of both models, step by step.
 pub(super) struct SideInputs {
     values: InputValues,
     /// The numbers of the steps.
@@ -25,9 +25,9 @@ pub(super) struct SideInputs {
 }
 
 enum InputValues {
-    /// For the base, and by its pairing for the other side, if that is a model.
+    /// For the base model, and by its pairing for the other side if that is a model.
     Made(InputSource, Option<(BaseSide, InputPairing)>),
-    /// From a dump, of each step.
+    /// Inputs from a dump, for each step.
     Recorded(Vec<Vec<Tensor>>),
 }
 
@@ -41,8 +41,8 @@ impl SideInputs {
             pair_inputs(target, golden).map_err(|error| CommandFailure::new(USAGE, error))?;
         if !pairing.is_by_name {
             report!(
-                "opscope: warning: the inputs of both models have other names: they are taken for \
-                 each other in their order"
+                "opscope: warning: the models' inputs have different names: they are matched \
+                 by position"
             );
         }
         let signature = match base {
@@ -52,7 +52,7 @@ impl SideInputs {
         SideInputs::made(arguments, signature, Some((base, pairing)))
     }
 
-    /// The inputs of a model beside a dump: those that are given, else those that the dump has.
+    /// The inputs of a model compared with a dump: the given ones, or those in the dump.
     pub(super) fn beside_dump(
         arguments: &DiffArguments,
         signature: &ModelSignature,
@@ -61,7 +61,7 @@ impl SideInputs {
         if !arguments.inputs.is_empty() || signature.inputs.is_empty() {
             return SideInputs::made(arguments, signature, None);
         }
-        // Numbers that the dump has, so that both sides' steps find each other.
+        // The dump's step numbers, so that both sides' steps match.
         let mut steps: Vec<Option<u64>> = dump.runs.iter().map(|run| run.place.step).collect();
         steps.sort_unstable();
         steps.dedup();
@@ -70,15 +70,12 @@ impl SideInputs {
             .map(|&step| recorded_inputs(dump, step, signature))
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| {
-                // Other inputs than those of the dump would make every operator differ.
+                // Inputs other than the dump's would make every operator differ.
                 CommandFailure::new(USAGE, error).with_hint(
-                    "give the inputs that the dump was made with, by `--input` or `--inputs`",
+                    "pass the inputs that the dump was made with by `--input` or `--inputs`",
                 )
             })?;
-        report!(
-            "opscope: inputs: those that the dump `{}` has",
-            dump.root.display()
-        );
+        report!("opscope: inputs: from the dump `{}`", dump.root.display());
         Ok(SideInputs {
             values: InputValues::Recorded(recorded),
             steps: steps.into_iter().map(|step| step.unwrap_or(0)).collect(),
@@ -94,7 +91,7 @@ impl SideInputs {
         let shapes = default_shapes(signature);
         let (source, note) = InputSource::with_defaults(&arguments.inputs, signature, &shapes)?;
         if let Some(note) = note {
-            report!("opscope: inputs: made at random: {note}");
+            report!("opscope: inputs: random: {note}");
         }
         let n_steps = arguments.runs.unwrap_or(source.n_sets());
         Ok(SideInputs {
@@ -103,7 +100,7 @@ impl SideInputs {
         })
     }
 
-    /// The inputs of the n-th step of a side.
+    /// Inputs of a side's n-th step.
     pub(super) fn get(&self, side: Side, nth: usize) -> Result<Vec<Tensor>, CommandFailure> {
         let (source, pairing) = match &self.values {
             InputValues::Recorded(steps) => return Ok(steps[nth].clone()),

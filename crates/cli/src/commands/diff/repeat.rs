@@ -1,4 +1,4 @@
-//! One side several times: which operators do not give the same each time?
+//! Runs one side several times and finds operators whose results vary.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -25,12 +25,12 @@ use crate::{format, progress};
 /// Version of the JSON.
 const VERSION: u32 = 1;
 
-/// An operator that does not give the same in every run.
+/// An operator whose results vary between runs.
 struct VaryingOperator {
     first: StreamedOperator,
-    /// Runs in which it gave something else than in the first one from the same inputs.
+    /// Runs in which its outputs changed though its inputs were the same as in the first run.
     n_own: u32,
-    /// Runs in which its inputs were not the same.
+    /// Runs in which its inputs changed.
     n_inherited: u32,
     /// The largest relative distance of an output.
     rel_l2: f64,
@@ -54,7 +54,7 @@ impl VaryingOperator {
         let has_inputs = seen.slots.iter().any(|slot| slot.side == SlotSide::Input);
         self.n_inherited += u32::from(has_inputs);
         self.n_own += u32::from(!has_inputs && outputs.clone().next().is_some());
-        // A distance that is no number is beyond all others.
+        // A distance of NaN exceeds all others.
         self.rel_l2 = outputs.fold(self.rel_l2, |most, slot| {
             if slot.rel_l2.is_nan() {
                 f64::INFINITY
@@ -65,14 +65,14 @@ impl VaryingOperator {
     }
 }
 
-/// Everything that repeated runs have shown.
+/// Findings of repeated runs.
 #[derive(Default)]
 struct RepeatedRuns {
     n_runs: u32,
     n_operators: usize,
-    /// By step and time of the first run, which is the order of execution.
+    /// Ordered by step and time of the first run, which is execution order.
     varying: BTreeMap<(u64, u32, String), VaryingOperator>,
-    /// Operators with a tensor that could not be compared with the first run's.
+    /// Operators with a tensor that could not be compared with the first run.
     n_uncompared: usize,
 }
 
@@ -84,7 +84,7 @@ pub(super) fn run(
     let json_file = arguments.options.only_json("--repeat")?;
     let SidePath::Model(path) = side else {
         let message = format!(
-            "`{}` is a dump, and `--repeat` runs a model",
+            "`{}` is a dump, but `--repeat` runs a model",
             side.path().display()
         );
         return Err(CommandFailure::message(USAGE, message));
@@ -102,7 +102,7 @@ pub(super) fn run(
             [] => arguments.n_threads(),
             list => list[nth % list.len()].into(),
         };
-        // Only the first of them tells which engine it is.
+        // Only the first session reports its engine.
         let is_quiet = nth > 0 || arguments.is_quiet();
         let engine = (&arguments.engine, &arguments.graph);
         let engine = side::engine(engine, n_threads, is_quiet)?;
@@ -112,7 +112,7 @@ pub(super) fn run(
                 golden = Some(first_run(arguments, &mut model)?);
                 1
             }
-            // Two in each session: some things vary from run to run, and others are set up once.
+            // Two runs in each session: some things vary per run, others per session.
             Some((golden, inputs)) => {
                 let n_runs = n_left.min(2);
                 runs.add(&mut model, golden, (inputs, n_runs))?;
@@ -122,7 +122,7 @@ pub(super) fn run(
         n_left -= n_done;
         nth += 1;
     }
-    // Of the first run: others may take another branch.
+    // From the first run, because others may take another branch.
     runs.n_operators = golden.map_or(0, |(golden, _)| golden.runs.len());
     if arguments.options.has_words() {
         runs.print(path)?;
@@ -156,8 +156,7 @@ fn first_run(
     Ok((Arc::new(dump), inputs))
 }
 
-/// Runs each step of a model `n_runs` times, one behind the other; gives how many executions of
-/// operators there were.
+/// Runs each step of a model `n_runs` times in a row; returns the number of operator executions.
 fn run_again(
     model: &mut ModelSide,
     sink: Arc<dyn Sink>,
@@ -166,7 +165,7 @@ fn run_again(
     let id = model.id.clone();
     let n_runs = n_runs as usize;
     let steps = inputs.steps.iter();
-    // Under one number: each run of a step has the first run's execution for its partner.
+    // All runs of a step share its number, so that each matches the first run's execution.
     let steps: Vec<u64> = steps.flat_map(|&step| vec![step; n_runs]).collect();
     let outcome = progress::with_spinner("running", || {
         run_steps(
@@ -185,7 +184,7 @@ fn run_again(
 }
 
 impl RepeatedRuns {
-    /// Runs the model again and notes what is not the same as in the first run.
+    /// Runs the model again and records every difference from the first run.
     fn add(
         &mut self,
         model: &mut ModelSide,
@@ -205,21 +204,21 @@ impl RepeatedRuns {
                 continue;
             }
             let operator = &seen.operator;
-            // The task alone does not tell iterations of a loop apart; names do.
+            // A task alone does not identify a loop iteration; names do.
             let key = (seen.step, operator.task_id, operator.op_name.clone());
             let varying = self.varying.entry(key);
             varying
                 .or_insert_with(|| VaryingOperator::new(&seen))
                 .note(&seen);
         }
-        // An operator that did not run again, as in another branch, has nothing to be compared.
+        // An operator that did not run again, as in another branch, cannot be compared.
         let n_expected = golden.runs.len() as u64 * u64::from(n_runs);
         let n_missing = n_expected.saturating_sub(n_executions);
         self.n_uncompared += usize::try_from(n_missing).unwrap_or(usize::MAX);
         Ok(())
     }
 
-    /// Operators that vary by themselves, in order of execution.
+    /// Operators that vary by themselves, in execution order.
     fn own(&self) -> impl Iterator<Item = &VaryingOperator> {
         self.varying.values().filter(|one| one.n_own > 0)
     }
@@ -229,25 +228,25 @@ impl RepeatedRuns {
         let (n_runs, path) = (self.n_runs, path.display());
         let n_operators = format::count(self.n_operators as u64, "operator");
         match self.own().next() {
-            // Not all of it is known to be the same.
+            // Some tensors are not known to be the same.
             None if self.varying.is_empty() && self.n_uncompared > 0 => line!(
                 out,
-                "SKIP: what could be compared of `{path}` is the same in all {n_runs} runs, bit for bit"
+                "SKIP: everything comparable in `{path}` is the same in all {n_runs} runs, bit for bit"
             )?,
             None if self.varying.is_empty() => line!(
                 out,
-                "PASS: `{path}` gave the same in all {n_runs} runs, bit for bit: {n_operators}"
+                "PASS: `{path}` is the same in all {n_runs} runs, bit for bit: {n_operators}"
             )?,
             None => line!(
                 out,
-                "FAIL: `{path}` did not give the same in {n_runs} runs, and no operator that was \
-                 seen began it: its inputs vary"
+                "FAIL: `{path}` varies over {n_runs} runs, but no observed operator \
+                 is the origin: its inputs vary"
             )?,
             Some(first) => {
                 let operator = &first.first.operator;
                 line!(
                     out,
-                    "FAIL: {} `{}` gives something else from the same inputs in {} of {} runs",
+                    "FAIL: {} `{}` varies for the same inputs in {} of {} runs",
                     operator.op_type,
                     operator.op_name,
                     first.n_own,

@@ -1,4 +1,4 @@
-//! The operators in question, run again alone.
+//! Re-runs the suspected operators in isolation.
 
 use std::io::Write;
 
@@ -15,11 +15,11 @@ use crate::commands::replay::{ReplaySide, print_replayed};
 use crate::console::{self, line};
 use crate::exit::CommandFailure;
 
-/// Most operators that are run again.
+/// Maximum number of operators to re-run.
 const N_REPLAYED_MAX: usize = 6;
 
-/// Runs the operators that the verdict names again, and those that may be behind it, and prints
-/// whose error it is. The golden side's engine runs the operators of both sides.
+/// Re-runs the operators that the verdict names, and those that may have caused the difference, and
+/// prints which of them are wrong. The golden side's engine runs the operators of both sides.
 pub(super) fn replay_suspects(
     request: &ComparisonRequest,
     compared: &ComparedSides,
@@ -37,9 +37,9 @@ pub(super) fn replay_suspects(
     };
     let mut out = console::out();
     writeln!(out)?;
-    line!(out, "run again alone, by {}:", model.engine.name())?;
+    line!(out, "re-run in isolation, by {}:", model.engine.name())?;
     drop(out);
-    // An operator alone has no graph to be fused in.
+    // A single operator has no graph to fuse.
     let mut options = model.engine.load_options().clone();
     options.graph = GraphKind::Original;
     options.is_watched = false;
@@ -62,8 +62,8 @@ fn model_of(side: &LoadedSide) -> Option<&ModelSide> {
 }
 
 fn replayed<'a>(kept: &'a KeptSide, side: &'a LoadedSide) -> ReplaySide<'a> {
-    // An executed graph is in no file, and neither is a model that was widened: their descriptions
-    // tell what the operators are, and the dumps have their weights.
+    // An executed graph is not in a file, and neither is a widened model: their descriptions define
+    // the operators, and the dumps have their weights.
     let is_in_file =
         |model: &&ModelSide| model.widened.is_none() && model.engine.graph() == GraphKind::Original;
     ReplaySide {
@@ -72,7 +72,7 @@ fn replayed<'a>(kept: &'a KeptSide, side: &'a LoadedSide) -> ReplaySide<'a> {
     }
 }
 
-/// Executions of the target that the verdict names, then those that are suspected.
+/// Target executions that the verdict names, then suspected ones.
 fn suspects(comparison: &Comparison, target: &ComparedDump) -> Vec<usize> {
     let summary = &comparison.summary;
     let firsts = [&summary.first_failure, &summary.first_divergence];
@@ -88,7 +88,7 @@ fn suspects(comparison: &Comparison, target: &ComparedDump) -> Vec<usize> {
         );
     }
     let mut runs: Vec<usize> = Vec::new();
-    // The same operator may be named twice: as the first failure and as the first difference.
+    // The first failure and the first difference may be the same operator.
     for name in names {
         let found = target.runs.iter().position(|run| is_named(run, name));
         runs.extend(found.filter(|run| !runs.contains(run)));

@@ -1,4 +1,4 @@
-//! The two sides: models that are run, or dumps that are read.
+//! The two sides: models to run or dumps to read.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::exit::{CommandFailure, check_path};
 /// The suffix of models.
 const MODEL_SUFFIX: &str = "onnx";
 
-/// A path of the command line, which names a model or a dump.
+/// A path on the command line, of a model or a dump.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SidePath {
     Model(PathBuf),
@@ -24,7 +24,7 @@ pub(super) enum SidePath {
 }
 
 impl SidePath {
-    /// A file with the suffix of models is one; everything else is a dump.
+    /// Files with the suffix of models are models; everything else is a dump.
     pub(super) fn new(path: &Path) -> Result<SidePath, CommandFailure> {
         check_path(path)?;
         let is_model = path
@@ -44,21 +44,21 @@ impl SidePath {
     }
 }
 
-/// A model that is loaded.
+/// A loaded model.
 pub(super) struct ModelSide {
     pub(super) path: PathBuf,
     pub(super) engine: Arc<EngineInUse>,
     pub(super) model: Box<dyn LoadedModel>,
     pub(super) id: Arc<ModelId>,
-    /// Its name in results: the path, and how it ran.
+    /// Its name in results: the path and the run options.
     pub(super) label: PathBuf,
-    /// The model that runs in place of the one in the file; its weights may lie in files that go
-    /// with this.
+    /// The model that runs instead of the one in the file; its weights may be in files next to
+    /// that.
     pub(super) widened: Option<WidenedModel>,
 }
 
 impl ModelSide {
-    /// Loads a model, or what it has become in float32.
+    /// Loads a model, widened to float32 if requested.
     pub(super) fn load(
         path: &Path,
         engine: &Arc<EngineInUse>,
@@ -73,7 +73,7 @@ impl ModelSide {
         }
         how.extend(options.providers.iter().cloned());
         how.extend(widened.as_ref().map(|_| "as float32".to_owned()));
-        // Not a path, but results and pages show it where they show those of dumps.
+        // Not a path, but results and pages print it as they print a dump's path.
         let label = PathBuf::from(format!("{} [{}]", path.display(), how.join(", ")));
         let id = ModelId {
             file_stem: file_stem(path),
@@ -92,7 +92,7 @@ impl ModelSide {
     }
 }
 
-/// How a side is run, to tell whether both are the same.
+/// The run options of a side, to compare both sides.
 pub(super) fn engine(
     arguments: (&EngineArguments, &GraphArguments),
     n_threads: usize,

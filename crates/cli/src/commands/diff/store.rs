@@ -1,4 +1,4 @@
-//! Where the tensors of a side are kept: in this process, or in a dump on disk.
+//! Storage for a side's tensors: this process, or a dump on disk.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -23,11 +23,11 @@ use super::side::ModelSide;
 use crate::commands::compare;
 use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, USAGE};
 
-/// Where both sides are kept.
+/// Storage for both sides.
 pub(super) enum KeepingPlace {
-    /// In memory up to a limit.
+    /// Memory, up to a limit.
     Process(Arc<HeldRoom>),
-    /// In a directory, which goes with the command if it is a temporary one.
+    /// A directory, which the command removes if it is temporary.
     Directory {
         root: PathBuf,
         modes: PermissionModes,
@@ -36,13 +36,13 @@ pub(super) enum KeepingPlace {
 }
 
 impl KeepingPlace {
-    /// A directory that the user named; it must not have dumps of a comparison yet.
+    /// A directory named by the user; it must not contain dumps of a comparison yet.
     pub(super) fn directory(
         root: &Path,
         modes: PermissionModes,
     ) -> Result<KeepingPlace, CommandFailure> {
         for side in ["target", "golden"] {
-            // A link that leads nowhere is in the way as well.
+            // A broken link is in the way as well.
             let path = root.join(side);
             if path.symlink_metadata().is_ok() {
                 let message = format!("`{}` exists already", path.display());
@@ -60,7 +60,7 @@ impl KeepingPlace {
     pub(super) fn temporary() -> Result<KeepingPlace, CommandFailure> {
         let directory = tempfile::Builder::new()
             .prefix("opscope-diff-")
-            // Without this others may list it.
+            // Without this other users may list it.
             .permissions(Permissions::from_mode(0o700))
             .tempdir();
         let directory = directory.map_err(|error| {
@@ -76,7 +76,7 @@ impl KeepingPlace {
         })
     }
 
-    /// Whether the dumps stay.
+    /// Whether the dumps stay after the command.
     pub(super) fn stays(&self) -> bool {
         matches!(
             self,
@@ -87,14 +87,14 @@ impl KeepingPlace {
         )
     }
 
-    /// Begins to keep a side, `target` or `golden`.
+    /// Starts storing a side, `target` or `golden`.
     pub(super) fn begin(
         &self,
         side: &'static str,
         model: &ModelSide,
     ) -> Result<SideStore, CommandFailure> {
         match self {
-            // Both sides share the room, as the memory is one.
+            // Both sides share the memory limit.
             KeepingPlace::Process(room) => {
                 Ok(SideStore::Held(Arc::new(HeldDump::new(room.clone()))))
             }
@@ -106,7 +106,7 @@ impl KeepingPlace {
     }
 }
 
-/// Where one side is kept.
+/// Storage for one side.
 pub(super) enum SideStore {
     Held(Arc<HeldDump>),
     Saved(Box<SavedSide>),
@@ -144,9 +144,9 @@ impl SavedSide {
             ..RunRecord::default()
         };
         model.engine.record(&mut record);
-        // A page, and whoever finds the dump later, is told by this how it was made.
+        // The record tells the page, and later readers, how the dump was made.
         let mut recorder = RunRecorder::begin(&dump, &request, record, LeftOvers::default());
-        // Names, attributes and wiring of the graph lie beside the tensors.
+        // Stores the graph's names, attributes and wiring next to the tensors.
         let described = dump.describe(&*model.model, &model.id);
         described.map_err(partial)?;
         recorder.begun().map_err(partial)?;
@@ -167,7 +167,7 @@ impl SideStore {
         }
     }
 
-    /// The same behind a comparison.
+    /// The same store behind a comparison.
     pub(super) fn target_store(&self) -> TargetStore {
         match self {
             SideStore::Held(held) => TargetStore::Held(held.clone()),
@@ -175,7 +175,7 @@ impl SideStore {
         }
     }
 
-    /// The tensors of a run that is over, as a dump that is compared.
+    /// The tensors of a finished run, as a dump to compare.
     pub(super) fn finish(
         self,
         side: &'static str,
@@ -196,7 +196,7 @@ impl SideStore {
                     dump,
                     recorder,
                 } = *saved;
-                // The record ends before the dump is opened: a reader would take it for unfinished.
+                // Ends the record first; otherwise a reader would consider the dump unfinished.
                 recorder.add(outcome.n_steps, &outcome.summary);
                 recorder
                     .finish(&dump, RunState::Finished)
@@ -216,14 +216,14 @@ impl SideStore {
 #[derive(Clone)]
 pub(super) struct KeptSide {
     pub(super) dump: Arc<ComparedDump>,
-    /// Where it is on the disk, if it is.
+    /// Its path, if it is on disk.
     pub(super) path: Option<PathBuf>,
 }
 
 impl KeptSide {
-    /// Removes a dump that was made here, and whose run is done again.
+    /// Removes a dump made here whose run is repeated.
     pub(super) fn discard(self) -> Result<(), CommandFailure> {
-        // Its files are mapped as long as it is there.
+        // Its files stay mapped as long as it exists.
         drop(self.dump);
         self.path
             .map_or(Ok(()), |path| Ok(std::fs::remove_dir_all(path)?))
