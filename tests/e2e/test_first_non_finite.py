@@ -135,7 +135,7 @@ def test_a_nan_is_told_and_a_mask_is_not(opscope: Binary, tmp_path: Path, way: C
 def test_the_report_in_words(opscope: Binary, tmp_path: Path) -> None:
     file = model(initializer, tmp_path / "attention.onnx")
     good = opscope.run("dump", file, "--stats", "--inputs", inputs(tmp_path / "good", None))
-    assert "first NaN or Inf  none" in good and "wanted Inf        in 6 operators" in good
+    assert "first NaN or Inf  none" in good and "intended Inf      in 6 operators" in good
     bad = opscope.run("dump", file, "--stats", "--inputs", inputs(tmp_path / "bad", 1))
     assert "first NaN or Inf  Log `broken` output.0[6] = NaN, step 1, graph `attention`: 1 NaN" in bad
 

@@ -44,10 +44,10 @@ use crate::engine::{EngineArguments, EngineInUse, GraphArguments};
 use crate::exit::{CommandFailure, PARTIAL, refuse_array};
 use crate::inputs::{InputArguments, InputSource};
 
-/// Run a model and dump what its operators read and write
+/// Run a model and dump its operators' inputs and outputs
 ///
-/// With a configuration, what it selects, in the form that it asks for; without one, the inputs and
-/// outputs of every operator under `{DIR}/{time}`: a table for each step, and few files with the
+/// A configuration chooses what to dump and in which form. Without one, the inputs and outputs of
+/// every operator are dumped under `{DIR}/{time}`: a table for each step, and a few files with the
 /// elements.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -63,73 +63,73 @@ pub(crate) struct DumpArguments {
     model: PathBuf,
     #[command(flatten)]
     run: RunArguments,
-    /// Also write what the model gives at each step, dumped or not: `{step}/{name}.npy`, or `.bin`
-    /// where numpy has no such dtype, and a list of them in `{step}/outputs.json`
+    /// Also write the model's outputs at each step, dumped or not: `{step}/{name}.npy`, or `.bin`
+    /// for dtypes that numpy lacks, and a list of them in `{step}/outputs.json`
     #[arg(long, value_name = "DIR", conflicts_with = "dry_run")]
     save_outputs: Option<PathBuf>,
-    /// Show the dump as a page in the browser, as `opscope view` does: operators appear while the
-    /// model runs, and the page stays until Ctrl-C
+    /// Show the dump in the browser, as `opscope view` does: operators appear while the model runs,
+    /// and the page stays until Ctrl-C
     #[arg(long, conflicts_with_all = ["stats", "narrow", "dry_run"])]
     view: bool,
     #[command(flatten)]
     server: ServerArguments,
 }
 
-/// How to run something, and what to keep of it.
+/// How to run a model, and what to dump.
 #[derive(clap::Args)]
 pub(crate) struct RunArguments {
-    /// Configuration that says what to dump and where: an `acl.json` of AscendCL or a dump
-    /// configuration of MindSpore. Without it and without `--out`, `--stats` and `--as`, the file
-    /// that MINDSPORE_DUMP_CONFIG names
+    /// Configuration that says what to dump and where: an AscendCL `acl.json` or a MindSpore dump
+    /// configuration. Default: the file named by MINDSPORE_DUMP_CONFIG, if `--out`, `--stats` and
+    /// `--as` are absent
     #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "stats", "narrow"])]
     config: Option<PathBuf>,
-    /// Whose tree a configuration of MindSpore asks for [default: cpu, or ge if ENABLE_MS_GE_DUMP
-    /// is 1]
+    /// The backend whose tree a MindSpore configuration produces [default: cpu, or ge if
+    /// ENABLE_MS_GE_DUMP is 1]
     #[arg(long, value_enum, value_name = "TARGET", conflicts_with_all = ["out", "stats", "narrow", "graph_inputs"])]
     target: Option<MindSporeTarget>,
-    /// The number of the device that the dump is said to come from; a configuration of MindSpore
-    /// may leave devices out
+    /// Device number to record in the dump; a MindSpore configuration may exclude devices
     #[arg(long, value_name = "N", default_value = "0")]
     pub(crate) device: u32,
-    /// The rank that a dump of MindSpore is said to come from, `rank_{N}`
+    /// Rank to record in a MindSpore dump, `rank_{N}`
     #[arg(long, value_name = "N", default_value = "0")]
     rank: u32,
     /// Under `dump_mode` 2 of MindSpore, dump this operator, or all whose names begin with this and
     /// a `/`; may be repeated
     #[arg(long, value_name = "NAME", conflicts_with_all = ["out", "stats", "narrow"])]
     set_dump: Vec<String>,
-    /// Dump both sides of every operator into this directory; created if missing
+    /// Dump the inputs and outputs of every operator into this directory; created if missing
     #[arg(long, value_name = "DIR", conflicts_with = "stats")]
     out: Option<PathBuf>,
-    /// The form of the dump that `--out` makes
+    /// Form of the dump in `--out`
     #[arg(long, value_enum, value_name = "FORM", default_value = "native", conflicts_with_all = ["config", "stats"])]
     form: form::FormChoice,
     /// Also write each graph input that a selected operator reads, as an operator of type `Data`
     #[arg(long, requires = "config")]
     graph_inputs: bool,
-    /// Show quantising whole: also write what quantises or dequantises next to a selected operator,
-    /// with both sides, and the floats that quantised values stand for where the model does not
-    /// compute them
+    /// Dump complete quantisation: also the inputs and outputs of quantise and dequantise operators
+    /// next to a selected one, and the float values of quantised tensors that the model does not
+    /// compute
     #[arg(long)]
     quant_dumpable: bool,
-    /// Write no tensors: print a table of every tensor's statistics
+    /// Write no tensors; print a table of every tensor's statistics
     #[arg(long)]
     stats: bool,
-    /// Tell which tensors would overflow in this dtype; may be repeated. Ends with 1 if one would
+    /// Report tensors that would overflow in this dtype, and end with 1 if there are any; may be
+    /// repeated
     #[arg(long = "as", id = "narrow", value_name = "DTYPE")]
     narrow: Vec<NarrowFloat>,
     #[command(flatten)]
     pub(crate) inputs: InputArguments,
-    /// How often to run the model [default: once, or once for each set of inputs]
+    /// Number of runs of the model [default: one, or one for each set of inputs]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     steps: Option<u64>,
     /// Threads that the engine may use [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Resources")]
     threads: Option<u16>,
-    /// Threads that write
+    /// Number of writer threads
     #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Resources")]
     writers: u16,
-    /// Most tensor bytes, in MiB, that wait to be written before the model has to wait
+    /// Maximum tensor bytes, in MiB, that wait to be written before the model has to wait
     #[arg(
         long,
         value_name = "MIB",
@@ -137,7 +137,7 @@ pub(crate) struct RunArguments {
         help_heading = "Resources"
     )]
     queue_mib: u32,
-    /// Do not run the model without the dump first to compare times
+    /// Skip the run without a dump that is timed for comparison
     #[arg(long)]
     no_baseline: bool,
     /// Print the result as one JSON object
@@ -166,9 +166,9 @@ pub(crate) struct RunArguments {
 pub(crate) fn run(arguments: &DumpArguments) -> Result<(), CommandFailure> {
     let options = &arguments.run;
     refuse_array(&arguments.model)?;
-    // A mistake in the configuration is told before a large model is loaded for nothing.
+    // Reports a configuration mistake before loading a large model for nothing.
     let request = options.request()?.for_models();
-    // SIGUSR1 may come while the model is loaded, and its default would end the process.
+    // SIGUSR1 may come while the model loads, and its default action would end the process.
     let remote = RemoteControl::start(options, &request, false)?;
     let engine = options.engine()?;
     let source = ModelSource::File(&arguments.model);
@@ -176,7 +176,7 @@ pub(crate) fn run(arguments: &DumpArguments) -> Result<(), CommandFailure> {
     let id = ModelId {
         file_stem: file_stem(&arguments.model),
         graph_name: model.signature().graph_name.clone(),
-        // AscendCL numbers the models that a process loads, and this process loads one.
+        // AscendCL numbers the models of a process; this process loads one.
         load: Some(1),
         device: options.device,
     };
@@ -191,12 +191,12 @@ pub(crate) fn run(arguments: &DumpArguments) -> Result<(), CommandFailure> {
         output_files,
     };
     let inputs = options.input_source(run.model.signature())?;
-    // The first step's inputs are checked before anything is created.
+    // Checks the first step's inputs before anything is created.
     inputs.step(0)?;
     let dump = options.open(&request)?;
     let file = model_file(&run.title, Some(&arguments.model), &run.id.graph_name);
     let mut recorder = record::begin(("dump", &engine), options, &request, &dump, vec![file]);
-    // What could not be written beside the tensors is a failure like one of a tensor.
+    // A failure to write the descriptions counts like a failure to write a tensor.
     let begun = recorder.begun();
     let described = dump.describe(&*run.model, &run.id);
     let is_described = *described.as_ref().unwrap_or(&true);
@@ -206,8 +206,8 @@ pub(crate) fn run(arguments: &DumpArguments) -> Result<(), CommandFailure> {
         .transpose()?;
     let ended = dump_model(options, &request, &dump, &mut run, &inputs, &remote, failed)?;
     let (mut report, result) = ended;
-    // Dumps of overflow or of failing operators make no directory until there is a finding, so that
-    // there may have been no place for the description before.
+    // Dumps of overflows or failing operators create no directory until there is a finding, so the
+    // description may not have been written yet.
     let mut described = Ok(());
     if !is_described {
         let late = dump.describe(&*run.model, &run.id).map(drop);
@@ -215,8 +215,8 @@ pub(crate) fn run(arguments: &DumpArguments) -> Result<(), CommandFailure> {
     }
     recorder.add(report.n_steps, &report.summary);
     report.left_overs = recorder.left_overs(&dump);
-    // The record comes before the report, whose reader may have gone away. How the run went matters
-    // more to the caller than an error of the record, which is told last.
+    // The record comes before the report, whose reader may be gone. The run's result matters more
+    // than a failed record, which is reported last.
     let recorded = record::finish(recorder, &dump, &result);
     if options.json {
         report::print_report_json(&report)?;
@@ -231,7 +231,7 @@ pub(crate) fn run(arguments: &DumpArguments) -> Result<(), CommandFailure> {
 }
 
 impl RunArguments {
-    /// Where the inputs of a model come from.
+    /// The source of the model's inputs.
     pub(crate) fn input_source(
         &self,
         signature: &ModelSignature,
@@ -239,7 +239,7 @@ impl RunArguments {
         InputSource::new(&self.inputs, self.volume.dry_run, signature)
     }
 
-    /// The engine that these ask for; it is told on standard error.
+    /// The engine that these options request; its name is printed to standard error.
     pub(crate) fn engine(&self) -> Result<Arc<EngineInUse>, CommandFailure> {
         let n_threads = self
             .threads

@@ -96,7 +96,7 @@ fn outputs_are_written_for_every_step_with_a_list() {
     let (code, _, errors) = text(again.args(["--shape", "image:1,1,8,8"]).args(option));
     assert_eq!(code, 2, "{errors}");
     assert!(
-        errors.contains("takes a new or empty directory"),
+        errors.contains("needs a new or empty directory"),
         "{errors}"
     );
 }

@@ -235,7 +235,7 @@ fn marks_of_nothing_are_told() {
     );
     assert!(told.contains("no operator `nothing`\n"), "{told}");
     assert!(!told.contains("no operator `/conv2`"), "{told}");
-    assert!(told_of_marks(2, &[]).contains("nothing is: name operators by `--set-dump`"));
+    assert!(told_of_marks(2, &[]).contains("none is marked: name them by `--set-dump`"));
     assert!(told_of_marks(0, &["/conv2"]).contains("`--set-dump` has no effect"));
     assert!(!told_of_marks(2, &["/conv2"]).contains("warning: the model"));
 }

@@ -184,7 +184,7 @@ fn a_dry_run_makes_inputs_up() {
     let (code, told, errors) = text(&mut command);
     assert_eq!(code, 0, "{errors}");
     assert!(
-        errors.contains("no inputs are given: they are random"),
+        errors.contains("no inputs given: using random ones"),
         "{errors}"
     );
     let forecast: Value = serde_json::from_str(&told).unwrap();
@@ -383,7 +383,7 @@ fn mistakes_are_explained() {
         ],
         "--content both",
     );
-    check(&["--as", "float16", "--dry-run"], "give `--out DIR`");
+    check(&["--as", "float16", "--dry-run"], "pass `--out DIR`");
     check(&["--stats", "--dry-run"], "cannot be used with");
     check(
         &["--form", "acl", "--out", "/dev/null/x", "--dry-run"],

@@ -1,4 +1,4 @@
-//! Whether a dump's arrays are compressed.
+//! Compression of a dump's arrays.
 
 use opscope_dump::MindSporeOptions;
 use opscope_store::file_format::zstd;
@@ -6,7 +6,7 @@ use opscope_store::file_format::zstd;
 use crate::arguments::compression;
 use crate::exit::{CommandFailure, USAGE};
 
-/// Compression of what is written.
+/// Compression of written files.
 #[derive(Clone, Copy, clap::Args)]
 #[command(next_help_heading = "Compression")]
 pub(crate) struct CompressArguments {
@@ -17,10 +17,11 @@ pub(crate) struct CompressArguments {
 }
 
 impl CompressArguments {
-    /// Hands the level to a dump in MindSpore's form; `None` is a dump in another form, or none.
+    /// Sets the level of a dump in MindSpore's form; `None` is a dump in another form, or no dump.
     ///
     /// # Errors
-    /// A level where there are no files with one array each.
+    ///
+    /// A level for a dump that has no file per array.
     pub(super) fn apply(
         self,
         mindspore: Option<&mut MindSporeOptions>,
@@ -30,13 +31,13 @@ impl CompressArguments {
         };
         let (reason, hint) = match mindspore {
             Some(options) if !options.has_tensors => (
-                "this configuration asks for statistics only",
-                "`saved_data` is what asks for tensors",
+                "this configuration requests statistics only",
+                "request tensors by `saved_data`",
             ),
-            // `file_format` counts for dumps of whole graphs only: trees with ranks hold arrays
-            // whatever it says.
+            // `file_format` applies to dumps of whole graphs only: trees with ranks always hold
+            // arrays.
             Some(options) if options.is_bin && !options.target.has_ranks() => (
-                "DumpData files, which this configuration asks for, keep all tensors of an operator \
+                "this configuration requests DumpData files, which keep all tensors of an operator \
                  as the vendor's tools read them",
                 "set `file_format` to `npy`",
             ),

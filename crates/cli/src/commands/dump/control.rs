@@ -1,4 +1,4 @@
-//! Switching the dump while a model runs: by a control file, and by SIGUSR1.
+//! Switching the dump while a model runs: by a control file or SIGUSR1.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -19,23 +19,23 @@ use super::request::{ConfigSource, refused};
 use crate::exit::{CommandFailure, PARTIAL, USAGE, chain};
 use crate::progress;
 
-/// How often the control file is looked at.
+/// Interval between checks of the control file.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
-/// Byte that wakes the watching thread up for its end; the signal handler writes something else.
+/// Byte that ends the watching thread; the signal handler writes another one.
 const END: u8 = b'E';
 
 /// How to switch the dump while the model runs.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Control while running")]
 pub(crate) struct ControlArguments {
-    /// Follow this JSON file while the model runs: `{"enabled": false}` switches the dump off from
-    /// the next step on, `"config"` replaces the configuration. SIGUSR1 has it read at once;
-    /// without the option SIGUSR1 switches the dump off and on
+    /// Watch this JSON file while the model runs: `{"enabled": false}` switches the dump off from
+    /// the next step on, `"config"` replaces the configuration. SIGUSR1 re-reads it at once;
+    /// without this option SIGUSR1 switches the dump off and on
     #[arg(long, value_name = "FILE")]
     control: Option<PathBuf>,
 }
 
-/// Follows signals and the control file, over all models that a command runs.
+/// Watches signals and the control file for all models of a command.
 pub(crate) struct RemoteControl<'a> {
     arguments: &'a RunArguments,
     request: &'a DumpRequest,
@@ -47,16 +47,16 @@ pub(crate) struct RemoteControl<'a> {
     state: Mutex<RequestedState>,
 }
 
-/// State that was asked for last.
+/// The state requested last.
 struct RequestedState {
     is_enabled: bool,
-    /// `None` is that of the command line.
+    /// `None` means the plan of the command line.
     plan: Option<Plan>,
-    /// The control file as it was last seen; `None` if it was not there.
+    /// The control file when last seen; `None` if it was missing.
     stamp: Option<FileStamp>,
 }
 
-/// Wishes of a control file.
+/// Requests in a control file.
 #[derive(Default)]
 struct ControlWish {
     is_enabled: Option<bool>,
@@ -64,8 +64,7 @@ struct ControlWish {
 }
 
 impl<'a> RemoteControl<'a> {
-    /// Takes over SIGUSR1, so that it ends the process no longer, and reads the control file if
-    /// there is one already.
+    /// Handles SIGUSR1, so that it no longer ends the process, and reads an existing control file.
     pub(crate) fn start(
         arguments: &'a RunArguments,
         request: &'a DumpRequest,
@@ -97,7 +96,7 @@ impl<'a> RemoteControl<'a> {
         Ok(remote)
     }
 
-    /// Gives a session, before models are attached to it, what was asked for so far.
+    /// Passes the requests so far to a session before models are attached to it.
     pub(super) fn begin(&self, control: &SessionControl) -> Result<(), CommandFailure> {
         let state = self.state();
         control
@@ -119,7 +118,7 @@ impl<'a> RemoteControl<'a> {
                 .map_err(|error| {
                     CommandFailure::new(PARTIAL, anyhow!(error).context("cannot start a thread"))
                 })?;
-            // Also when `work` panics: the scope waits for the thread.
+            // Also when `work` panics, because the scope waits for the thread.
             let _end = WatchEnd {
                 is_done: &is_done,
                 waker: &self.waker,
@@ -134,22 +133,21 @@ impl<'a> RemoteControl<'a> {
             match &self.arguments.control.control {
                 Some(path) => self.look(path, control, n_signals > 0),
                 None => {
-                    // Signals that came at about the same time are all counted, or two of them
-                    // would switch once.
+                    // Counts signals that came at about the same time, or two of them would switch
+                    // once.
                     for _ in 0..n_signals {
                         self.state().is_enabled = control.toggle();
                     }
                 }
             }
-            // Looked at last, so that a signal which came together with the end is not lost for the
-            // next model.
+            // Checked last, so that a signal at the very end still reaches the next model.
             if is_done.load(Ordering::Relaxed) {
                 return;
             }
         }
     }
 
-    /// Waits for signals or the next look at the control file; how many signals there were.
+    /// Waits for signals or the next check of the control file; returns the number of signals.
     fn wait(&self) -> usize {
         let mut bytes = [0; 64];
         match (&self.signals).read(&mut bytes) {
@@ -157,14 +155,14 @@ impl<'a> RemoteControl<'a> {
             Err(error) => {
                 let is_expected = matches!(
                     error.kind(),
-                    // A read that times out has one of the first two kinds, depending on the
+                    // A read that times out returns one of the first two kinds, depending on the
                     // system.
                     io::ErrorKind::WouldBlock
                         | io::ErrorKind::TimedOut
                         | io::ErrorKind::Interrupted
                 );
                 if !is_expected {
-                    // An error that comes back at once each time must not keep a processor busy.
+                    // An error that recurs at once must not keep a processor busy.
                     thread::sleep(LOOK_INTERVAL);
                 }
                 0
@@ -172,20 +170,17 @@ impl<'a> RemoteControl<'a> {
         }
     }
 
-    /// Follows the control file if it changed, or if that is asked for.
+    /// Applies the control file if it changed, or if `is_asked`.
     fn look(&self, path: &Path, control: &SessionControl, is_asked: bool) {
-        // The stamp is taken before the file is read: what changes in between differs from it at
-        // the next look.
+        // Stamped before the file is read, so that a change in between is noticed next time.
         let stamp = FileStamp::read(path);
         let mut state = self.state();
         if !is_asked && stamp == state.stamp {
             return;
         }
-        // This is noted of a file that is refused below, too, which is told once and not at every
-        // look.
+        // Also stored for a refused file, so that it is reported once.
         state.stamp = stamp;
-        // Whoever removes the file changes nothing by it; whoever sends the signal expects that
-        // there is one.
+        // Removing the file changes nothing, but a signal expects one.
         if stamp.is_none() && !is_asked {
             return;
         }
@@ -196,8 +191,7 @@ impl<'a> RemoteControl<'a> {
             Ok(wish)
         });
         match followed {
-            // This is for the models that run after this one, which begin with what was asked for
-            // last.
+            // Models that run later begin with the last request.
             Ok(wish) => state.take(wish),
             Err(failure) => {
                 let reason = failure
@@ -245,7 +239,7 @@ impl<'a> RemoteControl<'a> {
         plan.map_err(|message| CommandFailure::message(USAGE, message))
     }
 
-    /// Nothing is left half-done behind this lock.
+    /// No caller leaves the state half-updated, so a poisoned lock is usable.
     fn state(&self) -> MutexGuard<'_, RequestedState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -268,32 +262,31 @@ impl Drop for WatchEnd<'_> {
     fn drop(&mut self) {
         self.is_done.store(true, Ordering::Relaxed);
         let mut waker = self.waker;
-        // Where it cannot be written to, bytes are waiting that wake the thread up as well.
+        // If the write fails, bytes are waiting that wake the thread as well.
         let _ = waker.write(&[END]);
     }
 }
 
-/// Has a byte written for every SIGUSR1; both ends of where that goes.
+/// Makes every SIGUSR1 write a byte; returns both ends of the socket.
 fn listen(has_file: bool) -> io::Result<(UnixStream, UnixStream)> {
-    // A socket, as the standard library's pipes have no time limit for reading.
+    // A socket, because the standard library's pipes have no read timeout.
     let (signals, waker) = UnixStream::pair()?;
-    // Without a file there is nothing to look at in between.
+    // Without a file there is nothing to check between signals.
     signals.set_read_timeout(has_file.then_some(LOOK_INTERVAL))?;
-    // A signal handler must never wait. Where the socket is full, the thread has enough to wake up
-    // for.
+    // A signal handler must never wait. A full socket wakes the thread anyway.
     waker.set_nonblocking(true)?;
     signal_hook::low_level::pipe::register(SIGUSR1, waker.try_clone()?)?;
     Ok((signals, waker))
 }
 
-/// State of the dump as told last, so that each change is told once and with its step.
+/// Dump state reported last, so that each change is reported once, with its step.
 pub(super) struct ControlNotices {
     is_enabled: bool,
     plan: Arc<Plan>,
 }
 
 impl ControlNotices {
-    /// Nothing was told of a tap that was attached just now.
+    /// Begins with the state of a tap that was just attached.
     pub(super) fn new(tap: &Tap) -> ControlNotices {
         ControlNotices {
             is_enabled: true,
@@ -301,7 +294,7 @@ impl ControlNotices {
         }
     }
 
-    /// Tells what has changed with `step`; whether the plan has.
+    /// Reports changes at `step`; returns whether the plan changed.
     pub(super) fn report(&mut self, tap: &Tap, step: u64) -> bool {
         let is_enabled = tap.is_enabled();
         if is_enabled != self.is_enabled {

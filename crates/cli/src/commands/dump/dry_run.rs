@@ -10,25 +10,25 @@ use crate::console::{self, line, report};
 use crate::exit::{CommandFailure, chain};
 use crate::format;
 
-/// How many of the largest operators are told.
+/// Number of largest operators to list.
 const N_LARGEST: usize = 10;
-/// How many stretches of steps that differ are told one by one.
+/// Maximum number of step ranges to list.
 const N_STRETCHES_SHOWN: usize = 20;
 
-/// Warns of what makes a forecast doubtful, and if there is no room.
+/// Warns of anything that makes a forecast doubtful, and of insufficient space.
 pub(super) fn warn(forecast: &DryRunForecast, has_random_inputs: bool) {
     if let Err(error) = &forecast.space {
         report!("opscope: warning: {}", chain(error));
     }
-    // Rules by content, overflow and links depend on values, so made-up inputs may give other
+    // Rules by content, overflow and links depend on values, so random inputs may change the
     // totals.
     if has_random_inputs {
-        report!("opscope: warning: no inputs are given: they are random, as with `--seed 0`");
+        report!("opscope: warning: no inputs given: using random ones, as with `--seed 0`");
     }
-    // Where the free space is not known, nothing is said about room; a warning above says why.
+    // If the free space is unknown, a warning above says why.
     if forecast.fits() == Some(false) {
         report!(
-            "opscope: warning: there is no room for the dump: it needs {} and {}, {}",
+            "opscope: warning: not enough space for the dump: it needs {} and {}, {}",
             format::bytes(forecast.n_bytes_needed),
             format::count(forecast.n_files_needed, "file"),
             free(forecast)
@@ -38,7 +38,7 @@ pub(super) fn warn(forecast: &DryRunForecast, has_random_inputs: bool) {
 
 fn free(forecast: &DryRunForecast) -> String {
     let Ok(space) = &forecast.space else {
-        return "nobody knows how much is free".to_owned();
+        return "the free space is unknown".to_owned();
     };
     let bytes = format::bytes(space.n_bytes_free);
     match space.n_files_free {
@@ -47,7 +47,7 @@ fn free(forecast: &DryRunForecast) -> String {
     }
 }
 
-/// The table for people.
+/// Prints the table.
 pub(super) fn print(forecast: &DryRunForecast, report: &DumpReport) -> Result<(), CommandFailure> {
     let mut out = console::out();
     let steps = format::count(report.n_steps, "step");
@@ -142,7 +142,7 @@ fn print_tables(forecast: &DryRunForecast, out: &mut impl Write) -> Result<(), C
     Ok(())
 }
 
-/// The same as a JSON object.
+/// The forecast as a JSON object.
 pub(super) fn to_json(forecast: &DryRunForecast, report: &DumpReport) -> Value {
     let amount_json = |amount: &FileAmount| {
         json!({

@@ -1,4 +1,4 @@
-//! Everything that a run under a dump leaves to report.
+//! Results of a run under a dump.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use opscope_store::temporary::LeftOvers;
 
 use crate::engine::EngineInUse;
 
-/// Everything the closing report tells.
+/// The content of the closing report.
 pub(crate) struct DumpReport {
     pub(crate) engine: Arc<EngineInUse>,
     pub(crate) title: String,
@@ -19,25 +19,25 @@ pub(crate) struct DumpReport {
     pub(crate) purpose: Purpose,
     pub(crate) n_steps: u64,
     pub(crate) summary: SessionSummary,
-    /// Wall time of all steps until the last byte was handed to the operating system.
+    /// Wall time of all steps, until the last byte was passed to the operating system.
     pub(crate) time: Duration,
     /// Wall time of one step without the dump.
     pub(crate) baseline: Option<Duration>,
     pub(crate) dump_dirs: Vec<PathBuf>,
-    /// The directory that holds all of them, where that is not a common parent.
+    /// The directory of all dumps, unless that is a common parent.
     pub(crate) tree_dir: Option<PathBuf>,
-    /// Why tensors have no place in the dump, and how many.
+    /// Reasons why the dump cannot store tensors, with counts.
     pub(crate) refused: Vec<(String, u64)>,
-    /// Where operators that failed are.
+    /// Directory of failed operators.
     pub(crate) failure_dir: Option<PathBuf>,
     /// Whether only some tensors are written whole.
     pub(crate) has_rules: bool,
-    /// Forecast of what would have been written, if nothing is.
+    /// Forecast of a dry run.
     pub(crate) forecast: Option<DryRunForecast>,
-    /// Whether the inputs of a dry run are made up.
+    /// Whether the inputs of a dry run are random.
     pub(crate) has_random_inputs: bool,
     pub(crate) stats: Option<StatsRows>,
     pub(crate) ranges: Option<RangeReport>,
-    /// Counts of the unfinished files of earlier, killed runs that were removed.
+    /// Counts of removed unfinished files of earlier, killed runs.
     pub(crate) left_overs: LeftOvers,
 }

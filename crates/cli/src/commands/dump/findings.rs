@@ -1,4 +1,4 @@
-//! Findings of a run under a purpose: overflows, failures, overwritten memory.
+//! Findings of special dumps: overflows, failures, overwritten memory.
 
 use std::io::Write;
 
@@ -11,11 +11,11 @@ use crate::console::line;
 use crate::exit::CommandFailure;
 use crate::format;
 
-/// Most changed ranges of one value that the table names.
+/// Maximum number of changed ranges per value in the table.
 const N_RANGES_SHOWN: usize = 3;
 
 impl DumpReport {
-    /// The lines of the closing table, and the table of overwritten values.
+    /// Prints the lines of the closing table, and the table of overwritten values.
     pub(super) fn print_findings(&self, out: &mut impl Write) -> Result<(), CommandFailure> {
         match self.purpose {
             Purpose::Values => {}
@@ -36,7 +36,7 @@ impl DumpReport {
             Purpose::Failures(_) => {}
             Purpose::Watch => self.print_overwrites(out)?,
         }
-        // The environment may ask for failing operators beside a dump of any other purpose.
+        // The environment may request failing operators in addition to any other dump.
         if let Some(dir) = &self.failure_dir {
             line!(out, "failed operator   {}", dir.display())?;
         }
@@ -80,14 +80,14 @@ impl DumpReport {
         });
         let table = format::table(&header, &right, rows.collect()).trim_fmt();
         writeln!(out, "\n{table}\n")?;
-        // All overwrites are counted, and only the first of them are kept with their details.
+        // All overwrites are counted, but only the first keep their details.
         if n > self.summary.overwrites.len() as u64 {
             writeln!(out, "{} more", n - self.summary.overwrites.len() as u64)?;
         }
         Ok(())
     }
 
-    /// The members of the JSON object that only some purposes have.
+    /// JSON members that only special dumps have.
     pub(super) fn finding_json(&self) -> Map<String, Value> {
         let mut members = Map::new();
         match self.purpose {
@@ -110,12 +110,12 @@ impl DumpReport {
 }
 
 impl DumpReport {
-    /// The member that says where failed operators are, if that is what the run is about or there
-    /// are any.
+    /// The member with the directory of failed operators, if the run looks for them or there are
+    /// any.
     pub(super) fn failure_json(&self) -> Option<(String, Value)> {
         let is_asked_for = matches!(self.purpose, Purpose::Failures(_));
-        let is_told = is_asked_for || self.failure_dir.is_some();
-        is_told.then(|| ("failure_dir".to_owned(), json!(self.failure_dir)))
+        let is_included = is_asked_for || self.failure_dir.is_some();
+        is_included.then(|| ("failure_dir".to_owned(), json!(self.failure_dir)))
     }
 }
 

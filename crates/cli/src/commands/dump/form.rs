@@ -1,4 +1,4 @@
-//! The form of a dump that no configuration asks for.
+//! The form of a dump without a configuration.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ use crate::exit::{CommandFailure, USAGE};
 /// The form of a dump.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FormChoice {
-    /// A table for each step, and few files with the elements of all tensors, each content once
+    /// A table for each step, and a few files with the elements of all tensors, each content once
     #[default]
     Native,
     /// AscendCL's: a file for each operator
@@ -29,7 +29,7 @@ pub(crate) enum FormChoice {
 }
 
 impl RunArguments {
-    /// The request for everything below `out`, or for no files.
+    /// The request that dumps everything below `out`, or writes no files.
     pub(super) fn request_of_form(
         &self,
         plan: Plan,
@@ -57,7 +57,7 @@ impl RunArguments {
     }
 }
 
-/// A configuration of MindSpore's that asks for everything, as a user would write it.
+/// A MindSpore configuration that requests everything.
 fn everything_for_mindspore(out: &Path, device: u32) -> Result<String, CommandFailure> {
     // MindSpore refuses relative paths.
     let absolute = std::path::absolute(out);
@@ -79,7 +79,7 @@ fn everything_for_mindspore(out: &Path, device: u32) -> Result<String, CommandFa
 }
 
 impl FormChoice {
-    /// The request for a dump below `out` that is written from another dump.
+    /// The request for a dump below `out` that is converted from another dump.
     pub(crate) fn request_for(
         self,
         out: &Path,
@@ -95,7 +95,7 @@ impl FormChoice {
                 places: vec![out.to_owned()],
                 content: AclContent::Tensors,
             },
-            // Its reader checks the settings and fills in the rest, as for a file of a user's.
+            // MindSpore's reader checks the settings and fills in defaults, as for a user's file.
             FormChoice::Mindspore => {
                 let text = everything_for_mindspore(out, 0)?;
                 let env = crate::commands::environment()?;

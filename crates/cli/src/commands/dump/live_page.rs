@@ -1,4 +1,4 @@
-//! The page of a run that goes on.
+//! The page of an ongoing run.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use crate::commands::view::{self, ServerArguments};
 use crate::console::{self, line, report};
 use crate::exit::{CommandFailure, INTERRUPTED, USAGE, chain};
 
-/// Threads that read the dump for the page: the run is what takes time.
+/// Threads that read the dump for the page; the run needs the rest.
 const N_THREADS: usize = 1;
-/// Whether the user wants to leave is looked at so often.
+/// Interval between checks whether the user wants to leave.
 const BETWEEN_CHECKS: Duration = Duration::from_millis(50);
 
-/// A page that shows the operators of a run as they are written.
+/// A page that shows operators as they are written.
 pub(super) struct LivePage {
     page: RunningPage,
     is_over: Arc<AtomicBool>,
@@ -28,8 +28,8 @@ pub(super) struct LivePage {
 }
 
 impl LivePage {
-    /// Serves the dump from now on, and prints the address: to standard error if standard output
-    /// belongs to a program.
+    /// Starts serving the dump and prints the address, to standard error if standard output belongs
+    /// to a program.
     pub(super) fn begin(
         dump: &OpenDump,
         server: &ServerArguments,
@@ -38,7 +38,7 @@ impl LivePage {
         let place = dump.written_place();
         let root = place.map(|place| place.root);
         let root = root.ok_or_else(|| {
-            CommandFailure::message(USAGE, "`--view` shows a dump, and this run writes none")
+            CommandFailure::message(USAGE, "`--view` shows a dump, but this run writes none")
         })?;
         let mut live = LiveDump::new(&root, N_THREADS, &program());
         let page = view::bind(live.runs(), PageState::Running, server, N_THREADS + 1)?;
@@ -51,7 +51,7 @@ impl LivePage {
         }
         view::open_unless_asked(server, page.address());
         let is_over = Arc::new(AtomicBool::new(false));
-        // The dump is followed apart from the run, which waits for nobody.
+        // A separate thread follows the dump, so that the run never waits for it.
         let (shown, flag) = (page.shown().clone(), is_over.clone());
         let follower = thread::spawn(move || {
             live.follow(&shown, &flag);
@@ -64,12 +64,12 @@ impl LivePage {
         })
     }
 
-    /// Shows the whole dump until Ctrl-C, unless that has ended the run already.
+    /// Shows the whole dump until Ctrl-C, unless Ctrl-C has already ended the run.
     pub(super) fn finish(self, result: &Result<(), CommandFailure>) {
         self.is_over.store(true, Ordering::Release);
         let failure = result.as_ref().err();
-        // A user who interrupts the run wants the prompt back. The follower only reads, which may
-        // take long of a large dump: it ends with the process.
+        // A user who interrupts the run wants the prompt back. The follower only reads, so it may
+        // end with the process.
         if failure.is_some_and(|failure| failure.code == INTERRUPTED) {
             self.page.stop();
             return;
@@ -82,7 +82,7 @@ impl LivePage {
         live.finish(self.page.shown(), text.map(|error| chain(error.as_ref())));
         report!("the page is shown until Ctrl-C");
         stop_on_signal(Arc::default());
-        // A signal that came when the run was just over is meant for the page.
+        // An earlier signal, just after the run ended, is meant for the page.
         while !is_signalled() {
             thread::sleep(BETWEEN_CHECKS);
         }

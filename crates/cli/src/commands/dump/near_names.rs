@@ -1,21 +1,21 @@
-//! Names that somebody may have meant.
+//! Suggestions for misspelt names.
 
-/// Most names that are told.
+/// Maximum number of suggestions.
 const N_MAX: usize = 3;
-/// Longest names that are compared letter by letter.
+/// Maximum length of names compared by edit distance.
 const N_CHARS_MAX: usize = 200;
-/// Most operators that are.
+/// Maximum number of operators compared.
 const N_NAMES_MAX: usize = 100_000;
 
-/// The names that hold `name` or are held by it, letter case apart; without any, those of which the
-/// whole or the last part differs in few letters. The nearest come first.
+/// Names that contain `name` or are contained in it, ignoring case; otherwise names whose last
+/// component or whole differs in few letters. The nearest come first.
 pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let lower = name.to_lowercase();
     let mut found: Vec<((usize, usize), usize, &str)> = known
         .take(N_NAMES_MAX)
         .enumerate()
-        // The position settles ties, so that the hints follow the model and stay the same from run
-        // to run.
+        // The position settles ties, so that the suggestions follow the model's order and are
+        // deterministic.
         .filter_map(|(i, known)| Some((distance(&lower, &known.to_lowercase())?, i, known)))
         .collect();
     found.sort_unstable();
@@ -24,7 +24,7 @@ pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> V
     }
     let mut names = Vec::new();
     for (_, _, known) in found {
-        // A model may use a name twice, and not only one behind the other.
+        // A model may use a name several times, not only in a row.
         if names.len() < N_MAX && !names.contains(&known) {
             names.push(known);
         }
@@ -32,7 +32,7 @@ pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> V
     names
 }
 
-/// How far apart two names are, if they are near: in their nearer part, and as a whole.
+/// Distances of two similar names: of their nearer part, and of the whole.
 fn distance(wanted: &str, known: &str) -> Option<(usize, usize)> {
     let (wanted, known) = (wanted.trim_matches('/'), known.trim_matches('/'));
     if !wanted.is_empty() && !known.is_empty() && (known.contains(wanted) || wanted.contains(known))
@@ -46,12 +46,12 @@ fn distance(wanted: &str, known: &str) -> Option<(usize, usize)> {
     Some((nearer, whole.unwrap_or(usize::MAX)))
 }
 
-/// Letters to change, if they are few for the length of the word.
+/// The edit distance, if it is small for the length of the word.
 fn edits(wanted: &str, known: &str) -> Option<usize> {
     let (n_wanted, n_known) = (wanted.chars().count(), known.chars().count());
-    // Any short word becomes any other within a few letters, so the limit goes with the length.
+    // A few edits turn any short word into any other, so the limit grows with the length.
     let n_max = (n_wanted / 3).min(4);
-    // The difference in length alone rules most names out, at no cost.
+    // The length difference alone rules out most names cheaply.
     if n_wanted.max(n_known) > N_CHARS_MAX || n_wanted.abs_diff(n_known) > n_max {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Which tensors of a dump share a file.
+//! Sharing of files between tensors.
 
 use clap::ValueEnum;
 use opscope_dump::{DumpForm, FileSharing};
@@ -9,7 +9,7 @@ use crate::console::report;
 #[derive(clap::Args)]
 #[command(next_help_heading = "Files")]
 pub(crate) struct OnceArguments {
-    /// Where each tensor is a file, which of them are links to one another [default: identity]
+    /// If each tensor has its own file, which of them are links [default: identity]
     #[arg(long, value_enum, value_name = "HOW")]
     dedup: Option<DedupChoice>,
 }
@@ -18,15 +18,14 @@ pub(crate) struct OnceArguments {
 enum DedupChoice {
     /// None
     Off,
-    /// Anything that is the same memory: an output and the inputs that it becomes, weights over
-    /// steps
+    /// Values in the same memory: an output and the inputs it becomes, weights over steps
     Identity,
-    /// Anything that has equal bytes, in earlier dumps below the same directory too
+    /// Values with equal bytes, also in earlier dumps below the same directory
     Content,
 }
 
 impl OnceArguments {
-    /// The same form with what these options say of sharing.
+    /// Applies these options to a form.
     pub(super) fn apply(&self, mut form: DumpForm) -> DumpForm {
         if let DumpForm::MindSpore(options) = &mut form {
             options.dedup = match self.dedup.unwrap_or(DedupChoice::Identity) {
@@ -38,17 +37,17 @@ impl OnceArguments {
         form
     }
 
-    /// Says so if the form of the dump leaves nothing to share.
+    /// Warns if the form of the dump has nothing to share.
     pub(super) fn warn_without_effect(&self, form: &DumpForm) {
         let has_tensor_files = form.mindspore().is_some_and(|options| {
-            // `file_format` `bin` makes files of whole operators on targets without ranks only.
+            // `file_format` `bin` writes files of whole operators on targets without ranks only.
             options.has_tensors && (!options.is_bin || options.target.has_ranks())
         });
-        // The other two choices cost nothing, so it does no harm to ask for them in vain.
+        // The other two choices cost nothing, so asking for them in vain is harmless.
         if self.dedup == Some(DedupChoice::Content) && !has_tensor_files {
             report!(
-                "opscope: warning: `--dedup content` has no effect on a dump in which no tensor is \
-                 a file of its own"
+                "opscope: warning: `--dedup content` has no effect on a dump in which no tensor has \
+                 its own file"
             );
         }
     }

@@ -12,28 +12,26 @@ use serde_json::{Value, json};
 
 use crate::exit::{CommandFailure, PARTIAL, USAGE};
 
-/// Writes what a model gives at each step below one directory.
+/// Writes the model's outputs at each step below one directory.
 pub(crate) struct OutputFiles {
     dir: PathBuf,
     creator: Creator,
-    /// The model's outputs, in order.
+    /// Names of the model's outputs, in order.
     names: Vec<String>,
 }
 
 impl OutputFiles {
-    /// Nothing is created before the first step has run; a directory with something in it is
-    /// refused.
+    /// Creates nothing before the first step has run; refuses a non-empty directory.
     pub(super) fn new(
         dir: &Path,
         signature: &ModelSignature,
         modes: PermissionModes,
     ) -> Result<OutputFiles, CommandFailure> {
-        // Steps of an earlier run would lie among those of this one, and nothing would tell them
-        // apart.
+        // Steps of an earlier run would be indistinguishable from this one's.
         let is_taken = fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some());
         if is_taken || (dir.exists() && !dir.is_dir()) {
             let message = format!(
-                "`--save-outputs` takes a new or empty directory; `{}` is none",
+                "`--save-outputs` needs a new or empty directory, but `{}` is neither",
                 dir.display()
             );
             return Err(CommandFailure::message(USAGE, message));
@@ -46,7 +44,7 @@ impl OutputFiles {
         })
     }
 
-    /// Writes the outputs of a step, and last the list of them.
+    /// Writes the outputs of a step, and their list last.
     pub(super) fn write(&self, step: u64, outputs: &[Tensor]) -> Result<(), CommandFailure> {
         let dir = step_dir(&self.dir, step);
         let named = self.names.iter().zip(outputs).enumerate();
@@ -54,7 +52,7 @@ impl OutputFiles {
             .map(|(position, (name, tensor))| self.write_one(&dir, position, name, tensor))
             .collect::<Result<Vec<_>, _>>()?;
         let text = format!("{:#}\n", json!({ "outputs": list }));
-        // Whoever waits for a step may wait for the list: when it is there, so are the arrays.
+        // The list is complete: when it exists, so do the arrays. Programs can wait for it.
         self.create(&dir.join(LIST_FILE), &[text.as_bytes()])
     }
 
@@ -68,8 +66,8 @@ impl OutputFiles {
         let array = array(tensor)?;
         let file = file_name(name, position, array.is_some());
         let (header, data) = array.unwrap_or_default();
-        // Elements go to the file from the tensor's own memory, unless they are text, which numpy
-        // has in another form.
+        // Writes elements from the tensor's own memory, except text, which numpy encodes
+        // differently.
         let elements = if data.is_empty() {
             let bytes = tensor.host_bytes();
             bytes.map_err(|error| CommandFailure::new(PARTIAL, error))?
@@ -90,7 +88,7 @@ impl OutputFiles {
         if is_new.map_err(|error| CommandFailure::new(PARTIAL, error))? {
             Ok(())
         } else {
-            let message = format!("`{}` is there already", path.display());
+            let message = format!("`{}` already exists", path.display());
             Err(CommandFailure::message(USAGE, message))
         }
     }
@@ -98,8 +96,8 @@ impl OutputFiles {
 
 type HeaderAndData = (Vec<u8>, Vec<u8>);
 
-/// The header of an array file, and its data unless they are the tensor's own bytes; `None` where
-/// numpy has no such dtype.
+/// The header of an array file, with its data unless the tensor's own bytes serve; `None` for
+/// dtypes that numpy lacks.
 fn array(tensor: &Tensor) -> Result<Option<HeaderAndData>, CommandFailure> {
     if tensor.dtype() == DType::String {
         let view = tensor.host_view();

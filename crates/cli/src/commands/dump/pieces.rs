@@ -1,4 +1,4 @@
-//! Tables that are printed without having all their rows in memory.
+//! Tables printed without holding all rows in memory.
 
 use std::io::Write;
 
@@ -7,15 +7,14 @@ use opscope_capture::SinkError;
 use crate::exit::{CommandFailure, PARTIAL};
 use crate::format;
 
-/// Rows that are laid out at once.
+/// Rows laid out at once.
 const N_ROWS_AT_ONCE: usize = 4096;
 
 pub(super) fn unreadable(error: SinkError) -> CommandFailure {
     CommandFailure::new(PARTIAL, error)
 }
 
-/// Prints a table of rows of cells, which are asked for twice. Columns listed in the second header
-/// are aligned to the right.
+/// Prints a table, iterating over its rows twice. Columns in the second header are right-aligned.
 pub(super) fn print_in_pieces<I>(
     out: &mut impl Write,
     (header, right): (&[&str], &[&str]),
@@ -24,8 +23,8 @@ pub(super) fn print_in_pieces<I>(
 where
     I: Iterator<Item = Result<Vec<String>, SinkError>>,
 {
-    // The rows are in a file, as they may be more than memory holds: reading it twice, first for
-    // the widths, is the price of columns that fit.
+    // The rows are in a file because they may exceed memory. A first pass measures the column
+    // widths.
     let mut table = format::TableInPieces::new(header, right);
     in_pieces(rows()?, |piece| {
         table.widen(piece);
@@ -38,13 +37,13 @@ where
     Ok(())
 }
 
-/// Calls a function with some rows after the other; once if there are none.
+/// Calls a function with successive batches of rows; once if there are none.
 fn in_pieces(
     rows: impl Iterator<Item = Result<Vec<String>, SinkError>>,
     mut each: impl FnMut(Vec<Vec<String>>) -> Result<(), CommandFailure>,
 ) -> Result<(), CommandFailure> {
     let mut rows = rows.peekable();
-    // The first round is run without rows too, since an empty table still has its header.
+    // The first iteration also runs without rows, because an empty table has a header.
     loop {
         let piece = rows.by_ref().take(N_ROWS_AT_ONCE);
         each(piece.collect::<Result<_, _>>().map_err(unreadable)?)?;

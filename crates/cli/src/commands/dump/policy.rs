@@ -1,4 +1,4 @@
-//! How much a dump may take, and what happens when it cannot be written.
+//! Limits of a dump, and its behaviour when writing fails.
 
 use std::io::{self, Write};
 
@@ -12,24 +12,24 @@ use crate::console::line;
 use crate::exit::{CommandFailure, INTERRUPTED, PARTIAL};
 use crate::format;
 
-/// The options about limits and failures.
+/// Options about limits and failures.
 #[derive(Clone, Copy, Debug, clap::Args)]
 #[command(next_help_heading = "Limits and failures")]
 pub(crate) struct PolicyArguments {
-    /// When something cannot be written: write nothing more and let the model run on, lose only
-    /// what failed, or stop the model as well. The command ends with 4 in each case
+    /// When writing fails: stop the dump but not the model, skip only what failed, or stop the
+    /// model as well. The exit code is 4 in each case
     #[arg(long, value_enum, value_name = "WHAT", default_value = "stop-capture")]
     on_error: OnError,
-    /// When the model is faster than the writers and the queue is full: let it wait, or drop the
+    /// When the queue is full because the model outpaces the writers: make the model wait, or drop
     /// tensors
     #[arg(long, value_enum, value_name = "WHAT", default_value = "wait")]
     when_behind: BehindPolicy,
-    /// Dump tensors of at most this many bytes in all, such as 500M or 2GiB: operators are taken
-    /// whole, up to the first that would go beyond
+    /// Dump at most this many bytes of tensors, such as 500M or 2GiB; the first operator that would
+    /// exceed the limit ends the dump
     #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
     max_bytes: Option<u64>,
-    /// The same for the number of tensors: each input and output of an operator is one
-    // The option was called `--max-records` before, and scripts that say so go on working.
+    /// Dump at most this many tensors, counting each input and output of an operator
+    // The old name `--max-records` keeps existing scripts working.
     #[arg(long, alias = "max-records", value_name = "N")]
     max_tensors: Option<u64>,
 }
@@ -48,7 +48,7 @@ enum BehindPolicy {
 }
 
 impl PolicyArguments {
-    /// The options of a session as far as they are said here.
+    /// The session options that these set.
     pub(crate) fn session_options(&self) -> SessionOptions {
         SessionOptions {
             on_failure: match self.on_error {
@@ -67,7 +67,7 @@ impl PolicyArguments {
     }
 }
 
-/// A model that stopped because of a failed dump did as it was told: the failure is what to report.
+/// A model stopped by a failed dump behaved as requested, so the failure is the error to report.
 pub(super) fn without_own_stop(
     result: Result<(), CommandFailure>,
     summary: &SessionSummary,
@@ -83,14 +83,14 @@ pub(super) fn without_own_stop(
     }
 }
 
-/// Says what is missing from a dump. What a limit left out is not: that was asked for.
+/// Reports what is missing from a dump, except for limits that the user requested.
 pub(super) fn check(summary: SessionSummary) -> Result<(), CommandFailure> {
     let c = summary.counters;
     let partial = |message: String| Err(CommandFailure::message(PARTIAL, message));
-    // A failure goes first: it is why later tensors were dropped.
+    // A failure comes first, as the cause of later drops.
     if let Some(error) = summary.first_error {
         let mut context = match c.n_failed {
-            0 => "a file beside the tensors could not be written".to_owned(),
+            0 => "a file other than a tensor could not be written".to_owned(),
             n => format!(
                 "{} could not be written; the first",
                 format::count(n, "tensor")
@@ -105,16 +105,16 @@ pub(super) fn check(summary: SessionSummary) -> Result<(), CommandFailure> {
             anyhow!(error).context(context),
         ));
     }
-    // Without a failure, operators are passed over unseen only because the writers are behind.
+    // Without a failure, operators are skipped only because the writers are behind.
     if c.dropped.n_behind > 0 || c.n_operators_skipped > 0 {
         let n = format::count(c.dropped.n_behind, "tensor");
         let skipped = match c.n_operators_skipped {
             0 => String::new(),
-            n => format!(" and {} not looked at", format::count(n, "operator")),
+            n => format!(" and {} not examined", format::count(n, "operator")),
         };
         return partial(format!("{n} dropped{skipped}: the writers were behind"));
     }
-    // `limit` was asked for, and the other reasons are told above.
+    // `limit` was requested, and the other reasons are reported above.
     let others = [
         ("not_shown", c.dropped.n_not_shown),
         ("operator_failed", c.dropped.n_operator_failed),
@@ -130,7 +130,7 @@ pub(super) fn check(summary: SessionSummary) -> Result<(), CommandFailure> {
     }
 }
 
-/// The lines about what was selected and not written.
+/// Prints the losses among selected tensors.
 pub(super) fn print_losses(out: &mut impl Write, c: &Counters) -> io::Result<()> {
     for (reason, n) in c.dropped.by_reason() {
         if n > 0 {
@@ -144,14 +144,14 @@ pub(super) fn print_losses(out: &mut impl Write, c: &Counters) -> io::Result<()>
     }
     if c.n_operators_skipped > 0 {
         let n = format::count(c.n_operators_skipped, "operator");
-        line!(out, "not looked at     {n}")?;
+        line!(out, "not examined      {n}")?;
     }
     Ok(())
 }
 
 fn in_words(reason: &str) -> &str {
     match reason {
-        "not_shown" => "the engine has no bytes for them",
+        "not_shown" => "the engine did not expose their bytes",
         "operator_failed" => "the operator failed",
         "limit" => "beyond the limit",
         "behind" => "the writers were behind",
@@ -161,7 +161,7 @@ fn in_words(reason: &str) -> &str {
     }
 }
 
-/// How many tensors were dropped for which reason.
+/// Dropped tensors by reason.
 pub(super) fn reasons_json(c: &Counters) -> Value {
     let reasons = c.dropped.by_reason();
     let reasons = reasons.map(|(reason, n)| (reason.to_owned(), n.into()));

@@ -14,7 +14,7 @@ use super::pieces::{print_in_pieces, unreadable};
 use crate::exit::CommandFailure;
 use crate::format;
 
-/// A dtype that a model may be brought to.
+/// A narrow dtype that a model may be converted to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum NarrowFloat {
     /// IEEE 754 binary16, up to 65504
@@ -30,10 +30,12 @@ pub(crate) enum NarrowFloat {
 }
 
 impl NarrowFloat {
-    /// The dtypes of a list, each once.
+    /// The dtypes of a list without duplicates.
     pub(crate) fn dtypes(list: &[NarrowFloat]) -> Vec<DType> {
-        let is_first = |&(i, narrow): &(usize, &NarrowFloat)| !list[..i].contains(narrow);
-        let distinct = list.iter().enumerate().filter(is_first);
+        let distinct = list
+            .iter()
+            .enumerate()
+            .filter(|&(i, narrow)| !list[..i].contains(narrow));
         distinct.map(|(_, narrow)| narrow.dtype()).collect()
     }
 
@@ -47,11 +49,11 @@ impl NarrowFloat {
     }
 }
 
-/// Prints the losses that the run would have in other dtypes.
+/// Prints the losses that the run would have in narrow dtypes.
 pub(super) struct RangePrinter<'a>(pub(super) &'a RangeReport);
 
 impl RangePrinter<'_> {
-    /// The tensors that would lose something.
+    /// The tensors that would lose values.
     pub(super) fn print_table(&self, out: &mut impl Write) -> Result<(), CommandFailure> {
         const HEADER: [&str; 13] = [
             "step",
@@ -81,7 +83,7 @@ impl RangePrinter<'_> {
         }
         print_in_pieces(out, (&HEADER, &RIGHT), || {
             let rows = self.0.rows.iter().map_err(unreadable)?;
-            // A row that cannot be read stays among them, so that its error ends the table.
+            // Keeps unreadable rows, so that their error ends the table.
             let rows = rows.filter(|row| row.as_ref().map_or(true, loses));
             Ok(rows.map(|row| row.map(|row| cells(&row))))
         })
@@ -143,8 +145,8 @@ impl Serialize for RowsOfTarget<'_> {
         let mut list = serializer.serialize_seq(None)?;
         for row in self.1.iter().map_err(S::Error::custom)? {
             let row = row.map_err(S::Error::custom)?;
-            // The rows of all dtypes lie in one file in the order of execution, which is read again
-            // for each dtype: sorting them apart would take memory that grows with the run.
+            // The rows of all dtypes are in one file in execution order, which is re-read for each
+            // dtype: sorting them would take memory that grows with the run.
             if row.target == self.0 {
                 list.serialize_element(&row_json(&row))?;
             }
@@ -155,7 +157,7 @@ impl Serialize for RowsOfTarget<'_> {
 
 fn summary(total: &RangeTotal) -> String {
     if total.n_tensors == 0 {
-        return "no tensor is wider".to_owned();
+        return "no tensor has a wider dtype".to_owned();
     }
     let tensors = format::count(total.n_tensors, "tensor");
     let Some(first) = &total.first_overflow else {
@@ -243,8 +245,7 @@ fn indices(dims: &[usize], mut index: usize) -> Vec<usize> {
         .iter()
         .rev()
         .map(|&dim| {
-            // A tensor with an extent of zero has no element to point at, and must not divide by
-            // zero either.
+            // An empty tensor has no elements, and must not cause a division by zero.
             let dim = dim.max(1);
             let along = index % dim;
             index /= dim;

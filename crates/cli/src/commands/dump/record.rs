@@ -1,4 +1,4 @@
-//! The record of the run beside the dump, and what killed runs before it left.
+//! The run's record in the dump, and the leftovers of killed runs.
 
 use opscope_dump::{DumpRequest, OpenDump, RunRecorder};
 use opscope_store::file_format::run_json::{ModelFile, RunRecord, RunState};
@@ -22,7 +22,7 @@ pub(crate) fn begin(
         .written_place()
         .map_or_else(LeftOvers::default, |place| {
             place.clean().unwrap_or_else(|error| {
-                // What others left behind does this run no harm, so it is no reason not to dump.
+                // Leftovers do not harm this run, so a failed cleanup does not stop it.
                 report!("opscope: warning: {}", chain(&error));
                 LeftOvers::default()
             })
@@ -37,7 +37,7 @@ pub(crate) fn begin(
     RunRecorder::begin(dump, request, record, left_overs)
 }
 
-/// Writes the end; tells what was cleaned up.
+/// Writes the end of the run; reports what was cleaned up.
 pub(crate) fn finish(
     recorder: RunRecorder,
     dump: &OpenDump,

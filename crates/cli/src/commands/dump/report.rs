@@ -19,12 +19,12 @@ use crate::console::{self, line};
 use crate::exit::{CommandFailure, PARTIAL};
 use crate::format;
 
-/// The member of the JSON object that has the rows.
+/// The JSON member with the statistics rows.
 const STATS: &str = "stats";
-/// The member that tells what narrower dtypes would lose.
+/// The JSON member with losses in narrower dtypes.
 const RANGES: &str = "ranges";
 
-/// The closing table.
+/// Prints the closing table.
 pub(crate) fn print(report: &DumpReport) -> Result<(), CommandFailure> {
     if let Some(forecast) = &report.forecast {
         return dry_run::print(forecast, report);
@@ -74,7 +74,7 @@ pub(crate) fn print(report: &DumpReport) -> Result<(), CommandFailure> {
     )?;
     let wanted = &report.summary.deliberate_infinities;
     if wanted.n_operators > 0 {
-        writeln!(out, "wanted Inf        {}", deliberate(wanted))?;
+        writeln!(out, "intended Inf      {}", deliberate(wanted))?;
     }
     if let Some(ranges) = &report.ranges {
         RangePrinter(ranges).print_summary(&mut out)?;
@@ -88,7 +88,7 @@ pub(crate) fn print(report: &DumpReport) -> Result<(), CommandFailure> {
     print_place(&mut out, report)
 }
 
-/// Where the dump is.
+/// Prints where the dump is.
 fn print_place(out: &mut impl Write, report: &DumpReport) -> Result<(), CommandFailure> {
     if let Some(dir) = &report.tree_dir {
         line!(out, "dump              {}", dir.display())?;
@@ -103,15 +103,15 @@ fn print_place(out: &mut impl Write, report: &DumpReport) -> Result<(), CommandF
     Ok(())
 }
 
-/// How much was written.
+/// Prints how much was written.
 fn print_amount(out: &mut impl Write, report: &DumpReport) -> Result<(), CommandFailure> {
     let c = &report.summary.counters;
     if report.has_rules {
         let (n, n_written) = (c.n_whole, c.n_written);
         line!(out, "whole tensors     {n} of {n_written}")?;
     }
-    // Tables alone have no files, unless a directory was asked for as well. In any other dump a
-    // line with zero files tells that nothing was written.
+    // Statistics alone write no files unless a directory was requested as well. In any other dump,
+    // a line with zero files shows that nothing was written.
     let writes_nothing = report.stats.is_some() || report.ranges.is_some();
     if c.n_files > 0 || !writes_nothing {
         let n_files = format::count(c.n_files, "file");
@@ -134,14 +134,14 @@ pub(crate) fn print_json(result: &Value) -> Result<(), CommandFailure> {
     Ok(())
 }
 
-/// Prints the JSON object of a report without having all of it in memory.
+/// Prints the JSON object of a report without holding all of it in memory.
 pub(crate) fn print_report_json(report: &DumpReport) -> Result<(), CommandFailure> {
-    // Whole pieces of text reach the console, few at a time.
+    // Passes text to the console in few large pieces.
     let mut out = BufWriter::new(console::json_out());
     let Value::Object(members) = report.to_json_without_rows() else {
         return Err(CommandFailure::new(
             PARTIAL,
-            anyhow!("the result is no object"),
+            anyhow!("the result is not an object"),
         ));
     };
     let whole = WithRows {
@@ -192,7 +192,7 @@ impl Serialize for StatsList<'_> {
 }
 
 impl DumpReport {
-    /// The same as a JSON object.
+    /// The report as a JSON object.
     pub(crate) fn to_json(&self) -> Result<Value, CommandFailure> {
         let mut result = self.to_json_without_rows();
         let failed = |error: serde_json::Error| CommandFailure::new(PARTIAL, anyhow!(error));
@@ -205,7 +205,7 @@ impl DumpReport {
         Ok(result)
     }
 
-    /// The same with nothing in the place of statistics and ranges.
+    /// The report with null for statistics and ranges.
     fn to_json_without_rows(&self) -> Value {
         if let Some(forecast) = &self.forecast {
             let mut result = dry_run::to_json(forecast, self);
@@ -255,8 +255,7 @@ impl DumpReport {
                 object.insert("refused".into(), c.n_refused.into());
             }
             if self.stats.is_some() {
-                // These two hold the place in which `WithRows` writes the rows, or `to_json` puts
-                // them.
+                // Placeholders, which `WithRows` or `to_json` fill.
                 object.insert(STATS.into(), Value::Null);
             }
             if self.ranges.is_some() {
@@ -278,7 +277,7 @@ impl DumpReport {
     }
 }
 
-/// How many tensors there were, and what became of them.
+/// Counts of tensors by outcome.
 fn records_json(c: &Counters) -> Value {
     json!({
         "offered": c.n_offered,
@@ -297,7 +296,7 @@ fn times(report: &DumpReport) -> String {
     let Some(without) = report.baseline else {
         return format!("{} with the dump", format::duration(with));
     };
-    // A model of nothing may take no time that the clock can see.
+    // A trivial model may take less time than the clock resolves.
     let ratio = with.as_secs_f64() / without.as_secs_f64().max(1e-9);
     format!(
         "{} with the dump, {} without ({ratio:.1}×)",
@@ -306,15 +305,14 @@ fn times(report: &DumpReport) -> String {
     )
 }
 
-/// That no tensor with NaN or an infinity was found, in what was looked at.
+/// Says that no NaN or Inf was found among the checked tensors.
 fn none_found(report: &DumpReport) -> String {
     let c = &report.summary.counters;
-    // Refused tensors count, as writers look at each one before the sink says that it has no place
-    // for it.
+    // Refused tensors count, because writers check each one before the sink refuses it.
     if c.n_written + c.n_refused == 0 {
-        "not looked for, as no tensor was kept".to_owned()
+        "not checked, as no tensor was dumped".to_owned()
     } else if c.n_dropped + c.n_failed > 0 {
-        "none in the tensors that were kept".to_owned()
+        "none in the dumped tensors".to_owned()
     } else {
         "none".to_owned()
     }
@@ -360,13 +358,11 @@ fn non_finite(first: &FirstNonFinite) -> String {
         }
     }
     text + match origin {
-        // The line names the operator that made it already.
+        // The line already names the operator that computed it.
         NonFiniteOrigin::Computed => "",
-        NonFiniteOrigin::Given => "; an input or a constant that it reads has it",
-        NonFiniteOrigin::Constant => "; it is a constant, or the operator fills it in",
-        NonFiniteOrigin::Unknown => {
-            "; whether it was computed here cannot be said of what is dumped"
-        }
+        NonFiniteOrigin::Given => "; already in an input or a constant that it reads",
+        NonFiniteOrigin::Constant => "; it is a constant, or filled in by the operator",
+        NonFiniteOrigin::Unknown => "; the dump does not show whether it was computed here",
     }
 }
 
@@ -384,8 +380,7 @@ fn deliberate(found: &DeliberateInfinities) -> String {
     format!("in {n} as masks or constants{}", first.unwrap_or_default())
 }
 
-/// Prints the table of statistics in pieces: however many rows there are, few of them are in
-/// memory.
+/// Prints the table of statistics in batches, so that memory does not grow with the rows.
 fn print_stats(out: &mut impl Write, rows: &StatsRows) -> Result<(), CommandFailure> {
     const HEADER: [&str; 13] = [
         "step", "task", "type", "operator", "slot", "dtype", "shape", "min", "max", "mean", "l2",

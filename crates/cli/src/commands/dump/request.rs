@@ -1,4 +1,4 @@
-//! From options and configurations to a request for a dump.
+//! Builds the request for a dump from options and configurations.
 
 use std::path::{Path, PathBuf};
 
@@ -19,12 +19,12 @@ use crate::console::report;
 use crate::exit::{CommandFailure, USAGE};
 use crate::progress;
 
-/// The variable that names a configuration of MindSpore.
+/// Environment variable with a MindSpore configuration.
 const CONFIGURATION_VARIABLE: &str = "MINDSPORE_DUMP_CONFIG";
-/// Operators that run other graphs, and constants: MindSpore has no kernels of them.
+/// Control-flow operators and constants, for which MindSpore has no kernels.
 const NO_KERNELS: [&str; 4] = ["If", "Loop", "Scan", "Constant"];
 
-/// Dump that a configuration asks for.
+/// A dump requested by a configuration.
 enum ConfiguredDump {
     Acl(Option<Box<AclDump>>),
     MindSpore(Option<Box<DumpRequest>>),
@@ -32,15 +32,15 @@ enum ConfiguredDump {
 
 /// The text of a configuration.
 pub(super) struct ConfigSource<'a> {
-    /// The file that it is in.
+    /// The configuration's file.
     pub(super) path: &'a Path,
     pub(super) text: &'a str,
-    /// Pointer to it in the file.
+    /// JSON pointer to the configuration in the file.
     pub(super) pointer: &'a str,
 }
 
 impl<'a> ConfigSource<'a> {
-    /// A file that is a configuration as a whole.
+    /// A file that consists of a configuration.
     pub(super) fn file(path: &'a Path, text: &'a str) -> ConfigSource<'a> {
         let pointer = "";
         ConfigSource {
@@ -50,7 +50,7 @@ impl<'a> ConfigSource<'a> {
         }
     }
 
-    /// Issues with pointers from the root of the file.
+    /// Issues with pointers relative to the file's root.
     fn placed(&self, mut issues: Vec<ConfigIssue>) -> Vec<ConfigIssue> {
         for issue in &mut issues {
             issue.pointer.insert_str(0, self.pointer);
@@ -60,12 +60,12 @@ impl<'a> ConfigSource<'a> {
 }
 
 impl RunArguments {
-    /// Reads the configuration, or takes the options' word.
+    /// Reads the configuration, or uses the options.
     pub(crate) fn request(&self) -> Result<DumpRequest, CommandFailure> {
         let env = crate::commands::environment()?;
         let has_other = self.out.is_some() || self.stats || !self.narrow.is_empty();
-        // What the command line asks for counts more than a variable, which may be set for
-        // MindSpore's own runs.
+        // Command-line options take precedence over a variable that may be set for MindSpore's own
+        // runs.
         let of_environment = configuration_of_environment().filter(|_| !has_other);
         let Some(path) = self.config.as_ref().or(of_environment.as_ref()) else {
             if !has_other && acl::from_environment(&env).is_some() {
@@ -84,8 +84,8 @@ impl RunArguments {
                 let dump = followed.dump.map(Box::new);
                 (ConfiguredDump::Acl(dump), followed.beside)
             }
-            // The environment's dump is in AscendCL's form, so it goes beside one in MindSpore's
-            // and never into it.
+            // The environment's dump is in AscendCL's form, so it is separate from one in
+            // MindSpore's.
             other => (other, follow(None, &env).dump),
         };
         match &mut configured {
@@ -115,8 +115,8 @@ impl RunArguments {
         env: &ConfigEnvironment,
     ) -> Result<DumpRequest, CommandFailure> {
         if !has_other {
-            let message = "nothing to do: no configuration and no place to dump to";
-            let hint = "give `--out DIR`, `--config FILE`, `--stats` or `--as DTYPE`";
+            let message = "nothing to do: neither a configuration nor an output directory";
+            let hint = "pass `--out DIR`, `--config FILE`, `--stats` or `--as DTYPE`";
             return Err(CommandFailure::message(USAGE, message).with_hint(hint));
         }
         self.volume.check(self.out.is_some())?;
@@ -129,7 +129,7 @@ impl RunArguments {
         })
     }
 
-    /// The request that a text of MindSpore's asks for, before options count.
+    /// The request of a MindSpore configuration, before options apply.
     pub(super) fn request_of_text(
         &self,
         source: &ConfigSource<'_>,
@@ -140,7 +140,7 @@ impl RunArguments {
         }
     }
 
-    /// Makes the request of a configuration that was read elsewhere.
+    /// The request of a configuration that was read elsewhere.
     pub(super) fn request_of(
         &self,
         source: &ConfigSource<'_>,
@@ -168,7 +168,7 @@ impl RunArguments {
         }
     }
 
-    /// The same request with what the options say of quantising and of the volume.
+    /// Applies the options about quantisation and volume.
     fn with_options(&self, request: DumpRequest) -> DumpRequest {
         if self.quant_dumpable && request.plan.purpose != Purpose::Values {
             report!(
@@ -187,7 +187,7 @@ impl RunArguments {
         }
     }
 
-    /// Opens the dump that `request` asks for.
+    /// Opens the dump of `request`.
     pub(crate) fn open(&self, request: &DumpRequest) -> Result<OpenDump, CommandFailure> {
         self.once.warn_without_effect(&request.form);
         let options = DumpOptions {
@@ -201,13 +201,13 @@ impl RunArguments {
         opened.map_err(|error| CommandFailure::new(USAGE, error))
     }
 
-    /// Reads a configuration; tells what there is to tell about it.
+    /// Reads a configuration and prints its warnings.
     fn read(&self, path: &Path) -> Result<ConfiguredDump, CommandFailure> {
-        // The variable is MindSpore's, and so is the target.
+        // The variable belongs to MindSpore, and so does the target.
         let is_mindspore = self.config.is_none() || self.target.is_some();
         if self.config.is_none() {
-            // MindSpore looks at the ending of the name that it finds in the variable. For a file
-            // that `--config` names there is no such rule to keep.
+            // MindSpore checks the suffix of the name in the variable, but not of a file passed
+            // otherwise.
             mindspore::check_file_name(path).map_err(|issue| refused(path, &[*issue]))?;
         }
         let text = opscope_config::read_text(path)?;
@@ -222,7 +222,7 @@ impl RunArguments {
         let ConfigSource { path, text, .. } = *source;
         let refused = |issues: Vec<ConfigIssue>| refused(path, &source.placed(issues));
         let env = ConfigEnvironment {
-            // `support_device` is about the device that the dump is said to come from.
+            // `support_device` refers to the device that the dump records.
             device_id: self.device,
             ..crate::commands::environment()?
         };
@@ -255,35 +255,37 @@ impl RunArguments {
             operators: OperatorRule::Type(op_type.to_owned()),
             slots: None,
         });
-        // Kernels in the graphs that these operators run are dumped by themselves, and constants
-        // have a place of their own.
+        // Kernels in these operators' graphs are dumped separately, and constants have their own
+        // place.
         request.plan.excluded = excluded.into();
         Ok(request)
     }
 }
 
-/// The configuration of MindSpore that the environment names, if it names one.
+/// The MindSpore configuration in the environment, if any.
 fn configuration_of_environment() -> Option<PathBuf> {
     let path = std::env::var_os(CONFIGURATION_VARIABLE)?;
     (!path.is_empty()).then(|| path.into())
 }
 
-/// Follows the environment; tells if there is no place where it would have failing operators.
+/// Applies the environment; warns if failing operators cannot be written anywhere.
 fn follow(file: Option<AclDump>, env: &ConfigEnvironment) -> FollowedEnvironment {
     let followed = follow_environment(file, env);
     if followed.has_no_place {
         progress::report(
-            "warning: no place that the environment names for failing operators can be written",
+            "warning: no directory in the environment for failing operators is writable",
         );
     }
     followed
 }
 
-/// Tells why a configuration is refused.
+/// The error for a refused configuration, with its issues.
 pub(super) fn refused(path: &Path, issues: &[ConfigIssue]) -> CommandFailure {
     report_issues(path, issues);
-    let is_error = |issue: &&ConfigIssue| issue.severity == Severity::Error;
-    let n = issues.iter().filter(is_error).count();
+    let n = issues
+        .iter()
+        .filter(|issue| issue.severity == Severity::Error)
+        .count();
     let n = crate::format::count(n as u64, "error");
     let message = format!("the configuration is refused: {n}");
     CommandFailure::message(USAGE, message)

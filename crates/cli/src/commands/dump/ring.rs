@@ -1,4 +1,4 @@
-//! Which steps of a run are dumped, and which of them stay.
+//! Choosing the steps to dump and to keep.
 
 use std::io::Write;
 use std::num::{NonZeroU64, NonZeroUsize};
@@ -23,27 +23,26 @@ use crate::exit::{CommandFailure, PARTIAL, USAGE};
 use crate::format;
 use crate::signals::UnusedSignal;
 
-/// Most triggers that the table names.
+/// Maximum number of triggers in the table.
 const N_TRIGGERS_SHOWN: usize = 10;
 
-/// Most steps of a run that are looked through for one that is chosen.
+/// Maximum number of steps searched for a selected one.
 const N_STEPS_CHECKED: u64 = 1 << 20;
 
-/// Which steps to dump, and for how long.
+/// Which steps to dump, and how long to keep them.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Steps")]
 pub(crate) struct RingArguments {
     /// Dump each Nth step: 0, N, 2N, …
     #[arg(long, value_name = "N")]
     every: Option<NonZeroU64>,
-    /// Dump these steps, counted from 0; of a configuration's steps, those that are among these
+    /// Dump these steps, counted from 0, if the configuration selects them too
     #[arg(long, value_name = "0-3,10,20-", value_parser = step_ranges)]
     iterations: Option<NumberRanges>,
-    /// Keep the last N dumped steps: when another begins, older ones are removed, unless something
-    /// has happened
+    /// Keep the last N dumped steps: a new step removes the oldest ones unless a trigger has fired
     #[arg(long, value_name = "N", conflicts_with = "stats")]
     keep_last: Option<NonZeroUsize>,
-    /// Events that keep the steps that are there for good, the current one among them
+    /// Events that keep the retained steps, including the current one, for good
     #[arg(
         long,
         value_enum,
@@ -53,15 +52,15 @@ pub(crate) struct RingArguments {
         default_value = "overflow,nan,exception,signal"
     )]
     trigger: Vec<TriggerWord>,
-    /// Remove at the end what no trigger has kept
+    /// At the end, remove steps that no trigger has kept
     #[arg(long, requires = "keep_last")]
     keep_only_triggered: bool,
 }
 
-/// A trigger as users call it.
+/// A trigger, as named on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum TriggerWord {
-    /// An operator's arithmetic overflowed; looking for that takes time
+    /// An operator's arithmetic overflowed; detecting this takes time
     Overflow,
     /// A dumped tensor holds NaN or an infinity
     Nan,
@@ -83,21 +82,21 @@ impl TriggerWord {
 }
 
 impl RingArguments {
-    /// Looks whether there will be anything to remove.
+    /// Checks that there will be steps to remove.
     pub(super) fn prepare(&self, has_files: bool) -> Result<(), CommandFailure> {
         if self.keep_last.is_none() {
             return Ok(());
         }
         if !has_files {
-            let message = "`--keep-last` needs a dump to keep steps of";
+            let message = "`--keep-last` needs a dump";
             return Err(
-                CommandFailure::message(USAGE, message).with_hint("give `--out` or `--config`")
+                CommandFailure::message(USAGE, message).with_hint("pass `--out` or `--config`")
             );
         }
         Ok(())
     }
 
-    /// The steps that are chosen here.
+    /// The selected steps.
     pub(super) fn steps(&self) -> Steps {
         let nth = self.every.map_or_else(Steps::every, Steps::every_nth);
         match &self.iterations {
@@ -106,12 +105,11 @@ impl RingArguments {
         }
     }
 
-    /// Says so if `steps`, which a choice made here is part of, leaves nothing of a run.
+    /// Warns if `steps`, which include this selection, exclude the whole run.
     pub(super) fn warn_if_none(&self, steps: &Steps, n_steps: u64) {
         let is_choice = self.every.is_some() || self.iterations.is_some();
         let mut first_ones = 0..n_steps.min(N_STEPS_CHECKED);
-        // Steps behind those looked through may still be chosen, unless no range has any step at
-        // all.
+        // Later steps may still be selected, unless every range is empty.
         let may_be_later =
             n_steps > N_STEPS_CHECKED && !steps.ranges().is_some_and(<[_]>::is_empty);
         if is_choice && !first_ones.any(|step| steps.contains(step)) && !may_be_later {
@@ -120,7 +118,7 @@ impl RingArguments {
         }
     }
 
-    /// Returns the options that a session is given.
+    /// Returns the ring options of a session.
     pub(super) fn options(&self) -> Option<RingOptions> {
         Some(RingOptions {
             n_steps: self.keep_last?,
@@ -129,14 +127,14 @@ impl RingArguments {
         })
     }
 
-    /// Lets the signal keep the last steps of `session` until the result is dropped.
+    /// Lets SIGUSR2 keep the last steps of `session` until the result is dropped.
     pub(super) fn listen_for(
         &self,
         session: &CaptureSession,
     ) -> Result<KeepSignal, CommandFailure> {
         match session.ring_flag() {
             Some(flag) if self.trigger.contains(&TriggerWord::Signal) => self.listen(flag),
-            // Whoever sends the signal all the same learns at the end that it kept nothing.
+            // A signal without a ring is reported at the end as having kept nothing.
             _ => Ok(KeepSignal {
                 id: None,
                 _in_vain: Some(UnusedSignal::watch()),
@@ -155,21 +153,21 @@ impl RingArguments {
     }
 }
 
-/// A handler of the signal while the run lasts: it sets a flag, or brings a word about it at the
-/// end.
+/// Handles SIGUSR2 during the run: sets a flag, or reports at the end that the signal had no
+/// effect.
 pub(super) struct KeepSignal {
     id: Option<SigId>,
     _in_vain: Option<UnusedSignal>,
 }
 
 impl Drop for KeepSignal {
-    /// The signal goes on being ignored.
+    /// From here on the signal is ignored.
     fn drop(&mut self) {
         self.id.map(signal_hook::low_level::unregister);
     }
 }
 
-/// Returns the text that the error of a step is told as.
+/// The error of a step as text for a trigger.
 pub(super) fn reason(error: &CommandFailure) -> String {
     error
         .error
@@ -177,7 +175,7 @@ pub(super) fn reason(error: &CommandFailure) -> String {
         .map_or_else(String::new, |error| format!("{error:#}"))
 }
 
-/// An error of removing steps, as the command's end.
+/// Turns a failure to remove steps into the command's error.
 pub(super) fn check(report: Option<RingReport>) -> Result<(), CommandFailure> {
     match report.and_then(|report| report.first_error) {
         None => Ok(()),
@@ -192,7 +190,7 @@ pub(super) fn check(report: Option<RingReport>) -> Result<(), CommandFailure> {
 }
 
 impl DumpReport {
-    /// The lines of the closing table about steps that were kept and removed.
+    /// Prints the lines of the closing table about kept and removed steps.
     pub(super) fn print_ring(&self, out: &mut impl Write) -> Result<(), CommandFailure> {
         let Some(report) = &self.summary.ring else {
             return Ok(());
@@ -206,7 +204,7 @@ impl DumpReport {
         for triggered in report.triggers.iter().take(N_TRIGGERS_SHOWN) {
             line!(out, "trigger           {}", trigger_text(triggered))?;
         }
-        // All triggers are counted, but a long run keeps the details of the first ones only.
+        // All triggers are counted, but a long run keeps details of the first ones only.
         let n_shown = report.triggers.len().min(N_TRIGGERS_SHOWN) as u64;
         match report.n_triggers.saturating_sub(n_shown) {
             0 if n_shown == 0 => writeln!(out, "trigger           none")?,
@@ -225,13 +223,13 @@ impl DumpReport {
             let n = format::count(report.n_files_left, "file");
             line!(
                 out,
-                "not removed       {n} that somebody has changed or removed"
+                "not removed       {n} changed or removed by another program"
             )?;
         }
         Ok(())
     }
 
-    /// The same as a member of the JSON object.
+    /// The ring's JSON member.
     pub(super) fn ring_json(&self) -> Option<(String, Value)> {
         let report = self.summary.ring.as_ref()?;
         let kept: Vec<[u64; 2]> = kept(report).map(|r| [*r.start(), *r.end()]).collect();

@@ -1,4 +1,4 @@
-//! Runs a model for all its steps under a dump.
+//! Runs a model for all steps under a dump.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,9 +23,9 @@ use crate::exit::{CommandFailure, FOUND, INTERRUPTED, PARTIAL};
 use crate::inputs::InputSource;
 use crate::{progress, signals};
 
-/// Most runs without the dump that the time is compared with.
+/// Maximum number of runs without the dump, for timing.
 const N_BASELINE_RUNS_MAX: u32 = 3;
-/// No further such run is started after this time.
+/// No further timing run starts after this time.
 const BASELINE_TIME_MAX: Duration = Duration::from_millis(300);
 
 /// A model to run.
@@ -34,14 +34,14 @@ pub(crate) struct LoadedRun {
     pub(crate) model: Box<dyn LoadedModel>,
     /// Its name in dumps.
     pub(crate) id: ModelId,
-    /// Its name in reports.
+    /// Its title in reports.
     pub(crate) title: String,
-    /// Where its outputs go.
+    /// Where its outputs are written.
     pub(crate) output_files: Option<OutputFiles>,
 }
 
-/// Runs `run` for all its steps; the second result is how its last step ended. What `failed` before
-/// is treated as a failure of the dump.
+/// Runs `run` for all steps; also returns how its last step ended. An error in `failed` counts as a
+/// failure of the dump.
 pub(crate) fn dump_model(
     arguments: &RunArguments,
     request: &DumpRequest,
@@ -85,7 +85,7 @@ pub(crate) fn dump_model(
         refused: dump.refused(),
         failure_dir: dump
             .failure_dir(&id, last_step)
-            // The tree knows where such files would be, whether or not there are any.
+            // The tree defines this directory even if it does not exist.
             .filter(|dir| has_failed && dir.is_dir())
             .or(captured.failure_dir),
         summary: captured.summary,
@@ -110,12 +110,13 @@ pub(crate) fn dump_model(
     Ok((report, captured.result))
 }
 
-/// Turns what went wrong while capturing into the command's end.
+/// Turns capture failures into the command's result.
 pub(crate) fn finish(
     mut report: DumpReport,
     result: Result<(), CommandFailure>,
 ) -> Result<(), CommandFailure> {
-    // Failures come before findings: the code of an overflow is for a run that went well otherwise.
+    // Failures come before findings: the exit code for overflow means that the run went well
+    // otherwise.
     result?;
     let ring = report.summary.ring.take();
     policy::check(report.summary)?;
@@ -126,10 +127,10 @@ pub(crate) fn finish(
     Ok(())
 }
 
-/// Wall time of one step without the dump, after a first one that prepares the operators.
+/// Wall time of one step without the dump, after a warm-up step.
 ///
-/// A model that fails here is run again under the dump, so that what it computes up to the failure
-/// is kept.
+/// A model that fails here runs again under the dump, so that its values up to the failure are
+/// kept.
 fn baseline(
     arguments: &RunArguments,
     model: &mut dyn LoadedModel,
@@ -142,7 +143,7 @@ fn baseline(
     if model.run(&inputs, None).is_err() {
         return Ok(None);
     }
-    // The shortest of a few runs: other work on the machine only ever adds to it.
+    // The minimum of a few runs: other load on the machine only adds time.
     let mut shortest: Option<Duration> = None;
     let start = Instant::now();
     for _ in 0..N_BASELINE_RUNS_MAX {
@@ -159,14 +160,14 @@ fn baseline(
     Ok(shortest)
 }
 
-/// Result of capturing, also where it ended early.
+/// Result of capturing, even if it ended early.
 struct CaptureResult {
     summary: SessionSummary,
     time: Duration,
-    /// Steps that were begun.
+    /// Number of started steps.
     n_steps: u64,
     result: Result<(), CommandFailure>,
-    /// Where the failing step is that was repeated on the word of the environment.
+    /// Directory of the failing step that the environment asked to repeat.
     failure_dir: Option<PathBuf>,
 }
 
@@ -193,11 +194,10 @@ fn capture(
     let mut n_steps_begun = 0_u64;
     let n_in_step = model.operators().len() as u64;
     let mut notices = ControlNotices::new(&tap);
-    // ONNX Runtime makes its session with taps here. Inside the first step this would count as time
-    // of the dump, and it can take many times as long as the step.
+    // ONNX Runtime creates its session with taps here. Inside the first step this would count as
+    // dump time, and it may take many times as long as the step.
     model.prepare(&tap);
     let start = Instant::now();
-    let position = || position(watch.counters(), n_in_step);
     let run_steps = || {
         let result = (0..n_steps).try_for_each(|step| {
             let fail = |tap: &Tap, error: CommandFailure| {
@@ -210,18 +210,18 @@ fn capture(
             if notices.report(&tap, step) {
                 unmatched::warn(&tap, (&id, &**model, graph), dump.is_acl());
             }
-            // Nothing looks at the flag while a step runs without the tap.
+            // Without the tap, nothing checks the flag during a step.
             if tap.is_stopped() {
                 return Err(at_step(EngineError::Stopped, step));
             }
-            // Of a step that is not kept nothing would be written.
+            // A step that is not kept writes nothing.
             if arguments.volume.dry_run && !tap.is_active() {
                 return Ok(());
             }
             let outputs = model
                 .run(&inputs, Some(&tap))
                 .map_err(|error| match error {
-                    // An interruption is no exception, so it triggers no keeping of steps.
+                    // An interruption is not an exception, so it does not trigger keeping steps.
                     EngineError::Stopped => at_step(error, step),
                     error => fail(&tap, at_step(error, step)),
                 })?;
@@ -236,13 +236,17 @@ fn capture(
         (summary, result)
     };
     let (summary, result) = remote.during(&control, || {
-        // `--steps` may ask for any number, so the product may not fit.
+        // `--steps` may be any number, so the product may overflow.
         let n_operators = n_in_step.saturating_mul(n_steps);
-        progress::with_operator_bar("dumping", n_operators, position, run_steps)
+        progress::with_operator_bar(
+            "dumping",
+            n_operators,
+            || position(watch.counters(), n_in_step),
+            run_steps,
+        )
     })?;
     let time = start.elapsed();
-    // No step can be kept any more, so the word about a signal in vain belongs here, before the
-    // report.
+    // No step can be kept any more, so a signal without effect is reported here, before the report.
     drop(listening);
     warn_of_runs(&mut **model);
     let failure_dir = repeat_failure(run, dump, inputs, n_steps_begun, &result)?;
@@ -255,8 +259,8 @@ fn capture(
     })
 }
 
-/// Repeats the last of the steps that were begun, if an operator failed and nothing else keeps
-/// failures; where its files are.
+/// Repeats the last started step if an operator failed and nothing else keeps failures; returns the
+/// directory of its files.
 fn repeat_failure(
     run: &mut LoadedRun,
     dump: &OpenDump,
@@ -271,7 +275,7 @@ fn repeat_failure(
     let inputs = inputs.step(step)?;
     let error = failure.error.as_ref();
     let error = error.and_then(|error| error.downcast_ref::<EngineError>());
-    // Only the failure of an operator comes back when the step is repeated.
+    // Only an operator's failure recurs when the step is repeated.
     if !matches!(error, Some(EngineError::Operator { .. })) {
         return Ok(None);
     }
@@ -288,7 +292,7 @@ fn warn_of_runs(model: &mut dyn LoadedModel) {
     }
 }
 
-/// How many operators were run, counting steps that are not dumped.
+/// Number of operators run, including steps that are not dumped.
 fn position(c: Counters, n_in_step: u64) -> u64 {
     let n_passed_over = c.n_steps.saturating_sub(c.n_steps_active);
     n_passed_over
@@ -324,34 +328,33 @@ fn start(
     Ok(session)
 }
 
-/// Whether a signal has come, be it while a run was on or behind its end.
+/// Whether a signal came, during a run or after it.
 static IS_SIGNALLED: AtomicBool = AtomicBool::new(false);
 
-/// Whether a signal has come since the first run began.
+/// Whether a signal came since the first run began.
 pub(crate) fn is_signalled() -> bool {
     IS_SIGNALLED.load(Ordering::Relaxed)
 }
 
-/// Lets the first signal stop the run that `flag` belongs to; a second one ends the process at
-/// once.
+/// Makes the first signal stop the run of `flag`; a second one ends the process at once.
 pub(crate) fn stop_on_signal(flag: Arc<AtomicBool>) -> Arc<AtomicBool> {
     *stopped_runs() = vec![flag.clone()];
     handle_signals();
     flag
 }
 
-/// [`stop_on_signal`] for a run beside those that a signal stops already.
+/// Like [`stop_on_signal`], in addition to the runs that a signal already stops.
 pub(crate) fn stop_too_on_signal(flag: Arc<AtomicBool>) {
     let mut runs = stopped_runs();
-    // A signal that has come for the others counts for this one.
+    // A signal that came for the others applies to this run as well.
     if is_signalled() {
         flag.store(true, Ordering::Relaxed);
     }
     runs.push(flag);
 }
 
-/// The runs that a signal stops. A process can set its handler once, and `opscope op` runs several
-/// models, so the handler looks up whose turn it is.
+/// The runs that a signal stops. A process can set its handler only once and `opscope op` runs
+/// several models, so the handler looks up the current ones.
 fn stopped_runs() -> MutexGuard<'static, Vec<Arc<AtomicBool>>> {
     static RUNS: Mutex<Vec<Arc<AtomicBool>>> = Mutex::new(Vec::new());
     RUNS.lock().unwrap_or_else(PoisonError::into_inner)

@@ -1,4 +1,4 @@
-//! Names of a plan that a model lacks.
+//! Names in a plan that the model lacks.
 
 use opscope_capture::{ModelSelection, Plan, Tap};
 use opscope_engine::{GraphKind, LoadedModel};
@@ -7,11 +7,11 @@ use opscope_store::record::ModelId;
 use super::near_names;
 use crate::console::report;
 
-/// Types of operators with graphs of their own, whose operators are not shown.
+/// Operator types with subgraphs, whose operators are not observed.
 const WITH_BODIES: [&str; 3] = ["If", "Loop", "Scan"];
 
-/// Says what the plan of `tap` names and the model lacks, in the graph that the engine runs.
-/// `is_acl` is whether the dump is in AscendCL's form, which names models.
+/// Warns of names in `tap`'s plan that are missing from the graph that the engine runs.
+/// `is_acl` says whether the dump has AscendCL's form, which names models.
 pub(super) fn warn(
     tap: &Tap,
     (id, model, graph): (&ModelId, &dyn LoadedModel, GraphKind),
@@ -22,12 +22,12 @@ pub(super) fn warn(
         report!("opscope: warning: {}", other_models(plan, id));
     }
     for text in &selected.unused_rules {
-        // These are MindSpore's own words, by which its users look for the cause.
+        // The wording is MindSpore's own, which its users search for.
         report!("opscope: warning: [DataDump] Unused Kernel in json: {text}");
     }
     if selected.is_unmarked {
         report!(
-            "opscope: warning: `dump_mode` 2 dumps what is marked, and nothing is: name operators by `--set-dump`"
+            "opscope: warning: `dump_mode` 2 dumps marked operators, and none is marked: name them by `--set-dump`"
         );
     }
     for name in &selected.unmatched {
@@ -52,9 +52,8 @@ fn other_models(plan: &Plan, id: &ModelId) -> String {
 fn no_operator(name: &str, model: &dyn LoadedModel, graph: GraphKind) -> String {
     let place = match graph {
         GraphKind::Original => "the model",
-        // Operators that were fused are gone from this graph, so the model may have the name all
-        // the same.
-        GraphKind::Executed => "the graph that ONNX Runtime makes of the model",
+        // Fusion may have removed the operator from this graph although the model has the name.
+        GraphKind::Executed => "the graph that ONNX Runtime optimised",
     };
     let operators = || model.operators().iter();
     let near = near_names::nearest(name, operators().map(|operator| operator.op_name.as_str()));
