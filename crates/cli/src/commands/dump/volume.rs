@@ -1,4 +1,4 @@
-//! How much a run writes: tensors, statistics or both, of everything or of what rules choose.
+//! What a run writes: tensors, statistics or both, for everything or for tensors that match rules.
 
 use opscope_capture::{SelectedOperators, TensorRule, TensorRules};
 use opscope_config::dialect::acl::AclContent;
@@ -11,10 +11,10 @@ use opscope_store::record::ModelId;
 use crate::console::report;
 use crate::exit::{CommandFailure, USAGE};
 
-/// How much is written.
+/// What to write.
 #[derive(clap::Args)]
 pub(crate) struct VolumeArguments {
-    /// Content to write of what is selected [default: what the configuration says; with `--out`,
+    /// Content to write for each selected operator [default: from the configuration; with `--out`,
     /// tensors]
     #[arg(
         long,
@@ -24,10 +24,9 @@ pub(crate) struct VolumeArguments {
         help_heading = "Volume"
     )]
     content: Option<ContentKind>,
-    /// Write statistics of everything, but tensors only where this matches: `name:NAME`,
-    /// `type:TYPE`, `regex:PATTERN` (the operator), `slot:NAME/output.0`, `non-finite` (NaN or an
-    /// infinity) or `above:1e4` (a magnitude above that, or NaN). May be repeated: one match is
-    /// enough
+    /// Write statistics of everything, but only matching tensors: `name:NAME`, `type:TYPE`,
+    /// `regex:PATTERN` (the operator), `slot:NAME/output.0`, `non-finite` (NaN or an infinity) or
+    /// `above:1e4` (a larger magnitude, or NaN). May be repeated: one match is enough
     #[arg(
         long = "tensors",
         value_name = "RULE",
@@ -35,8 +34,8 @@ pub(crate) struct VolumeArguments {
         help_heading = "Volume"
     )]
     rules: Vec<TensorRule>,
-    /// Run the model and write nothing: tell how many files and bytes would be written, and whether
-    /// there is room for them. Inputs are random if none are given
+    /// Run the model and write nothing: report how many files and bytes a dump would write, and
+    /// whether they fit on the disk. Inputs are random by default
     #[arg(long, conflicts_with = "stats", help_heading = "Volume")]
     pub(super) dry_run: bool,
 }
@@ -53,37 +52,37 @@ enum ContentKind {
 }
 
 impl VolumeArguments {
-    /// The rules that choose among tensors.
+    /// The rules that select tensors.
     pub(super) fn rules(&self) -> TensorRules {
         TensorRules::new(self.rules.clone())
     }
 
-    /// Refuses options that contradict each other, or that are about files where none are written.
+    /// Refuses contradictory options, and options about files if none are written.
     pub(super) fn check(&self, has_place: bool) -> Result<(), CommandFailure> {
         let is_both = matches!(self.content, None | Some(ContentKind::Both));
         if !self.rules.is_empty() && !is_both {
-            let message = "`--tensors` chooses which tensors are written beside statistics";
-            let hint = "leave out `--content`, or give `--content both`";
+            let message = "`--tensors` selects tensors to write in addition to statistics";
+            let hint = "omit `--content`, or pass `--content both`";
             return Err(CommandFailure::message(USAGE, message).with_hint(hint));
         }
         let is_used = self.content.is_some() || !self.rules.is_empty() || self.dry_run;
         if is_used && !has_place {
             let message =
-                "`--content`, `--tensors` and `--dry-run` are about files, and none are written";
-            let hint = "give `--out DIR` or `--config FILE`";
+                "`--content`, `--tensors` and `--dry-run` apply to files, and none are written";
+            let hint = "pass `--out DIR` or `--config FILE`";
             return Err(CommandFailure::message(USAGE, message).with_hint(hint));
         }
         Ok(())
     }
 
-    /// Returns the content that the options ask for, if they ask for any.
+    /// Returns the content that the options request, if any.
     fn kind(&self) -> Option<ContentKind> {
-        // Rules choose tensors beside statistics of everything, so both are written.
+        // Rules select tensors in addition to statistics, so both are written.
         let of_rules = (!self.rules.is_empty()).then_some(ContentKind::Both);
         self.content.or(of_rules)
     }
 
-    /// The same form with the content that these options ask for.
+    /// Applies the requested content to a form.
     pub(super) fn apply(&self, form: DumpForm) -> DumpForm {
         let Some(kind) = self.kind() else {
             return form;
@@ -111,7 +110,7 @@ impl ContentKind {
         }
     }
 
-    /// The columns of the configuration stay.
+    /// Keeps the configuration's columns.
     fn of_acl(self, configured: AclContent) -> AclContent {
         let columns = match configured {
             AclContent::Tensors | AclContent::StepTable => StatsColumns::Plain,
@@ -124,8 +123,8 @@ impl ContentKind {
         }
     }
 
-    /// As in a configuration, statistics rule out files of whole operators, and with tensors they
-    /// are the host's.
+    /// As in a configuration, statistics exclude files of whole operators, and with tensors the
+    /// host computes them.
     fn of_mindspore(self, configured: MindSporeOptions) -> MindSporeOptions {
         let has_tensors = self != ContentKind::Statistics;
         let has_statistics = self != ContentKind::Tensors;
@@ -143,8 +142,8 @@ impl ContentKind {
     }
 }
 
-/// Says which rules name what the plan does not select, or the model lacks. Of operators that run
-/// on their own a rule may well mean the others.
+/// Warns of rules that match nothing selected. A rule for separately run operators may refer to the
+/// others.
 pub(super) fn warn_unused(
     rules: &TensorRules,
     selected: &SelectedOperators,
