@@ -148,7 +148,7 @@ def test_the_same_inputs_and_other_attributes(opscope: Binary, sound: Callable, 
     command = [*opscope.command("replay", target, name, "--golden", right.dump, "--json", report)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
     assert done.returncode == FAILED, done.stderr
-    assert done.stdout.startswith("fail: the same inputs, other attributes: alpha is 1.5 here, ")
+    assert done.stdout.startswith("fail: same inputs, different attributes: alpha is 1.5 here, ")
     (replayed,) = json.loads(report.read_text())["operators"]
     assert replayed["blame"] == "attributes"
     assert [attribute["name"] for attribute in replayed["attributes"]] == ["alpha"]

@@ -149,7 +149,7 @@ def test_nothing_is_written_beside_a_remote_dump(tool: Binary, proxy: Proxy, tmp
     done = subprocess.run(
         tool.command("index", "s3://runs/native/run"), env=env, cwd=tmp_path, capture_output=True, text=True
     )
-    assert done.returncode == 2 and "`--out` is needed" in done.stderr
+    assert done.returncode == 2 and "`--out` is required" in done.stderr
     done = ask(tool, env, "convert", "-d", "s3://runs/native/run", "--out", "s3://runs/out")
     assert done.returncode not in (0, 1) and "never written" in done.stderr
     assert not list(tmp_path.iterdir())

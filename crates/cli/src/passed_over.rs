@@ -1,4 +1,4 @@
-//! Telling of files that were not read as a part of a dump.
+//! Reports files that were not read as part of a dump.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -10,19 +10,19 @@ use serde_json::{Value, json};
 use crate::exit::{CommandFailure, UNREADABLE};
 use crate::format;
 
-/// One line with numbers, nothing where there is only what every dump has.
+/// Prints one line with counts; nothing if only files that every dump has were skipped.
 pub(crate) fn print(
     out: &mut impl Write,
     passed_over: &[PassedOver],
 ) -> Result<(), CommandFailure> {
-    let told = passed_over.iter().filter(|one| !one.reason.is_ordinary());
-    if let Some(text) = text(told) {
-        writeln!(out, "passed over: {text}")?;
+    let unusual = passed_over.iter().filter(|one| !one.reason.is_ordinary());
+    if let Some(text) = text(unusual) {
+        writeln!(out, "skipped: {text}")?;
     }
     Ok(())
 }
 
-/// `2 tables of statistics, 1 hidden file or directory`; none where there is nothing.
+/// `2 tables of statistics, 1 hidden file or directory`; `None` if nothing was skipped.
 pub(crate) fn text<'a>(passed_over: impl IntoIterator<Item = &'a PassedOver>) -> Option<String> {
     let mut counts: BTreeMap<PassReason, u64> = BTreeMap::new();
     for one in passed_over {
@@ -35,19 +35,21 @@ pub(crate) fn text<'a>(passed_over: impl IntoIterator<Item = &'a PassedOver>) ->
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// All of them, each with its reason.
+/// All skipped files with their reasons.
 pub(crate) fn to_json(passed_over: &[PassedOver]) -> Value {
-    let one = |one: &PassedOver| json!({ "path": one.path, "reason": one.reason.name() });
-    passed_over.iter().map(one).collect()
+    passed_over
+        .iter()
+        .map(|one| json!({ "path": one.path, "reason": one.reason.name() }))
+        .collect()
 }
 
 impl CommandFailure {
-    /// A directory in which there is nothing to read.
+    /// The error for a directory without readable files.
     pub(crate) fn nothing_at(path: &Path, passed_over: &[PassedOver]) -> CommandFailure {
         let mut message = format!("`{}` holds no dump files", path.display());
-        // Files that every dump has are counted here too, as there is nothing else.
+        // Files that every dump has are counted too, because there is nothing else to list.
         if let Some(text) = text(passed_over) {
-            message.push_str(&format!("; passed over: {text}"));
+            message.push_str(&format!("; skipped: {text}"));
         }
         CommandFailure::message(UNREADABLE, message)
     }

@@ -25,11 +25,11 @@ use crate::console::{self, line};
 use crate::engine::EngineArguments;
 use crate::exit::{CommandFailure, UNREADABLE, USAGE};
 
-/// List the sizes that programs of AscendCL may switch a model with open extents between, and how
-/// its pictures are prepared (AIPP)
+/// List the sizes (gears) between which AscendCL programs may switch a model with dynamic
+/// dimensions, and how its images are preprocessed (AIPP)
 ///
-/// Writes `MODEL.gears.json` beside the model, which is run once for each gear to learn what its
-/// results have. With neither gears nor AIPP, what is there is printed.
+/// Writes `MODEL.gears.json` next to the model. The model runs once for each gear to infer the
+/// shapes of its results. Without gears or AIPP options, the existing file is printed.
 #[derive(clap::Args)]
 #[command(group = ArgGroup::new("kind"), group = ArgGroup::new("written").multiple(true), after_help = "Examples:
   opscope gears net.onnx --batch 1,2,4,8
@@ -40,24 +40,24 @@ use crate::exit::{CommandFailure, UNREADABLE, USAGE};
 pub(crate) struct GearsArguments {
     /// The model
     model: PathBuf,
-    /// Batches: what the first axis of inputs may be
+    /// Batch sizes: values of the inputs' first axis
     #[arg(long, value_name = "N,N,...", groups = ["kind", "written"])]
     batch: Option<String>,
-    /// Sizes of images: what their height and width may be
+    /// Image sizes: values of height and width
     #[arg(long, value_name = "H,W;H,W;...", groups = ["kind", "written"])]
     size: Option<String>,
-    /// Values of all open extents together, in the order of inputs and axes
+    /// Values of all dynamic dimensions together, in the order of inputs and axes
     #[arg(long, value_name = "N,...;N,...", groups = ["kind", "written"])]
     dims: Option<String>,
-    /// How pictures are prepared for inputs: the file that the vendor's converter takes under the
-    /// same name
+    /// How to preprocess images for inputs: the file that the vendor's converter takes under the
+    /// same option
     #[arg(long, value_name = "FILE", group = "written")]
     insert_op_conf: Option<PathBuf>,
-    /// Extents of an input, -1 where the gears set them; may be repeated [default: those of the
-    /// model]
+    /// Shape of an input, with -1 for dimensions that gears set; may be repeated [default: the
+    /// model's]
     #[arg(long, value_name = "NAME:-1,3,224,224", requires = "written")]
     shape: Vec<String>,
-    /// The file to write [default: beside the model]
+    /// The file to write [default: next to the model]
     #[arg(long, value_name = "FILE", requires = "written")]
     out: Option<PathBuf>,
     /// Replace the file of `--out` if it exists
@@ -75,14 +75,14 @@ pub(crate) struct GearsArguments {
 /// The kind of the gears, and the values of each.
 type ListedGears = (GearKind, Vec<Vec<u64>>);
 
-/// Type and extents of a result.
+/// Dtype and shape of a result.
 type ResultType = (DType, Vec<i64>);
 
 pub(crate) fn run(arguments: &GearsArguments) -> Result<(), CommandFailure> {
     let gears = match arguments.asked()? {
         None => arguments.read()?,
         Some((kind, values)) => {
-            // Read first: running the model takes longer.
+            // Read first, because running the model takes longer.
             let aipp = arguments.aipp()?;
             let gears = arguments.make(kind, values)?;
             let gears = gears.with_aipp(aipp);
@@ -93,7 +93,7 @@ pub(crate) fn run(arguments: &GearsArguments) -> Result<(), CommandFailure> {
             let path = arguments.path();
             let text = gears_json::encode(&gears);
             let creator = Creator::new(arguments.modes.modes());
-            // The file next to the model is this command's own.
+            // The file next to the model belongs to this command.
             let is_replacing = arguments.force || arguments.out.is_none();
             report::save_with(&path, &creator, is_replacing, |out| {
                 out.write_all(text.as_bytes())
@@ -111,11 +111,11 @@ impl GearsArguments {
             .unwrap_or_else(|| gears_json::path_of(&self.model))
     }
 
-    /// The kind and the values of the gears that are to be written, if any are.
+    /// The kind and values of the gears to write, if any.
     fn asked(&self) -> Result<Option<ListedGears>, CommandFailure> {
         let (option, kind, text) = match (&self.batch, &self.size, &self.dims) {
-            // A gear of this kind is a single number, so that commas stand between gears. Elsewhere
-            // they stand between the numbers of one.
+            // A batch gear is a single number, so commas separate gears; elsewhere they separate
+            // the numbers of a gear.
             (Some(text), ..) => ("--batch", GearKind::Batch, text.replace(',', ";")),
             (_, Some(text), _) => ("--size", GearKind::Size, text.clone()),
             (.., Some(text)) => ("--dims", GearKind::Dims, text.clone()),
@@ -139,7 +139,7 @@ impl GearsArguments {
         Ok(Some((kind, gears)))
     }
 
-    /// How inputs are prepared, if that is to be written.
+    /// How inputs are preprocessed, if that is to be written.
     fn aipp(&self) -> Result<Vec<AippOp>, CommandFailure> {
         let Some(path) = &self.insert_op_conf else {
             return Ok(Vec::new());
@@ -159,8 +159,8 @@ impl GearsArguments {
         };
         let bytes = regular_file::read(&path, FILE_BYTES_MAX as u64).map_err(|error| {
             let is_absent = error.kind() == std::io::ErrorKind::NotFound;
-            // A missing file was most likely never written, so the hint says what writes it. Any
-            // other fault needs another answer.
+            // A missing file has most likely never been written, so the hint names the options that
+            // write it. Other faults need another answer.
             let failure = unreadable(error.to_string());
             if is_absent {
                 failure.with_hint("`--batch`, `--size`, `--dims` or `--insert-op-conf` writes it")
@@ -190,7 +190,7 @@ impl GearsArguments {
             outputs: Vec::new(),
         };
         let wrong = |reason: String| CommandFailure::message(USAGE, reason);
-        // The gears' inputs are checked before anything runs.
+        // Checks the gears' inputs before anything runs.
         let gears = values.into_iter().map(gear).collect();
         let mut gears = Gears::new(kind, inputs, Vec::new(), gears).map_err(wrong)?;
         let mut dtypes: Vec<Option<DType>> = vec![None; signature.outputs.len()];
@@ -199,7 +199,7 @@ impl GearsArguments {
             let dims = gears.input_dims(gear);
             let results = results(&mut *model, &signature, &dims, &gear.values)?;
             for (known, (dtype, _)) in dtypes.iter_mut().zip(&results) {
-                // What was computed counts more than what the model says of its results.
+                // The computed dtype takes precedence over the declared one.
                 *known = Some(*dtype);
             }
             outputs.push(results.into_iter().map(|(_, dims)| dims).collect());
@@ -215,7 +215,7 @@ impl GearsArguments {
         Gears::new(gears.kind, gears.inputs, outputs.collect(), gears.gears).map_err(wrong)
     }
 
-    /// The model's inputs, with the extents that `--shape` says or that it has itself.
+    /// The model's inputs, with shapes from `--shape` or from the model.
     fn inputs(
         &self,
         kind: GearKind,
@@ -246,7 +246,7 @@ impl GearsArguments {
             shapes.push((name, dims));
         }
         let input = |value: &ValueInfo| {
-            // The last one counts, where an input is named several times.
+            // The last `--shape` of an input wins.
             let said = shapes.iter().rev().find(|(name, _)| *name == value.name);
             let dims = match said {
                 Some((_, dims)) => dims.clone(),
@@ -262,18 +262,17 @@ impl GearsArguments {
     }
 }
 
-/// The extents of an input as the model has them; open ones must be those that gears of this kind
-/// set.
+/// The input's declared shape; gears of this kind must set its dynamic dimensions.
 fn own_dims(kind: GearKind, value: &ValueInfo) -> Result<Vec<i64>, CommandFailure> {
     let name = &value.name;
     let Some(dims) = &value.dims else {
-        let message = format!("input `{name}` may have any shape: say which with --shape");
+        let message = format!("input `{name}` may have any shape: set it with --shape");
         return Err(CommandFailure::message(USAGE, message));
     };
     let n_axes = dims.len();
     let is_set = |axis: usize| match kind {
         GearKind::Batch => axis == 0,
-        // Images have their height and width last, as ONNX orders the axes.
+        // Images have height and width last, in ONNX's axis order.
         GearKind::Size => n_axes == 4 && axis >= 2,
         GearKind::Dims => true,
         GearKind::Fixed => false,
@@ -284,7 +283,7 @@ fn own_dims(kind: GearKind, value: &ValueInfo) -> Result<Vec<i64>, CommandFailur
         _ => {
             let shape = value.shape_text();
             let message = format!(
-                "axis {axis} of input `{name}`, {shape}, is open, and no gear sets it: give its extents with --shape"
+                "axis {axis} of input `{name}`, {shape}, is dynamic, and no gear sets it: set the shape with --shape"
             );
             Err(CommandFailure::message(USAGE, message))
         }
@@ -307,8 +306,8 @@ fn check(value: &ValueInfo, dims: &[i64]) -> Result<(), CommandFailure> {
     Err(CommandFailure::message(USAGE, message))
 }
 
-/// Types and extents of the results for these inputs: with zeroes and with ones. Extents that
-/// differ depend on values, and are not known.
+/// Dtypes and shapes of the results, for inputs of zeroes and of ones. Dimensions that differ
+/// depend on values, and are unknown.
 fn results(
     model: &mut dyn LoadedModel,
     signature: &ModelSignature,
@@ -323,15 +322,18 @@ fn results(
         let inputs = inputs.collect::<Result<Vec<Tensor>, CommandFailure>>()?;
         let results = match model.run(&inputs, None) {
             Ok(results) => results,
-            // Values that mean something to the model may fail; one of both will do.
+            // Values with a meaning for the model may fail; one of both suffices.
             Err(reason) => {
                 error = Some(reason);
                 continue;
             }
         };
-        let extents = |n: &usize| i64::try_from(*n).unwrap_or(i64::MAX);
         let results = results.iter().map(|tensor| {
-            let dims = tensor.shape().iter().map(extents).collect();
+            let dims = tensor
+                .shape()
+                .iter()
+                .map(|n| i64::try_from(*n).unwrap_or(i64::MAX))
+                .collect();
             (tensor.dtype(), dims)
         });
         let results: Vec<ResultType> = results.collect();
@@ -358,11 +360,10 @@ fn results(
     }
 }
 
-/// Types and extents that two results have in common.
+/// Common dtype and shape of two results.
 fn common(a: &ResultType, b: &ResultType) -> ResultType {
     if a.1.len() != b.1.len() {
-        // A list of extents cannot say that even their number is unknown, and one open extent comes
-        // nearest.
+        // A shape cannot express an unknown rank; one dynamic dimension comes nearest.
         return (a.0, vec![OPEN]);
     }
     let extents = a.1.iter().zip(&b.1);
@@ -370,20 +371,20 @@ fn common(a: &ResultType, b: &ResultType) -> ResultType {
     (a.0, extents.collect())
 }
 
-/// A tensor of zeroes, or of ones where they are easily had: the lowest byte of each element.
+/// A tensor of zeroes, or of ones where that is simple: the lowest byte of each element.
 fn filled(value: &ValueInfo, dims: &[u64], byte: u8) -> Result<Tensor, CommandFailure> {
     let name = &value.name;
     let usage =
         |reason: String| CommandFailure::message(USAGE, format!("input `{name}`: {reason}"));
     let dims: Option<Vec<usize>> = dims.iter().map(|&n| usize::try_from(n).ok()).collect();
-    let dims = dims.ok_or_else(|| usage("its extents do not fit memory".into()))?;
+    let dims = dims.ok_or_else(|| usage("its shape does not fit memory".into()))?;
     let shape = Shape::new(dims).map_err(|error| usage(error.to_string()))?;
     let n_bytes = shape
         .n_bytes(value.dtype)
         .map_err(|error| usage(error.to_string()))?;
     let mut bytes = Vec::new();
-    // Gears are numbers from the command line: what does not fit memory has to be a message, and a
-    // plain allocation would end the process.
+    // Sizes come from the command line: without this check, a size beyond memory would end the
+    // process instead of being reported.
     let room = bytes.try_reserve_exact(n_bytes);
     room.map_err(|_| usage(format!("no memory for {n_bytes} bytes")))?;
     bytes.resize(n_bytes, 0);
@@ -391,7 +392,7 @@ fn filled(value: &ValueInfo, dims: &[u64], byte: u8) -> Result<Tensor, CommandFa
         let one = match value.dtype {
             DType::F32 => 1f32.to_le_bytes().to_vec(),
             DType::F64 => 1f64.to_le_bytes().to_vec(),
-            // Other floats become tiny numbers below, which differ from zero just as well.
+            // Other floats become tiny numbers below, which also differ from zero.
             DType::F16 => vec![0x00, 0x3c],
             DType::BF16 => vec![0x80, 0x3f],
             _ => std::iter::once(1)

@@ -20,12 +20,12 @@ use crate::console::{self, line, report};
 use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, USAGE, check_dump};
 use crate::{format, passed_over};
 
-/// Make Parquet tables of a dump, for DuckDB, pandas and others
+/// Write a dump as Parquet tables, for DuckDB, pandas and others
 ///
-/// Tensors, operators, edges and events, with a file for each rank, model and step. Files that were
-/// made from the same parts of the dump before stay as they are, so that a dump that grows is
-/// indexed again in little time. Dumps of every form that `opscope show` reads. With `--compare`
-/// the result of comparing two dumps is a table as well.
+/// The tables are tensors, operators, edges and events, with a file for each rank, model and step.
+/// Files that are up to date stay, so a growing dump is indexed quickly. Reads every form of dump
+/// that `opscope show` reads. With `--compare` the result of comparing two dumps is a table as
+/// well.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   opscope index dump
@@ -33,16 +33,16 @@ use crate::{format, passed_over};
   opscope index faulty sound --out tables --compare
   duckdb -init tables/views.sql")]
 pub(crate) struct IndexArguments {
-    /// Dumps; several go to tables in common
+    /// Dumps; several share common tables
     #[arg(value_name = "DUMP", required = true)]
     dumps: Vec<PathBuf>,
     /// Where to write [default: `.opscope/index` in the dump]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Compute statistics and digests of tensors that the dump has elements of and no statistics
+    /// Compute statistics and digests of tensors with elements but without statistics
     #[arg(long)]
     stats: bool,
-    /// Compare the first dump with the second as `opscope compare` does, and make a table of the
+    /// Compare the first dump with the second as `opscope compare` does, and add a table of the
     /// result
     #[arg(long)]
     compare: bool,
@@ -58,20 +58,21 @@ pub(crate) struct IndexArguments {
     sharing: TableSharingArguments,
 }
 
-/// How work is shared with other processes and machines.
+/// How to share the work between processes and machines.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Sharing")]
 struct TableSharingArguments {
-    /// Make the parts that fall to process I of N, counted from 0
+    /// Make only the parts of process I of N, counted from 0
     #[arg(long, value_name = "I/N", conflicts_with_all = ["unit", "merge", "compare"])]
     shard: Option<Shard>,
-    /// Make the part of this unit, as `--list-units` calls it
+    /// Make the part of one unit, named as in `--list-units`
     #[arg(long, value_name = "NAME", conflicts_with_all = ["merge", "compare"])]
     unit: Option<String>,
-    /// List the units as JSON, one to a line, with their sizes and states, and make nothing
+    /// List the units as JSON, one per line, with their sizes and states, without writing anything
     #[arg(long, conflicts_with_all = ["shard", "unit", "merge", "compare"])]
     list_units: bool,
-    /// Make what is common to parts that are all there; without it, those that are not are made
+    /// Build the common tables from existing parts only; without this option, missing parts are
+    /// made
     #[arg(long)]
     merge: bool,
     #[command(flatten)]
@@ -79,17 +80,18 @@ struct TableSharingArguments {
 }
 
 impl IndexArguments {
-    /// The cluster that the work is to be done on.
+    /// The cluster to run on.
     pub(crate) fn cluster(&self) -> Option<&str> {
         self.sharing.pace.on.as_deref()
     }
 }
 
 impl TableSharingArguments {
-    /// The part of a dump's tables that this process makes; none of a dump that a unit is not of.
+    /// The part of a dump's tables that this process makes; `None` if the unit belongs to another
+    /// dump.
     fn share(&self, label: &str) -> Option<TablesShare> {
         if let Some(unit) = &self.unit {
-            // The name of a dump has no slash, and that of a part none either.
+            // Neither a dump's nor a part's name contains a slash.
             let (of, part) = unit.split_once('/')?;
             return (of == label).then(|| TablesShare::Part(part.to_owned()));
         }
@@ -105,7 +107,7 @@ pub(crate) fn run(arguments: &IndexArguments) -> Result<(), CommandFailure> {
     for dump in &arguments.dumps {
         check_dump(dump)?;
     }
-    // Before anything is read, as reading may take long.
+    // Checked first, because reading may take long.
     let out = place(arguments)?;
     if arguments.compare {
         check_compared(&arguments.dumps)?;
@@ -122,9 +124,9 @@ pub(crate) fn run(arguments: &IndexArguments) -> Result<(), CommandFailure> {
         return list_units(arguments, &out, &options);
     }
     let reports = write_all(arguments, &out, &options)?;
-    // Views, and the comparison, are for whoever has all parts.
+    // Views and the comparison need all parts.
     let is_part = sharing.shard.is_some() || sharing.unit.is_some();
-    // Before anything common is made: views over half of the tables would look whole.
+    // Checked before common tables are made: views over half of the tables would look complete.
     check_missing(&reports)?;
     if let ([target, golden], true) = (&reports[..], arguments.compare) {
         let dumps = [target, golden].map(|(dump, ..)| dump.as_path());
@@ -136,7 +138,7 @@ pub(crate) fn run(arguments: &IndexArguments) -> Result<(), CommandFailure> {
         write_comparison(&part, dumps, &options)?;
     }
     if !is_part {
-        // After the tables: a view over none would be an error in DuckDB.
+        // After the tables: DuckDB rejects views over no files.
         let creator = creator(&out, options.modes);
         write_views(&out, &creator)?;
     }
@@ -152,7 +154,7 @@ pub(crate) fn run(arguments: &IndexArguments) -> Result<(), CommandFailure> {
     Err(CommandFailure::silent(code))
 }
 
-/// The tables of each dump, as far as this process makes them.
+/// Writes this process's part of each dump's tables.
 fn write_all<'a>(
     arguments: &'a IndexArguments,
     out: &Path,
@@ -170,7 +172,7 @@ fn write_all<'a>(
             ..options.clone()
         };
         let report = write_tables(dump, &label, out, &options)?;
-        // A wrong path would go unnoticed among several.
+        // Among several paths a wrong one would go unnoticed.
         if is_whole && report.n_parts() == 0 && report.errors.is_empty() {
             return Err(CommandFailure::nothing_at(dump, &report.passed_over));
         }
@@ -187,7 +189,7 @@ fn write_all<'a>(
     }
 }
 
-/// Refuses tables of which parts are missing.
+/// Refuses tables with missing parts.
 fn check_missing(reports: &[(&PathBuf, String, TablesReport)]) -> Result<(), CommandFailure> {
     let missing: Vec<String> = reports
         .iter()
@@ -200,10 +202,10 @@ fn check_missing(reports: &[(&PathBuf, String, TablesReport)]) -> Result<(), Com
     let count = format::count(missing.len() as u64, "part");
     let message = format!("{count} missing: {}", missing.join(", "));
     Err(CommandFailure::message(PARTIAL, message)
-        .with_hint("without `--merge` they are made by this process"))
+        .with_hint("without `--merge` this process makes them"))
 }
 
-/// Prints the units of all dumps, one to a line.
+/// Prints the units of all dumps, one per line.
 fn list_units(
     arguments: &IndexArguments,
     out: &Path,
@@ -223,18 +225,18 @@ fn list_units(
     Ok(())
 }
 
-/// Refuses `--compare` of another number of dumps.
+/// Refuses `--compare` unless there are two dumps.
 pub(crate) fn check_compared(dumps: &[PathBuf]) -> Result<(), CommandFailure> {
     if dumps.len() == 2 {
         return Ok(());
     }
     Err(CommandFailure::message(
         USAGE,
-        "`--compare` takes two dumps: the one that is examined, and the one that is taken for right",
+        "`--compare` takes two dumps: the one under test, and the reference",
     ))
 }
 
-/// Compares two dumps, unless a table of the comparison is there and current.
+/// Compares two dumps unless an up-to-date table exists.
 pub(crate) fn write_comparison(
     part: &ComparePart<'_>,
     [target, golden]: [&Path; 2],
@@ -253,19 +255,19 @@ fn place(arguments: &IndexArguments) -> Result<PathBuf, CommandFailure> {
         return Ok(out.clone());
     }
     match &arguments.dumps[..] {
-        // Readers pass over this place.
+        // Readers ignore this directory.
         [dump] if dump.is_dir() => Ok(own::index_dir(dump)),
         [dump] if remote::is_remote(dump) => Err(CommandFailure::message(
             USAGE,
-            "`--out` is needed: nothing is written to object storage",
+            "`--out` is required: object storage is read-only",
         )),
         [_] => Err(CommandFailure::message(
             USAGE,
-            "`--out` is needed: a single file has no place for tables",
+            "`--out` is required: tables cannot be stored in a single file",
         )),
         _ => Err(CommandFailure::message(
             USAGE,
-            "`--out` is needed: tables of several dumps belong to none of them",
+            "`--out` is required for the common tables of several dumps",
         )),
     }
 }

@@ -1,4 +1,4 @@
-//! The devices for which MindSpore reads a configuration.
+//! MindSpore's backends, which decide how it reads a configuration.
 
 use opscope_store::tree::mindspore;
 
@@ -27,7 +27,7 @@ impl From<MindSporeTarget> for mindspore::TreeTarget {
         match target {
             MindSporeTarget::Cpu => mindspore::TreeTarget::Cpu,
             MindSporeTarget::Gpu => mindspore::TreeTarget::Gpu,
-            // MindSpore leaves the same tree at both levels; only level O2 hands whole graphs over.
+            // MindSpore writes the same tree at both levels; only level O2 compiles whole graphs.
             MindSporeTarget::AscendO0 | MindSporeTarget::AscendO1 => {
                 mindspore::TreeTarget::AscendKernels
             }

@@ -4,15 +4,15 @@ use std::ffi::OsString;
 
 use crate::exit::CommandFailure;
 
-/// Convert, examine and compare dumps with the vendor's command line (drop-in for msaccucmp.py)
+/// Convert, inspect and compare dumps with the vendor's command line (drop-in for msaccucmp.py)
 ///
-/// Takes `convert`, `overflow`, `compare` and `file_compare` with the options, output names, bytes
-/// and exit codes of the vendor's `msaccucmp.py`, its mistakes included. `opscope convert` gives
-/// right results instead.
+/// Implements `convert`, `overflow`, `compare` and `file_compare` with the options, output names,
+/// bytes and exit codes of the vendor's `msaccucmp.py`, including its bugs. `opscope convert`
+/// produces correct results instead.
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct MsaccucmpArguments {
-    /// The arguments that `msaccucmp.py` takes
+    /// The arguments of `msaccucmp.py`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, num_args = 0..)]
     arguments: Vec<OsString>,
 }

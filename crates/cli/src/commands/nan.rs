@@ -19,21 +19,21 @@ use crate::console::{self, Out, line, report};
 use crate::exit::CommandFailure;
 use crate::{format, passed_over};
 
-/// Show which rank made a NaN or an infinity first, and how it spread
+/// Show which rank produced a NaN or an infinity first, and how it spread
 ///
-/// Finds the operators that made one of finite numbers, over all ranks of a run, and follows it
-/// through collectives. Steps and collectives order ranks; clocks are not asked. Statistics are
-/// taken where the dump has them, and no elements are read then. Ends with 1 if there is one, with
-/// 0 if there is none, and with 4 if none was found and something could not be read.
+/// Finds operators that produced NaN or Inf from finite inputs, over all ranks of a run, and
+/// follows the values through collectives. Ranks are ordered by steps and collectives, not by
+/// clocks. Uses the dump's statistics if it has any, without reading elements. Exit codes: 1 if
+/// there are any, 0 if there are none, and 4 if none was found but something could not be read.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   opscope nan dump
   opscope nan host-a/dump host-b/dump --json")]
 pub(crate) struct NanArguments {
-    /// A directory with the dumps of all ranks; or several dumps of some ranks each
+    /// A directory with the dumps of all ranks, or several dumps of some ranks each
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<PathBuf>,
-    /// How many operators to show
+    /// Number of operators to show
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     top: usize,
     /// Number of threads [default: one for each processor]
@@ -76,22 +76,22 @@ fn print(
 ) -> Result<(), CommandFailure> {
     let mut out = console::out();
     if spread.origins.is_empty() {
-        let told = match (spread.n_unknown, spread.n_executions - spread.n_maybe_masks) {
+        let summary = match (spread.n_unknown, spread.n_executions - spread.n_maybe_masks) {
             (0, 0) => "no NaN, and no infinity that is not a mask".to_owned(),
-            // Infinities that are handed on, whose maker may be a mask.
+            // Propagated infinities whose origin may be a mask.
             (0, n) => format!(
-                "no NaN or infinity that an operator is known to have made; {} one",
+                "no NaN or infinity known to be produced by an operator; {} one",
                 format::count_as(n, ["execution has", "executions have"])
             ),
             (n, _) => format!(
-                "no NaN or infinity in what is known; nothing is known of {}",
+                "no NaN or infinity in the known values; {} unknown",
                 format::count(n, "execution")
             ),
         };
-        line!(out, "{told}")?;
+        line!(out, "{summary}")?;
         return ranked_run::print_coverage(&mut out, run);
     }
-    // "First" is only said where the order of collectives proves it.
+    // "First" requires that the order of collectives proves it.
     let first = match &spread.first {
         FirstOrigin::Known(nth) => vec![*nth],
         FirstOrigin::NotOrdered(origins) => origins.clone(),
@@ -101,7 +101,7 @@ fn print(
         if nth > 0 {
             writeln!(out)?;
         }
-        // Of one origin alone it goes without saying.
+        // With a single origin this is obvious.
         let is_first = spread.origins.len() > 1 && first[..] == [nth];
         print_origin(&mut out, run, origin, if is_first { "first: " } else { "" })?;
     }
@@ -114,7 +114,7 @@ fn print(
         let ranks = ranked_run::ranks(&distinct(ranks));
         line!(
             out,
-            "not ordered: ranks {ranks} each made one before they met"
+            "not ordered: ranks {ranks} each produced one before they communicated"
         )?;
     }
     let n = spread.origins.len() as u64 + spread.n_unlisted;
@@ -122,7 +122,7 @@ fn print(
     if n > arguments.top as u64 {
         line!(
             out,
-            "the first {} are shown; `-n {n}` shows more",
+            "showing the first {}; `-n {n}` shows more",
             arguments.top
         )?;
     }
@@ -130,7 +130,7 @@ fn print(
         let n = format::count(spread.n_unknown, "execution");
         line!(
             out,
-            "not all is known ({n} without numbers): there may be earlier ones"
+            "incomplete ({n} without statistics): there may be earlier ones"
         )?;
     }
     ranked_run::print_coverage(&mut out, run)
@@ -149,8 +149,8 @@ fn print_origin(
     before: &str,
 ) -> Result<(), CommandFailure> {
     line!(out, "{before}{}", cause(run, origin))?;
-    // Ranks that one collective reached are told together; those that the collective reached which
-    // the origin itself is were told above.
+    // Ranks reached by one collective are listed together, except for the ranks of the origin,
+    // which are listed above.
     let mut meetings: Vec<usize> = Vec::new();
     for one in &origin.reached {
         if origin.meeting != Some(one.meeting) && !meetings.contains(&one.meeting) {
@@ -172,7 +172,7 @@ fn print_origin(
     }
     if let Some(&last) = origin.later.last() {
         let n = format::count(origin.later.len() as u64, "more time");
-        line!(out, "  made again {n}, last in {}", operator(run, last))?;
+        line!(out, "  produced again {n}, last in {}", operator(run, last))?;
     }
     Ok(())
 }
@@ -190,18 +190,18 @@ fn cause(run: &RankedRun, origin: &NonFiniteOrigin) -> String {
     match origin.cause {
         OriginCause::Computed => {
             let beyond = beyond_of(run, origin).unwrap_or_default();
-            format!("made by {at}: {counts} of finite inputs{beyond}")
+            format!("produced by {at}: {counts} from finite inputs{beyond}")
         }
         OriginCause::FromInfinities => {
-            format!("made by {at}: {counts} of infinities that may be wanted")
+            format!("produced by {at}: {counts} from infinities that may be intended")
         }
-        OriginCause::Given => format!("given to {at}: an input has it from outside the dump"),
+        OriginCause::Given => format!("passed to {at} by an input from outside the dump"),
         OriginCause::Overflow => format!(
-            "made by {}: what its ranks gave is finite, and the dtype cannot hold the result",
+            "produced by {}: the inputs of its ranks are finite, and the dtype cannot hold the result",
             through(run, origin)
         ),
         OriginCause::Collective => format!(
-            "came out of {} on {}: what its ranks gave is finite, and no sum of it is known to \
+            "output of {} on {}: the inputs of its ranks are finite, and their sum is not known to \
              overflow",
             through(run, origin),
             ranks_noun(&ranks_of(run, origin))
@@ -211,7 +211,7 @@ fn cause(run: &RankedRun, origin: &NonFiniteOrigin) -> String {
                 .map(|meeting| &meeting.missing[..])
                 .unwrap_or_default();
             let why = match missing {
-                [] => "nothing tells which ranks took part".to_owned(),
+                [] => "the participating ranks are unknown".to_owned(),
                 ranks => format!("the dump of {} is missing", ranks_noun(ranks)),
             };
             match origin.meeting {
@@ -224,12 +224,14 @@ fn cause(run: &RankedRun, origin: &NonFiniteOrigin) -> String {
             }
         }
         OriginCause::Unknown => {
-            format!("first seen at {at}: {counts}; not all was dumped that could tell who made it")
+            format!(
+                "first seen at {at}: {counts}; the dump lacks values that would show its origin"
+            )
         }
     }
 }
 
-/// `, beyond 65,504, the largest float16`, where the outputs of an operator are of one dtype.
+/// `, beyond 65,504, the largest float16`, if an operator's outputs share one dtype.
 fn beyond_of(run: &RankedRun, origin: &NonFiniteOrigin) -> Option<String> {
     let operator = &run.dump.runs[origin.run];
     let outputs = operator
@@ -244,7 +246,7 @@ fn beyond_of(run: &RankedRun, origin: &NonFiniteOrigin) -> Option<String> {
     }
 }
 
-/// The collective that an origin is, with its step.
+/// An origin that is a collective, with its step.
 fn through(run: &RankedRun, origin: &NonFiniteOrigin) -> String {
     let of_meeting = origin
         .meeting
@@ -252,7 +254,7 @@ fn through(run: &RankedRun, origin: &NonFiniteOrigin) -> String {
     of_meeting.unwrap_or_default()
 }
 
-/// The ranks that had it first: several where a collective gave it out.
+/// The ranks that had it first: several if a collective distributed it.
 fn ranks_of(run: &RankedRun, origin: &NonFiniteOrigin) -> Vec<u32> {
     let reached = origin.reached.iter();
     let same = reached.filter(|one| Some(one.meeting) == origin.meeting);

@@ -20,10 +20,10 @@ use crate::engine::EngineInUse;
 use crate::exit::{CommandFailure, UNREADABLE, USAGE};
 use crate::inputs::InputSource;
 
-/// Run single operators, described in JSON, and dump what they read and write
+/// Run single operators, described in JSON, and dump their inputs and outputs
 ///
 /// The description is one object or a list of them: `op`, `input_desc`, `output_desc` and `attr` as
-/// the vendor's model converter takes them. Files appear under `{dump_path}/{time}/{device}`.
+/// the vendor's model converter takes them. Files are written to `{dump_path}/{time}/{device}`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   opscope op add.json --seed 0 --out dump
@@ -45,7 +45,7 @@ struct ReadyOperator {
 pub(crate) fn run(arguments: &OpArguments) -> Result<(), CommandFailure> {
     let request = arguments.run.request()?.for_single_operators();
     warn_if_nothing(&request);
-    // A signal may come while the operators are loaded, and its default would end the process.
+    // A signal may come while the operators load, and its default action would end the process.
     let remote = RemoteControl::start(&arguments.run, &request, true)?;
     let text = opscope_config::read_text(&arguments.description)?;
     let path = arguments.description.display();
@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &OpArguments) -> Result<(), CommandFailure> {
     let operators = read_json(&text).map_err(wrong)?;
     let engine = arguments.run.engine()?;
     let purpose = request.plan.purpose;
-    // Everything is loaded and checked before anything is created.
+    // Loads and checks everything before creating any file.
     let prepared = operators
         .iter()
         .map(|operator| prepare(operator, &arguments.run, &engine, purpose, &wrong))
@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: &OpArguments) -> Result<(), CommandFailure> {
             break;
         }
     }
-    // The loop ends at the first operator that fails, so the last end is that of the run.
+    // The loop stops at the first failing operator, so the last result is the run's.
     let last = ends.last().map_or(&Ok(()), |(_, result)| result);
     let recorded = record::finish(recorder, &dump, last);
     print_reports(&ends, arguments.run.json)?;
@@ -114,15 +114,14 @@ fn prepare(
             );
             return Err(CommandFailure::message(USAGE, message));
         }
-        // The executed graph is no longer the one operator.
+        // The executed graph no longer consists of the one operator.
         GraphKind::Executed => model,
     };
     let inputs = arguments.input_source(model.signature())?;
-    // Operators before this one would have been dumped by the time its inputs are found wrong.
+    // Checked now: otherwise the operators before this one would already be dumped.
     inputs.step(0)?;
     let id = ModelId {
-        // Without a model there is no directory for one, so that names and numbers of it stay
-        // empty.
+        // Without a model there is no model directory, so its name and number stay empty.
         device: arguments.device,
         ..ModelId::default()
     };

@@ -24,10 +24,10 @@ const MICROSECOND_DIGITS: usize = 16;
 
 /// Show which operator overflowed first, and why
 ///
-/// Finds the overflow records below a directory, puts them in order (by step, then by time; of
-/// several ranks by the collectives between them), and joins each with the dump of its operator.
-/// Ends with 1 if there was an overflow, with 0 if there
-/// was none or there are no records, and with 4 if none was found and something could not be read.
+/// Finds the overflow records below a directory, orders them (by step, then by time; across ranks
+/// by the collectives between them), and joins each with the dump of its operator. Exit codes: 1 if
+/// there was an overflow, 0 if there was none or there are no records, and 4 if none was found but
+/// something could not be read.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   opscope overflow dump/20240102030405
@@ -36,7 +36,7 @@ pub(crate) struct OverflowArguments {
     /// A directory of dump files, or a file with overflow records
     #[arg(value_name = "RUN", required_unless_present = "dump")]
     run: Option<PathBuf>,
-    /// The same, as the vendor's tool spells it
+    /// Same as RUN, in the vendor tool's spelling
     #[arg(
         short = 'd',
         long = "dump",
@@ -47,7 +47,7 @@ pub(crate) struct OverflowArguments {
     /// Write records as JSON, their operators' tensors as .npy, and a summary (`-out` works too)
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// How many overflows to show and write
+    /// Number of overflows to show and write
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     top: usize,
     /// Print the result as one JSON object
@@ -57,7 +57,7 @@ pub(crate) struct OverflowArguments {
     modes: ModeArguments,
 }
 
-/// An overflow with the content of its operator's dump.
+/// An overflow with its operator's dump.
 struct OverflowDetail<'a> {
     overflow: &'a OverflowReport,
     operator: Option<OperatorContent>,
@@ -66,7 +66,7 @@ struct OverflowDetail<'a> {
 /// The content of an operator's files.
 #[derive(Default)]
 struct OperatorContent {
-    /// Empty if no file says it.
+    /// Empty if no file names it.
     op_name: String,
     tensors: Vec<TensorDescription>,
     /// Files that cannot be read, and why.
@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: &OverflowArguments) -> Result<(), CommandFailure> {
     let shown: Vec<OverflowDetail<'_>> = scan
         .overflows
         .iter()
-        // Each operator's file is read as a whole, so those that nobody sees are left alone.
+        // Each operator's file is read whole, so those beyond the limit are left alone.
         .take(arguments.top)
         .map(look)
         .collect();
@@ -102,7 +102,7 @@ pub(crate) fn run(arguments: &OverflowArguments) -> Result<(), CommandFailure> {
     let has_failed = export.is_some_and(|export| !export.report.failures.is_empty());
     match (scan.overflows.is_empty(), scan.errors.is_empty()) {
         (false, _) if has_failed => Err(CommandFailure::silent(PARTIAL)),
-        // An overflow that was found is one, whatever could not be read beside it.
+        // A found overflow counts even if other files could not be read.
         (false, _) => Err(CommandFailure::silent(FOUND)),
         (true, true) => Ok(()),
         (true, false) if scan.n_read_files == 0 => Err(CommandFailure::silent(UNREADABLE)),
@@ -112,21 +112,21 @@ pub(crate) fn run(arguments: &OverflowArguments) -> Result<(), CommandFailure> {
 
 impl OverflowArguments {
     fn path(&self) -> &Path {
-        // One of them is required.
+        // clap requires one of them.
         let path = self.run.as_deref().or(self.dump.as_deref());
         path.unwrap_or(Path::new("."))
     }
 }
 
-/// Orders the overflows of several ranks; none where there are not several.
+/// Orders the overflows across ranks; `None` for a single rank.
 fn order_of_ranks(path: &Path, scan: &mut OverflowScan) -> Option<OverflowOrder> {
     let dirs = scan.overflows.iter().map(|one| one.path.parent());
     let dirs: HashSet<Option<&Path>> = dirs.collect();
-    // Records of several ranks lie in several directories. Reading the dump once more is for these.
+    // Records of several ranks are in several directories; only then is the dump read again.
     if dirs.len() < 2 || !opscope_store::remote::is_dir(path) {
         return None;
     }
-    // What cannot be read is among the scan's errors, and what is several runs has no common order.
+    // Read errors are already among the scan's, and several runs have no common order.
     let run = RankedRun::open(&[path.to_owned()], default_jobs()).ok()?;
     order_overflows(&run, scan)
 }
@@ -141,7 +141,7 @@ fn content(operator: &OperatorDump) -> OperatorContent {
     for file in &operator.files {
         match describe::file(&file.path) {
             Ok(file) => {
-                // An array of MindSpore says in its name alone which operator it is of.
+                // MindSpore names an array's operator only in the file name.
                 let named = file.array_name.map(|name| name.op_name);
                 content.op_name = named.unwrap_or(file.facts.op_name);
                 content.tensors.extend(file.tensors);
@@ -200,7 +200,7 @@ fn print(
     let mut out = console::out();
     if scan.overflows.is_empty() {
         line!(out, "{}", nothing_found(scan))?;
-        // A dump of values shows what overflowed without any record of it.
+        // A dump of values shows an overflow without any record of it.
         if scan.n_record_files == 0 && scan.n_files > 0 {
             line!(
                 out,
@@ -229,26 +229,22 @@ fn print(
     }
     let n = scan.overflows.len();
     writeln!(out, "\n{} in all", format::count(n as u64, "overflow"))?;
-    // The order is that of the records that could be read, so that "first" is not certain.
+    // The order covers readable records only, so "first" is uncertain.
     if !scan.errors.is_empty() {
         let unread = unread(scan);
         writeln!(
             out,
-            "{unread} could not be read: there may be others, also earlier ones"
+            "{unread} could not be read: there may be more, including earlier ones"
         )?;
     }
     if n > shown.len() {
-        line!(
-            out,
-            "the first {} are shown; `-n {n}` shows all",
-            shown.len()
-        )?;
+        line!(out, "showing the first {}; `-n {n}` shows all", shown.len())?;
     }
     if let Some(export) = export {
         let report = &export.report;
         line!(
             out,
-            "{} and {} written beside `{}`",
+            "{} and {} written next to `{}`",
             format::count(report.n_records, "record"),
             format::count(report.n_arrays, "array"),
             export.summary.display()
@@ -257,7 +253,7 @@ fn print(
     passed_over::print(&mut out, &scan.passed_over)
 }
 
-/// The overflows as a table, with a column of ranks where there are several.
+/// The overflows as a table, with a column of ranks if there are several.
 fn print_table(
     out: &mut Out,
     shown: &[OverflowDetail<'_>],
@@ -280,13 +276,15 @@ fn print_table(
             all.push(row);
         }
     }
-    let has_rank = |name: &&str| order.is_some() || *name != "rank";
-    let header: Vec<&str> = header.into_iter().filter(has_rank).collect();
+    let header: Vec<&str> = header
+        .into_iter()
+        .filter(|name| order.is_some() || *name != "rank")
+        .collect();
     let table = format::table(&header, &right, all);
     Ok(writeln!(out, "{}", table.trim_fmt())?)
 }
 
-/// Which rank overflowed first, as far as steps and collectives tell it.
+/// Which rank overflowed first, as far as steps and collectives order them.
 fn print_order(out: &mut Out, order: &OverflowOrder) -> Result<(), CommandFailure> {
     let rank = |nth: &usize| order.ranks.get(*nth).copied().flatten();
     let first: Vec<u32> = order.first.iter().filter_map(rank).collect();
@@ -298,26 +296,25 @@ fn print_order(out: &mut Out, order: &OverflowOrder) -> Result<(), CommandFailur
     match &first[..] {
         [only] => line!(
             out,
-            "first: rank {only}; the others come after it by their collectives"
+            "first: rank {only}; collectives order the others after it"
         )?,
         ranks => line!(
             out,
-            "not ordered: no collective of the dump tells which of {} was first",
+            "not ordered: no collective in the dump shows which of {} was first",
             ranks_noun(ranks)
         )?,
     }
     Ok(())
 }
 
-/// The line where no overflow was found. It speaks of records that could be read, and of nothing
-/// else.
+/// The line if no overflow was found. It covers readable records only.
 fn nothing_found(scan: &OverflowScan) -> String {
     let files = |n: u64| format::count(n, "file");
     if scan.errors.is_empty() {
         return match (scan.n_record_files, scan.n_files) {
-            (0, 0) => "no overflow records: no file of a dump is here".to_owned(),
+            (0, 0) => "no overflow records: no dump files found".to_owned(),
             (0, n) => format!(
-                "no overflow records in {}; a dump that looks for overflows leaves none where nothing overflows",
+                "no overflow records in {}; a dump for overflow detection writes none if nothing overflows",
                 files(n)
             ),
             (n, _) => format!("no overflow ({} with records)", files(n)),
@@ -326,7 +323,7 @@ fn nothing_found(scan: &OverflowScan) -> String {
     let unread = unread(scan);
     match scan.n_read_files {
         0 => {
-            format!("nothing is known of overflows: {unread} could not be read, and no record was")
+            format!("overflows are unknown: {unread} could not be read, and no record was found")
         }
         n => format!(
             "no overflow in the {} with records that could be read; {unread} could not be",
@@ -377,8 +374,7 @@ fn rows(number: usize, shown: &OverflowDetail<'_>) -> Vec<Vec<String>> {
 /// Microseconds as a time; other digits as they are.
 fn time_text(digits: &str) -> String {
     match digits.parse() {
-        // Sixteen digits are the years 2001 to 2286. Numbers of other lengths may count something
-        // else, and a date made of them could be wrong.
+        // Sixteen digits cover the years 2001 to 2286. Numbers of other lengths may not be times.
         Ok(us) if digits.len() == MICROSECOND_DIGITS => time(us),
         _ => digits.to_owned(),
     }

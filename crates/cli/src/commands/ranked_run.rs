@@ -1,4 +1,4 @@
-//! Opening runs of several ranks, and words for what is in them.
+//! Opening runs of several ranks, and describing their contents.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -20,24 +20,25 @@ pub(crate) fn open(paths: &[PathBuf], n_threads: usize) -> Result<RankedRun, Com
         RankedRunError::Store(error) => error.into(),
         error @ RankedRunError::Empty(_) => CommandFailure::new(UNREADABLE, error),
         error => {
-            let hint = "name one run, and another by `opscope ranks RUN --against OTHER`";
+            let hint =
+                "pass one run, and compare with another by `opscope ranks RUN --against OTHER`";
             CommandFailure::new(USAGE, error).with_hint(hint)
         }
     })?;
-    // Before the result, which is about the rest.
+    // Before the result, which covers the rest.
     for problem in &run.dump.problems {
         report!("opscope: {problem}");
     }
     Ok(run)
 }
 
-/// Whether something of a run was not read.
+/// Whether a part of the run was not read.
 pub(crate) fn is_partial(run: &RankedRun) -> bool {
     let mut slots = run.dump.runs.iter().flat_map(|one| &one.slots);
     !run.dump.problems.is_empty() || slots.any(|slot| slot.problem.is_some())
 }
 
-/// How a command ends that found nothing, or something, in what could be read.
+/// The command's result, depending on whether anything was found and everything was read.
 pub(crate) fn end(is_empty: bool, is_partial: bool) -> Result<(), CommandFailure> {
     match (is_empty, is_partial) {
         (false, _) => Err(CommandFailure::silent(FOUND)),
@@ -51,7 +52,7 @@ pub(crate) fn execution(run: &RankedRun, index: usize) -> String {
     format!("rank {}, {}", run.rank_of(index), operator(run, index))
 }
 
-/// The same without the rank.
+/// Like [`execution`], without the rank.
 pub(crate) fn operator(run: &RankedRun, index: usize) -> String {
     let one = &run.dump.runs[index];
     let step = one
@@ -66,7 +67,7 @@ pub(crate) fn operator(run: &RankedRun, index: usize) -> String {
         0 => String::new(),
         n => format!(", its {} execution", ordinal(n as u64 + 1)),
     };
-    // Operators of eager mode are called by a number, and the module tells which one it is.
+    // In eager mode an operator's name is a number; the module shows which one it is.
     let [module, source] = run.dump.module_and_source(index);
     let module = match module {
         Some(module) if !one.op_name.contains(module.as_str()) => format!(" in {module}"),
@@ -123,12 +124,12 @@ pub(crate) fn ordinal(n: u64) -> String {
     format!("{n}{ending}")
 }
 
-/// The last lines of a report: what was looked at, and what could not be.
+/// The last lines of a report: counts of everything checked, and the failures.
 pub(crate) fn print_coverage(out: &mut Out, run: &RankedRun) -> Result<(), CommandFailure> {
     let count = |n: usize, noun| format::count(n as u64, noun);
     line!(
         out,
-        "looked at: {}, {}, {}",
+        "checked: {}, {}, {}",
         count(run.ranks.len(), "rank"),
         count(run.dump.runs.len(), "execution"),
         count(run.meetings.meetings.len(), "collective")
@@ -138,14 +139,14 @@ pub(crate) fn print_coverage(out: &mut Out, run: &RankedRun) -> Result<(), Comma
         let unmatched = count(n_unmatched, "execution");
         line!(
             out,
-            "not matched: {unmatched} of collectives whose other ranks nothing tells"
+            "not matched: {unmatched} of collectives whose other ranks are unknown"
         )?;
     }
     if run.order.n_unordered > 0 {
         let n = format::count(run.order.n_unordered, "collective");
         line!(
             out,
-            "not ordered: {n} wait for each other; their ranks or groups are noted wrongly"
+            "not ordered: {n} wait for each other; their recorded ranks or groups are wrong"
         )?;
     }
     passed_over::print(out, &run.dump.passed_over)

@@ -20,24 +20,24 @@ use crate::console::{self, Out, line};
 use crate::exit::CommandFailure;
 use crate::{format, passed_over};
 
-/// Show where ranks that must agree stop agreeing
+/// Show where ranks that must agree diverge
 ///
-/// Sets the results of collectives against what their ranks gave and against each other, operators
-/// with equal inputs against the same on other ranks, and tensors against the operator that made
-/// them. Ranks are accused only of what they did themselves. Ends with 1 if something was found,
-/// with 0 if nothing was, and with 4 if nothing was found and something could not be read.
+/// Compares the results of collectives with their inputs and with each other, operators with equal
+/// inputs across ranks, and tensors with the operator that produced them. A rank is blamed only for
+/// its own operators. Exit codes: 1 if something was found, 0 if nothing was, and 4 if nothing was
+/// found but something could not be read.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   opscope ranks dump
   opscope ranks dump --against dump-before-restart")]
 pub(crate) struct RanksArguments {
-    /// A directory with the dumps of all ranks; or several dumps of some ranks each
+    /// A directory with the dumps of all ranks, or several dumps of some ranks each
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<PathBuf>,
-    /// Another run of the same program: tell where each rank stops doing the same, bit for bit
+    /// Another run of the same program: report where each rank stops matching it, bit for bit
     #[arg(long, value_name = "OTHER_RUN")]
     against: Option<PathBuf>,
-    /// How many findings to show
+    /// Number of findings to show
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     top: usize,
     /// Number of threads [default: one for each processor]
@@ -96,24 +96,24 @@ fn print(
     if n == 0 && n_checked == 0 {
         line!(
             out,
-            "nothing is known of how ranks agree: nothing could be checked"
+            "agreement of ranks is unknown: nothing could be checked"
         )?;
     } else if n == 0 {
-        line!(out, "ranks agree in all that was checked")?;
+        line!(out, "ranks agree in everything that was checked")?;
     } else {
         writeln!(out, "\n{} in all", format::count(n as u64, "finding"))?;
     }
     if n > arguments.top {
         line!(
             out,
-            "the first {} are shown; `-n {n}` shows all",
+            "showing the first {}; `-n {n}` shows all",
             arguments.top
         )?;
     }
     let count = |n, noun| format::count(n, noun);
     line!(
         out,
-        "checked: {} computed again, {} by their results alone, {} with equal inputs on several \
+        "checked: {} recomputed, {} by their results alone, {} with equal inputs on several \
          ranks, {} where they are read, {} over several steps",
         count(found.n_recomputed, "collective"),
         count(found.n_compared, "collective"),
@@ -157,12 +157,14 @@ fn sentence(run: &RankedRun, finding: &DivergenceFinding) -> String {
             let values = finding.difference.map_or_else(String::new, |difference| {
                 let [found, expected] = difference.values;
                 format!(
-                    " in {}; element {} is {found:?}, and {expected:?} was to be expected",
+                    " in {}; element {} is {found:?}, expected {expected:?}",
                     format::count(difference.n_elements, "element"),
                     difference.first
                 )
             });
-            format!("{at}: the result of {through} is not what its ranks gave{values}{others}")
+            format!(
+                "{at}: the result of {through} does not match its ranks' inputs{values}{others}"
+            )
         }
         DivergenceKind::WrongOrder(order) => {
             let order: Vec<String> = order.iter().map(u32::to_string).collect();
@@ -182,7 +184,7 @@ fn sentence(run: &RankedRun, finding: &DivergenceFinding) -> String {
             basis(finding.evidence)
         ),
         DivergenceKind::ReplicaDiffers => format!(
-            "{who}, {}:{slot} differs from other ranks, and nothing before explains it{others}{}",
+            "{who}, {}:{slot} differs from other ranks, and no earlier difference explains it{others}{}",
             operator(run, finding.run),
             basis(finding.evidence)
         ),
@@ -193,7 +195,7 @@ fn sentence(run: &RankedRun, finding: &DivergenceFinding) -> String {
             drift(parameter)
         ),
         DivergenceKind::Overwritten(maker) => format!(
-            "{at}:{slot} is not what {} made: it was changed in between",
+            "{at}:{slot} does not match the output of {}: it was changed in between",
             operator(run, *maker)
         ),
     }
@@ -253,7 +255,8 @@ fn against(
     run: &RankedRun,
     other: &RankedRun,
 ) -> Result<(), CommandFailure> {
-    // Ranks are set against themselves alone here: replicas of one run are the other question.
+    // Each rank is compared with itself in the other run; replicas within a run are another
+    // question.
     let found = restart::compare(run, other);
     if arguments.json {
         let result = json!({
@@ -282,8 +285,8 @@ fn print_restart(
     for one in found.differences.iter().take(arguments.top) {
         let what = match one.kind {
             RestartDifferenceKind::Computed => "differs, though all inputs are equal",
-            RestartDifferenceKind::Received => "differs, though the rank gave the same",
-            RestartDifferenceKind::Input => "differs, and nothing before does",
+            RestartDifferenceKind::Received => "differs, though the rank's own input is equal",
+            RestartDifferenceKind::Input => "differs, without an earlier difference",
         };
         let follows = if one.may_follow {
             "; it may follow from another rank"
@@ -301,11 +304,11 @@ fn print_restart(
     match (n, found.n_tensors) {
         (0, 0) => line!(
             out,
-            "nothing was compared: no execution of both runs has known contents"
+            "nothing was compared: no execution has known contents in both runs"
         )?,
         (0, _) => line!(
             out,
-            "ranks did the same in both runs, in all that was compared"
+            "ranks are equal in both runs, in everything that was compared"
         )?,
         _ => writeln!(
             out,
@@ -315,13 +318,13 @@ fn print_restart(
     }
     line!(
         out,
-        "compared: {} of {}; {} in one run alone",
+        "compared: {} of {}; {} in one run only",
         format::count(found.n_tensors, "tensor"),
         format::count(found.n_compared, "execution"),
         format::count(found.n_single, "execution")
     )?;
     if !found.single_ranks.is_empty() {
-        line!(out, "in one run alone: {}", ranks_noun(&found.single_ranks))?;
+        line!(out, "in one run only: {}", ranks_noun(&found.single_ranks))?;
     }
     ranked_run::print_coverage(&mut out, run)
 }

@@ -23,11 +23,11 @@ use crate::arguments::ModeArguments;
 use crate::engine::EngineArguments;
 use crate::exit::{CommandFailure, FOUND, PARTIAL, UNREADABLE, USAGE};
 
-/// Run operators again from their dumped inputs, to tell their own error from what they inherited
+/// Re-run operators on their dumped inputs, to separate their own error from inherited error
 ///
 /// OP is a name, its form in file names, the end of one, or a pattern with `*` and `?`. The model
-/// says what the operator is; dumps that describe their graph can do without it. Ends with 1 if
-/// something differs.
+/// defines the operator; dumps that describe their graph need no model. Ends with 1 if something
+/// differs.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   opscope replay dump conv1 --model net.onnx
@@ -37,7 +37,7 @@ use crate::exit::{CommandFailure, FOUND, PARTIAL, UNREADABLE, USAGE};
 pub(crate) struct ReplayArguments {
     /// The dump
     dump: PathBuf,
-    /// Which operators
+    /// The operators to re-run
     #[arg(value_name = "OP", required_unless_present = "all")]
     operator: Option<String>,
     /// All operators
@@ -46,25 +46,25 @@ pub(crate) struct ReplayArguments {
     /// The ONNX model that was dumped
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
-    /// Only this execution of the model
+    /// Only this step
     #[arg(long, value_name = "N")]
     step: Option<u64>,
     /// Only this rank
     #[arg(long, value_name = "R")]
     rank: Option<u32>,
-    /// A dump that is right: tells what the inputs brought, too
+    /// A reference dump: also shows how much error the inputs contribute
     #[arg(long, value_name = "DIR")]
     golden: Option<PathBuf>,
-    /// Limits of metrics, in YAML or JSON, over the defaults
+    /// Limits of metrics, in YAML or JSON, that override the defaults
     #[arg(long, value_name = "FILE")]
     thresholds: Option<PathBuf>,
-    /// Write everything that was found as JSON
+    /// Write all findings as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Replace the file of `--json` if it exists
     #[arg(long, requires = "json")]
     force: bool,
-    /// Write the outputs that were computed again as arrays
+    /// Write the recomputed outputs as arrays
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Threads that the engine may use [default: one for each processor]
@@ -76,7 +76,7 @@ pub(crate) struct ReplayArguments {
     modes: ModeArguments,
 }
 
-/// Why an operator could not be run again, with the exit code that this alone leads to.
+/// Why an operator could not be re-run, with the exit code if this is the only problem.
 #[derive(Clone, Debug)]
 pub(super) struct ReplayRefusal {
     code: u8,
@@ -103,22 +103,22 @@ impl From<ReplayRefusal> for CommandFailure {
     }
 }
 
-/// An operator that could not be run again.
+/// An operator that could not be re-run.
 pub(super) struct RefusedOperator {
     operator: OperatorName,
     refusal: ReplayRefusal,
 }
 
-/// A side of a comparison whose operators are run again.
+/// A side of a comparison whose operators are re-run.
 pub(crate) struct ReplaySide<'a> {
     /// Its tensors.
     pub(crate) dump: &'a ComparedDump,
-    /// The model; none where the dump describes its graph well enough.
+    /// The model; `None` if the dump describes its graph well enough.
     pub(crate) model: Option<&'a Path>,
 }
 
-/// Runs executions of the target again, each with its golden partner, in an engine that was chosen
-/// before, and prints what that tells.
+/// Re-runs target executions, each with its golden counterpart, in a given engine, and prints the
+/// results.
 pub(crate) fn print_replayed(
     [target, golden]: [ReplaySide<'_>; 2],
     runs: &[usize],
@@ -127,7 +127,8 @@ pub(crate) fn print_replayed(
 ) -> Result<(), CommandFailure> {
     let engine = ReplayEngine::of_choice(choice.clone());
     let [of_target, of_golden] = [target.model, golden.model].map(|path| {
-        // What cannot be opened for this is run by its description, or told as refused.
+        // If the model cannot be opened, operators run from their descriptions, or are reported as
+        // refused.
         let opened = path.and_then(|path| engine.open(path).ok());
         opened.map(ModelOperators::of_model)
     });
@@ -195,8 +196,7 @@ pub(crate) fn run(arguments: &ReplayArguments) -> Result<(), CommandFailure> {
     for run in runs {
         match context.replay(run) {
             Ok((found, outputs)) => {
-                // Outputs are written as they come: those of all operators of a dump may not fit
-                // memory.
+                // Outputs are written at once, because those of all operators may exceed memory.
                 if let Some(arrays) = &mut arrays {
                     arrays.write(&side.runs[run], &outputs)?;
                 }
@@ -220,7 +220,7 @@ pub(crate) fn run(arguments: &ReplayArguments) -> Result<(), CommandFailure> {
     end(&replayed, &refused)
 }
 
-/// The exit code: differences first, then what could not be run.
+/// The exit code: differences first, then operators that could not run.
 fn end(replayed: &[ReplayResult], refused: &[RefusedOperator]) -> Result<(), CommandFailure> {
     if replayed.iter().any(|one| one.level == VerdictLevel::Fail) {
         return Err(CommandFailure::silent(FOUND));
@@ -228,7 +228,7 @@ fn end(replayed: &[ReplayResult], refused: &[RefusedOperator]) -> Result<(), Com
     match (replayed, refused) {
         (_, []) => Ok(()),
         ([], [first, rest @ ..]) => {
-            // Several of one kind, as of a dump of PyTorch, are as one.
+            // The same refusal for several operators, as in a PyTorch dump, counts once.
             let code = first.refusal.code;
             let is_same = rest.iter().all(|one| one.refusal.code == code);
             Err(CommandFailure::silent(if is_same {
@@ -244,11 +244,11 @@ fn end(replayed: &[ReplayResult], refused: &[RefusedOperator]) -> Result<(), Com
 fn open(path: &Path, n_threads: usize) -> Result<ComparedDump, CommandFailure> {
     let side = ComparedDump::open(path, n_threads)?;
     if side.runs.is_empty() {
-        // A dump that is damaged throughout looks like one without tensors, and the first damage
-        // says which it is.
-        let told = side.problems.first().map(|problem| format!(": {problem}"));
-        let told = told.unwrap_or_default();
-        let message = format!("`{}` holds no tensors{told}", path.display());
+        // A fully damaged dump looks like one without tensors, so the message includes the first
+        // damage.
+        let damage = side.problems.first().map(|problem| format!(": {problem}"));
+        let damage = damage.unwrap_or_default();
+        let message = format!("`{}` holds no tensors{damage}", path.display());
         return Err(CommandFailure::message(UNREADABLE, message));
     }
     Ok(side)

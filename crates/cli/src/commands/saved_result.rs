@@ -1,4 +1,4 @@
-//! Results of comparisons that were saved.
+//! Saved comparison results.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use opscope_analysis::compare::result::Comparison;
 
 use crate::exit::{CommandFailure, UNREADABLE};
 
-/// Reads a result that `--json` or `--jsonl` saved.
+/// Reads a result of `--json` or `--jsonl`.
 pub(crate) fn read(saved: &Path) -> Result<Comparison, CommandFailure> {
     json::read(saved).map_err(|error| {
         let error = anyhow::Error::new(error);

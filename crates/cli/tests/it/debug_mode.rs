@@ -89,7 +89,7 @@ fn logs_have_nothing_to_convert() {
         let (code, told, errors) = text(command.arg(log).arg("--out").arg(&out));
         assert_eq!(code, 3, "{told}{errors}");
         assert!(
-            errors.contains("passed over: 1 table of statistics"),
+            errors.contains("skipped: 1 table of statistics"),
             "{errors}"
         );
         assert!(!out.exists());

@@ -85,7 +85,7 @@ fn mistakes() {
     let wrong = [
         (
             "--batch 1,2",
-            "axis 2 of input `x`, [?,2,?,?], is open, and no gear sets it",
+            "axis 2 of input `x`, [?,2,?,?], is dynamic, and no gear sets it",
         ),
         ("--batch 1,2 --size 1,1", "cannot be used with"),
         ("--batch one", "--batch: expected numbers"),

@@ -59,7 +59,7 @@ fn fate(arguments: &[&Path], path: &Path, evidence: &[&str]) -> (i32, Fate) {
     let file_name = path.file_name().unwrap().to_str().unwrap();
     let Ok(json) = serde_json::from_str::<Value>(&told) else {
         // Nothing at all could be read: then the message says what there is.
-        let noun = errors.split("; passed over: ").nth(1);
+        let noun = errors.split("; skipped: ").nth(1);
         return (code, noun.map_or(Unread, |_| Passed("told")));
     };
     let is_it = |value: &Value| value.as_str().is_some_and(|text| Path::new(text) == path);
@@ -204,14 +204,14 @@ fn no_overflow_is_said_of_what_was_read_alone() {
     check(
         &[("Add.a.1.17.txt", b"")],
         0,
-        "no overflow records: no file of a dump is here",
+        "no overflow records: no dump files found",
     );
     let unrelated = [("Add.a.5.1.17", b"" as &[u8]), ("Add.b.6.1.18", b"")];
     check(&unrelated, 0, "no overflow records in 2 files; a dump");
     check(
         &[(other, b"junk")],
         3,
-        "nothing is known of overflows: 1 file or directory",
+        "overflows are unknown: 1 file or directory",
     );
     let partly = "no overflow in the 1 file with records that could be read; 1 file or directory";
     check(&[(name, &good), (other, b"junk")], 4, partly);

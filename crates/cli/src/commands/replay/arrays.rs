@@ -1,4 +1,4 @@
-//! Outputs that were computed again, as array files.
+//! Recomputed outputs as array files.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use opscope_store::tree::acl::{clean_name, hash_file_name};
 use super::run::Outputs;
 use crate::exit::{CommandFailure, PARTIAL, USAGE};
 
-/// Writes below one directory.
+/// Writes array files below one directory.
 pub(super) struct ArrayFolder {
     dir: PathBuf,
     creator: Creator,
@@ -39,8 +39,7 @@ impl ArrayFolder {
         let stem = format!("{op_type}.{op_name}.{task}.{}", run.repeat);
         for (i, tensor) in outputs {
             let name = format!("{stem}.output.{i}.npy");
-            // A name of a model may be longer than file systems allow, and goes by its hash then,
-            // as in dumps.
+            // Names too long for file systems are replaced by a hash, as in dumps.
             let name = match hash_file_name(&name) {
                 Some(digits) => format!("{digits}.npy"),
                 None => name,
@@ -53,9 +52,9 @@ impl ArrayFolder {
             let elements = tensor.host_bytes();
             let elements = elements.map_err(|error| CommandFailure::new(PARTIAL, error))?;
             let written = self.creator.create_file(&path, &[&header, elements]);
-            // Arrays of an earlier replay are not replaced: another engine may have computed them.
+            // Arrays of an earlier replay stay, because another engine may have computed them.
             if !written.map_err(|error| CommandFailure::new(PARTIAL, error))? {
-                let message = format!("`{}` is there already", path.display());
+                let message = format!("`{}` already exists", path.display());
                 return Err(CommandFailure::message(USAGE, message));
             }
         }

@@ -1,4 +1,4 @@
-//! Operators of a dump as they are known from its model, or from what the dump says of its graph.
+//! Operators of a dump, defined by its model or by its graph description.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -16,15 +16,15 @@ use super::ReplayRefusal;
 use crate::engine::EngineArguments;
 use crate::exit::{CommandFailure, USAGE};
 
-/// Operators of one model, found by name.
+/// Operators of one model, by name.
 pub(super) struct ModelOperators {
     pub(super) source: Box<dyn OperatorSource>,
     by_name: HashMap<String, Vec<usize>>,
 }
 
-/// Which operator of which source each run is of.
+/// The operator and the source of each run.
 pub(super) struct LocatedOperators<'a> {
-    /// Those of the model, or of each description.
+    /// Operators of the model, or of each description.
     owned: Vec<ModelOperators>,
     model: Option<&'a ModelOperators>,
     of_run: Vec<Result<(usize, usize), ReplayRefusal>>,
@@ -34,15 +34,15 @@ impl ModelOperators {
     pub(super) fn of_model(source: Box<dyn OperatorSource>) -> ModelOperators {
         let mut by_name: HashMap<String, Vec<usize>> = HashMap::new();
         for (i, one) in source.operators().iter().enumerate() {
-            // A dump may know a name only as file names have it, so both sides are compared in that
-            // form.
+            // A dump may have only the form of a name in file names, so both sides are compared in
+            // that form.
             let name = clean_name(&one.operator.op_name);
             by_name.entry(name).or_default().push(i);
         }
         ModelOperators { source, by_name }
     }
 
-    /// The operator of this name; of several the one of the same type and task.
+    /// The operator of this name; among several, the one of the same type and task.
     fn find(&self, run: &OperatorExecution) -> Result<usize, ReplayRefusal> {
         let name = &run.op_name;
         let operators = self.source.operators();
@@ -53,9 +53,8 @@ impl ModelOperators {
         let has_type =
             |&&i: &&usize| clean_name(&operators[i].operator.op_type) == clean_name(&run.op_type);
         let alike: Vec<usize> = named.iter().filter(has_type).copied().collect();
-        // The task decides only between namesakes, since other dumps may number their tasks
-        // otherwise.
-        let has_task = |&&i: &&usize| Some(operators[i].operator.task_id) == run.task_id;
+        // Tasks only distinguish operators of the same name, because other dumps may number them
+        // differently.
         let refuse = |text: String| Err(ReplayRefusal::new(USAGE, text));
         match (&alike[..], named) {
             ([only], _) => Ok(*only),
@@ -70,7 +69,10 @@ impl ModelOperators {
                 "the model has no `{name}` of type `{}`",
                 run.op_type
             )),
-            (several, _) => match several.iter().find(has_task) {
+            (several, _) => match several
+                .iter()
+                .find(|&&i| Some(operators[i].operator.task_id) == run.task_id)
+            {
                 Some(&one) => Ok(one),
                 None => refuse(format!(
                     "several operators of the model are called `{name}`"
@@ -81,7 +83,7 @@ impl ModelOperators {
 }
 
 impl<'a> LocatedOperators<'a> {
-    /// Looks every run up, in the model if there is one.
+    /// Looks up every run, in the model if there is one.
     pub(super) fn locate(
         side: &ComparedDump,
         model: Option<&'a ModelOperators>,
@@ -96,11 +98,11 @@ impl<'a> LocatedOperators<'a> {
         for (index, run) in side.runs.iter().enumerate() {
             let description = side.description_of(index);
             let found = match (model, description) {
-                // Graphs of PyTorch have no sets of operators, and a model of ONNX beside them
-                // would not be theirs.
+                // PyTorch graphs have no opsets, and an ONNX model next to them would not be
+                // theirs.
                 (_, Some((_, graph, _))) if graph.opsets.is_empty() => Err(ReplayRefusal::new(
                     USAGE,
-                    "operators of PyTorch cannot be run again: there is no engine for them here",
+                    "operators of PyTorch cannot be re-run: no engine supports them",
                 )),
                 (Some(model), _) => model.find(run).map(|operator| (0, operator)),
                 (None, Some((path, graph, operator))) => known
@@ -114,16 +116,16 @@ impl<'a> LocatedOperators<'a> {
                     .map(|source| (source, operator)),
                 (None, None) => Err(ReplayRefusal::new(
                     USAGE,
-                    "the dump does not describe its graph: give the model by `--model FILE`",
+                    "the dump does not describe its graph: pass the model by `--model FILE`",
                 )),
             };
-            // A refusal is told only if its operator is asked for, so all of them are kept.
+            // Only the refusals of requested operators are reported, so all are kept.
             located.of_run.push(found);
         }
         located
     }
 
-    /// Whether a model says what all operators are.
+    /// Whether a model defines all operators.
     pub(super) fn has_model(&self) -> bool {
         self.model.is_some()
     }
@@ -139,9 +141,9 @@ impl<'a> LocatedOperators<'a> {
     }
 }
 
-/// The engine, chosen when it is first needed: dumps of other frameworks need none.
+/// The engine, chosen when first needed: dumps of other frameworks need none.
 pub(super) struct ReplayEngine<'a> {
-    /// None where it was chosen before.
+    /// `None` if the engine was chosen before.
     arguments: Option<&'a EngineArguments>,
     chosen: OnceCell<Result<EngineChoice, ReplayRefusal>>,
 }

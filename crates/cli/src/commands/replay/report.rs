@@ -19,7 +19,7 @@ use crate::format;
 /// Version of the JSON.
 const VERSION: u32 = 1;
 
-/// Prints a table of operators, the largest own error first; of a single one its slots.
+/// Prints a table of operators, the largest own error first; for a single operator, its slots.
 pub(super) fn print(
     replayed: &[ReplayResult],
     refused: &[RefusedOperator],
@@ -39,7 +39,7 @@ fn report_refused(refused: &[RefusedOperator]) {
     for one in refused {
         let (op_type, place) = (&one.operator.op_type, place(&one.operator));
         let (name, text) = (&one.operator.op_name, &one.refusal.text);
-        report!("opscope: `{name}` ({op_type}{place}) cannot be run again: {text}");
+        report!("opscope: `{name}` ({op_type}{place}) cannot be re-run: {text}");
     }
 }
 
@@ -180,34 +180,30 @@ fn verdict_word(level: VerdictLevel) -> &'static str {
     }
 }
 
-/// Says in a sentence what the numbers mean.
+/// Summarises the numbers in a sentence.
 fn sentence(one: &ReplayResult) -> String {
     let is_own_known = !one.golden_own.is_empty();
     let has_golden = is_own_known || !one.total.is_empty() || !one.inputs.is_empty();
     let text = match one.blame {
         ReplayBlame::Nobody if one.level > VerdictLevel::Pass => {
-            "neither its own error nor its inputs explain why its outputs differ from golden's"
+            "neither its own error nor its inputs explain the difference from golden's outputs"
         }
-        ReplayBlame::Nobody if has_golden => {
-            "it agrees: its outputs are what its inputs give, and its inputs are right"
-        }
+        ReplayBlame::Nobody if has_golden => "correct, and so are its inputs",
         ReplayBlame::Nobody => {
-            "it agrees: its outputs are what its inputs give; if they are wrong, its inputs are"
+            "correct for the inputs it got; if its outputs are wrong, the error comes from upstream"
         }
-        ReplayBlame::Own => "the operator itself: its outputs are not what its inputs give",
-        ReplayBlame::Inherited => {
-            "it inherits: its outputs are what its inputs give, and its inputs differ from golden's"
-        }
+        ReplayBlame::Own => "wrong result for the inputs it got",
+        ReplayBlame::Inherited => "correct for the inputs it got; the error comes from upstream",
         ReplayBlame::Both => {
-            "both: its outputs are not what its inputs give, and its inputs differ from golden's"
+            "both: wrong result for the inputs it got, and its inputs differ from golden's"
         }
         ReplayBlame::Attributes if one.attributes.is_empty() => {
-            "the same inputs, another operator: it makes something else of them than golden's does"
+            "same inputs, different operator: it computes something else than golden's"
         }
-        ReplayBlame::Attributes => "the same inputs, other attributes",
+        ReplayBlame::Attributes => "same inputs, different attributes",
     };
-    // The engine is one way to compute the operator and not the truth. If it disagrees with both
-    // dumps alike, it may be the odd one.
+    // The engine is one implementation and not the truth. If it disagrees with both dumps alike, it
+    // may be the outlier.
     let doubt = is_own_known
         && matches!(one.blame, ReplayBlame::Own | ReplayBlame::Both)
         && worst(&one.golden_own) >= worst(&one.own);
@@ -215,7 +211,7 @@ fn sentence(one: &ReplayResult) -> String {
     if one.blame == ReplayBlame::Attributes && !attributes.is_empty() {
         format!("{text}: {}", attributes.join(", "))
     } else if doubt {
-        format!("{text}; but golden's are not either, so the engine may compute it otherwise")
+        format!("{text}; but so is golden's, so the engine may compute it differently")
     } else {
         text.to_owned()
     }
@@ -224,7 +220,7 @@ fn sentence(one: &ReplayResult) -> String {
 fn worst(slots: &[SlotResult]) -> VerdictLevel {
     let levels = slots.iter().map(|slot| slot.level);
     levels
-        // What could not be compared sorts above a failure, and says nothing of who is right.
+        // A slot that could not be compared sorts above a failure, but proves nothing.
         .filter(|level| *level != VerdictLevel::Skip)
         .max()
         .unwrap_or_default()
@@ -237,7 +233,7 @@ fn place(name: &OperatorName) -> String {
     [rank, step, repeat].into_iter().flatten().collect()
 }
 
-/// Writes everything that was found.
+/// Writes all findings.
 pub(super) fn write_json(
     path: &Path,
     (modes, is_replacing): (PermissionModes, bool),

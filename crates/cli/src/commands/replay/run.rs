@@ -1,4 +1,4 @@
-//! One operator, run again.
+//! Re-running one operator.
 
 use std::collections::HashMap;
 
@@ -17,19 +17,19 @@ use super::operators::{LocatedOperators, ModelOperators, ReplayEngine};
 use super::values::{DumpedValues, load, slots};
 use crate::exit::{CommandFailure, UNREADABLE, USAGE};
 
-/// An output that the dump has.
+/// An output in the dump.
 struct DumpedOutput {
     /// Its name there.
     slot: SlotKey,
-    /// Which of the operator's outputs it is.
+    /// Its position among the operator's outputs.
     position: usize,
     tensor: Tensor,
 }
 
-/// Outputs that were computed again, with their positions.
+/// Recomputed outputs, with their positions.
 pub(super) type Outputs = Vec<(usize, Tensor)>;
 
-/// A dump with what is known of its operators.
+/// A dump with the definitions of its operators.
 pub(super) struct ReplayedDump<'a> {
     pub(super) side: &'a ComparedDump,
     located: LocatedOperators<'a>,
@@ -51,7 +51,7 @@ impl<'a> ReplayedDump<'a> {
         }
     }
 
-    /// Collects the values that the operator of a run is given, with notes on those not from its
+    /// Collects the inputs of a run's operator, with notes on values from elsewhere than its
     /// record.
     fn given(
         &self,
@@ -63,31 +63,30 @@ impl<'a> ReplayedDump<'a> {
         let mut given = OperatorCall::default();
         let mut notes = Vec::new();
         for (i, name) in operator.operator.inputs.iter().enumerate() {
-            // ONNX writes an optional input that is left out as an empty name, so that others keep
-            // their places.
+            // ONNX encodes an omitted optional input as an empty name, which keeps the others'
+            // positions.
             if name.is_empty() {
                 continue;
             }
             let names = &operator.operator.inputs;
-            // The dump comes before the model: its weights are the ones that the outputs in
-            // question came from.
+            // The dump takes precedence over the model: the outputs were computed from its weights.
             if let Some(tensor) = self.values.own(run, names, i)? {
                 given.inputs.insert(i, tensor);
             } else if source.has_value(index, name) {
-                notes.push(format!("input.{i} is `{name}` of the model"));
+                notes.push(format!("input.{i} is `{name}` from the model"));
             } else {
                 let has_slot = self.values.own_slot(run, names, i).is_some();
                 let slot = format!("input.{i}");
-                let (tensor, told) = self.elsewhere(run, number, name, (&slot, has_slot))?;
-                notes.extend(told.map(|told| format!("input.{i} is {told}")));
+                let (tensor, origin) = self.elsewhere(run, number, name, (&slot, has_slot))?;
+                notes.extend(origin.map(|origin| format!("input.{i} is {origin}")));
                 given.inputs.insert(i, tensor);
             }
         }
         for name in &operator.captured {
             if !source.has_value(index, name) {
-                let (tensor, told) =
+                let (tensor, origin) =
                     self.elsewhere(run, number, name, ("a value inside", false))?;
-                notes.extend(told.map(|told| format!("`{name}`, read inside, is {told}")));
+                notes.extend(origin.map(|origin| format!("`{name}`, read inside, is {origin}")));
                 given.captured.insert(name.clone(), tensor);
             }
         }
@@ -105,15 +104,15 @@ impl<'a> ReplayedDump<'a> {
             return Ok(found);
         }
         let why = if has_slot {
-            "the dump has statistics of it only"
+            "the dump has only its statistics"
         } else {
             "neither the dump nor the model has it"
         };
-        let text = format!("{slot} (`{name}`) is not known: {why}");
+        let text = format!("{slot} (`{name}`) is unknown: {why}");
         Err(ReplayRefusal::new(UNREADABLE, text))
     }
 
-    /// The outputs of a run that the dump has.
+    /// A run's outputs in the dump.
     fn outputs(&self, run: usize, names: &[String]) -> Result<Vec<DumpedOutput>, ReplayRefusal> {
         let run = &self.side.runs[run];
         let all = slots(run, SlotSide::Output, names);
@@ -121,7 +120,7 @@ impl<'a> ReplayedDump<'a> {
             .iter()
             .map(|(slot, position)| (&run.slots[*slot], *position));
         let found: Vec<DumpedOutput> = with_slots
-            // Damaged slots stay, so that loading them tells of the damage.
+            // Damaged slots stay, so that loading them reports the damage.
             .filter(|(slot, _)| slot.has_elements || slot.problem.is_some())
             .map(|(slot, position)| {
                 Ok(DumpedOutput {
@@ -135,16 +134,16 @@ impl<'a> ReplayedDump<'a> {
             (false, _) => Ok(found),
             (true, true) => Err(ReplayRefusal::new(
                 UNREADABLE,
-                "the dump has no output of it",
+                "the dump does not have its outputs",
             )),
             (true, false) => {
-                let text = "the dump has statistics of its outputs only";
+                let text = "the dump has only statistics of its outputs";
                 Err(ReplayRefusal::new(UNREADABLE, text))
             }
         }
     }
 
-    /// The outputs that the dump has, what they are when computed again, and notes.
+    /// The dumped outputs, their recomputed values, and notes.
     fn again(
         &self,
         run: usize,
@@ -154,7 +153,7 @@ impl<'a> ReplayedDump<'a> {
         let operator = &operators.source.operators()[index].operator;
         let dumped = self.outputs(run, &operator.outputs)?;
         let (source, index, mut given, notes) = self.given(run)?;
-        // Inputs are needed for this: one of them decides whether `Dropout` draws at all.
+        // Needs the inputs: one of them decides whether `Dropout` is random.
         if is_random(operator, &given.inputs) {
             let text = format!("`{}` draws random numbers", operator.op_type);
             return Err(ReplayRefusal::new(USAGE, text));
@@ -169,7 +168,7 @@ impl<'a> ReplayedDump<'a> {
             })
             .collect();
         if given.outputs.is_empty() {
-            let text = "its outputs in the dump are not those that it has in the model";
+            let text = "its outputs in the dump do not match those in the model";
             return Err(ReplayRefusal::new(USAGE, text));
         }
         let again = source.run(index, &given, options);
@@ -178,10 +177,10 @@ impl<'a> ReplayedDump<'a> {
     }
 }
 
-/// The dump that is right.
+/// The reference dump.
 pub(super) struct GoldenDump<'a> {
     half: ReplayedDump<'a>,
-    /// By run of the target, where one run is one of this dump.
+    /// Pairs by target run, if a single golden run matches it.
     pairs: HashMap<usize, &'a RunPair>,
 }
 
@@ -189,7 +188,7 @@ impl<'a> GoldenDump<'a> {
     pub(super) fn new(half: ReplayedDump<'a>, matching: &'a Matching) -> GoldenDump<'a> {
         let pairs = matching.pairs.iter();
         let single = pairs.filter_map(|pair| match (&pair.target[..], &pair.golden[..]) {
-            // Of operators that were fused no single one can be run again for comparison.
+            // Fused operators have no single counterpart to re-run.
             ([run], [_]) => Some((*run, pair)),
             _ => None,
         });
@@ -209,7 +208,7 @@ pub(super) struct ReplayContext<'a> {
 }
 
 impl ReplayContext<'_> {
-    /// Runs the operator of a run of the target again; gives the outputs, too.
+    /// Re-runs the operator of a target run; also returns the outputs.
     pub(super) fn replay(&self, run: usize) -> Result<(ReplayResult, Outputs), ReplayRefusal> {
         let (dumped, again, notes) = self.target.again(run, &self.options)?;
         let mut replayed = ReplayResult {
@@ -227,7 +226,7 @@ impl ReplayContext<'_> {
         Ok((replayed, again))
     }
 
-    /// Adds what the golden dump tells; what it does not tell is noted.
+    /// Adds the comparison with the golden dump, or a note on why there is none.
     fn compare_golden(
         &self,
         run: usize,
@@ -264,7 +263,7 @@ impl ReplayContext<'_> {
                 replayed.inherited = against(again, &golden_again);
             }
             Err(refusal) => replayed.notes.push(format!(
-                "the golden operator cannot be run again: {}",
+                "the golden operator cannot be re-run: {}",
                 refusal.text
             )),
         }
@@ -272,7 +271,8 @@ impl ReplayContext<'_> {
 }
 
 impl ReplayContext<'_> {
-    /// The attributes that differ. A model that is given says what the operator is on both sides.
+    /// The attributes that differ. A given model defines the operator of both sides, so none differ
+    /// then.
     fn differing_attributes(
         &self,
         run: usize,
@@ -291,7 +291,7 @@ impl ReplayContext<'_> {
     }
 }
 
-/// Compares outputs in a dump with those that were computed again.
+/// Compares dumped outputs with recomputed ones.
 fn against(dumped: &[DumpedOutput], again: &[(usize, Tensor)]) -> Vec<SlotResult> {
     let pairs = dumped.iter().filter_map(|one| {
         let (_, tensor) = again
@@ -302,7 +302,7 @@ fn against(dumped: &[DumpedOutput], again: &[(usize, Tensor)]) -> Vec<SlotResult
     pairs.collect()
 }
 
-/// Returns the tensors that were computed again, under the names that the dump has.
+/// The recomputed tensors, under their names in the dump.
 fn relabelled(dumped: &[DumpedOutput], again: &[(usize, Tensor)]) -> Vec<DumpedOutput> {
     let name = |position: usize| dumped.iter().find(|one| one.position == position);
     let pairs = again.iter().filter_map(|(position, tensor)| {

@@ -1,5 +1,4 @@
-//! Where the inputs of an operator are in a dump: with it, with who made them, or with who else
-//! reads them.
+//! Finds an operator's inputs in a dump: in its own record, its producer's, or another consumer's.
 
 use std::collections::HashMap;
 
@@ -20,7 +19,7 @@ pub(super) struct DumpedValues<'a> {
     by_name: HashMap<(RunPlace, usize, String), Vec<SlotRef>>,
 }
 
-/// A value and where it comes from, if not from the operator's own record.
+/// A value with its origin, if that is not the operator's own record.
 pub(super) type SourcedTensor = (Tensor, Option<String>);
 
 impl<'a> DumpedValues<'a> {
@@ -40,7 +39,7 @@ impl<'a> DumpedValues<'a> {
             ] {
                 for (slot, position) in slots(run, wanted, names) {
                     if let Some(name) = names.get(position).filter(|name| !name.is_empty()) {
-                        // A name means a value within one step of one model on one rank only.
+                        // A name identifies a value only within one step of one model on one rank.
                         let key = (run.place.clone(), source, name.clone());
                         let place = SlotRef { run: index, slot };
                         by_name.entry(key).or_default().push(place);
@@ -51,7 +50,7 @@ impl<'a> DumpedValues<'a> {
         DumpedValues { side, by_name }
     }
 
-    /// An input from the operator's own record; none if that has no elements of it.
+    /// An input from the operator's own record; `None` if that lacks its elements.
     pub(super) fn own(
         &self,
         run: usize,
@@ -59,8 +58,7 @@ impl<'a> DumpedValues<'a> {
         position: usize,
     ) -> Result<Option<Tensor>, ReplayRefusal> {
         match self.own_slot(run, names, position) {
-            // A damaged input is an error, and not replaced by a value from elsewhere that may
-            // differ.
+            // A damaged input is an error: a value from elsewhere may differ.
             Some(slot) if slot.has_elements || slot.problem.is_some() => load(slot).map(Some),
             Some(_) | None => Ok(None),
         }
@@ -79,7 +77,7 @@ impl<'a> DumpedValues<'a> {
         found.next().map(|(slot, _)| &run.slots[slot])
     }
 
-    /// The value of this name as another operator made it before a run, or read it.
+    /// The value of this name, as produced before a run or read by another operator.
     pub(super) fn elsewhere(
         &self,
         run: usize,
@@ -88,20 +86,25 @@ impl<'a> DumpedValues<'a> {
     ) -> Result<Option<SourcedTensor>, ReplayRefusal> {
         let place = self.side.runs[run].place.clone();
         let all = self.by_name.get(&(place, source, name.to_owned()));
-        let usable = |place: &&SlotRef| place.run != run && self.slot(**place).has_elements;
-        let all: Vec<&SlotRef> = all.into_iter().flatten().filter(usable).collect();
+        let all: Vec<&SlotRef> = all
+            .into_iter()
+            .flatten()
+            .filter(|place| place.run != run && self.slot(**place).has_elements)
+            .collect();
         let is_output = |place: &&&SlotRef| self.slot(***place).side == SlotSide::Output;
-        let is_made = |place: &&&SlotRef| place.run < run && is_output(place);
         // Not every dump has an order.
-        let made = all.iter().rev().find(is_made);
+        let made = all
+            .iter()
+            .rev()
+            .find(|place| place.run < run && is_output(place));
         let found = made.or_else(|| all.iter().find(is_output)).or(all.first());
         let Some(&&place) = found else {
             return Ok(None);
         };
         let slot = self.slot(place);
         let owner = &self.side.runs[place.run].op_name;
-        let told = format!("{} of `{owner}`", slot.key());
-        Ok(Some((load(slot)?, Some(told))))
+        let origin = format!("{} of `{owner}`", slot.key());
+        Ok(Some((load(slot)?, Some(origin))))
     }
 
     fn slot(&self, place: SlotRef) -> &ExecutionSlot {
@@ -109,7 +112,7 @@ impl<'a> DumpedValues<'a> {
     }
 }
 
-/// The slots of a run's side with the positions that the operator has them at.
+/// The slots of a run's side, with their positions in the operator.
 pub(super) fn slots(
     run: &OperatorExecution,
     side: SlotSide,
@@ -121,7 +124,7 @@ pub(super) fn slots(
 
 /// The elements of a slot, in a layout that models use.
 pub(super) fn load(slot: &ExecutionSlot) -> Result<Tensor, ReplayRefusal> {
-    // The engine computes in ONNX's order of axes, and has no blocks of a device's layouts.
+    // The engine computes in ONNX's axis order and does not support device layouts.
     let refuse = |text: String| ReplayRefusal::new(UNREADABLE, format!("{}: {text}", slot.key()));
     let layout = match slot.layout {
         Some(Layout::Nc1hwc0 | Layout::FractalZ) => Some(Layout::Nchw),
