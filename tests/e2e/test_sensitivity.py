@@ -353,7 +353,7 @@ def test_mistakes(tmp_path: Path) -> None:
         assert said in done.stderr, done.stderr
         assert done.stdout == ""
     done = run(TRACT, model, "--shape", "image:1,1,8,8")
-    assert "no inputs are given, so they are random (seed 0)" in done.stderr
+    assert "no inputs given: using random ones (seed 0)" in done.stderr
 
 
 def test_an_interrupted_study_leaves_no_file(tmp_path: Path) -> None:

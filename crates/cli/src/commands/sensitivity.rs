@@ -27,9 +27,9 @@ use crate::progress;
 
 /// Rank operators by how far the outputs move when only their results are rounded to a dtype
 ///
-/// With `--limit` it also looks for the few operators to keep so that rounding all others stays
-/// within it, and proves the choice by a run. Inputs are calibration samples: several sets count
-/// together. Ends with 1 if the limit is met by no choice but that of all operators.
+/// With `--limit`, also searches for the few operators to keep so that rounding all others stays
+/// within the limit, and verifies the choice by a run. Inputs are calibration samples; several sets
+/// are combined. Ends with 1 if only keeping all operators meets the limit.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   opscope sensitivity net.onnx --inputs samples.npz
@@ -49,7 +49,7 @@ pub(crate) struct SensitivityArguments {
         value_parser = rounding_format()
     )]
     formats: Vec<RoundingFormat>,
-    /// Choose operators to keep so that the relative L2 distance of every output is at most this
+    /// Choose operators to keep so that every output's relative L2 distance is at most this
     #[arg(long, value_name = "[rel_l2=]N", value_parser = limit)]
     limit: Option<DistanceLimit>,
     #[command(flatten)]
@@ -58,7 +58,7 @@ pub(crate) struct SensitivityArguments {
     output: OutputArguments,
     #[command(flatten)]
     inputs: InputArguments,
-    /// How many sets of inputs to use [default: each once]
+    /// Number of sets of inputs to use [default: each once]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Inputs")]
     steps: Option<u64>,
     /// Threads that the engine may use [default: one for each processor]
@@ -68,17 +68,17 @@ pub(crate) struct SensitivityArguments {
     engine: EngineArguments,
 }
 
-/// Everything that was measured.
+/// All measurements.
 pub(super) struct SensitivityResult {
     model: PathBuf,
     engine: Arc<EngineInUse>,
     n_samples: usize,
-    /// Whether no inputs were given, so that they are random.
+    /// Whether the inputs are random because none were given.
     has_made_up_inputs: bool,
     operators: Vec<StudiedOperator>,
-    /// Tasks of the operators that have no name in the file.
+    /// Tasks of operators without a name in the file.
     unnamed: Vec<u32>,
-    /// A second run without rounding, from the first.
+    /// Distance between two runs without rounding.
     repeated: OutputDistance,
     limit: Option<f64>,
     formats: Vec<FormatResult>,
@@ -94,8 +94,8 @@ pub(super) struct FormatResult {
 }
 
 impl FormatResult {
-    /// Whether the limit is met only by keeping everything, or not even so: an answer, but no dtype
-    /// to convert to.
+    /// Whether only keeping everything meets the limit, or not even that: the dtype is then
+    /// unusable.
     fn is_of_no_use(&self) -> bool {
         let choice = self.choice.as_ref();
         choice.is_some_and(|choice| {
@@ -107,10 +107,10 @@ impl FormatResult {
 
 pub(crate) fn run(arguments: &SensitivityArguments) -> Result<(), CommandFailure> {
     let formats = distinct(&arguments.formats);
-    // Mistakes are told before the work, which may take hours.
+    // Reports mistakes before the work, which may take hours.
     arguments.list.check(&formats)?;
     arguments.output.check(&arguments.list.paths(&formats))?;
-    // From here on a signal ends the command between two runs.
+    // From here on, a signal ends the command between two runs.
     let stop_flag = stop_on_signal(Arc::new(AtomicBool::new(false)));
     let n_threads = arguments.threads.map_or_else(default_jobs, usize::from);
     let is_quiet = arguments.output.is_stdout_taken();
@@ -118,13 +118,13 @@ pub(crate) fn run(arguments: &SensitivityArguments) -> Result<(), CommandFailure
     let engine = EngineInUse::new(&arguments.engine, &graph, n_threads, is_quiet)?;
     let source = ModelSource::File(&arguments.model);
     let (mut model, engine) = Arc::new(engine).load(source, Purpose::Values)?;
-    // Read once: files that change under a study of hours would change its meaning.
+    // Read once, because files may change during a study of hours.
     let samples = samples(arguments, &*model)?;
     let has_made_up_inputs = arguments.inputs.is_empty() && !model.signature().inputs.is_empty();
     if has_made_up_inputs {
         report!(
-            "opscope: no inputs are given, so they are random (seed 0): floats in [0, 1), integers \
-             0 or 1; samples of real ones (`--inputs`) tell what matters to them"
+            "opscope: no inputs given: using random ones (seed 0): floats in [0, 1), integers \
+             0 or 1; real samples (`--inputs`) give meaningful results"
         );
     }
     let unnamed = model.description().unnamed.clone();
@@ -151,7 +151,7 @@ pub(crate) fn run(arguments: &SensitivityArguments) -> Result<(), CommandFailure
     Ok(())
 }
 
-/// Each format once, in the order in which they were asked for.
+/// The formats without duplicates, in the given order.
 fn distinct(formats: &[RoundingFormat]) -> Vec<RoundingFormat> {
     let mut distinct = Vec::new();
     for format in formats {
@@ -162,18 +162,18 @@ fn distinct(formats: &[RoundingFormat]) -> Vec<RoundingFormat> {
     distinct
 }
 
-/// The inputs of all samples. They stay in memory, as every run takes each of them.
+/// The inputs of all samples. They stay in memory because every run uses all of them.
 fn samples(
     arguments: &SensitivityArguments,
     model: &dyn LoadedModel,
 ) -> Result<Vec<Vec<Tensor>>, CommandFailure> {
-    // A dry run makes inputs up if there are none, and so does this command.
+    // Uses random inputs by default, as a dry run does.
     let source = InputSource::new(&arguments.inputs, true, model.signature())?;
     let n_steps = arguments.steps.unwrap_or(source.n_sets());
     (0..n_steps).map(|step| source.step(step)).collect()
 }
 
-/// Makes all runs of the model.
+/// Runs the model for all measurements.
 fn measure(
     result: &mut SensitivityResult,
     model: &mut dyn LoadedModel,
@@ -195,14 +195,18 @@ fn measure(
     let tasks: Vec<u32> = study.roundable().iter().map(|one| one.task_id).collect();
     for &format in formats {
         let n_done = AtomicU64::new(0);
-        let position = || n_done.load(Ordering::Relaxed);
         let n_operators = tasks.len() as u64;
-        let ranking = progress::with_operator_bar(format.name(), n_operators, position, || {
-            rank(&mut study, format, || {
-                n_done.fetch_add(1, Ordering::Relaxed);
-            })
-        })?;
-        // Errors of operators add up or cancel, so that the whole is no sum of the ranking.
+        let ranking = progress::with_operator_bar(
+            format.name(),
+            n_operators,
+            || n_done.load(Ordering::Relaxed),
+            || {
+                rank(&mut study, format, || {
+                    n_done.fetch_add(1, Ordering::Relaxed);
+                })
+            },
+        )?;
+        // Errors of operators add up or cancel, so this is not the sum of the ranking.
         let together = study.distance(&ResultRounding::new(format, tasks.iter().copied()))?;
         let choice = match result.limit {
             Some(limit) => Some(progress::with_spinner(
@@ -221,7 +225,7 @@ fn measure(
     Ok(())
 }
 
-/// Says that a model gives other outputs each time.
+/// Warns of a model whose outputs vary between runs.
 fn warn_of_changes(repeated: &OutputDistance) {
     if !repeated.is_zero() {
         report!(

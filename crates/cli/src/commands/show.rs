@@ -32,14 +32,13 @@ use crate::console::{self, line, report};
 use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, chain, refuse_model};
 use crate::{format, passed_over};
 
-/// Show what is in a dump file or in a directory of them
+/// Show the contents of a dump file or of a directory of them
 ///
-/// A file: its header, and for every input and output dtype, layout, shape, statistics and the
-/// first values. Dump files, files of the nano runtime and numpy arrays are read. A file with
-/// overflow records: all their fields, and why there was an overflow. MindSpore's graph files: the
-/// operators with inputs, outputs and source; its statistics: the table. A directory: its operators
-/// with the number and size of their files; one that MindSpore dumped: every tensor of every
-/// execution.
+/// Dump files, files of the nano runtime and numpy arrays: the header, and for every input and
+/// output dtype, layout, shape, statistics and the first values. Overflow records: all fields, and
+/// the cause of the overflow. MindSpore's graph files: the operators with inputs, outputs and
+/// source; its statistics: the table. Directories: operators with the number and size of their
+/// files; for a MindSpore dump, every tensor of every execution.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   opscope show dump/20240102030405
@@ -47,7 +46,7 @@ use crate::{format, passed_over};
 pub(crate) struct ShowArguments {
     /// A dump file, or a directory of them
     path: PathBuf,
-    /// Show what these ranks wrote; what belongs to no rank always is
+    /// Show the output of these ranks, and everything that belongs to no rank
     #[arg(long, value_name = "0-3,7", value_parser = rank_ranges)]
     ranks: Option<NumberRanges>,
     #[command(flatten)]
@@ -67,8 +66,8 @@ fn show(arguments: &ShowArguments) -> Result<(), CommandFailure> {
     if !remote::is_dir(&arguments.path) && !is_dump_alone(&arguments.path) {
         return show_file(arguments);
     }
-    // The listing passes over `.opscope`, where the records of runs are, so these are looked for
-    // apart.
+    // The listing skips `.opscope`, which has the records of runs, so these are searched
+    // separately.
     let found = run_file::find(&arguments.path);
     let runs = found.runs;
     let mut listing = if remote::is_dir(&arguments.path) {
@@ -77,7 +76,7 @@ fn show(arguments: &ShowArguments) -> Result<(), CommandFailure> {
         dump::list_file(&arguments.path)
     };
     listing.errors.extend(found.errors);
-    // Its executions have so many tensors with names of their own that each of them is shown.
+    // Its executions have many separately named tensors, so each is shown.
     if reader_of(&listing).form() == MINDSPORE_FORM {
         return mindspore::show(&arguments.path, listing, &runs, arguments.json);
     }
@@ -116,24 +115,24 @@ fn show(arguments: &ShowArguments) -> Result<(), CommandFailure> {
             let steps = format::count(n_unfinished, "step");
             line!(
                 console::out(),
-                "{steps} not whole: a run was stopped there, or is at work"
+                "{steps} incomplete: a run was stopped there, or is still running"
             )?;
         }
         passed_over::print(&mut console::out(), &index.passed_over)?;
         runs::print(&mut console::out(), &runs)?;
     }
-    // A directory with nothing but the record of a run is a dump that kept nothing, and no mistake.
+    // A directory with only a run's record is an empty dump, not a mistake.
     let n_shown = overview.n_files + (tables.len() + runs.len()) as u64;
     verdict(&arguments.path, n_shown, &index.errors, &index.passed_over)
 }
 
-/// Whether a single file has operators as a directory does.
+/// Whether a single file contains operators, as a directory does.
 fn is_dump_alone(path: &Path) -> bool {
     let is_step = remote::absolute(path).is_ok_and(|path| StepFile::parse(&path).is_some());
     is_step || reader_of(&dump::list_file(path)).form() == DEBUG_MODE_FORM
 }
 
-/// Rows of operators that are in memory at once.
+/// Rows of operators held in memory at once.
 const N_ROWS_AT_ONCE: usize = 1 << 12;
 
 /// Steps of a native dump that have no table yet.
@@ -145,7 +144,7 @@ fn n_unfinished_steps(index: &DumpIndex) -> u64 {
 }
 
 fn show_file(arguments: &ShowArguments) -> Result<(), CommandFailure> {
-    // These files are told by their names alone, so they come before what is told by its content.
+    // These files are recognised by name, so they come before those recognised by content.
     if let Some(beside) = opscope_analysis::graph::open(&arguments.path)? {
         return graph::show(&arguments.path, &beside, arguments.json);
     }
@@ -155,8 +154,8 @@ fn show_file(arguments: &ShowArguments) -> Result<(), CommandFailure> {
     }
     let is_step_table = !listing.step_tables.is_empty();
     let tables = read_tables(listing)?;
-    // The table of a step names an operator in each row, and is shown with them even if there is
-    // only one. A table by itself is of the operator in the file's name.
+    // A step's table names an operator in each row and is shown as a directory. Another single
+    // table belongs to the operator in its file name.
     if let ([table], false) = (&tables[..], is_step_table) {
         return statistics::show(&arguments.path, &table.table, arguments.json);
     }
@@ -176,7 +175,7 @@ fn show_file(arguments: &ShowArguments) -> Result<(), CommandFailure> {
     }
 }
 
-/// Returns the command's end for a directory of which `n` things and these errors were shown.
+/// Returns the command's result for a directory of which `n` items and these errors were shown.
 fn verdict(
     path: &Path,
     n: u64,
@@ -218,7 +217,7 @@ fn print_header(out: &mut impl Write, file: &FileDescription) -> Result<(), Comm
         let time = time(facts.dump_time);
         line!(out, "made      {time} (version {})", facts.version)?;
     }
-    // Header and payload are parts of the decompressed file. The compressed size has no such parts.
+    // Header and payload are parts of the decompressed file; the compressed size has no such parts.
     let n_bytes = file.n_decompressed.unwrap_or(file.n_bytes);
     line!(
         out,
@@ -244,7 +243,7 @@ fn print_header(out: &mut impl Write, file: &FileDescription) -> Result<(), Comm
     Ok(())
 }
 
-/// Every field in the order of the record, then what it means.
+/// Prints every field in record order, then the meaning.
 fn print_record(out: &mut impl Write, record: &OverflowDescription) -> Result<(), CommandFailure> {
     writeln!(out)?;
     line!(out, "{}  overflow record", record.slot)?;
@@ -309,7 +308,7 @@ fn tensor_row(tensor: &TensorDescription) -> Vec<String> {
     let first = match &tensor.problem {
         Some(problem) => problem.clone(),
         None if !tensor.first_texts.is_empty() => {
-            // A text may be empty or have blanks in it, and blanks stand between elements.
+            // Texts may be empty or contain blanks, and blanks separate elements.
             let quoted = tensor.first_texts.iter().map(|text| format!("\"{text}\""));
             quoted.collect::<Vec<_>>().join(" ")
         }
@@ -401,7 +400,7 @@ fn print_overview(overview: &Overview) -> Result<(), CommandFailure> {
     print_record_files(&mut out, overview.n_record_files)
 }
 
-/// Where the column of ranks stands, if there are several.
+/// Position of the column of ranks, if there are several.
 const RANKS_COLUMN: usize = 3;
 
 fn ranks_text(ranks: &BTreeSet<u32>) -> String {
@@ -422,11 +421,11 @@ fn print_json(value: &Value) -> Result<(), CommandFailure> {
     Ok(())
 }
 
-/// A time for people.
+/// A time in readable form.
 pub(crate) fn time(us: u64) -> String {
     let timestamp = i64::try_from(us)
         .ok()
         .and_then(|us| Timestamp::from_microsecond(us).ok());
-    // The number is any that a file may hold, also one beyond the last year of the calendar.
+    // The file may contain any number, even one beyond the calendar's last year.
     timestamp.map_or_else(|| format!("{us} µs"), |timestamp| timestamp.to_string())
 }

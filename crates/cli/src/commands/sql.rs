@@ -34,12 +34,12 @@ use crate::{format, remote, signals};
 
 pub use self::duckdb::look_for_duckdb;
 
-/// Ask dumps in SQL, by DuckDB
+/// Query dumps in SQL, using DuckDB
 ///
-/// The tables are those of `opscope index`: tensors, operators, edges and events. Of dumps, tables
-/// are made, or brought up to date, in `.opscope/index` of each; directories of tables are taken as
-/// they are. Views answer what is often asked: first_nan, first_made_non_finite, pairs, changed,
-/// first_changed, worst and unmatched; the last five are functions of two runs as well.
+/// The tables are those of `opscope index`: tensors, operators, edges and events. Tables of dumps
+/// are created or updated in `.opscope/index` of each; directories of tables are used as they are.
+/// Views answer common questions: first_nan, first_made_non_finite, pairs, changed, first_changed,
+/// worst and unmatched; the last five are also functions of two runs.
 /// `describe tensors` lists columns.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -49,42 +49,41 @@ pub use self::duckdb::look_for_duckdb;
   opscope sql \"select op_name, slot, rel_l2 from compare where level = 'fail'\" faulty sound --compare
   opscope sql \"select * from tensors\" dump --out tensors.csv")]
 pub(crate) struct SqlArguments {
-    /// The question: one statement that reads
+    /// The query: one read-only statement
     #[arg(value_name = "QUERY")]
     query: String,
     /// Dumps, or directories of tables
     #[arg(value_name = "DUMP", required = true)]
     dumps: Vec<PathBuf>,
-    /// The form of the answer [default: that of the file's name, else a table]
+    /// Format of the answer [default: that of the file's suffix, or a table]
     #[arg(long, value_enum, value_name = "FORM")]
     format: Option<AnswerFormat>,
     /// Where to write the answer [default: standard output]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Most rows of a table that is printed; the other forms have all rows
+    /// Maximum number of rows of a printed table; the other formats have all rows
     #[arg(long, value_name = "N", default_value_t = 1000)]
     rows: usize,
-    /// Compute statistics and digests of tensors that the dump has elements of and no statistics
+    /// Compute statistics and digests of tensors with elements but without statistics
     #[arg(long)]
     stats: bool,
-    /// Compare the first dump with the second as `opscope compare` does: the table `compare` has
-    /// the result
+    /// Compare the first dump with the second as `opscope compare` does, into the table `compare`
     #[arg(long)]
     compare: bool,
     /// Number of threads [default: one for each processor]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
-    /// Memory of DuckDB, which goes on in temporary files of at most 16 times that
+    /// Memory limit of DuckDB, which may spill to temporary files of at most 16 times this size
     #[arg(long, value_name = "SIZE", value_parser = arguments::size, default_value = "4GiB")]
     memory: u64,
-    /// Most seconds that the answer may take; 0 for no limit
+    /// Time limit of the answer in seconds; 0 for none
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]
     timeout: u64,
     #[command(flatten)]
     modes: ModeArguments,
 }
 
-/// Forms of answers.
+/// Formats of answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum AnswerFormat {
     /// Aligned columns, for people
@@ -107,7 +106,7 @@ pub(crate) fn run(arguments: &SqlArguments) -> Result<(), CommandFailure> {
     }
     let n_threads = arguments.jobs.unwrap_or_else(default_jobs).max(1);
     let place = private_dir().map_err(|error| {
-        let error = anyhow!(error).context("no place for temporary files");
+        let error = anyhow!(error).context("cannot create a directory for temporary files");
         CommandFailure::new(PARTIAL, error)
     })?;
     let Some(mut duckdb) = DuckDb::start()? else {
@@ -117,12 +116,12 @@ pub(crate) fn run(arguments: &SqlArguments) -> Result<(), CommandFailure> {
     let (stop, path) = (duckdb.stop(), place.path().to_owned());
     signals::clean_before_the_end(move || {
         stop.stop_by_signal();
-        // What cannot be removed is in the directory for temporary files.
+        // Leftovers stay in the directory for temporary files.
         let _ = std::fs::remove_dir_all(&path);
         remote::clean();
     });
     let time = (arguments.timeout > 0).then(|| Duration::from_secs(arguments.timeout));
-    // Before the tables are made, which may take longer than the answer.
+    // The limit starts before the tables are made, which may take longer than the answer.
     duckdb.limit(time);
     let question = match duckdb.tree(&arguments.query)? {
         Some(tree) => Question::from_tree(&tree)?,
@@ -147,7 +146,7 @@ pub(crate) fn run(arguments: &SqlArguments) -> Result<(), CommandFailure> {
     Ok(())
 }
 
-/// Answers the question of a DuckDB that has its tables.
+/// Answers a query with a DuckDB that has its tables.
 fn answer(
     arguments: &SqlArguments,
     answer_format: AnswerFormat,
@@ -173,16 +172,16 @@ fn answer(
             let mut file = BufWriter::new(file);
             columns.write(duckdb.answer(), answer_format, None, &mut file)?;
             outcome = duckdb.finish();
-            // A part of an answer must not stand where a whole one is expected.
+            // A partial answer must not appear under the final name.
             match &outcome {
                 Ok(()) => Ok(()),
-                Err(_) => Err(std::io::Error::other("the answer is not whole")),
+                Err(_) => Err(std::io::Error::other("the answer is incomplete")),
             }
         });
         outcome?;
         written?;
     } else if answer_format == AnswerFormat::Table {
-        // Nothing is shown of a table that breaks off.
+        // An incomplete table is not printed.
         let mut table = Vec::new();
         columns.write(duckdb.answer(), answer_format, n_rows_max, &mut table)?;
         duckdb.finish()?;
@@ -196,7 +195,7 @@ fn answer(
         columns.write(duckdb.answer(), answer_format, n_rows_max, out)?;
         duckdb.finish()?;
     }
-    // An answer without a NaN must not look like one about tensors without a NaN.
+    // "No NaN" must be distinguishable from "no statistics".
     if n_unmeasured > 0 {
         let tensors = format::count(n_unmeasured, "tensor");
         report!("opscope: warning: {tensors} without statistics: `--stats` computes them");
@@ -204,7 +203,7 @@ fn answer(
     Ok(())
 }
 
-/// Where the tables are, and what is missing to ask them here.
+/// The error if DuckDB is missing, with the location of the tables.
 fn without_duckdb(tables: &PreparedTables, place: &Path) -> CommandFailure {
     let lasting = tables.sources.iter().map(|source| &source.index);
     let mut indexes: Vec<String> = lasting
@@ -212,7 +211,7 @@ fn without_duckdb(tables: &PreparedTables, place: &Path) -> CommandFailure {
         .map(|index| format!("`{}`", index.display()))
         .collect();
     indexes.dedup();
-    let message = "DuckDB answers questions in SQL, and there is no program `duckdb` here";
+    let message = "SQL queries need DuckDB, but the program `duckdb` was not found";
     let mut hint = duckdb::install_hint();
     if !indexes.is_empty() {
         hint = format!("{hint}; the tables are in {}", indexes.join(", "));
@@ -220,7 +219,7 @@ fn without_duckdb(tables: &PreparedTables, place: &Path) -> CommandFailure {
     CommandFailure::message(USAGE, message).with_hint(hint)
 }
 
-/// The form that was asked for, or goes with the file's name.
+/// The requested format, or that of the file's suffix.
 fn answer_format(arguments: &SqlArguments) -> Result<AnswerFormat, CommandFailure> {
     let extension = arguments.out.as_deref().and_then(Path::extension);
     let by_name = match extension.and_then(|extension| extension.to_str()) {
@@ -232,12 +231,12 @@ fn answer_format(arguments: &SqlArguments) -> Result<AnswerFormat, CommandFailur
     match (arguments.format.or(by_name), &arguments.out) {
         (Some(AnswerFormat::Parquet), None) => Err(CommandFailure::message(
             USAGE,
-            "`--out` is needed: Parquet is nothing for a terminal",
+            "`--out` is required: Parquet cannot be printed",
         )),
         (None, Some(out)) => Err(CommandFailure::message(
             USAGE,
             format!(
-                "the name `{}` tells no form of the answer: give `--format`, or a name that ends in \
+                "the suffix of `{}` is not a known format: pass `--format`, or a name that ends in \
                  .csv, .jsonl or .parquet",
                 out.display()
             ),
@@ -246,7 +245,7 @@ fn answer_format(arguments: &SqlArguments) -> Result<AnswerFormat, CommandFailur
     }
 }
 
-/// A temporary directory that nobody else can list.
+/// A private temporary directory.
 fn private_dir() -> std::io::Result<TempDir> {
     tempfile::Builder::new()
         .permissions(Permissions::from_mode(0o700))

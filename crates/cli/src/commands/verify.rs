@@ -11,16 +11,15 @@ use crate::console::{self, line, report};
 use crate::exit::{CommandFailure, FOUND, PARTIAL, UNREADABLE};
 use crate::{format, passed_over};
 
-/// Most changed tensors that are told one by one.
+/// Maximum number of changed tensors to list.
 const N_TOLD_MAX: usize = 20;
 
-/// Check that the elements of a dump are still those that were written
+/// Check that the elements of a dump have not changed since they were written
 ///
-/// Reads all elements and compares their digests with those in their rows: a bit that was flipped on
-/// a disk or on the way is told with its tensor. The native form has a digest in each row, and
-/// MindSpore's where its statistics have MD5. Ends with 0 if all that have one are as they were
-/// written, with 1 if a tensor is another, with 3 if nothing could be read, and with 4 if something
-/// could not, or no tensor has a digest.
+/// Reads all elements and compares their digests with the stored ones, so a bit flipped on disk or
+/// in transit is reported with its tensor. The native form stores a digest in each row; MindSpore's
+/// does if its statistics include MD5. Exit codes: 0 if all digests match, 1 if one does not, 3 if
+/// nothing could be read, and 4 if something could not be read or no tensor has a digest.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   opscope verify dump
@@ -37,11 +36,11 @@ pub(crate) struct VerifyArguments {
     json: bool,
 }
 
-/// An option of commands that read dumps.
+/// The option `--verify` of commands that read dumps.
 #[derive(clap::Args)]
 pub(crate) struct VerifyOption {
-    /// Check the elements against the digests in their rows first, as `opscope verify` does; ends
-    /// with 4 if one is another
+    /// First check the elements against their digests, as `opscope verify` does; ends with 4 if one
+    /// does not match
     #[arg(long)]
     verify: bool,
 }
@@ -63,7 +62,7 @@ pub(crate) fn run(arguments: &VerifyArguments) -> Result<(), CommandFailure> {
     if arguments.json {
         console::print_json(&json!({ "dumps": results }))?;
     }
-    // A tensor that is another is the finding that matters most.
+    // A changed tensor is the most important finding.
     let first = codes.iter().find(|code| **code == FOUND);
     match first.or(codes.iter().max()) {
         None | Some(0) => Ok(()),
@@ -72,7 +71,7 @@ pub(crate) fn run(arguments: &VerifyArguments) -> Result<(), CommandFailure> {
 }
 
 impl VerifyOption {
-    /// Checks the dumps that a command is about to read, if that is asked for, then does its `work`.
+    /// Checks the dumps that a command is about to read if requested, then does its `work`.
     pub(crate) fn before(
         &self,
         dumps: &[&Path],
@@ -92,7 +91,7 @@ impl VerifyOption {
                 is_damaged |= code_of(&report) != 0;
             }
         }
-        // A code of the command's own says more than that a file is damaged.
+        // The command's own exit code says more than that a file is damaged.
         match work() {
             Ok(()) if is_damaged => Err(CommandFailure::silent(PARTIAL)),
             done => done,
@@ -118,7 +117,7 @@ fn report_problems(report: &VerifyReport) {
     }
     for tensor in report.changed.iter().take(N_TOLD_MAX) {
         report!(
-            "opscope: `{}`: the elements of {} are not those that were written: expected {}, found {}",
+            "opscope: `{}`: the elements of {} have changed since they were written: expected {}, found {}",
             tensor.path.display(),
             tensor.tensor,
             tensor.expected,
@@ -127,7 +126,7 @@ fn report_problems(report: &VerifyReport) {
     }
     let n_more = report.changed.len().saturating_sub(N_TOLD_MAX);
     if n_more > 0 {
-        report!("opscope: and {n_more} tensors more, which `verify --json` lists");
+        report!("opscope: and {n_more} more tensors; `verify --json` lists them");
     }
 }
 
@@ -143,7 +142,7 @@ fn print(dump: &Path, report: &VerifyReport) -> Result<(), CommandFailure> {
     };
     let without = match report.n_without_digest {
         0 => String::new(),
-        n => format!("; {n} without elements, or without a digest of them"),
+        n => format!("; {n} without elements or digest"),
     };
     let bytes = format::bytes(report.n_bytes);
     let mut out = console::out();

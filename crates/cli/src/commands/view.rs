@@ -17,15 +17,15 @@ use crate::console::{self, line, report};
 use crate::exit::{CommandFailure, UNREADABLE, USAGE, check_dump};
 use crate::progress;
 
-/// How often a signal is looked for.
+/// Interval between checks for a signal.
 const BETWEEN_CHECKS: Duration = Duration::from_millis(50);
 
-/// Show a dump, or two dumps and where they part, as a page in the browser
+/// Show a dump, or where two dumps diverge, in the browser
 ///
-/// With one dump: every operator with its numbers, where NaN and infinities begin, and the tensors.
-/// With two: what `opscope compare` finds, and both tensors beside each other. The page is served on
-/// this machine alone, to whoever has the address with its token, and reads nothing but these
-/// dumps. Ctrl-C ends it.
+/// With one dump: every operator with its statistics, the origins of NaN and infinities, and the
+/// tensors. With two: the result of `opscope compare`, and both tensors side by side. The page is
+/// served locally to anyone who has the address with its token, and reads only these dumps. Ctrl-C
+/// ends it.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   opscope view dump
@@ -33,12 +33,12 @@ const BETWEEN_CHECKS: Duration = Duration::from_millis(50);
   opscope view --from result.json
   ssh -L 8080:localhost:8080 machine opscope view dump --port 8080 --no-open")]
 pub(crate) struct ViewArguments {
-    /// A dump; with GOLDEN the one that is examined
+    /// A dump; with GOLDEN, the one under test
     #[arg(required_unless_present = "from", conflicts_with = "from")]
     dump: Option<PathBuf>,
-    /// The dump that is taken for right
+    /// The reference dump
     golden: Option<PathBuf>,
-    /// Show a result that `opscope compare --json` saved; there are no tensors to look into then
+    /// Show a result saved by `opscope compare --json`, without tensors
     #[arg(long, value_name = "RESULT")]
     from: Option<PathBuf>,
     #[command(flatten)]
@@ -54,11 +54,11 @@ pub(crate) struct ServerArguments {
     /// Only print the address
     #[arg(long)]
     no_open: bool,
-    /// The interface that the page is served on; with another than the loopback one everybody who
-    /// has the address and reaches this machine sees the dumps
+    /// The interface to serve the page on; on any but the loopback interface, everyone who has the
+    /// address and reaches this machine can see the dumps
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
     host: String,
-    /// The port [default: any that is free]
+    /// The port [default: any free port]
     #[arg(
         long,
         value_name = "PORT",
@@ -88,8 +88,8 @@ pub(crate) fn run(arguments: &ViewArguments) -> Result<(), CommandFailure> {
             let (runs, rest) = begun.map_err(failure)?;
             return serve(runs, rest, &arguments.server, n_threads);
         }
-        // clap has seen to it.
-        (None, [None, _]) => return Err(CommandFailure::message(USAGE, "a dump is needed")),
+        // clap guarantees this.
+        (None, [None, _]) => return Err(CommandFailure::message(USAGE, "a dump is required")),
     };
     serve(Arc::new(runs), None, &arguments.server, n_threads)
 }
@@ -104,16 +104,16 @@ pub(crate) fn serve(
     let state = (rest.as_ref()).map_or(PageState::Whole, UnfinishedSurvey::state);
     let page = bind(runs, state, server, n_threads)?;
     line!(console::out(), "{}", page.address())?;
-    // Whoever waits for the address reads it from a pipe.
+    // Programs that wait for the address read it from a pipe.
     console::out().flush()?;
     open_unless_asked(server, page.address());
     if let Some(rest) = rest {
         let shown = page.shown();
-        // The end of the server ends the process, and with it what nobody will see.
+        // Ends with the process, together with results that would no longer be shown.
         thread::spawn(move || rest.finish(&shown));
     }
-    // A signal that comes before the server listens for it, where a model ran before, is noted by
-    // the handler of the run.
+    // A signal may come before the server handles it, after a model ran; that run's handler notes
+    // it.
     let shown = page.shown();
     thread::spawn(move || {
         while !is_signalled() {
@@ -125,7 +125,7 @@ pub(crate) fn serve(
     Ok(())
 }
 
-/// Takes the port that is asked for.
+/// Binds the requested port.
 pub(crate) fn bind(
     runs: Arc<ViewedRuns>,
     state: PageState,
@@ -159,7 +159,7 @@ pub(crate) fn failure(error: ViewError) -> CommandFailure {
     CommandFailure::new(code, error)
 }
 
-/// Asks the desktop to open an address; false where there is none.
+/// Asks the desktop to open an address; returns whether that worked.
 fn open_browser(address: &str) -> bool {
     let opener = if cfg!(target_os = "macos") {
         "open"

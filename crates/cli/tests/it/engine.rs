@@ -185,10 +185,10 @@ fn mistakes() {
     check(
         &[],
         "--engine tract --engine-lib @/venv",
-        "--engine asks for tract",
+        "--engine selects tract",
     );
     for option in ["--graph executed", "--provider cuda"] {
-        let part = format!("{option} needs ONNX Runtime, and the engine is tract: {TRACT}");
+        let part = format!("{option} needs ONNX Runtime, but the engine is tract: {TRACT}");
         check(&[], &format!("--engine tract {option}"), &part);
     }
     if !cfg!(feature = "onnxruntime") {
@@ -218,7 +218,7 @@ fn mistakes() {
             "--engine-lib @/venv",
             "named by --engine-lib, cannot be used: ",
         );
-        let part = "--graph executed needs ONNX Runtime, and the engine is tract: the library `";
+        let part = "--graph executed needs ONNX Runtime, but the engine is tract: the library `";
         check(&[("VIRTUAL_ENV", "@/venv")], "--graph executed", part);
     }
 }

@@ -12,12 +12,12 @@ use super::{SensitivityResult, document, report as terminal};
 use crate::console;
 use crate::exit::{CommandFailure, USAGE};
 
-/// Standard output, as a file's name.
+/// File name that means standard output.
 const STDOUT: &str = "-";
-/// Stands for the dtype in the name of a list.
+/// Placeholder for the dtype in the name of a list.
 const DTYPE: &str = "{dtype}";
 
-/// The largest relative L2 distance that is wanted.
+/// The largest acceptable relative L2 distance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct DistanceLimit(pub(super) f64);
 
@@ -32,7 +32,7 @@ pub(super) fn limit(text: &str) -> Result<DistanceLimit, String> {
     let limit = limit.filter(|limit| *limit >= 0.0 && limit.is_finite());
     limit
         .map(DistanceLimit)
-        .ok_or_else(|| "expected a number that is not negative, such as 0.01".to_owned())
+        .ok_or_else(|| "expected a non-negative number, such as 0.01".to_owned())
 }
 
 /// The name of a dtype.
@@ -45,17 +45,18 @@ pub(super) fn rounding_format() -> impl TypedValueParser<Value = RoundingFormat>
 #[derive(clap::Args)]
 #[command(next_help_heading = "Operators to keep")]
 pub(super) struct ListArguments {
-    /// Write the names of the operators to keep, for a converter; with several dtypes the name has
-    /// `{dtype}` in it
+    /// Write the names of the operators to keep, for a converter; with several dtypes the name must
+    /// contain
+    /// `{dtype}`
     #[arg(long, value_name = "FILE", requires = "limit")]
     keep_list: Option<PathBuf>,
-    /// The form of that list; without `--keep-list` it is printed behind the tables
+    /// Format of that list; without `--keep-list` it is printed after the tables
     #[arg(long, value_enum, value_name = "FORM", requires = "limit")]
     list_as: Option<ListForm>,
 }
 
 impl ListArguments {
-    /// Looks before the work whether lists for these dtypes would have files of their own.
+    /// Checks before the work that each dtype gets its own list file.
     pub(super) fn check(&self, formats: &[RoundingFormat]) -> Result<(), CommandFailure> {
         let Some(path) = &self.keep_list else {
             return Ok(());
@@ -71,7 +72,7 @@ impl ListArguments {
         Ok(())
     }
 
-    /// The files of these dtypes.
+    /// The list files of these dtypes.
     pub(super) fn paths(&self, formats: &[RoundingFormat]) -> Vec<PathBuf> {
         let paths = formats.iter().filter_map(|format| self.path(*format));
         paths.collect()
@@ -81,12 +82,12 @@ impl ListArguments {
         let path = self.keep_list.as_ref()?;
         match path.to_str() {
             Some(text) => Some(text.replace(DTYPE, format.name()).into()),
-            // A name that is no text has no place for the dtype.
+            // A name that is not UTF-8 has no placeholder.
             None => Some(path.clone()),
         }
     }
 
-    /// Writes a list for each dtype, and says of which operators it cannot speak.
+    /// Writes a list for each dtype, and warns of operators that a list cannot express.
     pub(super) fn write(
         &self,
         result: &SensitivityResult,
@@ -111,36 +112,36 @@ impl ListArguments {
     }
 }
 
-/// Files of a result. Only their owner may read them; they appear whole or not at all.
+/// Result files. They are private to their owner and written atomically.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Reports")]
 pub(super) struct OutputArguments {
     /// Operators in each table; 0 for all
     #[arg(long, value_name = "N", default_value = "20")]
     top: usize,
-    /// Write everything that was measured as one JSON document; `-` is standard output
+    /// Write all measurements as one JSON document; `-` is standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write a row for each operator and dtype
+    /// Write a CSV row for each operator and dtype
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// Replace files that exist
+    /// Replace existing files
     #[arg(long)]
     force: bool,
 }
 
 impl OutputArguments {
-    /// Whether files that exist are replaced.
+    /// Whether to replace existing files.
     pub(super) fn is_replacing(&self) -> bool {
         self.force
     }
 
-    /// Whether standard output belongs to the JSON document.
+    /// Whether the JSON document occupies standard output.
     pub(super) fn is_stdout_taken(&self) -> bool {
         self.json.as_deref() == Some(Path::new(STDOUT))
     }
 
-    /// Looks before the work whether its results could be written, these lists among them.
+    /// Checks before the work that the results can be written, including these lists.
     pub(super) fn check(&self, lists: &[PathBuf]) -> Result<(), CommandFailure> {
         let mut taken: Vec<&Path> = Vec::new();
         let json = self.json.as_deref().filter(|_| !self.is_stdout_taken());
@@ -154,7 +155,7 @@ impl OutputArguments {
                 let message = format!("`{}` cannot hold two results", path.display());
                 return Err(CommandFailure::message(USAGE, message));
             }
-            // `exists` would follow a link and miss one that leads nowhere.
+            // `exists` would follow links and miss broken ones.
             if !self.force && path.symlink_metadata().is_ok() {
                 return Err(ReportError::Exists(path.to_owned()).into());
             }
@@ -163,7 +164,7 @@ impl OutputArguments {
         Ok(())
     }
 
-    /// Prints the tables, unless standard output is taken, and writes the files.
+    /// Prints the tables unless standard output is occupied, and writes the files.
     pub(super) fn write(&self, result: &SensitivityResult) -> Result<(), CommandFailure> {
         if let Some(path) = &self.json {
             let document = document::json(result);

@@ -1,4 +1,4 @@
-//! Everything that was measured, as JSON and as a table.
+//! All measurements, as JSON and as a table.
 
 use opscope_analysis::compare::report::{quoted, words};
 use opscope_sensitivity::ranking::RankedOperator;
@@ -53,7 +53,7 @@ pub(super) fn json(result: &SensitivityResult) -> Value {
     Value::Object(whole)
 }
 
-/// The operators that are not rounded for this reason.
+/// Operators that are not rounded for this reason.
 fn in_state(result: &SensitivityResult, state: OperatorState) -> Vec<Value> {
     let all = result.operators.iter().filter(|one| one.state == state);
     all.map(|one| operator(result, &one.operator)).collect()
@@ -94,7 +94,7 @@ fn operator(result: &SensitivityResult, operator: &Operator) -> Value {
     })
 }
 
-/// Whether the file gives the operator a name, which is not that of an output.
+/// Whether the file names the operator, other than by its output.
 fn is_named(result: &SensitivityResult, operator: &Operator) -> bool {
     result.unnamed.binary_search(&operator.task_id).is_err()
 }
@@ -121,12 +121,11 @@ fn distance(distance: &OutputDistance) -> Value {
     })
 }
 
-/// A row for each dtype and operator: those that were rounded in the order of the ranking, then the
-/// others.
+/// A row for each dtype and operator: rounded ones in the order of the ranking, then the others.
 pub(super) fn csv(result: &SensitivityResult) -> String {
     let mut text = line(&COLUMNS.map(str::to_owned));
     for one in &result.formats {
-        // The position is a row's own cell, as whoever sorts the table by names still wants it.
+        // The position has its own cell, so that it survives sorting the table.
         for (position, ranked) in one.ranking.iter().enumerate() {
             text += &line(&rounded_row(result, one, position, ranked));
         }
@@ -170,7 +169,7 @@ fn rounded_row(
     row[10] = distance.cosine().map_or_else(String::new, whole);
     row[11] = n_changed.to_string();
     row[12] = n_non_finite.to_string();
-    // Without a limit nothing was chosen, which is not the same as not being kept.
+    // An empty cell without a limit is different from "not kept".
     if let Some(choice) = &one.choice {
         row[13] = choice.keeps(position).to_string();
     }
@@ -193,13 +192,13 @@ fn row_head(
     row
 }
 
-/// Cells that are quoted where they have to be, as a line.
+/// One line of cells, quoted if necessary.
 fn line(cells: &[String; COLUMNS.len()]) -> String {
-    // RFC 4180 ends lines so.
+    // RFC 4180 requires this line end.
     format!("{}\r\n", cells.join(","))
 }
 
-/// The shortest digits that are read as the same number again.
+/// The shortest decimal that parses as the same number.
 fn whole(value: f64) -> String {
     if value.is_finite() {
         value.to_string()

@@ -1,4 +1,4 @@
-//! Operators to keep, as a list that a converter takes.
+//! Operators to keep, as a list for a converter.
 
 use std::collections::BTreeSet;
 
@@ -12,14 +12,14 @@ use super::{FormatResult, SensitivityResult};
 use crate::console::report;
 use crate::format;
 
-/// Characters that mean something in the value of trtexec's option. A colon does not: the last one
-/// of a pair counts.
+/// Special characters in the value of trtexec's option. A colon is harmless: the last one of a pair
+/// counts.
 const TENSORRT_SYNTAX: [char; 2] = [',', '\''];
 
-/// The form of a list of operators.
+/// Format of a list of operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum ListForm {
-    /// A name on each line
+    /// One name per line
     Lines,
     /// An array of names: `node_block_list` of onnxconverter-common, `nodes_to_exclude` of ONNX
     /// Runtime's quantisation
@@ -28,15 +28,15 @@ pub(super) enum ListForm {
     Tensorrt,
 }
 
-/// A list, and the operators that it cannot name.
+/// A list, and the operators that it cannot express.
 pub(super) struct KeepList {
-    /// The list, with a line feed at its end.
+    /// The list, including the final line feed.
     pub(super) text: String,
     /// Operators without a name in the file, by their first output.
     unnamed: Vec<String>,
-    /// Names that the form has no way to write.
+    /// Names that the format cannot express.
     unwritable: Vec<String>,
-    /// Names that belong to operators which need not be kept as well.
+    /// Names shared with operators that need not be kept.
     shared: BTreeSet<String>,
 }
 
@@ -49,7 +49,7 @@ fn can_write(form: ListForm, name: &str) -> bool {
 }
 
 impl KeepList {
-    /// The list of the operators that `choice` keeps, each name once, in file order.
+    /// The list of the operators that `choice` keeps, without duplicates, in file order.
     pub(super) fn new(
         form: ListForm,
         result: &SensitivityResult,
@@ -72,7 +72,7 @@ impl KeepList {
         let mut names: Vec<&str> = Vec::new();
         for operator in kept {
             let name = operator.op_name.as_str();
-            // Its name here is that of its output, which converters do not look at.
+            // Its name here is that of its output, which converters ignore.
             if result.unnamed.binary_search(&operator.task_id).is_ok() {
                 list.unnamed.push(name.to_owned());
             } else if !can_write(form, name) {
@@ -81,7 +81,7 @@ impl KeepList {
                 names.push(name);
             }
         }
-        // Converters go by names: one speaks for all operators that have it.
+        // Converters match by name, so all operators of a name are kept.
         let others = of_format.ranking.iter().map(|ranked| &ranked.operator);
         for other in others.filter(|operator| !tasks.contains(&operator.task_id)) {
             if names.contains(&other.op_name.as_str()) {
@@ -99,33 +99,33 @@ impl KeepList {
         list
     }
 
-    /// Says on standard error which operators a converter would not treat as was chosen.
+    /// Warns of operators that a converter would treat differently from the choice.
     pub(super) fn warn(&self, format: RoundingFormat) {
         let n_unnamed = format::count(self.unnamed.len() as u64, "operator");
         if !self.unnamed.is_empty() {
             report!(
-                "opscope: warning: {format}: {n_unnamed} to keep without a name in the model, which no list \
-                 can hold; by the first output: {}",
-                told(&self.unnamed)
+                "opscope: warning: {format}: {n_unnamed} to keep without a name in the model, which a list \
+                 cannot express; by their first outputs: {}",
+                quoted_list(&self.unnamed)
             );
         }
         if !self.unwritable.is_empty() {
             report!(
-                "opscope: warning: {format}: names that this form of list cannot hold are left out: {}",
-                told(&self.unwritable)
+                "opscope: warning: {format}: omitted names that this list format cannot express: {}",
+                quoted_list(&self.unwritable)
             );
         }
         if !self.shared.is_empty() {
             report!(
                 "opscope: warning: {format}: other operators have the same names and would be kept too: {}",
-                told(&self.shared)
+                quoted_list(&self.shared)
             );
         }
     }
 }
 
 /// Names in a sentence.
-fn told<'a>(names: impl IntoIterator<Item = &'a String>) -> String {
+fn quoted_list<'a>(names: impl IntoIterator<Item = &'a String>) -> String {
     let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
     names.join(", ")
 }

@@ -16,7 +16,7 @@ const HEADER: [&str; 7] = [
 ];
 const RIGHT: [&str; 4] = ["", "rel_l2", "max_abs", "cosine"];
 
-/// Prints the tables with `top` operators each, all if it is 0.
+/// Prints tables of `top` operators each, or of all if `top` is 0.
 pub(super) fn print(result: &SensitivityResult, top: usize) -> io::Result<()> {
     let mut out = console::out();
     for one in &result.formats {
@@ -52,7 +52,7 @@ fn print_format(
         "as {}, {n_samples}: how far outputs move when only this operator is rounded",
         one.format
     )?;
-    // A table of thousands of rows hides its head, where the answer is.
+    // A table of thousands of rows would push its head, with the answer, off the screen.
     let n_shown = if top == 0 { usize::MAX } else { top };
     let shown = one.ranking.iter().take(n_shown).enumerate();
     let rows = shown.map(|(position, ranked)| row(position, ranked, one.choice.as_ref()));
@@ -90,7 +90,7 @@ fn row(position: usize, ranked: &RankedOperator, choice: Option<&KeptChoice>) ->
     ]
 }
 
-/// The reason for an infinite distance, in words; none of a finite one.
+/// The reason for an infinite distance; `None` for a finite one.
 fn trouble(distance: &OutputDistance) -> Option<&'static str> {
     if distance.failure.is_some() {
         return Some("an operator fails");
@@ -103,10 +103,10 @@ fn trouble(distance: &OutputDistance) -> Option<&'static str> {
         return Some("NaN or infinities in the outputs");
     }
     let is_infinite = distance.rel_l2().is_infinite();
-    is_infinite.then_some("an output of another shape, or no longer zero")
+    is_infinite.then_some("an output with another shape, or no longer zero")
 }
 
-/// A distance as a part of a sentence.
+/// A distance as part of a sentence.
 fn words(distance: &OutputDistance) -> String {
     if let Some(failure) = &distance.failure {
         return failure.clone();
@@ -133,13 +133,13 @@ fn print_choice(
     if !choice.is_within {
         return line!(
             out,
-            "limit {limit}: no choice meets it; the outputs move with nothing rounded: {found}"
+            "limit {limit}: no choice meets it; the outputs vary even without rounding: {found}"
         );
     }
     if n_kept == 0 {
         return line!(out, "limit {limit}: no operator has to be kept");
     }
-    // The measured distance is then 0 by itself, and would look like a success.
+    // The measured distance is trivially 0 here and would look like a success.
     if n_kept == n_all {
         return line!(out, "limit {limit}: all {n_all} operators have to be kept");
     }

@@ -1,4 +1,4 @@
-//! Graphs and statistics that lie beside the tensors of a dump.
+//! Graphs and statistics stored next to a dump's tensors.
 
 use std::io::Write;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::console::{self, line, report};
 use crate::exit::{CommandFailure, PARTIAL};
 use crate::format;
 
-/// The name of a constant tensor of which nothing else is said.
+/// The name of a constant tensor without a description.
 const A_CONSTANT: &str = "a constant";
 const TENSOR: &str = "Tensor";
 
@@ -27,7 +27,7 @@ pub(super) fn show(path: &Path, beside: &BesideFile, is_json: bool) -> Result<()
         }
         (BesideFile::Graph { graph, has_text }, false) => print_graph(graph, *has_text),
         (BesideFile::Statistics(table), true) => {
-            // Rows that can be read are shown beside damaged ones, which are listed under `errors`.
+            // Readable rows are shown together with damaged ones, which are listed under `errors`.
             print_json(&table_json(path, table))?;
             table_verdict(table)
         }
@@ -80,11 +80,11 @@ fn print_graph(graph: &GraphDescription, has_text: bool) -> Result<(), CommandFa
     Ok(())
 }
 
-/// Returns the outputs of an operator, one by one.
+/// Returns the outputs of an operator.
 fn outputs(output: &ValueType) -> &[ValueType] {
     match output {
         ValueType::Tuple(types) => types,
-        // An operator of MindSpore gives one value; several outputs are a tuple.
+        // A MindSpore operator returns one value; several outputs are a tuple.
         single => std::slice::from_ref(single),
     }
 }
@@ -150,8 +150,8 @@ fn node_json(graph: &GraphDescription, node: &GraphNode, has_text: bool) -> Valu
             _ => None,
         };
         let tensor = constant.filter(|value| matches!(value, Literal::Tensor(..)));
-        // Of a constant tensor only the text says more than that it is one, so that goes into a
-        // place of its own.
+        // A constant tensor's text says more than that it is a constant, so it gets a separate
+        // member.
         let mut object = match tensor {
             Some(_) => json!({"type": TENSOR, "from": A_CONSTANT}),
             None => {
@@ -191,7 +191,7 @@ fn node_json(graph: &GraphDescription, node: &GraphNode, has_text: bool) -> Valu
     })
 }
 
-/// The description of a constant tensor in text; a message has none.
+/// The text that describes a constant tensor; a message has none.
 fn constant_json(value: &Literal) -> Value {
     match value {
         Literal::Tensor(Some(tensor), elements) => {
@@ -230,7 +230,7 @@ fn print_table(path: &Path, table: &StatisticRows) -> Result<(), CommandFailure>
     });
     let rows = rows.collect();
     let mut right = header[5..].to_vec();
-    // Digests are texts, though they stand among the statistics.
+    // Digests are text, although they are among the statistics.
     right.retain(|column| !matches!(*column, "MD5" | "SHA1"));
     let mut out = console::out();
     writeln!(out, "{}", format::table(&header, &right, rows).trim_fmt())?;

@@ -54,7 +54,7 @@ pub(super) fn show(
 /// An execution with its tensors.
 type ExecutionTensors<'a> = (&'a IndexedExecution, Vec<&'a IndexedTensor>);
 
-/// Prints the facts that a file's name gives.
+/// Prints the facts in a file's name.
 pub(super) fn print_name(
     out: &mut impl Write,
     name: &TensorFileName,
@@ -135,7 +135,7 @@ fn print_overview(
     Ok(())
 }
 
-/// The kind of an execution. Overflow records are told of by the number of their files.
+/// The kind of an execution. Overflow records are named by their file number.
 fn shown_kind(execution: &IndexedExecution) -> ExecutionKind {
     match execution.kind {
         ExecutionKind::OverflowRecord => ExecutionKind::Operator,
@@ -154,13 +154,13 @@ fn n_bytes(overview: &MindSporeOverview) -> u64 {
     overview.index.files.iter().map(|file| file.n_bytes).sum()
 }
 
-/// The statistics that stand beside a tensor; those of the runtime are a table of their own.
+/// The statistics of a tensor; the runtime's are in a separate table.
 fn own_statistics(tensor: &IndexedTensor) -> impl Iterator<Item = StatisticCell<'_>> {
     let own = (!is_dump_file(tensor)).then(|| tensor.statistics.iter());
     own.into_iter().flatten()
 }
 
-/// Titles of statistics, in the order in which they come first.
+/// Titles of statistics, in the order of first appearance.
 fn statistics_columns(executions: &[ExecutionTensors<'_>]) -> Vec<String> {
     let mut columns: Vec<String> = Vec::new();
     let tensors = executions.iter().flat_map(|(_, tensors)| tensors);
@@ -199,11 +199,11 @@ fn row(
         (step, None) => number(step),
     };
     let described = overview.description(tensor);
-    // The name says what the operator had. The file may hold a wider dtype, as npy has no bfloat16.
+    // The name has the operator's dtype. The file may have a wider one, as npy lacks bfloat16.
     let dtype = tensor.dtype_in_name.clone();
     let dtype = dtype.or_else(|| described.map(|d| d.stored.dtype.to_string()));
     let names = &execution.other_names;
-    // Names in files have lost their slashes, so the graph's name is shown where it is known.
+    // Names in files have lost their slashes, so the graph's name is shown if known.
     let name = names.full.as_ref().or(names.in_files.as_ref());
     vec![
         step,
@@ -221,7 +221,7 @@ fn row(
     ]
 }
 
-/// Extents, from the file or the statistics.
+/// Shape from the file or the statistics.
 fn shape<'a>(overview: &'a MindSporeOverview, tensor: &'a IndexedTensor) -> &'a [u64] {
     match overview.description(tensor) {
         Some(described) => described.dims(),

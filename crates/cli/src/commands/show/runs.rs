@@ -1,4 +1,4 @@
-//! How the runs that made a dump ended.
+//! How a dump's runs ended.
 
 use std::io::Write;
 
@@ -22,12 +22,12 @@ pub(super) fn print(out: &mut impl Write, runs: &[FoundRun]) -> Result<(), Comma
                 record.process.pid
             ),
             RunEnd::CutOff => format!(
-                "without an end: process {} is gone; it was killed, or it ended without switching the \
+                "no recorded end: process {} is gone; it was killed, or it ended without switching the \
                  dump off",
                 record.process.pid
             ),
             RunEnd::Unknown if record.state == RunState::Running => format!(
-                "running or cut off: process {} of `{}` cannot be looked up from here",
+                "running or cut off: process {} of `{}` cannot be checked from here",
                 record.process.pid, record.host.name
             ),
             RunEnd::Unknown => "in a state that this version does not know".to_owned(),
@@ -36,10 +36,10 @@ pub(super) fn print(out: &mut impl Write, runs: &[FoundRun]) -> Result<(), Comma
             out,
             "run       began {}, {}",
             record.started,
-            // A record of another version may lack the time at which the run ended.
+            // A record of another version may lack the end time.
             end.trim_end()
         )?;
-        // The counters are written with the end, so those of other runs say nothing yet.
+        // The counters are written at the end, so those of unfinished runs are meaningless.
         if run.end == RunEnd::Ended {
             line!(out, "          {}", counts(run))?;
         }
@@ -53,13 +53,13 @@ pub(super) fn print(out: &mut impl Write, runs: &[FoundRun]) -> Result<(), Comma
     Ok(())
 }
 
-/// Whether the run was a command of ours, which writes its end unless it is killed. Programs may
-/// end and leave that out.
+/// Whether the run was one of our commands, which record their end unless killed. Programs may end
+/// without doing so.
 fn always_ends(record: &RunRecord) -> bool {
     ["dump", "op"].contains(&record.command.as_str())
 }
 
-/// Names the engine that ran the models; records of older versions may not say it.
+/// The engine that ran the models; records of older versions may lack it.
 fn engine(record: &RunRecord) -> Option<String> {
     let engine = &record.engine;
     if engine.name.is_empty() {
@@ -88,7 +88,7 @@ fn ended(run: &FoundRun) -> &str {
 fn counts(run: &FoundRun) -> String {
     let n = |name: &str| match run.record.counters.get(name) {
         Some(n) => *n,
-        // Versions before this one left the sum out.
+        // Earlier versions did not write the sum.
         None if name == "n_dropped" => n_missing(run),
         None => 0,
     };
@@ -111,7 +111,7 @@ fn counts(run: &FoundRun) -> String {
     parts.join(", ")
 }
 
-/// Selected tensors of which nothing else is known.
+/// Selected tensors that are otherwise unaccounted for.
 fn n_missing(run: &FoundRun) -> u64 {
     let n = |name: &str| run.record.counters.get(name).copied().unwrap_or(0);
     let known = ["n_written", "n_refused", "n_failed"].map(n);

@@ -12,7 +12,7 @@ use crate::console::{self, line};
 use crate::exit::CommandFailure;
 use crate::format;
 
-/// One file.
+/// Shows one file.
 pub(super) fn show(path: &Path, table: &StatsTable, is_json: bool) -> Result<(), CommandFailure> {
     if is_json {
         return super::print_json(&json!({ "path": path, "rows": rows_json(table) }));
@@ -23,7 +23,7 @@ pub(super) fn show(path: &Path, table: &StatsTable, is_json: bool) -> Result<(),
     Ok(())
 }
 
-/// All files of a directory, one table for each set of columns.
+/// Prints all files of a directory, with one table for each set of columns.
 pub(super) fn print(all: &[IndexedTable]) -> Result<(), CommandFailure> {
     let mut out = console::out();
     let ranks: BTreeSet<_> = all.iter().filter_map(|one| one.rank).collect();
@@ -32,7 +32,7 @@ pub(super) fn print(all: &[IndexedTable]) -> Result<(), CommandFailure> {
     while let Some(first) = rest.first() {
         let n = rest
             .iter()
-            // Only neighbours share a table, so that all rows stay in the order of steps and tasks.
+            // Only neighbours share a table, so that all rows stay in step and task order.
             .take_while(|one| one.table.columns == first.table.columns)
             .count();
         let (same, others) = rest.split_at(n);
@@ -93,8 +93,8 @@ fn rows_json(table: &StatsTable) -> Vec<Value> {
             .columns
             .iter()
             .cloned()
-            // Cells stay texts: they may be empty, `NA` or `inf`, and a number would not keep how
-            // it was written.
+            // Cells stay text: they may be empty, `NA` or `inf`, and a number would lose its
+            // spelling.
             .zip(cells.iter().map(|cell| json!(cell)));
         Value::Object(members.collect::<Map<String, Value>>())
     };

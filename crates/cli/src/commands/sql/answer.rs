@@ -1,4 +1,4 @@
-//! Answers, as DuckDB writes them and as they are shown.
+//! Answers, as DuckDB writes them and as they are printed.
 
 use std::io::{self, BufRead, Write};
 
@@ -10,9 +10,9 @@ use super::script::{copied, query};
 use crate::console::line;
 use crate::format;
 
-/// A missing value in a table for people.
+/// A missing value in a printed table.
 const MISSING: &str = "NULL";
-/// Types of numbers, as DuckDB calls them; decimals have their digits behind it.
+/// DuckDB's names of numeric types; decimals append their digits.
 const NUMBERS: &[&str] = &[
     "BIGINT",
     "DECIMAL",
@@ -30,21 +30,21 @@ const NUMBERS: &[&str] = &[
 ];
 /// Types that Parquet lacks: DuckDB would write the nearest `double`.
 const BEYOND_PARQUET: &[&str] = &["HUGEINT", "UHUGEINT"];
-/// Numbers that JSON lacks, as DuckDB writes them, and the texts that they are.
+/// Numbers that JSON lacks, as DuckDB writes them, with their replacement texts.
 const NOT_FINITE: [(&str, &str); 3] = [("NaN", "nan"), ("-Infinity", "-inf"), ("Infinity", "inf")];
 
 /// The columns of an answer with their types.
 pub(super) struct AnswerColumns(Vec<(String, String)>);
 
 impl AnswerColumns {
-    /// The statement that lists them.
+    /// The statement that lists the columns.
     pub(super) fn statement(question: &str) -> String {
         let list = "select list({'name': column_name, 'type': column_type}) as columns";
         let described = format!("{list} from (describe select * from {})", query(question));
         copied(&described, "format json")
     }
 
-    /// Reads its answer.
+    /// Parses that statement's answer.
     pub(super) fn from_json(answer: &Value) -> AnswerColumns {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let columns = answer["columns"].as_array().into_iter().flatten();
@@ -55,8 +55,8 @@ impl AnswerColumns {
         )
     }
 
-    /// The statement that writes the answer in a form that [`write`](AnswerColumns::write) takes;
-    /// tables have a row more than are shown.
+    /// The statement that writes the answer in a form for [`write`](AnswerColumns::write); tables
+    /// have one row more than is shown.
     pub(super) fn answer_statement(
         &self,
         question: &str,
@@ -83,7 +83,7 @@ impl AnswerColumns {
         copied(&rows, format)
     }
 
-    /// Lets whole numbers of 128 bits stay exact, or be an error.
+    /// Casts 128-bit integers so that they stay exact, or fail.
     fn replaced(&self) -> String {
         let wide = self.0.iter();
         let wide = wide.filter(|(_, kind)| BEYOND_PARQUET.contains(&kind.as_str()));
@@ -99,7 +99,7 @@ impl AnswerColumns {
         format!(" replace ({})", replaced.join(", "))
     }
 
-    /// Writes DuckDB's answer in the form that was asked for.
+    /// Writes DuckDB's answer in the requested format.
     pub(super) fn write(
         &self,
         answer: &mut dyn BufRead,
@@ -123,7 +123,7 @@ impl AnswerColumns {
     ) -> io::Result<()> {
         let mut text = String::new();
         answer.read_to_string(&mut text)?;
-        // An answer that broke off has no header.
+        // An interrupted answer has no header.
         if text.is_empty() {
             return Ok(());
         }
@@ -151,7 +151,7 @@ impl AnswerColumns {
         if is_cut {
             line!(
                 out,
-                "{} shown and others not: `--rows`, or another `--format`, has more",
+                "showing {}: a larger `--rows`, or another `--format`, has more",
                 format::count(n_rows, "row")
             )?;
         }
@@ -159,7 +159,7 @@ impl AnswerColumns {
     }
 }
 
-/// The records of DuckDB's CSV. An empty cell is a missing value, and one in quotes an empty text.
+/// The records of DuckDB's CSV. An empty cell is a missing value; quotes mean an empty text.
 fn csv_records(text: &str) -> Vec<Vec<Option<String>>> {
     let (mut records, mut record, mut cell) = (Vec::new(), Vec::new(), String::new());
     let (mut is_open, mut has_quotes) = (false, false);
@@ -186,7 +186,7 @@ fn csv_records(text: &str) -> Vec<Vec<Option<String>>> {
     records
 }
 
-/// Writes DuckDB's lines of JSON with texts for the numbers that JSON lacks.
+/// Writes DuckDB's JSON lines with texts for the numbers that JSON lacks.
 fn write_json_lines(answer: &mut dyn BufRead, out: &mut dyn Write) -> io::Result<()> {
     let mut line = Vec::new();
     while answer.read_until(b'\n', &mut line)? > 0 {
@@ -196,7 +196,7 @@ fn write_json_lines(answer: &mut dyn BufRead, out: &mut dyn Write) -> io::Result
     Ok(())
 }
 
-/// A line of JSON, in which numbers that JSON lacks become texts.
+/// Replaces numbers that JSON lacks by texts in a line of JSON.
 fn finite(line: &[u8]) -> Vec<u8> {
     let mut written = Vec::with_capacity(line.len());
     let (mut is_text, mut is_escaped) = (false, false);

@@ -1,7 +1,7 @@
 //! The process that runs DuckDB: the program `duckdb`, or Python with the package of that name.
 //!
-//! Either takes statements from standard input, one a line, and ends at the first that fails.
-//! Answers come by `copy … to` its standard output, so that both give the same bytes.
+//! Both read statements from standard input, one per line, and stop at the first that fails.
+//! Answers come by `copy … to` standard output, so that both produce the same bytes.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -25,11 +25,11 @@ use crate::exit::{CommandFailure, INTERRUPTED, UNREADABLE, USAGE};
 
 /// The program.
 const PROGRAM: &str = "duckdb";
-/// Without the user's own statements, for input that is no terminal, and up to the first error.
+/// Skips the user's startup statements, expects non-terminal input, and stops at the first error.
 const OPTIONS: [&str; 4] = ["-init", "/dev/null", "-batch", "-bail"];
-/// The oldest version: a release with long support that has all the settings.
+/// The oldest supported version: a long-term support release with all the settings.
 const OLDEST: (u32, u32) = (1, 4);
-/// Errors that a question itself makes, as DuckDB calls them.
+/// DuckDB's names of errors caused by a query.
 const MISTAKES: &[&str] = &[
     "Binder",
     "Catalog",
@@ -42,38 +42,38 @@ const MISTAKES: &[&str] = &[
     "Permission",
     "Syntax",
 ];
-/// Most time that the end by a signal takes, which removes temporary files before.
+/// Maximum time for handling an ending signal, which first removes temporary files.
 const SIGNAL_WAIT: Duration = Duration::from_secs(10);
 const OUT_OF_MEMORY: &str = "Out of Memory";
-/// Behind this, errors advise to change settings, which are locked.
+/// Errors continue with advice to change settings, which are locked.
 const ADVICE: [&str; 2] = ["LINE ", "Possible solutions"];
 
-/// Finds the command of a Python that has DuckDB.
+/// Finds the command of a Python with DuckDB.
 type PythonCommand = fn() -> Option<Vec<OsString>>;
 
 static PYTHON: OnceLock<PythonCommand> = OnceLock::new();
 
-/// Lets a Python run DuckDB, where `find` has one: its command takes statements as the program
-/// does. For the Python package.
+/// Registers `find`, which returns the command of a Python with DuckDB that reads statements as the
+/// program does. For the Python package.
 pub fn look_for_duckdb(find: PythonCommand) {
     // A second module of the same process finds the same Python.
     let _ = PYTHON.set(find);
 }
 
-/// The work that DuckDB does, which decides the exit code of an error.
+/// DuckDB's current work, which decides the exit code of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Taking the question apart.
+    /// Parsing the query.
     Start,
     /// Opening the tables.
     Tables,
-    /// Planning the question.
+    /// Planning the query.
     Question,
     /// Answering it.
     Answer,
 }
 
-/// DuckDB at work. It is ended when this is dropped.
+/// A running DuckDB, killed on drop.
 pub(super) struct DuckDb {
     child: Arc<Mutex<Child>>,
     input: Option<ChildStdin>,
@@ -81,11 +81,11 @@ pub(super) struct DuckDb {
     errors: File,
     is_late: Arc<AtomicBool>,
     is_signalled: Arc<AtomicBool>,
-    /// Ends the wait for the time limit.
+    /// Stops waiting for the time limit.
     watch: Option<Sender<()>>,
 }
 
-/// Ends DuckDB, whatever it is doing.
+/// Kills DuckDB from another thread.
 pub(super) struct DuckDbStop {
     child: Arc<Mutex<Child>>,
     /// Whether a signal is about to end this process.
@@ -93,9 +93,10 @@ pub(super) struct DuckDbStop {
 }
 
 impl DuckDb {
-    /// Starts DuckDB; `None` if there is none.
+    /// Starts DuckDB; `None` if it is not installed.
     ///
     /// # Errors
+    ///
     /// The reason why it does not start.
     pub(super) fn start() -> Result<Option<DuckDb>, CommandFailure> {
         let errors = tempfile::tempfile()?;
@@ -112,7 +113,7 @@ impl DuckDb {
             }
         };
         let stderr = errors.try_clone()?;
-        // A group of its own: the program may be a script that starts another one.
+        // A separate process group, because the program may be a script that starts another one.
         command
             .process_group(0)
             .stdin(Stdio::piped())
@@ -147,10 +148,11 @@ impl DuckDb {
         }
     }
 
-    /// The tree of a question; `None` if it is too deep to be read.
+    /// The syntax tree of a query; `None` if it is too deep to parse.
     ///
     /// # Errors
-    /// Usage, if this DuckDB is too old.
+    ///
+    /// A usage error if this DuckDB is too old.
     pub(super) fn tree(&mut self, question: &str) -> Result<Option<Value>, CommandFailure> {
         let question = literal(question);
         self.send(&script::copied(
@@ -161,15 +163,13 @@ impl DuckDb {
         let version = version["version"].as_str().unwrap_or_default();
         if !is_new_enough(version) {
             let (major, minor) = OLDEST;
-            let message = format!(
-                "DuckDB is {version}, and {major}.{minor} is the oldest that can be locked"
-            );
+            let message = format!("DuckDB is {version}, but at least {major}.{minor} is required");
             return Err(CommandFailure::message(USAGE, message).with_hint(install_hint()));
         }
         let parsed = format!("select json_serialize_sql({question}) as question");
         self.send(&script::copied(&parsed, "format json"));
         let line = self.line(Stage::Start)?;
-        // A tree that is too deep is the one way in which DuckDB's own JSON cannot be read.
+        // DuckDB's own JSON fails to parse only if the tree is too deep.
         let tree = serde_json::from_slice::<Value>(&line).ok();
         Ok(tree.map(|mut tree| tree["question"].take()))
     }
@@ -177,12 +177,12 @@ impl DuckDb {
     /// Sends a statement.
     pub(super) fn send(&mut self, statement: &str) {
         if let Some(input) = &mut self.input {
-            // A DuckDB that reads no more has said why, and whoever reads its answer finds that.
+            // A DuckDB that stopped reading has reported why; reading its answer finds that.
             let _ = writeln!(input, "{statement};");
         }
     }
 
-    /// Ends DuckDB if it takes longer from now on; `None` is no limit any more.
+    /// Kills DuckDB after this time from now on; `None` removes the limit.
     pub(super) fn limit(&mut self, time: Option<Duration>) {
         self.watch = None;
         let Some(time) = time else {
@@ -202,6 +202,7 @@ impl DuckDb {
     /// The next line of JSON.
     ///
     /// # Errors
+    ///
     /// The error that DuckDB reports instead.
     pub(super) fn json(&mut self, stage: Stage) -> Result<Value, CommandFailure> {
         let line = self.line(stage)?;
@@ -225,10 +226,11 @@ impl DuckDb {
         &mut self.output
     }
 
-    /// Waits for the end.
+    /// Waits for the process to end.
     ///
     /// # Errors
-    /// The error of a statement that failed.
+    ///
+    /// The error of a failed statement.
     pub(super) fn finish(mut self) -> Result<(), CommandFailure> {
         self.input = None;
         let status = locked(&self.child).wait();
@@ -242,12 +244,12 @@ impl DuckDb {
         self.input = None;
         let status = locked(&self.child).wait();
         if self.is_signalled.load(Ordering::Relaxed) {
-            // The thread that has the signal ends the process, with the signal's own code.
+            // The thread that handles the signal ends the process, with the signal's exit code.
             thread::sleep(SIGNAL_WAIT);
             return CommandFailure::silent(INTERRUPTED);
         }
         if self.is_late.load(Ordering::Relaxed) {
-            let message = "no answer in the time that `--timeout` allows";
+            let message = "no answer within the `--timeout`";
             return CommandFailure::message(UNREADABLE, message);
         }
         let mut text = Vec::new();
@@ -256,12 +258,12 @@ impl DuckDb {
         let text = first_paragraph(&String::from_utf8_lossy(&text));
         if read.is_err() || text.is_empty() {
             let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
-            let message = format!("DuckDB ended without a word: {status}");
+            let message = format!("DuckDB ended without an error message: {status}");
             return CommandFailure::message(UNREADABLE, message);
         }
         let kind = text.split(" Error:").next().unwrap_or_default();
         if kind == OUT_OF_MEMORY {
-            let hint = "`--memory` allows for more; fewer columns, or a condition on `run` or `rank`, need less";
+            let hint = "raise `--memory`; or select fewer columns, or filter by `run` or `rank`";
             return CommandFailure::message(UNREADABLE, text).with_hint(hint);
         }
         match stage {
@@ -283,7 +285,7 @@ impl Drop for DuckDb {
 }
 
 impl DuckDbStop {
-    /// The same for a signal that ends this process then.
+    /// Kills DuckDB for a signal that then ends this process.
     pub(super) fn stop_by_signal(&self) {
         self.is_signalled.store(true, Ordering::Relaxed);
         self.stop();
@@ -291,7 +293,7 @@ impl DuckDbStop {
 
     pub(super) fn stop(&self) {
         let mut child = locked(&self.child);
-        // The number of one that has ended may be another's by now.
+        // The process id of an ended child may have been reused.
         if matches!(child.try_wait(), Ok(None)) {
             if let Ok(group) = i32::try_from(child.id()) {
                 let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
@@ -301,7 +303,7 @@ impl DuckDbStop {
     }
 }
 
-/// The line that installs a DuckDB that serves.
+/// The command that installs a supported DuckDB.
 pub(super) fn install_hint() -> String {
     let package = if PYTHON.get().is_some() {
         "'opscope[sql]'"
@@ -311,12 +313,12 @@ pub(super) fn install_hint() -> String {
     format!("`pip install --upgrade {package}` installs DuckDB")
 }
 
-/// A lock that a panic elsewhere does not spoil: a child is a child.
+/// Ignores poisoning: a panic elsewhere does not affect the child.
 fn locked(child: &Mutex<Child>) -> MutexGuard<'_, Child> {
     child.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether a version like `v1.5.6` is the oldest one that serves, or newer.
+/// Whether a version such as `v1.5.6` is supported.
 fn is_new_enough(version: &str) -> bool {
     let mut numbers = version.trim_start_matches('v').split('.');
     let mut next = || numbers.next()?.parse::<u32>().ok();
@@ -324,7 +326,7 @@ fn is_new_enough(version: &str) -> bool {
     matches!(version, (Some(major), Some(minor)) if (major, minor) >= OLDEST)
 }
 
-/// An error on one line, without the place in statements that nobody wrote.
+/// An error on one line, without its position in generated statements.
 fn first_paragraph(text: &str) -> String {
     let lines = text
         .lines()

@@ -1,4 +1,4 @@
-//! The files that a question needs: of `tensors` those alone whose ranges may fit it.
+//! The files that a query needs: of `tensors`, only those whose ranges may match.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,30 +16,30 @@ use crate::exit::{CommandFailure, UNREADABLE};
 
 /// Extension of the files of tables.
 const EXTENSION: &str = "parquet";
-/// Columns of a table of comparisons that name runs.
+/// Columns in a table of comparisons that name runs.
 const COMPARED_RUNS: [&str; 2] = ["run", "golden_run"];
 
-/// The files of a question.
+/// The files of a query.
 pub(super) struct QuestionParts {
     /// By the table.
     tables: BTreeMap<&'static str, Vec<SourceParts>>,
-    /// Files of `tensors`, of which the question may need none, with tensors that may lack
-    /// statistics.
+    /// Files of `tensors` whose tensors may lack statistics that the query needs.
     pub(super) unmeasured: Vec<PathBuf>,
 }
 
-/// The files of one dump in a table.
+/// One dump's files of a table.
 pub(super) struct SourceParts {
     pub(super) paths: Vec<PathBuf>,
-    /// Columns that say something else in answers than in the files, as `{expression} as {name}`.
+    /// Columns whose value in answers differs from the files, as `{expression} as {name}`.
     pub(super) replaced: Vec<String>,
 }
 
 impl QuestionParts {
-    /// Finds the files and checks what the question reads of them: DuckDB knows no checksums.
+    /// Finds the files and checks the parts that the query reads, because DuckDB ignores checksums.
     ///
     /// # Errors
-    /// An input error, if a file is missing or damaged.
+    ///
+    /// An input error if a file is missing or damaged.
     pub(super) fn new(
         tables: &PreparedTables,
         question: &Question,
@@ -74,7 +74,7 @@ impl QuestionParts {
         Ok(parts)
     }
 
-    /// The files of a table, by the dump; none if the question does not need it.
+    /// The files of a table, by dump; `None` if the query does not need it.
     pub(super) fn of_table(&self, table: &str) -> Option<&[SourceParts]> {
         self.tables.get(table).map(Vec::as_slice)
     }
@@ -87,7 +87,7 @@ impl QuestionParts {
             .chain(&self.unmeasured)
     }
 
-    /// Leaves out the files whose ranges tell that no row fits the question.
+    /// Drops the files whose ranges exclude every row of the answer.
     fn leave_out(&mut self, tables: &PreparedTables, question: &Question) {
         let conditions = question.conditions();
         let Some(sources) = self.tables.get_mut(TABLES[0]) else {
@@ -114,7 +114,7 @@ impl QuestionParts {
         }
     }
 
-    /// Checks the pages that the question reads.
+    /// Checks the pages that the query reads.
     fn check(&self, question: &Question, n_threads: usize) -> Result<(), CommandFailure> {
         let paths: Vec<&PathBuf> = self.paths().collect();
         let checked = job::map(&paths, n_threads, |path| {
@@ -128,16 +128,16 @@ impl QuestionParts {
 }
 
 impl TableSource {
-    /// The column `run` with the name that the dump has in answers, where it has another.
+    /// The column `run` with the dump's name in answers, if that is different.
     fn shown_run(&self) -> Option<String> {
-        // A run's time may be behind the name.
+        // The name may be followed by a run's time.
         let behind = self.label.chars().count() + 1;
         let run = literal(self.run.as_ref()?);
         Some(format!("concat({run}, substr(run, {behind})) as run"))
     }
 }
 
-/// The comparison that was asked for, or those in the indexes.
+/// The requested comparison, or those in the indexes.
 fn compared(tables: &PreparedTables) -> Result<Vec<SourceParts>, CommandFailure> {
     if let Some(file) = &tables.compared {
         return Ok(vec![SourceParts {
@@ -157,8 +157,8 @@ fn compared(tables: &PreparedTables) -> Result<Vec<SourceParts>, CommandFailure>
     Ok(compared)
 }
 
-/// The columns of runs with the names that these have in answers, where several indexes call theirs
-/// alike: a table names runs as its index does.
+/// The columns of runs with their names in answers, if several indexes use the same name: a table
+/// names runs as its index does.
 fn shown_runs(sources: &[TableSource], index: &Path) -> Vec<String> {
     let of_index = sources.iter().filter(|source| source.index == index);
     let names = of_index.filter_map(|source| {
@@ -189,7 +189,7 @@ fn unmeasured(sources: &[TableSource]) -> Result<Vec<PathBuf>, CommandFailure> {
     Ok(unmeasured)
 }
 
-/// The Parquet files of a directory, by their names.
+/// The Parquet files of a directory, sorted by name.
 fn files_in(dir: &Path) -> Result<Vec<PathBuf>, CommandFailure> {
     let absolute = std::path::absolute(dir).and_then(fs::read_dir);
     let entries = absolute.with_context(|| format!("cannot read `{}`", dir.display()));

@@ -1,7 +1,7 @@
-//! A question as DuckDB's parser takes it apart: which tables, views and columns it is about.
+//! A query as parsed by DuckDB: the tables, views and columns that it uses.
 //!
-//! Names are taken from anywhere in the tree, texts of the question among them: a table that is not
-//! read after all costs a little, and a table that is missing would be an error.
+//! Names are collected from anywhere in the tree, including string literals: an unused table costs
+//! little, whereas a missing one would be an error.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,8 @@ use serde_json::Value;
 
 use crate::exit::{CommandFailure, USAGE};
 
-/// Columns that are empty without statistics. Digests are not among them: tools write those alone.
+/// Columns that are empty without statistics. Digests are not among them, because tools may write
+/// only those.
 const STATISTICS: &[&str] = &[
     "n_nan",
     "n_pos_inf",
@@ -34,7 +35,7 @@ const STATISTICS: &[&str] = &[
     "output_nan",
     "output_inf",
 ];
-/// Tables and views whose rows are there by statistics.
+/// Tables and views whose rows depend on statistics.
 const BY_STATISTICS: &[&str] = &["events", "first_nan", "first_made_non_finite", "worst"];
 /// Tables and views with columns of statistics.
 const WITH_STATISTICS: &[&str] = &[
@@ -45,31 +46,32 @@ const WITH_STATISTICS: &[&str] = &[
     "changed",
     "first_changed",
 ];
-/// How the parser calls what takes all columns: `*`, a natural join, and `summarize`.
+/// The parser's names of constructs that use all columns: `*`, a natural join, and `summarize`.
 const ALL_COLUMNS: &[&str] = &["star", "natural", "summary"];
-/// How the parser calls what rows come from.
+/// The parser's names of row sources.
 const ROW_SOURCES: &[&str] = &["BASE_TABLE", "TABLE_FUNCTION", "SHOW_REF"];
-/// How the parser calls types of whole numbers that a cell of 64 bits is compared with as it is.
+/// The parser's names of integer types that compare with a 64-bit cell without a cast.
 const INTEGERS: &[&str] = &["TINYINT", "SMALLINT", "INTEGER", "BIGINT"];
 
-/// Functions that take a question.
+/// Functions that take a query as text.
 const INNER_QUESTIONS: &[&str] = &["query", "query_table", "json_execute_serialized_sql"];
 
-/// A question.
+/// A query.
 pub(super) struct Question {
-    /// All texts of the tree in lower case; none if the tree is too deep to be read.
+    /// All texts of the tree in lower case; `None` if the tree is too deep to parse.
     names: Option<HashSet<String>>,
-    /// The tables and views that it needs.
+    /// The tables and views that the query needs.
     relations: HashSet<&'static str>,
-    /// Conditions that every row of `tensors` in its answer meets.
+    /// Conditions that every row of `tensors` in the answer meets.
     conditions: Vec<RangeCondition>,
 }
 
 impl Question {
-    /// Reads the tree that DuckDB's `json_serialize_sql` makes.
+    /// Reads the tree of DuckDB's `json_serialize_sql`.
     ///
     /// # Errors
-    /// Usage, if the question is not understood, or no single statement that reads.
+    ///
+    /// A usage error if the query is not understood, or is not a single read-only statement.
     pub(super) fn from_tree(tree: &Value) -> Result<Question, CommandFailure> {
         if tree["error_type"] == "parser" {
             let message = tree["error_message"].as_str().unwrap_or("not understood");
@@ -77,12 +79,12 @@ impl Question {
         }
         let n_statements = tree["statements"].as_array().map_or(0, Vec::len);
         if tree["error"] == true || n_statements != 1 {
-            let message = "a question is a single statement that reads, as `select` or `describe`";
+            let message = "expected a single read-only statement, such as `select` or `describe`";
             return Err(CommandFailure::message(USAGE, message));
         }
         let mut names = HashSet::new();
         add_texts(tree, &mut names);
-        // What such a function asks is a text here.
+        // The query inside such a function is a string here.
         if INNER_QUESTIONS.iter().any(|name| names.contains(*name)) {
             return Ok(Question::unknown());
         }
@@ -98,7 +100,7 @@ impl Question {
         })
     }
 
-    /// A question of which nothing is known: it may need everything.
+    /// An unknown query, which may need everything.
     pub(super) fn unknown() -> Question {
         Question {
             names: None,
@@ -107,17 +109,17 @@ impl Question {
         }
     }
 
-    /// Whether it needs a table or view.
+    /// Whether the query needs a table or view.
     pub(super) fn needs(&self, relation: &str) -> bool {
         self.relations.contains(relation)
     }
 
-    /// Conditions that every row of `tensors` in its answer meets.
+    /// Conditions that every row of `tensors` in the answer meets.
     pub(super) fn conditions(&self) -> &[RangeCondition] {
         &self.conditions
     }
 
-    /// Whether it may read a column of a table.
+    /// Whether the query may read a column of a table.
     pub(super) fn reads_column(&self, column: &str) -> bool {
         self.names.as_ref().is_none_or(|names| {
             names.contains(column)
@@ -128,11 +130,11 @@ impl Question {
         })
     }
 
-    /// Whether its answer may lack something without statistics.
+    /// Whether the answer may be incomplete without statistics.
     pub(super) fn needs_statistics(&self) -> bool {
         self.names.as_ref().is_none_or(|names| {
             let is_named = |known: &[&str]| known.iter().any(|name| names.contains(*name));
-            // Pairs have them of either side.
+            // Pairs have statistics of both sides.
             let is_of_pair = |name: &&str| {
                 let sides = ["a", "b"].map(|side| format!("{name}_{side}"));
                 sides.iter().any(|name| names.contains(name))
@@ -149,7 +151,7 @@ fn takes_all_columns(names: &HashSet<String>) -> bool {
     ALL_COLUMNS.iter().any(|name| names.contains(*name))
 }
 
-/// Whether a table's name stands for a column, as in `select t from tensors t`.
+/// Whether a table's name is used as a column, as in `select t from tensors t`.
 fn takes_whole_rows(tree: &Value) -> bool {
     let (mut sources, mut selects) = (Vec::new(), Vec::new());
     add_sources(tree, &mut sources, &mut selects);
@@ -160,7 +162,7 @@ fn takes_whole_rows(tree: &Value) -> bool {
     names_column(tree, &names)
 }
 
-/// Whether a column without the name of its table has one of these names.
+/// Whether an unqualified column has one of these names.
 fn names_column(tree: &Value, names: &HashSet<String>) -> bool {
     match tree {
         Value::Object(fields) => {
@@ -185,8 +187,8 @@ fn known_relations() -> impl Iterator<Item = &'static str> {
     tables.chain(queries().map(|query| query.name))
 }
 
-/// The tables and views that are named, and those that they are made of. Without any name the
-/// question is about what there is.
+/// The named tables and views, and those that they depend on. A query without names lists the
+/// tables.
 fn relations(names: &HashSet<String>) -> HashSet<&'static str> {
     let mut open: Vec<&str> = known_relations()
         .filter(|relation| names.contains(*relation))
@@ -222,7 +224,7 @@ fn add_texts(tree: &Value, names: &mut HashSet<String>) {
     }
 }
 
-/// Conditions that every row of `tensors` meets, if the question reads that table in one place alone.
+/// Conditions on every row of `tensors`, if the query reads that table only once.
 fn conditions(tree: &Value) -> Vec<RangeCondition> {
     let mut sources = Vec::new();
     let mut selects = Vec::new();
@@ -247,12 +249,12 @@ fn conditions(tree: &Value) -> Vec<RangeCondition> {
     found
 }
 
-/// Everything that rows come from, and the parts of the tree that select from one table.
+/// Collects all row sources, and the parts of the tree that select from one table.
 fn add_sources<'t>(tree: &'t Value, sources: &mut Vec<&'t Value>, selects: &mut Vec<&'t Value>) {
     match tree {
         Value::Object(fields) => {
             let kind = tree["type"].as_str();
-            // A common table expression has a key, and may hide a table of that name.
+            // A common table expression has a key, and may shadow a table of that name.
             if kind.is_some_and(|kind| ROW_SOURCES.contains(&kind)) || tree["key"].is_string() {
                 sources.push(tree);
             }
@@ -272,7 +274,7 @@ fn add_sources<'t>(tree: &'t Value, sources: &mut Vec<&'t Value>, selects: &mut 
     }
 }
 
-/// Comparisons of a column with a whole number, of which all have to be true.
+/// Collects comparisons of a column with an integer that must all be true.
 fn add_conditions(clause: &Value, found: &mut Vec<RangeCondition>) {
     let comparison = match clause["type"].as_str() {
         Some("CONJUNCTION_AND") => {
@@ -299,12 +301,12 @@ fn add_conditions(clause: &Value, found: &mut Vec<RangeCondition>) {
     }
 }
 
-/// A whole number of the question, in the form of DuckDB 1 or of DuckDB 2.
+/// An integer of the query, in the form of DuckDB 1 or DuckDB 2.
 fn integer(constant: &Value) -> Option<i64> {
     if constant["literal"]["kind"] == "INTEGER" {
         return constant["literal"]["text"].as_str()?.parse().ok();
     }
-    // Decimals have a whole number too, without their point.
+    // Decimals are also stored as integers, without their point.
     let kind = constant["value"]["type"]["id"].as_str()?;
     if !INTEGERS.contains(&kind) {
         return None;

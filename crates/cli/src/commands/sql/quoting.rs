@@ -1,6 +1,6 @@
-//! Texts, names and paths in statements.
+//! Quoting of texts, names and paths in statements.
 
-/// A text of any characters, on one line.
+/// A string literal of any characters, on one line.
 pub(super) fn literal(text: &str) -> String {
     let mut quoted = "e'".to_owned();
     for character in text.chars() {
@@ -16,12 +16,12 @@ pub(super) fn literal(text: &str) -> String {
     quoted
 }
 
-/// A name in quotes.
+/// A quoted identifier.
 pub(super) fn identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// A path in which no character stands for others.
+/// A path with glob characters escaped.
 pub(super) fn escaped(path: &str) -> String {
     let mut pattern = String::with_capacity(path.len());
     for character in path.chars() {

@@ -1,7 +1,7 @@
 //! The statements that DuckDB runs.
 //!
-//! A question goes to it as a text, in the function `query`, which takes a single statement that
-//! reads: nothing in the text can end the statement around it. A statement is one line.
+//! A query is passed as text to the function `query`, which accepts a single read-only statement,
+//! so the text cannot terminate the statement around it. A statement is one line.
 
 use std::path::{Path, PathBuf};
 
@@ -12,22 +12,22 @@ use super::question::Question;
 use super::quoting::{escaped, literal};
 use crate::exit::{CommandFailure, UNREADABLE};
 
-/// Standard output, the only place that statements can write to.
+/// Standard output, the only file that statements can write to.
 const OUTPUT: &str = "/dev/fd/1";
-/// How much larger than the memory temporary files may be.
+/// Limit of temporary files relative to memory.
 const SPILL_FACTOR: u64 = 16;
 
-/// Bounds of DuckDB.
+/// Resource limits of DuckDB.
 pub(super) struct Limits<'a> {
-    /// Threads.
+    /// Number of threads.
     pub(super) n_threads: usize,
     /// Bytes of memory.
     pub(super) n_bytes: u64,
-    /// Where temporary files go.
+    /// Directory of temporary files.
     pub(super) spill: &'a Path,
 }
 
-/// The rows of a question.
+/// The rows of a query.
 pub(super) fn query(question: &str) -> String {
     format!("query({})", literal(question))
 }
@@ -37,10 +37,11 @@ pub(super) fn copied(query: &str, format: &str) -> String {
     format!("copy ({query}) to '{OUTPUT}' ({format})")
 }
 
-/// Bounds DuckDB, makes the views that a question needs, and locks all settings.
+/// Limits DuckDB, creates the views that a query needs, and locks all settings.
 ///
 /// # Errors
-/// An input error, if the path of a part is no UTF-8.
+///
+/// An input error if the path of a part is not UTF-8.
 pub(super) fn set_up(
     parts: &QuestionParts,
     question: &Question,
@@ -94,15 +95,15 @@ pub(super) fn set_up(
         .collect())
 }
 
-/// The rows of a table of all dumps.
+/// The rows of a table over all dumps.
 fn rows_of(table: &str, sources: &[SourceParts]) -> Result<String, CommandFailure> {
-    // Comparisons with a yardstick have more columns; of other tables one file shows the columns.
+    // Comparisons with a reference have more columns; in other tables one file shows all columns.
     let (option, union) = if table == COMPARE_TABLE {
         (", union_by_name = true", " union all by name ")
     } else {
         ("", " union all ")
     };
-    // One list of files serves all dumps that keep their names.
+    // One list of files covers all dumps that keep their names.
     let (plain, renamed): (Vec<_>, Vec<_>) = sources
         .iter()
         .partition(|source| source.replaced.is_empty());
@@ -122,10 +123,10 @@ fn rows_of(table: &str, sources: &[SourceParts]) -> Result<String, CommandFailur
     Ok(selects.join(union))
 }
 
-/// The number of tensors in some parts whose statistics nobody computed, although their elements
-/// are in the dump.
+/// The number of tensors in some parts with elements but without statistics.
 ///
 /// # Errors
+///
 /// As of [`set_up`].
 pub(super) fn count_unmeasured(paths: &[PathBuf]) -> Result<String, CommandFailure> {
     let files = files(&paths.iter().collect::<Vec<_>>())?;
@@ -143,7 +144,7 @@ fn files(paths: &[&PathBuf]) -> Result<String, CommandFailure> {
 
 fn text(path: &Path) -> Result<&str, CommandFailure> {
     path.to_str().ok_or_else(|| {
-        let message = format!("`{}` is no UTF-8, which DuckDB needs", path.display());
+        let message = format!("`{}` is not UTF-8, which DuckDB requires", path.display());
         CommandFailure::message(UNREADABLE, message)
     })
 }

@@ -1,4 +1,4 @@
-//! The tables that a question is asked of.
+//! The tables that a query reads.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -15,29 +15,28 @@ use crate::commands::index;
 use crate::console::report;
 use crate::exit::{CommandFailure, UNREADABLE, USAGE};
 
-/// The tables of one dump in an index.
+/// One dump's tables in an index.
 #[derive(Clone, Debug)]
 pub(super) struct TableSource {
     /// The directory of the index.
     pub(super) index: PathBuf,
-    /// The dump's directory in each table, which its rows name.
+    /// The dump's directory in each table, which is its name in rows.
     pub(super) label: String,
-    /// The name that the dump has in answers, if not that: several may be called alike.
+    /// The dump's name in answers, if different, because several dumps may share a name.
     pub(super) run: Option<String>,
 }
 
-/// Tables that are there and current.
+/// Existing, up-to-date tables.
 pub(super) struct PreparedTables {
     pub(super) sources: Vec<TableSource>,
-    /// The comparison that was asked for.
+    /// The requested comparison.
     pub(super) compared: Option<PathBuf>,
     /// Files that could not be read.
     pub(super) n_errors: usize,
 }
 
 impl PreparedTables {
-    /// Makes them, or brings them up to date; those of dumps that cannot be written to are made
-    /// below `place`.
+    /// Creates or updates the tables; those of read-only dumps go below `place`.
     pub(super) fn new(
         arguments: &SqlArguments,
         n_threads: usize,
@@ -63,7 +62,7 @@ impl PreparedTables {
                 continue;
             }
             if arguments.compare {
-                let message = format!("`{}` has tables and no tensors to compare", dump.display());
+                let message = format!("`{}` has tables but no tensors to compare", dump.display());
                 return Err(CommandFailure::message(USAGE, message));
             }
             let sources = known.into_iter().map(|label| TableSource {
@@ -74,7 +73,7 @@ impl PreparedTables {
             tables.sources.extend(sources);
         }
         if let ([target, golden], true) = (&reports[..], arguments.compare) {
-            // Beside the tables of the target, under the names that both have in the answer.
+            // Stored next to the target's tables, under both dumps' names in the answer.
             let runs = ComparedRuns {
                 target: &labels[0],
                 golden: &labels[1],
@@ -88,7 +87,7 @@ impl PreparedTables {
         Ok(tables)
     }
 
-    /// Makes, or completes, the tables of a dump.
+    /// Creates or completes the tables of a dump.
     fn add_dump(
         &mut self,
         dump: &Path,
@@ -96,7 +95,7 @@ impl PreparedTables {
         place: &Path,
         options: &TablesOptions,
     ) -> Result<TablesReport, CommandFailure> {
-        // In its own tables a dump has its own name, whoever it is asked together with.
+        // In its own tables a dump keeps its name, whatever other dumps are queried with it.
         let own_label = run_names(&[dump]).remove(0);
         let index = own_index(dump, options)
             .unwrap_or_else(|| place.join(format!("tables-{}", self.sources.len())));
@@ -120,7 +119,7 @@ impl PreparedTables {
         Ok(report)
     }
 
-    /// Gives runs of one name other names.
+    /// Renames runs that share a name.
     fn rename_namesakes(&mut self) {
         let mut taken = HashSet::new();
         for source in &mut self.sources {
@@ -138,7 +137,7 @@ impl PreparedTables {
     }
 }
 
-/// The place of tables in a dump; none if nothing can be written there.
+/// The place of tables in a dump; `None` if it is not writable.
 fn own_index(dump: &Path, options: &TablesOptions) -> Option<PathBuf> {
     if !dump.is_dir() {
         return None;
@@ -146,7 +145,7 @@ fn own_index(dump: &Path, options: &TablesOptions) -> Option<PathBuf> {
     let index = own::index_dir(dump);
     let creator = Creator::in_dump(dump, options.modes);
     creator.create_dir(&index).ok()?;
-    // A file tells whether the directory takes files, which permissions alone do not.
+    // Creating a file proves that the directory is writable; permissions alone do not.
     let probe = tempfile::tempfile_in(&index);
     probe.is_ok().then_some(index)
 }
