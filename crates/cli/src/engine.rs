@@ -1,4 +1,4 @@
-//! Which engine runs models, and how: from options and the environment.
+//! The choice of engine and its settings, from options and the environment.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,41 +16,41 @@ use serde_json::{Map, Value, json};
 use crate::console::report;
 use crate::exit::{CommandFailure, USAGE};
 
-/// Which engine.
+/// The engine to use.
 #[derive(Clone, PartialEq, clap::Args)]
 pub(crate) struct EngineArguments {
-    /// Engine that runs the model; `auto` takes ONNX Runtime if it finds one that works, else tract
-    /// [default: what OPSCOPE_ENGINE says, else auto]
+    /// Engine that runs the model; `auto` means ONNX Runtime if a working one is found, otherwise
+    /// tract [default: OPSCOPE_ENGINE, or auto]
     #[arg(long, value_name = "ENGINE", value_parser = engine_kind(), help_heading = "Engine")]
     engine: Option<EngineKind>,
-    /// Where ONNX Runtime's library is: the file, or a directory that has it [default: what
-    /// OPSCOPE_ENGINE_LIB says, else beside the Python package `onnxruntime`]
+    /// ONNX Runtime's library: the file, or its directory [default: OPSCOPE_ENGINE_LIB, or the one
+    /// in the Python package `onnxruntime`]
     #[arg(long, value_name = "FILE|DIR", help_heading = "Engine")]
     engine_lib: Option<PathBuf>,
 }
 
-/// Options that choose which graph of a model runs, and where.
+/// Options that select which graph of a model runs, and on which device.
 #[derive(Default, PartialEq, clap::Args)]
 pub(crate) struct GraphArguments {
-    /// Run the graph that the model has, or what ONNX Runtime makes of it to run it fast
+    /// Run the model's own graph, or the one that ONNX Runtime optimises for speed
     #[arg(long, value_name = "GRAPH", default_value = "original", value_parser = graph_kind(), help_heading = "Engine")]
     graph: GraphKind,
-    /// An execution provider of ONNX Runtime to run operators on, such as `cuda` or `cuda:1`; may
-    /// be repeated, the preferred one first. What none of them has runs on the CPU
+    /// An execution provider of ONNX Runtime for operators, such as `cuda` or `cuda:1`; may be
+    /// repeated, the preferred one first. Unsupported operators run on the CPU
     #[arg(long, value_name = "NAME", help_heading = "Engine")]
     provider: Vec<String>,
 }
 
-/// Which engine, which graph and where, for a second side of a comparison.
+/// Engine, graph and providers of the golden side.
 #[derive(clap::Args)]
 pub(crate) struct GoldenEngineArguments {
     /// Engine that runs GOLDEN [default: that of TARGET]
     #[arg(long, value_name = "ENGINE", value_parser = engine_kind(), help_heading = "Engine")]
     golden_engine: Option<EngineKind>,
-    /// Where ONNX Runtime's library for GOLDEN is [default: that of TARGET]
+    /// ONNX Runtime's library for GOLDEN [default: that of TARGET]
     #[arg(long, value_name = "FILE|DIR", help_heading = "Engine")]
     golden_engine_lib: Option<PathBuf>,
-    /// The graph of GOLDEN that runs
+    /// The graph of GOLDEN to run
     #[arg(long, value_name = "GRAPH", default_value = "original", value_parser = graph_kind(), help_heading = "Engine")]
     golden_graph: GraphKind,
     /// An execution provider of ONNX Runtime for GOLDEN; may be repeated [default: the CPU]
@@ -66,7 +66,7 @@ impl EngineArguments {
 }
 
 impl GraphArguments {
-    /// Whether another graph, or another place, is asked for than without any.
+    /// Whether the options differ from the default graph and device.
     pub(crate) fn is_given(&self) -> bool {
         self.graph != GraphKind::default() || !self.provider.is_empty()
     }
@@ -80,7 +80,7 @@ impl GoldenEngineArguments {
         has_engine || has_graph || !self.golden_provider.is_empty()
     }
 
-    /// The engine and the graph of the golden side. It has the target's engine unless it names one.
+    /// The engine and graph of the golden side. The target's engine is the default.
     pub(crate) fn resolve(&self, target: &EngineArguments) -> (EngineArguments, GraphArguments) {
         let names_one = self.golden_engine.is_some() || self.golden_engine_lib.is_some();
         let engine = if names_one {
@@ -112,9 +112,8 @@ fn graph_kind() -> impl TypedValueParser<Value = GraphKind> {
 impl EngineArguments {
     fn wanted(&self) -> Result<EngineRequest, CommandFailure> {
         if self.engine == Some(EngineKind::Tract) && self.engine_lib.is_some() {
-            // Neither option can win quietly: a library that is named is wanted, and so is an
-            // engine.
-            let message = "--engine-lib says where ONNX Runtime is, and --engine asks for tract";
+            // Neither option may silently win, as both are explicit.
+            let message = "--engine-lib is for ONNX Runtime, but --engine selects tract";
             return Err(CommandFailure::message(USAGE, message));
         }
         let of_environment = EngineRequest::from_environment()?;
@@ -122,7 +121,7 @@ impl EngineArguments {
             path: path.clone(),
             named_by: "--engine-lib",
         });
-        // An option counts more than a variable: whoever gives the library by one wants it.
+        // An option takes precedence over a variable: passing the library selects ONNX Runtime.
         let implied = of_option.as_ref().map(|_| EngineKind::OnnxRuntime);
         Ok(EngineRequest {
             kind: self.engine.or(implied).unwrap_or(of_environment.kind),
@@ -130,7 +129,7 @@ impl EngineArguments {
         })
     }
 
-    /// Chooses the engine, and says on standard error which one it is.
+    /// Chooses the engine, and prints its name to standard error.
     pub(crate) fn choose(&self) -> Result<EngineChoice, CommandFailure> {
         let chosen = choice::choose(&self.wanted()?)?;
         report_choice(&chosen, false);
@@ -138,7 +137,7 @@ impl EngineArguments {
     }
 }
 
-/// Says which engine it is, unless `is_quiet`, and what was wrong with another one.
+/// Prints the chosen engine, unless `is_quiet`, and any problem with another one.
 fn report_choice(chosen: &EngineChoice, is_quiet: bool) {
     if let Some(warning) = &chosen.warning {
         report!("opscope: warning: {warning}");
@@ -148,7 +147,7 @@ fn report_choice(chosen: &EngineChoice, is_quiet: bool) {
     }
 }
 
-/// The engine of a run, and how it prepares models.
+/// The engine of a run, and its settings for models.
 #[derive(Clone)]
 pub(crate) struct EngineInUse {
     chosen: EngineChoice,
@@ -157,7 +156,7 @@ pub(crate) struct EngineInUse {
 }
 
 impl EngineInUse {
-    /// Chooses the engine, and says which one it is, unless `is_quiet`.
+    /// Chooses the engine, and prints its name unless `is_quiet`.
     pub(crate) fn new(
         engine: &EngineArguments,
         graph: &GraphArguments,
@@ -165,8 +164,8 @@ impl EngineInUse {
         is_quiet: bool,
     ) -> Result<EngineInUse, CommandFailure> {
         let chosen = choice::choose(&engine.wanted()?)?;
-        // Neither option has a meaning for tract, and a run without them would show another graph,
-        // or run elsewhere, than was asked for.
+        // tract supports neither option, and ignoring them would run another graph, or on another
+        // device, than requested.
         if chosen.kind == EngineKind::Tract {
             let option = match (graph.graph, graph.provider.first()) {
                 (GraphKind::Executed, _) => Some("--graph executed".to_owned()),
@@ -174,11 +173,10 @@ impl EngineInUse {
                 (GraphKind::Original, None) => None,
             };
             if let Some(option) = option {
-                // A library that was found and cannot be used explains more than that tract was
-                // taken.
+                // An unusable library explains more than that tract was chosen.
                 let why = chosen.warning.as_ref().unwrap_or(&chosen.reason);
                 let message =
-                    format!("{option} needs ONNX Runtime, and the engine is tract: {why}");
+                    format!("{option} needs ONNX Runtime, but the engine is tract: {why}");
                 return Err(CommandFailure::message(USAGE, message));
             }
         }
@@ -195,7 +193,7 @@ impl EngineInUse {
         })
     }
 
-    /// The same engine for models all of whose runs show every value.
+    /// The same engine, for models whose runs expose every value.
     pub(crate) fn watching(mut self) -> EngineInUse {
         self.options.is_watched = true;
         self
@@ -205,7 +203,7 @@ impl EngineInUse {
         self.chosen.engine.name()
     }
 
-    /// The engine, as it was chosen.
+    /// The engine choice.
     pub(crate) fn choice(&self) -> &EngineChoice {
         &self.chosen
     }
@@ -220,8 +218,8 @@ impl EngineInUse {
         self.options.graph
     }
 
-    /// Loads a model for runs of this purpose. Gives the engine that did it too: where the choice
-    /// was open, it may be another one, which is told.
+    /// Loads a model for runs of this purpose. Also returns the engine used: with an automatic
+    /// choice it may be another one, which is reported.
     pub(crate) fn load(
         self: &Arc<Self>,
         source: ModelSource<'_>,
@@ -229,7 +227,7 @@ impl EngineInUse {
     ) -> Result<(Box<dyn LoadedModel>, Arc<EngineInUse>), CommandFailure> {
         let loaded = self.chosen.load(source, &self.options, purpose);
         let FallbackModel { model, taken } = loaded.map_err(|error| match error {
-            // Nothing has been done yet: what cannot be had is what was asked for beside the model.
+            // Nothing has been done yet: the requested options are what is unavailable.
             EngineError::Engine { .. } if self.options != self.plain_options() => {
                 CommandFailure::new(USAGE, error)
             }
@@ -238,14 +236,14 @@ impl EngineInUse {
         let Some(taken) = taken else {
             return Ok((model, self.clone()));
         };
-        // Reports and the record of the run must name the engine that did the work, so that the
-        // choice that failed for this model is not handed on.
+        // Reports and the run's record must name the engine that did the work, so the choice that
+        // failed for this model is dropped.
         let engine = self.with(taken);
         report_choice(&engine.chosen, self.is_quiet);
         Ok((model, Arc::new(engine)))
     }
 
-    /// Loads a model for runs that nobody watches.
+    /// Loads a model for unobserved runs.
     pub(crate) fn load_alone(
         &self,
         source: ModelSource<'_>,
@@ -258,7 +256,7 @@ impl EngineInUse {
         loaded.map(|loaded| loaded.model)
     }
 
-    /// The same with another engine.
+    /// The same settings with another engine.
     fn with(&self, taken: FallbackEngine) -> EngineInUse {
         let name = taken.engine.name();
         let reason = match taken.engine.version() {
@@ -267,7 +265,7 @@ impl EngineInUse {
         };
         EngineInUse {
             chosen: EngineChoice {
-                // There are two.
+                // There are only two engines.
                 kind: EngineKind::Tract,
                 engine: taken.engine,
                 reason,
@@ -286,7 +284,7 @@ impl EngineInUse {
         }
     }
 
-    /// Adds what a report says of it; `engine` is the word that `--engine` takes.
+    /// Adds the engine to a report; `engine` has the value that `--engine` takes.
     pub(crate) fn add_to(&self, report: &mut Map<String, Value>) {
         report.insert("engine".into(), json!(self.chosen.kind.name()));
         report.insert("engine_version".into(), json!(self.chosen.engine.version()));
@@ -296,7 +294,7 @@ impl EngineInUse {
         report.insert("engine_providers".into(), json!(self.options.providers));
     }
 
-    /// Adds it to the record of a run.
+    /// Adds the engine to the record of a run.
     pub(crate) fn record(&self, record: &mut RunRecord) {
         note_engine(record, &*self.chosen.engine);
         record.engine_graph = Some(self.options.graph.name().to_owned());

@@ -10,14 +10,14 @@ use opscope_diff::RunError;
 use opscope_engine::{EngineError, InputError};
 use opscope_store::{StoreError, regular_file, remote};
 
-/// A command that did not do all it was asked to.
+/// A command that did not complete.
 #[derive(Debug)]
 pub(crate) struct CommandFailure {
     /// The exit code.
     pub(crate) code: u8,
-    /// Error to report, unless it was told already.
+    /// Error to report, unless it has already been reported.
     pub(crate) error: Option<anyhow::Error>,
-    /// Advice that would help.
+    /// Advice for the user.
     pub(crate) hint: Option<String>,
 }
 
@@ -27,7 +27,7 @@ pub(crate) const FOUND: u8 = 1;
 pub(crate) const USAGE: u8 = 2;
 /// A file is unreadable, damaged or not runnable.
 pub(crate) const UNREADABLE: u8 = 3;
-/// Done in part.
+/// Partly done.
 pub(crate) const PARTIAL: u8 = 4;
 /// Ended by a signal.
 pub(crate) const INTERRUPTED: u8 = 130;
@@ -47,7 +47,7 @@ impl CommandFailure {
         CommandFailure::new(code, anyhow!(message.into()))
     }
 
-    /// An exit code alone; what happened was told already.
+    /// An exit code alone; the error has already been reported.
     pub(crate) fn silent(code: u8) -> CommandFailure {
         CommandFailure {
             code,
@@ -56,7 +56,7 @@ impl CommandFailure {
         }
     }
 
-    /// Adds what would help.
+    /// Adds advice.
     pub(crate) fn with_hint(self, hint: impl Into<String>) -> CommandFailure {
         CommandFailure {
             hint: Some(hint.into()),
@@ -64,11 +64,11 @@ impl CommandFailure {
         }
     }
 
-    /// Whether the reader of our output has gone away, which is no error.
+    /// Whether the reader of our output has closed it, which is not an error.
     pub(crate) fn is_broken_pipe(&self) -> bool {
         let chain = self.error.iter().flat_map(|error| error.chain());
-        // Rust ignores SIGPIPE, so that writing to a reader which has seen enough, as `head` has,
-        // is an error; those of standard output have this code.
+        // Rust ignores SIGPIPE, so writing to a closed reader, such as `head`, is an error; on
+        // standard output it has this code.
         chain
             .filter_map(|cause| cause.downcast_ref::<io::Error>())
             .any(|error| error.kind() == io::ErrorKind::BrokenPipe && self.code == PARTIAL)
@@ -77,8 +77,8 @@ impl CommandFailure {
 
 /// Whether a directory or a regular file is at `path`.
 pub(crate) fn check_path(path: &Path) -> Result<(), CommandFailure> {
-    // A pipe that is opened would keep the command waiting for whoever writes to it, and a device
-    // may be touched by opening it, so that both are refused by their kind.
+    // Opening a pipe would block until a writer appears, and opening a device may affect it, so
+    // both are refused by type.
     let checked = if remote::is_dir(path) {
         Ok(())
     } else {
@@ -96,16 +96,15 @@ pub(crate) fn check_dump(path: &Path) -> Result<(), CommandFailure> {
     refuse_model(path)
 }
 
-/// Refuses a model where a dump is expected, and says which commands take it.
+/// Refuses a model where a dump is expected, and names commands for models.
 pub(crate) fn refuse_model(path: &Path) -> Result<(), CommandFailure> {
     if !has_extension(path, "onnx") || remote::is_dir(path) {
         return Ok(());
     }
     let path = path.display();
-    let message = format!("`{path}` is an ONNX model, and this command reads dumps");
-    let hint = format!(
-        "`opscope dump {path} --out DIR` makes a dump of it; `opscope diff` compares two models"
-    );
+    let message = format!("`{path}` is an ONNX model, but this command reads dumps");
+    let hint =
+        format!("`opscope dump {path} --out DIR` dumps it; `opscope diff` compares two models");
     Err(CommandFailure::message(UNREADABLE, message).with_hint(hint))
 }
 
@@ -115,8 +114,9 @@ pub(crate) fn refuse_array(path: &Path) -> Result<(), CommandFailure> {
         return Ok(());
     }
     let path = path.display();
-    let message = format!("`{path}` is an array, and this command runs ONNX models");
-    let hint = format!("`opscope show {path}` shows it; `--input NAME={path}` gives it to a model");
+    let message = format!("`{path}` is an array, but this command runs ONNX models");
+    let hint =
+        format!("`opscope show {path}` shows it; `--input NAME={path}` passes it to a model");
     Err(CommandFailure::message(UNREADABLE, message).with_hint(hint))
 }
 
@@ -155,7 +155,7 @@ impl From<io::Error> for CommandFailure {
 }
 
 impl From<ConfigError> for CommandFailure {
-    /// A file that can be read and is no text is a configuration that is refused.
+    /// A readable file that is not text is a refused configuration.
     fn from(error: ConfigError) -> CommandFailure {
         let code = if error.issue().is_some() {
             USAGE
@@ -188,13 +188,11 @@ impl From<InputError> for CommandFailure {
     fn from(error: InputError) -> CommandFailure {
         let hint = match &error {
             InputError::Missing { name, .. } => Some(format!(
-                "give `--input {name}=FILE.npy`, or `--seed N` for random values"
+                "pass `--input {name}=FILE.npy`, or `--seed N` for random values"
             )),
             InputError::Dynamic { name, shape } => {
                 let extents = example_extents(shape);
-                Some(format!(
-                    "give its extents, such as `--shape {name}:{extents}`"
-                ))
+                Some(format!("set its shape, such as `--shape {name}:{extents}`"))
             }
             _ => None,
         };
@@ -205,14 +203,13 @@ impl From<InputError> for CommandFailure {
     }
 }
 
-/// A declared shape with 1 in place of every extent that is open: `[batch,3]` gives `1,3`.
+/// A declared shape with 1 for every dynamic dimension: `[batch,3]` becomes `1,3`.
 fn example_extents(shape: &str) -> String {
     let Some(dims) = shape
         .strip_prefix('[')
         .and_then(|text| text.strip_suffix(']'))
     else {
-        // A shape without brackets is none: the input may be of any, and only an example can be
-        // given.
+        // Without brackets the input may have any shape, and only an example can be given.
         return "1,3,224,224".into();
     };
     let fixed = |dim: &str| {
@@ -226,8 +223,7 @@ impl From<EngineError> for CommandFailure {
     fn from(error: EngineError) -> CommandFailure {
         match error {
             EngineError::Input(error) => error.into(),
-            // Nothing is wrong with the model: another choice of engine, or a package more, makes
-            // it run.
+            // The model is fine: another engine, or an additional package, makes it run.
             EngineError::Library { .. } | EngineError::NoEngine { .. } => {
                 CommandFailure::new(USAGE, error)
             }
@@ -235,13 +231,13 @@ impl From<EngineError> for CommandFailure {
             EngineError::Operator { .. }
             | EngineError::Engine { .. }
             | EngineError::Write { .. } => CommandFailure::new(PARTIAL, error),
-            // Only this engine can be had for the asking, as it is a library that is loaded. tract
-            // is in the build or is not.
+            // Only ONNX Runtime can be added by the user, as it is loaded as a library; tract is
+            // compiled in or not.
             EngineError::Unsupported {
                 other_engine: Some("ONNX Runtime"),
                 ..
             } => CommandFailure::new(UNREADABLE, error)
-                .with_hint("`pip install onnxruntime`, or name its library by `--engine-lib`"),
+                .with_hint("`pip install onnxruntime`, or pass its library by `--engine-lib`"),
             EngineError::Read { .. }
             | EngineError::Invalid { .. }
             | EngineError::Unsupported { .. }

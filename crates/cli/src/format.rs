@@ -1,4 +1,4 @@
-//! Numbers and tables for people.
+//! Formatting of numbers and tables.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::console;
 
-/// Spaces behind each column.
+/// Spaces after each column.
 const PADDING: u16 = 2;
 
 /// Bytes in decimal units with three significant digits.
@@ -19,7 +19,7 @@ pub(crate) fn bytes(n: u64) -> String {
     let mut value = n as f64;
     for unit in ["kB", "MB", "GB", "TB"] {
         value /= 1000.0;
-        // 999.5 and more would round to four digits.
+        // Values from 999.5 would round to four digits.
         if value < 999.5 || unit == "TB" {
             let n_decimals = if value < 9.995 {
                 2
@@ -40,7 +40,7 @@ pub(crate) fn duration(duration: Duration) -> String {
         s if s >= 1e-3 => (s * 1e3, "ms"),
         s => (s * 1e6, "µs"),
     };
-    // The limits are where rounding would add a digit: 9.995 reads as 10.0, and 99.95 as 100.
+    // These limits are where rounding would add a digit: 9.995 prints as 10.0, and 99.95 as 100.
     let n_decimals = if value < 9.995 {
         2
     } else {
@@ -49,7 +49,7 @@ pub(crate) fn duration(duration: Duration) -> String {
     format!("{value:.n_decimals$} {unit}")
 }
 
-/// A number with the noun for one or for several.
+/// A number with a singular or plural noun.
 pub(crate) fn count_as(n: u64, [one, several]: [&str; 2]) -> String {
     match n {
         1 => format!("1 {one}"),
@@ -66,7 +66,7 @@ pub(crate) fn count(n: u64, noun: &str) -> String {
     }
 }
 
-/// Extents as `2x3`, or `scalar`.
+/// A shape as `2x3`, or `scalar`.
 pub(crate) fn shape<T: ToString>(dims: &[T]) -> String {
     if dims.is_empty() {
         return "scalar".into();
@@ -77,7 +77,7 @@ pub(crate) fn shape<T: ToString>(dims: &[T]) -> String {
         .join("x")
 }
 
-/// A number for JSON, which has no NaN and no infinities: those become text.
+/// A number for JSON; NaN and infinities, which JSON lacks, become text.
 pub(crate) fn json_number(value: f64) -> Value {
     serde_json::Number::from_f64(value).map_or_else(
         || {
@@ -94,11 +94,10 @@ pub(crate) fn json_number(value: f64) -> Value {
     )
 }
 
-/// A plain table; columns listed in `right` are aligned to the right.
+/// A plain table; columns listed in `right` are right-aligned.
 pub(crate) fn table(header: &[&str], right: &[&str], rows: Vec<Vec<String>>) -> Table {
     let mut table = Table::new();
-    // Titles may come from a file too: those of a table of statistics are whatever its first line
-    // says.
+    // Titles may come from a file too, as in a table of statistics.
     table.set_header(header.iter().map(console::shown));
     table.add_rows(rows.into_iter().map(shown_cells));
     laid_out(table, header, right)
@@ -114,8 +113,8 @@ fn laid_out(mut table: Table, names: &[&str], right: &[&str]) -> Table {
         .set_content_arrangement(ContentArrangement::Disabled);
     for (i, name) in names.iter().enumerate() {
         if let Some(column) = table.column_mut(i) {
-            // Without padding on the left a line begins with its first cell, and `trim_fmt` takes
-            // away what the last one leaves at the end.
+            // Without left padding a line begins with its first cell; `trim_fmt` removes trailing
+            // blanks.
             column.set_padding((0, PADDING));
             if right.contains(name) {
                 column.set_cell_alignment(CellAlignment::Right);
@@ -125,7 +124,7 @@ fn laid_out(mut table: Table, names: &[&str], right: &[&str]) -> Table {
     table
 }
 
-/// A table that is printed in pieces, with columns as wide as all of them need.
+/// A table printed in batches, with columns wide enough for all of them.
 pub(crate) struct TableInPieces<'a> {
     header: &'a [&'a str],
     right: &'a [&'a str],
@@ -134,8 +133,7 @@ pub(crate) struct TableInPieces<'a> {
 }
 
 impl<'a> TableInPieces<'a> {
-    /// A table with columns as wide as the header; those listed in `right` are aligned to the
-    /// right.
+    /// A table with columns as wide as the header; those listed in `right` are right-aligned.
     pub(crate) fn new(header: &'a [&'a str], right: &'a [&'a str]) -> TableInPieces<'a> {
         TableInPieces {
             header,
@@ -145,7 +143,7 @@ impl<'a> TableInPieces<'a> {
         }
     }
 
-    /// Makes room for rows. All of them have to be seen before the first is printed.
+    /// Widens columns for rows. All rows must be passed before the first batch is printed.
     pub(crate) fn widen(&mut self, rows: Vec<Vec<String>>) {
         for row in rows {
             for (widest, cell) in self.widths.iter_mut().zip(shown_cells(row)) {
@@ -154,14 +152,17 @@ impl<'a> TableInPieces<'a> {
         }
     }
 
-    /// The next rows, below the header if they are the first.
+    /// The next rows, after the header if they are the first.
     pub(crate) fn piece(&mut self, rows: Vec<Vec<String>>) -> String {
         let header = (!std::mem::replace(&mut self.is_begun, true))
             .then(|| self.header.iter().map(console::shown).collect());
         let rows: Vec<Vec<String>> = rows.into_iter().map(shown_cells).collect();
-        let has_lines = |cells: &Vec<String>| cells.iter().any(|cell| cell.contains(['\n', '\r']));
-        // Rows of one line each, of which large dumps have very many, need no table to be laid out.
-        if !header.iter().chain(&rows).any(has_lines) {
+        // Single-line rows, the bulk of a large dump, need no table layout.
+        if !header
+            .iter()
+            .chain(&rows)
+            .any(|cells| cells.iter().any(|cell| cell.contains(['\n', '\r'])))
+        {
             let lines = header.iter().chain(&rows).map(|cells| self.line(cells));
             return lines.collect::<Vec<_>>().join("\n");
         }
@@ -173,7 +174,7 @@ impl<'a> TableInPieces<'a> {
         let mut table = laid_out(table, self.header, self.right);
         for (i, width) in self.widths.iter().enumerate() {
             if let Some(column) = table.column_mut(i) {
-                // The library counts padding as a part of a column's width.
+                // The library includes padding in a column's width.
                 let width = u16::try_from(*width).unwrap_or(u16::MAX);
                 let width = Width::Fixed(width.saturating_add(PADDING));
                 column.set_constraint(ColumnConstraint::Absolute(width));
@@ -182,7 +183,7 @@ impl<'a> TableInPieces<'a> {
         table.trim_fmt()
     }
 
-    /// Cells of one line each, as the library lays them out.
+    /// A line of single-line cells, laid out as the library does.
     fn line(&self, cells: &[String]) -> String {
         let mut line = String::new();
         for ((cell, widest), name) in cells.iter().zip(&self.widths).zip(self.header) {
@@ -200,7 +201,7 @@ impl<'a> TableInPieces<'a> {
     }
 }
 
-/// Columns of a terminal that the widest line of a cell takes.
+/// Terminal columns of a cell's widest line.
 fn width(cell: &str) -> usize {
     let lines = cell.lines().map(UnicodeWidthStr::width);
     lines.max().unwrap_or(0)
@@ -230,7 +231,7 @@ mod tests {
         assert_eq!(count(0, "file"), "0 files");
     }
 
-    /// A table in pieces reads as one that is printed at once.
+    /// A table in batches equals one printed at once.
     #[test]
     fn a_table_in_pieces() {
         let (header, right) = (["n", "a name", "text"], ["n"]);

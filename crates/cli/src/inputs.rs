@@ -1,4 +1,4 @@
-//! Where a model's inputs come from.
+//! Sources of a model's inputs.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,12 +15,12 @@ use opscope_tensor::{DType, Shape, Tensor};
 use crate::arguments::{NamedFile, NamedShape, named_file, named_shape};
 use crate::exit::{CommandFailure, UNREADABLE, USAGE};
 
-/// Bytes beyond those of its input up to which a raw file is read, to say how many it has.
+/// How far a raw file is read beyond the expected size, to report its actual size.
 const RAW_BYTES_MORE: u64 = 1 << 20;
 
 type Named = BTreeMap<String, Tensor>;
 
-/// Where a model's inputs come from.
+/// Sources of a model's inputs.
 #[derive(clap::Args)]
 pub(crate) struct InputArguments {
     /// A model input from a `.npy` file, or raw little-endian elements from a `.bin` file
@@ -35,22 +35,22 @@ pub(crate) struct InputArguments {
         help_heading = "Inputs"
     )]
     inputs: Option<PathBuf>,
-    /// Shape of an input that the model leaves open, or that comes from a `.bin` file
+    /// Shape of an input with dynamic dimensions, or from a `.bin` file
     #[arg(long, value_name = "NAME:1,3,224,224", value_parser = named_shape, help_heading = "Inputs")]
     shape: Vec<NamedShape>,
-    /// Make inputs that are not given at random: floats in [0, 1), integers 0 or 1
+    /// Use random values for missing inputs: floats in [0, 1), integers 0 or 1
     #[arg(long, value_name = "N", help_heading = "Inputs")]
     seed: Option<u64>,
 }
 
 impl InputArguments {
-    /// Whether no inputs are given, and none are asked for at random.
+    /// Whether no inputs are given and no random ones requested.
     pub(crate) fn is_empty(&self) -> bool {
         self.input.is_empty() && self.inputs.is_none() && self.seed.is_none()
     }
 }
 
-/// Inputs for every step, made when they are needed.
+/// Inputs for every step, created when needed.
 pub(crate) struct InputSource {
     signature: ModelSignature,
     shapes: BTreeMap<String, Shape>,
@@ -58,9 +58,9 @@ pub(crate) struct InputSource {
     sets: Vec<InputSet>,
 }
 
-/// One step's share of the given inputs.
+/// The given inputs of one step.
 enum InputSet {
-    /// Read already.
+    /// Already read.
     Given(Named),
     /// An archive.
     Archive(PathBuf),
@@ -69,8 +69,8 @@ enum InputSet {
 }
 
 impl InputSource {
-    /// Looks at the options; files of later steps are opened when their step comes. A dry run makes
-    /// inputs up if none are given.
+    /// Checks the options; files of later steps are opened at their step. A dry run uses random
+    /// inputs by default.
     pub(crate) fn new(
         arguments: &InputArguments,
         is_dry_run: bool,
@@ -80,8 +80,8 @@ impl InputSource {
         for option in &arguments.shape {
             let value =
                 find(signature, &option.name).ok_or_else(|| unknown(signature, &option.name))?;
-            // The result is that of `shape` itself. Extents that the model refuses are told now,
-            // and not only at the step that uses them.
+            // The result equals `shape`. Shapes that the model refuses are reported now rather than
+            // at the step that uses them.
             resolve_shape(value, Some(&option.shape))?;
             shapes.insert(option.name.clone(), option.shape.clone());
         }
@@ -114,9 +114,8 @@ impl InputSource {
         Ok(source)
     }
 
-    /// [`InputSource::new`] that makes up what nobody gives: random values of the seed 0 where there
-    /// are no inputs at all, and extents of random values from `shapes`. Also gives the inputs that
-    /// were made up, in words.
+    /// Like [`InputSource::new`] with defaults: random values of seed 0 if there are no inputs, and
+    /// shapes of random values from `shapes`. Also returns a description of the random inputs.
     pub(crate) fn with_defaults(
         arguments: &InputArguments,
         signature: &ModelSignature,
@@ -154,7 +153,7 @@ impl InputSource {
         Ok((source, note))
     }
 
-    /// Number of different sets of inputs; steps take them in turn.
+    /// Number of sets of inputs; steps cycle through them.
     pub(crate) fn n_sets(&self) -> u64 {
         self.sets.len() as u64
     }
@@ -171,9 +170,9 @@ impl InputSource {
                 .collect::<Result<_, CommandFailure>>()?,
         };
         if let Some(seed) = self.seed {
-            // Each step has random numbers of its own, whatever was given for it.
+            // Each step has its own random numbers, whichever inputs are given.
             let mut random =
-                // As the factor is odd, no two steps of a run begin with the same state.
+                // The factor is odd, so no two steps begin with the same state.
                 RandomNumbers::new(seed.wrapping_add(step.wrapping_mul(0x5851_f42d_4c95_7f2d)));
             for value in &self.signature.inputs {
                 if !given.contains_key(&value.name) {
@@ -185,19 +184,19 @@ impl InputSource {
         Ok(arrange(&self.signature, given)?)
     }
 
-    /// The sets in an archive or directory.
+    /// The sets in an archive or a directory.
     fn sets_of(&self, path: &Path) -> Result<Vec<InputSet>, CommandFailure> {
         if !path.is_dir() {
             if is_array(path) || has_suffix(path, "bin") {
                 let message = format!("`{}` is a single array, not an archive", path.display());
-                let hint = "one input is given with `--input NAME=FILE`";
+                let hint = "pass one input by `--input NAME=FILE`";
                 return Err(CommandFailure::message(USAGE, message).with_hint(hint));
             }
             return Ok(vec![InputSet::Archive(path.to_owned())]);
         }
         let entries = entries(path)?;
         let is_set = |entry: &PathBuf| entry.is_dir() || has_suffix(entry, "npz");
-        // One set for a step settles what the directory is: whatever else lies in it is no input.
+        // If the directory has sets for steps, its other files are not inputs.
         if entries.iter().any(is_set) {
             return entries
                 .into_iter()
@@ -248,7 +247,7 @@ impl InputSource {
     fn read_archive(&self, path: &Path) -> Result<Named, CommandFailure> {
         let mut archive = npz::Archive::open(path)?;
         let names = archive.names().to_vec();
-        // Archives of recorded samples hold inputs as `in.NAME` beside expected outputs.
+        // Archives of recorded samples name inputs `in.NAME`, next to expected outputs.
         let is_sample = names
             .iter()
             .any(|name| find(&self.signature, name).is_none() && name.starts_with("in."));
@@ -262,8 +261,7 @@ impl InputSource {
             let Some(name) = name else {
                 continue;
             };
-            // The extents are looked at before the elements: a small archive can promise any amount
-            // of them.
+            // Checks the shape before the elements: a small archive can declare any number of them.
             let value = find(&self.signature, name);
             let value = value.ok_or_else(|| unknown(&self.signature, name))?;
             check_header(value, &archive.header(&array)?)?;
@@ -282,7 +280,7 @@ impl InputSource {
         if !is_array(path) {
             let message = format!("`{}` is neither a `.npy` nor a `.bin` file", path.display());
             let hint = if has_suffix(path, "npz") || path.is_dir() {
-                "all inputs in an archive or a directory are for `--inputs`"
+                "pass all inputs in an archive or a directory by `--inputs`"
             } else {
                 "a compressed array is a `.npy.zst` file"
             };
@@ -291,7 +289,7 @@ impl InputSource {
         let header = npy_zst::read_header(path)?;
         if let Some(wanted) = wanted.filter(|wanted| **wanted != header.shape) {
             let message = format!(
-                "`--shape` asks for {wanted} of input `{name}`, `{}` holds {}",
+                "`--shape` is {wanted} for input `{name}`, but `{}` has {}",
                 path.display(),
                 header.shape
             );
@@ -302,8 +300,8 @@ impl InputSource {
     }
 }
 
-/// Whether an array is what the model declares, before its elements are read. A dtype that numpy
-/// lacks is told from the elements alone.
+/// Whether an array matches the model's declaration, before its elements are read. A dtype that
+/// numpy lacks is known only from the elements.
 fn check_header(value: &ValueInfo, header: &NpyHeader) -> Result<(), InputError> {
     let is_known = npy::descr(value.dtype).is_some() && header.dtype != DType::Undefined;
     if is_known && header.dtype != value.dtype {
@@ -316,15 +314,14 @@ fn check_header(value: &ValueInfo, header: &NpyHeader) -> Result<(), InputError>
     check_shape(value, &header.shape)
 }
 
-/// Raw elements; their shape comes from the option or from the model.
+/// Raw elements; their shape comes from the option or the model.
 fn read_raw(
     value: &ValueInfo,
     wanted: Option<&Shape>,
     path: &Path,
 ) -> Result<Tensor, CommandFailure> {
     let shape = resolve_shape(value, wanted)?;
-    // A product beyond `usize` passes the check of the file's size, and the tensor refuses it
-    // below.
+    // A product beyond `usize` passes the file size check, but the tensor refuses it below.
     let n_bytes = shape.n_bytes(value.dtype).unwrap_or(usize::MAX) as u64;
     let unreadable = |error: io::Error| {
         let error = anyhow!(error).context(format!("cannot read `{}`", path.display()));
@@ -332,7 +329,7 @@ fn read_raw(
     };
     let n_found = regular_file::check(path).map_err(unreadable)?.len();
     let (name, dtype) = (value.name.clone(), value.dtype);
-    // A file that is a little longer is told of by its tensor.
+    // The tensor reports files that are only a little longer.
     if n_found > n_bytes.saturating_add(RAW_BYTES_MORE) {
         let message = format!(
             "input `{name}`: expected {n_bytes} bytes of {dtype} {shape}, `{}` has {n_found}",
@@ -340,8 +337,7 @@ fn read_raw(
         );
         return Err(CommandFailure::message(USAGE, message));
     }
-    // A file with holes takes no room on the disk and may still be larger than memory, so that
-    // reading it could end the process.
+    // A sparse file takes no disk space but may exceed memory, so reading it could end the process.
     check_memory(n_found).map_err(unreadable)?;
     let bytes = regular_file::read(path, n_found).map_err(unreadable)?;
     Tensor::from_vec(value.dtype, shape, bytes)
@@ -350,7 +346,7 @@ fn read_raw(
 
 fn named_arrays(paths: Vec<PathBuf>) -> Result<InputSet, CommandFailure> {
     let arrays: Vec<_> = paths.into_iter().map(|path| (stem(&path), path)).collect();
-    // Sorted by name, so that a plain and a compressed array of one name are neighbours.
+    // Sorted by name, so a plain and a compressed array of one name are neighbours.
     if let Some([(name, a), (_, b)]) = arrays.array_windows().find(|[a, b]| a.0 == b.0) {
         let (a, b) = (a.display(), b.display());
         let message = format!("input `{name}` is given twice: `{a}` and `{b}`");
@@ -371,18 +367,18 @@ fn entries(dir: &Path) -> Result<Vec<PathBuf>, CommandFailure> {
     let mut paths: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).collect();
     paths.sort_by_cached_key(|path| {
         let stem = stem(path);
-        // Programs number their samples without leading zeros, so that `10` has to come after `9`.
-        // Names that are no numbers follow, by letters.
+        // Programs number their samples without leading zeros, so `10` must follow `9`. Other names
+        // follow alphabetically.
         (stem.parse::<u64>().unwrap_or(u64::MAX), stem)
     });
     Ok(paths)
 }
 
-/// The name of an array without its suffix, or what precedes the last dot.
+/// The name of an array without its suffix.
 fn stem(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     match npy_zst::split_name(&name) {
-        // Of `x.npy.zst` the standard library would take `x.npy` for the name.
+        // For `x.npy.zst` the standard library would return `x.npy`.
         Some((stem, _)) if !stem.is_empty() => stem.to_owned(),
         _ => path
             .file_stem()

@@ -26,7 +26,7 @@ use crate::exit::CommandFailure;
 
 pub use crate::commands::sql::look_for_duckdb;
 
-/// Dumps, converts and shows what every operator of a neural network reads and writes.
+/// Dumps, converts and shows the inputs and outputs of every operator of a neural network.
 ///
 /// Exit codes: 0 fine, 1 overflow or difference found, 2 wrong usage or configuration, 3 a file is
 /// unreadable, damaged or not runnable, 4 partly done, 130 interrupted.
@@ -60,13 +60,12 @@ enum CliCommand {
     Gears(gears::GearsArguments),
 }
 
-/// Runs a command. The first of the arguments is the program's name; the result is the exit code.
+/// Runs a command. The first argument is the program's name; returns the exit code.
 ///
-/// Signals are taken over while a model runs, as a process of its own can afford: a program that
-/// does something else beside this should start a process.
+/// Takes over signals while a model runs, which suits a separate process: programs that do other
+/// work at the same time should start one.
 pub fn run(arguments: Vec<OsString>) -> u8 {
-    // This sets an environment variable, which is safe only as long as no other thread may read
-    // one.
+    // Sets an environment variable, which is safe only while no other thread may read one.
     opscope_engine::disable_telemetry();
     remote::enable();
     let arguments = accept_single_dash(arguments);
@@ -77,7 +76,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
                 command.words = words(&arguments);
             }
             let has_urls = arguments.iter().any(remote::has_url);
-            // These end themselves, and what is on the disk goes then.
+            // These commands end by themselves and clean up the disk.
             let ends_itself = matches!(
                 cli.command,
                 CliCommand::View(_)
@@ -94,25 +93,25 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
             }
         }
         Err(error) => {
-            // There is nobody to tell that the output is closed.
+            // A closed output cannot be reported.
             let _ = if error.use_stderr() {
                 console::report_lines(&usage(&arguments, &error))
             } else {
-                // Help and the version hold no word of the user's, so that clap may print them with
-                // its own styles.
+                // Help and the version contain no user input, so clap may print them in its own
+                // styles.
                 error.print()
             };
-            // clap's codes are ours: 0 for help, 2 for a mistake.
+            // clap's codes match ours: 0 for help, 2 for a mistake.
             u8::try_from(error.exit_code()).unwrap_or(exit::USAGE)
         }
     };
     remote::clean();
-    // Only a binary's own end does this.
+    // Needed when a library calls this, because only a binary's end flushes.
     let _ = console::flush();
     code
 }
 
-/// A command line as a shell takes it.
+/// A command line quoted for a shell.
 fn words(arguments: &[OsString]) -> Vec<String> {
     let words = arguments.iter().skip(1).map(|word| word.to_string_lossy());
     std::iter::once("opscope".to_owned())
@@ -120,28 +119,28 @@ fn words(arguments: &[OsString]) -> Vec<String> {
         .collect()
 }
 
-/// A mistake in the arguments, in words. The message repeats some of them, among lines of its own:
-/// it is made of arguments that are one line each.
+/// The usage error as text. clap repeats arguments among its own lines, so arguments are escaped to
+/// one line each first.
 fn usage(arguments: &[OsString], error: &clap::Error) -> String {
     let visible = arguments
         .iter()
         .map(|argument| console::shown(argument.to_string_lossy()));
     match CommandLine::try_parse_from(visible) {
-        // Escaped arguments may be parsed otherwise, and then the first message is the one that
-        // fits.
+        // Escaped arguments may be parsed differently; the original message then fits better.
         Err(same) if same.kind() == error.kind() => same.render().to_string(),
         _ => error.render().to_string(),
     }
 }
 
 fn execute(command: &CliCommand) -> u8 {
-    // A panic inside an engine is that operator's error; its trace would only hide the report.
+    // A panic inside an engine becomes that operator's error; its trace would only obscure the
+    // report.
     opscope_store::guard::silence_caught_panics();
     signals::take_over();
     if let Some(umask) = umask().filter(|umask| umask & 0o700 != 0) {
         report!(
-            "opscope: the umask {umask:03o} takes the permissions of the owner away from files that \
-             are created, so that nothing written here could be read"
+            "opscope: the umask {umask:03o} removes the owner's permissions from new \
+             files, so they could not be read back"
         );
         report!("  hint: `umask 077` keeps them");
         return exit::USAGE;
@@ -169,7 +168,7 @@ fn execute(command: &CliCommand) -> u8 {
     ended(result)
 }
 
-/// The cluster that a command is to be done on.
+/// The cluster to run a command on.
 fn cluster_of(command: &CliCommand) -> Option<&str> {
     match command {
         CliCommand::Compare(arguments) => arguments.cluster(),
@@ -178,7 +177,7 @@ fn cluster_of(command: &CliCommand) -> Option<&str> {
     }
 }
 
-/// The exit code of a command, whose error is told.
+/// The exit code of a command; prints its error.
 fn ended(result: Result<(), CommandFailure>) -> u8 {
     match result {
         Ok(()) => 0,
@@ -186,7 +185,7 @@ fn ended(result: Result<(), CommandFailure>) -> u8 {
     }
 }
 
-/// The vendor's converter spells one long option with a single dash. The drop-in reads its own
+/// The vendor's converter spells one long option with a single dash. The drop-in parses its own
 /// arguments.
 fn accept_single_dash(arguments: Vec<OsString>) -> Vec<OsString> {
     if arguments
@@ -196,7 +195,7 @@ fn accept_single_dash(arguments: Vec<OsString>) -> Vec<OsString> {
         return arguments;
     }
     let long = |argument| {
-        // clap would read `-out` as `-o` with the value `ut`, and `convert` has an option `-o`.
+        // clap would read `-out` as `-o ut`, and `convert` has an option `-o`.
         if argument == "-out" {
             "--out".into()
         } else {
@@ -207,7 +206,7 @@ fn accept_single_dash(arguments: Vec<OsString>) -> Vec<OsString> {
 }
 
 fn report(failure: &CommandFailure) -> u8 {
-    // `opscope show … | head` did all that its reader wanted.
+    // `opscope show … | head` has satisfied its reader.
     if failure.is_broken_pipe() {
         return 0;
     }

@@ -1,4 +1,5 @@
-//! `opscope`: dumps, converts and shows what every operator of a neural network reads and writes.
+//! `opscope`: dumps, converts and shows the inputs and outputs of every operator of a neural
+//! network.
 
 use std::process::ExitCode;
 

@@ -18,7 +18,7 @@ pub(crate) fn bytes_bar(message: &'static str, n_bytes: u64) -> ProgressBar {
     bar(message, n_bytes, STYLE_BYTES)
 }
 
-/// Runs `work` under a bar that shows what `position` says every moment.
+/// Runs `work` under a bar that polls `position`.
 pub(crate) fn with_operator_bar<T>(
     message: &'static str,
     n_operators: u64,
@@ -31,8 +31,7 @@ pub(crate) fn with_operator_bar<T>(
     let bar = bar(message, n_operators, STYLE_COUNT);
     let is_done = AtomicBool::new(false);
     thread::scope(|scope| {
-        // The bar asks for the position itself, so that the threads of the engine do nothing for
-        // it.
+        // The bar polls the position itself, so that the engine's threads do nothing for it.
         scope.spawn(|| {
             while !is_done.load(Ordering::Relaxed) {
                 bar.set_position(position());
@@ -40,7 +39,7 @@ pub(crate) fn with_operator_bar<T>(
             }
             bar.finish_and_clear();
         });
-        // A panic must end the bar as well: the scope waits for its thread.
+        // A panic must end the bar as well, because the scope waits for its thread.
         let _end = BarEnd(&is_done);
         work()
     })
@@ -55,7 +54,7 @@ impl Drop for BarEnd<'_> {
     }
 }
 
-/// Runs `work` beside a sign that something goes on.
+/// Runs `work` under a spinner.
 pub(crate) fn with_spinner<T>(message: &'static str, work: impl FnOnce() -> T) -> T {
     if !console::is_talk_terminal() {
         return work();
@@ -67,7 +66,7 @@ pub(crate) fn with_spinner<T>(message: &'static str, work: impl FnOnce() -> T) -
     result
 }
 
-/// Tells something on standard error; a bar that stands in the line gives way to it.
+/// Prints a line to standard error, after clearing a bar on that line.
 pub(crate) fn report(line: &str) {
     console::report_beside_bar(format_args!("opscope: {line}"));
 }
@@ -77,7 +76,7 @@ fn bar(message: &'static str, length: u64, style: &str) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let style =
-        // The templates are constants, and a mistake in one is no reason to end a run.
+        // The templates are constants, and a mistake in one must not end a run.
         ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar());
     ProgressBar::new(length)
         .with_style(style)

@@ -1,4 +1,4 @@
-//! Dumps with URLs.
+//! Dumps at URLs.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -7,7 +7,7 @@ use opscope_store::remote::{is_remote, without_secrets};
 
 pub use opscope_remote::{clean, enable};
 
-/// Arguments as they may be shown and written down: passwords in URLs are kept apart from them.
+/// Arguments that are safe to show and store: passwords are moved from URLs to a separate store.
 pub(crate) fn without_passwords(arguments: Vec<OsString>) -> Vec<OsString> {
     let arguments = arguments.into_iter();
     let shown = arguments.map(|argument| {
@@ -26,7 +26,7 @@ pub(crate) fn has_url(argument: &OsString) -> bool {
     text.is_some_and(|text| is_remote(Path::new(value_of(text).1)))
 }
 
-/// An argument as the option that it begins with, and what follows: `--dump=` and `s3://…`, `-d` and
+/// Splits an argument into a leading option and its value: `--dump=` and `s3://…`, `-d` and
 /// `s3://…`.
 fn value_of(argument: &str) -> (&str, &str) {
     let n_option = match argument.as_bytes() {

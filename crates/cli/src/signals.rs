@@ -1,4 +1,4 @@
-//! Signals whose default would end the command without a word.
+//! Signals whose default action would silently end the command.
 
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
@@ -12,14 +12,13 @@ use signal_hook::low_level::{emulate_default_handler, pipe};
 
 use crate::progress;
 
-/// Takes them over for the rest of the process: a file beyond the size limit is an error of the
-/// write that meets it, and SIGUSR2 is for the steps of a run, whether or not there are any to
-/// keep.
+/// Handles them for the rest of the process: exceeding the file size limit becomes a write error,
+/// and SIGUSR2 affects only the ring of steps, if there is one.
 pub(crate) fn take_over() {
-    // Nobody reads these flags: that there is a handler keeps the system from ending the process. A
-    // write beyond the limit then fails with EFBIG.
+    // These flags are never read: a handler alone keeps the system from ending the process. Writes
+    // beyond the limit then fail with EFBIG.
     for signal in [SIGXFSZ, SIGUSR2] {
-        // Where the system refuses, the default stays.
+        // If the system refuses, the default stays.
         let _ = flag::register(signal, Arc::new(AtomicBool::new(false)));
     }
 }
@@ -27,21 +26,22 @@ pub(crate) fn take_over() {
 /// Signals that ask a process to end.
 const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
-/// Cleans up when a signal ends the command. For commands that do not end themselves on a signal.
+/// Cleans up when a signal ends the command, for commands that do not handle signals themselves.
 pub(crate) fn clean_before_the_end(clean: impl Fn() + Send + Sync + 'static) {
-    // Where the system refuses, temporary files stay, and the next command that reads a URL removes
-    // those of URLs.
+    // If the system refuses, temporary files stay; the next command that reads a URL removes those
+    // of URLs.
     let _ = on_ending_signal(move |signal| {
         clean();
         let _ = emulate_default_handler(signal);
     });
 }
 
-/// Calls `action` for each signal that asks the process to end, on a thread that may take locks and
-/// remove files: a signal handler may do neither.
+/// Calls `action` for each ending signal, on a thread that may take locks and remove files, unlike
+/// a signal handler.
 ///
 /// # Errors
-/// Where the system refuses: signals whose handler could not be set keep their default.
+///
+/// If the system refuses, signals without a handler keep their default action.
 pub(crate) fn on_ending_signal(action: impl Fn(i32) + Send + Sync + 'static) -> io::Result<()> {
     let action = Arc::new(action);
     for signal in ENDING {
@@ -57,7 +57,7 @@ pub(crate) fn on_ending_signal(action: impl Fn(i32) + Send + Sync + 'static) -> 
     Ok(())
 }
 
-/// Notes SIGUSR2 where no run keeps steps, until it is dropped, and then says what became of it.
+/// Records SIGUSR2 if no run keeps steps, and reports when dropped that the signal had no effect.
 pub(crate) struct UnusedSignal {
     id: Option<signal_hook::SigId>,
     has_come: Arc<AtomicBool>,
@@ -75,7 +75,7 @@ impl UnusedSignal {
 
 impl Drop for UnusedSignal {
     fn drop(&mut self) {
-        // The handler of `take_over` stays, so that a signal after this does not end the process.
+        // The handler of `take_over` stays, so a later signal does not end the process.
         self.id.map(signal_hook::low_level::unregister);
         if self.has_come.load(Ordering::Relaxed) {
             progress::report(
