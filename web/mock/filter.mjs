@@ -61,7 +61,7 @@ function comparison(key, sign, value) {
     return { message: `no column is named \`${key}\`.`, suggestion: `rel_l2${sign}${value}` };
   const power = /^(\d+)\^(-?\d+)$/.exec(value);
   const number = power ? Number(power[1]) ** Number(power[2]) : Number(value);
-  if (Number.isNaN(number)) return { message: `\`${value}\` is no number.`, suggestion: null };
+  if (Number.isNaN(number)) return { message: `\`${value}\` is not a number.`, suggestion: null };
   const compare = {
     ">": (x) => x > number,
     ">=": (x) => x >= number,

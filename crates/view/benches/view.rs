@@ -1,7 +1,7 @@
-//! The work that the page waits for: layouts of graphs, distributions of large tensors, and slices.
+//! The page's slow operations: graph layouts, distributions of large tensors, and slices.
 //!
-//! `cargo bench -p opscope-view`. One thread; the shortest of several rounds, beside the limit.
-//! Every answer is checked.
+//! `cargo bench -p opscope-view`. One thread; prints the shortest of several rounds and the limit.
+//! Checks every answer.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
@@ -14,9 +14,9 @@ use opscope_view::graph::groups::{OperatorNode, lay_out_groups, scopes};
 use opscope_view::graph::in_step::{StepEdges, StepMember, StepNode, lay_out_in_step};
 
 const N_ROUNDS: usize = 5;
-/// Operators of a block of the graphs.
+/// Operators per block of the graphs.
 const BLOCK: u32 = 29;
-/// Elements of the large tensor, of 1 GiB.
+/// Elements of the large tensor, 1 GiB.
 const N_ELEMENTS: usize = 1 << 28;
 const N_BINS: usize = 64;
 const PERCENTS: [f64; 11] = [
@@ -40,7 +40,7 @@ fn report(name: &str, seconds: Duration, limit: f64) {
     );
 }
 
-/// Calls `work` several times, and returns its last result with the shortest time.
+/// Calls `work` several times; returns its last result and the shortest time.
 fn timed<R>(mut work: impl FnMut() -> R) -> (R, Duration) {
     let mut shortest = Duration::MAX;
     let mut round = || {
@@ -56,7 +56,7 @@ fn timed<R>(mut work: impl FnMut() -> R) -> (R, Duration) {
     (result, shortest)
 }
 
-/// Blocks of a transformer one behind the other, and a mask that each of them reads.
+/// A chain of transformer blocks, and a mask that each of them reads.
 fn transformer(n: u32) -> (Vec<String>, Vec<(u32, u32)>) {
     let mut names = vec!["mask".to_owned()];
     let mut edges = Vec::new();
@@ -66,7 +66,7 @@ fn transformer(n: u32) -> (Vec<String>, Vec<(u32, u32)>) {
             let part = if node < 17 { "attn" } else { "mlp" };
             let layer = start / BLOCK;
             names.push(format!("/layers/layers.{layer}/{part}/op{node}/Op"));
-            // Three ways in parallel at the beginning, one behind them.
+            // Three parallel paths at the beginning, a single one after them.
             let before = if node < 10 { 3 } else { 1 };
             if node >= before {
                 edges.push((start + node - before, start + node));
@@ -74,7 +74,7 @@ fn transformer(n: u32) -> (Vec<String>, Vec<(u32, u32)>) {
         }
         edges.extend([(0, start + 11), (start, start + 1), (start, start + 2)]);
         if start > 1 {
-            // The way through the block, and the one around each of its halves.
+            // The path through the block, and the skip connections around its halves.
             edges.extend([(start - 1, start), (start - 1, start + 17)]);
             edges.push((start + 16, start + 28));
         }
@@ -100,7 +100,7 @@ fn layout(n: u32, limit: f64) {
     );
     let (open, seconds) = timed(|| lay_out_groups(&flat, &edges, &[]));
     assert_eq!(open.boxes.len(), names.len());
-    // Boxes of one height stand apart, or beside each other.
+    // Boxes have the same height and must not overlap.
     let mut corners: Vec<(f64, f64)> = open.boxes.iter().map(|shown| (shown.y, shown.x)).collect();
     corners.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
     let mut pairs = corners.windows(2);
@@ -114,8 +114,8 @@ fn layout(n: u32, limit: f64) {
     );
 }
 
-/// The same blocks on both sides, where every fifth operator of the target is two on the golden
-/// side, and every seventh is on one side alone.
+/// The same blocks on both sides. Every fifth target operator is two on the golden side, and every
+/// seventh is on one side only.
 fn in_step(n: u32, limit: f64) {
     let (names, pairs) = transformer(n);
     let n_members = |at: usize| -> [u32; 2] {
@@ -154,7 +154,7 @@ fn in_step(n: u32, limit: f64) {
     ] {
         let (layout, seconds) = timed(|| lay_out_in_step(&nodes, &edges, &open));
         let mut tops = vec![None; nodes.len()];
-        // Partners begin at one height.
+        // Matched operators begin at the same height.
         for found in layout
             .boxes
             .iter()
@@ -172,7 +172,7 @@ fn in_step(n: u32, limit: f64) {
 }
 
 fn distribution() {
-    // Each value in turn, so that the answers are known.
+    // A repeating sequence with known answers.
     let values: Vec<f32> = (0..1000_u16).map(|i| f32::from(i) - 500.0).collect();
     let bytes: Vec<u8> = (0..N_ELEMENTS)
         .flat_map(|at| values[at % values.len()].to_le_bytes())
@@ -190,7 +190,7 @@ fn distribution() {
         bytes: &bytes,
     };
     let (found, seconds) = timed(|| {
-        // As the page is answered: the ends come from the statistics.
+        // As the page computes it: the range comes from the statistics.
         let ends = stats(view).map(|stats| (stats.min, stats.max));
         let (low, high) = ends.clone().unwrap_or_default();
         let (counts, found) = distribution::distribution(numbers, [low, high], N_BINS, &PERCENTS);

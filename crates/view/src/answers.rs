@@ -1,5 +1,5 @@
-//! Answers to the page's questions. Each is made from the dumps that are open and from the address's
-//! query; nothing in a query is ever a path.
+//! Answers to the page's requests, computed from the open dumps and the query. A query never
+//! contains a path.
 
 mod coverage;
 pub(crate) mod elements;
@@ -38,14 +38,14 @@ pub(crate) enum Answer {
     File(String, Vec<u8>),
 }
 
-/// A question that has no answer.
+/// A request that cannot be answered.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum AnswerError {
-    /// There is no such thing.
+    /// The requested thing does not exist.
     Missing(String),
-    /// The address is wrong.
+    /// The address is invalid.
     Query(String),
-    /// The dump is not what it was, or is damaged.
+    /// The dump has changed or is damaged.
     Dump(String),
 }
 
@@ -57,7 +57,7 @@ impl std::fmt::Display for AnswerError {
     }
 }
 
-/// Answers a question, which is the part of the address behind `api/`.
+/// Answers a request; `path` is the part of the address after `api/`.
 pub(crate) fn answer(runs: &ViewedRuns, path: &str, query: &Query) -> Result<Answer, AnswerError> {
     if let Some(id) = path.strip_prefix("operator/") {
         return operator::answer(runs, number(id, "operator")?).map(Answer::Json);
@@ -87,13 +87,13 @@ pub(crate) fn answer(runs: &ViewedRuns, path: &str, query: &Query) -> Result<Ans
     }
 }
 
-/// A whole number of an address.
+/// Parses an integer of an address.
 fn number<N: std::str::FromStr>(text: &str, name: &str) -> Result<N, AnswerError> {
-    let wrong = |_| AnswerError::Query(format!("`{name}`: `{text}` is no number"));
-    text.parse().map_err(wrong)
+    text.parse()
+        .map_err(|_| AnswerError::Query(format!("`{name}`: `{text}` is not a number")))
 }
 
-/// A whole number of a query, or what stands for it.
+/// An integer of a query, or a default.
 fn number_or<N: std::str::FromStr>(query: &Query, name: &str, or: N) -> Result<N, AnswerError> {
     match query.get(name) {
         Some(text) => number(text, name),
@@ -101,7 +101,7 @@ fn number_or<N: std::str::FromStr>(query: &Query, name: &str, or: N) -> Result<N
     }
 }
 
-/// The slot that a query is about.
+/// The slot that a query refers to.
 struct AskedSlot {
     operator: usize,
     key: SlotKey,
@@ -112,7 +112,7 @@ impl AskedSlot {
         let missing = |name: &str| AnswerError::Query(format!("`{name}` is missing"));
         let operator = query.get("op").ok_or_else(|| missing("op"))?;
         let operator = number(operator, "op")?;
-        // Numbers are all that a client can name.
+        // Clients identify operators by number only.
         if operator >= runs.n_operators() {
             return Err(AnswerError::Missing(format!(
                 "there is no operator {operator}"
@@ -120,7 +120,8 @@ impl AskedSlot {
         }
         let slot = query.get("slot").ok_or_else(|| missing("slot"))?;
         let key = parse_slot(slot);
-        let key = key.ok_or_else(|| AnswerError::Query(format!("`slot`: `{slot}` is no slot")))?;
+        let key =
+            key.ok_or_else(|| AnswerError::Query(format!("`slot`: `{slot}` is not a slot")))?;
         Ok(AskedSlot { operator, key })
     }
 }

@@ -6,29 +6,28 @@ use opscope_analysis::compare::report::words;
 
 use crate::viewed::OperatorFacts;
 
-/// Most terms of a filter.
+/// Maximum number of terms in a filter.
 const N_TERMS_MAX: usize = 64;
-/// Columns of text, compared with `:` and `~`.
+/// Text columns, compared with `:` and `~`.
 const TEXTS: [&str; 3] = ["name", "type", "cause"];
-/// Columns of numbers.
+/// Numeric columns.
 const NUMBERS: [&str; 9] = [
     "rel_l2", "added", "inputs", "max_abs", "headroom", "n_nan", "n_inf", "step", "rank",
 ];
-/// Columns of a few words.
+/// Columns with a fixed set of words.
 const CHOICES: [(&str, &[&str]); 3] = [
     ("status", &["pass", "warn", "fail", "skip"]),
     ("nonfinite", &["any", "nan", "inf", "none"]),
     ("fault", &["yes", "no"]),
 ];
 
-/// The characters at fault in a filter, and why; none of one that can be read. For whoever looks for
-/// filters that end the server.
+/// The position and message of a filter's first mistake; `None` if it is valid. For fuzzing.
 pub fn mistake_in(text: &str) -> Option<(Range<usize>, String)> {
     let error = OperatorFilter::parse(text).err()?;
     Some((error.place, error.message))
 }
 
-/// Conditions that all have to hold.
+/// Conditions that must all hold.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct OperatorFilter {
     terms: Vec<Term>,
@@ -37,11 +36,11 @@ pub(crate) struct OperatorFilter {
 /// A mistake in a filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FilterError {
-    /// The characters at fault.
+    /// The range of the wrong characters.
     pub(crate) place: Range<usize>,
-    /// The mistake in words.
+    /// The error message.
     pub(crate) message: String,
-    /// The nearest right word.
+    /// The nearest valid word.
     pub(crate) suggestion: Option<String>,
 }
 
@@ -53,9 +52,9 @@ struct Term {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Condition {
-    /// The text, in lower case, is in the name.
+    /// The name contains this text (in lower case).
     Word(String),
-    /// A column of text is like a pattern, or contains a text.
+    /// A text column matches a pattern or contains a text.
     Text {
         column: &'static str,
         pattern: String,
@@ -82,9 +81,10 @@ enum Order {
 }
 
 impl OperatorFilter {
-    /// Reads a filter.
+    /// Parses a filter.
     ///
     /// # Errors
+    ///
     /// [`FilterError`] for the first mistake.
     pub(crate) fn parse(text: &str) -> Result<OperatorFilter, FilterError> {
         let mut terms = Vec::new();
@@ -119,29 +119,29 @@ impl OperatorFilter {
         Ok(OperatorFilter { terms })
     }
 
-    /// Whether it has no condition.
+    /// Whether the filter is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// Whether an operator fulfils all conditions.
+    /// Whether an operator meets all conditions.
     pub(crate) fn accepts(&self, facts: &OperatorFacts<'_>) -> bool {
         let mut terms = self.terms.iter();
         terms.all(|term| term.condition.holds(facts) != term.is_negated)
     }
 }
 
-/// A word of a filter.
+/// A token of a filter.
 struct Token {
-    /// Its place, in characters.
+    /// Its range in characters.
     place: Range<usize>,
-    /// Without quotes.
+    /// Its text without quotes.
     text: String,
-    /// Whether it begins with a quote, so that no sign in it means anything.
+    /// Whether it begins with a quote, so that its characters have no special meaning.
     is_quoted: bool,
 }
 
-/// The words of a filter. Quotes hold blanks together.
+/// The tokens of a filter. Quotes keep blanks together.
 fn tokens(text: &str) -> Vec<Token> {
     let mut tokens: Vec<Token> = Vec::new();
     let (mut is_open, mut is_inside) = (false, false);
@@ -171,18 +171,18 @@ fn tokens(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// The condition of a word, or what is wrong with it and the nearest right word.
+/// Parses a token; the error has the nearest valid word.
 fn condition(token: &str) -> Result<Condition, (String, Option<String>)> {
-    // A word without a sign is looked for in names.
+    // A token without an operator searches names.
     let Some(at) = token.find([':', '~', '<', '>', '=']) else {
         return Ok(Condition::Word(token.to_lowercase()));
     };
     let (column, rest) = token.split_at(at);
-    // Names of values hold colons too: what begins with one names no column.
+    // Value names contain colons too: a token that begins with one has no column.
     if column.is_empty() {
         return Ok(Condition::Word(token.to_lowercase()));
     }
-    // `>=` is one sign.
+    // `>=` is one operator.
     let sign_end = rest.find(|c| !":~<>=".contains(c)).unwrap_or(rest.len());
     let (sign, value) = rest.split_at(sign_end);
     if let Some((column, words)) = CHOICES.into_iter().find(|(name, _)| *name == column) {
@@ -201,9 +201,9 @@ fn condition(token: &str) -> Result<Condition, (String, Option<String>)> {
             let message = format!("`{column}` is text: use `:` for all of it, `~` for a part");
             return Err((message, Some(suggestion)));
         }
-        // Half of a condition, while it is typed.
+        // An unfinished condition while the user types.
         if value.is_empty() {
-            return Err((format!("`{column}{sign}` needs a text behind it"), None));
+            return Err((format!("`{column}{sign}` needs a text after it"), None));
         }
         return Ok(Condition::Text {
             column,
@@ -245,12 +245,14 @@ fn number_condition(
         None => value.parse().ok(),
     };
     let number = number.filter(|number| !number.is_nan());
-    let wrong = || (format!("`{value}` is no number"), None);
-    let value = number.ok_or_else(wrong)?;
-    // The table shows it as a factor, and it is kept as a power of two.
+    let value = number.ok_or_else(|| (format!("`{value}` is not a number"), None))?;
+    // The table shows a factor, but the value is a power of two.
     let value = match column {
         "headroom" if value <= 0.0 => {
-            return Err((format!("headroom is more than 0, found `{value}`"), None));
+            return Err((
+                format!("headroom must be more than 0, found `{value}`"),
+                None,
+            ));
         }
         "headroom" => value.log2(),
         _ => value,
@@ -264,7 +266,7 @@ fn number_condition(
 
 fn nearest<'a>(word: &str, words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let near = words.map(|known| (strsim::jaro_winkler(word, known), known));
-    // A word that is far from all others is no misspelling of any.
+    // A word far from all others is not a misspelling.
     let best = near.max_by(|a, b| a.0.total_cmp(&b.0));
     best.filter(|(likeness, _)| *likeness > 0.6)
         .map(|(_, known)| known)
@@ -311,7 +313,7 @@ impl Order {
             Order::LessOrEqual => number <= value,
             Order::Equal => number == value,
             Order::GreaterOrEqual => number >= value,
-            // An error that is NaN is beyond every limit.
+            // An error of NaN exceeds every limit.
             Order::Greater => number > value || number.is_nan(),
         }
     }
@@ -339,7 +341,7 @@ fn is_non_finite(facts: &OperatorFacts<'_>, what: &str) -> bool {
         "nan" => n_nan,
         "inf" => n_inf,
         "any" => n_nan || n_inf,
-        // What is not known is not finite.
+        // Unknown values are not finite.
         _ => facts.non_finite() == [Some(0), Some(0)],
     }
 }
@@ -354,12 +356,12 @@ fn contains(text: &str, part: &str) -> bool {
     text.to_lowercase().contains(part)
 }
 
-/// Whether a text is like a pattern, in which `*` stands for anything and `?` for one character.
+/// Whether a text matches a pattern, where `*` matches anything and `?` one character.
 fn is_like(text: &str, pattern: &str) -> bool {
     let (text, pattern): (Vec<char>, Vec<char>) =
         (text.chars().collect(), pattern.chars().collect());
     let (mut at, mut in_pattern) = (0, 0);
-    // The last star, and where the text goes on behind it.
+    // The last star, and the position in the text to retry from.
     let mut star: Option<(usize, usize)> = None;
     while at < text.len() {
         match pattern.get(in_pattern) {
@@ -392,10 +394,10 @@ mod tests {
 
     use super::*;
 
-    /// Filters with what they accept, which are tests of the page's own filter too.
+    /// Filters with the operators they accept; also used in the tests of the page's own filter.
     const CASES: &str = include_str!("../../../web/src/embedded/filter-cases.json");
 
-    /// A row of the cases as what is known of an operator.
+    /// An operator of the cases.
     struct CaseRow {
         row: Value,
         compared: Option<OperatorResult>,

@@ -1,4 +1,4 @@
-//! Layout of the graph: layers for a level, levels for groups within groups, and two graphs in step.
+//! Graph layout: layers within a level, nested groups as levels, and two graphs in step.
 
 pub mod groups;
 pub mod in_step;

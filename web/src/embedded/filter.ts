@@ -1,6 +1,6 @@
 /**
- * The filter of the table, as the server has it (`crates/view/src/filter.rs`). The cases in
- * `filter-cases.json` are tests of both.
+ * The filter of the table, equivalent to the server's (`crates/view/src/filter.rs`). The cases in
+ * `filter-cases.json` test both.
  */
 
 import type { FilterError, Row } from "../api";
@@ -34,7 +34,7 @@ const ORDERS: Record<string, (x: number, limit: number) => boolean> = {
   ":": (x, limit) => x === limit,
   "=": (x, limit) => x === limit,
   ">=": (x, limit) => x >= limit,
-  // An error that is NaN is beyond every limit.
+  // An error of NaN exceeds every limit.
   ">": (x, limit) => x > limit || Number.isNaN(x),
 };
 
@@ -49,7 +49,7 @@ class Mistake extends Error {
   }
 }
 
-/** A test of rows, or the first mistake with its place in characters. */
+/** A predicate for rows, or the first mistake with its position in characters. */
 export function parseFilter(text: string): Condition | FilterError {
   const conditions: Condition[] = [];
   for (const token of tokensOf(text)) {
@@ -73,11 +73,11 @@ interface Token {
   end: number;
   /** Without quotes. */
   text: string;
-  /** Whether it begins with a quote, so that no sign in it means anything. */
+  /** Whether it begins with a quote, so that its characters have no special meaning. */
   is_quoted: boolean;
 }
 
-/** Unicode's white space, which is not quite what `\s` takes for it. */
+/** Unicode's white space, which differs slightly from `\s`. */
 const SPACE = /[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/;
 
 function tokensOf(text: string): Token[] {
@@ -106,7 +106,7 @@ function hasWord(word: string): Condition {
 
 function conditionOf(token: string): Condition {
   const at = token.search(/[:~<>=]/);
-  // A word without a sign is looked for in names, and names of values begin with colons too.
+  // A token without an operator searches names; value names begin with colons too.
   if (at <= 0) return hasWord(token);
   const column = token.slice(0, at);
   const rest = token.slice(at);
@@ -137,7 +137,7 @@ function isNonFinite(row: Row, what: string): boolean {
   const has_inf = (row.n_inf ?? 0) > 0;
   if (what === "nan") return has_nan;
   if (what === "inf") return has_inf;
-  // What is not known is not finite.
+  // Unknown values are not finite.
   return what === "any" ? has_nan || has_inf : row.n_nan === 0 && row.n_inf === 0;
 }
 
@@ -146,8 +146,8 @@ function textCondition(column: string, sign: string, value: string): Condition {
     const message = `\`${column}\` is text: use \`:\` for all of it, \`~\` for a part`;
     throw new Mistake(message, `${column}~${value}`);
   }
-  // Half of a condition, while it is typed.
-  if (value === "") throw new Mistake(`\`${column}${sign}\` needs a text behind it`);
+  // An unfinished condition while the user types.
+  if (value === "") throw new Mistake(`\`${column}${sign}\` needs a text after it`);
   const pattern = value.toLowerCase();
   const textOf = TEXTS[column];
   if (sign === "~") return (row) => textOf(row).toLowerCase().includes(pattern);
@@ -162,11 +162,11 @@ function numberCondition(column: string, sign: string, value: string): Condition
   }
   const holds = ORDERS[sign];
   const given = numberOf(value);
-  if (given === null || Number.isNaN(given)) throw new Mistake(`\`${value}\` is no number`);
+  if (given === null || Number.isNaN(given)) throw new Mistake(`\`${value}\` is not a number`);
   if (column === "headroom" && given <= 0) {
-    throw new Mistake(`headroom is more than 0, found \`${given}\``);
+    throw new Mistake(`headroom must be more than 0, found \`${given}\``);
   }
-  // The table shows it as a factor, and it is kept as a power of two.
+  // The table shows a factor, but the value is a power of two.
   const limit = column === "headroom" ? Math.log2(given) : given;
   return (row) => {
     const x = NUMBERS[column](row);
@@ -187,11 +187,11 @@ function plainNumberOf(text: string): number | null {
   return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : null;
 }
 
-/** Whether a text is like a pattern, in which `*` stands for anything and `?` for one letter. */
+/** Whether a text matches a pattern, where `*` matches anything and `?` one letter. */
 function isLike(text: string[], pattern: string[]): boolean {
   let at = 0;
   let in_pattern = 0;
-  // The last star, and where the text goes on behind it.
+  // The last star, and the position in the text to retry from.
   let star = -1;
   let behind = 0;
   while (at < text.length) {
@@ -212,7 +212,7 @@ function isLike(text: string[], pattern: string[]): boolean {
   return pattern.slice(in_pattern).every((letter) => letter === "*");
 }
 
-/** A word that is far from all others is no misspelling of any. */
+/** A word far from all others is not a misspelling. */
 function nearest(word: string, words: string[]): string | null {
   let best: string | null = null;
   let likeness = 0;
@@ -223,7 +223,7 @@ function nearest(word: string, words: string[]): string | null {
   return likeness > 0.6 ? best : null;
 }
 
-/** The likeness of two words by Jaro and Winkler, from 0 to 1. */
+/** The Jaro-Winkler similarity of two words, from 0 to 1. */
 function jaroWinkler(first: string, second: string): number {
   const [a, b] = [Array.from(first), Array.from(second)];
   if (a.length === 0 || b.length === 0) return a.length === b.length ? 1 : 0;

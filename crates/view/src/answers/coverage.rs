@@ -1,4 +1,4 @@
-//! How much was seen, dumped, paired and compared, and what was not.
+//! Counts of what was seen, dumped, matched and compared, and of everything that was not.
 
 use opscope_analysis::compare::report::{ShownPlaces, words};
 use opscope_analysis::compare::result::{Comparison, Skip, VerdictLevel};
@@ -8,9 +8,9 @@ use serde_json::{Map, Value, json};
 use crate::json::slot;
 use crate::viewed::{ShownSide, ViewedDump, ViewedRuns};
 
-/// Examples of a reason.
+/// Maximum number of examples of a reason.
 const N_EXAMPLES: usize = 20;
-/// Files of a list.
+/// Maximum number of files in a list.
 const N_FILES: usize = 200;
 
 pub(super) fn answer(runs: &ViewedRuns) -> Value {
@@ -51,7 +51,7 @@ pub(super) fn side_name(side: ShownSide) -> &'static str {
     }
 }
 
-/// Slots of the target: in the dump, of operators with a partner, and compared.
+/// Slots of the target: dumped, of matched operators, and compared.
 fn stages(runs: &ViewedRuns, comparison: &Comparison) -> Vec<Value> {
     let [total, compared] = comparison.summary.target_coverage;
     let operators = comparison.operators.iter();
@@ -59,7 +59,7 @@ fn stages(runs: &ViewedRuns, comparison: &Comparison) -> Vec<Value> {
         .filter(|operator| !operator.golden.is_empty())
         .map(|operator| operator.slots.len())
         .sum();
-    // Each stage is a part of the one before it.
+    // Each stage is a subset of the previous one.
     let stages = [
         ("seen", runs.target.dump.n_slots().max(total)),
         ("dumped", total),
@@ -90,7 +90,7 @@ fn groups(comparison: &Comparison) -> Vec<Value> {
         if let Some(examples) = group["examples"].as_array_mut()
             && examples.len() < N_EXAMPLES
         {
-            // The number tells all; a few names are enough to find out why.
+            // The count is complete; a few names suffice to find the cause.
             examples.push(example(skip, places));
         }
     }
@@ -105,7 +105,7 @@ fn groups(comparison: &Comparison) -> Vec<Value> {
     if n > 0 {
         groups.push(json!({
             "reason": "no_slot",
-            "words": "operators of which no slot was compared",
+            "words": "operators without a compared slot",
             "side": "both",
             "n": n,
             "examples": [],
@@ -135,7 +135,7 @@ fn problem_list<'a>(
 
 fn passed_over_list(side: &'static str, dump: &ViewedDump) -> impl Iterator<Item = Value> {
     let files = dump.dump.passed_over.iter();
-    // These belong to the dump, and hold no tensors of their own.
+    // These belong to the dump but contain no tensors.
     let files =
         files.filter(|file| !matches!(file.reason, PassReason::OwnRecords | PassReason::Elements));
     let files = files.take(N_FILES);

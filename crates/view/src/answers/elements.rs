@@ -10,7 +10,7 @@ use super::{Answer, AnswerError, AskedSlot, Query, side_of};
 use crate::json::slot;
 use crate::viewed::{ShownSide, ViewedRuns};
 
-/// The elements of a slot on a side, in a dtype that numpy has.
+/// The elements of a slot on a side, in a dtype that numpy supports.
 pub(super) fn load(
     runs: &ViewedRuns,
     operator: usize,
@@ -22,8 +22,8 @@ pub(super) fn load(
         return Err(AnswerError::Missing(reason));
     }
     let found = runs.slot(operator, key, side);
-    let missing = || AnswerError::Missing("the dump does not have this tensor".to_owned());
-    let found = found.ok_or_else(missing)?;
+    let found = found
+        .ok_or_else(|| AnswerError::Missing("the dump does not have this tensor".to_owned()))?;
     if let Some(problem) = &found.problem {
         return Err(AnswerError::Dump(problem.clone()));
     }
@@ -31,10 +31,10 @@ pub(super) fn load(
         return Err(AnswerError::Missing(reason.to_owned()));
     }
     if !found.has_elements {
-        let reason = "the dump has statistics of this tensor and no elements".to_owned();
+        let reason = "the dump has only statistics of this tensor".to_owned();
         return Err(AnswerError::Missing(reason));
     }
-    // Mapped where the bytes are numpy's already, so that a slice of a large tensor copies nothing.
+    // Mapped if the bytes are already numpy's, so a slice of a large tensor copies nothing.
     if found.whole().is_some() {
         let loaded = found.load(None);
         return loaded
@@ -54,17 +54,18 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 /// The elements as numbers; an error for text and complex numbers.
 pub(super) fn numbers(array: &NumpyArray) -> Result<Numbers<'_>, AnswerError> {
     let numbers = Numbers::new(array.dtype, array.bytes());
-    let other = || AnswerError::Missing(format!("elements of `{}` are no numbers", array.dtype));
-    numbers.ok_or_else(other)
+    numbers.ok_or_else(|| {
+        AnswerError::Missing(format!("elements of `{}` are not numbers", array.dtype))
+    })
 }
 
-/// The tensor as a file of numpy.
+/// The tensor as an npy file.
 pub(super) fn npy(runs: &ViewedRuns, query: &Query) -> Result<Answer, AnswerError> {
     let asked = AskedSlot::read(runs, query)?;
     let array = load(runs, asked.operator, asked.key, side_of(query)?)?;
     let header = npy::encode_header(array.dtype, &array.shape);
-    let other = || AnswerError::Missing(format!("numpy has no `{}`", array.dtype));
-    let mut file = header.ok_or_else(other)?;
+    let mut file =
+        header.ok_or_else(|| AnswerError::Missing(format!("numpy has no `{}`", array.dtype)))?;
     file.extend_from_slice(array.bytes());
     Ok(Answer::File(
         format!("{}.{}.npy", asked.operator, slot(asked.key)),

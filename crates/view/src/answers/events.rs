@@ -1,4 +1,4 @@
-//! Overflows, overwritten memory, and the first NaN or infinity that a capture saw.
+//! Overflows, overwritten memory, and the first NaN or infinity of a capture.
 
 use std::fmt::Write;
 
@@ -14,11 +14,11 @@ use super::{AnswerError, Query, number_or};
 use crate::json::number;
 use crate::viewed::ViewedRuns;
 
-/// Most events of one answer.
+/// Maximum number of events in an answer.
 const N_EVENTS_MAX: usize = 1000;
-/// Most events that are told with their operator.
+/// Maximum number of events shown with their operator.
 const N_OF_OPERATOR: usize = 16;
-/// Most messages of one answer.
+/// Maximum number of messages in an answer.
 const N_PROBLEMS_MAX: usize = 200;
 
 pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerError> {
@@ -36,7 +36,7 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
     }))
 }
 
-/// One event, and the bytes that it changed if the dump has them.
+/// One event, with the bytes that it changed if the dump has them.
 pub(super) fn event(runs: &ViewedRuns, id: usize) -> Result<Value, AnswerError> {
     let event = runs.target.events.events.get(id);
     let event = event.ok_or_else(|| AnswerError::Missing(format!("there is no event {id}")))?;
@@ -89,7 +89,7 @@ fn row(runs: &ViewedRuns, id: usize, event: &DumpEvent) -> Value {
     row
 }
 
-/// The units of a record, each with the bits of its status that documents name.
+/// The units of a record, each with its documented status bits.
 pub(super) fn overflow(found: &[Finding]) -> Value {
     let units = found.iter().map(|finding| {
         let words = finding.status.iter().map(|word| format!("{word:#x}"));
@@ -98,7 +98,7 @@ pub(super) fn overflow(found: &[Finding]) -> Value {
             let bits = KNOWN_CAUSES.map(StatusCause::bit);
             bits.map(|bit| json!({ "bit": bit, "is_set": status & bit != 0 }))
         });
-        // What nobody documents is still set, and has a box of its own.
+        // Undocumented set bits get their own box.
         let others = causes(core.unwrap_or(0)).into_iter();
         let others = others.filter_map(|cause| match cause {
             StatusCause::Unknown(bit) => Some(format!("{bit:#x}")),
@@ -140,7 +140,7 @@ fn overwrite(entry: &OverwriteEntry) -> Value {
 }
 
 fn non_finite(finding: &NonFiniteFinding) -> Value {
-    // `output.0` as addresses have it.
+    // Addresses use the form `output.0`.
     let slot = match finding.slot.split_once('.') {
         Some(("input", index)) => Some(format!("in{index}")),
         Some(("output", index)) => Some(format!("out{index}")),
@@ -184,8 +184,8 @@ fn bytes(runs: &ViewedRuns, changed: &ChangedBytes) -> Value {
     })
 }
 
-/// Floats as numbers, with all of their digits; others as text, since 64-bit integers do not fit
-/// into the numbers of JSON.
+/// Floats as numbers with all digits; others as text, because JSON numbers cannot hold 64-bit
+/// integers.
 fn value(element: ElementValue) -> Value {
     match element {
         ElementValue::Float(float) => number(float),

@@ -1,4 +1,4 @@
-//! The graph of one execution of the model, laid out: of one side, or of both in step.
+//! The layout of one execution's graph: of one side, or of both in step.
 
 mod boxes;
 mod in_step;
@@ -39,7 +39,7 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
     };
     let side = query.get("side").map_or("target", String::as_str);
     let is_known = ["target", "golden", "both"].contains(&side);
-    // One dump has no other side, and an empty graph would look like a dump without operators.
+    // A single dump has no other side, and an empty graph would look like a dump without operators.
     if !is_known || (side != "target" && runs.golden.is_none()) {
         return Err(AnswerError::Query(format!(
             "`side`: there is no side `{side}`"
@@ -52,20 +52,20 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
     })
 }
 
-/// A graph with the state in which it is shown.
+/// A graph with its display state.
 struct OpenGraph<'a> {
     runs: &'a ViewedRuns,
     graph: &'a ShownGraph<'a>,
-    /// Paths of the groups that are open.
+    /// Paths of the open groups.
     open: &'a [String],
-    /// The operator that is selected.
+    /// The selected operator.
     center: Option<usize>,
-    /// The node at fault.
+    /// The culprit's node.
     culprit: Option<usize>,
 }
 
 impl OpenGraph<'_> {
-    /// The culprit, and the nodes behind it on a side that differ or are not finite because of it.
+    /// The culprit, and the nodes after it that differ or are not finite because of it.
     fn way(&self, side: usize) -> Vec<bool> {
         let mut is_on_way = vec![false; self.graph.nodes.len()];
         let Some(culprit) = self.culprit else {
@@ -76,7 +76,7 @@ impl OpenGraph<'_> {
         edges.sort_unstable();
         let hands_on = self.hands_on(&edges);
         let mut ahead = vec![culprit as u32];
-        // Operators that pass are no part of the way, even where a value goes through them.
+        // Operators that pass are not on the path, even if a value goes through them.
         while let Some(at) = ahead.pop() {
             if std::mem::replace(&mut is_on_way[at as usize], true) {
                 continue;
@@ -87,8 +87,8 @@ impl OpenGraph<'_> {
         is_on_way
     }
 
-    /// The nodes through which what is wrong may go: those that differ, and those without a partner
-    /// that lead to one that does. Nothing was compared with the latter.
+    /// The nodes that may propagate the fault: differing ones, and unmatched ones that lead to a
+    /// differing one. Unmatched operators were not compared.
     fn hands_on(&self, edges: &[(u32, u32)]) -> Vec<bool> {
         let nodes = &self.graph.nodes;
         let levels = nodes.iter().map(ShownNode::level);
@@ -118,16 +118,17 @@ fn linked(edges: &[(u32, u32)], node: u32) -> impl Iterator<Item = u32> {
     linked.map(|edge| edge.1)
 }
 
-/// The operators of one rank and step with the groups around each, from the outside.
+/// The operators of one rank and step with their enclosing groups, outermost first.
 ///
 /// # Errors
-/// [`AnswerError`] if there is no such operator, or the graph is too large.
+///
+/// [`AnswerError`] if the operator does not exist, or the graph is too large.
 pub(crate) fn groups_around(
     runs: &ViewedRuns,
     center: usize,
 ) -> Result<Vec<(usize, Vec<String>)>, AnswerError> {
     let graph = ShownGraph::new(runs, Some(center))?;
-    // Operators without a partner have no number to be asked for by.
+    // Unmatched operators have no number by which to request them.
     let nodes = graph.nodes.iter().filter_map(|node| {
         let facts = node.facts.as_ref()?;
         Some((facts.id, paths(&node.scopes)))
@@ -135,7 +136,7 @@ pub(crate) fn groups_around(
     Ok(nodes.collect())
 }
 
-/// The operator that the verdict names, or the first that is at fault.
+/// The operator that the verdict names, or the first faulty one.
 fn culprit(runs: &ViewedRuns) -> Option<usize> {
     let named = runs
         .comparison()
@@ -147,11 +148,11 @@ fn culprit(runs: &ViewedRuns) -> Option<usize> {
     })
 }
 
-/// The last part of a name that tells more than the type of the operator, or of those that it
-/// replaces.
+/// The last component of a name that is more specific than the operator's type, or the types that
+/// it replaces.
 fn short_name<'n>(name: &'n str, op_types: &[&str]) -> &'n str {
     let parts = name.split('/').rev().filter(|part| !part.is_empty());
-    // Optimisers put their own name behind that of the operator.
+    // Optimisers append their own name to the operator's.
     let mut parts = parts.skip_while(|part| part.ends_with("Fusion"));
     match (parts.next(), parts.next()) {
         (Some(last), Some(before)) if op_types.contains(&last) => before,

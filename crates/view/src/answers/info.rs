@@ -15,7 +15,7 @@ pub(super) fn answer(runs: &ViewedRuns) -> Value {
     let (mut near_edge, mut first_non_finite) = (0_u64, None);
     for facts in (0..runs.n_operators()).filter_map(|id| runs.facts(id)) {
         counts[facts.level as usize] += 1;
-        // What has left its dtype is no longer near the end of it.
+        // Values that have already overflowed are no longer near the limit.
         let found = facts.surveyed.filter(|found| found.role.is_none());
         let headroom = found.and_then(|found| found.headroom);
         near_edge += u64::from(headroom.is_some_and(|headroom| headroom < NEAR_EDGE));
@@ -54,7 +54,7 @@ pub(super) fn answer(runs: &ViewedRuns) -> Value {
     })
 }
 
-/// The limit of a failure that float32 has by default; operators of other dtypes have others.
+/// The default failure limit of float32; other dtypes have different limits.
 pub(super) fn error_limit() -> Option<f64> {
     let limits = Thresholds::default();
     let mut bounds = limits.bounds(Some(DType::F32), "", "").into_iter();
@@ -62,10 +62,10 @@ pub(super) fn error_limit() -> Option<f64> {
     bounds.fail
 }
 
-/// The views that have something to show.
+/// The views that have content.
 fn views(runs: &ViewedRuns) -> Vec<&'static str> {
     let places = || (0..runs.n_operators()).filter_map(|id| runs.facts(id));
-    // Of one rank and step there is nothing to see beside the operators themselves.
+    // With a single rank and step the view would add nothing.
     let has_steps = are_several(places().filter_map(|facts| facts.step))
         || are_several(places().filter_map(|facts| facts.rank));
     let mut views = vec!["overview", "graph", "tensor"];
@@ -81,7 +81,7 @@ fn are_several<T: PartialEq>(mut numbers: impl Iterator<Item = T>) -> bool {
     numbers.any(|number| Some(number) != first)
 }
 
-/// The first overflow that was recorded, and the operator if that is in the dump.
+/// The first recorded overflow, with its operator if that is in the dump.
 fn first_overflow(runs: &ViewedRuns) -> Value {
     let mut events = runs.target.events.events.iter();
     let first = events.find(|event| matches!(event.kind, EventKind::Overflow(_)));
@@ -106,12 +106,12 @@ fn side(dump: &ViewedDump) -> Value {
     })
 }
 
-/// Ranks, models and steps with the operators that belong to each.
+/// Ranks, models and steps with their operators.
 fn places(runs: &ViewedRuns) -> Vec<Value> {
     let mut places: Vec<(Option<u32>, Option<u64>, usize, usize)> = Vec::new();
     for facts in (0..runs.n_operators()).filter_map(|id| runs.facts(id)) {
         match places.last_mut() {
-            // Operators of one place follow each other.
+            // Operators of one place are consecutive.
             Some((rank, step, _, n)) if (*rank, *step) == (facts.rank, facts.step) => *n += 1,
             _ => places.push((facts.rank, facts.step, facts.id, 1)),
         }

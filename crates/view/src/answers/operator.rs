@@ -12,14 +12,14 @@ use super::{AnswerError, events, operators};
 use crate::json::{known, number, slot};
 use crate::viewed::{ShownSide, ViewedRuns};
 
-/// Most operators of a chain.
+/// Maximum number of operators in a chain.
 const N_CHAIN_MAX: usize = 50;
 
 pub(super) fn answer(runs: &ViewedRuns, id: usize) -> Result<Value, AnswerError> {
     let facts = runs.facts(id);
     let facts = facts.ok_or_else(|| AnswerError::Missing(format!("there is no operator {id}")))?;
     let mut answer = operators::row(runs, &facts);
-    // Of fused operators the last, whose output is the pair's.
+    // For fused operators, the last, whose output is the pair's.
     let executions = runs.executions(id, ShownSide::Target);
     let origin = executions
         .last()
@@ -75,7 +75,7 @@ fn names(runs: &ViewedRuns, id: usize, side: ShownSide) -> Value {
     names.collect()
 }
 
-/// The frames of a recorded stack. Of frames in installed packages none is the user's.
+/// The frames of a recorded stack. Frames in installed packages are not the user's.
 fn stack(text: &str) -> Vec<Value> {
     let frames = text.split(['\n', ';']).map(str::trim);
     let frames = frames.filter(|frame| !frame.is_empty());
@@ -93,7 +93,7 @@ fn compared_slot(result: &SlotResult) -> Value {
         })
         .collect();
     rules.sort_by(|(_, a), (_, b)| words::excess(b).total_cmp(&words::excess(a)));
-    // A metric that fails has passed the limit of a warning too.
+    // A failing metric has also exceeded the warning limit.
     let mut why: Vec<Value> = Vec::new();
     let mut named: Vec<MetricId> = Vec::new();
     for (metric, rule) in rules {
@@ -150,7 +150,7 @@ fn surveyed_slot(found: &ExecutionSlot) -> Value {
     })
 }
 
-/// Operators that made the inputs, and those that read the outputs, with the slots of this one.
+/// Producers of the inputs and consumers of the outputs, with this operator's slots.
 fn neighbours(runs: &ViewedRuns, id: usize) -> (Value, Value) {
     let links = &runs.target.links;
     let to_json = |links: &[(SlotKey, usize)]| -> Value {
@@ -169,13 +169,13 @@ fn neighbours(runs: &ViewedRuns, id: usize) -> (Value, Value) {
     (to_json(&producers), to_json(&consumers))
 }
 
-/// From an operator on, those that follow along the values that are not finite; before it the one
-/// that made its largest input.
+/// The chain of non-finite values: the operator's largest producer before it, and consumers after
+/// it.
 fn chain(runs: &ViewedRuns, id: usize) -> Value {
     let Some(survey) = runs.survey() else {
         return json!([]);
     };
-    // What may be a mask is no part of a fault's way.
+    // Possible masks are not part of a fault's path.
     let role_of = |run: usize| {
         let role = survey.executions.get(run)?.role;
         role.filter(|role| *role != SpreadRole::MayBeMask)
@@ -186,7 +186,7 @@ fn chain(runs: &ViewedRuns, id: usize) -> Value {
     let links = &runs.target.links;
     let mut chain = Vec::new();
     let before = links.producers(id).map(|(_, run)| run);
-    // The input that is nearest to the end of its dtype is the one to look at.
+    // The most relevant input is the one nearest to its dtype's limit.
     let before = before.max_by(|a, b| {
         let of = |run: &usize| survey.executions.get(*run).and_then(|found| found.max_abs);
         of(a)
@@ -200,10 +200,10 @@ fn chain(runs: &ViewedRuns, id: usize) -> Value {
         Some(SpreadRole::TurnsInfToNan) => "changes",
         _ => "hands_on",
     };
-    // By the earliest reader each time: the way along which the values spread first.
+    // Follows the earliest reader each time, which is how the values spread first.
     loop {
         chain.push((run, role));
-        // Executions follow each other in time, so that the way ends.
+        // Executions are ordered in time, so the path ends.
         let next = links.consumers(run).map(|(_, next)| next);
         let next = next
             .filter(|&next| next > run && role_of(next).is_some())

@@ -13,7 +13,7 @@ use crate::filter::{FilterError, OperatorFilter};
 use crate::json::known;
 use crate::viewed::{OperatorFacts, ViewedRuns};
 
-/// Most rows of one answer.
+/// Maximum number of rows in an answer.
 const N_ROWS_MAX: usize = 1000;
 
 pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerError> {
@@ -24,7 +24,7 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
         Err(error) => return Ok(mistake(&error, total)),
     };
     let sort = query.get("sort").map_or("order", String::as_str);
-    // Only numbers are sorted: rows are made of those alone that are asked for.
+    // Sorts numbers only; rows are built just for the requested range.
     let ids = listed(runs, &filter, sort)?;
     let offset: usize = number_or(query, "offset", 0)?;
     let limit: usize = number_or(query, "limit", 200)?;
@@ -60,17 +60,17 @@ fn mistake(error: &FilterError, total: usize) -> Value {
     })
 }
 
-/// The operators that a filter accepts, in order of execution.
+/// The operators that a filter accepts, in execution order.
 pub(super) fn accepted(runs: &ViewedRuns, filter: &OperatorFilter) -> Vec<usize> {
     let all = 0..runs.n_operators();
     if filter.is_empty() {
         return all.collect();
     }
-    let accepts = |id: &usize| runs.facts(*id).is_some_and(|facts| filter.accepts(&facts));
-    all.filter(accepts).collect()
+    all.filter(|id| runs.facts(*id).is_some_and(|facts| filter.accepts(&facts)))
+        .collect()
 }
 
-/// The same in the order that is asked for.
+/// The accepted operators in the requested order.
 fn listed(
     runs: &ViewedRuns,
     filter: &OperatorFilter,
@@ -98,13 +98,13 @@ fn listed(
     };
     match key {
         "order" => {}
-        // Sorts are stable, so that equal ones stay in order of execution.
+        // Sorts are stable, so equal rows stay in execution order.
         "name" => ids.sort_by_cached_key(|&id| facts(id).map(|facts| facts.op_name.to_owned())),
         "type" => ids.sort_by_cached_key(|&id| facts(id).map(|facts| facts.op_type.to_owned())),
         "guilt" => ids.sort_by_cached_key(|&id| facts(id).map(|facts| guilt(&facts))),
         "error" | "added" | "max_abs" | "headroom" | "n_nan" | "n_inf" => {
             let mut keyed: Vec<_> = ids.iter().map(|&id| (number(id), id)).collect();
-            // Not reversed afterwards: what is not known stays last.
+            // Not reversed afterwards, so that unknown values stay last.
             keyed.sort_by(|a, b| in_order(a.0, b.0, is_descending));
             return Ok(keyed.into_iter().map(|(_, id)| id).collect());
         }
@@ -120,7 +120,7 @@ fn listed(
     Ok(ids)
 }
 
-/// The order of numbers: NaN is more than any other, and what is not known comes last either way.
+/// Orders numbers: NaN is larger than any other, and unknown values come last in either direction.
 fn in_order(a: Option<f64>, b: Option<f64>, is_descending: bool) -> Ordering {
     match (a, b) {
         (Some(a), Some(b)) => {
@@ -136,8 +136,7 @@ fn in_order(a: Option<f64>, b: Option<f64>, is_descending: bool) -> Ordering {
     }
 }
 
-/// The order of guilt: those at fault, then failures, then warnings, each in order of
-/// execution.
+/// Orders by severity: faulty operators, then failures, then warnings, each in execution order.
 pub(crate) fn guilt(facts: &OperatorFacts<'_>) -> (bool, u8) {
     let by_level = match facts.level {
         VerdictLevel::Fail => 0,
@@ -155,7 +154,7 @@ pub(crate) fn row(runs: &ViewedRuns, facts: &OperatorFacts<'_>) -> Value {
     let compared = facts.compared;
     let cause = facts.cause;
     let golden = compared.and_then(|operator| operator.golden.last());
-    // Most pairs are called alike, and the page shows a partner's name only if it tells something.
+    // Most pairs share a name, and the page shows golden's only if it differs.
     let golden = golden.filter(|golden| golden.op_name != *facts.op_name);
     let (dtype, shape) = output_of(runs, facts);
     json!({
@@ -179,7 +178,7 @@ pub(crate) fn row(runs: &ViewedRuns, facts: &OperatorFacts<'_>) -> Value {
     })
 }
 
-/// How what differs enters an operator that is at fault for nothing else.
+/// How a difference enters a faulty operator that is not the origin itself.
 pub(super) fn entry(runs: &ViewedRuns, facts: &OperatorFacts<'_>) -> Option<&'static str> {
     let operator = facts
         .compared
@@ -211,7 +210,7 @@ fn note(facts: &OperatorFacts<'_>) -> Option<&'static str> {
     }
 }
 
-/// Dtype and extents of the first output.
+/// Dtype and shape of the first output.
 fn output_of(runs: &ViewedRuns, facts: &OperatorFacts<'_>) -> (Option<String>, Option<Vec<u64>>) {
     if let Some(operator) = facts.compared {
         let output = operator.slots.iter().find(|slot| slot.is_output());

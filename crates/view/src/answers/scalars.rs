@@ -1,4 +1,4 @@
-//! An output of one number, such as a loss, over the columns of the heat map.
+//! A scalar output, such as a loss, over the columns of the heat map.
 
 use opscope_analysis::compare::result::SlotKey;
 use opscope_analysis::elements::LastFile;
@@ -11,17 +11,17 @@ use super::{AnswerError, Query, number_or};
 use crate::json::known;
 use crate::viewed::{ShownSide, ViewedRuns};
 
-/// Most outputs that are offered: the first ones, and the one that is shown.
+/// Maximum number of outputs to choose from, in addition to the selected one.
 const N_CHOICES_MAX: usize = 500;
 
-/// The numbers of the steps of one column.
+/// The numbers of one column's steps.
 #[derive(Clone, Copy, Default)]
 struct ScalarCell {
     low: Option<f64>,
     high: Option<f64>,
     has_nan: bool,
     has_inf: bool,
-    /// The operator that is selected with the column.
+    /// The operator selected with the column.
     id: Option<usize>,
 }
 
@@ -36,14 +36,14 @@ impl ScalarCell {
                 self.high = Some(self.high.map_or(value, |high| high.max(value)));
             }
         }
-        // The first that is no number is worth more than one before it.
+        // The first non-finite number takes precedence over earlier ones.
         let is_bad = self.has_nan || self.has_inf;
         if self.id.is_none() || is_bad && !was_bad {
             self.id = id;
         }
     }
 
-    /// `n` NaN, `i` infinities, `0` numbers alone, `-` nothing is known.
+    /// `n` NaN, `i` infinities, `0` finite only, `-` unknown.
     fn mark(&self) -> char {
         match self {
             cell if cell.has_nan => 'n',
@@ -60,8 +60,12 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
     let chosen = match query.get("scalar") {
         Some(_) => {
             let wanted: usize = number_or(query, "scalar", 0)?;
-            let missing = || AnswerError::Missing(format!("there is no scalar {wanted}"));
-            Some((wanted, scalars.get(wanted).ok_or_else(missing)?))
+            Some((
+                wanted,
+                scalars
+                    .get(wanted)
+                    .ok_or_else(|| AnswerError::Missing(format!("there is no scalar {wanted}")))?,
+            ))
         }
         None => default_scalar(scalars).and_then(|chosen| Some((chosen, scalars.get(chosen)?))),
     };
@@ -112,7 +116,7 @@ fn cells(
         };
         let is_wanted = rank.is_none_or(|rank| run.place.rank == Some(rank));
         let step = run.place.step.filter(|_| is_wanted);
-        // A filter may have left out all of the step.
+        // The filter may have excluded the whole step.
         let Some(at) = step.and_then(|step| steps.binary_search(&step).ok()) else {
             continue;
         };
@@ -121,7 +125,7 @@ fn cells(
             ShownSide::Target => run.slot(key.side, key.index),
             ShownSide::Golden => id.and_then(|id| runs.slot(id, key, side)),
         };
-        // The partner may have another shape.
+        // The matched output may have another shape.
         let slot = slot.filter(|slot| slot.n_elements() == Some(1));
         let value = slot.and_then(|slot| scalar_value(slot, &mut file));
         if let Some(cell) = cells.get_mut(at * n_columns / steps.len()) {

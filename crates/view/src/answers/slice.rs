@@ -1,4 +1,4 @@
-//! Slices of tensors: as pictures, and as the values around a place.
+//! Slices of tensors: as pictures, and as values around an element.
 
 use opscope_analysis::elements::NumpyArray;
 use opscope_tensor::Numbers;
@@ -10,12 +10,12 @@ use super::{AnswerError, AskedSlot, Query, number, number_or, side_of};
 use crate::json;
 use crate::viewed::{ShownSide, ViewedRuns};
 
-/// Most rows and columns of pixels.
+/// Maximum number of rows and columns of pixels.
 const N_PIXELS_MAX: usize = 2048;
-/// Most rows and columns of values.
+/// Maximum number of rows and columns of values.
 const N_VALUES_MAX: usize = 32;
 
-/// The tensors that a slice is of.
+/// The sliced tensors.
 struct Sliced {
     target: Option<NumpyArray>,
     golden: Option<NumpyArray>,
@@ -23,11 +23,10 @@ struct Sliced {
 
 impl Sliced {
     fn any(&self) -> Result<&NumpyArray, AnswerError> {
-        let none = || AnswerError::Missing("there are no elements".to_owned());
         self.target
             .as_ref()
             .or(self.golden.as_ref())
-            .ok_or_else(none)
+            .ok_or_else(|| AnswerError::Missing("there are no elements".to_owned()))
     }
 }
 
@@ -70,7 +69,7 @@ pub(super) fn picture(runs: &ViewedRuns, query: &Query) -> Result<Vec<u8>, Answe
     for extent in picture.size.into_iter().chain(picture.full_size) {
         bytes.extend(u32::try_from(extent).unwrap_or(u32::MAX).to_le_bytes());
     }
-    // Of NaN and infinities alone there is no scale.
+    // Without finite elements there is no scale.
     let (low, high) = picture.range.unwrap_or((0.0, 0.0));
     let pixels = picture.pixels.iter().copied();
     let rows = picture.pixels.chunks(picture.size[1].max(1)).map(largest);
@@ -80,7 +79,7 @@ pub(super) fn picture(runs: &ViewedRuns, query: &Query) -> Result<Vec<u8>, Answe
     Ok(bytes)
 }
 
-/// Difference of two elements; zero if they are equal, also as NaN or infinity.
+/// Difference of two elements; zero if they are equal, including equal NaN or infinities.
 fn difference(target: Option<f64>, golden: Option<f64>) -> f64 {
     let (Some(target), Some(golden)) = (target, golden) else {
         return f64::NAN;
@@ -103,7 +102,7 @@ fn largest(row: &[f64]) -> f64 {
     })
 }
 
-/// The axes of a query; without one the last two axes, and the first index of the others.
+/// The axes of a query; by default the last two axes, and index 0 of the others.
 fn axes(query: &Query, dims: &[usize]) -> Result<SliceAxes, AnswerError> {
     let roles: Vec<AxisRole> = match query.get("axes").filter(|text| !text.is_empty()) {
         None => default_roles(dims.len()),
@@ -121,7 +120,7 @@ fn axes(query: &Query, dims: &[usize]) -> Result<SliceAxes, AnswerError> {
 }
 
 fn default_roles(n_axes: usize) -> Vec<AxisRole> {
-    // As a matrix is printed.
+    // In the orientation of a printed matrix.
     let roles = (0..n_axes).map(|axis| match n_axes - axis {
         1 => AxisRole::Column,
         2 => AxisRole::Row,
@@ -162,7 +161,7 @@ pub(super) fn values(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
         });
         Some(rows.collect())
     };
-    // The golden side's elements are at the same places where the shapes are the same.
+    // If the shapes agree, golden's elements are at the same positions.
     let golden = sliced
         .golden
         .as_ref()
@@ -176,7 +175,7 @@ pub(super) fn values(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
     }))
 }
 
-/// `n` places around one, all of them within the extent.
+/// A range of `n` positions around one, clipped to the dimension.
 fn around(at: usize, n: usize, extent: usize) -> std::ops::Range<usize> {
     let n = n.min(extent);
     let start = at.saturating_sub(n / 2).min(extent - n);

@@ -1,4 +1,4 @@
-//! Operators over steps, or over ranks: a number for each, reduced to the cells that are shown.
+//! Operators over steps or ranks: one number each, reduced to the displayed cells.
 
 use std::collections::HashMap;
 
@@ -9,12 +9,12 @@ use crate::filter::OperatorFilter;
 use crate::json::known;
 use crate::viewed::{OperatorFacts, ViewedRuns};
 
-/// Most cells of an answer.
+/// Maximum number of cells in an answer.
 const N_CELLS_MAX: usize = 1 << 17;
-/// Most rows and columns of it.
+/// Maximum number of rows and columns.
 const N_SIDE_MAX: usize = 2048;
 
-/// An operator's executions in the steps or ranks of one column.
+/// An operator's executions in one column's steps or ranks.
 #[derive(Clone, Copy, Default)]
 struct StepCell {
     value: Option<f64>,
@@ -22,7 +22,7 @@ struct StepCell {
     has_nan: bool,
     has_inf: bool,
     is_at_fault: bool,
-    /// The execution that is selected with the cell.
+    /// The execution selected with the cell.
     id: usize,
 }
 
@@ -31,7 +31,7 @@ impl StepCell {
         let [n_nan, n_inf] = facts.non_finite().map(|n| n.is_some_and(|n| n > 0));
         let value = facts.main_value();
         let is_more = trace::is_more(value, self.value);
-        // The one at fault before the largest.
+        // A faulty execution takes precedence over the largest value.
         let is_first = self.n_executions == 0;
         if is_first || !self.is_at_fault && (facts.is_at_fault || is_more) {
             self.id = facts.id;
@@ -45,7 +45,7 @@ impl StepCell {
         self.is_at_fault |= facts.is_at_fault;
     }
 
-    /// `x` at fault, `n` NaN, `i` infinities, `0` neither, `-` nothing was run or is known.
+    /// `x` faulty, `n` NaN, `i` infinities, `0` neither, `-` not run or unknown.
     fn mark(&self) -> char {
         match self {
             cell if cell.n_executions == 0 => '-',
@@ -58,25 +58,25 @@ impl StepCell {
     }
 }
 
-/// An operator of the model, whichever steps ran it.
+/// An operator of the model, in all steps.
 struct StepRow<'a> {
     op_type: &'a str,
     op_name: &'a str,
 }
 
-/// Rows in the order in which operators first ran, and columns in ascending order.
+/// Rows in order of first execution, columns in ascending order.
 struct StepTable<'a> {
     rows: Vec<StepRow<'a>>,
     /// Steps or ranks.
     columns: Vec<u64>,
-    /// Every step and rank, whether the query is about it or not.
+    /// Every step and rank, regardless of the query.
     steps: Vec<u64>,
     ranks: Vec<Option<u32>>,
-    /// Row, step or rank, and execution of what the filter accepts.
+    /// Row, step or rank, and execution of everything that the filter accepts.
     entries: Vec<(usize, u64, usize)>,
 }
 
-/// The places that columns stand for.
+/// The dimension along the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ColumnAxis {
     Steps,
@@ -127,7 +127,7 @@ impl<'a> StepTable<'a> {
     }
 }
 
-/// The steps that a query is about.
+/// The steps of a query.
 pub(super) struct AskedSteps {
     pub(super) rank: Option<u32>,
     step: Option<u64>,
@@ -159,13 +159,13 @@ impl AskedSteps {
             rank,
             step,
             axis,
-            // The table tells of a mistake.
+            // The table reports a mistake in the filter.
             filter: OperatorFilter::parse(text).unwrap_or_default(),
             n_columns_max: number_or(query, "columns", 400_usize)?.clamp(1, N_SIDE_MAX),
         })
     }
 
-    /// The steps in ascending order, and how many columns they have together.
+    /// The steps in ascending order, and their number of columns.
     pub(super) fn steps(&self, runs: &ViewedRuns) -> (Vec<u64>, usize) {
         let steps = StepTable::new(runs, self).columns;
         let n_columns = steps.len().min(self.n_columns_max);
@@ -183,7 +183,7 @@ pub(super) fn columns(steps: &[u64], n_columns: usize) -> Vec<[u64; 2]> {
     columns.collect()
 }
 
-/// The first of `of` that are shown in place `at` of `n`.
+/// The first of `of` items shown at position `at` of `n`.
 fn first_of(at: usize, n: usize, of: usize) -> usize {
     (at * of).div_ceil(n)
 }
@@ -193,7 +193,7 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
     let table = StepTable::new(runs, &asked);
     let most_rows = number_or(query, "rows", 400_usize)?.clamp(1, N_SIDE_MAX);
     let n_columns = table.columns.len().min(asked.n_columns_max);
-    // Rows give way first: a step or rank must not hide behind another.
+    // Rows are reduced first, so that each step or rank keeps its column.
     let n_rows = table
         .rows
         .len()
@@ -204,7 +204,7 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
         let column = table.columns.partition_point(|known| *known < place);
         let at =
             row * n_rows / table.rows.len() * n_columns + column * n_columns / table.columns.len();
-        // The largest wins, and NaN over every number: a mean would hide the one that matters.
+        // The maximum, with NaN above every number: a mean would hide the outlier.
         if let (Some(cell), Some(facts)) = (cells.get_mut(at), runs.facts(id)) {
             cell.add(&facts);
         }
@@ -222,7 +222,7 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
             ColumnAxis::Ranks => "rank",
         },
         "n_columns": table.columns.len(),
-        // To choose from: nobody scrolls through more.
+        // A longer list would be useless to choose from.
         "steps": table.steps.iter().take(N_SIDE_MAX).collect::<Vec<_>>(),
         "ranks": table.ranks,
         "rows": rows.collect::<Vec<_>>(),

@@ -1,4 +1,4 @@
-//! A tensor with its partner: statistics, distribution, and where they differ.
+//! A tensor next to its match: statistics, distribution, and differing elements.
 
 use opscope_analysis::elements::NumpyArray;
 use opscope_tensor::distribution::{distribution, finite_range, percentiles};
@@ -12,17 +12,17 @@ use crate::viewed::{ShownSide, ViewedRuns};
 
 /// Bins of a histogram.
 const N_BINS: usize = 64;
-/// The ladder of percentiles.
+/// The displayed percentiles.
 const PERCENTS: [f64; 11] = [
     0.0, 0.1, 1.0, 5.0, 25.0, 50.0, 75.0, 95.0, 99.0, 99.9, 100.0,
 ];
-/// Elements that are listed.
+/// Maximum number of listed elements.
 const N_WORST: usize = 8;
-/// Powers of ten of differences, the first of them for everything below it.
+/// Exponent of the smallest bin of differences, which includes everything below.
 const FIRST_POWER: i32 = -12;
 const N_POWERS: usize = 25;
 
-/// The elements of a side with their statistics.
+/// One side's elements with their statistics.
 struct SideNumbers {
     array: NumpyArray,
     stats: Stats,
@@ -36,10 +36,10 @@ impl SideNumbers {
             layout: Layout::Nd,
             bytes: array.bytes(),
         };
-        // In one pass over the bytes, before anything else is looked at.
+        // One pass over the bytes, before anything else reads them.
         let stats = stats(view);
         let stats = stats.map_err(|error| AnswerError::Missing(error.to_string()))?;
-        // Of what has statistics there are numbers.
+        // Tensors with statistics are numeric.
         numbers(&array)?;
         Ok(SideNumbers { array, stats })
     }
@@ -53,7 +53,7 @@ impl SideNumbers {
         let counts = &self.stats.counts;
         let n_bad = counts.n_nan + counts.n_pos_inf + counts.n_neg_inf;
         if n_bad > 0 || counts.n_elements == 0 {
-            // An extreme may be an infinity.
+            // The minimum or maximum may be an infinity.
             return finite_range(self.numbers()?);
         }
         Some((self.stats.min, self.stats.max))
@@ -70,7 +70,7 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
         _ => None,
     };
     let missing = json!({ "target": reason(Some(&target)), "golden": reason(golden.as_ref()) });
-    // A side that is missing leaves the other one to look at.
+    // If one side is missing, the other is still shown.
     let (target, golden) = (target.ok(), golden.and_then(Result::ok));
     let describe = |found: &Option<SideNumbers>, side| {
         found
@@ -103,11 +103,11 @@ fn describe(runs: &ViewedRuns, asked: &AskedSlot, side: ShownSide, found: &SideN
         .filter(|layout| *layout != Layout::Nd);
     let dims = found.array.shape.dims();
     let axes: Vec<String> = match layout.map(Layout::name) {
-        // One letter for each axis.
+        // One letter per axis.
         Some(name) if name.len() == dims.len() => name.chars().map(String::from).collect(),
         _ => (0..dims.len()).map(|axis| axis.to_string()).collect(),
     };
-    // Other files hold more than one array, or another format.
+    // Other files contain several arrays, or use another format.
     let is_npy = path.ends_with(".npy");
     let dump = runs.side(side);
     let name = dump.and_then(|dump| {
@@ -147,7 +147,7 @@ fn describe(runs: &ViewedRuns, asked: &AskedSlot, side: ShownSide, found: &SideN
     })
 }
 
-/// A text as Python writes it.
+/// A text as a Python literal.
 fn python_text(text: &str) -> String {
     let mut literal = String::from("\"");
     for letter in text.chars() {
@@ -160,7 +160,7 @@ fn python_text(text: &str) -> String {
     literal + "\""
 }
 
-/// The histogram, whose bins both sides have in common, and the ladder of percentiles.
+/// The histogram, with the same bins for both sides, and the percentiles.
 fn distributions(sides: [Option<&SideNumbers>; 2]) -> (Value, Vec<Value>) {
     let ranges = sides.into_iter().flatten().filter_map(SideNumbers::range);
     let range = ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
@@ -169,7 +169,7 @@ fn distributions(sides: [Option<&SideNumbers>; 2]) -> (Value, Vec<Value>) {
             let (counts, found) = distribution(numbers, [low, high], N_BINS, &PERCENTS);
             (Some(counts), found)
         }
-        // Without finite elements there are no bins, and no percentiles either.
+        // Without finite elements there are neither bins nor percentiles.
         (Some(numbers), None) => (None, percentiles(numbers, &PERCENTS)),
         (None, _) => (None, vec![None; PERCENTS.len()]),
     });
@@ -189,7 +189,7 @@ fn distributions(sides: [Option<&SideNumbers>; 2]) -> (Value, Vec<Value>) {
     (histogram, ladder.collect())
 }
 
-/// An element that differs.
+/// A differing element.
 struct WorstPlace {
     at: usize,
     /// Infinite for NaN and infinities on one side only.
@@ -225,7 +225,7 @@ fn difference(
             continue;
         }
         let distance = (a - b).abs();
-        // NaN on one side is further away than any number.
+        // NaN on one side exceeds any distance.
         let distance = if distance.is_nan() {
             f64::INFINITY
         } else {
@@ -233,11 +233,11 @@ fn difference(
         };
         max_abs = max_abs.max(distance);
         let power = distance.log10().floor() - f64::from(FIRST_POWER);
-        // Of zero there is no power, but equal elements never get here.
+        // Zero has no exponent, but equal elements never get here.
         counts[(power.max(0.0) as usize).min(N_POWERS - 1)] += 1;
         widen(&mut ranges, dims, at);
         if worst.len() < N_WORST || worst.last().is_some_and(|last| distance > last.distance) {
-            // Behind equal ones, so that the first element of several is named first.
+            // After equal ones, so that the first of several elements is listed first.
             let place = worst.partition_point(|known| known.distance >= distance);
             worst.insert(place, WorstPlace { at, distance });
             worst.truncate(N_WORST);
@@ -264,7 +264,7 @@ fn difference(
     })
 }
 
-/// The index of an element, one number for each axis.
+/// The multi-dimensional index of an element.
 fn index_of(dims: &[usize], mut at: usize) -> Vec<usize> {
     let mut index: Vec<usize> = Vec::with_capacity(dims.len());
     for &dim in dims.iter().rev() {
@@ -275,7 +275,7 @@ fn index_of(dims: &[usize], mut at: usize) -> Vec<usize> {
     index
 }
 
-/// Widens the box of indices to an element; bounds are inclusive.
+/// Extends the bounding box to an element; bounds are inclusive.
 fn widen(ranges: &mut Option<Vec<[usize; 2]>>, dims: &[usize], mut at: usize) {
     let ranges = ranges.get_or_insert_with(|| vec![[usize::MAX, 0]; dims.len()]);
     for (range, &dim) in ranges.iter_mut().zip(dims).rev() {
@@ -285,8 +285,8 @@ fn widen(ranges: &mut Option<Vec<[usize; 2]>>, dims: &[usize], mut at: usize) {
     }
 }
 
-/// The largest difference that passes, as far as a limit of differences is known: the limit of
-/// `scaled_max_abs` is a share of the golden side's largest magnitude.
+/// The largest difference that passes, if a limit on differences is known: that of
+/// `scaled_max_abs` is relative to golden's largest magnitude.
 fn absolute_limit(runs: &ViewedRuns, asked: &AskedSlot) -> Option<f64> {
     use opscope_analysis::compare::result::{MetricId, RuleName};
     let operator = runs.comparison()?.operators.get(asked.operator)?;

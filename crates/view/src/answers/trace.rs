@@ -8,19 +8,19 @@ use crate::filter::OperatorFilter;
 use crate::json::known;
 use crate::viewed::{OperatorFacts, ViewedRuns};
 
-/// Most columns.
+/// Maximum number of columns.
 const N_COLUMNS_MAX: usize = 8192;
-/// Most names of modules below the trace.
+/// Maximum number of module names below the trace.
 const N_LABELS_MAX: usize = 64;
 
-/// Operators that one column shows.
+/// The operators of one column.
 #[derive(Default)]
 struct TraceColumn {
     value: Option<f64>,
     added: Option<f64>,
     level: VerdictLevel,
     has_non_finite: bool,
-    /// The operator that is selected with the column: the worst.
+    /// The operator selected with the column: the worst.
     first: usize,
     fault: Option<usize>,
 }
@@ -57,7 +57,7 @@ pub(super) fn is_more(value: Option<f64>, than: Option<f64>) -> bool {
     }
 }
 
-/// The order of levels by how bad they are; what was not compared is known to be nothing.
+/// Orders levels by severity; uncompared operators come lowest.
 pub(super) fn severity(level: VerdictLevel) -> u8 {
     match level {
         VerdictLevel::Skip => 0,
@@ -69,15 +69,15 @@ pub(super) fn severity(level: VerdictLevel) -> u8 {
 
 pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerError> {
     let text = query.get("q").map_or("", String::as_str);
-    // The table tells of a mistake.
+    // The table reports a mistake in the filter.
     let filter = OperatorFilter::parse(text).unwrap_or_default();
     let most: usize = number_or(query, "columns", 1024)?;
     let ids = operators::accepted(runs, &filter);
-    // Wider than operators there is nothing to see, and more than pixels cannot be shown.
+    // More columns than operators or pixels would be useless.
     let n_columns = ids.len().min(most.clamp(1, N_COLUMNS_MAX));
     let mut columns = Vec::with_capacity(n_columns);
     for at in 0..n_columns {
-        // Parts differ by one operator at most, and every operator is in one.
+        // Column sizes differ by at most one operator, and every operator is in one column.
         let part = at * ids.len() / n_columns..(at + 1) * ids.len() / n_columns;
         let mut column = TraceColumn::default();
         for (i, facts) in ids[part]
@@ -103,7 +103,7 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
     let values = |pick: fn(&TraceColumn) -> Option<f64>| -> Vec<Value> {
         columns.iter().map(|column| known(pick(column))).collect()
     };
-    // One dump has no limit: the end of a dtype differs from operator to operator.
+    // A single dump has no common limit, because operators differ in dtype.
     let is_compared = runs.comparison().is_some();
     Ok(json!({
         "n": ids.len(),
@@ -119,7 +119,7 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
     }))
 }
 
-/// The outermost part of names, where it begins to be another.
+/// The outermost scope of names, at each position where it changes.
 fn labels(runs: &ViewedRuns, columns: &[TraceColumn]) -> Vec<Value> {
     let mut labels = Vec::new();
     let mut last = String::new();
@@ -136,7 +136,7 @@ fn labels(runs: &ViewedRuns, columns: &[TraceColumn]) -> Vec<Value> {
     labels
 }
 
-/// The outermost part of a name.
+/// The outermost scope of a name.
 fn outermost(name: &str) -> &str {
     let name = name.trim_start_matches('/');
     let end = name.find(['/', '.']).unwrap_or(name.len());

@@ -1,10 +1,10 @@
-//! The verdict in parts, of which the page makes a sentence in its language.
+//! The verdict in parts, from which the page builds a sentence in its language.
 
 use std::collections::HashMap;
 
 use opscope_analysis::compare::report::words::{self, promises};
 use opscope_analysis::compare::result::{
-    Cause, Comparison, Conclusion, DivergencePoint, OperatorResult, RuleName, SlotResult,
+    Cause, Comparison, Conclusion, DivergencePoint, RuleName, SlotResult,
 };
 use opscope_analysis::compare::side::ExecutionSlot;
 use opscope_analysis::events::EventKind;
@@ -20,7 +20,7 @@ use crate::viewed::{OperatorFacts, ShownSide, ViewedRuns};
 pub(super) fn verdict(runs: &ViewedRuns) -> Value {
     let mut verdict = match runs.comparison() {
         Some(comparison) => of_comparison(runs, comparison),
-        // Values that were overwritten may be why others are wrong.
+        // Overwritten values may have corrupted others.
         None => of_overwrite(runs).unwrap_or_else(|| of_survey(runs)),
     };
     let operator = verdict["op"]
@@ -31,7 +31,7 @@ pub(super) fn verdict(runs: &ViewedRuns) -> Value {
     verdict
 }
 
-/// The first value that was overwritten.
+/// The first overwritten value.
 fn of_overwrite(runs: &ViewedRuns) -> Option<Value> {
     let mut found = runs
         .target
@@ -63,7 +63,7 @@ fn of_overwrite(runs: &ViewedRuns) -> Option<Value> {
     }))
 }
 
-/// The first overflow that was recorded, where the outputs show neither NaN nor infinities.
+/// The first recorded overflow, if the outputs contain neither NaN nor infinities.
 fn of_overflow(runs: &ViewedRuns) -> Option<Value> {
     let (run, found) = runs.first_overflow()?;
     let facts = runs.facts(run)?;
@@ -113,9 +113,11 @@ fn of_comparison(runs: &ViewedRuns, comparison: &Comparison) -> Value {
     verdict["rank"] = name.rank.into();
     verdict["step"] = name.step.into();
     let later = comparison.operators.iter().skip(point.operator + 1);
-    // Others may differ for reasons of their own.
-    let inherits = |later: &&OperatorResult| later.cause == Some(Cause::Inherited);
-    verdict["n_after"] = later.filter(inherits).count().into();
+    // Others may differ for independent reasons.
+    verdict["n_after"] = later
+        .filter(|later| later.cause == Some(Cause::Inherited))
+        .count()
+        .into();
     if let Some(found) = found {
         verdict["metric"] = worst_rule(found);
         verdict["box"] = differing(found);
@@ -124,8 +126,8 @@ fn of_comparison(runs: &ViewedRuns, comparison: &Comparison) -> Value {
     verdict
 }
 
-/// The kind of a verdict that names no operator. The page shows the text of `contract` as it is,
-/// and has a sentence of its own for the others.
+/// The kind of a verdict without an operator. The page shows the text of `contract` as it is, and
+/// has its own sentences for the others.
 fn kind_of_whole(comparison: &Comparison) -> &'static str {
     let contract = &comparison.contract;
     let [n_pass, n_warn, n_fail, _] = comparison.summary.slots;
@@ -136,13 +138,13 @@ fn kind_of_whole(comparison: &Comparison) -> &'static str {
     }
 }
 
-/// Whether the operator at which the sides diverge first is the cause of the verdict.
+/// Whether the first divergent operator causes the verdict.
 fn names_cause(comparison: &Comparison) -> bool {
     let conclusion = comparison.contract.conclusion;
     matches!(conclusion, Conclusion::Fail | Conclusion::Warn)
 }
 
-/// The reason, in the words of the page's sentences.
+/// The reason, as a key of the page's sentences.
 fn kind(runs: &ViewedRuns, point: &DivergencePoint, found: Option<&SlotResult>) -> &'static str {
     match point.cause {
         Cause::Own => "own",
@@ -153,8 +155,8 @@ fn kind(runs: &ViewedRuns, point: &DivergencePoint, found: Option<&SlotResult>) 
     }
 }
 
-/// How what differs enters: as `weight`, `bias`, `model_input`, or as an `input` of which nothing
-/// more is known.
+/// Where the difference enters: at a `weight`, `bias`, `model_input`, or an otherwise unknown
+/// `input`.
 pub(super) fn entry(
     runs: &ViewedRuns,
     operator: usize,
@@ -163,7 +165,7 @@ pub(super) fn entry(
     let found = found.filter(|slot| slot.slot.side == SlotSide::Input)?;
     if let Some(parameter) = &found.parameter {
         let last = parameter.rsplit(['.', '/', '_']).next().unwrap_or_default();
-        // Exporters end names of biases so, whatever stands before.
+        // Exporters use this suffix for biases, whatever the prefix.
         let is_bias = last.eq_ignore_ascii_case("bias") || last.eq_ignore_ascii_case("b");
         return Some(if is_bias { "bias" } else { "weight" });
     }
@@ -180,7 +182,7 @@ pub(super) fn entry(
     })
 }
 
-/// The rule that a slot breaks most, with its limit.
+/// The rule that a slot exceeds most, with its limit.
 fn worst_rule(found: &SlotResult) -> Value {
     let rules = found.rules.iter();
     let measured = rules.filter_map(|rule| match rule.metric {
@@ -218,13 +220,13 @@ fn differing(found: &SlotResult) -> Value {
 fn of_survey(runs: &ViewedRuns) -> Value {
     let role_of = |facts: &OperatorFacts<'_>| facts.surveyed.and_then(|found| found.role);
     let all = (0..runs.n_operators()).filter_map(|id| runs.facts(id));
-    // Ranks run side by side: the first is that of the earliest step, and early in its place.
+    // Ranks run in parallel, so the earliest step and position comes first.
     let mut bad: Vec<(bool, Option<u64>, usize, usize)> = Vec::new();
     let positions = positions(runs);
     for facts in all {
         let position = positions.get(facts.id).copied().unwrap_or(facts.id);
         if let Some(role) = role_of(&facts) {
-            // What may be a mask is told if there is nothing else.
+            // A possible mask is reported only if there is nothing else.
             bad.push((
                 role == SpreadRole::MayBeMask,
                 facts.step,
@@ -235,7 +237,7 @@ fn of_survey(runs: &ViewedRuns) -> Value {
     }
     bad.sort_unstable();
     let first = bad.first();
-    // A record is certain, and infinities that may be a mask are none.
+    // A record is certain; infinities of a possible mask are not.
     if first.is_none_or(|(may_be_mask, ..)| *may_be_mask)
         && let Some(verdict) = of_overflow(runs)
     {
@@ -254,7 +256,7 @@ fn of_survey(runs: &ViewedRuns) -> Value {
     let has_nan = found.n_nan.is_some_and(|n| n > 0);
     let kind = match found.role {
         Some(SpreadRole::MakesNan) => "makes_nan",
-        // Finite elements reach the end of the dtype; the logarithm of 0 is no overflow.
+        // Finite elements reach the dtype's limit; the logarithm of 0 does not overflow.
         Some(SpreadRole::MakesInf) if found.headroom == Some(0) => "overflows",
         Some(SpreadRole::MakesInf) => "makes_inf",
         Some(SpreadRole::MayBeMask) => "may_be_mask",
@@ -282,8 +284,8 @@ fn of_survey(runs: &ViewedRuns) -> Value {
     })
 }
 
-/// For each execution how many of its rank and step ran before it. Graphs that share a step, as
-/// forward and backward graph of a training do, are in order of time where all of it is known.
+/// Each execution's position within its rank and step. Graphs that share a step, such as a
+/// training's forward and backward graphs, are ordered by time if all times are known.
 fn positions(runs: &ViewedRuns) -> Vec<usize> {
     let all = &runs.target.dump.runs;
     let mut places: HashMap<(Option<u32>, Option<u64>), Vec<usize>> = HashMap::new();
@@ -295,7 +297,7 @@ fn positions(runs: &ViewedRuns) -> Vec<usize> {
     for mut indices in places.into_values() {
         let time = |index: &usize| all.get(*index).and_then(|run| run.timestamp_us);
         if indices.iter().all(|index| time(index).is_some()) {
-            // Stable, so that what was written at one time stays in the dump's order.
+            // Stable, so that items with the same time stay in the dump's order.
             indices.sort_by_key(time);
         }
         for (position, index) in indices.into_iter().enumerate() {
@@ -305,8 +307,7 @@ fn positions(runs: &ViewedRuns) -> Vec<usize> {
     positions
 }
 
-/// The first output that is known to have NaN, or else infinities; the first of all where that is
-/// not known.
+/// The first output known to contain NaN, or else infinities; the first output if unknown.
 fn bad_output<'a>(runs: &'a ViewedRuns, facts: &OperatorFacts<'_>) -> Option<&'a ExecutionSlot> {
     let slots = runs.target.dump.runs.get(facts.id)?.slots.iter();
     let outputs: Vec<_> = slots.filter(|slot| slot.side == SlotSide::Output).collect();
@@ -318,8 +319,9 @@ fn bad_output<'a>(runs: &'a ViewedRuns, facts: &OperatorFacts<'_>) -> Option<&'a
         .map(|slot| survey::non_finite(slot))
         .collect();
     let has = |count: usize| {
-        let known = |n: &Option<[u64; 2]>| n.is_some_and(|counts| counts[count] > 0);
-        non_finite.iter().position(known)
+        non_finite
+            .iter()
+            .position(|n| n.is_some_and(|counts| counts[count] > 0))
     };
     outputs.get(has(0).or(has(1)).unwrap_or(0)).copied()
 }
@@ -333,13 +335,13 @@ fn of_finite(runs: &ViewedRuns) -> Value {
     let is_reading = runs
         .survey()
         .is_some_and(|survey| survey.n_surveyed < survey.executions.len());
-    // Of what was not read nothing is said.
+    // Unread values are not judged.
     let (status, kind, text) = if n == 0 {
         ("skip", "waiting", "no operator is in the dump".to_owned())
     } else if n_unknown == n && is_reading {
         ("skip", "reading", "the elements are being read".to_owned())
     } else if n_unknown == n && runs.n_problems() > 0 {
-        // The dump may hold numbers all the same.
+        // The dump may still contain values.
         (
             "skip",
             "unreadable",

@@ -1,4 +1,4 @@
-//! Boxes and lines as the page is told of them.
+//! Boxes and lines as the page receives them.
 
 use opscope_analysis::compare::report::words;
 use opscope_analysis::compare::result::{PairingEvidence, VerdictLevel};
@@ -11,25 +11,25 @@ use crate::graph::groups::{BoxKind, GraphBox};
 use crate::graph::in_step::StepMember;
 use crate::graph::layers::Point;
 
-/// A box of a side, whose `operators` are nodes.
+/// A box of one side; its `operators` are nodes.
 pub(super) struct SideBox<'a> {
     pub(super) side: usize,
     pub(super) shown: &'a GraphBox,
-    /// The operator, where it is none of a group.
+    /// The operator, unless the box is a group.
     pub(super) member: Option<StepMember>,
-    /// The key of the box around it.
+    /// The key of the parent box.
     pub(super) parent: Option<&'a str>,
 }
 
 impl OpenGraph<'_> {
-    /// The box as JSON. `way` says for each node whether it is on the way from the culprit.
+    /// The box as JSON. `way` says for each node whether it is on the path from the culprit.
     pub(super) fn shown(&self, found: &SideBox<'_>, way: &[bool]) -> Value {
         let SideBox { side, shown, .. } = *found;
         let nodes = || self.nodes_of(&shown.operators);
         let level = nodes()
             .map(ShownNode::level)
             .max_by_key(|level| trace::severity(*level));
-        // Numbers of operators, not of pairs: what the side shows.
+        // Counts operators rather than pairs, because this is one side.
         let n: usize = nodes().map(|node| node.members[side].len()).sum();
         let failed = nodes().filter(|node| node.level() == VerdictLevel::Fail);
         let n_fail: usize = failed.map(|node| node.members[side].len()).sum();
@@ -62,7 +62,7 @@ impl OpenGraph<'_> {
             .and_then(|(at, node)| node.members[side].get(at.place as usize));
         if let (Some(node), Some(member)) = (node, member) {
             add_operator(&mut json, node, member);
-            // A weight that differs is the target's: the golden side is right.
+            // A differing weight is the target's fault; golden is the reference.
             let facts = node
                 .facts
                 .as_ref()
@@ -100,7 +100,7 @@ fn add_operator(json: &mut Value, node: &ShownNode<'_>, member: &ShownMember<'_>
     let id = node.id();
     let facts = node.facts.as_ref().filter(|_| member.reason.is_none());
     json["kind"] = "op".into();
-    // The number of a pair names those alone that were paired.
+    // Only matched operators have a pair number.
     json["id"] = facts.map(|facts| facts.id).into();
     json["inside"] = id.filter(|_| member.reason.is_some()).into();
     json["reason"] = member.reason.map(|reason| reason.name()).into();
@@ -113,7 +113,7 @@ fn add_operator(json: &mut Value, node: &ShownNode<'_>, member: &ShownMember<'_>
     json["run"] = member.number.into();
 }
 
-/// Whether one of the nodes is marked.
+/// Whether any of the nodes is marked.
 pub(super) fn is_any(nodes: &[u32], marked: &[bool]) -> bool {
     let mut nodes = nodes.iter();
     nodes.any(|&at| marked.get(at as usize).copied().unwrap_or(false))

@@ -20,7 +20,7 @@ pub(super) fn answer(shown: &OpenGraph<'_>) -> Value {
     });
     let nodes: Vec<StepNode> = nodes.collect();
     let layout = lay_out_in_step(&nodes, &graph.edges, shown.open);
-    // Only the target has something wrong in it.
+    // Only the target can be faulty.
     let ways = [shown.way(0), vec![false; nodes.len()]];
     let key = |at: u32| {
         layout
@@ -77,9 +77,9 @@ fn selected<'a>(shown: &OpenGraph<'_>, layout: &'a StepLayout) -> Option<&'a str
     Some(found.shown.key.as_str())
 }
 
-/// The mark of a row: of its worst box, or that nothing in it has a partner.
+/// The mark of a row: that of its worst box, or unmatched if nothing in it has a match.
 fn mark(shown: &OpenGraph<'_>, row: &StepRow, layout: &StepLayout) -> Value {
-    // The first of equals, so that the page stays as it is while one looks.
+    // The first of equals, so that the page stays stable.
     let worst = row.leaves.iter().rev().max_by_key(|leaf| {
         let pairs = shown.nodes_of(&leaf.nodes).filter(|node| !node.is_alone());
         let levels = pairs.map(|node| rank(node.level()));
@@ -99,7 +99,7 @@ fn mark(shown: &OpenGraph<'_>, row: &StepRow, layout: &StepLayout) -> Value {
     let kind = match level {
         None if count(1) == 0 => "target_only",
         None if count(0) == 0 => "golden_only",
-        // Each side has something here that the other has not.
+        // Both sides have unmatched operators here.
         None => "no_partner",
         Some(VerdictLevel::Pass) => "agrees",
         Some(VerdictLevel::Warn | VerdictLevel::Fail) => "differs",
@@ -125,7 +125,7 @@ fn mark(shown: &OpenGraph<'_>, row: &StepRow, layout: &StepLayout) -> Value {
     })
 }
 
-/// How much a verdict weighs in a mark: what was not compared must not look as if it agreed.
+/// The weight of a verdict in a mark. Uncompared operators must not look like agreement.
 fn rank(level: VerdictLevel) -> u8 {
     match level {
         VerdictLevel::Pass => 0,
@@ -134,7 +134,7 @@ fn rank(level: VerdictLevel) -> u8 {
     }
 }
 
-/// The largest error of outputs, or where none is known that of a slot that differs, which is named.
+/// The largest output error, or else that of a differing slot, with its name.
 fn error(pairs: &[&ShownNode<'_>]) -> (Option<f64>, Option<String>) {
     let facts = || pairs.iter().filter_map(|node| node.facts.as_ref());
     let outputs = facts().filter_map(|facts| facts.errors()[0]);
@@ -151,7 +151,7 @@ fn error(pairs: &[&ShownNode<'_>]) -> (Option<f64>, Option<String>) {
     (value, key.map(slot))
 }
 
-/// Why an operator without a partner has none.
+/// Why an operator is unmatched.
 fn reason(shown: &OpenGraph<'_>, leaf: &StepLeaf) -> Option<&'static str> {
     let [node] = leaf.nodes.as_slice() else {
         return None;

@@ -1,10 +1,10 @@
-//! Operators of both sides that belong together, as the graph shows them.
+//! Matched operators of both sides, as the graph shows them.
 
 use opscope_analysis::compare::result::{PairingEvidence, SkipReason, VerdictLevel};
 
 use crate::viewed::{OperatorFacts, ShownSide};
 
-/// Both sides, in the order of arrays that have one entry for each.
+/// Both sides, in the order of arrays with one entry for each.
 pub(super) const SIDES: [ShownSide; 2] = [ShownSide::Target, ShownSide::Golden];
 
 /// An operator of a side.
@@ -12,53 +12,54 @@ pub(super) struct ShownMember<'a> {
     pub(super) op_type: &'a str,
     pub(super) op_name: &'a str,
     pub(super) model: Option<&'a str>,
-    /// Which execution of the operator it is.
+    /// The operator's execution number.
     pub(super) call: usize,
-    /// Which of the executions of its name it is, as mappings count them; none if there is one.
+    /// The number among executions of the same name, as mappings count them; `None` if there is
+    /// one.
     pub(super) number: Option<usize>,
-    /// Its execution; none of a comparison without its dumps.
+    /// Its execution; `None` for a comparison without its dumps.
     pub(super) run: Option<usize>,
-    /// The reason why it is in no pair, if it is in none.
+    /// Why it is unmatched, if so.
     pub(super) reason: Option<SkipReason>,
 }
 
-/// Operators that belong together, or one alone.
+/// A set of matched operators, or a single unmatched one.
 #[derive(Default)]
 pub(super) struct ShownNode<'a> {
-    /// The pair, or the operator of a dump alone; none of an operator without a partner.
+    /// The pair, or the operator of a single dump; `None` for an unmatched operator.
     pub(super) facts: Option<OperatorFacts<'a>>,
-    /// Those of the target and of the golden side, in the order of execution.
+    /// The target's and golden's operators, in execution order.
     pub(super) members: [Vec<ShownMember<'a>>; 2],
-    /// The groups around it from the outside.
+    /// The enclosing groups, outermost first.
     pub(super) scopes: Vec<String>,
 }
 
 impl ShownNode<'_> {
-    /// Whether one side has nothing of it.
+    /// Whether one side has no operator here.
     pub(super) fn is_alone(&self) -> bool {
         self.members.iter().any(Vec::is_empty)
     }
 
-    /// Whether one operator stands for several.
+    /// Whether one operator replaces several.
     pub(super) fn is_fused(&self) -> bool {
         let compared = self.facts.as_ref().and_then(|facts| facts.compared);
         let is_fusion = compared.is_some_and(|pair| pair.how == PairingEvidence::Fusion);
         !self.is_alone() && (is_fusion || self.members.iter().any(|members| members.len() > 1))
     }
 
-    /// The number of the pair, or of the operator of a dump alone.
+    /// The number of the pair, or of the operator of a single dump.
     pub(super) fn id(&self) -> Option<usize> {
         self.facts.as_ref().map(|facts| facts.id)
     }
 
-    /// The verdict; what has no partner was compared with nothing.
+    /// The verdict; unmatched operators were not compared.
     pub(super) fn level(&self) -> VerdictLevel {
         self.facts
             .as_ref()
             .map_or(VerdictLevel::Skip, |facts| facts.level)
     }
 
-    /// Whether it is drawn as being at fault.
+    /// Whether it is drawn as faulty.
     pub(super) fn is_at_fault(&self) -> bool {
         self.facts.as_ref().is_some_and(|facts| facts.is_at_fault)
     }

@@ -1,4 +1,4 @@
-//! The operators of one execution of the model on both sides, and which of them belong together.
+//! The operators of one execution of the model on both sides, and their matches.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -10,20 +10,20 @@ use crate::answers::AnswerError;
 use crate::graph::in_step::{StepEdges, StepMember};
 use crate::viewed::{ShownSide, ViewedRuns};
 
-/// Most operators of a graph that is laid out.
+/// Maximum number of operators in a layout.
 const N_OPERATORS_MAX: usize = 200_000;
 
 /// The operators of one rank and step.
 pub(super) struct ShownGraph<'a> {
     pub(super) nodes: Vec<ShownNode<'a>>,
-    /// Values from operator to operator by side.
+    /// Dataflow edges between operators, by side.
     pub(super) edges: [StepEdges; 2],
 }
 
 type GraphPlace = (Option<u32>, Option<u64>);
 
 impl<'a> ShownGraph<'a> {
-    /// The graph that an operator is in; without one, that of the first operator there is.
+    /// The graph of an operator; without one, that of the first operator.
     pub(super) fn new(
         runs: &'a ViewedRuns,
         center: Option<usize>,
@@ -31,13 +31,12 @@ impl<'a> ShownGraph<'a> {
         let place = match center {
             Some(id) => {
                 let place = runs.facts(id).map(|facts| (facts.rank, facts.step));
-                let missing = || AnswerError::Missing(format!("there is no operator {id}"));
-                place.ok_or_else(missing)?
+                place.ok_or_else(|| AnswerError::Missing(format!("there is no operator {id}")))?
             }
             None => first_place(runs),
         };
         let mut nodes = pairs(runs, place);
-        // Steps and ranks would stand side by side and hide each other.
+        // Steps and ranks would overlap in one drawing.
         if let Some(comparison) = runs.comparison() {
             nodes = with_unpaired(runs, comparison, place, nodes);
         }
@@ -58,19 +57,19 @@ impl<'a> ShownGraph<'a> {
         Ok(ShownGraph { nodes, edges })
     }
 
-    /// The node of a pair, or of an operator of a dump alone.
+    /// The node of a pair, or of an operator of a single dump.
     pub(super) fn node_of(&self, id: usize) -> Option<usize> {
         self.nodes.iter().position(|node| node.id() == Some(id))
     }
 
-    /// The groups around an operator, from the outside.
+    /// The groups around an operator, outermost first.
     pub(super) fn around(&self, id: usize) -> Vec<String> {
         let node = self.node_of(id).and_then(|at| self.nodes.get(at));
         node.map(|node| paths(&node.scopes)).unwrap_or_default()
     }
 }
 
-/// The paths of groups, each within the one before it.
+/// The paths of nested groups, outermost first.
 pub(super) fn paths(scopes: &[String]) -> Vec<String> {
     let mut paths: Vec<String> = Vec::with_capacity(scopes.len());
     for scope in scopes {
@@ -83,7 +82,7 @@ pub(super) fn paths(scopes: &[String]) -> Vec<String> {
     paths
 }
 
-/// Rank and step of the first operator, also where none has a partner.
+/// Rank and step of the first operator, even if nothing matches.
 fn first_place(runs: &ViewedRuns) -> GraphPlace {
     if let Some(facts) = runs.facts(0) {
         return (facts.rank, facts.step);
@@ -96,7 +95,7 @@ fn first_place(runs: &ViewedRuns) -> GraphPlace {
         .unwrap_or_default()
 }
 
-/// The pairs of a place, or the operators of a dump alone.
+/// The pairs of a place, or the operators of a single dump.
 fn pairs(runs: &ViewedRuns, place: GraphPlace) -> Vec<ShownNode<'_>> {
     let all = (0..runs.n_operators()).filter_map(|id| runs.facts(id));
     let all = all.filter(|facts| (facts.rank, facts.step) == place);
@@ -138,7 +137,7 @@ fn member<'a>(runs: &'a ViewedRuns, side: ShownSide, name: &'a OperatorName) -> 
     }
 }
 
-/// The operator that a skip is about as a whole, and its side.
+/// The operator that a whole-operator skip refers to, and its side.
 fn unpaired(skip: &Skip) -> Option<(usize, &OperatorName)> {
     let side = match skip.side {
         SkipSide::Target => 0,
@@ -149,8 +148,8 @@ fn unpaired(skip: &Skip) -> Option<(usize, &OperatorName)> {
     Some((side, name))
 }
 
-/// Adds the operators without a partner, each before the pair that its side ran next, and those
-/// that vanished in a fused one to that.
+/// Adds unmatched operators, each before the pair that ran next on its side, and adds operators
+/// that a fused one replaced to that one.
 fn with_unpaired<'a>(
     runs: &'a ViewedRuns,
     comparison: &'a Comparison,
@@ -170,7 +169,7 @@ fn with_unpaired<'a>(
         paired.extend(operator.target.iter().map(|name| (0, name)));
         paired.extend(operator.golden.iter().map(|name| (1, name)));
     }
-    // Ranks and steps of the golden side may have other numbers; pairs tell which.
+    // Ranks and steps may have other numbers on the golden side; the pairs show which.
     if of_golden.is_empty() {
         of_golden.insert(place);
     }
@@ -181,7 +180,7 @@ fn with_unpaired<'a>(
         };
         let at = (name.rank, name.step);
         let is_here = [at == place, of_golden.contains(&at)][side];
-        // A damaged operator may have a partner all the same.
+        // A damaged operator may still be matched.
         if !is_here || !paired.insert((side, name)) {
             continue;
         }
@@ -198,18 +197,18 @@ fn with_unpaired<'a>(
         alone.push((before.unwrap_or(nodes.len()), node));
     }
     for members in nodes.iter_mut().flat_map(|node| &mut node.members) {
-        // Without runs, the order of the comparison stays.
+        // Without runs, the comparison's order stays.
         members.sort_by_key(|member| member.run);
     }
     merge(nodes, alone)
 }
 
-/// Puts each node without a partner before the pair of the number that it comes with.
+/// Inserts each unmatched node before the pair with its number.
 fn merge<'a>(
     pairs: Vec<ShownNode<'a>>,
     mut alone: Vec<(usize, ShownNode<'a>)>,
 ) -> Vec<ShownNode<'a>> {
-    // Stable: skips are in the order of execution.
+    // Stable, because skips are in execution order.
     alone.sort_by_key(|(before, _)| *before);
     let mut alone = alone.into_iter().peekable();
     let mut all = Vec::with_capacity(pairs.len() + alone.len());
@@ -235,20 +234,20 @@ fn count_executions(nodes: &mut [ShownNode<'_>], side: usize) {
         *n += 1;
     }
     for member in members {
-        // A number of an operator that runs once would only tie the mapping to this step.
+        // A number for an operator that runs once would only tie the mapping to this step.
         if n_of.get(&mapped_name(member)) == Some(&1) {
             member.number = None;
         }
     }
 }
 
-/// The model and the name as mappings compare it, which is as file names have it.
+/// Model and name in the form that mappings compare, which is that of file names.
 fn mapped_name(member: &ShownMember<'_>) -> (Option<String>, String) {
     let name = member.op_name.replace(['/', '.', ' ', '\\'], "_");
     (member.model.map(str::to_owned), name)
 }
 
-/// Values that go from one operator of a side to another.
+/// Dataflow edges between operators of a side.
 fn edges(runs: &ViewedRuns, nodes: &[ShownNode<'_>], side: usize) -> StepEdges {
     let Some(dump) = runs.side(SIDES[side]) else {
         return StepEdges::new();
@@ -269,7 +268,7 @@ fn edges(runs: &ViewedRuns, nodes: &[ShownNode<'_>], side: usize) -> StepEdges {
         let producers = producers.filter_map(|(_, made_by)| of_run.get(&made_by));
         edges.extend(producers.map(|&from| (from, to)));
     }
-    // The map has no order, and the same dumps lead to the same picture.
+    // The map is unordered, but the same dumps must produce the same picture.
     edges.sort_unstable();
     edges.dedup();
     edges

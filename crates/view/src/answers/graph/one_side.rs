@@ -1,4 +1,4 @@
-//! The graph of one side alone.
+//! The graph of a single side.
 
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ pub(super) fn answer(shown: &OpenGraph<'_>, side: usize) -> Value {
             .get(at as usize)
             .map(|found| found.key.as_str())
     };
-    // Groups are told of by their nodes, which the verdicts belong to.
+    // Groups list nodes, which carry the verdicts.
     let nodes_of = |found: &GraphBox| {
         let operators = found.operators.iter();
         let nodes = operators.filter_map(|&at| Some(members.get(at as usize)?.node));
@@ -59,7 +59,7 @@ pub(super) fn answer(shown: &OpenGraph<'_>, side: usize) -> Value {
             .all(|end| end.is_some_and(|found| is_any(&nodes_of(found), &way)));
         line([edge.from, edge.to].map(key), is_on_way, &edge.points)
     });
-    // Where the operator is hidden in a closed group, that is the box that stands for it.
+    // If a closed group hides the operator, this is the group's box.
     let center = shown.center.and_then(|id| graph.node_of(id));
     let center = center.filter(|&at| !graph.nodes[at].members[side].is_empty());
     let selected = center.and_then(|at| layout.box_of_operator.get(firsts[at] as usize));
@@ -74,8 +74,8 @@ pub(super) fn answer(shown: &OpenGraph<'_>, side: usize) -> Value {
     })
 }
 
-/// The operators of a side, each of which is a box here, also where several are one on the other
-/// side; and where those of each node begin.
+/// A side's operators, each with its own box even if the other side fuses several; and the index of
+/// each node's first operator.
 fn members(shown: &OpenGraph<'_>, side: usize) -> (Vec<StepMember>, Vec<u32>) {
     let nodes = &shown.graph.nodes;
     let mut members: Vec<StepMember> = Vec::new();

@@ -1,4 +1,4 @@
-//! How the operators of a graph belong together, in numbers.
+//! Match counts of a graph's operators.
 
 use opscope_analysis::compare::result::{PairingEvidence, SkipReason};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::OpenGraph;
 use crate::viewed::ViewedRuns;
 
-/// Pairs by what brought them together, and operators without a partner.
+/// Pairs by matching method, and unmatched operators.
 pub(super) fn counts(shown: &OpenGraph<'_>) -> Value {
     let (mut same_name, mut fused, mut guessed, mut by_hand) = (0, 0, 0, 0);
     let (mut inside, mut alone) = (0, [0, 0]);
@@ -23,7 +23,7 @@ pub(super) fn counts(shown: &OpenGraph<'_>) -> Value {
         let Some(operator) = operator.filter(|_| !node.is_alone()) else {
             continue;
         };
-        // Each pair counts once, by what says most of it.
+        // Each pair counts once, under the most significant method.
         match operator.how {
             PairingEvidence::Mapping => by_hand += 1,
             _ if node.is_fused() => fused += 1,
@@ -42,7 +42,7 @@ pub(super) fn counts(shown: &OpenGraph<'_>) -> Value {
     })
 }
 
-/// The mapping that the comparison was made with.
+/// The mapping used by the comparison.
 pub(super) fn mapping(runs: &ViewedRuns) -> Option<&str> {
     let mut options = runs.comparison()?.config.options.iter();
     options

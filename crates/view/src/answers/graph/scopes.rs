@@ -1,4 +1,4 @@
-//! The groups around the nodes, the same on both sides.
+//! The groups around nodes, shared by both sides.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,10 +6,10 @@ use super::members::{SIDES, ShownMember, ShownNode};
 use crate::graph::groups;
 use crate::viewed::ViewedRuns;
 
-/// Gives each node the groups that the target's names tell of, or else the golden side's.
+/// Sets each node's groups from the target's names, or else from the golden side's.
 ///
-/// Two tools may call one module by other names. What the golden side has alone then stands in the
-/// group in which the partners of its neighbours stand.
+/// Two tools may name a module differently. Nodes that only golden has then join the group of their
+/// neighbours' matches.
 pub(super) fn set(runs: &ViewedRuns, nodes: &mut [ShownNode<'_>]) {
     let of_sides: Vec<[Vec<String>; 2]> = nodes
         .iter()
@@ -29,12 +29,12 @@ pub(super) fn set(runs: &ViewedRuns, nodes: &mut [ShownNode<'_>]) {
         let own = match n_common {
             0 if target.is_empty() => golden,
             0 => target,
-            // An optimiser puts its own name behind that of an operator, which is no group then.
+            // An optimiser appends its own name to the operator's, which then is not a group.
             n => &target[..n].to_vec(),
         };
         node.scopes.clone_from(own);
         known.extend((1..=own.len()).map(|n| own[..n].to_vec()));
-        // Of several that differ, what they have in common.
+        // The common part if several differ.
         for n in (1..=golden.len()).filter(|_| !target.is_empty()) {
             let common = translated.entry(golden[..n].to_vec());
             let common = common.or_insert_with(|| own.clone());
@@ -46,7 +46,7 @@ pub(super) fn set(runs: &ViewedRuns, nodes: &mut [ShownNode<'_>]) {
         if !node.members[0].is_empty() {
             continue;
         }
-        // One name that both sides have needs no translation.
+        // A name shared by both sides needs no translation.
         if golden.is_empty() || known.contains(&golden[..1]) {
             node.scopes = golden;
             continue;
@@ -60,8 +60,7 @@ pub(super) fn set(runs: &ViewedRuns, nodes: &mut [ShownNode<'_>]) {
     }
 }
 
-/// The groups that all operators of a side have around them; those without a name count for
-/// nothing.
+/// The groups that enclose all operators of a side; operators without a name are ignored.
 fn of_side(runs: &ViewedRuns, members: &[ShownMember<'_>], side: usize) -> Vec<String> {
     let mut common: Option<Vec<String>> = None;
     for member in members {
