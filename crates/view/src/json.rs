@@ -1,10 +1,10 @@
-//! Values of JSON that the page knows.
+//! JSON values for the page.
 
 use opscope_analysis::compare::result::SlotKey;
 use opscope_store::record::SlotSide;
 use serde_json::Value;
 
-/// A number. JSON has neither NaN nor infinities, which are the texts `nan`, `inf` and `-inf`.
+/// A number. NaN and infinities, which JSON lacks, become the texts `nan`, `inf` and `-inf`.
 pub(crate) fn number(number: f64) -> Value {
     if number.is_nan() {
         "nan".into()
@@ -22,7 +22,7 @@ pub(crate) fn known(value: Option<f64>) -> Value {
     value.map_or(Value::Null, number)
 }
 
-/// A slot as addresses have it: `in0`, `out1`.
+/// A slot in the form of addresses: `in0`, `out1`.
 pub(crate) fn slot(key: SlotKey) -> String {
     let side = match key.side {
         SlotSide::Input => "in",
@@ -31,9 +31,9 @@ pub(crate) fn slot(key: SlotKey) -> String {
     format!("{side}{}", key.index)
 }
 
-/// The slot of an address.
+/// Parses the slot of an address.
 pub(crate) fn parse_slot(text: &str) -> Option<SlotKey> {
-    // Short, as it stands in every address.
+    // Short, because it is in every address.
     let (side, index) = match text.strip_prefix("in") {
         Some(index) => (SlotSide::Input, index),
         None => (SlotSide::Output, text.strip_prefix("out")?),

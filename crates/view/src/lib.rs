@@ -1,8 +1,8 @@
-//! A page that shows a dump, or two dumps and what a comparison of them found.
+//! A page that shows a dump, or the comparison of two dumps.
 //!
-//! [`ViewedRuns`] opens the dumps and asks `analysis` about them; [`PageServer`] answers the page's
-//! questions over HTTP, and [`report`] writes page and answers as one file. The page itself is built
-//! from `web/`.
+//! [`ViewedRuns`] opens the dumps and analyses them with `analysis`; [`PageServer`] answers the
+//! page's requests over HTTP, and [`report`] writes page and answers as one file. The page itself
+//! is built from `web/`.
 
 mod answers;
 mod filter;

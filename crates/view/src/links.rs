@@ -1,20 +1,20 @@
-//! Values from operator to operator.
+//! Dataflow between operators.
 
 use opscope_analysis::compare::result::SlotKey;
 use opscope_analysis::compare::side::{ComparedDump, SlotRef};
 use opscope_store::record::SlotSide;
 
-/// Values from operator to operator.
+/// Dataflow between operators.
 #[derive(Debug, Default)]
 pub(crate) struct OperatorLinks {
-    /// Input of a run with the run that made it, by run.
+    /// Run, its input, and the run that produced it, by run.
     made_by: Vec<(usize, SlotKey, usize)>,
-    /// Output of a run with a run that reads it, by run.
+    /// Run, its output, and a run that reads it, by run.
     read_by: Vec<(usize, SlotKey, usize)>,
 }
 
 impl OperatorLinks {
-    /// The values of a dump, as far as it or a graph beside it tells who made them.
+    /// The dataflow of a dump, as far as the dump or its graph shows producers.
     pub(crate) fn new(dump: &ComparedDump) -> OperatorLinks {
         let mut links = OperatorLinks::default();
         for (run, execution) in dump.runs.iter().enumerate() {
@@ -22,7 +22,7 @@ impl OperatorLinks {
                 if input.side != SlotSide::Input {
                     continue;
                 }
-                // An input of the model or a weight has no producer.
+                // Model inputs and weights have no producer.
                 let Some(made) = dump.producer_of(SlotRef { run, slot: at }) else {
                     continue;
                 };
@@ -36,17 +36,17 @@ impl OperatorLinks {
                 }
             }
         }
-        // Those that made inputs are in order of runs already.
+        // Producers are already in order of runs.
         links.read_by.sort_unstable();
         links
     }
 
-    /// Inputs of a run with the runs that made them.
+    /// A run's inputs with the runs that produced them.
     pub(crate) fn producers(&self, run: usize) -> impl Iterator<Item = (SlotKey, usize)> {
         of_run(&self.made_by, run)
     }
 
-    /// Outputs of a run with the runs that read them.
+    /// A run's outputs with the runs that read them.
     pub(crate) fn consumers(&self, run: usize) -> impl Iterator<Item = (SlotKey, usize)> {
         of_run(&self.read_by, run)
     }

@@ -15,13 +15,13 @@ use crate::shown::{PageState, ShownRuns};
 use crate::unfinished::{BETWEEN_NEWS, UnfinishedSurvey};
 use crate::viewed::{ViewedDump, ViewedRuns};
 
-/// Least time from one look at the dump to the next, once there is an operator to show; at most so
-/// long before.
+/// Minimum time between two reads of the dump once there is an operator to show; the maximum until
+/// then.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
-/// The next look is put off by so many times what the last one took, so that the run keeps most of
-/// the processor.
+/// The next read waits this many times the duration of the last, so that the run keeps most of the
+/// processor.
 const SHARE_OF_LOOKS: u32 = 8;
-/// Whether the run is over is checked so often.
+/// Interval between checks whether the run is over.
 const BETWEEN_CHECKS: Duration = Duration::from_millis(50);
 
 /// A dump that a run is still writing.
@@ -29,7 +29,7 @@ pub struct LiveDump {
     path: PathBuf,
     n_threads: usize,
     program: String,
-    /// The findings of the last look.
+    /// The findings of the last read.
     last: Arc<ViewedRuns>,
 }
 
@@ -54,38 +54,38 @@ impl LiveDump {
         self.last.clone()
     }
 
-    /// Shows what comes until the run is over.
+    /// Shows new content until the run is over.
     pub fn follow(&mut self, page: &ShownRuns, is_over: &AtomicBool) {
         let mut pause = Duration::ZERO;
         let mut last_look = Instant::now();
         while !is_over.load(Ordering::Acquire) {
-            // Short pauses, so that the end of the run is not waited for.
+            // Short pauses, so that the end of the run is noticed quickly.
             thread::sleep(BETWEEN_CHECKS);
             if last_look.elapsed() < pause {
                 continue;
             }
             let start = Instant::now();
-            // The directory may not be there yet, and files come and go under the reader's hands.
-            // What is damaged for good is told at the end.
+            // The directory may not exist yet, and files come and go while being read. Permanent
+            // damage is reported at the end.
             let _ = self.look(page, false);
             pause = pause_after(start.elapsed(), self.last.n_operators());
             last_look = Instant::now();
         }
     }
 
-    /// Shows the whole dump of a run that is over; `failure` is why it did not go to its end.
+    /// Shows the complete dump of a finished run; `failure` is why the run failed.
     pub fn finish(mut self, page: &ShownRuns, failure: Option<String>) {
-        // Lists of findings may have come behind the last tensor.
+        // Lists of findings may have been written after the last tensor.
         let unreadable = self.look(page, true).err();
-        // A dump of findings makes no directory where there are none.
+        // A dump of findings creates no directory if there are none.
         let unreadable = unreadable.filter(|_| self.path.exists());
         let reason = failure.or(unreadable.map(|error| chain(&error)));
         let state = reason.map_or(PageState::Whole, PageState::Failed);
         page.show(self.runs(), state);
     }
 
-    /// Reads the dump as it is now, and shows it if it differs from what is shown. The last look
-    /// reads it in any case, and leaves showing it to the caller.
+    /// Reads the dump in its current state, and shows it if it has changed. The last read always
+    /// reads, and the caller shows it.
     fn look(&mut self, page: &ShownRuns, is_last: bool) -> Result<(), StoreError> {
         let dump = ViewedDump::open(&self.path, self.n_threads)?;
         let before = &self.last.target.dump;
@@ -93,7 +93,7 @@ impl LiveDump {
             return Ok(());
         }
         let survey = self.last.survey().cloned().unwrap_or_default();
-        // Reading what is being written may fail once, and is to be tried again.
+        // Reading a file that is being written may fail once, and is retried.
         let progress = if survey.problems.is_empty() {
             SurveyProgress::continued(&dump.dump, before, &survey)
         } else {
@@ -101,7 +101,7 @@ impl LiveDump {
         };
         let runs = ViewedRuns::surveyed(Arc::new(dump), survey, &self.program);
         let mut survey = UnfinishedSurvey::new(runs, progress, self.n_threads);
-        // Large elements take long to read: operators are shown before their numbers.
+        // Large elements are slow to read, so operators are shown before their statistics.
         while !survey.advance(BETWEEN_NEWS) {
             page.show(survey.runs(), PageState::Running);
         }
@@ -113,8 +113,8 @@ impl LiveDump {
     }
 }
 
-/// The time from a look, which took `time`, to the next. While the page is empty, the first
-/// operators are not kept waiting by looks that took long.
+/// The pause after a read that took `time`. While the page is empty, slow reads must not delay the
+/// first operators.
 fn pause_after(time: Duration, n_operators: usize) -> Duration {
     let pause = time * SHARE_OF_LOOKS;
     if n_operators == 0 {
@@ -124,8 +124,7 @@ fn pause_after(time: Duration, n_operators: usize) -> Duration {
     }
 }
 
-/// The facts by which a dump that is being written changes. Where only the last steps are kept, the
-/// numbers stay the same.
+/// The facts that change while a dump is written. With a ring of steps, the counts stay the same.
 fn outline(dump: &ComparedDump) -> impl PartialEq + '_ {
     let ends = [dump.runs.first(), dump.runs.last()];
     let ends = ends.map(|run: Option<&OperatorExecution>| Some((&run?.place, &run?.op_name)));
@@ -143,7 +142,7 @@ mod tests {
 
     use super::*;
 
-    /// An array file that appears as a whole.
+    /// An array file that appears atomically.
     fn write_operator(root: &Path, name: &str) {
         let mut bytes = encode_header(DType::U8, &Shape::new([2]).unwrap()).unwrap();
         bytes.extend([1, 2]);

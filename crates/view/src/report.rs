@@ -1,7 +1,8 @@
-//! The page as one file to send: script, style and answers are inside, and it asks nobody.
+//! The page as one self-contained file, with script, style and answers inside and no network
+//! access.
 //!
-//! The answers are those of the server, made by the same functions. They lie in the file as
-//! compressed JSON in the letters of base64, so that no name from a dump can mean anything to HTML.
+//! The answers are the server's, computed by the same functions. They are compressed JSON in
+//! base64, so names from a dump cannot be interpreted as HTML.
 
 mod contents;
 mod graphs;
@@ -19,23 +20,23 @@ use flate2::write::GzEncoder;
 use crate::page::{REPORT, SCRIPT, STYLE};
 use crate::viewed::{ViewError, ViewedRuns};
 
-/// Places of the document for its parts, in their order.
+/// The document's placeholders, in order.
 const PLACES: [&str; 3] = ["{STYLE}", "{DATA}", "{SCRIPT}"];
-/// Bytes of a file of 1,000 operators with everything in it; more operators take more.
+/// Size in bytes of a file of 1,000 operators with all details; more operators add to it.
 const N_FILE_BYTES: usize = 2_900_000;
-/// Most letters of a dump's name in the name of a file.
+/// Maximum number of letters of a dump's name in a file name.
 const N_NAME_LETTERS: usize = 40;
 
-/// The page with the answers about dumps inside. It holds:
-///
-/// - the rows of 20,000 operators, those at fault first, then the worst;
+/// The page with the answers about dumps inside. It contains:
+/// - the rows of 20,000 operators, faulty ones first, then the worst;
 /// - details of 1,000 of these;
 /// - layouts of the graph, for the groups around operators;
-/// - tensors with one slice each, of the operators at fault and then the worst, as many as fit in
-///   3 MB with everything else.
+/// - tensors with one slice each, of faulty operators and then the worst, as many as fit in 3 MB
+///   with everything else.
 ///
 /// # Errors
-/// [`ViewError::Report`] if an answer cannot be made, as of a dump that is damaged.
+///
+/// [`ViewError::Report`] if an answer cannot be computed, for example from a damaged dump.
 pub fn write(runs: &ViewedRuns) -> Result<String, ViewError> {
     let failed = |source| ViewError::Report(source);
     let contents = contents::contents(runs)
@@ -44,9 +45,13 @@ pub fn write(runs: &ViewedRuns) -> Result<String, ViewError> {
     let data = STANDARD.encode(compressed(contents.as_bytes()).map_err(failed)?);
     let mut report = String::with_capacity(REPORT.len() + STYLE.len() + data.len() + SCRIPT.len());
     let mut rest = REPORT;
-    // Each place is looked for behind the one before, and never in what was put in.
+    // Each placeholder is searched after the previous one, and never inside inserted content.
     for (place, part) in PLACES.into_iter().zip([STYLE, &data, SCRIPT]) {
-        let missing = || failed(io::Error::other(format!("the page has no place `{place}`")));
+        let missing = || {
+            failed(io::Error::other(format!(
+                "the page has no placeholder `{place}`"
+            )))
+        };
         let (before, after) = rest.split_once(place).ok_or_else(missing)?;
         report += before;
         report += part;
@@ -55,7 +60,7 @@ pub fn write(runs: &ViewedRuns) -> Result<String, ViewError> {
     Ok(report + rest)
 }
 
-/// Whether a file's name ends as that of a page.
+/// Whether a file has a page's suffix.
 pub fn is_page_name(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str());
     ending.is_some_and(|ending| {
@@ -77,9 +82,12 @@ pub fn file_name(runs: &ViewedRuns) -> String {
 }
 
 fn safe_name(name: &str) -> String {
-    // Not even a point at the start, which hides a file.
-    let is_safe = |letter: &char| letter.is_ascii_alphanumeric() || "._-".contains(*letter);
-    let name: String = name.chars().filter(is_safe).take(N_NAME_LETTERS).collect();
+    // No point at the start, which would hide the file.
+    let name: String = name
+        .chars()
+        .filter(|letter| letter.is_ascii_alphanumeric() || "._-".contains(*letter))
+        .take(N_NAME_LETTERS)
+        .collect();
     name.trim_matches(['.', '-']).to_owned()
 }
 

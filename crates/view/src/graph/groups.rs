@@ -1,7 +1,7 @@
-//! Layout of operators in nested groups, of which some are open.
+//! Layout of operators in nested groups, some of which are open.
 //!
-//! Every open group is laid out for itself and then is one node of its parent, so opening a group
-//! never reorders what is outside it.
+//! Every open group is laid out separately and then is one node of its parent, so opening a group
+//! never reorders its surroundings.
 
 mod lines;
 mod scopes;
@@ -27,38 +27,37 @@ pub const PADDING: f64 = 12.0;
 /// An operator to lay out.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct OperatorNode {
-    /// The groups around it from the outside, see [`scopes()`].
+    /// The enclosing groups, outermost first, see [`scopes()`].
     pub scopes: Vec<String>,
-    /// Its width in pixels; that of all boxes if none is given, or one that is no length.
+    /// Its width in pixels; [`BOX_WIDTH`] if missing or not a valid length.
     pub width: Option<f64>,
     /// Its height in pixels, likewise [`BOX_HEIGHT`].
     pub height: Option<f64>,
 }
 
-/// The thing that a box stands for.
+/// The content of a box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BoxKind {
     /// One operator.
     Operator,
-    /// A group that is one box.
+    /// A group drawn as one box.
     ClosedGroup,
-    /// A group that is a box around its children.
+    /// A group drawn as a box around its children.
     OpenGroup,
 }
 
 /// A visible operator or group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GraphBox {
-    /// Names the box whatever else is open: `op:` and the operator's index, or `group:` and the
-    /// path.
+    /// Stable key of the box: `op:` and the operator's index, or `group:` and the path.
     pub key: String,
-    /// The thing that the box stands for.
+    /// The content of the box.
     pub kind: BoxKind,
     /// The box around this one, an index of [`GraphLayout::boxes`]; parents precede children.
     pub parent: Option<u32>,
     /// The scopes of a group joined by `/`; empty for operators.
     pub path: String,
-    /// A group's name without the parts that stand around it; empty for operators.
+    /// A group's name without its parents; empty for operators.
     pub label: String,
     /// The left edge.
     pub x: f64,
@@ -68,7 +67,7 @@ pub struct GraphBox {
     pub width: f64,
     /// Height in pixels.
     pub height: f64,
-    /// The operators inside in execution order.
+    /// The operators inside, in execution order.
     pub operators: Vec<u32>,
 }
 
@@ -79,31 +78,31 @@ pub struct BoxEdge {
     pub from: u32,
     /// The consumer, an index of [`GraphLayout::boxes`].
     pub to: u32,
-    /// The corners of the line from the bottom of `from` to the top of `to`, or, where groups feed
-    /// each other and the line runs upward, from the top of `from` to the bottom of `to`.
+    /// The corners of the line from the bottom of `from` to the top of `to`; for an upward line
+    /// between groups that feed each other, from the top of `from` to the bottom of `to`.
     pub points: Vec<Point>,
 }
 
-/// Where boxes and edges are drawn.
+/// Positions of boxes and edges.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GraphLayout {
     /// Visible boxes, parents before children.
     pub boxes: Vec<GraphBox>,
     /// One edge for each pair of visible boxes, sorted by the boxes.
     pub edges: Vec<BoxEdge>,
-    /// For each operator the innermost visible box that holds it.
+    /// For each operator, the innermost visible box that contains it.
     pub box_of_operator: Vec<u32>,
-    /// The width of the whole.
+    /// The total width.
     pub width: f64,
-    /// The height of the whole.
+    /// The total height.
     pub height: f64,
 }
 
 /// Lays out operators in execution order with their edges from producer to consumer.
 ///
 /// `open` lists the paths of open groups; unknown paths are ignored, and a group shows its children
-/// only if the groups around it are open too. Edges of operators that do not exist are ignored.
-/// Operators without any edge at their level stand in one column, in order.
+/// only if its parents are open too. Edges of nonexistent operators are ignored. Operators without
+/// an edge at their level form one column, in order.
 pub fn lay_out_groups(
     operators: &[OperatorNode],
     edges: &[(u32, u32)],
@@ -112,7 +111,7 @@ pub fn lay_out_groups(
     lay_out_boxes(operators, edges, open, BOX_WIDTH)
 }
 
-/// The same with boxes of another width than [`BOX_WIDTH`].
+/// Like [`lay_out_groups`], with another width than [`BOX_WIDTH`].
 pub(crate) fn lay_out_boxes(
     operators: &[OperatorNode],
     edges: &[(u32, u32)],
@@ -125,11 +124,11 @@ pub(crate) fn lay_out_boxes(
         .copied()
         .filter(|edge| (edge.0 as usize) < n && (edge.1 as usize) < n && edge.0 != edge.1)
         .collect();
-    // Edges that leave the graph or lead back to their node say nothing about the drawing.
+    // Edges to unknown nodes and self-loops do not affect the drawing.
     let tree = GroupTree::new(operators, &edges, open);
     let mut level_edges: HashMap<u32, Vec<(Child, Child)>> = HashMap::new();
     for &(from, to) in &edges {
-        // Each edge counts at the level where its ends part.
+        // Each edge belongs to the innermost level that contains both ends.
         if let Some(meeting) = tree.meeting(from, to) {
             level_edges
                 .entry(meeting.group)
@@ -145,7 +144,7 @@ pub(crate) fn lay_out_boxes(
         of_group: HashMap::new(),
         group_of_box: HashMap::new(),
     };
-    // Sizes from the inside out, then places from the outside in.
+    // Computes sizes from the inside out, then positions from the outside in.
     levels.lay_out_group(tree::ROOT);
     let mut layout = GraphLayout {
         boxes: Vec::new(),
@@ -162,14 +161,14 @@ pub(crate) fn lay_out_boxes(
     layout
 }
 
-/// The inside of an open group.
+/// The contents of an open group.
 struct Level {
     children: Vec<Child>,
     place_of: HashMap<Child, u32>,
     layout: LayeredLayout,
-    /// The place of an edge between two children in the routes of `layout`.
+    /// The index in the routes of `layout` of an edge between two children.
     edge_of: HashMap<(Child, Child), u32>,
-    /// The top left corner of the children in the whole.
+    /// The absolute position of the children's top left corner.
     origin: Point,
     /// The boxes of the children, ascending.
     boxes: Vec<u32>,
@@ -186,7 +185,7 @@ struct Levels<'a> {
 }
 
 impl Levels<'_> {
-    /// Lays out an open group and those inside it, and returns the size of its children together.
+    /// Lays out an open group and its descendants; returns the total size of its children.
     fn lay_out_group(&mut self, group: u32) -> NodeSize {
         let tree = self.tree;
         let children = tree.children(group).to_vec();
@@ -211,7 +210,7 @@ impl Levels<'_> {
             .iter()
             .map(|(from, to)| (place_of[from], place_of[to]))
             .collect();
-        // Not drawn: these edges only keep order.
+        // These edges are not drawn; they only keep the order.
         add_column(children.len(), &mut edges);
         let layout = lay_out(&sizes, &edges);
         let size = NodeSize {
@@ -245,7 +244,7 @@ impl Levels<'_> {
             },
             Child::Operator(idx) => {
                 let node = &self.operators[idx as usize];
-                // Whole pixels, so that outlines are sharp.
+                // Whole pixels keep outlines sharp.
                 let length = |given: Option<f64>, or: f64| {
                     let given = given.filter(|length| length.is_finite() && *length >= 1.0);
                     given.map_or(or, f64::ceil)
@@ -258,7 +257,7 @@ impl Levels<'_> {
         }
     }
 
-    /// Adds the boxes inside an open group, whose children begin at `origin`.
+    /// Adds the boxes of an open group whose children begin at `origin`.
     fn add_boxes(
         &mut self,
         group: u32,
@@ -293,7 +292,7 @@ impl Levels<'_> {
                         y: at.y + HEAD_HEIGHT + PADDING,
                     };
                     layout.boxes.push(new_box);
-                    // Parents stand before their children, as the page draws in this order.
+                    // Parents precede their children because the page draws in this order.
                     self.group_of_box.insert(idx, inner);
                     self.add_boxes(inner, Some(idx), inner_origin, layout);
                     continue;
@@ -306,7 +305,7 @@ impl Levels<'_> {
             }
             layout.boxes.push(new_box);
         }
-        // Lines are drawn later, and need it again.
+        // Lines are drawn later and need the level again.
         self.of_group.insert(group, level);
     }
 
@@ -343,7 +342,7 @@ impl Levels<'_> {
         };
         let size = match child {
             Child::Operator(_) => self.child_size(child),
-            // Those of an open group are known once its inside is.
+            // An open group's size is known after its contents are laid out.
             Child::Group(_) => NodeSize {
                 width: self.box_width,
                 height: BOX_HEIGHT,
@@ -364,8 +363,8 @@ impl Levels<'_> {
     }
 }
 
-/// Joins the children without edges in their order, so that they stand in a column rather than
-/// in one endless row.
+/// Chains children without edges in their order, so that they form a column instead of an endless
+/// row.
 fn add_column(n: usize, edges: &mut Vec<(u32, u32)>) {
     let mut is_joined = vec![false; n];
     for edge in &*edges {

@@ -1,7 +1,7 @@
 //! Two graphs side by side on common rows.
 //!
-//! Operators that belong together are one node of one graph, which is laid out once. Each side then
-//! draws its part of every node at the same height, so that neither can run ahead of the other.
+//! Matched operators are one node of one graph, which is laid out once. Each side then draws its
+//! part of every node at the same height, so that the sides stay aligned.
 
 mod edges;
 mod rows;
@@ -15,33 +15,33 @@ use crate::graph::layers::Point;
 
 /// The space between both graphs.
 pub const SPINE_WIDTH: f64 = 104.0;
-/// The space between boxes of one node, one above the other.
+/// The vertical space between boxes of one node.
 pub const STACK_GAP: f64 = 10.0;
-/// The width of operators and closed groups: both sides together have to fit a screen.
+/// The width of operators and closed groups; both sides together must fit a screen.
 pub const STEP_BOX_WIDTH: f64 = 132.0;
-/// The space beside each graph, for lines around boxes.
+/// The space next to each graph, for lines around boxes.
 const MARGIN: f64 = 12.0;
 
-/// Operators of both sides that belong together.
+/// A set of matched operators of both sides.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct StepNode {
-    /// The groups around it from the outside, the same on both sides.
+    /// The enclosing groups, outermost first, the same on both sides.
     pub scopes: Vec<String>,
-    /// The operators of the target and of the golden side: none where it has no partner, several
-    /// where they were fused on the other side.
+    /// The number of target and golden operators: zero if unmatched, several if fused on the other
+    /// side.
     pub n_members: [u32; 2],
 }
 
-/// An operator of a side: its node, and which of the node's operators it is.
+/// An operator of a side: its node, and its position within the node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StepMember {
-    /// An index of the nodes.
+    /// Index of the node.
     pub node: u32,
-    /// Counted from 0 in the order of execution.
+    /// Position in execution order, from 0.
     pub place: u32,
 }
 
-/// Values that go from one operator of a side to another.
+/// Dataflow edges between operators of a side.
 pub type StepEdges = Vec<(StepMember, StepMember)>;
 
 /// A visible operator or group of a side.
@@ -49,10 +49,10 @@ pub type StepEdges = Vec<(StepMember, StepMember)>;
 pub struct StepBox {
     /// 0 for the target, 1 for the golden side.
     pub side: usize,
-    /// Its place. [`GraphBox::parent`] is an index of [`StepLayout::boxes`], and
+    /// Its position. [`GraphBox::parent`] is an index of [`StepLayout::boxes`], and
     /// [`GraphBox::operators`] are nodes.
     pub shown: GraphBox,
-    /// The operator, where it is none of a group.
+    /// The operator, unless the box is a group.
     pub member: Option<StepMember>,
 }
 
@@ -69,12 +69,12 @@ pub struct StepEdge {
     pub points: Vec<Point>,
 }
 
-/// Boxes at one height, which share a mark between both sides.
+/// Boxes at the same height, which share a mark between both sides.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepRow {
-    /// The middle.
+    /// The vertical centre.
     pub y: f64,
-    /// Nodes and closed groups in it from left to right.
+    /// Its nodes and closed groups from left to right.
     pub leaves: Vec<StepLeaf>,
 }
 
@@ -87,7 +87,7 @@ pub struct StepLeaf {
     pub boxes: [Option<u32>; 2],
 }
 
-/// Where both graphs are drawn.
+/// Positions of both graphs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepLayout {
     /// Visible boxes, parents before children, and those of the target before their counterparts.
@@ -100,16 +100,16 @@ pub struct StepLayout {
     pub centers: [f64; 2],
     /// The horizontal middle of the space between them.
     pub spine: f64,
-    /// The width of the whole.
+    /// The total width.
     pub width: f64,
-    /// The height of the whole.
+    /// The total height.
     pub height: f64,
 }
 
-/// Lays out both sides of `nodes`, which are in the order of execution.
+/// Lays out both sides of `nodes`, which are in execution order.
 ///
-/// `open` lists the paths of open groups, as in [`groups`](super::groups::lay_out_groups): a group is open on both sides
-/// or on none. Edges of operators that do not exist are ignored.
+/// `open` lists the paths of open groups, as in [`groups`](super::groups::lay_out_groups); a group
+/// is open on both sides or neither. Edges of nonexistent operators are ignored.
 pub fn lay_out_in_step(nodes: &[StepNode], edges: &[StepEdges; 2], open: &[String]) -> StepLayout {
     let is_known = |member: &StepMember, side: usize| {
         let node = nodes.get(member.node as usize);
@@ -138,7 +138,7 @@ pub fn lay_out_in_step(nodes: &[StepNode], edges: &[StepEdges; 2], open: &[Strin
     }
 }
 
-/// The layout of the nodes, as high as the side that has more operators of each.
+/// The layout of the nodes, each as high as the side with more operators requires.
 fn skeleton(nodes: &[StepNode], edges: &[StepEdges; 2], open: &[String]) -> GraphLayout {
     let mut between: Vec<(u32, u32)> = edges
         .iter()
@@ -165,10 +165,10 @@ fn stack_height(n: u32) -> f64 {
     n * BOX_HEIGHT + (n - 1.0) * STACK_GAP
 }
 
-/// The boxes of both sides, and where those of each box of the skeleton are.
+/// The boxes of both sides, and the index of the first for each box of the skeleton.
 struct SideBoxes {
     boxes: Vec<StepBox>,
-    /// For each side and box of the skeleton the first of its boxes.
+    /// For each side and box of the skeleton, its first box.
     firsts: [Vec<Option<u32>>; 2],
     offsets: [f64; 2],
 }
@@ -189,7 +189,7 @@ impl SideBoxes {
         sides
     }
 
-    /// Adds what a side has of a box of the skeleton.
+    /// Adds a side's part of a skeleton box.
     fn add(&mut self, nodes: &[StepNode], (at, shown): (usize, &GraphBox), side: usize) {
         let members = shown.operators.iter().filter_map(|&node| {
             let n = nodes.get(node as usize)?.n_members[side];
@@ -219,7 +219,7 @@ impl SideBoxes {
             });
             return;
         }
-        // Of a fused pair the side with fewer operators has taller ones.
+        // In a fused pair, the side with fewer operators has taller boxes.
         let pitch = (shown.height + STACK_GAP) / f64::from(n);
         for place in 0..n {
             let top = (pitch * f64::from(place)).round();
@@ -234,7 +234,7 @@ impl SideBoxes {
         }
     }
 
-    /// The box of an operator, of which the box of the skeleton is given.
+    /// The index of an operator's box, given its skeleton box.
     fn index(&self, skeleton: &GraphLayout, member: StepMember, side: usize) -> Option<u32> {
         let at = *skeleton.box_of_operator.get(member.node as usize)?;
         let first = self.firsts[side].get(at as usize).copied().flatten()?;

@@ -1,7 +1,7 @@
 //! Layered layout of a directed graph, running downward.
 //!
-//! Nodes stand in layers, edges run through the channels between layers as orthogonal lines. Long
-//! edges of one producer share a trunk of dummies. Time and memory stay linear in the graph, but
+//! Nodes are in layers, and edges run through the channels between layers as orthogonal lines. Long
+//! edges of one producer share a trunk of dummies. Time and memory are linear in the graph, except
 //! for sorting within layers.
 
 mod columns;
@@ -15,7 +15,7 @@ mod tests;
 use edges::AcyclicEdges;
 use order::Layering;
 
-/// The vertical distance between layers, without further tracks for edges.
+/// The vertical distance between layers without additional tracks for edges.
 pub const LAYER_GAP: f64 = 20.0;
 /// The horizontal distance between neighbours in a layer.
 pub const NODE_GAP: f64 = 24.0;
@@ -29,7 +29,7 @@ pub struct NodeSize {
     pub height: f64,
 }
 
-/// A place in pixels; `y` grows downward.
+/// A position in pixels; `y` grows downward.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
     /// Distance from the left edge.
@@ -38,7 +38,7 @@ pub struct Point {
     pub y: f64,
 }
 
-/// Where the nodes and edges of a graph are drawn.
+/// Positions of a graph's nodes and edges.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LayeredLayout {
     /// The top left corner of each node.
@@ -47,24 +47,24 @@ pub struct LayeredLayout {
     pub ranks: Vec<u32>,
     /// The number of layers.
     pub n_layers: u32,
-    /// For each edge of the input its corners, from the bottom of the producer to the top of the
-    /// consumer. An edge that closes a cycle starts at the top of its producer, which stands below
-    /// its consumer. Empty for self loops and for edges of nodes that do not exist.
+    /// For each input edge its corners, from the bottom of the producer to the top of the consumer.
+    /// An edge that closes a cycle starts at the top of its producer, which is below its consumer.
+    /// Empty for self-loops and for edges of nonexistent nodes.
     pub routes: Vec<Vec<Point>>,
-    /// The width of the whole.
+    /// The total width.
     pub width: f64,
-    /// The height of the whole.
+    /// The total height.
     pub height: f64,
 }
 
 /// Lays out a directed graph; the order of `nodes` breaks all ties.
 ///
-/// Sizes that are negative or not finite count as zero. Cycles are opened at the edge that a
-/// depth-first search finds last. Repeated edges get the same route.
+/// Negative or non-finite sizes count as zero. Cycles are broken at the edge that a depth-first
+/// search finds last. Repeated edges get the same route.
 pub fn lay_out(nodes: &[NodeSize], edges: &[(u32, u32)]) -> LayeredLayout {
     let sizes: Vec<NodeSize> = nodes.iter().map(|size| checked_size(*size)).collect();
     let acyclic = AcyclicEdges::new(sizes.len(), edges);
-    // The four stages of a layered drawing: layers, order in them, columns, lines.
+    // The four stages of a layered drawing: layers, order within them, columns, lines.
     let ranks = ranks::assign(sizes.len(), &acyclic.edges);
     let mut layering = Layering::new(&ranks, &acyclic.edges);
     layering.sort_layers();
@@ -78,7 +78,7 @@ pub fn lay_out(nodes: &[NodeSize], edges: &[(u32, u32)]) -> LayeredLayout {
                 return Vec::new();
             };
             let mut route = drawing.routes[idx as usize].clone();
-            // It was drawn from its consumer, which stands above.
+            // It was drawn from its consumer, which is above.
             if is_reversed {
                 route.reverse();
             }

@@ -1,4 +1,4 @@
-//! Everything that a report holds, as one JSON value.
+//! The contents of a report as one JSON value.
 
 use std::cmp::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -12,18 +12,18 @@ use crate::answers::operators::{guilt, row};
 use crate::page::{SCRIPT, STYLE};
 use crate::viewed::ViewedRuns;
 
-/// Most rows of the table.
+/// Maximum number of rows in the table.
 const N_ROWS_MAX: usize = 20_000;
-/// Most operators with details.
+/// Maximum number of operators with details.
 const N_DETAILS_MAX: usize = 1000;
-/// Columns of the trace, as many as the page asks for.
+/// Columns of the trace, as many as the page requests.
 const N_TRACE_COLUMNS: usize = 1312;
-/// Most events.
+/// Maximum number of events.
 const N_EVENTS: usize = 500;
-/// Rows and columns of operators over steps, where not all rows are in the file.
+/// Rows and columns of operators over steps, if not all rows are in the file.
 const N_STEP_CELLS: [usize; 2] = [200, 400];
 
-/// The answers of the server that a file has, to be found as the page asks for them.
+/// The server's answers that a file contains, keyed by the page's requests.
 pub(super) fn contents(runs: &ViewedRuns) -> Result<Value, AnswerError> {
     let ranked = ranked(runs);
     let mut shown: Vec<usize> = ranked.iter().copied().take(N_ROWS_MAX).collect();
@@ -37,7 +37,7 @@ pub(super) fn contents(runs: &ViewedRuns) -> Result<Value, AnswerError> {
     }
     let columns = N_TRACE_COLUMNS.to_string();
     let info = json(runs, "info", &[])?;
-    // Of rows that are all there the page makes the answer itself, for any filter.
+    // If all rows are in the file, the page computes the answer itself, for any filter.
     let mut steps = Value::Null;
     if has_view(&info, "steps") && !is_whole {
         let [rows, columns] = N_STEP_CELLS.map(|n| n.to_string());
@@ -69,15 +69,14 @@ pub(super) fn contents(runs: &ViewedRuns) -> Result<Value, AnswerError> {
     });
     let spent = compressed(contents.to_string().as_bytes());
     let spent = spent.map_err(|error| AnswerError::Missing(error.to_string()))?;
-    // Three bytes are four letters.
+    // Three bytes become four letters.
     let spent = spent.len() / 3 * 4 + SCRIPT.len() + STYLE.len();
     let budget = N_FILE_BYTES.saturating_sub(spent);
     contents["tensors"] = tensors::tensors(runs, &ranked, &contents, budget)?.into();
     Ok(contents)
 }
 
-/// The operators in the order in which somebody wants to see them: those at fault, then by their
-/// levels, then by their errors.
+/// The operators by relevance: faulty ones, then by level, then by error.
 fn ranked(runs: &ViewedRuns) -> Vec<usize> {
     let facts = (0..runs.n_operators()).filter_map(|id| runs.facts(id));
     let mut keyed: Vec<_> = facts
@@ -86,7 +85,7 @@ fn ranked(runs: &ViewedRuns) -> Vec<usize> {
     keyed.sort_by(|a, b| {
         let more = |value: Option<f64>| {
             value.map_or((false, f64::NEG_INFINITY), |value| {
-                // NaN is more than any number.
+                // NaN exceeds any number.
                 (value.is_nan(), if value.is_nan() { 0.0 } else { value })
             })
         };
@@ -105,7 +104,7 @@ fn has_view(info: &Value, view: &str) -> bool {
 }
 
 fn seconds_now() -> u64 {
-    // A clock that stands before 1970 is not set, and 0 tells that as well as any number.
+    // A clock before 1970 is not set, and 0 is as good as any number.
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_secs())
 }

@@ -1,4 +1,4 @@
-//! Layouts of the graph: a file cannot lay out anew, so that it has those that are likely asked for.
+//! Layouts of the graph. A file cannot compute layouts, so it contains the likely ones.
 
 use std::collections::HashMap;
 
@@ -9,16 +9,16 @@ use crate::answers::AnswerError;
 use crate::answers::graph::groups_around;
 use crate::viewed::ViewedRuns;
 
-/// Most graphs of ranks and steps.
+/// Maximum number of graphs, one per rank and step.
 const N_PLACES_MAX: usize = 8;
-/// Most layouts of all graphs.
+/// Maximum number of layouts of all graphs.
 const N_LAYOUTS_MAX: usize = 200;
-/// Most operators that are laid out, each as often as there are layouts of its graph.
+/// Maximum number of laid-out operators, counted once per layout of their graph.
 const N_LAID_OUT_MAX: usize = 400_000;
-/// Most boxes of all layouts.
+/// Maximum number of boxes of all layouts.
 const N_BOXES_MAX: usize = 12_000;
 
-/// Layouts, and for operators the one that is opened around them.
+/// Layouts, and the one opened around each operator.
 #[derive(Default)]
 pub(super) struct ReportGraphs {
     pub(super) layouts: Vec<Value>,
@@ -27,20 +27,21 @@ pub(super) struct ReportGraphs {
     n_laid_out: usize,
 }
 
-/// The rank and step of a graph with the operators in it.
+/// The graph of a rank and step, with its operators.
 struct GraphPlace {
     rank: Option<u32>,
     step: Option<u64>,
     groups: HashMap<usize, Vec<String>>,
-    /// The layout of each set of open groups.
+    /// The layout for each set of open groups.
     known: HashMap<Vec<String>, usize>,
 }
 
-/// Layouts for the worst operators: opened around each, and for those at fault with each group on
-/// the way there as the innermost one.
+/// Layouts for the worst operators: opened around each, and for faulty ones also with each
+/// enclosing group as the innermost one.
 ///
 /// # Errors
-/// [`AnswerError`] if there is no operator of a number in `ranked`.
+///
+/// [`AnswerError`] if a number in `ranked` is not an operator.
 pub(super) fn graphs(runs: &ViewedRuns, ranked: &[usize]) -> Result<ReportGraphs, AnswerError> {
     let mut graphs = ReportGraphs::default();
     let mut places: Vec<GraphPlace> = Vec::new();
@@ -55,7 +56,7 @@ pub(super) fn graphs(runs: &ViewedRuns, ranked: &[usize]) -> Result<ReportGraphs
             None => {
                 let groups = match groups_around(runs, facts.id) {
                     Ok(groups) => groups.into_iter().collect(),
-                    // Too large to be drawn, which the page says where the graph would be.
+                    // Too large to draw, which the page says in the graph's place.
                     Err(_) => HashMap::new(),
                 };
                 places.push(GraphPlace {
@@ -84,7 +85,7 @@ pub(super) fn graphs(runs: &ViewedRuns, ranked: &[usize]) -> Result<ReportGraphs
 }
 
 impl ReportGraphs {
-    /// The number of a layout, which is made if it is new and there is room for it.
+    /// The number of a layout, which is computed if new and within the limits.
     fn layout(
         &mut self,
         runs: &ViewedRuns,
@@ -99,11 +100,11 @@ impl ReportGraphs {
         let is_full = self.layouts.len() >= N_LAYOUTS_MAX
             || self.n_boxes >= N_BOXES_MAX
             || n_laid_out > N_LAID_OUT_MAX;
-        // The first one is drawn of whatever size.
+        // The first layout is drawn regardless of size.
         if is_full && !self.layouts.is_empty() {
             return Ok(None);
         }
-        // As the page asks, which joins paths by commas.
+        // The page joins paths by commas.
         let paths: Vec<String> = open.iter().map(|path| path.replace(',', "%2C")).collect();
         let query = [("op", &*id.to_string()), ("open", &*paths.join(","))];
         let graph = json(runs, "graph", &query)?;

@@ -1,11 +1,11 @@
-//! The questions of the page, asked without a server.
+//! The page's requests, answered without a server.
 
 use serde_json::Value;
 
 use crate::answers::{Answer, AnswerError, Query, answer};
 use crate::viewed::ViewedRuns;
 
-/// The answer to a question that is answered in JSON.
+/// The answer to a request with a JSON answer.
 pub(super) fn json(
     runs: &ViewedRuns,
     path: &str,
@@ -14,7 +14,7 @@ pub(super) fn json(
     match answer(runs, path, &as_query(query))? {
         Answer::Json(value) => Ok(value),
         Answer::Bytes(_) | Answer::File(..) => {
-            Err(AnswerError::Missing(format!("`{path}` is no JSON")))
+            Err(AnswerError::Missing(format!("`{path}` is not JSON")))
         }
     }
 }

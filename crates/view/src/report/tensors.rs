@@ -8,31 +8,32 @@ use super::questions::{as_query, json};
 use crate::answers::{Answer, AnswerError, answer};
 use crate::viewed::ViewedRuns;
 
-/// Most tensors of a report.
+/// Maximum number of tensors in a report.
 const N_TENSORS_MAX: usize = 64;
-/// Operators at fault of which all slots are in the file.
+/// Maximum number of faulty operators with all slots in the file.
 const N_WHOLE_MAX: usize = 8;
-/// Bytes of dumps that are read for a report, and the first tensor in any case.
+/// Maximum bytes of dumps read for a report, not counting the first tensor.
 const N_READ_BYTES_MAX: u64 = 2 << 30;
-/// Rows and columns of the picture of the first tensor, and of each other.
+/// Rows and columns of the first tensor's picture, and of each other's.
 const N_PIXELS: [&str; 2] = ["160", "96"];
-/// Values around a place, in each direction, as many as the page asks for.
+/// Values around an element in each direction, as many as the page requests.
 const N_VALUES: &str = "7";
 
-/// Tensors with their slices: first the slot that the verdict names, then those of the operators at
-/// fault, then the one of each other operator that tells most of it.
+/// Tensors with their slices: first the slot that the verdict names, then those of faulty
+/// operators, then the most informative slot of each other operator.
 ///
-/// `n_bytes` bounds what they add to the file; the first tensor is taken in any case.
+/// `n_bytes` limits their share of the file; the first tensor is always included.
 ///
 /// # Errors
-/// [`AnswerError`] if a slot that was named is none.
+///
+/// [`AnswerError`] if a named slot does not exist.
 pub(super) fn tensors(
     runs: &ViewedRuns,
     ranked: &[usize],
     contents: &Value,
     n_bytes: usize,
 ) -> Result<Vec<Value>, AnswerError> {
-    // One reason stands for all of them, and the page gives it.
+    // The same reason applies to all of them, and the page shows it.
     if runs.is_saved {
         return Ok(Vec::new());
     }
@@ -57,7 +58,7 @@ pub(super) fn tensors(
     Ok(tensors)
 }
 
-/// The letters that a tensor adds to a file. Elements hardly get smaller, and the rest to a third.
+/// The letters that a tensor adds to a file. Elements hardly compress; the rest shrinks to a third.
 fn size_of(tensor: &Value) -> usize {
     let pictures = tensor["pictures"].as_object();
     let letters = pictures.into_iter().flat_map(Map::values);
@@ -65,7 +66,7 @@ fn size_of(tensor: &Value) -> usize {
     n_letters + tensor["tensor"].to_string().len() / 3
 }
 
-/// Operators and slots whose tensors are wanted, the first most.
+/// Operators and slots whose tensors are wanted, by priority.
 fn candidates(ranked: &[usize], contents: &Value) -> Vec<(usize, String)> {
     let mut all: Vec<(usize, String)> = Vec::new();
     let verdict = &contents["info"]["verdict"];
@@ -82,7 +83,7 @@ fn candidates(ranked: &[usize], contents: &Value) -> Vec<(usize, String)> {
             .chain(others)
             .filter(|slot| has_elements(slot));
         for slot in wanted.filter_map(|slot| slot["id"].as_str()) {
-            // The one that tells most is among the others too.
+            // The most informative slot is also among the others.
             let entry = (id, slot.to_owned());
             if !all.contains(&entry) {
                 all.push(entry);
@@ -97,13 +98,13 @@ fn candidates(ranked: &[usize], contents: &Value) -> Vec<(usize, String)> {
     all
 }
 
-/// Whether the page asks for the tensor of a slot: where only statistics were dumped it does not.
+/// Whether the page requests a slot's tensor: not if only statistics were dumped.
 fn has_elements(slot: &Value) -> bool {
     !matches!(slot["evidence"].as_str(), Some("statistics" | "digest"))
 }
 
-/// The slot that the page shows first: that of the verdict, else the worst one where a difference
-/// enters, else the worst output.
+/// The slot that the page shows first: the verdict's, or the worst one through which a difference
+/// enters, or the worst output.
 fn default_slot<'a>(
     id: usize,
     operator: &Value,
@@ -174,7 +175,7 @@ fn tensor(runs: &ViewedRuns, id: usize, slot: &str, pixels: &str) -> Result<Valu
     Ok(answers)
 }
 
-/// Values around the elements that differ most, as far as they are in the slice.
+/// Values around the elements with the largest differences within the slice.
 fn values(
     runs: &ViewedRuns,
     asked: &[(&str, &str)],
@@ -207,7 +208,7 @@ fn index(element: &Value) -> Vec<u64> {
     index.filter_map(Value::as_u64).collect()
 }
 
-/// Whether a slot is a parameter, whose first two axes make its picture.
+/// Whether a slot is a parameter, which is pictured along its first two axes.
 fn is_parameter(runs: &ViewedRuns, op: &str, slot: &str) -> Result<bool, AnswerError> {
     let operator = json(runs, &format!("operator/{op}"), &[])?;
     let mut slots = operator["slots"].as_array().into_iter().flatten();
@@ -215,7 +216,7 @@ fn is_parameter(runs: &ViewedRuns, op: &str, slot: &str) -> Result<bool, AnswerE
     Ok(found.is_some_and(|found| !found["parameter"].is_null()))
 }
 
-/// The axes that the page shows first, as `defaultAxes` in `web/src/tensor/axes.ts`.
+/// The axes that the page shows first, like `defaultAxes` in `web/src/tensor/axes.ts`.
 fn default_axes(shape: &[u64], is_parameter: bool, at: &[u64]) -> Vec<String> {
     let n = shape.len();
     let role = |axis: usize| match (n, n - axis) {
@@ -226,7 +227,7 @@ fn default_axes(shape: &[u64], is_parameter: bool, at: &[u64]) -> Vec<String> {
         _ if is_parameter && axis == 1 => "c".to_owned(),
         (3, 2) if !is_parameter => "r".to_owned(),
         (3, 1) if !is_parameter => "c".to_owned(),
-        // Of an activation N C H W channels are rows, and every place is a column.
+        // For an N C H W activation, channels are rows, and positions are columns.
         (_, 3) if n > 3 && !is_parameter => "r".to_owned(),
         (_, 1 | 2) if n > 3 && !is_parameter => "c".to_owned(),
         _ => at.get(axis).copied().unwrap_or(0).to_string(),
@@ -234,7 +235,7 @@ fn default_axes(shape: &[u64], is_parameter: bool, at: &[u64]) -> Vec<String> {
     (0..n).map(role).collect()
 }
 
-/// The row and column of an element; none if the slice is at another index.
+/// The row and column of an element; `None` if the slice has another index.
 fn place_of(axes: &[String], shape: &[u64], index: &[u64]) -> Option<[u64; 2]> {
     let mut place = [0_u64; 2];
     for (axis, (&extent, &at)) in axes.iter().zip(shape.iter().zip(index)) {

@@ -1,4 +1,4 @@
-//! Edges between visible boxes, across the borders of open groups.
+//! Edges between visible boxes, crossing the borders of open groups.
 
 use super::tree::{Child, Meeting};
 use super::{BoxEdge, GraphBox, GraphLayout, Level, Levels, PADDING};
@@ -19,7 +19,7 @@ pub(super) fn draw(
         .filter(|pair| pair.0 != pair.1)
         .collect();
     pairs.sort_unstable();
-    // Of many values between two groups one line is enough.
+    // One line represents any number of values between two groups.
     pairs.dedup_by_key(|pair| (pair.0, pair.1));
     let edge = |(from, to, producer, consumer)| {
         let meeting = levels.tree.meeting(producer, consumer)?;
@@ -44,7 +44,7 @@ fn line(
     }
     let (mut upper, mut lower) = ((from, meeting.from), (to, meeting.to));
     let is_upward = is_upward(&route);
-    // All that follows thinks of lines that run down.
+    // The code below assumes lines that run down.
     if is_upward {
         route.reverse();
         std::mem::swap(&mut upper, &mut lower);
@@ -66,7 +66,7 @@ fn line(
         box_of(level, lower.1)?,
         &mut entering,
     );
-    // It was walked from the inside.
+    // It was built from the inside out.
     points.extend(entering.into_iter().rev());
     if is_upward {
         points.reverse();
@@ -91,7 +91,7 @@ fn box_of(level: &Level, child: Child) -> Option<u32> {
         .copied()
 }
 
-/// Leads from the bottom of a box to the bottom of the box `outer` around it: straight down from
+/// Routes from the bottom of a box to the bottom of the enclosing box `outer`: straight down from
 /// the last layer of a group, otherwise along the right padding.
 fn leave(
     levels: &Levels<'_>,
@@ -133,8 +133,8 @@ fn leave(
     }
 }
 
-/// Leads from the top of a box to the top of the box `outer` around it: straight up from the
-/// first layer of a group, otherwise along the left padding.
+/// Routes from the top of a box to the top of the enclosing box `outer`: straight up from the first
+/// layer of a group, otherwise along the left padding.
 fn enter(
     levels: &Levels<'_>,
     layout: &GraphLayout,
@@ -149,7 +149,7 @@ fn enter(
         };
         let here = &layout.boxes[current as usize];
         let x = center(here);
-        // The line passes beside the head, whose text starts at the left, to keep it legible.
+        // The line avoids the head's text, which starts at the left.
         let below_head = group.y + super::HEAD_HEIGHT + PADDING / 2.0;
         points.push(Point { x, y: here.y });
         let mut way = x;
@@ -182,7 +182,7 @@ struct Step {
     n_layers: u32,
 }
 
-/// Finds the open group around a box and the box's layer in it.
+/// Finds the open group that contains a box, and the box's layer in it.
 fn around<'a>(
     levels: &Levels<'_>,
     layout: &'a GraphLayout,

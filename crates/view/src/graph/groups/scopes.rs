@@ -1,19 +1,19 @@
 //! The scopes in the names of operators.
 
-/// Deeper scopes are cut off: the layout of groups is recursive.
+/// Deeper scopes are cut off, because the layout of groups is recursive.
 const DEPTH_MAX: usize = 32;
 
-/// Returns the groups around an operator from the outside.
+/// Returns the groups around an operator, outermost first.
 ///
 /// A module path is split at `.` and `/`. Without one, the name is split at `/`, and its last part
-/// is the operator itself: `/layer2/layer2.1/conv1/Conv` stands in `layer2`, `layer2.1`, `conv1`.
-/// Empty parts do not count. At most 32 scopes are returned.
+/// is the operator itself: `/layer2/layer2.1/conv1/Conv` is in `layer2`, `layer2.1`, `conv1`. Empty
+/// parts are ignored. Returns at most 32 scopes.
 pub fn scopes(name: &str, module: Option<&str>) -> Vec<String> {
     let parts = |text: &str, separators: &[char]| -> Vec<String> {
         let parts = text.split(separators).filter(|part| !part.is_empty());
         parts.map(str::to_owned).take(DEPTH_MAX).collect()
     };
-    // The program's own structure tells more than a name that an exporter made.
+    // The program's own structure is more useful than a name made by an exporter.
     match module.filter(|module| !module.is_empty()) {
         Some(module) => parts(module, &['.', '/']),
         None => name

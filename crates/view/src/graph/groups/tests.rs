@@ -40,7 +40,7 @@ fn layer_net() -> (Vec<OperatorNode>, Vec<(u32, u32)>) {
     (operators(&paths), edges)
 }
 
-/// Lays out and checks what holds for every graph.
+/// Lays out a graph and checks the general invariants.
 #[track_caller]
 fn check(nodes: &[OperatorNode], edges: &[(u32, u32)], open: &[&str]) -> GraphLayout {
     let open: Vec<String> = open.iter().map(|path| (*path).to_owned()).collect();
@@ -141,7 +141,7 @@ fn groups_show_what_is_open() {
     let (nodes, edges) = layer_net();
     let closed = ["op:0", "group:layer1", "group:layer2", "op:10"];
     assert_eq!(keys(&check(&nodes, &edges, &[])), closed);
-    // A group inside a closed one does not show.
+    // A group inside a closed one is not visible.
     assert_eq!(keys(&check(&nodes, &edges, &["layer1/a", "none"])), closed);
     assert_eq!(
         keys(&check(&nodes, &edges, &["layer1", "layer1/b", "layer2"])),

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::OperatorNode;
 
-/// The group that holds everything.
+/// The root group.
 pub(super) const ROOT: u32 = 0;
 const DEPTH_MAX: usize = 32;
 
@@ -15,7 +15,7 @@ pub(super) enum Child {
     Group(u32),
 }
 
-/// Where an edge runs between two children of one open group.
+/// The innermost open group that contains an edge, with the children at its ends.
 pub(super) struct Meeting {
     pub(super) group: u32,
     pub(super) from: Child,
@@ -44,7 +44,7 @@ impl GroupTree {
             group_of: Vec::new(),
         };
         tree.groups[0].is_open = true;
-        // By the group around and the name in it: `conv1` is in many groups.
+        // Keyed by parent and name: `conv1` is in many groups.
         let mut known: HashMap<(u32, &str), u32> = HashMap::new();
         for operator in operators {
             let mut group = ROOT;
@@ -59,7 +59,7 @@ impl GroupTree {
             }
             tree.group_of.push(group);
         }
-        // A group of one says nothing that its operator does not say.
+        // A group with a single operator adds nothing.
         for group in &mut tree.group_of {
             while *group != ROOT && tree.groups[*group as usize].n_operators < 2 {
                 *group = tree.groups[*group as usize].parent;
@@ -71,7 +71,7 @@ impl GroupTree {
         tree
     }
 
-    /// Puts operators without scopes into the group of their only consumer.
+    /// Moves operators without scopes into the group of their only consumer.
     fn join_consumers(&mut self, operators: &[OperatorNode], edges: &[(u32, u32)]) {
         let n = operators.len();
         let mut only: Vec<Option<u32>> = vec![None; n];
@@ -88,7 +88,7 @@ impl GroupTree {
         let mut path: Vec<usize> = Vec::new();
         for start in 0..n {
             let mut node = start;
-            // Marking a node before its consumer is known makes a cycle end here.
+            // Marking a node before its consumer is resolved makes cycles end here.
             while !is_over[node] {
                 is_over[node] = true;
                 path.push(node);
@@ -97,7 +97,7 @@ impl GroupTree {
                     _ => break,
                 }
             }
-            // Everything on the way joins the group at its end.
+            // Everything on the path joins the group at its end.
             let group = self.group_of[node];
             for joined in path.drain(..) {
                 self.group_of[joined] = group;
@@ -133,7 +133,7 @@ impl GroupTree {
         }
         for idx in 0..self.groups.len() {
             let mut children = std::mem::take(&mut self.groups[idx].children);
-            // Order of execution, whether a group is open or not.
+            // Execution order, whether a group is open or not.
             children.sort_by_key(|child| match *child {
                 Child::Operator(operator) => operator,
                 Child::Group(group) => self.groups[group as usize].first_operator,
@@ -161,7 +161,7 @@ impl GroupTree {
         &self.groups[group as usize].children
     }
 
-    /// Returns the groups around an operator from the root.
+    /// Returns the groups around an operator, root first.
     pub(super) fn around(&self, operator: u32) -> Vec<u32> {
         let mut group = self.group_of[operator as usize];
         let mut around = vec![group];
@@ -173,14 +173,14 @@ impl GroupTree {
         around
     }
 
-    /// Finds the innermost group around both operators; none if a closed group hides the edge.
+    /// Finds the innermost group around both operators; `None` if a closed group hides the edge.
     pub(super) fn meeting(&self, from: u32, to: u32) -> Option<Meeting> {
         let (from_groups, to_groups) = (self.around(from), self.around(to));
         let pairs = from_groups.iter().zip(&to_groups);
         let n_common = pairs.take_while(|(left, right)| left == right).count();
         let common = &from_groups[..n_common];
         let group = *common.last()?;
-        // The outermost group in which only one of both is, or the operator itself.
+        // The outermost group that contains only one of them, or the operator itself.
         let child = |groups: &[u32], operator: u32| {
             groups
                 .get(n_common)
@@ -208,7 +208,7 @@ impl GroupTree {
         parts.join("/")
     }
 
-    /// Returns the last scope. A mere number says nothing alone, so its parent goes before it.
+    /// Returns the last scope, prefixed by its parent if it is just a number.
     pub(super) fn label(&self, group: u32) -> String {
         let group = &self.groups[group as usize];
         let parent = &self.groups[group.parent as usize].name;
@@ -218,7 +218,7 @@ impl GroupTree {
         group.name.clone()
     }
 
-    /// Returns all operators inside a group in order.
+    /// Returns all operators inside a group, in order.
     pub(super) fn operators(&self, group: u32) -> Vec<u32> {
         let mut operators = Vec::new();
         let mut waiting = vec![group];

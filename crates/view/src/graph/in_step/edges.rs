@@ -1,16 +1,16 @@
-//! The lines of each side, along those of the common layout.
+//! The lines of each side, routed along those of the common layout.
 
 use super::{SideBoxes, StepEdge, StepEdges, StepMember, StepNode};
 use crate::graph::groups::{BoxEdge, BoxKind, GraphLayout};
 use crate::graph::layers::Point;
 
-/// The distance from a stack of boxes to the lines that reach those in its middle.
+/// The distance between a stack of boxes and the lines to its inner boxes.
 const BYPASS: f64 = 8.0;
-/// Above and below a stack, where such a line turns.
+/// The distance above and below a stack at which such a line turns.
 const TURN: f64 = 6.0;
-/// The least distance of a line from a box that it passes.
+/// The minimum distance of a line from a box that it passes.
 const CLEARANCE: f64 = 4.0;
-/// Boxes that a line may pass before nobody looks whether it can be straight.
+/// Maximum number of boxes to check when straightening a line.
 const N_PASSED_MAX: usize = 64;
 
 /// Draws one line for each pair of visible boxes of a side.
@@ -36,11 +36,11 @@ pub(super) fn draw(
 
 /// Boxes of a side, which its lines must not cross.
 struct Obstacles {
-    /// Left, right, top and bottom of operators and closed groups, from top to bottom.
+    /// Left, right, top and bottom of operators and closed groups, sorted by top.
     leaves: Vec<[f64; 4]>,
-    /// The height of the tallest of them.
+    /// The height of the tallest leaf.
     tallest: f64,
-    /// The same of open groups, with their places in the list of boxes.
+    /// Bounds of open groups, with their indices in the list of boxes.
     groups: Vec<(u32, [f64; 4])>,
 }
 
@@ -67,7 +67,7 @@ impl Obstacles {
         obstacles
     }
 
-    /// Whether a straight line meets no box but the groups `around` its ends.
+    /// Whether a straight line crosses no box except the groups `around` its ends.
     fn is_free(&self, [a, b]: [Point; 2], around: &[u32]) -> bool {
         let (left, right) = (a.x.min(b.x) - CLEARANCE, a.x.max(b.x) + CLEARANCE);
         let (top, bottom) = (a.y.min(b.y), a.y.max(b.y));
@@ -77,7 +77,7 @@ impl Obstacles {
                 && extent[2] < bottom.max(top + 1.0)
                 && extent[3] > top
         };
-        // No box that begins further up reaches down to the line.
+        // Boxes that begin further up cannot reach the line.
         let first = self
             .leaves
             .partition_point(|extent| extent[2] < top - self.tallest);
@@ -112,7 +112,7 @@ impl SideLines<'_> {
             let [Some(start), Some(end)] = ends else {
                 continue;
             };
-            // Of many values between two boxes one line is enough.
+            // One line represents any number of values between two boxes.
             if start == end || last.replace((start, end)) == Some((start, end)) {
                 continue;
             }
@@ -134,7 +134,7 @@ impl SideLines<'_> {
         }
     }
 
-    /// The box of the skeleton that shows an operator.
+    /// The skeleton box that shows an operator.
     fn visible(&self, member: StepMember) -> Option<u32> {
         let boxes = &self.skeleton.box_of_operator;
         boxes.get(member.node as usize).copied()
@@ -149,7 +149,7 @@ impl SideLines<'_> {
             let bottom = from_box.y + from_box.height;
             return Some(vec![Point { x, y: bottom }, Point { x, y: to_box.y }]);
         }
-        // Around what stands between them.
+        // Avoids the boxes in between.
         let (right, middle) = (
             from_box.x + from_box.width,
             from_box.y + from_box.height / 2.0,
@@ -175,7 +175,7 @@ impl SideLines<'_> {
             .first()
             .zip(points.last())
             .is_some_and(|(first, last)| first.y > last.y);
-        // Lines against the order of execution are rare, and end at the stack as a whole.
+        // Lines against execution order are rare; they end at the stack's border.
         if is_upward {
             return points;
         }
@@ -185,8 +185,8 @@ impl SideLines<'_> {
         points
     }
 
-    /// Takes out detours around what only the other side has: where a line goes down, aside, down
-    /// and aside again, and the way straight down is free, it goes on there.
+    /// Removes detours around boxes of the other side: where a line goes down, sideways, down and
+    /// sideways again although the straight path is free.
     fn straighten(&self, line: &BoxEdge, points: &mut Vec<Point>) {
         let around = self.around(line);
         let mut at = 0;
@@ -209,7 +209,7 @@ impl SideLines<'_> {
         }
     }
 
-    /// The open groups around either end, whose outlines a line may cross.
+    /// The open groups around either end, whose borders a line may cross.
     fn around(&self, line: &BoxEdge) -> Vec<u32> {
         let mut around = Vec::new();
         for end in [line.from, line.to] {
@@ -231,7 +231,7 @@ impl SideLines<'_> {
         around
     }
 
-    /// Leads from the side of an operator that others of its node stand below.
+    /// Routes from the side of an operator that has others of its node below.
     fn leave_stack(&self, from: StepMember, points: &mut Vec<Point>) {
         let Some((shown, n)) = self.in_stack(from) else {
             return;
@@ -251,7 +251,7 @@ impl SideLines<'_> {
         points.splice(..1, around.map(|(x, y)| Point { x, y }));
     }
 
-    /// Leads to the side of an operator that others of its node stand above.
+    /// Routes to the side of an operator that has others of its node above.
     fn enter_stack(&self, to: StepMember, points: &mut Vec<Point>) {
         let Some((shown, _)) = self.in_stack(to) else {
             return;
@@ -267,7 +267,7 @@ impl SideLines<'_> {
         points.extend(around.map(|(x, y)| Point { x, y }));
     }
 
-    /// Left edge, top, width and height of an operator that shares its node, and how many do.
+    /// Left edge, top, width and height of an operator in a stack, and the stack's size.
     fn in_stack(&self, member: StepMember) -> Option<([f64; 4], u32)> {
         let at = *self.skeleton.box_of_operator.get(member.node as usize)?;
         let is_operator = self.skeleton.boxes.get(at as usize)?.kind == BoxKind::Operator;

@@ -1,13 +1,13 @@
-//! Rows of boxes at one height, of which each has one mark between both sides.
+//! Rows of boxes at the same height, each with one mark between both sides.
 
 use super::{SideBoxes, StepLeaf, StepRow};
 use crate::graph::groups::{BoxKind, GraphBox, GraphLayout};
 
-/// The least distance between two marks: a pill, and a line below it.
+/// The minimum distance between two marks: a pill, and a line below it.
 const MARK_PITCH: f64 = 36.0;
 
-/// Lists the rows from top to bottom. Boxes of groups that stand side by side join the row above
-/// where their marks would meet.
+/// Lists the rows from top to bottom. Boxes of adjacent groups join the row above if their marks
+/// would overlap.
 pub(super) fn find(skeleton: &GraphLayout, sides: &SideBoxes) -> Vec<StepRow> {
     let leaves = skeleton.boxes.iter().enumerate();
     let mut leaves: Vec<(usize, &GraphBox)> = leaves
@@ -16,7 +16,7 @@ pub(super) fn find(skeleton: &GraphLayout, sides: &SideBoxes) -> Vec<StepRow> {
     leaves.sort_by(|(_, a), (_, b)| a.y.total_cmp(&b.y).then(a.x.total_cmp(&b.x)));
     let mut rows: Vec<StepRow> = Vec::new();
     for row in leaves.chunk_by(|(_, a), (_, b)| a.y == b.y) {
-        // Of boxes with one top the tallest says where the middle is.
+        // Among boxes with the same top, the tallest determines the centre.
         let y = row
             .iter()
             .map(|(_, shown)| shown.y + shown.height / 2.0)

@@ -15,8 +15,8 @@ fn members(pairs: &[(u32, u32, u32, u32)]) -> StepEdges {
     pairs.iter().map(edge).collect()
 }
 
-/// Two matrix products with a bias each, of which the target has fused operators, a reshape of its
-/// own, and the golden side a cast of its own.
+/// Two matrix products, each with a bias. The target fuses them and has an extra reshape; golden
+/// has an extra cast.
 fn attention() -> (Vec<StepNode>, [StepEdges; 2]) {
     let nodes = vec![
         node("/norm/Norm", [1, 1]),
@@ -56,7 +56,7 @@ fn attention() -> (Vec<StepNode>, [StepEdges; 2]) {
     (nodes, [members(&target), members(&golden)])
 }
 
-/// Lays out twice and checks what holds for every two graphs.
+/// Lays out twice and checks the general invariants of two graphs.
 #[track_caller]
 fn check(nodes: &[StepNode], edges: &[StepEdges; 2], open: &[&str]) -> StepLayout {
     let open: Vec<String> = open.iter().map(|path| (*path).to_owned()).collect();
@@ -156,7 +156,7 @@ fn a_fused_box_is_as_tall_as_those_it_replaces() {
         let n = n as f64;
         assert_eq!(target[0].height, n * BOX_HEIGHT + (n - 1.0) * STACK_GAP);
     }
-    // Three of one side and two of the other share the height.
+    // Three operators of one side and two of the other share the height.
     let layout = check(
         &[node("a", [2, 3])],
         &[members(&[(0, 0, 0, 1)]), Vec::new()],
@@ -205,7 +205,7 @@ fn lines_make_no_detour_around_what_only_the_other_side_has() {
     let target: Vec<_> = layout.edges.iter().filter(|edge| edge.side == 0).collect();
     assert_eq!(target.len(), 1);
     assert_eq!(target[0].points.len(), 2, "{:?}", target[0].points);
-    // What the side has itself is passed at its side.
+    // Each side routes around its own boxes.
     let both = members(&[(0, 0, 1, 0), (1, 0, 2, 0), (0, 0, 2, 0)]);
     let nodes = [node("a", [1, 1]), node("cast", [1, 1]), node("b", [1, 1])];
     let layout = check(&nodes, &[both.clone(), both], &[]);
@@ -222,7 +222,7 @@ fn each_side_has_its_own_edges() {
     assert!(target.contains(&("target:op:1.0", "target:op:4.0")));
     assert!(golden.contains(&("golden:op:0.0", "golden:op:2.0")));
     assert!(golden.contains(&("golden:op:4.0", "golden:op:4.2")));
-    // In a closed group one line stands for all.
+    // In a closed group one line represents all edges.
     let layout = check(&nodes, &edges, &[]);
     let [target, golden] = [0, 1].map(|side| pairs_of(&layout, side));
     assert_eq!(
@@ -266,7 +266,7 @@ fn rows_have_one_mark_each() {
 #[test]
 fn odd_graphs_are_survived() {
     check(&[], &[Vec::new(), Vec::new()], &[]);
-    // Nothing belongs to the node, and its edges go nowhere.
+    // The node is empty, and its edges are dropped.
     let edges = [members(&[(0, 0, 1, 0), (7, 0, 0, 0)]), Vec::new()];
     let layout = check(&[node("a", [0, 0]), node("b", [1, 0])], &edges, &["x"]);
     assert_eq!((layout.boxes.len(), layout.edges.len()), (1, 0));

@@ -1,4 +1,4 @@
-//! Horizontal places: straight chains first, then no overlaps.
+//! Horizontal positions: straight chains first, then no overlaps.
 
 use super::order::Layering;
 use super::{NODE_GAP, NodeSize};
@@ -21,7 +21,7 @@ pub(super) fn place(layering: &Layering, sizes: &[NodeSize]) -> Vec<f64> {
     };
     columns.find_spine();
     columns.pack();
-    // Down and up in turn, so that neighbours on both sides are heard.
+    // Alternates down and up, so that both neighbouring layers have an effect.
     for sweep in 0..N_SWEEPS {
         columns.align(sweep % 2 == 0);
     }
@@ -30,7 +30,7 @@ pub(super) fn place(layering: &Layering, sizes: &[NodeSize]) -> Vec<f64> {
     columns.centers
 }
 
-/// Neighbours in a layer that touch and move as one.
+/// Neighbours in a layer that touch and move together.
 struct Block {
     weighted_sum: f64,
     weight: f64,
@@ -41,7 +41,7 @@ struct Columns<'a> {
     layering: &'a Layering,
     centers: Vec<f64>,
     half_widths: Vec<f64>,
-    /// Nodes that are alone in their layer, but for constants.
+    /// Nodes that are alone in their layer, ignoring constants.
     is_spine: Vec<bool>,
     blocks: Vec<Block>,
     wishes: Vec<f64>,
@@ -66,7 +66,7 @@ impl Columns<'_> {
         }
     }
 
-    /// Puts each layer side by side around zero.
+    /// Places each layer side by side, centred on zero.
     fn pack(&mut self) {
         for layer in &self.layering.layers {
             let mut x = 0.0;
@@ -94,8 +94,8 @@ impl Columns<'_> {
         }
     }
 
-    /// Moves the vertices of a layer as near to their neighbours as the order allows: the least
-    /// squares of the weighted distances, by pooling adjacent violators.
+    /// Moves a layer's vertices as close to their neighbours as the order allows: weighted least
+    /// squares by pooling adjacent violators.
     fn align_layer(&mut self, layer: &[u32], is_downward: bool) {
         self.blocks.clear();
         let mut offset = 0.0;
@@ -110,11 +110,11 @@ impl Columns<'_> {
                 n: 1,
             };
             while let Some(last) = self.blocks.last() {
-                // They do not want to pass each other.
+                // These blocks do not overlap.
                 if last.weighted_sum / last.weight <= block.weighted_sum / block.weight {
                     break;
                 }
-                // Blocks that would overlap become one, which stands where both want to on average.
+                // Overlapping blocks merge at their weighted mean position.
                 block.weighted_sum += last.weighted_sum;
                 block.weight += last.weight;
                 block.n += last.n;
@@ -126,8 +126,8 @@ impl Columns<'_> {
         let mut previous = None;
         let mut offset = 0.0;
         for block in &self.blocks {
-            // Offsets were taken out of the wishes, so that a block has one place for all its
-            // members.
+            // Offsets were subtracted from the desired positions, so all members of a block share
+            // one position.
             let base = block.weighted_sum / block.weight;
             for &vertex in vertices.by_ref().take(block.n) {
                 offset += previous.map_or(0.0, |left| self.distance(left, vertex));
@@ -137,9 +137,9 @@ impl Columns<'_> {
         }
     }
 
-    /// Returns where a vertex wants to stand, and how much.
+    /// Returns a vertex's desired position and its weight.
     fn wish(&mut self, vertex: u32, is_downward: bool) -> (f64, f64) {
-        // Without a common line, each block of a deep model would drift further to one side.
+        // Without a common axis, each block of a deep model would drift further to one side.
         if self.is_spine.get(vertex as usize) == Some(&true) {
             return (0.0, 100.0);
         }
@@ -155,7 +155,7 @@ impl Columns<'_> {
             .map(|other| self.importance(*other))
             .max();
         let Some(best) = best else {
-            // It stays, unless anybody needs the room.
+            // It stays unless others need the room.
             return (self.centers[vertex as usize], 0.01);
         };
         self.wishes.clear();
@@ -164,7 +164,7 @@ impl Columns<'_> {
                 self.wishes.push(self.centers[other as usize]);
             }
         }
-        // The median, which one far neighbour does not move.
+        // The median is robust against one distant neighbour.
         self.wishes.sort_by(f64::total_cmp);
         let middle = self.wishes.len() / 2;
         let median = if self.wishes.len() % 2 == 1 {
@@ -172,7 +172,7 @@ impl Columns<'_> {
         } else {
             f64::midpoint(self.wishes[middle - 1], self.wishes[middle])
         };
-        // A bend at the start of a long edge costs nothing, later ones spoil its line.
+        // A bend at the start of a long edge is free; later bends spoil its line.
         let weight = match (layering.is_dummy(vertex), best) {
             (true, Importance::Edge) => 8.0,
             (true, _) => 0.5,
@@ -182,7 +182,7 @@ impl Columns<'_> {
         (median, weight)
     }
 
-    /// Nodes that hand on data line up with each other first, so that the main way is straight.
+    /// Nodes with consumers are aligned first, so that the main path is straight.
     fn importance(&self, vertex: u32) -> Importance {
         if self.layering.is_dummy(vertex) {
             Importance::Edge
@@ -195,7 +195,7 @@ impl Columns<'_> {
         }
     }
 
-    /// Makes chains vertical as far as the neighbours in their layers leave room.
+    /// Straightens chains as far as their layers leave room.
     fn straighten(&mut self) {
         let n = self.centers.len();
         let mut places = vec![0u32; n];
@@ -213,7 +213,7 @@ impl Columns<'_> {
                 while let Some(vertex) = next {
                     let (low, high) = self.room(vertex, places[vertex as usize] as usize);
                     let narrower = (room.0.max(low), room.1.min(high));
-                    // No line fits both: the chain ends here, and a new one begins.
+                    // No position fits both: the chain ends here, and a new one begins.
                     if narrower.0 > narrower.1 {
                         self.set_chain(&chain, room);
                         chain.clear();
@@ -237,7 +237,7 @@ impl Columns<'_> {
         let Some(&middle) = chain.get(chain.len() / 2) else {
             return;
         };
-        // Rounding may have left the room of a single vertex a hair below zero.
+        // Rounding may have made the room of a single vertex slightly negative.
         let x = self.centers[middle as usize].min(room.1).max(room.0);
         for &vertex in chain {
             self.centers[vertex as usize] = x;
@@ -258,7 +258,7 @@ impl Columns<'_> {
     /// Returns the vertex below that continues a chain.
     fn successor(&self, vertex: u32) -> Option<u32> {
         let below = self.only_important(self.layering.below.neighbours(vertex))?;
-        // Both ends have to mean each other, or two chains would claim the vertex.
+        // The choice must be mutual, or two chains would claim the vertex.
         let above = self.only_important(self.layering.above.neighbours(below))?;
         let is_same_kind = self.layering.is_dummy(vertex) == self.layering.is_dummy(below);
         (above == vertex && is_same_kind).then_some(below)
@@ -282,7 +282,7 @@ impl Columns<'_> {
             .map(|(center, half)| center - half)
             .fold(f64::INFINITY, f64::min);
         for center in &mut self.centers {
-            // Whole pixels, so that lines are sharp.
+            // Whole pixels keep lines sharp.
             *center = (*center - left).round();
         }
     }

@@ -1,4 +1,4 @@
-//! Edges without self loops, repetitions and cycles.
+//! Edges without self-loops, repetitions and cycles.
 
 /// Neighbours of each node, in one array.
 #[derive(Debug)]
@@ -8,7 +8,7 @@ pub(super) struct Neighbors {
 }
 
 impl Neighbors {
-    /// Lists what `entries` yields as (node, neighbour), in the given order for each node.
+    /// Builds the lists from (node, neighbour) entries, in the given order for each node.
     pub(super) fn new(n: usize, entries: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
         let mut starts = vec![0u32; n + 1];
         for (node, _) in entries.clone() {
@@ -17,7 +17,7 @@ impl Neighbors {
         for node in 0..n {
             starts[node + 1] += starts[node];
         }
-        // Counting first puts all lists into one array, without a vector for each node.
+        // Counting first puts all lists into one array, without a vector per node.
         let mut next = starts.clone();
         let mut targets = vec![0u32; starts[n] as usize];
         for (node, neighbor) in entries {
@@ -38,17 +38,17 @@ impl Neighbors {
     }
 }
 
-/// The distinct edges of a graph, turned so that none closes a cycle.
+/// The distinct edges of a graph, reversed where needed to break cycles.
 #[derive(Debug)]
 pub(super) struct AcyclicEdges {
     /// Distinct edges from producer to consumer, sorted.
     pub(super) edges: Vec<(u32, u32)>,
-    /// For each edge of the input its place in `edges` and whether it was turned.
+    /// For each input edge its index in `edges` and whether it was reversed.
     pub(super) of_input: Vec<Option<(u32, bool)>>,
 }
 
 impl AcyclicEdges {
-    /// Drops self loops and edges of nodes from `n` on, and turns edges that close a cycle.
+    /// Drops self-loops and edges of nodes from `n` on, and reverses edges that close a cycle.
     pub(super) fn new(n: usize, input: &[(u32, u32)]) -> Self {
         let is_valid =
             |(from, to): (u32, u32)| from != to && (from as usize) < n && (to as usize) < n;
@@ -64,7 +64,7 @@ impl AcyclicEdges {
                 turned.push((from, to, idx));
             }
         }
-        // Equal edges come to stand side by side, and the result depends on no order of the input.
+        // Sorting makes equal edges adjacent and the result independent of the input order.
         turned.sort_unstable();
         let mut edges: Vec<(u32, u32)> = Vec::with_capacity(turned.len());
         let mut of_input = vec![None; input.len()];
@@ -85,7 +85,7 @@ enum Visit {
     Over,
 }
 
-/// Marks the edges that lead back to a node on the path of a depth-first search.
+/// Marks the back edges of a depth-first search.
 fn closing_edges(
     n: usize,
     input: &[(u32, u32)],
@@ -104,14 +104,14 @@ fn closing_edges(
     let mut visits = vec![Visit::Never; n];
     let mut closing = vec![false; input.len()];
     let mut path: Vec<(u32, usize)> = Vec::new();
-    // Nodes of a cycle that nothing leads to have no source, and are met by the second range.
+    // A cycle without incoming edges has no source; the second range visits it.
     for start in sources.chain(0..n as u32) {
         if visits[start as usize] != Visit::Never {
             continue;
         }
         visits[start as usize] = Visit::Running;
         path.push((start, 0));
-        // A stack of its own: recursion would end with the thread's stack in a deep model.
+        // An explicit stack: recursion would overflow the thread's stack in a deep model.
         while let Some((node, next)) = path.last_mut() {
             let Some(&edge) = outgoing.neighbours(*node).get(*next) else {
                 visits[*node as usize] = Visit::Over;
@@ -125,7 +125,7 @@ fn closing_edges(
                     visits[target as usize] = Visit::Running;
                     path.push((target, 0));
                 }
-                // It is on the path, so the edge leads back.
+                // The node is on the path, so this is a back edge.
                 Visit::Running => closing[edge as usize] = true,
                 Visit::Over => {}
             }

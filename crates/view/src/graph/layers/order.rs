@@ -2,14 +2,14 @@
 
 use super::edges::Neighbors;
 
-/// Dummies allowed for each node. Beyond, the longest edges run along the side of the graph.
+/// Dummies allowed per node. Beyond that, the longest edges run along the side of the graph.
 const DUMMIES_PER_NODE: usize = 8;
 const N_SWEEPS: usize = 4;
 
-/// The nodes and the dummies of long edges in their layers.
+/// The nodes, and the dummies of long edges, in their layers.
 ///
-/// A vertex is a node (numbers below `n_nodes`) or a dummy. All edges of a producer share one
-/// trunk of dummies, one for each layer that it passes, with consecutive numbers.
+/// A vertex is a node (a number below `n_nodes`) or a dummy. All edges of a producer share one
+/// trunk of dummies, one per layer crossed, numbered consecutively.
 #[derive(Debug)]
 pub(super) struct Layering {
     pub(super) n_nodes: usize,
@@ -23,17 +23,17 @@ pub(super) struct Layering {
     pub(super) below: Neighbors,
     /// The first dummy of each node's trunk.
     pub(super) trunks: Vec<u32>,
-    /// For each edge whether it runs along the side, without dummies.
+    /// For each edge, whether it runs along the side, without dummies.
     pub(super) is_aside: Vec<bool>,
 }
 
 impl Layering {
-    /// Puts nodes into layers by their `ranks`, in the order of the input.
+    /// Puts nodes into layers by their `ranks`, in input order.
     pub(super) fn new(node_ranks: &[u32], edges: &[(u32, u32)]) -> Self {
         let n_nodes = node_ranks.len();
         let is_aside = edges_aside(node_ranks, edges);
         let span = |edge: (u32, u32)| node_ranks[edge.1 as usize] - node_ranks[edge.0 as usize];
-        // All edges of a node share its trunk, which ends above the last of their consumers.
+        // All edges of a node share its trunk, which ends above the last consumer.
         let mut lengths = vec![0u32; n_nodes];
         for (idx, &edge) in edges.iter().enumerate() {
             if !is_aside[idx] {
@@ -48,7 +48,7 @@ impl Layering {
         let mut layers = vec![Vec::new(); n_layers];
         for node in 0..n_nodes {
             layers[node_ranks[node] as usize].push(node as u32);
-            // Vertices behind the nodes are dummies, and those of one trunk follow each other.
+            // Dummies are numbered after the nodes, consecutively within a trunk.
             trunks[node] = ranks.len() as u32;
             let mut previous = node as u32;
             for step in 1..=lengths[node] {
@@ -77,23 +77,23 @@ impl Layering {
         }
     }
 
-    /// Whether a vertex stands for a part of a long edge.
+    /// Whether a vertex is part of a long edge.
     pub(super) fn is_dummy(&self, vertex: u32) -> bool {
         vertex as usize >= self.n_nodes
     }
 
-    /// Returns the vertex of `node`'s trunk that stands `steps` layers below it.
+    /// Returns the vertex of `node`'s trunk that is `steps` layers below it.
     pub(super) fn trunk_vertex(&self, node: u32, steps: u32) -> u32 {
         trunk_vertex(node, steps, &self.trunks)
     }
 
-    /// Reduces crossings by sorting each layer by the mean place of its neighbours.
+    /// Reduces crossings by sorting each layer by the mean position of its neighbours.
     pub(super) fn sort_layers(&mut self) {
         let mut places = vec![0f64; self.ranks.len()];
         for layer in &self.layers {
             note_places(layer, &mut places);
         }
-        // Kept from layer to layer, as there may be a hundred thousand.
+        // Reused between layers, because there may be a hundred thousand.
         let mut keyed: Vec<(f64, u32)> = Vec::new();
         for sweep in 0..N_SWEEPS {
             let is_downward = sweep % 2 == 0;
@@ -121,7 +121,7 @@ impl Layering {
                         *vertex,
                     )
                 }));
-                // Stable, so that the order of execution breaks ties.
+                // Stable, so that execution order breaks ties.
                 keyed.sort_by(|left, right| left.0.total_cmp(&right.0));
                 for (place, (_, vertex)) in layer.iter_mut().zip(&keyed) {
                     *place = *vertex;
@@ -132,7 +132,7 @@ impl Layering {
     }
 }
 
-/// Places are shares of the layer's width, so that layers of different lengths compare.
+/// Positions relative to the layer's width, so that layers of different lengths are comparable.
 fn note_places(layer: &[u32], places: &mut [f64]) {
     let n = layer.len() as f64;
     for (idx, vertex) in layer.iter().enumerate() {
@@ -159,8 +159,8 @@ fn trunk_vertex(node: u32, steps: u32, trunks: &[u32]) -> u32 {
     }
 }
 
-/// Marks the longest edges once the sum of all spans passes the bound. The spans of edges that
-/// share a trunk count one by one, because each route visits the whole trunk above its consumer.
+/// Marks the longest edges once the sum of all spans exceeds the bound. Spans of edges on a shared
+/// trunk are counted separately, because each route traverses the whole trunk above its consumer.
 fn edges_aside(ranks: &[u32], edges: &[(u32, u32)]) -> Vec<bool> {
     let mut spans: Vec<(u32, u32)> = edges
         .iter()
@@ -168,7 +168,7 @@ fn edges_aside(ranks: &[u32], edges: &[(u32, u32)]) -> Vec<bool> {
         .map(|(idx, edge)| (ranks[edge.1 as usize] - ranks[edge.0 as usize], idx as u32))
         .filter(|(span, _)| *span > 1)
         .collect();
-    // Short edges keep their dummies: it is the long ones that would use the bound up.
+    // Short edges keep their dummies; the long ones would use up the bound.
     spans.sort_unstable();
     let mut left = ranks.len().saturating_mul(DUMMIES_PER_NODE);
     let mut is_aside = vec![false; edges.len()];

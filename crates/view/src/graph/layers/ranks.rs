@@ -2,8 +2,8 @@
 
 use super::edges::Neighbors;
 
-/// Assigns layers by the longest path from a source. A node without producers goes down to just
-/// above its nearest consumer, so that constants stand beside what uses them.
+/// Assigns layers by the longest path from a source. A node without producers moves down to just
+/// above its nearest consumer, so that constants are next to their use.
 pub(super) fn assign(n: usize, edges: &[(u32, u32)]) -> Vec<u32> {
     let consumers = Neighbors::new(n, edges.iter().copied());
     let mut n_waiting = vec![0u32; n];
@@ -13,7 +13,7 @@ pub(super) fn assign(n: usize, edges: &[(u32, u32)]) -> Vec<u32> {
     let mut ready: Vec<u32> = (0..n as u32)
         .filter(|node| n_waiting[*node as usize] == 0)
         .collect();
-    // Sources are in front, and what becomes ready follows them.
+    // Sources come first; nodes that become ready are appended.
     let n_sources = ready.len();
     let mut ranks = vec![0u32; n];
     let mut next = 0;
@@ -29,7 +29,7 @@ pub(super) fn assign(n: usize, edges: &[(u32, u32)]) -> Vec<u32> {
             }
         }
     }
-    // Without this all weights would stand in the first layer, with lines across the whole graph.
+    // Otherwise all weights would be in the first layer, with lines across the whole graph.
     for &source in &ready[..n_sources] {
         let nearest = consumers
             .neighbours(source)

@@ -1,4 +1,4 @@
-//! Vertical places, and the lines of edges through the channels between layers.
+//! Vertical positions, and the routes of edges through the channels between layers.
 
 use super::order::Layering;
 use super::{LAYER_GAP, NODE_GAP, NodeSize, Point};
@@ -15,7 +15,7 @@ pub(super) struct Drawing {
     pub(super) height: f64,
 }
 
-/// Draws what has been placed horizontally.
+/// Draws a horizontally placed layering.
 pub(super) fn draw(
     layering: &Layering,
     sizes: &[NodeSize],
@@ -26,7 +26,7 @@ pub(super) fn draw(
     let right_of_nodes = nodes
         .map(|(x, size)| x + size.width / 2.0)
         .fold(0.0, f64::max);
-    // Trunks may stand right of all nodes.
+    // Trunks may be right of all nodes.
     let right = centers.iter().copied().fold(right_of_nodes, f64::max);
     let lanes = Lanes::new(layering, edges, right + NODE_GAP / 2.0);
     let mut channels = Channels::new(layering, centers, &lanes);
@@ -91,7 +91,7 @@ pub(super) fn draw(
     }
 }
 
-/// Adds the corners of an edge along its producer's trunk, between its two ends.
+/// Adds the bends of an edge along its producer's trunk.
 fn add_bends(
     layering: &Layering,
     centers: &[f64],
@@ -109,7 +109,7 @@ fn add_bends(
             layering.trunk_vertex(from, step + 1)
         };
         let (x, next_x) = (centers[vertex], centers[next as usize]);
-        // A trunk that goes on straight has no corner.
+        // A straight continuation has no bend.
         if x != next_x {
             points.push(Point {
                 x,
@@ -123,9 +123,9 @@ fn add_bends(
     }
 }
 
-/// Vertical lines right of the graph, for edges too long to have dummies.
+/// Vertical lines right of the graph, for edges too long for dummies.
 struct Lanes {
-    /// The lane of each node that has such edges, otherwise zero.
+    /// The lane of each node with such edges, otherwise zero.
     of_node: Vec<f64>,
     /// The rightmost line that enters each node from a lane, otherwise zero.
     entering: Vec<f64>,
@@ -149,7 +149,7 @@ impl Lanes {
                 _ => spans.push((layering.ranks[from as usize], end, from)),
             }
         }
-        // Lanes are handed out by where they begin.
+        // Lanes are assigned in order of their start.
         spans.sort_unstable();
         let mut tracks = Tracks::new(N_LANES_MAX);
         for (start, end, node) in spans {
@@ -169,7 +169,7 @@ impl Lanes {
     }
 }
 
-/// Parallel lines that are handed out so that intervals on one line do not meet.
+/// Parallel tracks, assigned so that intervals on one track do not overlap.
 struct Tracks {
     ends: Vec<f64>,
     n_max: usize,
@@ -185,8 +185,8 @@ impl Tracks {
         }
     }
 
-    /// Takes a line for an interval; intervals come sorted by their start. Beyond the maximum
-    /// lines are used in turn, and intervals may meet.
+    /// Assigns a track to an interval; intervals come sorted by their start. Beyond the maximum,
+    /// tracks are reused in turn, and intervals may overlap.
     fn take(&mut self, start: f64, end: f64) -> usize {
         self.n_taken += 1;
         let free = self.ends.iter().position(|taken| *taken < start);
@@ -196,7 +196,7 @@ impl Tracks {
                 self.ends.push(end);
                 self.ends.len() - 1
             }
-            // Lines that coincide are better than a graph of endless width.
+            // Coinciding lines are better than a graph of unlimited width.
             None => self.n_taken % self.n_max,
         };
         self.ends[track] = self.ends[track].max(end);
@@ -204,11 +204,11 @@ impl Tracks {
     }
 }
 
-/// The horizontal lines between layers.
+/// The horizontal tracks between layers.
 struct Channels {
-    /// For each vertex the line on which its edges leave: a track, after `place_layers` a height.
+    /// For each vertex the track on which its edges leave; a height after `place_layers`.
     leaving: Vec<f64>,
-    /// For each node the line on which edges come from a lane.
+    /// For each node the track on which edges arrive from a lane.
     entering: Vec<f64>,
     n_tracks: Vec<usize>,
 }
@@ -240,7 +240,7 @@ impl Channels {
                 let (low, high) = ends.fold((x, x.max(lane)), |(low, high), end| {
                     (low.min(end), high.max(end))
                 });
-                // Straight down needs no track.
+                // A straight line needs no track.
                 if low < high {
                     lines.push((low, high, End::Leaving(vertex)));
                 }
@@ -251,7 +251,7 @@ impl Channels {
                     lines.push((centers[vertex as usize], lane, End::Entering(vertex)));
                 }
             }
-            // From left to right, so that tracks are handed out as intervals begin.
+            // From left to right, so that tracks are assigned in order of interval starts.
             lines.sort_by(|left, right| left.0.total_cmp(&right.0));
             let mut tracks = Tracks::new(N_TRACKS_MAX);
             for &(low, high, end) in &lines {
@@ -266,7 +266,7 @@ impl Channels {
         channels
     }
 
-    /// Turns tracks into heights, and returns the top of each layer.
+    /// Converts tracks to heights, and returns the top of each layer.
     fn place_layers(&mut self, layering: &Layering, sizes: &[NodeSize]) -> Vec<f64> {
         let mut tops = Vec::with_capacity(layering.layers.len());
         let mut y = 0.0;

@@ -5,7 +5,7 @@ const SIZE: NodeSize = NodeSize {
     height: 24.0,
 };
 
-/// Lays out `n` nodes twice and checks what holds for every graph.
+/// Lays out `n` nodes twice and checks the general invariants.
 #[track_caller]
 fn check(n: usize, edges: &[(u32, u32)], n_layers: u32) -> LayeredLayout {
     let nodes = vec![SIZE; n];
