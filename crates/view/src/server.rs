@@ -1,5 +1,5 @@
-//! The server of the page: on a loopback address unless another is asked for, for those who know
-//! the token in the address, and read-only.
+//! The page's read-only server: on a loopback address by default, for clients with the token in the
+//! address.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -28,18 +28,18 @@ use crate::page::{INDEX, VIEWS, asset};
 use crate::shown::{PageNews, PageState, ShownRuns};
 use crate::viewed::{ViewError, ViewedRuns};
 
-/// Nothing is loaded from anywhere else, and nothing in the page is a script but its file.
+/// Nothing loads from elsewhere, and the page's only script is its own file.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
                       img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; \
                       form-action 'none'; frame-ancestors 'none'";
-/// The pages that may show this one in a frame, where notebooks may: those of this machine.
+/// Pages that may embed this one in a frame for notebooks: those of this machine.
 const NOTEBOOKS: &str =
     "frame-ancestors http://localhost:* http://127.0.0.1:* http://[::1]:* vscode-webview:";
-/// Time after which a connection without news gets an empty line.
+/// Time after which an idle connection gets an empty line.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
-/// Time in which the head of a request has to arrive, and a connection without one is closed.
+/// Time limit for a request's head; the connection is then closed.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time to wait before connections are taken again where there is no file descriptor for one.
+/// Pause before accepting connections again after running out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Bytes of the token.
 const N_TOKEN_BYTES: usize = 16;
@@ -53,11 +53,11 @@ type Body = UnsyncBoxBody<Bytes, Infallible>;
 pub struct ServerOptions {
     /// Name or address of the interface.
     pub host: String,
-    /// The port; 0 for any that is free.
+    /// The port; 0 means any free port.
     pub port: u16,
-    /// Threads that answer.
+    /// Number of answering threads.
     pub n_threads: usize,
-    /// Whether a notebook on this machine may show it in a frame.
+    /// Whether a notebook on this machine may embed the page in a frame.
     pub may_be_framed: bool,
 }
 
@@ -72,7 +72,7 @@ impl Default for ServerOptions {
     }
 }
 
-/// A server that has a port, and answers once it runs.
+/// A server bound to a port, not yet running.
 pub struct PageServer {
     runtime: Runtime,
     listener: TcpListener,
@@ -83,16 +83,17 @@ pub struct PageServer {
 struct Shared {
     runs: ShownRuns,
     token: String,
-    /// The name that the user gave, which browsers may send as well.
+    /// The host name from the user, which browsers may send as well.
     host: String,
     may_be_framed: bool,
 }
 
 impl PageServer {
-    /// Takes a port.
+    /// Binds a port.
     ///
     /// # Errors
-    /// [`ViewError::Serve`] if the interface does not exist or the port is taken.
+    ///
+    /// [`ViewError::Serve`] if the interface does not exist or the port is in use.
     pub fn bind(
         runs: Arc<ViewedRuns>,
         state: PageState,
@@ -104,18 +105,18 @@ impl PageServer {
             source,
         };
         let runtime = tokio::runtime::Builder::new_multi_thread()
-            // Answers are made on threads of their own; this one only listens.
+            // Separate threads compute answers; this one only listens.
             .worker_threads(1)
             .max_blocking_threads(options.n_threads.max(1))
             .enable_all()
             .build()
             .map_err(failed)?;
-        // Names are looked up here, and the first address that can be had is taken.
+        // Resolves names, and binds the first available address.
         let place = (options.host.as_str(), options.port);
         let listener = runtime.block_on(TcpListener::bind(place)).map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
         let token = token().map_err(failed)?;
-        // Of all interfaces the loopback one is at hand.
+        // A server on all interfaces is reachable by the loopback address.
         let host = match options.host.parse::<IpAddr>() {
             Ok(ip) if ip.is_unspecified() => "127.0.0.1".to_owned(),
             Ok(IpAddr::V6(ip)) => format!("[{ip}]"),
@@ -139,13 +140,12 @@ impl PageServer {
         &self.address
     }
 
-    /// The dumps that it shows, to be replaced by others.
+    /// The dumps on display, which can be replaced.
     pub fn shown(&self) -> ShownRuns {
         self.shared.runs.clone()
     }
 
-    /// Answers until the process is interrupted or told to end, or [`ShownRuns::end`] is called.
-    ///
+    /// Answers until the process is interrupted or terminated, or [`ShownRuns::end`] is called.
     pub fn run(self) {
         let shown = self.shown();
         let mut news = shown.news();
@@ -154,26 +154,27 @@ impl PageServer {
                 () = interrupted() => {}
                 _ = news.wait_for(|news| news.is_ending) => {}
             }
-            // Pages wait for news with a connection of their own, which would hold the end up.
+            // Pages wait for news on a separate connection, which would delay the end.
             shown.end();
         });
     }
 
-    /// Answers on a thread of its own, until it is told to end. Signals stay the caller's.
+    /// Answers on a new thread until it is stopped. Signals remain the caller's.
     ///
     /// # Errors
-    /// [`ViewError::Serve`] if there is no thread.
+    ///
+    /// [`ViewError::Serve`] if the thread cannot be started.
     pub fn start(self) -> Result<RunningPage, ViewError> {
         let (shown, address) = (self.shown(), self.address.clone());
         let mut news = shown.news();
         let serve = move || {
             self.serve(async move {
                 let ending = news.wait_for(|news| news.is_ending).await;
-                // Without a sender there is nobody who could end it later.
+                // Without a sender the server could not be stopped later.
                 drop(ending);
             });
         };
-        // A thread without a name is hard to tell from those of the caller's own program.
+        // A name distinguishes the thread from those of the caller's program.
         let thread = thread::Builder::new().name("page".to_owned()).spawn(serve);
         match thread {
             Ok(thread) => Ok(RunningPage {
@@ -198,7 +199,8 @@ impl PageServer {
                     accepted = self.listener.accept() => accepted,
                 };
                 let Ok((stream, _)) = accepted else {
-                    // The connection has gone, or files are short until another one has.
+                    // The client disconnected, or file descriptors are short until another client
+                    // does.
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                     continue;
                 };
@@ -208,19 +210,19 @@ impl PageServer {
                     async { Ok::<_, Infallible>(respond(shared, request).await) }
                 });
                 let connection = http.serve_connection(TokioIo::new(stream), answer);
-                // A connection that breaks is the browser's loss.
+                // A broken connection only affects the browser.
                 tokio::spawn(connections.watch(connection));
             }
             drop(self.listener);
             // Connections in progress are answered first.
             connections.shutdown().await;
         });
-        // A browser keeps its connection open; nobody waits for it.
+        // A browser keeps its connection open; shutdown does not wait for it.
         self.runtime.shutdown_background();
     }
 }
 
-/// A page that is served on a thread of its own, until this is dropped.
+/// A page served on a separate thread until this is dropped.
 pub struct RunningPage {
     shown: ShownRuns,
     address: String,
@@ -233,12 +235,12 @@ impl RunningPage {
         &self.address
     }
 
-    /// The dumps that it shows, to be replaced by others.
+    /// The dumps on display, which can be replaced.
     pub fn shown(&self) -> &ShownRuns {
         &self.shown
     }
 
-    /// Ends it, after the questions that are being answered.
+    /// Stops it after answering the requests in progress.
     pub fn stop(mut self) {
         self.shown.end();
         if let Some(Err(panic)) = self.thread.take().map(JoinHandle::join) {
@@ -264,7 +266,7 @@ async fn interrupted() {
     }
 }
 
-/// Digits that nobody can guess.
+/// Random digits that cannot be guessed.
 fn token() -> io::Result<String> {
     let mut bytes = [0; N_TOKEN_BYTES];
     getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
@@ -275,11 +277,11 @@ async fn respond(shared: Arc<Shared>, request: Request) -> Response {
     if let Err((status, text)) = check(&shared, request.method(), request.headers()) {
         return failure(status, text);
     }
-    // Not decoded: neither tokens nor views nor files have characters that need it.
+    // Not decoded: tokens, views and files have no characters that need it.
     let path = request.uri().path().trim_start_matches('/').to_owned();
     let (given, path) = path.split_once('/').unwrap_or((&path, ""));
     if !is_same(given, &shared.token) {
-        return failure(StatusCode::NOT_FOUND, "this address is not known");
+        return failure(StatusCode::NOT_FOUND, "unknown address");
     }
     if let Some(name) = path.strip_prefix("assets/") {
         return match asset(name) {
@@ -294,7 +296,7 @@ async fn respond(shared: Arc<Shared>, request: Request) -> Response {
             failure(StatusCode::NOT_FOUND, "there is no such view")
         };
     };
-    // It is answered for as long as the page is open, and would keep a thread waiting.
+    // It is answered for as long as the page is open, and would block a thread.
     if question == "news" {
         return response(StatusCode::OK, "text/event-stream", news(&shared.runs));
     }
@@ -305,16 +307,15 @@ async fn respond(shared: Arc<Shared>, request: Request) -> Response {
         .collect();
     let work = move || {
         let runs = shared.runs.current();
-        let answer = || answer(&runs, &question, &query);
-        // A mistake of ours shall not end the page of the user.
-        catch_unwind(AssertUnwindSafe(answer))
+        // A bug here must not end the user's page.
+        catch_unwind(AssertUnwindSafe(|| answer(&runs, &question, &query)))
     };
-    // Reading may wait for a disk, and other questions shall not wait with it.
+    // Reading may wait for a disk, and must not delay other requests.
     match tokio::task::spawn_blocking(work).await {
         Ok(Ok(result)) => of_answer(result),
         _ => failure(
             StatusCode::INTERNAL_SERVER_ERROR,
-            "the answer could not be made",
+            "the answer could not be computed",
         ),
     }
 }
@@ -324,7 +325,7 @@ fn document(may_be_framed: bool) -> Response {
     let mut response = reply(StatusCode::OK, INDEX.content_type, INDEX.bytes);
     if may_be_framed {
         let policy = POLICY.replace("frame-ancestors 'none'", NOTEBOOKS);
-        // Of visible ASCII, which no header refuses.
+        // Visible ASCII, which is valid in headers.
         if let Ok(policy) = HeaderValue::from_str(&policy) {
             let headers = response.headers_mut();
             headers.insert(header::CONTENT_SECURITY_POLICY, policy);
@@ -333,10 +334,10 @@ fn document(may_be_framed: bool) -> Response {
     response
 }
 
-/// The state of the dumps now and whenever it changes, as server-sent events.
+/// The state of the dumps, now and on every change, as server-sent events.
 fn news(shown: &ShownRuns) -> Body {
     let mut receiver = shown.news();
-    // The first event is that of now.
+    // The first event is the current state.
     receiver.mark_changed();
     let events = futures_util::stream::unfold(receiver, async |mut receiver| {
         let text = match tokio::time::timeout(SIGN_OF_LIFE, receiver.changed()).await {
@@ -347,7 +348,7 @@ fn news(shown: &ShownRuns) -> Body {
                 }
                 format!("data: {}\n\n", news.json())
             }
-            // A line that says nothing keeps the connection open.
+            // A comment line keeps the connection open.
             Err(_) => ":\n\n".to_owned(),
             Ok(Err(_)) => return None,
         };
@@ -356,8 +357,8 @@ fn news(shown: &ShownRuns) -> Body {
     StreamBody::new(events).boxed_unsync()
 }
 
-/// Refuses what does not come from the page: another method, the name of another host, which a
-/// browser sends when a foreign name leads here, and another page's scripts.
+/// Refuses requests from elsewhere than the page: other methods, other host names (which a browser
+/// sends when a foreign name resolves to this server), and scripts of other pages.
 fn check(
     shared: &Shared,
     method: &Method,
@@ -369,18 +370,18 @@ fn check(
     let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or(""));
     let host = text(header::HOST).unwrap_or("");
     if !is_own_host(host, &shared.host) {
-        return Err((StatusCode::FORBIDDEN, "this name is not the server's"));
+        return Err((StatusCode::FORBIDDEN, "the host name is not the server's"));
     }
     match text(header::ORIGIN) {
         Some(origin) if origin != format!("http://{host}") => {
-            Err((StatusCode::FORBIDDEN, "another page asks"))
+            Err((StatusCode::FORBIDDEN, "the request comes from another page"))
         }
         _ => Ok(()),
     }
 }
 
-/// Whether a host, as a browser names it, is an address, `localhost`, or the name that the user
-/// gave. Any other name may lead anywhere tomorrow.
+/// Whether a `Host` header is an address, `localhost`, or the name from the user. Any other name
+/// may resolve elsewhere later.
 fn is_own_host(host: &str, given: &str) -> bool {
     let is_port = |port: &str| port.parse::<u16>().is_ok();
     let name = match host.rsplit_once(':') {
@@ -396,7 +397,7 @@ fn is_own_host(host: &str, given: &str) -> bool {
         || name.parse::<IpAddr>().is_ok()
 }
 
-/// Whether two texts are equal, in a time that does not tell where they differ.
+/// Compares two texts in constant time.
 fn is_same(a: &str, b: &str) -> bool {
     let pairs = a.bytes().zip(b.bytes());
     a.len() == b.len() && pairs.fold(0, |differing, (a, b)| differing | (a ^ b)) == 0
@@ -408,7 +409,7 @@ fn of_answer(result: Result<Answer, AnswerError>) -> Response {
         Ok(Answer::Bytes(bytes)) => reply(StatusCode::OK, "application/octet-stream", bytes),
         Ok(Answer::File(name, bytes)) => {
             let mut response = reply(StatusCode::OK, "application/octet-stream", bytes);
-            // Names are made of letters, digits and points, so that they need no quoting.
+            // Names consist of letters, digits and points, so they need no quoting.
             let place = format!("attachment; filename=\"{name}\"");
             if let Ok(place) = HeaderValue::from_str(&place) {
                 response
@@ -445,7 +446,7 @@ fn response(status: StatusCode, content_type: &'static str, body: Body) -> Respo
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
-        // A dump is read again when it has changed, and stays in no browser's store.
+        // Changed dumps are re-read, and browsers must not store them.
         (header::CACHE_CONTROL, "no-store"),
         (
             HeaderName::from_static("cross-origin-resource-policy"),

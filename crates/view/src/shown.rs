@@ -1,5 +1,5 @@
-//! The dumps that the page shows, which may change: a large dump is surveyed while it is shown, and a
-//! run that goes on adds to its dump.
+//! The dumps on display, which may change: a large dump is surveyed while it is shown, and an
+//! ongoing run adds to its dump.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use crate::viewed::ViewedRuns;
 
-/// The dumps that a page shows. Copies are of one page.
+/// The dumps on display. Clones share the same page.
 #[derive(Clone)]
 pub struct ShownRuns(Arc<Shown>);
 
@@ -17,32 +17,32 @@ struct Shown {
     news: watch::Sender<PageNews>,
 }
 
-/// How far the dumps that are shown are read.
+/// How much of the dumps has been read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum PageState {
-    /// As a whole.
+    /// Everything.
     #[default]
     Whole,
-    /// Elements are read, and those of `n_done` operators of `n` are known.
+    /// Elements are being read; `n_done` of `n` operators are known.
     Reading {
-        /// Operators that are surveyed.
+        /// Number of surveyed operators.
         n_done: usize,
-        /// All operators.
+        /// Number of all operators.
         n: usize,
     },
-    /// The run that writes the dump goes on.
+    /// The run is still writing the dump.
     Running,
-    /// The run did not go to its end, or its dump cannot be read, with the reason.
+    /// The run failed, or its dump cannot be read, with the reason.
     Failed(String),
 }
 
-/// News for the pages that are open.
+/// News for open pages.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PageNews {
-    /// How often the dumps were replaced.
+    /// How many times the dumps were replaced.
     generation: u64,
     state: PageState,
-    /// Whether the server ends, and with it all that waits for news.
+    /// Whether the server is stopping, which ends all waiting for news.
     pub(crate) is_ending: bool,
 }
 
@@ -59,9 +59,9 @@ impl ShownRuns {
         }))
     }
 
-    /// Shows these dumps from now on, and tells all pages that are open.
+    /// Shows these dumps from now on, and notifies all open pages.
     pub fn show(&self, runs: Arc<ViewedRuns>, state: PageState) {
-        // Whoever panicked meanwhile has left whole dumps behind.
+        // A panic elsewhere leaves complete dumps behind, so poisoning is ignored.
         let current = self.0.current.write();
         *current.unwrap_or_else(PoisonError::into_inner) = runs;
         self.0.news.send_modify(|news| {
@@ -70,7 +70,7 @@ impl ShownRuns {
         });
     }
 
-    /// The dumps that are shown now.
+    /// The current dumps.
     pub(crate) fn current(&self) -> Arc<ViewedRuns> {
         let current = self.0.current.read();
         current.unwrap_or_else(PoisonError::into_inner).clone()

@@ -1,4 +1,4 @@
-//! A dump that is shown while its elements are still read.
+//! A dump that is shown while its elements are being read.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use opscope_analysis::survey::{self, SurveyProgress};
 use crate::shown::{PageState, ShownRuns};
 use crate::viewed::{ViewError, ViewedDump, ViewedRuns};
 
-/// A survey of which a part is shown already.
+/// A survey that is partly shown.
 pub struct UnfinishedSurvey {
     runs: ViewedRuns,
     progress: SurveyProgress,
@@ -17,18 +17,19 @@ pub struct UnfinishedSurvey {
     start: Instant,
 }
 
-/// How long a page waits for the survey before it is shown with a part of it.
+/// How long a page waits for the survey before it shows a part.
 const FIRST_LOOK: Duration = Duration::from_millis(400);
-/// Time from news to news.
+/// Interval between news.
 pub(crate) const BETWEEN_NEWS: Duration = Duration::from_millis(700);
-/// A survey that took longer is kept for the next time.
+/// A survey that took longer is cached.
 const WORTH_KEEPING: Duration = Duration::from_millis(500);
 
 impl UnfinishedSurvey {
-    /// Reads a dump and surveys its numbers, and leaves the rest of a long survey for later. A survey
-    /// that was kept is taken.
+    /// Reads a dump and surveys its values, deferring the rest of a long survey. Uses a cached
+    /// survey.
     ///
     /// # Errors
+    ///
     /// [`ViewError`] if there is nothing to show.
     pub fn begin(
         path: &Path,
@@ -49,14 +50,14 @@ impl UnfinishedSurvey {
         }
         let progress = SurveyProgress::new(&runs.target.dump);
         let mut unfinished = UnfinishedSurvey::new(runs, progress, n_threads);
-        // Most dumps are surveyed at once.
+        // Most dumps are surveyed within this time.
         let is_done = unfinished.advance(FIRST_LOOK);
-        // As far as it is, also where that is nothing yet.
+        // The state so far, even if nothing is known yet.
         let runs = unfinished.runs();
         Ok((runs, (!is_done).then_some(unfinished)))
     }
 
-    /// A survey of the target of `runs`, as far as `progress` is.
+    /// A survey of the target of `runs`, continued from `progress`.
     pub(crate) fn new(
         runs: ViewedRuns,
         progress: SurveyProgress,
@@ -70,7 +71,7 @@ impl UnfinishedSurvey {
         }
     }
 
-    /// How far it is.
+    /// The survey's progress.
     pub fn state(&self) -> PageState {
         let survey = self.progress.survey();
         PageState::Reading {
@@ -79,10 +80,10 @@ impl UnfinishedSurvey {
         }
     }
 
-    /// Finishes it; the page tells how far it is. Beside the dump it is kept for the next time.
+    /// Finishes the survey while the page shows its progress. Caches it in the dump.
     pub fn finish(mut self, page: &ShownRuns) {
         while !self.advance(BETWEEN_NEWS) {
-            // Nobody will see the rest.
+            // The rest will not be shown.
             if page.is_ending() {
                 return;
             }
@@ -94,7 +95,7 @@ impl UnfinishedSurvey {
         }
     }
 
-    /// Goes on for some time; whether it is done.
+    /// Continues for some time; returns whether the survey is done.
     pub(crate) fn advance(&mut self, time: Duration) -> bool {
         let start = Instant::now();
         while !self.progress.is_done() && start.elapsed() < time {
@@ -104,7 +105,7 @@ impl UnfinishedSurvey {
         self.progress.is_done()
     }
 
-    /// The dump with what is known so far.
+    /// The dump with the findings so far.
     pub(crate) fn runs(&self) -> Arc<ViewedRuns> {
         let (target, survey) = (self.runs.target.clone(), self.progress.survey().clone());
         Arc::new(ViewedRuns::surveyed(target, survey, &self.runs.program))

@@ -1,4 +1,4 @@
-//! The dumps that the page shows, and what is known of their operators.
+//! The dumps on the page and the findings about their operators.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -19,54 +19,54 @@ use opscope_store::record::SlotSide;
 
 use crate::links::OperatorLinks;
 
-/// One dump, or two of which one is taken for right.
+/// One dump, or a target and a golden dump.
 pub struct ViewedRuns {
-    /// The dump that is examined.
+    /// The dump under test.
     pub target: Arc<ViewedDump>,
-    /// The dump that is taken for right.
+    /// The reference dump.
     pub golden: Option<Arc<ViewedDump>>,
     /// The comparison or the survey of the operators.
     pub findings: Findings,
     /// Version of the program.
     pub program: String,
-    /// Whether a comparison that was saved is shown, without its dumps.
+    /// Whether this is a saved comparison, without its dumps.
     pub is_saved: bool,
 }
 
 /// A dump of the page.
 pub struct ViewedDump {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
     /// Its operators and tensors.
     pub dump: ComparedDump,
-    /// Values from operator to operator.
+    /// Dataflow between operators.
     pub(crate) links: OperatorLinks,
-    /// Executions by their names in a comparison; empty of a dump alone.
+    /// Executions by their names in a comparison; empty for a single dump.
     by_name: HashMap<OperatorName, usize>,
-    /// For each execution of the target the operator of the comparison.
+    /// For each target execution, the operator of the comparison.
     operators: Vec<Option<usize>>,
-    /// Overflows, overwritten values and the like.
+    /// Overflows, overwritten values and similar events.
     pub(crate) events: DumpEvents,
-    /// Executions of which there is an overflow record.
+    /// Executions with an overflow record.
     overflowed: HashSet<usize>,
-    /// Outputs of one number, once they were asked for.
+    /// Scalar outputs, computed on first use.
     scalars: OnceLock<Vec<ScalarOutput>>,
 }
 
-/// The source of everything that is said of the operators.
+/// The source of the findings.
 pub enum Findings {
-    /// Of two dumps.
+    /// The comparison of two dumps.
     Compared(Box<Comparison>),
-    /// Of one.
+    /// The survey of one dump.
     Surveyed(DumpSurvey),
 }
 
-/// The party that a tensor is of.
+/// The side of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShownSide {
-    /// The dump that is examined.
+    /// The dump under test.
     Target,
-    /// The dump that is taken for right.
+    /// The reference dump.
     Golden,
 }
 
@@ -79,9 +79,9 @@ pub enum ViewError {
     /// The dump has no tensors.
     #[error("`{}` has no tensors{}", path.display(), because(problems))]
     Empty {
-        /// The dump.
+        /// Path of the dump.
         path: PathBuf,
-        /// Files that could not be read, with the reasons.
+        /// Unreadable files, with the reasons.
         problems: Vec<String>,
     },
     /// The dumps cannot be compared.
@@ -95,7 +95,7 @@ pub enum ViewError {
     Serve {
         /// Host and port.
         address: String,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
 }
@@ -107,10 +107,10 @@ fn because(problems: &[String]) -> String {
     }
 }
 
-/// Everything that a row tells of an operator.
+/// The facts in an operator's row.
 #[derive(Clone, Debug)]
 pub struct OperatorFacts<'a> {
-    /// Its number: its place in the order of execution.
+    /// Its number: its position in execution order.
     pub id: usize,
     /// Its type.
     pub op_type: &'a str,
@@ -120,24 +120,24 @@ pub struct OperatorFacts<'a> {
     pub rank: Option<u32>,
     /// The execution of the model.
     pub step: Option<u64>,
-    /// Which execution of the operator in its step.
+    /// The operator's execution number within its step.
     pub call: usize,
-    /// How good or bad it is.
+    /// Its verdict level.
     pub level: VerdictLevel,
-    /// Whether it is where the computation goes wrong.
+    /// Whether the computation goes wrong here.
     pub is_at_fault: bool,
-    /// Why its outputs are not what they should be, of two dumps.
+    /// Why its outputs differ, for two dumps.
     pub cause: Option<Cause>,
     /// The comparison's row.
     pub compared: Option<&'a OperatorResult>,
     /// The survey's row.
     pub surveyed: Option<&'a SurveyedExecution>,
-    /// Whether there is an overflow record of it.
+    /// Whether it has an overflow record.
     pub has_overflow: bool,
 }
 
 impl OperatorFacts<'_> {
-    /// Error of the outputs, what the operator added, and error of the inputs.
+    /// Output error, added error, and input error.
     pub fn errors(&self) -> [Option<f64>; 3] {
         let error = self.compared.and_then(|operator| operator.error);
         let inputs = error.filter(|error| error.has_inputs);
@@ -148,7 +148,7 @@ impl OperatorFacts<'_> {
         ]
     }
 
-    /// Elements of its outputs that are NaN, and that are infinite.
+    /// Numbers of NaN and infinite elements in its outputs.
     pub fn non_finite(&self) -> [Option<u64>; 2] {
         match (self.surveyed, self.compared) {
             (Some(found), _) => [found.n_nan, found.n_inf],
@@ -157,7 +157,7 @@ impl OperatorFacts<'_> {
                 let count = |metrics: &[MetricId]| {
                     let counts = outputs.clone().map(|slot| {
                         let counts = metrics.iter().map(|metric| slot.metrics.get(*metric));
-                        // Counts are whole.
+                        // Counts are integers.
                         counts.sum::<Option<f64>>().map(|n| n as u64)
                     });
                     counts.sum()
@@ -174,8 +174,8 @@ impl OperatorFacts<'_> {
         }
     }
 
-    /// The largest magnitude of its outputs: of the finite elements in a survey. In a comparison an
-    /// infinity hides that of the others.
+    /// The largest magnitude of its outputs: of finite elements in a survey. In a comparison an
+    /// infinity hides the others.
     pub fn max_abs(&self) -> Option<f64> {
         if let Some(found) = self.surveyed {
             return found.max_abs;
@@ -189,8 +189,8 @@ impl OperatorFacts<'_> {
         ends.flatten().map(f64::abs).reduce(f64::max)
     }
 
-    /// The number that the table's bar and the trace show: the error of the outputs, or the largest
-    /// magnitude where there is nothing to compare with.
+    /// The number in the table's bar and the trace: the output error, or the largest magnitude if
+    /// there is no comparison.
     pub fn main_value(&self) -> Option<f64> {
         match self.surveyed {
             Some(_) => self.max_abs(),
@@ -200,7 +200,7 @@ impl OperatorFacts<'_> {
 }
 
 impl ViewedRuns {
-    /// One dump with what is known of its numbers.
+    /// One dump with its survey.
     pub(crate) fn surveyed(
         target: Arc<ViewedDump>,
         survey: DumpSurvey,
@@ -218,6 +218,7 @@ impl ViewedRuns {
     /// Compares two dumps with the defaults of `opscope compare`.
     ///
     /// # Errors
+    ///
     /// [`ViewError`] if they cannot be compared.
     pub fn open_two(
         [target, golden]: [&Path; 2],
@@ -230,9 +231,10 @@ impl ViewedRuns {
         ViewedRuns::open_compared(comparison, [target, golden], n_threads)
     }
 
-    /// Opens the dumps of a comparison that was made already.
+    /// Opens the dumps of an existing comparison.
     ///
     /// # Errors
+    ///
     /// [`ViewError`] if they cannot be read.
     pub fn open_compared(
         comparison: Comparison,
@@ -244,7 +246,7 @@ impl ViewedRuns {
         let [target, golden] = run::open_again(&comparison, paths, n_threads)?;
         let mut target = ViewedDump::new(paths[0], target, n_threads).with_names();
         let golden = ViewedDump::new(paths[1], golden, n_threads).with_names();
-        // From executions back to operators, for values that go from one to another.
+        // Maps executions back to operators, for dataflow edges.
         target.operators = vec![None; target.dump.runs.len()];
         for operator in &comparison.operators {
             for name in &operator.target {
@@ -262,7 +264,7 @@ impl ViewedRuns {
         })
     }
 
-    /// A saved comparison, whose tensors are not at hand.
+    /// A saved comparison, without tensors.
     pub fn of_saved(comparison: Comparison) -> ViewedRuns {
         let dump = |path: &str| Arc::new(ViewedDump::with_nothing(Path::new(path)));
         ViewedRuns {
@@ -298,7 +300,7 @@ impl ViewedRuns {
         }
     }
 
-    /// The facts of an operator; `None` if there is none of this number.
+    /// The facts of an operator; `None` for an unknown number.
     pub fn facts(&self, id: usize) -> Option<OperatorFacts<'_>> {
         match &self.findings {
             Findings::Compared(comparison) => {
@@ -316,7 +318,7 @@ impl ViewedRuns {
                 let mut facts = surveyed_facts(run, id, found)?;
                 facts.has_overflow = self.target.overflowed.contains(&id);
                 if facts.has_overflow && found.role.is_none() {
-                    // Of integers, and where floats saturate, the outputs show nothing. Later
+                    // Integer outputs and saturated floats show no trace of an overflow. Later
                     // overflows may follow from the first.
                     facts.level = VerdictLevel::Fail;
                     facts.is_at_fault = self.first_overflow().is_some_and(|(run, _)| run == id);
@@ -339,7 +341,7 @@ impl ViewedRuns {
         Some(found)
     }
 
-    /// Messages about records and lists of events, without those that the dump has already.
+    /// Messages about records and lists of events, except those already in the dump.
     pub fn event_problems(&self) -> impl Iterator<Item = &str> {
         let told: HashSet<&str> = self.target.problems().collect();
         let problems = self.target.events.problems.iter().map(String::as_str);
@@ -354,7 +356,7 @@ impl ViewedRuns {
         })
     }
 
-    /// How many files and tensors could not be read.
+    /// Number of unreadable files and tensors.
     pub(crate) fn n_problems(&self) -> usize {
         let dumps = [Some(&*self.target), self.golden.as_deref()];
         let of_dumps = dumps.into_iter().flatten();
@@ -371,7 +373,7 @@ impl ViewedRuns {
         }
     }
 
-    /// The operator's executions on a side, in order: several if they were fused on the other.
+    /// The operator's executions on a side, in order: several if fused on the other.
     pub fn executions(&self, id: usize, side: ShownSide) -> Vec<usize> {
         match (&self.findings, side) {
             (Findings::Surveyed(_), ShownSide::Target) => vec![id],
@@ -391,7 +393,7 @@ impl ViewedRuns {
         }
     }
 
-    /// The operator that an execution of the target is, or is a part of.
+    /// The operator that contains a target execution.
     pub fn operator_of(&self, run: usize) -> Option<usize> {
         match &self.findings {
             Findings::Surveyed(_) => Some(run),
@@ -399,7 +401,7 @@ impl ViewedRuns {
         }
     }
 
-    /// The slot of an operator on a side, where that has it. `key` is the target's slot.
+    /// The slot of an operator on a side, if it exists. `key` is the target's slot.
     pub fn slot(&self, id: usize, key: SlotKey, side: ShownSide) -> Option<&ExecutionSlot> {
         let dump = self.side(side)?;
         let compared = self.comparison().and_then(|comparison| {
@@ -408,7 +410,7 @@ impl ViewedRuns {
         });
         let key = match (compared, side) {
             (Some(pair), ShownSide::Golden) => pair.golden_slot.unwrap_or(pair.slot),
-            // What was not compared has a partner in no slot.
+            // Uncompared operators have no matching slots.
             (None, ShownSide::Golden) if self.comparison().is_some() => return None,
             _ => key,
         };
@@ -417,17 +419,17 @@ impl ViewedRuns {
             ShownSide::Golden => &pair.golden,
         });
         let runs = self.executions(id, side);
-        // A run that the dump lost since is no run.
+        // Ignores runs that the dump has lost since.
         let runs = runs.iter().filter_map(|&run| dump.dump.runs.get(run));
         let slots: Vec<&ExecutionSlot> = runs
             .filter_map(|run| run.slot(key.side, key.index))
             .collect();
-        // Operators of a group have slots of one number: the extents tell which was compared.
+        // Slots of grouped operators share numbers; the shape identifies the compared one.
         let is_it = |slot: &&&ExecutionSlot| {
             summary.is_some_and(|summary| slot.shape.as_deref() == Some(summary.shape.as_slice()))
         };
         let mut compared = slots.iter().filter(is_it);
-        // Of several alike inputs are the first's, and outputs the last's.
+        // Among several, inputs belong to the first operator, and outputs to the last.
         let found = match key.side {
             SlotSide::Input => compared.next().or(slots.first()),
             SlotSide::Output => compared.next_back().or(slots.last()),
@@ -452,14 +454,14 @@ impl ViewedDump {
             dump,
             by_name: HashMap::new(),
             operators: Vec::new(),
-            // Every row asks, so that the list would be gone through for each.
+            // A set, because every row queries it.
             overflowed: overflows.filter_map(|event| event.run).collect(),
             events,
             scalars: OnceLock::new(),
         }
     }
 
-    /// A dump of which nothing is at hand.
+    /// An empty dump, for saved results.
     pub(crate) fn with_nothing(path: &Path) -> ViewedDump {
         ViewedDump {
             path: path.to_owned(),
@@ -475,7 +477,7 @@ impl ViewedDump {
 
     fn with_names(mut self) -> ViewedDump {
         let runs = self.dump.runs.iter().enumerate();
-        // Of several with one name the last wins; comparisons tell them apart by their repetition.
+        // Among several with one name the last wins; comparisons distinguish them by repetition.
         let names = runs.map(|(index, run)| (OperatorName::for_execution(run), index));
         self.by_name = names.collect();
         self
@@ -486,14 +488,14 @@ impl ViewedDump {
         self.by_name.get(name).copied()
     }
 
-    /// Everything that could not be read: of files as a whole, then of single tensors.
+    /// All read errors: of files, then of single tensors.
     pub fn problems(&self) -> impl Iterator<Item = &str> {
         let of_files = self.dump.problems.iter().map(String::as_str);
         let slots = self.dump.runs.iter().flat_map(|run| &run.slots);
         of_files.chain(slots.filter_map(|slot| slot.problem.as_deref()))
     }
 
-    /// Its outputs of one number.
+    /// Its scalar outputs.
     pub(crate) fn scalars(&self) -> &[ScalarOutput] {
         self.scalars.get_or_init(|| scalar_outputs(&self.dump))
     }
@@ -509,13 +511,12 @@ impl ViewedDump {
     }
 }
 
-/// Why an operator is at fault, if it is: it makes a difference of agreeing inputs, or is where a
-/// weight or an input that differs enters. What is inherited, gradual or unknown accuses nobody.
+/// Why an operator is faulty, if it is: it introduces a difference, or a differing weight or input
+/// enters here. Inherited, gradual and unknown differences do not count.
 fn fault_of(comparison: &Comparison, operator: &OperatorResult) -> Option<Cause> {
-    // Nobody is accused of what came from before, or of what is not known.
-    let is_fault = |cause: &Cause| matches!(cause, Cause::Own | Cause::Outside);
+    // Differences that are inherited or unknown are not blamed on this operator.
     let headline = comparison.summary.headline();
-    // What the outputs do not show is nobody's fault.
+    // Differences that do not reach the outputs are not faults.
     let conclusion = comparison.contract.conclusion;
     let accuses = !conclusion.is_good() && conclusion != Conclusion::Quantised;
     if comparison.contract.is_known() && !accuses {
@@ -529,7 +530,7 @@ fn fault_of(comparison: &Comparison, operator: &OperatorResult) -> Option<Cause>
         .map(|first| first.cause)
         .or(parting.map(|parting| parting.cause))
         .or(own.filter(|_| operator.level == VerdictLevel::Fail))
-        .filter(is_fault)
+        .filter(|cause| matches!(cause, Cause::Own | Cause::Outside))
 }
 
 fn compared_facts(
@@ -565,7 +566,7 @@ fn surveyed_facts<'a>(
         found.role,
         Some(SpreadRole::MakesNan | SpreadRole::MakesInf)
     );
-    // Numbers that are not known are no pass.
+    // Unknown numbers do not count as a pass.
     let level = match (found.role, found.headroom) {
         (Some(SpreadRole::MayBeMask), _) => VerdictLevel::Warn,
         (Some(_), _) => VerdictLevel::Fail,
