@@ -45,10 +45,10 @@ const rows = [
 test.each([
   ["order", [0, 1, 2, 3]],
   ["-order", [3, 2, 1, 0]],
-  // What is not known comes last either way, and NaN is more than any other number.
+  // Unknown values come last in either direction, and NaN is larger than any other number.
   ["error", [3, 0, 2, 1]],
   ["-error", [2, 0, 3, 1]],
-  // By characters, of which those beyond 16 bits come last.
+  // By characters; those beyond 16 bits come last.
   ["name", [1, 0, 3, 2]],
   ["guilt", [3, 0, 2, 1]],
 ])("operators are sorted by %s", (sort, ids) => {
@@ -65,7 +65,7 @@ test("operators are given by pages", () => {
   expect(rows.map(({ id }) => id)).toEqual([0, 1, 2, 3]);
 });
 
-test("columns of the trace show the worst, and who is at fault", () => {
+test("columns of the trace show the worst, and the culprit", () => {
   const whole = { added: [], limit: 0.001 } as unknown as Trace;
   expect(traceAnswer(rows, whole, 2)).toEqual({
     n: 4,
@@ -84,7 +84,7 @@ test("columns of the trace show the worst, and who is at fault", () => {
   });
 });
 
-test("cells of steps show the largest, and who is at fault", () => {
+test("cells of steps show the largest, and the culprit", () => {
   const executions = [0, 1, 2].flatMap((step) =>
     ["x", "y"].map((op_name, i) =>
       row(step * 2 + i, {
@@ -152,7 +152,7 @@ test("a group opens with all others, or alone, or not at all", () => {
   // With `a` open too there is no layout.
   expect(openable(contents, 0, ["a", "c"], "c")).toEqual(["c"]);
   expect(openable(contents, 0, ["a", "d"], "d")).toBeNull();
-  // Closed again, with what was around it.
+  // Closed again, with its surroundings.
   expect(openable(contents, 0, ["a"], "a/b")).toEqual(["a"]);
   expect(openable(contents, 0, [], "a")).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** Answers to the page's questions from what a report has inside. */
+/** Answers to the page's requests from the contents of a report. */
 
 import type {
   DumpEvent,
@@ -17,7 +17,7 @@ import { acceptedRows, operatorsAnswer } from "./operators";
 import { stepsAnswer } from "./steps";
 import { traceAnswer } from "./trace";
 
-/** The answer to `path`, as the server gives it: JSON, or the bytes of a slice. */
+/** The answer to `path`, as the server returns it: JSON, or the bytes of a slice. */
 export function embeddedAnswer(contents: Contents, path: string): unknown {
   const [question, ...rest] = path.split("?");
   const query = new URLSearchParams(rest.join("?"));
@@ -55,12 +55,12 @@ export function embeddedAnswer(contents: Contents, path: string): unknown {
 }
 
 function rowOf(contents: Contents, id: number): Row | undefined {
-  // All rows stand at their own places, unless some were left out.
+  // Rows are indexed by id unless some were omitted.
   const row = contents.rows[id];
   return row?.id === id ? row : contents.rows.find((other) => other.id === id);
 }
 
-/** Of an operator without details what its row tells. */
+/** For an operator without details, the content of its row. */
 function operatorOf(contents: Contents, id: number): Operator {
   const operator = contents.details[id];
   if (operator) return operator;
@@ -107,7 +107,7 @@ function stepsOf(contents: Contents, query: URLSearchParams) {
   });
 }
 
-/** The scalar output of all operators, where it is asked for with a column for each step. */
+/** The scalar output of all operators, if requested with a column for each step. */
 function scalarsOf(contents: Contents, query: URLSearchParams): Scalars {
   const { scalars } = contents;
   const n_columns = scalars?.columns.length ?? 0;
@@ -123,7 +123,7 @@ function scalarsOf(contents: Contents, query: URLSearchParams): Scalars {
   return { total: 0, choices: [], chosen: null, columns: [], target: null, golden: null };
 }
 
-/** An event without the bytes that it changed: they are in the dump. */
+/** An event without the bytes that it changed, which are only in the dump. */
 function eventOf(contents: Contents, id: number): EventDetail {
   const event = contents.events.events.find((one: DumpEvent) => one.id === id);
   if (!event) throw new Error(t.report_no_answer);
@@ -136,7 +136,7 @@ function graphOf(contents: Contents, query: URLSearchParams): Graph {
   const paths = open === null ? null : pathsOf(open);
   const layout = paths === null ? layoutAround(contents, op) : layoutOf(contents, op, paths);
   if (layout) return layout.graph;
-  // Another one of the same rank and step shows the same operators, closed.
+  // A layout of another operator with the same rank and step shows the same operators, closed.
   const same_place = layoutsBeside(contents, op)[0];
   if (!same_place) throw new Error(t.report_no_graph);
   return same_place.graph;
@@ -167,8 +167,8 @@ function layoutOf(contents: Contents, op: number, open: string[]): Layout | unde
 }
 
 /**
- * The paths to open for the group `path` to be as it is in `wanted`, open or closed: `wanted` itself
- * if the file has its layout, else those of the layout that is most like it; null if none has it so.
+ * The paths to open so that the group `path` is open or closed as in `wanted`: `wanted` itself if
+ * the file has its layout, otherwise those of the most similar layout; null if there is none.
  */
 export function openable(
   contents: Contents,
@@ -190,7 +190,7 @@ function embeddedTensor(contents: Contents, query: URLSearchParams): EmbeddedTen
   return contents.tensors.find(({ tensor }) => tensor.op === op && tensor.slot === slot);
 }
 
-/** Of a tensor that is not in the file the reason. */
+/** For a tensor that is not in the file, the reason. */
 function tensorOf(contents: Contents, query: URLSearchParams): Tensor {
   const found = embeddedTensor(contents, query);
   if (found) return found.tensor;
@@ -230,7 +230,7 @@ function valuesOf(contents: Contents, query: URLSearchParams): Values {
   return narrowed(around.values, row, column, Number(query.get("n") ?? 5));
 }
 
-/** At most `n` rows and columns around a place. */
+/** At most `n` rows and columns around a position. */
 function narrowed(values: Values, row: number, column: number, n: number): Values {
   const [rows, columns] = [cut(values.rows, row, n), cut(values.columns, column, n)];
   const grid = (lines: Values["target"]) =>

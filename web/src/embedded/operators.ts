@@ -1,4 +1,4 @@
-/** The table of operators, filtered and sorted as the server does it. */
+/** The table of operators, filtered and sorted like the server's. */
 
 import type { Operators, Row } from "../api";
 import { toFloat } from "../numbers";
@@ -15,13 +15,13 @@ const NUMBERS: Record<string, (row: Row) => number | null> = {
   n_inf: (row) => row.n_inf,
 };
 
-/** The rows that a filter accepts; none if there is a mistake in it, of which the table tells. */
+/** The rows that a filter accepts; none if the filter is invalid, which the table reports. */
 export function acceptedRows(rows: Row[], filter: string): Row[] {
   const accepts = parseFilter(filter);
   return typeof accepts === "function" ? rows.filter(accepts) : rows;
 }
 
-/** `rows` are in the order of execution, and `total` counts those that are not there too. */
+/** `rows` are in execution order; `total` also counts missing ones. */
 export function operatorsAnswer(rows: Row[], total: number, query: URLSearchParams): Operators {
   const accepts = parseFilter(query.get("q") ?? "");
   if (typeof accepts !== "function") {
@@ -41,12 +41,12 @@ export function operatorsAnswer(rows: Row[], total: number, query: URLSearchPara
   };
 }
 
-/** Equal rows stay in the order of execution. */
+/** Equal rows stay in execution order. */
 function sortedRows(rows: Row[], sort: string): Row[] {
   const is_descending = sort.startsWith("-");
   const key = is_descending ? sort.slice(1) : sort;
   const number = Object.hasOwn(NUMBERS, key) ? NUMBERS[key] : null;
-  // Not reversed afterwards: what is not known stays last.
+  // Not reversed afterwards, so that unknown values stay last.
   if (number) return rows.sort((a, b) => inOrder(number(a), number(b), is_descending));
   if (key === "name") rows.sort((a, b) => inCodeOrder(a.op_name, b.op_name));
   else if (key === "type") rows.sort((a, b) => inCodeOrder(a.op_type, b.op_type));
@@ -55,14 +55,14 @@ function sortedRows(rows: Row[], sort: string): Row[] {
   return is_descending ? rows.reverse() : rows;
 }
 
-/** NaN is more than any other number, and what is not known comes last either way. */
+/** NaN is larger than any other number, and unknown values come last in either direction. */
 function inOrder(a: number | null, b: number | null, is_descending: boolean): number {
   if (a === null || b === null) return Number(a === null) - Number(b === null);
   const order = Number(Number.isNaN(a)) - Number(Number.isNaN(b)) || (a < b ? -1 : a > b ? 1 : 0);
   return is_descending ? -order : order;
 }
 
-/** The order of characters, where that of JavaScript is the one of its units of 16 bits. */
+/** Order by code point; JavaScript orders by 16-bit units. */
 function inCodeOrder(a: string, b: string): number {
   const [x, y] = [Array.from(a), Array.from(b)];
   const i = x.findIndex((letter, k) => letter !== y[k]);

@@ -1,4 +1,4 @@
-/** Operators over steps or ranks, reduced to cells as the server does it. */
+/** Operators over steps or ranks, reduced to cells like the server's. */
 
 import type { ColumnAxis, Num, Row, Steps } from "../api";
 import { isMore } from "./trace";
@@ -12,7 +12,7 @@ interface Cell {
   has_nan: boolean;
   has_inf: boolean;
   is_at_fault: boolean;
-  /** The execution that is selected with the cell. */
+  /** The execution selected with the cell. */
   id: number;
 }
 
@@ -24,7 +24,7 @@ interface Size {
   by: ColumnAxis;
 }
 
-/** `all` are the rows of every rank, of which a filter leaves `accepted`. */
+/** `all` are the rows of every rank, `accepted` those that pass the filter. */
 export function stepsAnswer(all: Row[], accepted: Row[], is_pair: boolean, size: Size): Steps {
   const names = new Map<string, number>();
   const rows: { op_type: string; op_name: string }[] = [];
@@ -40,7 +40,7 @@ export function stepsAnswer(all: Row[], accepted: Row[], is_pair: boolean, size:
   }
   const places = ascending(entries.map((entry) => entry.place));
   const n_columns = Math.min(places.length, clamped(size.columns));
-  // Rows give way first: a step or rank must not hide behind another.
+  // Rows are reduced first, so that each step or rank keeps its column.
   const most_rows = Math.floor(CELLS_MAX / Math.max(1, n_columns));
   const n_rows = Math.min(rows.length, clamped(size.rows), most_rows);
   const cells = Array.from({ length: n_rows * n_columns }, emptyCell);
@@ -99,7 +99,7 @@ function emptyCell(): Cell {
 function add(cell: Cell, row: Row, is_pair: boolean): void {
   const value = is_pair ? row.error : row.max_abs;
   const is_more = isMore(value, cell.value);
-  // The one at fault before the largest.
+  // A faulty execution takes precedence over the largest value.
   if (!cell.has_run || (!cell.is_at_fault && (row.at_fault || is_more))) cell.id = row.id;
   if (is_more) cell.value = value;
   cell.has_run = true;

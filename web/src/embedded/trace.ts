@@ -1,11 +1,11 @@
-/** The trace of some of the operators, reduced to columns as the server does it. */
+/** The trace of some operators, reduced to columns like the server's. */
 
 import type { Num, Row, Status, Trace } from "../api";
 import { toFloat } from "../numbers";
 
 const COLUMNS_MAX = 8192;
 const LABELS_MAX = 64;
-/** From what is known to be nothing to what is worst. */
+/** By severity, ascending. */
 const SEVERITY: Status[] = ["skip", "pass", "warn", "fail"];
 
 /** Whether a number is larger; NaN is larger than any other. */
@@ -20,12 +20,12 @@ interface Column {
   added: Num;
   status: Status;
   has_non_finite: boolean;
-  /** The operator that is selected with the column: the worst. */
+  /** The operator selected with the column: the worst. */
   first: Row;
   fault: number | null;
 }
 
-/** `whole` is the trace of all operators, whose limit holds for some of them too. */
+/** `whole` is the trace of all operators, whose limit applies to a part as well. */
 export function traceAnswer(rows: Row[], whole: Trace, most: number): Trace {
   const n_columns = Math.min(rows.length, Math.min(Math.max(1, most), COLUMNS_MAX));
   const is_pair = whole.added !== null;
@@ -74,7 +74,7 @@ function columnOf(rows: Row[], is_pair: boolean): Column {
   return column;
 }
 
-/** The outermost part of names, where it begins to be another. */
+/** The outermost scope of names, at each position where it changes. */
 function labelsOf(columns: Column[]): Trace["labels"] {
   const labels: Trace["labels"] = [];
   let last = "";

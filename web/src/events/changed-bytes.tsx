@@ -5,7 +5,7 @@ import { visible } from "../names";
 import { formatCount, formatNumber } from "../numbers";
 import { t } from "../texts";
 
-/** Bytes of one line. */
+/** Bytes per line. */
 const N_OF_LINE = 8;
 
 export function ChangedBytes({ bytes }: { bytes: EventDetail["bytes"] }) {
@@ -75,7 +75,7 @@ function elementText(value: number | string | null): string {
     : visible(value);
 }
 
-/** As few digits as tell a float32 from its neighbours; of a float64 those of JavaScript. */
+/** The fewest digits that identify a float32; JavaScript's for a float64. */
 function shortest(value: number): string {
   if (Math.fround(value) === value) {
     for (let digits = 1; digits <= 9; digits += 1) {
@@ -100,7 +100,7 @@ function linesOf({ start, before, after }: ByteRange) {
   return lines;
 }
 
-/** Pairs of digits; those that differ from the other side are strong. */
+/** Pairs of digits; those that differ from the other side are emphasised. */
 function Line({ digits, other }: { digits: string; other: string }) {
   const pairs = digits.match(/../g) ?? [];
   return (

@@ -1,4 +1,4 @@
-/** The selected event: who and when, the decoded status, or the bytes before and after. */
+/** The selected event: operator and time, the decoded status, or the bytes before and after. */
 
 import type { ComponentChildren } from "preact";
 import { go } from "../address";

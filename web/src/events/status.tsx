@@ -1,4 +1,4 @@
-/** The status of a device after an overflow: each documented bit a box, those that are set filled. */
+/** A device's status after an overflow: one box per documented bit, filled if set. */
 
 import type { Overflow, OverflowUnit } from "../api";
 import { visible } from "../names";
@@ -51,7 +51,7 @@ function Bits({ unit }: { unit: OverflowUnit }) {
   );
 }
 
-/** `0x400, accumulation` of the unit that a record tells last, which is the one it names the task of. */
+/** `0x400, accumulation` for the last unit of a record, which is the one whose task it names. */
 export function overflowWords(overflow: Overflow): { status: string; words: string } {
   const unit = overflow.units[overflow.units.length - 1];
   if (!unit) return { status: "–", words: "" };
@@ -62,7 +62,7 @@ export function overflowWords(overflow: Overflow): { status: string; words: stri
   return { status: unit.status, words: [...known, ...others].join(" + ") };
 }
 
-/** `0x008`, as documents write them. */
+/** `0x008`, as in the documentation. */
 function bitName(bit: number): string {
   return `0x${bit.toString(16).padStart(3, "0")}`;
 }

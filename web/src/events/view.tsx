@@ -1,4 +1,7 @@
-/** Overflows, overwritten memory and first NaN in one list by time, and the selected one beside. */
+/**
+ * Overflows, overwritten memory and first NaN in one list by time, with the selected event next to
+ * it.
+ */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { go } from "../address";
@@ -17,14 +20,14 @@ import { t } from "../texts";
 import { EventPane } from "./detail";
 import { isoTime, taskWords, timeOfDay, whatWords } from "./words";
 
-/** Rows that are added at a time. */
+/** Rows added at a time. */
 const N_AT_ONCE = 200;
 const N_MAX = 1000;
 
 export function EventsView({ page }: { page: Page }) {
   const [limit, setLimit] = useState(N_AT_ONCE);
   const { address } = page;
-  // A link may lead to an event beyond those that are shown first.
+  // A link may lead to an event beyond the initially shown ones.
   const wanted = Math.min(N_MAX, Math.max(limit, (address.event ?? 0) + 1));
   const answer = useAnswer<Events>(`events?offset=0&limit=${wanted}`);
   const events = answer.data;
@@ -122,7 +125,7 @@ function Body({ page, answer, onMore }: BodyProps) {
   );
 }
 
-/** The event of the address, or else the first one of the operator that is selected. */
+/** The event of the address, or else the first one of the selected operator. */
 function selectedEvent(page: Page, events: DumpEvent[]): DumpEvent | null {
   const { event } = page.address;
   const asked = event === null ? undefined : events.find(({ id }) => id === event);
@@ -130,7 +133,7 @@ function selectedEvent(page: Page, events: DumpEvent[]): DumpEvent | null {
   return asked ?? of_operator ?? events[0] ?? null;
 }
 
-/** With the event goes its operator, in every view. */
+/** Selecting an event also selects its operator, in every view. */
 function selectEvent(event: DumpEvent): void {
   go(event.op === null ? { event: event.id } : { event: event.id, op: event.op });
 }

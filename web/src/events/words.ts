@@ -1,4 +1,4 @@
-/** Events in words: when they were, where, and what happened. */
+/** Events in words: time, place and effect. */
 
 import type { DumpEvent, Overwrite } from "../api";
 import { visible } from "../names";
@@ -11,7 +11,7 @@ export function timeOfDay(time_us: number | null): string {
   return time_us === null ? "–" : isoTime(time_us).slice(11);
 }
 
-/** `2023-11-14 22:13:20.000001`, in UTC; the number of microseconds if no calendar holds it. */
+/** `2023-11-14 22:13:20.000001`, in UTC; the number of microseconds if it is not a valid date. */
 export function isoTime(time_us: number): string {
   const seconds = Math.floor(time_us / 1e6);
   const date = new Date(seconds * 1000);
@@ -42,7 +42,7 @@ export function whatWords(event: DumpEvent): string {
   return [visible(found.value), ...place].join(" · ");
 }
 
-/** The first range, inclusive, and how many there are besides. */
+/** The first range, inclusive, and the number of others. */
 export function rangesWords(ranges: [number, number][], n_ranges: number): string {
   const first = ranges[0];
   if (!first) return t.bytes_changed(0, 0);

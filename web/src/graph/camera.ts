@@ -1,7 +1,7 @@
-/** What part of the graph is seen, and how large. */
+/** The visible part of the graph, and its scale. */
 
 export interface Camera {
-  /** The point of the graph at the left upper corner. */
+  /** The graph's point at the top left corner. */
   x: number;
   y: number;
   scale: number;
@@ -22,10 +22,10 @@ export const SCALE_MOST = 3;
 const SCALE_READABLE = 0.75;
 const MARGIN = 16;
 
-/** As wide as the view, at most at full size, with `focus` in the middle or the top in view. */
+/** Fits the width, at most at full size, with `focus` in the middle or the top in view. */
 export function fitWidth(graph: Size, view: Size, focus: Box | null): Camera {
   const fitted = (view.width - 2 * MARGIN) / Math.max(1, graph.width);
-  // Below this, names are no longer read: a graph that is wider is seen in part.
+  // Below this scale names are unreadable: a wider graph is shown in part.
   const scale = clampScale(Math.min(1, Math.max(SCALE_READABLE, fitted)));
   const middle = focus && fitted < SCALE_READABLE ? focus.x + focus.width / 2 : graph.width / 2;
   const x = middle - view.width / scale / 2;
@@ -35,7 +35,7 @@ export function fitWidth(graph: Size, view: Size, focus: Box | null): Camera {
   return { x, y: tall ? Math.max(-MARGIN, Math.min(wish, most)) : -MARGIN, scale };
 }
 
-/** All of the graph. */
+/** Fits the whole graph. */
 export function fitWhole(graph: Size, view: Size): Camera {
   const scale = clampScale(
     Math.min(
@@ -51,7 +51,7 @@ export function fitWhole(graph: Size, view: Size): Camera {
   };
 }
 
-/** Zooms by `factor` and keeps the graph's point under (`x`, `y`) of the view where it is. */
+/** Zooms by `factor` around the graph's point at (`x`, `y`) of the view. */
 export function zoomAt(camera: Camera, factor: number, x: number, y: number): Camera {
   const scale = clampScale(camera.scale * factor);
   return {
@@ -61,7 +61,7 @@ export function zoomAt(camera: Camera, factor: number, x: number, y: number): Ca
   };
 }
 
-/** Moves as little as it takes to bring `box` into view. */
+/** Moves as little as needed to bring `box` into view. */
 export function reveal(camera: Camera, view: Size, box: Box): Camera {
   const margin = MARGIN * 2;
   const nearest = (at: number, span: number, from: number, size: number) => {

@@ -94,7 +94,7 @@ function useViewSize(
   }, []);
 }
 
-/** Fits a graph when it is first seen, and later keeps the selection in view. */
+/** Fits a graph when it is first shown, and later keeps the selection in view. */
 function usePlacing(
   graph: Graph,
   selected: GraphBox | null,
@@ -111,10 +111,10 @@ function usePlacing(
     } else {
       const last = before.current;
       let next = camera;
-      // What was in the middle stays there when the pane gets wider or narrower.
+      // The centre stays when the pane's width changes.
       const wider = width_before.current === 0 ? 0 : view.width - width_before.current;
       if (wider !== 0) next = { ...next, x: next.x - wider / 2 / next.scale };
-      // A group that opens above moves the selection; the view moves along with it.
+      // A group that opens above moves the selection; the view follows.
       if (selected && last?.key === selected.key) {
         next = { ...next, x: next.x + selected.x - last.x, y: next.y + selected.y - last.y };
       }
@@ -126,7 +126,7 @@ function usePlacing(
   }, [graph, selected?.key, view.width, view.height]);
 }
 
-/** Of two sides in step both are to be seen, or on a small screen one and the marks beside it. */
+/** The box to keep in view: in step, both sides, or on a small screen one side and the marks. */
 function focusOf(graph: Graph, selected: GraphBox | null, width: number): GraphBox | null {
   if (!graph.step || !selected) return selected;
   if (width >= 0.6 * graph.width) return { ...selected, x: 0, width: graph.width };
@@ -227,7 +227,7 @@ function useDrag(
     wheel: (event: WheelEvent) => {
       const { camera } = state.current;
       const canvas = event.currentTarget as HTMLElement;
-      // In a page that scrolls, the wheel is the page's unless a key says otherwise.
+      // On a scrolling page, the wheel scrolls the page unless a modifier is held.
       const is_page_wheel = canvas.closest(".report") && !event.ctrlKey && !event.metaKey;
       if (!camera || is_page_wheel) return;
       event.preventDefault();
@@ -247,7 +247,7 @@ function useDrag(
   };
 }
 
-/** The smallest box at a point; of an open group only its head counts. */
+/** The smallest box at a point; of an open group, only its head counts. */
 function boxAt(graph: Graph, x: number, y: number): GraphBox | null {
   let best: GraphBox | null = null;
   for (const box of graph.boxes) {

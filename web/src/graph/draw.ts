@@ -25,11 +25,11 @@ interface Look {
 
 export interface Selection {
   op: number | null;
-  /** The box that was chosen, where the operator has several or is in no pair. */
+  /** The chosen box, if the operator has several or is unmatched. */
   key: string | null;
 }
 
-/** What else is marked: boxes paired by hand, and those that are being paired. */
+/** Other marks: boxes paired by hand, and those being paired. */
 export interface HandMarks {
   paired: ReadonlySet<string>;
   chosen: ReadonlySet<string>;
@@ -73,7 +73,7 @@ export function drawGraph(
         box.y + box.height > seen.top,
     )
     .slice(0, BOXES_MAX);
-  // The golden side is what is right: only alone does it show the verdicts on its partners.
+  // Golden is the reference: only when alone does it show the verdicts of its matches.
   const is_plain = (box: GraphBox) => graph.step !== null && box.side === "golden";
   const depths = depthsOf(graph);
   for (const box of shown) {
@@ -111,7 +111,7 @@ export function depthsOf(graph: Graph): Map<string, number> {
   for (const box of graph.boxes) {
     let depth = 0;
     let parent = box.parent;
-    // A parent that leads back to itself would never end.
+    // A parent cycle would never end.
     while (parent !== null && depth < 64) {
       depth += 1;
       parent = boxes.get(parent)?.parent ?? null;
@@ -147,7 +147,7 @@ function lookOf(colours: Colours, box: GraphBox, is_plain: boolean): Look {
       is_dashed: true,
     };
   }
-  // A closed group with the culprit inside is outlined in full colour; the culprit alone is solid.
+  // A closed group that contains the culprit has a full-colour outline; only the culprit is solid.
   if (box.at_fault && box.kind === "op" && box.side === "target") {
     return {
       fill: of("fail"),
@@ -201,7 +201,7 @@ function drawBox(
   drawWords(context, box.x + 10, y, box.width - 20, labelOf(box), visible(right), look);
 }
 
-/** Of a box as tall as those it replaces: the name above the type. */
+/** For a box as tall as those it replaces: the name above the type. */
 function drawTwoLines(
   context: CanvasRenderingContext2D,
   box: GraphBox,
@@ -228,7 +228,7 @@ function labelOf(box: GraphBox): string {
   return box.kind === "group" ? `${box.is_open ? "▾" : "▸"} ${label}` : label;
 }
 
-/** A label at the left and a note at the right; first the note gives way, then the label. */
+/** A label at the left and a note at the right; the note shrinks first, then the label. */
 function drawWords(
   context: CanvasRenderingContext2D,
   x: number,
@@ -302,7 +302,7 @@ function drawOpenGroup(
   );
 }
 
-/** A weight that differs enters as a pill from the left. */
+/** A differing weight enters as a pill from the left. */
 function drawEntry(context: CanvasRenderingContext2D, colours: Colours, box: GraphBox): void {
   const letter = { weight: "W", bias: "B", input: "X" }[box.entry!];
   const width = 34;
@@ -359,7 +359,7 @@ function arrowHead(context: CanvasRenderingContext2D, x: number, y: number, angl
 }
 
 function drawSelection(context: CanvasRenderingContext2D, colours: Colours, box: GraphBox): void {
-  // A line of the surface between box and ring keeps them apart on a solid box.
+  // A line in the surface colour separates box and outline on a solid box.
   for (const [token, line, out] of [
     ["surface", 3, 1.5],
     ["accent", 2, 3.5],
@@ -371,7 +371,7 @@ function drawSelection(context: CanvasRenderingContext2D, colours: Colours, box:
   }
 }
 
-/** A dashed ring around what belongs to the selection, or is to belong to it. */
+/** A dashed outline around boxes that match the selection, or are about to. */
 function drawRing(
   context: CanvasRenderingContext2D,
   colours: Colours,
@@ -389,7 +389,7 @@ function drawRing(
   context.setLineDash([]);
 }
 
-/** Pairs made by hand carry a dot. */
+/** Manual pairs carry a dot. */
 function drawDot(context: CanvasRenderingContext2D, colours: Colours, box: GraphBox): void {
   context.beginPath();
   context.arc(box.x + box.width - 1, box.y + 1, 5, 0, 2 * Math.PI);

@@ -1,4 +1,4 @@
-/** The pairs made by hand, the file of them, and the command that compares with it. */
+/** The manual pairs, their mapping file, and the command that compares with it. */
 
 import { useState } from "preact/hooks";
 import { copyText } from "../clipboard";

@@ -39,7 +39,7 @@ test("a new pair replaces those that share an operator with it", () => {
   const second = { target: [target("b")], golden: [golden("y")] };
   const third = { target: [target("b")], golden: [golden("x")] };
   expect(hand.withPair([first, second], third)).toEqual([third]);
-  // Names are compared as mappings do, and another execution is another operator.
+  // Names are compared as in mappings, and another execution is another operator.
   const dotted = { target: [target("n.a", 1)], golden: [golden("z")] };
   const slashed = { target: [target("n/a", 0)], golden: [golden("w")] };
   expect(hand.withPair([dotted], slashed)).toEqual([dotted, slashed]);

@@ -1,4 +1,4 @@
-/** Pairs made by hand: kept by this page until a comparison is made with the file of them. */
+/** Manual pairs, kept by this page until a comparison uses their mapping file. */
 
 import { useLayoutEffect, useState } from "preact/hooks";
 import type { GraphBox, Side } from "../api";
@@ -7,11 +7,11 @@ import { base } from "../connection";
 export interface HandMember {
   side: Side;
   name: string;
-  /** Which execution of the name; none if it runs once. */
+  /** The number among executions of the name; null if it runs once. */
   run: number | null;
 }
 
-/** A side without members says that the others have no partner. */
+/** A side without members marks the others as unmatched. */
 export interface HandPair {
   target: HandMember[];
   golden: HandMember[];
@@ -40,7 +40,7 @@ export function setPairs(next: HandPair[]): void {
   try {
     sessionStorage.setItem(STORED, JSON.stringify(pairs));
   } catch {
-    // Without storage they live as long as the page does.
+    // Without storage they last as long as the page.
   }
   for (const listener of listeners) listener();
 }
@@ -59,12 +59,12 @@ export function memberOf(box: GraphBox): HandMember | null {
   return { side: box.side, name: box.op_name, run: box.run ?? null };
 }
 
-/** The name as mappings compare it. */
+/** The name in the form that mappings compare. */
 function mappedName(name: string): string {
   return name.replace(/[/. \\]/g, "_");
 }
 
-/** Whether a mapping would take both for the same; a name without a run is all its executions. */
+/** Whether a mapping would treat both as equal; a name without a run means all its executions. */
 export function clashes(a: HandMember, b: HandMember): boolean {
   if (a.side !== b.side || mappedName(a.name) !== mappedName(b.name)) return false;
   return a.run === null || b.run === null || a.run === b.run;
@@ -76,7 +76,7 @@ export function pairOf(all: HandPair[], member: HandMember): HandPair | null {
   );
 }
 
-/** The pairs with a new one, which replaces those that share an operator with it. */
+/** The pairs plus a new one, which replaces those that share an operator with it. */
 export function withPair(all: HandPair[], added: HandPair): HandPair[] {
   const members = [...added.target, ...added.golden];
   const others = all.filter(
@@ -87,13 +87,13 @@ export function withPair(all: HandPair[], added: HandPair): HandPair[] {
 
 export type Refusal = "nothing" | "twice" | "runs";
 
-/** Why a mapping cannot say this, if it cannot. */
+/** Why a mapping cannot express a pair, if so. */
 export function refusal({ target, golden }: HandPair): Refusal | null {
   if (target.length === 0 && golden.length === 0) return "nothing";
   for (const side of [target, golden]) {
     const names = side.map((m) => mappedName(m.name));
     if (new Set(names).size < names.length) return "twice";
-    // An entry has one number for all names of a side, and what runs once is execution 0.
+    // An entry has one number for all names of a side; an operator that runs once is execution 0.
     const runs = new Set(side.map((m) => m.run ?? 0));
     if (side.some((m) => m.run !== null) && runs.size > 1) return "runs";
   }
@@ -119,9 +119,9 @@ export function mappingText(all: HandPair[]): string {
 
 export const MAPPING_FILE = "mapping.json";
 
-/** The command that makes the comparison again, for a POSIX shell. */
+/** The command that repeats the comparison, for a POSIX shell. */
 export function compareCommand(target: string, golden: string): string {
-  // A path that looks like an option would be taken for one.
+  // A path that looks like an option would be parsed as one.
   const [examined, right] = [target, golden].map((p) => (p.startsWith("-") ? `./${p}` : p));
   return ["opscope", "compare", examined, right, "--mapping", MAPPING_FILE, "--view"]
     .map(quoted)

@@ -1,4 +1,4 @@
-/** The whole graph in few pixels: what is at fault, and what part is in view. */
+/** A miniature of the whole graph: faulty operators, and the visible part. */
 
 import type { Graph, GraphBox, Status } from "../api";
 import { useCanvas } from "../canvas";

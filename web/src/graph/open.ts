@@ -1,4 +1,4 @@
-/** The graph in the state of its groups that the address asks for. */
+/** The graph with the open groups of the address. */
 
 import { go, type SideChoice } from "../address";
 import type { Graph, GraphBox } from "../api";
@@ -8,7 +8,7 @@ import type { Page } from "../page";
 
 const PAUSE_MS = 60;
 
-/** Without `open=` the server opens what stands around the selected operator. */
+/** Without `open=` the server opens the groups around the selected operator. */
 export function useGraph(page: Page, side: SideChoice = "target"): Answer<Graph> {
   const { open } = page.address;
   const parts = side === "target" ? [] : [`side=${side}`];
@@ -21,20 +21,20 @@ export function useGraph(page: Page, side: SideChoice = "target"): Answer<Graph>
   return useAnswer<Graph>(`graph?${parts.join("&")}`, PAUSE_MS);
 }
 
-/** The side that is shown: of one dump its own. A report has layouts of the target alone. */
+/** The side on display; a single dump has one. A report has layouts of the target only. */
 export function sideShown(page: Page): SideChoice {
   return page.info.golden === null || is_report ? "target" : page.address.side;
 }
 
-/** The paths that are open after `box` was opened or closed, on both sides. */
+/** The open paths after `box` is toggled, on both sides. */
 export function toggledGroups(graph: Graph, box: GraphBox): string[] {
   const open = new Set(graph.boxes.filter((b) => b.is_open).map((b) => b.path));
   if (!box.is_open) return [...open, box.path];
-  // What is inside a closed group closes with it.
+  // Closing a group closes its descendants.
   return [...open].filter((path) => path !== box.path && !path.startsWith(`${box.path}/`));
 }
 
-/** The boxes of the other side that belong to `box`. */
+/** The boxes of the other side that match `box`. */
 export function partnersOf(graph: Graph, box: GraphBox | null): GraphBox[] {
   if (!box || !graph.step) return [];
   const others = graph.boxes.filter((b) => b.side !== box.side);
@@ -44,8 +44,8 @@ export function partnersOf(graph: Graph, box: GraphBox | null): GraphBox[] {
 }
 
 /**
- * The paths that are open after `box` was opened or closed; null if a report has no layout of it. A
- * server lays out anything.
+ * The open paths after `box` is toggled; null if a report has no such layout. A server computes any
+ * layout.
  */
 export function nextOpen(page: Page, graph: Graph, box: GraphBox): string[] | null {
   const wanted = toggledGroups(graph, box);
@@ -53,7 +53,7 @@ export function nextOpen(page: Page, graph: Graph, box: GraphBox): string[] | nu
   return openable(embedded, page.selected, wanted, box.path);
 }
 
-/** Opens or closes a group, where that can be done. */
+/** Opens or closes a group, if possible. */
 export function toggle(page: Page, graph: Graph, group: GraphBox): void {
   const open = nextOpen(page, graph, group);
   if (open !== null) go({ open, op: page.selected });

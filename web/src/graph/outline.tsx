@@ -1,4 +1,4 @@
-/** The graph as a tree of names: the equal of the canvas for those who do not see it. */
+/** The graph as a tree of names: the canvas's equivalent for screen readers. */
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -18,7 +18,7 @@ interface OutlineProps {
   page: Page;
   graph: Graph;
   selection: Selection;
-  /** The side whose boxes are listed; without one the target's, and what the golden side has alone. */
+  /** The side whose boxes are listed; without one the target's, and those that only golden has. */
   side: Side | null;
   onPick: (box: GraphBox) => void;
   children?: ComponentChildren;
@@ -109,7 +109,7 @@ function listedBoxes(graph: Graph, side: Side | null): GraphBox[] {
 interface BranchProps {
   page: Page;
   graph: Graph;
-  /** Whether boxes are chosen to be paired, which Enter then ends. */
+  /** Whether boxes are being chosen for a pair, which Enter confirms. */
   is_choice: boolean;
   onPick: (box: GraphBox) => void;
   box: GraphBox;

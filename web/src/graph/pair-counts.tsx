@@ -1,4 +1,4 @@
-/** How the operators of both sides came together, in numbers. */
+/** Match counts of both sides' operators. */
 
 import type { PairCounts as Counts } from "../api";
 import { formatCount } from "../numbers";
@@ -14,7 +14,7 @@ export function PairCounts({ counts, n_new }: { counts: Counts; n_new: number })
     [t.pairs.inside_fusion, counts.inside_fusion],
     [t.pairs.by_hand, counts.by_hand],
   ];
-  // What is nowhere needs no line, but for the lines that people look for.
+  // Zero counts are hidden, except for those that users look for.
   const is_optional = (words: string) => words === t.pairs.other || words === t.pairs.golden_only;
   return (
     <section class="pair-counts" aria-label={t.pairs.title}>

@@ -1,4 +1,4 @@
-/** Pairing by hand: P on a box, a click on boxes of the other side, Enter. */
+/** Pairing by hand: P on a box, clicks on boxes of the other side, Enter. */
 
 import { useState } from "preact/hooks";
 import type { GraphBox } from "../api";
@@ -16,10 +16,10 @@ import {
 } from "./hand";
 
 export interface PairingState {
-  /** The pair that is being made. */
+  /** The unfinished pair. */
   current: { from: GraphBox; chosen: GraphBox[] } | null;
   begin: (from: GraphBox) => void;
-  /** Takes a box of the other side, or leaves it out again. Returns whether it did either. */
+  /** Adds or removes a box of the other side. Returns whether it did either. */
   toggle: (box: GraphBox) => boolean;
   finish: () => void;
   cancel: () => void;
@@ -93,7 +93,7 @@ export function PairingBar({ pairing }: { pairing: PairingState }) {
   );
 }
 
-/** Mounted with the bar, so that these keys go before those of the page. */
+/** Mounted with the bar, so that these keys take precedence over the page's. */
 function PairingKeys({ pairing }: { pairing: PairingState }) {
   useKeys((key) => {
     if (key === "Enter") pairing.finish();

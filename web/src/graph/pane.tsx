@@ -1,4 +1,4 @@
-/** The graph beside the table of the overview. */
+/** The graph next to the overview's table. */
 
 import { useState } from "preact/hooks";
 import { go } from "../address";
@@ -84,7 +84,7 @@ export function GraphBody({
     );
   }
   if (graph.boxes.length === 0) return <p class="empty">{t.graph_empty}</p>;
-  // A camera of null asks for a fit: a new canvas finds none and makes it.
+  // A null camera requests a fit, which a new canvas performs.
   return (
     <>
       {graph.step && <SideHeads page={page} centers={graph.step.centers} camera={camera} />}
@@ -102,7 +102,7 @@ export function GraphBody({
   );
 }
 
-/** Selects the operator or pair of a box, or opens or closes a group. */
+/** Selects the operator or pair of a box, or toggles a group. */
 export function pickBox(page: Page, graph: Graph, box: GraphBox): void {
   const id = box.id ?? box.inside ?? null;
   if (box.kind === "group") toggle(page, graph, box);

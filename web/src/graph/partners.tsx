@@ -1,4 +1,4 @@
-/** The selected box: which operators of the other side belong to it, and its slots. */
+/** The selected box: its matching operators on the other side, and its slots. */
 
 import { go } from "../address";
 import type { Graph, GraphBox, Operator, Slot } from "../api";
@@ -74,7 +74,7 @@ function HandButtons({ graph, box, pairing, others }: HandButtonsProps) {
       setPairs(currentPairs().filter((pair) => pair !== by_hand));
       return;
     }
-    // Both sides are to have no partner, or the next one that looks like it would be taken.
+    // Both sides are marked as unmatched; otherwise the next similar operator would be matched.
     for (const b of [box, ...others.filter((o) => !o.reason)]) {
       const one = memberOf(b);
       if (!one) continue;

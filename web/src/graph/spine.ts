@@ -1,4 +1,4 @@
-/** Draws what stands between both sides: one mark for each row. */
+/** Draws the marks between both sides, one per row. */
 
 import type { Graph, StepMark } from "../api";
 import { font, textWidth } from "../canvas";
@@ -7,7 +7,7 @@ import { formatNumber } from "../numbers";
 import { slotLabel, t } from "../texts";
 
 const PILL_HEIGHT = 18;
-/** Half the length of the dotted line behind a mark. */
+/** Half the length of the dotted line through a mark. */
 const REACH = 42;
 
 interface MarkLook {
@@ -38,10 +38,10 @@ export function drawSpine(
   }
 }
 
-/** The words of a mark: the pill, and what stands below it. */
+/** The words of a mark: the pill, and the text below it. */
 export function markWords(mark: StepMark): { pill: string | null; below: string | null } {
   const fused = mark.n[0] === mark.n[1] ? null : t.fused(mark.n[0], mark.n[1]);
-  // An error that is not of the outputs says of what it is.
+  // An error that is not an output's names its slot.
   const place = mark.slot === null ? null : slotLabel(mark.slot);
   switch (mark.kind) {
     case "agrees":
@@ -88,7 +88,7 @@ function drawMark(
   context.setLineDash([]);
   const strong = font(11, 600);
   const width = Math.max(PILL_HEIGHT, textWidth(pill, strong) + 14);
-  // The number of a box stands in its middle, with how many it is below.
+  // The pill is centred on the box, and slightly higher if there is text below.
   const y = below === null ? mark.y : mark.y - 7;
   context.beginPath();
   context.roundRect(x - width / 2, y - PILL_HEIGHT / 2, width, PILL_HEIGHT, PILL_HEIGHT / 2);

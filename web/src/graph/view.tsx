@@ -1,4 +1,4 @@
-/** The graph as a view of its own: verdict in a line, outline, canvas, and what is selected. */
+/** The graph view: verdict in one line, outline, canvas, and the selection. */
 
 import { useMemo, useState } from "preact/hooks";
 import { go, type SideChoice } from "../address";
@@ -33,7 +33,7 @@ export function GraphView({ page }: { page: Page }) {
   const is_narrow = useMedia("(max-width: 759px)");
   const pairing = usePairing();
   const pairs = usePairs();
-  // The answer of another side may still be here while the new one is on its way.
+  // The other side's answer may still be present while the new one is loading.
   const graph = answer.data?.side === side ? answer.data : null;
   const key = picked !== null && picked.op === page.selected ? picked.key : null;
   const selection = { op: page.selected, key };
@@ -114,7 +114,7 @@ interface SelectedProps {
   pairing: PairingState;
 }
 
-/** The inspector of the selected pair, or what is known of an operator without a partner. */
+/** The inspector of the selected pair, or the facts of an unmatched operator. */
 function Selected({ page, graph, box, pairing }: SelectedProps) {
   const is_pair = graph !== null && box !== null && page.info.golden !== null;
   const partners = is_pair && box.kind === "op" && (
@@ -140,7 +140,7 @@ function Selected({ page, graph, box, pairing }: SelectedProps) {
   return <Inspector page={page} partners={partners || undefined} />;
 }
 
-/** Keys of boxes that are paired by hand or are being paired. */
+/** Keys of boxes that are paired by hand or being paired. */
 function useMarks(graph: Graph | null, pairs: HandPair[], pairing: PairingState): HandMarks {
   const { current } = pairing;
   return useMemo(() => {
@@ -174,7 +174,7 @@ function Legend({ is_pair }: { is_pair: boolean }) {
 
 function Sides({ side, onSide }: { side: SideChoice; onSide: () => void }) {
   const choose = (next: SideChoice) => {
-    // Another picture: the old place in it means nothing.
+    // Another picture: the old position is meaningless.
     onSide();
     go({ side: next });
   };
@@ -189,7 +189,7 @@ function Sides({ side, onSide }: { side: SideChoice; onSide: () => void }) {
   );
 }
 
-/** The verdict in one line, with the way to the others at fault. */
+/** The verdict in one line, with links to the other faulty operators. */
 export function VerdictLine({ page }: { page: Page }) {
   const answer = useAnswer<Operators>(faultsPath(page));
   const ids = (answer.data?.rows ?? []).map((row) => row.id);

@@ -1,4 +1,4 @@
-/** The way of NaN and Inf from where they begin to where they end, of one dump. */
+/** The path of NaN and Inf from origin to end, for one dump. */
 
 import { go } from "../address";
 import type { ChainLink } from "../api";

@@ -1,4 +1,4 @@
-/** Beside the filter: which columns the table has, and on narrow pages its order. */
+/** Controls next to the filter: the table's columns and, on narrow pages, its order. */
 
 import { useState } from "preact/hooks";
 import { go } from "../address";

@@ -1,11 +1,11 @@
-/** The columns of the operator table, apart from number, sign and name, which are always there. */
+/** The optional columns of the operator table; number, sign and name are always present. */
 
 export interface Column {
   id: string;
   width: number;
-  /** The server's key for sorting; without one the head does nothing. */
+  /** The server's sort key; without one the heading is not clickable. */
   sort: string | null;
-  /** Whether it is for two sides; null: for either. */
+  /** Whether it is for two sides; null means both cases. */
   for_pair: boolean | null;
   is_left?: boolean;
 }
@@ -45,7 +45,7 @@ export function shownColumns(
 export function columnsToShow(ids: string[], is_pair: boolean): Column[] {
   return (
     COLUMNS.filter((c) => ids.includes(c.id) && (c.for_pair === null || c.for_pair === is_pair))
-      // The size stands with a bar where it is what the table is about.
+      // Without a comparison the size is the main value and gets a bar.
       .map((c) => (!is_pair && c.id === "max_abs" ? { ...c, width: 196 } : c))
   );
 }

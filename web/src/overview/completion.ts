@@ -1,7 +1,7 @@
-/** What may be written next in the filter: columns first, then the values of those that have few. */
+/** Completions of the filter: columns first, then the values of those that have few. */
 
 export interface Completion {
-  /** The part of the text that a word takes the place of. */
+  /** The part of the text that a completion replaces. */
   start: number;
   end: number;
   words: string[];
@@ -34,7 +34,7 @@ export function completionAt(text: string, caret: number, is_pair: boolean): Com
   return words.length > 0 ? { start, end: caret, words } : null;
 }
 
-/** The text with `word` in it; a finished condition is followed by a blank. */
+/** The text with `word` inserted; a finished condition is followed by a blank. */
 export function completed(text: string, completion: Completion, word: string): string {
   const is_finished = /:\w+$/.test(word);
   const rest = text.slice(completion.end);

@@ -1,4 +1,4 @@
-/** Lines between panes that can be dragged; the widths stay in this browser. */
+/** Draggable lines between panes; this browser stores the widths. */
 
 import { useState } from "preact/hooks";
 
@@ -31,7 +31,7 @@ export function usePaneWidths(
     try {
       localStorage.setItem(key, JSON.stringify(next));
     } catch {
-      /* nothing is lost but the widths */
+      /* only the widths are lost */
     }
   };
   const style: Record<string, string> = {};

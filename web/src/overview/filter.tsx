@@ -1,4 +1,4 @@
-/** The filter box. A wrong token is named in place, and the last good filter stays in force. */
+/** The filter box. It marks a wrong token in place, and the last valid filter stays in force. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { currentAddress, go, scopedFilter } from "../address";
@@ -15,7 +15,7 @@ import { completed, completionAt, type Completion } from "./completion";
 
 interface FilterProps {
   page: Page;
-  /** The rows that are shown: those of the last good filter. */
+  /** The rows on display: those of the last valid filter. */
   source: RowSource;
   wrong: FilterError | null;
 }
@@ -31,7 +31,7 @@ export function FilterBox({ page, source, wrong }: FilterProps) {
   const is_narrow = useMedia("(max-width: 759px)");
   const error = draft_error ?? (draft.trimEnd() === address.q ? wrong : null);
   useEffect(() => {
-    // A blank at the end belongs to what is being typed, not to the filter.
+    // A trailing blank belongs to the text being typed, not to the filter.
     setDraft((typed) => (typed.trimEnd() === address.q ? typed : address.q));
     setDraftError(null);
   }, [address.q]);
@@ -72,7 +72,7 @@ export function FilterBox({ page, source, wrong }: FilterProps) {
   );
 }
 
-/** The server counts characters, and a text in the browser is made of units of 16 bits. */
+/** The server counts characters, whereas browser text consists of 16-bit units. */
 function unitsAt(text: string, characters: number): number {
   return Array.from(text).slice(0, characters).join("").length;
 }
@@ -200,7 +200,7 @@ function Words({ completion, at, onAccept }: WordsProps) {
           aria-selected={i === at}
           class="option"
           onPointerDown={(event) => {
-            // The input keeps the focus, which would close the list.
+            // The input keeps the focus; losing it would close the list.
             event.preventDefault();
             onAccept(word);
           }}
@@ -216,7 +216,7 @@ function focusTable(): void {
   document.querySelector<HTMLElement>(".rows > .row[tabindex='0']")?.focus();
 }
 
-/** Tries a draft when typing pauses; only a filter that the server takes comes into force. */
+/** Tries a draft when typing pauses; only a filter that the server accepts comes into force. */
 function useDraft(
   draft: string,
   has_added: { current: boolean },
@@ -234,7 +234,7 @@ function useDraft(
       await source.load(0);
       if (!wanted || source.failure !== null) return;
       if (source.error) {
-        // Half a condition is no mistake yet.
+        // An unfinished condition is not a mistake yet.
         timer = setTimeout(() => wanted && setError(source.error), MISTAKE_PAUSE_MS);
         return;
       }
@@ -255,7 +255,7 @@ interface TokensProps {
   input: { current: HTMLInputElement | null };
 }
 
-/** Lies under the transparent input and paints its tokens: chips, and a wave under a wrong one. */
+/** Painted below the transparent input: tokens as chips, and a wave under a wrong one. */
 function Tokens({ text, error, input }: TokensProps) {
   const [shift, setShift] = useState(0);
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** What is known of the selected operator: slots, why it fails, slices, distribution, numbers. */
+/** The selected operator: slots, why it fails, slices, distribution, statistics. */
 
 import type { ComponentChildren } from "preact";
 import { go } from "../address";
@@ -28,7 +28,7 @@ const SETTLE_MS = 60;
 
 interface InspectorProps {
   page: Page;
-  /** Beside the graph: what belongs to the selection, in place of the slots' tabs. */
+  /** In the graph view: content for the selection instead of the slots' tabs. */
   partners?: ComponentChildren;
 }
 
@@ -139,7 +139,7 @@ export function Why({ slot, operator, page }: { slot: Slot; operator: Operator; 
         const value = toFloat(rule.value);
         const limit = toFloat(rule.limit);
         const factor = value !== null && limit !== null && limit > 0 ? value / limit : null;
-        // Some metrics must not fall below their limit, a cosine for one.
+        // Some metrics, such as the cosine, must not fall below their limit.
         const is_below = factor !== null && factor < 1;
         const excess = is_below ? Math.abs(1 / factor) : factor;
         return (
@@ -171,7 +171,7 @@ export function Why({ slot, operator, page }: { slot: Slot; operator: Operator; 
   );
 }
 
-/** The limit at a third, and two more thirds for a factor of a hundred, on a log scale. */
+/** The limit at a third, the rest for a factor of a hundred, on a log scale. */
 function ruleShare(factor: number | null): number {
   if (factor === null) return 0;
   if (Number.isNaN(factor)) return 1;
@@ -179,9 +179,9 @@ function ruleShare(factor: number | null): number {
   return Math.min(1, 1 / 3 + Math.log10(factor) / 3);
 }
 
-/** The tensor of a slot, or why there is none to ask for. */
+/** The tensor of a slot, or why it is unavailable. */
 export function useTensor(page: Page, slot: Slot | null) {
-  // Where elements were not dumped, there is no point in asking for them.
+  // Elements that were not dumped are not requested.
   const lack = t.evidence[slot?.evidence ?? ""] ?? null;
   const path = slot && lack === null ? `tensor?op=${page.selected}&slot=${slot.id}` : null;
   const answer = useAnswer<Tensor>(path, SETTLE_MS);

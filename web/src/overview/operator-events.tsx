@@ -1,4 +1,4 @@
-/** What happened to the selected operator: the status of its overflow, and links to its events. */
+/** Events of the selected operator: the status of its overflow, and links. */
 
 import { go } from "../address";
 import type { DumpEvent } from "../api";

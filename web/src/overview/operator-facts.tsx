@@ -1,4 +1,4 @@
-/** What else is known of an operator: its partner, attributes that differ, and where it is made. */
+/** More facts about an operator: its match, differing attributes, and its source. */
 
 import type { Operator } from "../api";
 import { Glyph, Swatch } from "../glyph";
@@ -8,7 +8,7 @@ import { t } from "../texts";
 
 interface OperatorFactsProps {
   operator: Operator;
-  /** Whether the pair is shown already. */
+  /** Whether the pair is already shown. */
   has_partners?: boolean;
 }
 

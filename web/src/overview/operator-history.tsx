@@ -33,7 +33,7 @@ export function OperatorHistory({ page }: { page: Page }) {
     if (!grid.has_run[cells[i]]) return;
     const [first, last] = grid.columns[i];
     const op = grid.ids[cells[i]];
-    // A table of one step turns to the step that is chosen.
+    // In a table of one step, selects the chosen step.
     go(page.address.step === null ? { op } : { op, step: first === last ? first : null });
   };
   return (

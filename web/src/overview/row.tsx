@@ -20,7 +20,7 @@ export interface RowProps {
   place: number;
   top: number;
   is_selected: boolean;
-  /** The one row that the tab key reaches. */
+  /** The one row in the tab order. */
   is_stop: boolean;
   is_pair: boolean;
   is_narrow: boolean;
@@ -147,11 +147,11 @@ function BarCell(props: RowProps & { value: Row["error"] }) {
   );
 }
 
-/** Sizes stand against the end of their own dtype, errors against the limit. */
+/** Sizes are relative to the limit of their dtype, errors to the comparison's limit. */
 function barAxis({ row, is_pair, limit }: RowProps) {
   if (is_pair) return { low: -8, high: 0, tick: limit };
   const end = dtypeEnd(row.dtype);
-  // Against the end of float32 every bar would be a dot: nothing ordinary comes near it.
+  // Relative to float32's limit every bar would be a dot, because ordinary values are far below.
   if (end !== null && end > 1e30) return { low: -2, high: 8, tick: null };
   return { low: -2, high: Math.log10(end ?? 1e6) + (end === null ? 0 : 0.1), tick: end };
 }

@@ -1,9 +1,12 @@
-/** Which rows of a table are in view, however many there are, and how to reach another. */
+/** Virtual scrolling: the visible rows of a table of any length, and jumping to another. */
 
 import { useCallback, useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { setTableScroller } from "./table-window";
 
-/** Browsers end elements somewhere above 17 million pixels; beyond this, pixels stand for rows. */
+/**
+ * Browsers limit elements to about 17 million pixels; beyond this height, one pixel represents
+ * several rows.
+ */
 const HEIGHT_MAX = 8_000_000;
 
 export interface View {
@@ -16,7 +19,7 @@ export interface View {
   row_height: number;
 }
 
-/** Which rows are in view, and how to bring another one into it. */
+/** The visible rows, and a function that scrolls to another. */
 export function useScroll(
   scrolls: () => HTMLElement | null,
   body: { current: HTMLElement | null },
@@ -60,7 +63,7 @@ export function useScroll(
       element.removeEventListener("scroll", read);
     };
   }, [is_narrow, n]);
-  // Where all rows would be taller than an element may be, scrolling covers more rows a pixel.
+  // If all rows exceed the maximum element height, scrolling covers more rows per pixel.
   const whole = n * row_height;
   const inner = Math.max(1, box.height - (is_narrow ? 0 : box.offset));
   const scale = whole > height ? (whole - inner) / Math.max(1, height - inner) : 1;

@@ -1,10 +1,10 @@
-/** The rows of the table that are in view, shared with the trace without a render in between. */
+/** The table's visible rows, shared with the trace without an intermediate render. */
 
 export interface TableWindow {
   first: number;
   last: number;
   total: number;
-  /** Only then do places in the table mean places in the trace. */
+  /** Only then do positions in the table correspond to positions in the trace. */
   is_in_order: boolean;
 }
 
@@ -28,12 +28,12 @@ export function watchTableWindow(watcher: Watcher): () => void {
   return () => void watchers.delete(watcher);
 }
 
-/** The table says here how it is scrolled; the trace asks it to. */
+/** The table reports its scroll position here; the trace requests one. */
 export function setTableScroller(scroll: ((share: number) => void) | null): void {
   scroller = scroll;
 }
 
-/** Brings the row at `share` (0 to 1) of all rows to the middle of the table. */
+/** Scrolls the row at `share` (0 to 1) of all rows to the middle of the table. */
 export function scrollTable(share: number): void {
   scroller?.(share);
 }

@@ -1,4 +1,4 @@
-/** The table of operators: of any number, but only the rows in view are in the page. */
+/** The table of operators: of any length, but only visible rows are in the page. */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { go } from "../address";
@@ -15,7 +15,7 @@ import { setTableWindow } from "./table-window";
 interface TableProps {
   page: Page;
   source: RowSource;
-  /** On narrow pages the whole page scrolls, and with it the table. */
+  /** On narrow pages the whole page scrolls, including the table. */
   scroller: { current: HTMLElement | null };
   is_narrow: boolean;
 }
@@ -23,7 +23,7 @@ interface TableProps {
 const ROW_HEIGHT = 26;
 const NARROW_ROW_HEIGHT = 56;
 const SPARE_ROWS = 4;
-/** The sign and the paddings beside number and name. */
+/** Width of the sign and the paddings next to number and name. */
 const FIXED_WIDTH = 24 + 16;
 
 export function OperatorTable({ page, source, scroller, is_narrow }: TableProps) {
@@ -165,7 +165,7 @@ function Heads({ columns, page, template }: { columns: Column[]; page: Page; tem
   const head = (id: string, key: string | null, is_left: boolean, label: string) => {
     const sorted =
       key === null || key === "order" ? 0 : sort === key ? 1 : sort === `-${key}` ? -1 : 0;
-    // Large first is what one wants of numbers, and a third click gives the order back.
+    // Numbers start in descending order, and a third click restores execution order.
     const starts_large = !["name", "order", "type"].includes(key ?? "");
     const turns = starts_large ? [`-${key}`, key, "order"] : [key, `-${key}`, "order"];
     const next = key === "order" ? "order" : turns[(turns.indexOf(sort) + 1) % turns.length]!;
@@ -239,7 +239,7 @@ function TableWords({ source }: { source: RowSource }) {
   );
 }
 
-/** Keeps the selection in view when something else than a click on its row moved it. */
+/** Keeps the selection in view when it was not moved by a click on its row. */
 function useSelectionInView(page: Page, source: RowSource, view: View, is_narrow: boolean): void {
   const shown = useRef<{ selected: number | null; source: RowSource | null }>({
     selected: null,
@@ -280,7 +280,7 @@ interface FaultRowProps {
   shared: Shared;
 }
 
-/** The operator at fault stays at the nearer edge when it is scrolled away. */
+/** When scrolled away, the culprit sticks to the nearer edge. */
 function FaultRow({ page, source, view, shared }: FaultRowProps) {
   const { verdict } = page.info;
   const [place, setPlace] = useState<number | null>(null);

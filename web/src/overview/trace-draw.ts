@@ -1,4 +1,4 @@
-/** Draws the trace: axis, columns, limit, module names, and the flag of the operator at fault. */
+/** Draws the trace: axis, columns, limit, module names, and the culprit's flag. */
 
 import type { Trace } from "../api";
 import { fillLattice, font, textWidth } from "../canvas";
@@ -9,7 +9,7 @@ import { formatCount, formatLimit, formatPower, toFloat } from "../numbers";
 import type { Page } from "../page";
 import { t } from "../texts";
 
-/** The room around the plot. */
+/** The margin around the plot. */
 export const LEFT = 60;
 export const RIGHT = 16;
 const TOP = 22;
@@ -21,7 +21,7 @@ interface Axis {
   ticks: number[];
 }
 
-/** The limit of errors, or of one dump the end of the dtype that its verdict is about. */
+/** The limit of errors or, for one dump, the maximum of the verdict's dtype. */
 export function traceLimit(page: Page, trace: Trace): number | null {
   const limit = toFloat(trace.limit);
   return limit ?? (page.info.golden ? null : dtypeEnd(page.info.verdict.dtype));
@@ -33,7 +33,7 @@ export function traceAxis(page: Page, trace: Trace): Axis {
   const limit = traceLimit(page, trace);
   const largest = sizes.reduce((a: number, b) => Math.max(a, b as number), 1);
   const smallest = sizes.reduce((a: number, b) => Math.min(a, b as number), 1);
-  // The end of float32 is so far off that it would press all values flat.
+  // float32's maximum is so large that it would flatten all values.
   const is_near = limit !== null && limit < Infinity && limit < largest * 1e6;
   const most = is_near ? Math.max(limit, largest) : largest;
   const least = Math.max(most * 1e-12, smallest);
@@ -139,7 +139,7 @@ function drawColumns(
     context.fillRect(x, y, w, bottom - y);
     if (value > 1 && is_pair) notch(context, colours, x, w, plot.top);
     const added = toFloat(trace.added?.[i]);
-    // A cap stands for an operator's own part, and only where that part is worth a look.
+    // A cap shows an operator's added error if it is large enough to matter.
     if (added !== null && added > 1e-7 && letter !== "p") {
       context.fillStyle = cap[letter];
       context.fillRect(x, Math.min(bottom - 2.5, yOf(added) - 1.25), w, 2.5);
@@ -148,7 +148,7 @@ function drawColumns(
   drawSelected(context, colours, trace, page, plot, step);
 }
 
-/** An error beyond the axis is cut off, and a notch says so. */
+/** Cuts off an error beyond the axis, with a notch as a sign. */
 function notch(
   context: CanvasRenderingContext2D,
   colours: Colours,
@@ -180,7 +180,7 @@ function drawSelected(
   context.fill();
 }
 
-/** The column of an operator: exact if there is one for each, near it if not. */
+/** The column of an operator: exact if each has its own, otherwise the nearest. */
 function columnOf(trace: Trace, id: number): number {
   const exact = trace.first.indexOf(id);
   if (exact >= 0 || trace.columns === trace.n) return exact;
@@ -216,7 +216,7 @@ function drawLimit(
   context.fillRect(plot.x + plot.width - words_width - 3, Math.max(4, y - 14), words_width + 3, 12);
   context.globalAlpha = 1;
   context.fillStyle = colours.of("text2");
-  // Above the line where there is room, so that it never lies over a column that is taller.
+  // Above the line if there is room, so that it never covers a taller column.
   context.fillText(words, plot.x + plot.width, Math.max(14, y - 4));
 }
 
@@ -237,7 +237,7 @@ function drawLabels(
     const text = visible(label.text);
     const text_width = textWidth(text, font(11, 500));
     let x = plot.x + label.at * step;
-    // The last label may move to the left of where it begins rather than be left out.
+    // The last label may move left of its start rather than be dropped.
     if (x + text_width > plot.x + plot.width) x = plot.x + plot.width - text_width;
     if (x < free_from) continue;
     context.fillText(text, x, bottom + 13);

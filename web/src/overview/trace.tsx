@@ -1,4 +1,4 @@
-/** The trace: every operator from left to right, its error upwards on a log scale. */
+/** The trace: all operators from left to right, with their error on a log scale. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { go } from "../address";
@@ -57,7 +57,7 @@ function Legend({ page, trace }: { page: Page; trace: Trace | null }) {
   const has_nan = trace.nan.includes("1");
   const limit = traceLimit(page, trace);
   const flag = trace.faults.find(([, id]) => id === info.verdict.op);
-  // The legend makes room for the flag of the operator at fault.
+  // The legend makes room for the culprit's flag.
   const is_right = flag !== undefined && flag[0] < trace.columns * 0.45;
   return (
     <p class={`legend ${is_right ? "at-right" : ""}`} aria-hidden="true">
@@ -90,14 +90,14 @@ function Legend({ page, trace }: { page: Page; trace: Trace | null }) {
   );
 }
 
-/** The part of the trace that the table shows. */
+/** The part of the trace visible in the table. */
 function WindowTint() {
   const tint = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const place = () => {
       const { first, last, total, is_in_order } = tableWindow();
       const element = tint.current;
-      // The table may report once more while this is on its way out.
+      // The table may report once more during unmounting.
       if (!element) return;
       const is_shown = is_in_order && total > 0 && last - first < total;
       element.style.display = is_shown ? "" : "none";
@@ -190,7 +190,7 @@ function useTracePointer(trace: Trace | null, box: { current: HTMLElement | null
   };
 }
 
-/** The column under the pointer, or one at fault within two columns of it. */
+/** The column under the pointer, or a faulty one within two columns of it. */
 function nearestColumn(trace: Trace, share: number): number {
   const column = Math.floor(share * trace.columns);
   if (trace.columns < 400) return column;

@@ -1,4 +1,4 @@
-/** The verdict: one sentence, at most three facts of evidence, and the counts. */
+/** The verdict: one sentence, up to three pieces of evidence, and the counts. */
 
 import type { ComponentChildren } from "preact";
 import { currentAddress, formatAddress, go, type Address } from "../address";
@@ -20,7 +20,7 @@ import {
 import type { Page } from "../page";
 import { filled, slotLabel, t } from "../texts";
 
-/** Kinds that name somebody; every other kind accuses nobody. */
+/** Kinds that name a culprit. */
 const BLAMES: VerdictKind[] = [
   "own",
   "weight",
@@ -133,7 +133,7 @@ interface OperatorLinkProps {
 
 function OperatorLink({ verdict, blames, to }: OperatorLinkProps) {
   const select = (event: MouseEvent) => {
-    // With a modifier the browser opens the address elsewhere.
+    // With a modifier key the browser opens the address elsewhere.
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     go(to);
@@ -207,13 +207,13 @@ function evidence(page: Page): ComponentChildren[] {
   return facts.slice(0, 3);
 }
 
-/** Some metrics must not fall below their limit; of those a factor would say the opposite. */
+/** Some metrics must not fall below their limit; a factor would mislead for those. */
 function limitWords(value: number, limit: number): string {
   if (value < limit) return t.limit_is(formatLimit(limit));
   return t.times_limit(formatFactor(value / limit));
 }
 
-/** Runs that agree: what came closest to its limit. */
+/** For agreeing runs: the value closest to its limit. */
 function Closest({ page }: { page: Page }) {
   const answer = useAnswer<Operators>("operators?q=&sort=-error&offset=0&limit=1");
   const row = answer.data?.rows[0];
@@ -321,7 +321,7 @@ function FirstOverflow({ first }: { first: NonNullable<Info["first_overflow"]> }
   const { op, op_name, op_type } = first;
   const { last } = shortName(op_name, op_type);
   const is_named = op_name !== "" || op_type !== "";
-  // Where the operator is not in the dump, its record is still among the events.
+  // If the operator is not in the dump, its record is still among the events.
   const select = () => go(op === null ? { view: "events" } : { op });
   return (
     <div>

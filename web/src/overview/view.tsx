@@ -24,7 +24,7 @@ export function Overview({ page }: { page: Page }) {
   const { source, filter, wrong } = useGoodFilter(address);
   const is_narrow = useMedia("(max-width: 759px)");
   const scroller = useRef<HTMLElement | null>(null);
-  // The table asks for the element that scrolls, which exists only after the first pass.
+  // The table needs the scrolling element, which exists only after the first pass.
   const [, repaint] = useState(0);
   useEffect(() => repaint(1), []);
   return (
@@ -47,7 +47,7 @@ export function Overview({ page }: { page: Page }) {
 interface PanesProps {
   page: Page;
   is_narrow: boolean;
-  /** What stands in the pane of the table. */
+  /** The content of the table's pane. */
   children: ComponentChildren;
 }
 

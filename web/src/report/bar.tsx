@@ -1,4 +1,4 @@
-/** The head of a report: when it was made, of what, and the way to its parts. */
+/** The head of a report: time, dumps, and links to its parts. */
 
 import { go, type Address, type Theme } from "../address";
 import type { Info } from "../api";
@@ -44,7 +44,7 @@ export function ReportBar({ info, address, theme, onSearch }: ReportBarProps) {
 
 interface Entry {
   words: string;
-  /** How many there are. */
+  /** Number of items. */
   n: string | null;
   is_bad?: boolean;
   is_current: boolean;

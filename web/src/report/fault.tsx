@@ -1,4 +1,4 @@
-/** The operator that is selected, at first the one at fault: its slices, limits, worst elements. */
+/** The selected operator, initially the culprit: its slices, limits, worst elements. */
 
 import { go } from "../address";
 import { Glyph, signOf } from "../glyph";

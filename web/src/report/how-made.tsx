@@ -1,4 +1,4 @@
-/** How a report was made: of what, by which program, and what it holds. */
+/** How a report was made: from which dumps, by which program, and its contents. */
 
 import type { ComponentChildren } from "preact";
 import type { SideInfo } from "../api";

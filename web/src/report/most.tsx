@@ -1,4 +1,4 @@
-/** The operators that add most to the error, behind the one that the verdict names. */
+/** The operators with the largest added error after the verdict's. */
 
 import type { Operators, Row } from "../api";
 import { useAnswer } from "../connection";

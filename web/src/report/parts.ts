@@ -1,4 +1,4 @@
-/** The parts of a report's first view, one below the other, and how to get to one. */
+/** The parts of a report's first view, one below the other, and navigation to them. */
 
 import { currentAddress, go } from "../address";
 
@@ -14,7 +14,7 @@ export function goToPart(name: PartName): void {
   else go({ view: "overview" });
 }
 
-/** Scrolls to the part that somebody asked for in another view. */
+/** Scrolls to the part requested in another view. */
 export function showWantedPart(): void {
   if (wanted === null) return;
   document.getElementById(partId(wanted))?.scrollIntoView({ block: "start" });

@@ -1,4 +1,4 @@
-/** A few rows of the table of operators, all of them in the page. */
+/** A few rows of the table of operators, without scrolling. */
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { go } from "../address";
@@ -17,11 +17,13 @@ interface PlainTableProps {
   columns: string[];
 }
 
-/** A4 without its margins, in pixels of 1/96 inch: names are fitted before the paper is known. */
+/**
+ * A4 without its margins, in pixels of 1/96 inch: names are fitted before the paper size is known.
+ */
 const PAPER_WIDTH = 690;
 const ROW_HEIGHT = 26;
 const NARROW_ROW_HEIGHT = 56;
-/** The sign and the paddings beside number and name. */
+/** Width of the sign and the paddings next to number and name. */
 const FIXED_WIDTH = 24 + 16;
 
 export function PlainTable({ page, rows, columns }: PlainTableProps) {

@@ -1,4 +1,4 @@
-/** The table as it is printed: paper does not scroll, so that all rows are there. */
+/** The table in print, with all rows, because paper does not scroll. */
 
 import type { Contents } from "../embedded/contents";
 import { operatorsAnswer } from "../embedded/operators";
@@ -17,7 +17,7 @@ interface PrintedTableProps {
 
 export function PrintedTable({ page, contents, filter }: PrintedTableProps) {
   const { info, address } = page;
-  // A browser waits for nothing once it prints, so the rows are looked up without a promise.
+  // Browsers do not wait while printing, so the rows are looked up synchronously.
   const query = new URLSearchParams({ q: filter, sort: address.sort, limit: String(PRINTED_MAX) });
   const answer = operatorsAnswer(contents.rows, info.n_operators, query);
   const columns = shownColumns(address.cols, info.golden !== null, false);

@@ -1,4 +1,4 @@
-/** A report's first view: verdict, who is at fault, what adds most, and all of it further down. */
+/** A report's first view: verdict, culprit, largest added errors, and everything else below. */
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -25,7 +25,7 @@ export function ReportView({ page, is_printing }: { page: Page; is_printing: boo
   const { source, filter, wrong } = useGoodFilter(address);
   const is_narrow = useMedia("(max-width: 759px)");
   const scroller = useRef<HTMLElement | null>(null);
-  // The table asks for the element that scrolls, which exists only after the first pass.
+  // The table needs the scrolling element, which exists only after the first pass.
   const [, repaint] = useState(0);
   useEffect(() => {
     repaint(1);

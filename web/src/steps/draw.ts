@@ -1,4 +1,6 @@
-/** Draws the heat map: cells, names at the left, steps below, the line of the first bad step. */
+/**
+ * Draws the heat map: cells, names at the left, steps below, and the line at the first bad step.
+ */
 
 import { font, textWidth } from "../canvas";
 import { onScale, parseHex, type Colours } from "../colours";
@@ -15,7 +17,7 @@ import {
   type StepLayout,
 } from "./layout";
 
-/** Names stand beside every row that is this high, or else beside those with room for them. */
+/** Minimum row height for a name on every row; below it, only rows with room get names. */
 const NAME_HEIGHT = 13;
 const LABEL_GAP = 14;
 
@@ -27,7 +29,7 @@ export interface StepPicture {
   first_bad: number | null;
 }
 
-/** A pixel for each cell; what is not a number has its plain colour here and its pattern later. */
+/** One pixel per cell; non-finite cells get a plain colour here and their pattern later. */
 export function paintCells(
   grid: StepGrid,
   scale: StepScale,
@@ -45,7 +47,7 @@ export function paintCells(
     inf: parseHex(colours.of("warnmark")),
     none: parseHex(colours.of("sunken")),
   };
-  // Where a cell is too small for its lattice, the colour of the lattice is seen better.
+  // If cells are too small for the NaN lattice, its colour is more visible.
   if (grid.n_columns > 200) plain.nan = parseHex(colours.of("failpale"));
   grid.kinds.forEach((kind, i) => {
     const colour =
@@ -144,7 +146,7 @@ function drawGaps(
   }
 }
 
-/** Who is at fault has a shape besides its colour, and is seen in the smallest of cells. */
+/** Faulty cells have a shape in addition to the colour, visible even in the smallest cells. */
 function drawCrosses(
   context: CanvasRenderingContext2D,
   layout: StepLayout,
@@ -201,7 +203,7 @@ function drawNames(
     taken.push(y);
     const name = { path: names[row].path, last: lastOf(names[row]) };
     const fitted = fitName(name, "", layout.left - 18, measure);
-    // A name in red accuses, so it must be the right one.
+    // A red name must be that of the culprit itself.
     const is_fault = faults.has(row) && names[row].is_exact;
     const is_selected = row === selected_row;
     const x = layout.left - 8;
@@ -247,7 +249,7 @@ function drawAxis(
   const end = layout.left + layout.width;
   const start = end - textWidth(words, label_font);
   context.textAlign = "left";
-  // Words too long for the plot reach below the names, and say "step" themselves.
+  // Words too long for the plot extend below the names, and include "step".
   context.fillText(words, Math.max(4, start), y + 15);
   const axis = grid.by === "step" ? t.step_axis : t.rank_axis;
   const free = start - layout.left - textWidth(axis, label_font);
@@ -266,7 +268,7 @@ function drawFirstBad(
   const colour = colours.of(accuses(grid) ? "fail" : "text2");
   context.fillStyle = colour;
   context.fillRect(x, 4, 1.5, layout.top - 4 + layout.height + 4);
-  // Ranks run side by side: the one at fault is not the first of them.
+  // Ranks run in parallel, so the faulty one is not the first.
   const place = columnWords(grid, column);
   const words = grid.by === "step" ? t.first_in(place) : place;
   context.font = font(11, 600);
@@ -277,7 +279,7 @@ function drawFirstBad(
   context.fillText(words, is_left ? x - 6 : x + 8, 12);
 }
 
-/** Without anybody at fault nothing is drawn in full red. */
+/** Without a culprit, nothing is drawn in full red. */
 function accuses(grid: StepGrid): boolean {
   return grid.kinds.includes("fault") || grid.kinds.includes("first_nan");
 }

@@ -31,10 +31,10 @@ test.each([
   // The first third of six steps is two.
   [[2, 4, 100, 100, 100, 100], 3],
   [[5], 5],
-  // Not known and not finite values count for nothing.
+  // Unknown and non-finite values are ignored.
   [[null, 4, NaN, 100, 100, 100], 4],
   [[Infinity, NaN, NaN], null],
-  // What begins with zeros is measured by all that is known of it.
+  // A series that begins with zeros is measured by all its known values.
   [[0, 0, 0, 0, 6, 8], 7],
   [[null, null, 3], 3],
   [[0, 0, 0], null],
@@ -80,7 +80,7 @@ test("errors lie on the axis of errors", () => {
 });
 
 test.each([
-  // The letters of the server win over the number.
+  // The server's letters take precedence over the number.
   ["x", 5, "fault"],
   ["i", 5, "inf"],
   ["-", null, "none"],
@@ -92,12 +92,12 @@ test.each([
   expect(stepGrid(answerOf([[value]], [mark])).kinds).toEqual([kind]);
 });
 
-test("with somebody at fault no NaN is the first", () => {
+test("with a culprit no NaN is the first", () => {
   const grid = stepGrid(answerOf([[1, null], [1, null]], ["0x", "0n"]));
   expect(grid.kinds).toEqual(["finite", "fault", "finite", "nan"]);
 });
 
-test("the first bad cell is found by step, and in its step who is at fault", () => {
+test("the first bad cell is found by step, and in its step the culprit", () => {
   const marks = ["000n", "00nn", "00xn"];
   const values = [1, 2, 3].map(() => [1, 1, 1, 1]);
   expect(firstBad(stepGrid(answerOf(values, marks)), null)).toBe(10);

@@ -1,9 +1,9 @@
-/** Operators over steps or ranks as cells: what each holds, how it grew, and where the first bad one is. */
+/** Operators over steps or ranks as cells: their values, their growth, and the first bad one. */
 
 import type { ColumnAxis, Steps } from "../api";
 import { logShare, toFloat } from "../numbers";
 
-/** `first_nan` is the run's first NaN where nobody is at fault; `none`: nothing ran or is known. */
+/** `first_nan` is the run's first NaN if there is no culprit; `none`: not run or unknown. */
 export type CellKind = "fault" | "first_nan" | "nan" | "inf" | "finite" | "none";
 
 export interface StepGrid {
@@ -15,14 +15,11 @@ export interface StepGrid {
   values: (number | null)[];
   kinds: CellKind[];
   ids: number[];
-  /** Whether there is an operator to select with the cell. */
+  /** Whether the cell has an operator to select. */
   has_run: boolean[];
-  /**
-   * Each row's own median over the first third of the steps, or over all ranks; null if nothing is
-   * known of it.
-   */
+  /** Each row's median over the first third of the steps, or over all ranks; null if unknown. */
   baselines: (number | null)[];
-  /** The column of several steps that are NaN throughout, if there is one. */
+  /** The folded column of several all-NaN steps, if any. */
   folded: number | null;
 }
 
@@ -37,11 +34,11 @@ export interface StepScale {
 
 /** Growth is drawn from 1× to 10,000×. */
 const GROWTH_POWERS = 4;
-/** Steps that are alike at the end stay apart up to this many. */
+/** Up to this many equal steps at the end are not folded. */
 const TAIL_COLUMNS = 5;
 
 export function stepGrid(answer: Steps): StepGrid {
-  // Ranks do not follow one another.
+  // Ranks are not a sequence.
   const folded = answer.by === "step" ? foldTail(answer) : { answer, column: null };
   const { rows, columns, ids, marks } = folded.answer;
   const values = folded.answer.values.map(toFloat);
@@ -70,8 +67,8 @@ export function stepGrid(answer: Steps): StepGrid {
 }
 
 /**
- * The median over the first third. A row that begins with zeros, or late, is measured by all that
- * is known of it, or a first value after zeros would count as endless growth.
+ * The median over the first third. A row that begins with zeros, or late, uses all its known
+ * values; otherwise a first value after zeros would count as infinite growth.
  */
 export function baselineOf(values: (number | null)[]): number | null {
   const start = values.slice(0, Math.ceil(values.length / 3));
@@ -80,18 +77,18 @@ export function baselineOf(values: (number | null)[]): number | null {
   return medianOf(values.filter((x): x is number => x !== null && x > 0 && x < Infinity));
 }
 
-/** Of ranks none is the first, so that all count alike. */
+/** The median over all ranks, which have no order. */
 function medianOfFinite(values: (number | null)[]): number | null {
   return medianOf(values.filter((x): x is number => x !== null && x > 0 && x < Infinity));
 }
 
-/** `value` over the row's own median; null if one of the two is not a number. */
+/** `value` relative to the row's median; null if either is not a number. */
 export function growthOf(value: number | null, baseline: number | null): number | null {
   if (value === null || baseline === null || !Number.isFinite(value)) return null;
   return value / baseline;
 }
 
-/** Errors have a scale of their own, 1e−8 to 1; sizes are drawn from the least to the largest. */
+/** Errors use a fixed scale, 1e−8 to 1; sizes range from the smallest to the largest. */
 export function scaleOf(grid: StepGrid, kind: ScaleKind, is_pair: boolean): StepScale {
   if (kind === "growth") return { kind, low: 0, high: GROWTH_POWERS };
   if (is_pair) return { kind, low: -8, high: 0 };
@@ -103,12 +100,12 @@ export function scaleOf(grid: StepGrid, kind: ScaleKind, is_pair: boolean): Step
   }
   if (most === 0) return { kind, low: -1, high: 0 };
   const high = Math.ceil(Math.log10(most));
-  // Values that vanished would press all others into the dark end.
+  // Vanishing values would compress all others into the dark end.
   const low = Math.max(Math.floor(Math.log10(least)), high - 12);
   return { kind, low: Math.min(low, high - 1), high };
 }
 
-/** Where the colour of a cell lies on its scale, from 0 to 1; only for kind `finite`. */
+/** The position of a cell's colour on its scale, from 0 to 1; only for kind `finite`. */
 export function shareOf(grid: StepGrid, cell: number, scale: StepScale): number {
   const value = grid.values[cell];
   if (value === null) return 0;
@@ -117,7 +114,7 @@ export function shareOf(grid: StepGrid, cell: number, scale: StepScale): number 
   return growth === null ? 0 : logShare(growth, scale.low, scale.high);
 }
 
-/** Whether a cell is worth a line in the list of bad steps. */
+/** Whether a cell belongs in the list of bad steps. */
 export function isBad(grid: StepGrid, cell: number, limit: number | null): boolean {
   const kind = grid.kinds[cell];
   if (kind === "none") return false;
@@ -127,8 +124,8 @@ export function isBad(grid: StepGrid, cell: number, limit: number | null): boole
 }
 
 /**
- * The first bad cell by step and then by order of execution. Ranks run side by side, so that of them
- * only the one at fault is the first.
+ * The first bad cell by step and then by execution order. Ranks run in parallel, so only a faulty
+ * one can be the first among them.
  */
 export function firstBad(grid: StepGrid, limit: number | null): number | null {
   const { n_rows, n_columns } = grid;
@@ -138,7 +135,7 @@ export function firstBad(grid: StepGrid, limit: number | null): number | null {
   }
   const bad = firstWhere(n_rows, n_columns, (i) => isBad(grid, i, limit));
   if (bad === null) return null;
-  // In its step the one at fault tells more than who comes before it.
+  // Within its step, the culprit is more informative than an earlier operator.
   const column = bad % n_columns;
   for (let i = column; i < n_rows * n_columns; i += n_columns) {
     if (grid.kinds[i] === "fault") return i;
@@ -173,7 +170,7 @@ export function cellOf(grid: StepGrid, id: number, owner: CellOwner | null): num
   return row < 0 ? null : row * grid.n_columns + column;
 }
 
-/** The next cell in a direction that has an operator; null at the edge. */
+/** The next cell in a direction with an operator; null at the edge. */
 export function neighbourOf(
   grid: StepGrid,
   cell: number,
@@ -213,7 +210,7 @@ function firstWhere(
   return null;
 }
 
-/** Joins the last columns into one where every operator is NaN: they would all look the same. */
+/** Folds the last columns into one if every operator is NaN, because they would look the same. */
 function foldTail(answer: Steps): { answer: Steps; column: number | null } {
   const n = answer.columns.length;
   let first = n;

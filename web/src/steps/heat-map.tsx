@@ -1,4 +1,4 @@
-/** The heat map of operators over steps: colour is growth, or by choice the value itself. */
+/** The heat map of operators over steps: colour shows growth, or optionally the value itself. */
 
 import { useMemo, useRef, useState } from "preact/hooks";
 import { useCanvas } from "../canvas";
@@ -62,7 +62,7 @@ export function HeatMap(props: HeatMapProps) {
     const place = placeOf(event);
     if (place && grid.has_run[place.cell]) onSelect(place.cell);
   };
-  // The number of columns may change under a pointer that rests.
+  // The number of columns may change under a resting pointer.
   const shown = hover !== null && hover.cell < grid.kinds.length ? hover : null;
   return (
     <div class="heat-box" ref={box} style={{ maxHeight: `${usefulHeight(grid)}px` }}>

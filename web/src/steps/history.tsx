@@ -1,4 +1,4 @@
-/** One operator over the steps: a line on a log axis, with gaps where there is no number. */
+/** One operator over the steps: a line on a log axis, with gaps for missing numbers. */
 
 import { useCanvas, font, textWidth } from "../canvas";
 import type { Colours } from "../colours";
@@ -17,7 +17,7 @@ export interface HistoryPoint {
 interface HistoryProps {
   points: HistoryPoint[];
   label: string;
-  /** A dashed line: the end of the dtype, or the limit of errors. */
+  /** A dashed line: the dtype's maximum, or the error limit. */
   edge: { at: number; words: string } | null;
   selected: number | null;
   first_bad: number | null;
@@ -122,7 +122,7 @@ function drawAxes(
   }
 }
 
-/** A strip at the top says where there is NaN or Inf in place of a number. */
+/** A strip at the top marks NaN or Inf. */
 function drawStates(
   context: CanvasRenderingContext2D,
   colours: Colours,
@@ -157,7 +157,7 @@ function drawEdge(
   context.textBaseline = "top";
   const words_width = textWidth(words, font(11, 500));
   context.fillStyle = colours.of("surface");
-  // Above the line, unless that is where the strip of states is.
+  // Above the line, unless the strip of states is there.
   const top = y > TOP + 24 ? y - 16 : y + 4;
   context.globalAlpha = 0.7;
   context.fillRect(LEFT + 2, top - 1, words_width + 6, 14);
@@ -188,7 +188,7 @@ function drawLine(
     else context.moveTo(xOf(i), yOf(value!));
   });
   context.stroke();
-  // A number between two gaps would draw no line at all.
+  // An isolated number would draw no line.
   points.forEach(({ value }, i) => {
     if (!isNumber(i) || isNumber(i - 1) || isNumber(i + 1)) return;
     context.fillRect(xOf(i) - 1.5, yOf(value!) - 1.5, 3, 3);
@@ -201,7 +201,7 @@ function axisOf(
 ): { low: number; high: number; has_edge: boolean } {
   const sizes = numbersOf(points).filter((x) => x > 0);
   const largest = sizes.length > 0 ? Math.max(...sizes) : 1;
-  // The end of float32 is so far off that it would press all values flat.
+  // float32's maximum is so large that it would flatten all values.
   const has_edge = edge !== null && edge > 0 && edge < largest * 1e6 && edge > largest * 1e-9;
   const most = has_edge ? Math.max(edge, largest) : largest;
   const least = Math.max(most * 1e-12, Math.min(...sizes, has_edge ? edge * 0.5 : most));

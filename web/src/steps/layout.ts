@@ -1,4 +1,4 @@
-/** Where the cells of the heat map lie, and how its rows and columns are called. */
+/** Positions of the heat map's cells, and names of its rows and columns. */
 
 import { font, textWidth } from "../canvas";
 import { plainName } from "../name";
@@ -23,9 +23,9 @@ export interface StepLayout {
 }
 
 export interface RowName extends ShortName {
-  /** Whether it is the name of who is selected or at fault, and not just the first in its row. */
+  /** Whether it is the name of the selected or faulty operator rather than just the row's first. */
   is_exact: boolean;
-  /** How many others share the row. */
+  /** Number of other operators in the row. */
   n_others: number;
 }
 
@@ -35,7 +35,7 @@ export function stepLayout(
   grid: StepGrid,
   names: RowName[],
 ): StepLayout {
-  // Whoever is at fault is written bold.
+  // Faulty operators are bold.
   const name_font = font(12, 600);
   const widest = names.reduce((w, n) => Math.max(w, textWidth(n.path + lastOf(n), name_font)), 0);
   const left = Math.round(Math.min(Math.max(70, widest + 22), Math.max(150, width * 0.26)));
@@ -54,14 +54,14 @@ export function stepLayout(
   };
 }
 
-/** Most rows and columns that can be told apart: two pixels each. */
+/** Maximum number of distinguishable rows and columns: two pixels each. */
 export function shownMost(width: number, height: number): { rows: number; columns: number } {
-  // Whole steps, so that a window that is dragged larger does not ask with every pixel.
+  // Rounded to steps, so that resizing the window does not send a request for every pixel.
   const most = (size: number) => Math.min(2048, Math.max(32, Math.floor(size / 64) * 32));
   return { rows: most(height - TOP - FOOT), columns: most(width * 0.74 - RIGHT) };
 }
 
-/** More height than this stays empty. */
+/** The height that the content can use. */
 export function usefulHeight(grid: StepGrid): number {
   return TOP + FOOT + grid.n_rows * CELL_HEIGHT_MAX;
 }
@@ -73,7 +73,7 @@ export function cellAt(layout: StepLayout, grid: StepGrid, x: number, y: number)
   return row * grid.n_columns + column;
 }
 
-/** The operator of a row, or how many there are and which is the first. */
+/** The operator of a row, or the number of operators and the first. */
 export function rowWords(grid: StepGrid, row: number): string {
   const { n } = grid.rows[row];
   const name = plainName(grid.rows[row]);
@@ -86,7 +86,7 @@ export function columnWords(grid: StepGrid, column: number): string {
   return first === last ? t.step(first) : t.steps_from_to(first, last);
 }
 
-/** 1, 2, 5, 10, 20, …: the first that is no less. */
+/** 1, 2, 5, 10, 20, …: the first at least `least`. */
 export function roundStep(least: number): number {
   let power = 1;
   for (;;) {

@@ -1,4 +1,4 @@
-/** Moves the selection from cell to cell, and from rank to rank. */
+/** Moves the selection between cells and ranks. */
 
 import { useEffect } from "preact/hooks";
 import { go } from "../address";
@@ -18,7 +18,7 @@ export function selectCell(grid: StepGrid, cell: number): void {
   go({ op: grid.ids[cell], [grid.by]: first === last ? first : null });
 }
 
-/** The columns of the heat map: steps where there are several, unless the address says ranks. */
+/** The columns of the heat map: steps if there are several, unless the address selects ranks. */
 export function columnAxis(page: Page): ColumnAxis {
   const steps = new Set(page.info.places.map(({ step }) => step));
   return page.address.by ?? (steps.size > 1 || !hasRanks(page) ? "step" : "rank");
@@ -29,12 +29,12 @@ export function hasRanks(page: Page): boolean {
   return new Set(page.info.places.map(({ rank }) => rank)).size > 1;
 }
 
-/** Columns for steps or for ranks; step and rank of the selection stay. */
+/** Switches the columns to steps or ranks; the selection keeps its step and rank. */
 export function selectAxis(by: ColumnAxis): void {
   go({ by });
 }
 
-/** Another rank, and the same operator and step there. */
+/** Selects the same operator and step on another rank. */
 export async function selectRank(
   page: Page,
   rank: number | null,
@@ -45,7 +45,7 @@ export async function selectRank(
   const there = { ...page, address: { ...page.address, rank } };
   const answer = await ask<Steps>(stepsPath(there, size)).catch(() => null);
   const grid = answer && stepGrid(answer);
-  // Its id is of the rank before, so that only its name and step can find it.
+  // Its id is from the previous rank, so it is found by name and step.
   const cell = grid && cellOf(grid, -1, { ...operator, id: -1 });
   const has_run = grid !== null && cell !== null && grid.has_run[cell];
   go(has_run ? { rank, op: grid.ids[cell] } : { rank });
@@ -56,13 +56,13 @@ export function stepsPath(page: Page, size: PaneSize): string {
   return `steps?rows=${rows}&${columnsQuery(page, size)}`;
 }
 
-/** The scalar outputs over the same columns; without a choice the server has one. */
+/** The scalar outputs over the same columns; the server chooses a default. */
 export function scalarsPath(page: Page, size: PaneSize, chosen: number | null): string {
   const scalar = chosen === null ? "" : `&scalar=${chosen}`;
   return `scalars?${columnsQuery(page, size)}${scalar}`;
 }
 
-/** What has a column for each narrows nothing; of the other axis the choice does. */
+/** The axis along the columns is not filtered; the choice on the other axis is. */
 function columnsQuery(page: Page, size: PaneSize): string {
   const { columns } = shownMost(...size);
   const by = columnAxis(page);
@@ -73,12 +73,15 @@ function columnsQuery(page: Page, size: PaneSize): string {
   return `columns=${columns}&q=${filter}${axis}${chosen === null ? "" : `&${other}=${chosen}`}`;
 }
 
-/** The view shows every step, or every rank, so the one that is selected does not narrow it. */
+/** The view shows every step, or every rank, so the selected one does not narrow it. */
 export function unscoped(page: Page): Page {
   return { ...page, address: { ...page.address, [columnAxis(page)]: null } };
 }
 
-/** Keeps step and rank in the address those of the operator; alone they find the operator there. */
+/**
+ * Keeps step and rank in the address in sync with the operator; alone, they select the operator
+ * there.
+ */
 export function useMatchingPlace(page: Page, grid: StepGrid): void {
   const { address, selected } = page;
   const operator = page.operator.data;

@@ -1,4 +1,4 @@
-/** The steps of one operator alone. */
+/** The steps of one operator. */
 
 import type { Operator, Steps } from "../api";
 import { useAnswer } from "../connection";
@@ -6,7 +6,7 @@ import { stepGrid, type StepGrid } from "./grid";
 
 const HISTORY_COLUMNS = 2000;
 
-/** The operator's own row, with every step; null until it is here, or without an operator. */
+/** The operator's own row, with every step; null until loaded, or without an operator. */
 export function useOwnSteps(
   operator: Operator | null,
   rank: number | null,
@@ -20,7 +20,7 @@ export function useOwnSteps(
 }
 
 function ownPath(operator: Operator, rank: number | null): string {
-  // A pattern: `?` stands for the quote that cannot be written, and finds any letter there.
+  // A pattern: `?` replaces the quote, which cannot be escaped, and matches any letter.
   const named = `name:"${operator.op_name.replace(/"/g, "?")}"`;
   const of_rank = rank === null ? "" : `&rank=${rank}`;
   return `steps?rows=64&columns=${HISTORY_COLUMNS}&q=${encodeURIComponent(named)}${of_rank}`;

@@ -19,7 +19,7 @@ interface ScalarChartProps {
 
 const TOP = 22;
 const FOOT = 8;
-/** From this ratio of the most to the least on, the axis is a log scale. */
+/** Ratio of maximum to minimum from which the axis is logarithmic. */
 const LOG_FROM = 30;
 
 interface Axis {
@@ -54,7 +54,7 @@ export function ScalarChart(props: ScalarChartProps) {
   );
 }
 
-/** The range of the curve, and from which step it is no number. */
+/** The range of the curve, and the step from which it is not a number. */
 export function curveWords(scalar: ScalarCurve, grid: StepGrid): string {
   const finite = numbersOf(scalar.points);
   const range =
@@ -73,7 +73,7 @@ export function curveWords(scalar: ScalarCurve, grid: StepGrid): string {
   return [range, bad, points].filter(Boolean).join(" ");
 }
 
-/** `NaN from step 42`, or `NaN in step 42` if there are numbers again. */
+/** `NaN from step 42`, or `NaN in step 42` if numbers follow. */
 export function badWords(points: ScalarPoint[], grid: StepGrid): string {
   const first = points.findIndex(({ bad }) => bad !== null);
   if (first < 0) return "";
@@ -150,7 +150,7 @@ function drawTicks(
   }
 }
 
-/** What the other run had: a gold area, as everywhere. */
+/** The other run's values: a gold area, as everywhere. */
 function drawGolden(
   context: CanvasRenderingContext2D,
   colours: Colours,
@@ -204,7 +204,7 @@ function strokeLine(
   context.stroke();
 }
 
-/** Neighbours that are numbers. */
+/** Runs of consecutive numbers. */
 function runsOf(values: (number | null)[]): { i: number; value: number }[][] {
   const runs: { i: number; value: number }[][] = [];
   values.forEach((value, i) => {
@@ -275,7 +275,7 @@ function drawBadWords(
   context.fillStyle = colours.of(points[first].bad === "nan" ? "fail" : "warn");
   context.textBaseline = "middle";
   context.textAlign = is_left ? "right" : "left";
-  // Under the marks where there is no room beside them.
+  // Below the marks if there is no room next to them.
   context.fillText(words, is_left ? x - 8 : layout.left + 4, is_left ? 10 : TOP + 2);
 }
 
@@ -285,7 +285,7 @@ function numbersOf(points: ScalarPoint[]): number[] {
     .filter((x): x is number => x !== null && Number.isFinite(x));
 }
 
-/** A log axis for what is positive and spans more than a power of ten, else a linear one. */
+/** A log axis for positive values over more than a power of ten, otherwise a linear one. */
 export function axisOf(points: ScalarPoint[]): Axis {
   const finite = numbersOf(points);
   if (finite.length === 0) return { is_log: false, low: 0, high: 1, ticks: [] };
@@ -299,7 +299,7 @@ export function axisOf(points: ScalarPoint[]): Axis {
     return { is_log: true, low, high, ticks };
   }
   const span = most - least || Math.abs(most) || 1;
-  // A round step of at most three: 1, 2 or 5 times a power of ten.
+  // A round step of at most three ticks: 1, 2 or 5 times a power of ten.
   const power = 10 ** Math.floor(Math.log10(span / 2));
   const step = [1, 2, 5, 10].map((n) => n * power).find((n) => span / n <= 3)!;
   const low = Math.floor(least / step) * step;

@@ -1,4 +1,4 @@
-/** An output of one number over the columns of the heat map, and the choice among such outputs. */
+/** A scalar output over the columns of the heat map, and the choice of output. */
 
 import { useMemo, useState } from "preact/hooks";
 import type { Scalars, ScalarSeries } from "../api";
@@ -10,12 +10,12 @@ import { slotLabel, t } from "../texts";
 import type { StepGrid } from "./grid";
 import { scalarsPath, type PaneSize } from "./moves";
 
-/** The numbers of a column: of several steps the least and the most. */
+/** The numbers of a column: minimum and maximum over its steps. */
 export interface ScalarPoint {
   low: number | null;
   high: number | null;
   bad: "nan" | "inf" | null;
-  /** The operator's execution, to select. */
+  /** The operator's execution to select. */
   id: number | null;
   golden: number | null;
 }
@@ -34,14 +34,14 @@ export interface ScalarState {
 
 export function useScalar(page: Page, grid: StepGrid, size: PaneSize | null): ScalarState {
   const [chosen, choose] = useState<number | null>(null);
-  // A scalar over ranks is a row of the heat map like others.
+  // Over ranks, a scalar is an ordinary row of the heat map.
   const path = size && grid.by === "step" ? scalarsPath(page, size, chosen) : null;
   const answer = useAnswer<Scalars>(path).data;
   const scalar = useMemo(() => (answer ? curveOf(answer, grid) : null), [answer, grid]);
   return { answer, scalar, choose };
 }
 
-/** The curve over the columns of the grid, which may have folded the last ones into one. */
+/** The curve over the grid's columns, the last of which may be folded into one. */
 export function curveOf(answer: Scalars, grid: StepGrid): ScalarCurve | null {
   const chosen = answer.choices.find(({ id }) => id === answer.chosen);
   if (!chosen || !answer.target) return null;
@@ -52,7 +52,7 @@ export function curveOf(answer: Scalars, grid: StepGrid): ScalarCurve | null {
     );
     return pointOf(inside, target, golden);
   });
-  // Nothing is shown of an output whose numbers the dump does not hold.
+  // An output without values in the dump is not shown.
   if (points.every(({ high, bad }) => high === null && bad === null)) return null;
   const { path, last } = shortName(chosen.op_name, chosen.op_type);
   return { name: `${path}${last}`, points, has_golden: golden !== null };
@@ -90,7 +90,7 @@ export function scalarText({ low, high, bad }: ScalarPoint): string {
   return numbers.length > 0 ? numbers.join(", ") : "–";
 }
 
-/** Which output is shown; nothing where there is no choice. */
+/** The choice of output; hidden if there is only one. */
 export function ScalarChoice({ scalars: { answer, choose } }: { scalars: ScalarState }) {
   if (!answer || answer.choices.length < 2) return null;
   const names = distinctNames(answer.choices);

@@ -1,4 +1,7 @@
-/** Beside the heat map: the selected operator over steps, its first bad steps, and who grew. */
+/**
+ * Next to the heat map: the selected operator over steps, its first bad steps, and the largest
+ * growth.
+ */
 
 import { go } from "../address";
 import { dtypeEnd } from "../dtypes";
@@ -75,11 +78,11 @@ interface HistoryPartProps {
 
 function History({ page, grid, row, limit, onSelect }: HistoryPartProps) {
   const operator = page.operator.data!;
-  // A row that several operators share shows the largest of them; this asks for the one alone.
+  // A shared row shows the largest value; this requests the operator's own.
   const is_shared = grid.rows[row].n > 1 || hasWideColumns(grid) || grid.by === "rank";
   const rank = grid.by === "rank" ? operator.rank : page.address.rank;
   const own = useOwnSteps(is_shared ? operator : null, rank);
-  // Cells of ranks are no steps.
+  // Cells of ranks are not steps.
   if (own === null && grid.by === "rank") return null;
   const [shown, at] = own ?? [grid, row];
   const cells = Array.from({ length: shown.n_columns }, (_, i) => at * shown.n_columns + i);
@@ -156,7 +159,7 @@ interface GrownProps {
   onSelect: (grid: StepGrid, cell: number) => void;
 }
 
-/** Who grew most in the step before the first bad one. */
+/** The operators that grew most in the step before the first bad one. */
 function Grown({ grid, column, onSelect }: GrownProps) {
   if (column < 0) return null;
   const grown = grid.rows

@@ -1,4 +1,4 @@
-/** The heat map as a table: the cells around the selection, as many as a page can hold. */
+/** The heat map as a table: the cells around the selection, as many as fit. */
 
 import { Name } from "../name";
 import { formatCount, formatNumber } from "../numbers";
@@ -16,7 +16,7 @@ interface StepsTableProps {
   selected: number | null;
   first_bad: number | null;
   limit: number | null;
-  /** An output of one number, above the operators. */
+  /** A scalar output, above the operators. */
   scalar: ScalarCurve | null;
   label: string;
   onSelect: (cell: number) => void;
@@ -102,7 +102,7 @@ function cellText(grid: StepGrid, cell: number): string {
   return has_number ? `${t.cell[kind]}, ${formatNumber(value)}` : t.cell[kind];
 }
 
-/** At most `most` places around `centre`. */
+/** At most `most` positions around `centre`. */
 function windowAround(centre: number, n: number, most: number): number[] {
   const shown = Math.min(n, most);
   const first = Math.max(0, Math.min(n - shown, centre - Math.floor(shown / 2)));

@@ -1,4 +1,6 @@
-/** Operators over steps or ranks: the verdict in a line, the heat map, and the selected operator beside. */
+/**
+ * Operators over steps or ranks: the verdict in one line, the heat map, and the selected operator.
+ */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { go } from "../address";
@@ -184,7 +186,7 @@ const KEY_CLASSES = {
   none: "no-data",
 };
 
-/** Colours from the least to the most, and the looks of what is no number, where there is any. */
+/** Colours from minimum to maximum, and the patterns of non-finite values, if there are any. */
 function Legend({ grid, scale }: { grid: StepGrid; scale: StepScale }) {
   const theme = document.documentElement.dataset.theme;
   const background = useMemo(
@@ -238,7 +240,7 @@ function Ranks({ page, answer, size }: { page: Page; answer: Steps; size: PaneSi
   );
 }
 
-/** The step whose ranks are shown, or all of them, of which the largest value counts. */
+/** The step whose ranks are shown, or all steps, showing the maximum. */
 function ChosenStep({ page, answer }: { page: Page; answer: Steps }) {
   if (answer.steps.length < 2) return null;
   const { step } = page.address;
@@ -311,7 +313,7 @@ function StepsSkeleton() {
   );
 }
 
-/** Of operators that share a row, who is at fault or selected names it rather than the first. */
+/** Among operators that share a row, the faulty or selected one names it instead of the first. */
 function rowNames(grid: StepGrid, page: Page, selected: number | null): RowName[] {
   const { verdict } = page.info;
   const operator = page.operator.data;
@@ -331,13 +333,13 @@ function rowNames(grid: StepGrid, page: Page, selected: number | null): RowName[
   return names;
 }
 
-/** The size of the box that holds the heat map, followed as it changes. */
+/** The size of the heat map's box, updated with it. */
 function useBoxSize() {
   const box = useRef<HTMLDivElement>(null);
   const [size, setSize] = useState<PaneSize | null>(null);
   useEffect(() => {
     const measure = () => {
-      // The observer may report once more while the view is on its way out.
+      // The observer may report once more during unmounting.
       if (!box.current) return;
       const { clientWidth, clientHeight } = box.current;
       const side = clientWidth >= 760 ? 360 : 0;
