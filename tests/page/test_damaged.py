@@ -39,7 +39,7 @@ def damaged(view: Callable[..., Viewer], tmp_path_factory: pytest.TempPathFactor
 
 def test_what_is_sound_is_shown(page: Page, damaged: Viewer) -> None:
     page.goto(damaged.address)
-    expect(heading(page)).to_contain_text("Add wraps overflows, says its status 0x10, integer.")
+    expect(heading(page)).to_contain_text("Add wraps overflows, according to its status 0x10, integer.")
     expect(page.locator(".facts")).to_contain_text("Not read")
     expect(rows(page, "Operators")).to_have_count(3)
     expect(selected_row(page)).to_contain_text("wraps")

@@ -49,7 +49,7 @@ def test_the_verdict_has_the_status_and_the_chain(page: Page, overflowed: Viewer
     expect(facts.get_by_role("button", name="counter")).to_be_visible()
     # On the right: the way of the infinity, the bits of the status, and the steps before.
     chain = page.get_by_role("region", name="From the first NaN or Inf to the output")
-    expect(chain.get_by_role("listitem").first).to_contain_text("makes Inf: 12 of 16")
+    expect(chain.get_by_role("listitem").first).to_contain_text("produces Inf: 12 of 16")
     expect(page.get_by_role("list", name="Status 0x400")).to_be_visible()
     assert status_boxes(page, is_set=True) == ["0x400"]
     assert status_boxes(page, is_set=False) == ["0x008", "0x010", "0x020", "0x080", "0x100"]
@@ -147,7 +147,7 @@ def overwritten(view: Callable[..., Viewer], tmp_path_factory: pytest.TempPathFa
 
 def test_an_overwrite_shows_its_bytes(page: Page, overwritten: Viewer) -> None:
     page.goto(overwritten.address)
-    expect(heading(page)).to_have_text("w1 is overwritten: seen after Add add2, bytes 28 to 35 and 1 more range.")
+    expect(heading(page)).to_have_text("w1 was overwritten: seen after Add add2, bytes 28 to 35 and 1 more range.")
     # The operator after which it was seen need not be the one that did it.
     assert page.locator(".g-fault").count() == 0
     tab(page, "Events").click()

@@ -91,7 +91,7 @@ def test_both_graphs_are_shown_in_step(page: Page, both: Viewer) -> None:
     outline = page.get_by_role("tree", name="Outline")
     expect(outline.get_by_role("treeitem", name=re.compile("^attn, Identity, golden only$"))).to_be_visible()
     expect(outline.get_by_role("treeitem", name=re.compile("gemm_input.*, Reshape, target only$")).first).to_be_visible()
-    expect(page.get_by_role("heading", name="Partners in golden, by")).to_be_visible()
+    expect(page.get_by_role("heading", name="Matches in golden, by")).to_be_visible()
 
 
 def test_the_side_is_in_the_address(page: Page, both: Viewer) -> None:
@@ -138,7 +138,7 @@ def test_a_pair_made_by_hand_is_saved_and_compared(
 ) -> None:
     page.goto(both.url("graph"))
     panel = page.get_by_role("region", name="Paired by hand")
-    expect(page.get_by_role("heading", name="Partners in golden, by")).to_be_visible()
+    expect(page.get_by_role("heading", name="Matches in golden, by")).to_be_visible()
     expect(panel).to_have_count(0)
     # By P, clicks on the other side and Enter.
     page.keyboard.press("P")
@@ -159,12 +159,12 @@ def test_a_pair_made_by_hand_is_saved_and_compared(
     page.keyboard.press("Enter")
     expect(bar).to_have_count(0)
     expect(panel).to_contain_text(f"{GEMM} ← {' + '.join(PARTS)}")
-    expect(panel).to_contain_text("count once the comparison is made again")
+    expect(panel).to_contain_text("take effect when the comparison is repeated")
     # By keys alone, in the outline.
     reshape = page.get_by_role("treeitem", name=re.compile("gemm_output_reshape_45"))
     click_box(page, "gemm_output_reshape_45", "target")
     expect(reshape).to_have_attribute("aria-selected", "true")
-    expect(page.get_by_role("heading", name="No partner in golden")).to_be_visible()
+    expect(page.get_by_role("heading", name="No match in golden")).to_be_visible()
     page.keyboard.press("P")
     page.get_by_role("treeitem", name="attn, Identity").focus()
     page.keyboard.press("Space")
@@ -186,7 +186,7 @@ def test_a_pair_made_by_hand_is_saved_and_compared(
     assert command[:2] == ["opscope", "compare"] and command[-1] == "--view"
     assert [Path(part) for part in command[2:4]] == dumps
     check_comparison(tool, command[1:-1], tmp_path)
-    panel.get_by_role("button", name=re.compile("^Take back")).click()
+    panel.get_by_role("button", name=re.compile("^Undo")).click()
     expect(panel).to_have_count(0)
 
 
@@ -206,10 +206,10 @@ def test_unpairing_says_that_there_is_no_partner(
     page: Page, view: Callable[..., Viewer], tool: Binary, dumps: list[Path], tmp_path: Path
 ) -> None:
     page.goto(view(*dumps).url("graph"))
-    expect(page.get_by_role("heading", name="Partners in golden, by")).to_be_visible()
+    expect(page.get_by_role("heading", name="Matches in golden, by")).to_be_visible()
     page.get_by_role("button", name="Unpair").click()
     panel = page.get_by_role("region", name="Paired by hand")
-    expect(panel).to_contain_text(f"{GEMM} ← no one")
+    expect(panel).to_contain_text(f"{GEMM} ← none")
     with page.expect_download() as download:
         panel.get_by_role("button", name="Save mapping").click()
     mapping = tmp_path / "mapping.json"
@@ -242,7 +242,7 @@ def test_fused_pairs_have_marks_and_dots(
         assert server.stdout
         page.goto(server.stdout.readline().strip().replace("/overview", "/graph"))
         expect(count(page, "by hand")).to_have_text(str(N_LINEAR))
-        expect(page.get_by_role("heading", name="Partners in golden, by hand")).to_be_visible()
+        expect(page.get_by_role("heading", name="Matches in golden, by hand")).to_be_visible()
         shown = graph(page)
         fused = [mark for mark in shown["step"]["marks"] if mark["n"] == [1, 2]]
         assert fused and all(mark["is_fused"] for mark in fused)
@@ -251,7 +251,7 @@ def test_fused_pairs_have_marks_and_dots(
         # What the page keeps would not be all of the mapping.
         page.get_by_role("button", name="Unpair").click()
         panel = page.get_by_role("region", name="Paired by hand")
-        expect(panel).to_contain_text(f"This comparison was made with {mapping}")
+        expect(panel).to_contain_text(f"This comparison used {mapping}")
         page.goto("about:blank")
         server.terminate()
 

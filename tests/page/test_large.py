@@ -43,7 +43,7 @@ def test_a_million_tensors_are_shown_sorted_and_filtered(page: Page, large: View
     grid = page.get_by_role("grid")
     # The table is there before all elements are read.
     expect(grid).to_have_attribute("aria-rowcount", str(N_OPERATORS + 1))
-    expect(page.get_by_role("heading", level=1)).to_contain_text("makes the first NaN", timeout=180_000)
+    expect(page.get_by_role("heading", level=1)).to_contain_text("produces the first NaN", timeout=180_000)
     expect(page.get_by_text("The elements are being read")).to_have_count(0, timeout=180_000)
     page.keyboard.press("/")
     page.keyboard.type("step:7 name~op777")

@@ -56,9 +56,9 @@ def test_operators_appear_while_the_model_runs(browser: Browser, run: subprocess
     page.goto(run.stdout.readline().strip())
     expect(page.get_by_role("gridcell").first).to_be_visible()
     # Before the run is over there are rows, and later more of them.
-    expect(page.get_by_text("The model runs: operators appear as they are written.")).to_be_visible()
+    expect(page.get_by_text("The model is running: operators appear as they are written.")).to_be_visible()
     expect(page.get_by_role("grid")).to_have_attribute("aria-rowcount", str(24 * N_STEPS + 1))
-    expect(page.get_by_text("The model runs")).to_have_count(0)
+    expect(page.get_by_text("The model is running")).to_have_count(0)
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     # A selection that was made stays through the news.
     page.keyboard.press("j")
@@ -67,7 +67,7 @@ def test_operators_appear_while_the_model_runs(browser: Browser, run: subprocess
     run.send_signal(signal.SIGINT)
     assert run.wait(timeout=TIMEOUT_MS / 1000) == 0
     assert "operators dumped" in run.stdout.read()
-    expect(page.get_by_text("This page has lost opscope. What is loaded stays.")).to_be_visible()
+    expect(page.get_by_text("This page has lost the connection to opscope. Loaded content stays.")).to_be_visible()
     expect(page.get_by_role("gridcell").first).to_be_visible()
     page.close()
 

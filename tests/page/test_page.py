@@ -78,7 +78,7 @@ def selected(page: Page) -> Locator:
 
 def test_the_culprit_is_named_selected_and_shown(page: Page, both: Viewer) -> None:
     page.goto(both.address)
-    expect(page.get_by_role("heading", level=1)).to_have_text(re.compile(r"The runs part at Conv .*conv: its weight differs\."))
+    expect(page.get_by_role("heading", level=1)).to_have_text(re.compile(r"The runs diverge at Conv .*conv: its weight differs\."))
     expect(page.get_by_role("status").first).to_contain_text("all in [5, :, :, :]")
     expect(selected(page)).to_contain_text("weight differs")
     expect(page.get_by_role("grid")).to_have_attribute("aria-rowcount", str(2 * N_BLOCKS + 2))
@@ -158,7 +158,7 @@ def test_one_dump_names_what_makes_infinities(page: Page, alone: Viewer) -> None
     page.goto(alone.address)
     expect(page.get_by_role("heading", level=1)).to_contain_text("Reciprocal")
     expect(page.get_by_role("heading", level=1)).to_contain_text("Inf")
-    expect(selected(page)).to_contain_text("makes Inf")
+    expect(selected(page)).to_contain_text("produces Inf")
     page.keyboard.press("Control+k")
     page.get_by_role("combobox", name="Search").fill("stage1.7/conv")
     page.keyboard.press("Enter")
@@ -233,6 +233,6 @@ def test_the_step_and_the_operator_are_named(
     page.get_by_role("button", name="As a table").first.click()
     table = page.get_by_role("table").first
     # The exponential makes infinities from finite numbers, their difference hands NaN on.
-    expect(table.get_by_role("row").filter(has_text="Exp")).to_contain_text("at fault")
+    expect(table.get_by_role("row").filter(has_text="Exp")).to_contain_text("culprit")
     expect(table.get_by_role("row").filter(has_text="Sub")).to_contain_text("NaN")
-    expect(table.get_by_role("row").filter(has_text="Sub")).not_to_contain_text("at fault")
+    expect(table.get_by_role("row").filter(has_text="Sub")).not_to_contain_text("culprit")

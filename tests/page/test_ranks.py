@@ -45,7 +45,7 @@ def test_ranks_stand_beside_each_other(run: Path, view: Callable[..., Viewer], p
     assert heads == [str(rank) for rank in range(MESH.n_ranks)]
     row = page.locator("tbody tr").filter(has_text=re.compile("layers.1.*gelu"))
     texts = row.locator("td").all_inner_texts()
-    is_bad = [bool(re.search("NaN|at fault", text)) for text in texts]
+    is_bad = [bool(re.search("NaN|culprit", text)) for text in texts]
     assert is_bad == [rank == FAULT.rank for rank in range(MESH.n_ranks)], texts
     # The cell of the rank leads to its execution there.
     row.locator("td").nth(FAULT.rank).click()

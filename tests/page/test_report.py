@@ -82,11 +82,11 @@ def has_picture(page: Page) -> None:
 
 def test_the_culprit_is_named_selected_and_shown(page: Page, report: str) -> None:
     page.goto(report)
-    expect(page.get_by_role("heading", level=1)).to_have_text(re.compile(r"The runs part at Conv .*conv: its weight differs\."))
+    expect(page.get_by_role("heading", level=1)).to_have_text(re.compile(r"The runs diverge at Conv .*conv: its weight differs\."))
     expect(page.get_by_text("Opscope report", exact=True)).to_be_visible()
     expect(page.get_by_text(re.compile(r"\d\d:\d\d UTC")).first).to_be_visible()
     expect(page.get_by_role("link", name="Send as file")).to_have_count(0)
-    fault = page.get_by_role("region", name="At fault")
+    fault = page.get_by_role("region", name="Culprit")
     expect(fault).to_contain_text("weight differs")
     expect(fault).to_contain_text("rel_l2")
     expect(fault.get_by_text(re.compile(r"^\[5, \d+, \d+, \d+\]$"))).to_have_count(3)
@@ -238,13 +238,13 @@ def test_one_dump_is_sent_as_a_file(
         download.value.save_as(path)
     page.goto(path.as_uri())
     expect(page.get_by_role("heading", level=1)).to_contain_text(re.compile(r"Step \d+: Exp .*Inf"))
-    expect(page.get_by_role("region", name="At fault")).to_contain_text("makes Inf")
+    expect(page.get_by_role("region", name="Culprit")).to_contain_text("produces Inf")
     page.get_by_role("button", name="Steps").click()
     expect(page).to_have_url(re.compile("#/steps"))
     expect(page.locator("canvas").first).to_be_visible()
     page.get_by_role("button", name="As a table").first.click()
     table = page.get_by_role("table").first
-    expect(table.get_by_role("row").filter(has_text="Exp")).to_contain_text("at fault")
+    expect(table.get_by_role("row").filter(has_text="Exp")).to_contain_text("culprit")
     expect(table.get_by_role("row").filter(has_text="Sub")).to_contain_text("NaN")
 
 
@@ -252,8 +252,8 @@ def test_a_saved_result_says_why_there_are_no_tensors(page: Page, tool: Binary, 
     saved = tmp_path / "result.json"
     subprocess.run(tool.command("compare", *dumps, "--quiet", "--json", saved), check=False, timeout=300)
     page.goto(written(tool, tmp_path / "report.html", "--from", saved).as_uri())
-    expect(page.get_by_role("heading", level=1)).to_contain_text("The runs part at Conv")
-    expect(page.get_by_role("region", name="At fault")).to_contain_text("without the dumps")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("The runs diverge at Conv")
+    expect(page.get_by_role("region", name="Culprit")).to_contain_text("without the dumps")
     page.keyboard.press("Enter")
     expect(page.get_by_role("main")).to_contain_text("without the dumps")
 
@@ -264,11 +264,11 @@ def test_what_is_left_out_is_told(page: Page, tool: Binary, dumps: list[Path], t
     saved.write_text(json.dumps(with_many_operators(json.loads(saved.read_text()), 20_100)))
     page.goto(written(tool, tmp_path / "report.html", "--from", saved).as_uri())
     expect(page.get_by_role("note")).to_contain_text("the 20,000 worst of 20,100 operators; 100 are left out")
-    expect(page.get_by_role("heading", level=1)).to_contain_text("The runs part at Conv")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("The runs diverge at Conv")
     grid = page.get_by_role("grid", name="Operators")
     expect(grid).to_have_attribute("aria-rowcount", "20001")
     page.goto(f"{page.url.split('#')[0]}#/overview?op=15000")
-    expect(page.get_by_role("region", name="Selected operator")).to_contain_text("only the row of this one")
+    expect(page.get_by_role("region", name="Selected operator")).to_contain_text("details of the worst operators only")
 
 
 @pytest.mark.parametrize("width", [1920, 1024, 420, 320])

@@ -82,15 +82,15 @@ def trained(view: Callable[..., Viewer], training: tuple[Path, NDArray[np.float3
 
 def test_step_and_operator_are_named(page: Page, trained: Viewer) -> None:
     page.goto(trained.address)
-    expect(heading(page)).to_contain_text(f"Step {BAD_STEP}: Mul block2 makes the first Inf")
+    expect(heading(page)).to_contain_text(f"Step {BAD_STEP}: Mul block2 produces the first Inf")
     expect(selected_row(page)).to_contain_text("block2")
     links = page.get_by_role("region", name="From the first NaN or Inf to the output").get_by_role("listitem")
-    words = [r"Sub.*finite", "Mul.*makes Inf: ", "Sub.*Inf becomes NaN", "Add.*hands on", "loss.*hands on"]
+    words = [r"Sub.*finite", "Mul.*produces Inf: ", "Sub.*Inf becomes NaN", "Add.*propagates", "loss.*propagates"]
     expect(links).to_have_text([re.compile(word) for word in words])
     expect(page.get_by_text(f"max |x| of this output, steps 0 to {N_STEPS - 1}")).to_be_visible()
     tab(page, "Steps").click()
     map = page.get_by_role("application")
-    expect(map).to_have_attribute("aria-label", re.compile(rf"first bad value: step {BAD_STEP}, Mul block2"))
+    expect(map).to_have_attribute("aria-label", re.compile(rf"First bad value: step {BAD_STEP}, Mul block2"))
     expect(page.locator(".steps-side h2").first).to_contain_text("block2")
     expect(page.locator(".side-facts")).to_contain_text(f"step {BAD_STEP}")
     steps = page.locator(".bad-steps").first.get_by_role("button")

@@ -135,7 +135,7 @@ function resnet() {
         ],
       },
       n_after: 41,
-      text: "The runs part at Conv layer2.1/conv1: its weight differs.",
+      text: "The runs diverge at Conv layer2.1/conv1: its weight differs.",
     },
   };
   return scene(info, rows);

@@ -1,4 +1,4 @@
-/** The selection and what is shown of it, kept in the page's address. */
+/** The selection and display options, kept in the page's address. */
 
 import { useLayoutEffect, useState } from "preact/hooks";
 import { base, is_report } from "./connection";
@@ -17,9 +17,9 @@ export interface Address {
   at: number[] | null;
   step: number | null;
   rank: number | null;
-  /** The columns of the heat map; null leaves the choice to the page. */
+  /** The columns of the heat map; null means the page's default. */
   by: "step" | "rank" | null;
-  /** The event that is selected; its operator is `op`. */
+  /** The selected event; its operator is `op`. */
   event: number | null;
   side: SideChoice;
   q: string;
@@ -39,19 +39,19 @@ addEventListener("popstate", () => {
   for (const listener of listeners) listener();
 });
 
-/** The address in the browser's bar. A report, which is one file, has it behind `#`. */
+/** The address in the browser's address bar. A report, a single file, keeps it after `#`. */
 function here(): Address {
   if (!is_report) return parseAddress(location.pathname, location.search);
   return parseFragment(location.hash);
 }
 
-/** `#/overview?op=27`, or the same without the stroke. */
+/** `#/overview?op=27`, or the same without the slash. */
 export function parseFragment(fragment: string): Address {
   const [, path, search] = /^#?\/?([^?]*)\??(.*)$/s.exec(fragment)!;
   return parseAddress(`/report/${path}`, search);
 }
 
-/** The whole address of a selection, to be sent. */
+/** The full address of a selection, for sharing. */
 export function linkTo(address: Address): string {
   const place = is_report ? location.href.split("#")[0] : location.origin;
   return place + formatAddress(address);
@@ -72,8 +72,8 @@ export function useAddress(): Address {
 }
 
 /**
- * Moves to `change`. A change of view or filter adds to the history, any other replaces;
- * `adds: false` keeps a filter that is being typed from filling the history letter by letter.
+ * Navigates to `change`. A change of view or filter adds a history entry, others replace it;
+ * `adds: false` keeps typing a filter from adding one entry per letter.
  */
 export function go(change: Partial<Address>, { adds = true } = {}): void {
   const next = { ...current, ...change };
@@ -159,9 +159,9 @@ export function formatAddress(address: Address): string {
   return `${base}${address.view}${query ? `?${query}` : ""}`;
 }
 
-/** The filter together with the chosen step and rank, as the server takes it. */
+/** The filter combined with the chosen step and rank, in the server's syntax. */
 export function scopedFilter(address: Address, filter = address.q): string {
-  // Blanks at its start stay, or the place of a mistake would move.
+  // Leading blanks stay, or the position of a mistake would shift.
   const parts = [filter.trim() === "" ? "" : filter];
   if (address.step !== null) parts.push(`step:${address.step}`);
   if (address.rank !== null) parts.push(`rank:${address.rank}`);
@@ -192,7 +192,7 @@ function escapeComma(part: string): string {
   return part.replace(/,/g, "%2C");
 }
 
-/** Leaves what a person reads in an address (`type:Conv`) as it is. */
+/** Keeps readable characters (`type:Conv`) unescaped in an address. */
 function encodeReadably(value: string): string {
   return encodeURIComponent(value)
     .replace(/%20/g, "+")

@@ -1,4 +1,4 @@
-/** The answers of the server, as `opscope view` gives them. Names in them are raw text. */
+/** The answers of `opscope view`'s server. Names in them are raw text. */
 
 export type Num = number | "inf" | "-inf" | "nan" | null;
 export type Status = "pass" | "warn" | "fail" | "skip";
@@ -68,15 +68,15 @@ export interface Verdict {
     n_differing: number;
     n_elements: number;
     ranges: Ranges;
-    /** The ranges as arrays are indexed, `[37, :, :, :]`. */
+    /** The ranges in array notation, `[37, :, :, :]`. */
     region?: string;
   } | null;
   n_after: number;
   /** The overflow record of the operator. */
   overflow: Overflow | null;
-  /** First and last byte of what was overwritten. */
+  /** First and last byte of the overwritten range. */
   bytes?: Ranges;
-  /** What became of the model's outputs, in English, where the sentence is about an operator. */
+  /** The effect on the model's outputs, in English, if the sentence is about an operator. */
   finding?: string;
   text: string;
 }
@@ -88,7 +88,7 @@ export interface OverflowUnit {
   status: string;
   words: string[];
   causes: string[];
-  /** The bits that documents name, of units that have such. */
+  /** The documented bits, for units that have any. */
   bits: { bit: number; is_set: boolean }[] | null;
   other_bits: string[];
   task: number;
@@ -101,12 +101,12 @@ export interface Overflow {
   units: OverflowUnit[];
 }
 
-/** A watched value that held something else than before. */
+/** A watched value whose contents changed. */
 export interface Overwrite {
   watched_type: string;
   watched: string;
   slot: string;
-  /** Start and end in bytes, the end excluded. */
+  /** Start and end in bytes, excluding the end. */
   ranges: [number, number][];
   n_ranges: number;
   n_bytes: number;
@@ -120,7 +120,7 @@ export interface Overwrite {
   watched_source: string | null;
 }
 
-/** The first NaN or infinity that a capture saw. */
+/** The first NaN or infinity of a capture. */
 export interface NonFinite {
   slot: string | null;
   element: number | null;
@@ -155,13 +155,13 @@ export interface DumpEvent {
 
 export interface Events {
   total: number;
-  /** Overwritten values that were counted and not listed. */
+  /** Overwritten values that were counted but not listed. */
   n_unlisted: number;
   events: DumpEvent[];
   problems: string[];
 }
 
-/** An event with the bytes that it changed, where the dump has them. */
+/** An event with the bytes that it changed, if the dump has them. */
 export interface EventDetail extends DumpEvent {
   bytes: {
     dtype: string;
@@ -252,10 +252,10 @@ export interface Trace {
   labels: { at: number; text: string }[];
 }
 
-/** The places that columns stand for. */
+/** The dimension along the columns. */
 export type ColumnAxis = "step" | "rank";
 
-/** Operators over steps or ranks, reduced to the cells that are asked for. */
+/** Operators over steps or ranks, reduced to the requested cells. */
 export interface Steps {
   n_operators: number;
   by: ColumnAxis;
@@ -269,21 +269,21 @@ export interface Steps {
   columns: [number, number][];
   /** Row by row: size or error of outputs. */
   values: Num[];
-  /** `x` at fault, `n` NaN, `i` Inf, `0` finite, `-` nothing ran or is known. */
+  /** `x` faulty, `n` NaN, `i` Inf, `0` finite, `-` not run or unknown. */
   marks: string;
   ids: number[];
 }
 
-/** Numbers by column: the least and the most of its steps. */
+/** Numbers by column: the minimum and maximum over its steps. */
 export interface ScalarSeries {
   low: Num[];
   high: Num[];
-  /** `n` NaN, `i` Inf, `0` numbers alone, `-` nothing is known. */
+  /** `n` NaN, `i` Inf, `0` finite only, `-` unknown. */
   marks: string;
   ids: (number | null)[];
 }
 
-/** An output of one number over the columns of `Steps`. */
+/** A scalar output over the columns of `Steps`. */
 export interface Scalars {
   total: number;
   choices: { id: number; op_type: string; op_name: string; slot: string; dtype: string }[];
@@ -307,7 +307,7 @@ export interface Slot {
   dtype: (string | null)[];
   shape: (number[] | null)[];
   parameter: string | null;
-  /** What was compared: elements, or only `statistics` or a `digest` of them. */
+  /** The compared data: elements, or only `statistics` or a `digest` of them. */
   evidence: string | null;
   why: WhyRule[];
   metrics: [string, Num][];
@@ -417,7 +417,7 @@ export interface GraphBox {
   key: string;
   side: Side;
   kind: "op" | "group";
-  /** The number of a pair, or of an operator of one dump; none of what has no partner. */
+  /** The number of a pair, or of an operator of one dump; null for unmatched operators. */
   id: number | null;
   label: string;
   op_type: string;
@@ -430,21 +430,21 @@ export interface GraphBox {
   height: number;
   status: Status;
   at_fault: boolean;
-  /** Operators of this side inside. */
+  /** Number of this side's operators inside. */
   n: number;
   n_fail: number;
   entry: Entry | null;
   on_way: boolean;
-  /** Of two dumps, whether the other side has nothing of it. */
+  /** For two dumps, whether the other side has nothing of it. */
   only: boolean;
-  /** Whether a mapping brought it together with its partner. */
+  /** Whether a mapping matched it. */
   by_hand: boolean;
   op_name?: string;
-  /** Which of the executions of its name it is; none if it runs once. */
+  /** The number among executions of its name; null if it runs once. */
   run?: number | null;
-  /** Why it is in no pair, as coverage has it. */
+  /** Why it is unmatched, in the terms of coverage. */
   reason?: string | null;
-  /** The pair that it vanished in. */
+  /** The pair that absorbed it. */
   inside?: number | null;
 }
 
@@ -455,7 +455,7 @@ export interface GraphEdge {
   points: [number, number][];
 }
 
-/** What stands between both sides at one height: of the worst box there. */
+/** The mark between both sides at one height: that of the worst box there. */
 export interface StepMark {
   y: number;
   kind:
@@ -466,7 +466,7 @@ export interface StepMark {
     | "golden_only"
     | "no_partner";
   status: Status;
-  /** Error of the outputs, or of `slot` where that of no output is known. */
+  /** The output error, or that of `slot` if no output's is known. */
   value: Num;
   slot: string | null;
   at_fault: boolean;
@@ -492,13 +492,13 @@ export interface Graph {
   height: number;
   boxes: GraphBox[];
   edges: GraphEdge[];
-  /** Of both sides in step. */
+  /** Both sides in step. */
   step: {
     spine: number;
     centers: [number, number];
     marks: StepMark[];
     pairs: PairCounts;
-    /** The mapping that the comparison was made with. */
+    /** The mapping used by the comparison. */
     mapping: string | null;
   } | null;
 }

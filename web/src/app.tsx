@@ -1,4 +1,4 @@
-/** The page as a whole: language, theme, what is selected, and which view is shown. */
+/** The root component: language, theme, selection and the current view. */
 
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { go, scopedFilter, useAddress, type Address, type Theme } from "./address";
@@ -128,7 +128,7 @@ function Loaded({ info, address, theme, is_printing, dialog, onDialog }: LoadedP
   );
 }
 
-/** What a report lacks that the page of a server has. */
+/** What a report lacks compared with a served page. */
 function LeftOut({ info }: { info: Info }) {
   const n = embedded?.rows.length ?? info.n_operators;
   if (n === info.n_operators) return null;
@@ -166,7 +166,7 @@ function View({ page, is_printing }: { page: Page; is_printing: boolean }) {
   }
 }
 
-/** Says each selection to those who listen to the page. */
+/** Announces each selection to screen readers. */
 function Spoken({ page }: { page: Page }) {
   const operator = page.operator.data;
   if (!operator) return <div class="spoken" aria-live="polite" />;
@@ -215,7 +215,7 @@ function useOpeningKeys(setDialog: (dialog: Dialog) => void): void {
   });
 }
 
-/** `name=` in the address is accepted, and replaced by the id of the operator of that name. */
+/** Accepts `name=` in the address, and replaces it by the id of the operator of that name. */
 function useNamedOperator(name: string | null): void {
   useEffect(() => {
     if (name === null) return;
@@ -241,7 +241,7 @@ function useTheme(chosen: Theme | null): Theme {
     return () => wish.removeEventListener("change", follow);
   }, []);
   const theme = chosen ?? system;
-  // Set while rendering: what is drawn in this pass must already read the new colours.
+  // Set while rendering, because drawing in this pass must already use the new colours.
   if (document.documentElement.dataset.theme !== theme) {
     document.documentElement.dataset.theme = theme;
     queueMicrotask(() => dispatchEvent(new Event(THEME_EVENT)));

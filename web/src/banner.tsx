@@ -1,6 +1,6 @@
 /**
- * What is to be known of the page itself: no server, another dump, an operator that is not there,
- * or that not everything is read yet.
+ * Notices about the page itself: no server, another dump, an unknown operator, or a dump that is
+ * still being read.
  */
 
 import { lookAgain, useHealth } from "./connection";
@@ -28,7 +28,7 @@ export function Banner({ missing = null }: { missing?: string | null }) {
   );
 }
 
-/** How far the dump is read, or that a run still writes it. */
+/** How much of the dump has been read, or that a run is still writing it. */
 function Progress({ news }: { news: News | null }) {
   if (news === null || news.state === "whole") return null;
   const is_failed = news.state === "failed";

@@ -21,7 +21,7 @@ export function font(size: number, weight = 400): string {
   return `${weight} ${size}px ${SANS}`;
 }
 
-/** Draws at once when `deps` change and later when size or theme do. */
+/** Draws at once when `deps` change, and later when size or theme do. */
 export function useCanvas(draw: Draw, deps: unknown[]): Ref<HTMLCanvasElement> {
   const canvas = useRef<HTMLCanvasElement | null>(null);
   const latest = useRef(draw);
@@ -60,7 +60,7 @@ function paintCanvas(canvas: HTMLCanvasElement, draw: Draw): void {
 let ruler: CanvasRenderingContext2D | null = null;
 const widths = new Map<string, number>();
 
-/** The width of `text` in `css_font`, remembered. */
+/** The width of `text` in `css_font`, cached. */
 export function textWidth(text: string, css_font: string): number {
   const key = `${css_font}\n${text}`;
   let width = widths.get(key);

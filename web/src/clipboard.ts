@@ -1,4 +1,7 @@
-/** Copies text. Pages from another machine are not secure, and have no clipboard to write to. */
+/**
+ * Copies text. Pages from another machine are not secure contexts, so they cannot write to the
+ * clipboard.
+ */
 export async function copyText(text: string): Promise<boolean> {
   if (navigator.clipboard) {
     return navigator.clipboard.writeText(text).then(

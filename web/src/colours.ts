@@ -83,13 +83,13 @@ export function cssRgb([r, g, b]: Rgb): string {
   return `rgb(${r} ${g} ${b})`;
 }
 
-/** Black or white, whichever is read better on `colour`. */
+/** Black or white, whichever is more readable on `colour`. */
 export function inkOn(colour: Rgb): string {
   const [r, g, b] = colour.map((c) => {
     const x = c / 255;
     return x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4;
   });
-  // At this luminance both are 4.58 to 1.
+  // At this luminance both have a contrast of 4.58 to 1.
   return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000000" : "#FFFFFF";
 }
 

@@ -1,6 +1,6 @@
 /**
- * Questions to the server below this page's token, a cache of their answers, and its health. A report
- * has no server, and finds the answers inside.
+ * Requests to the server below this page's token, a cache of the answers, and the connection's
+ * health. A report has no server and contains its answers.
  */
 
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
@@ -9,7 +9,7 @@ import { is_report, readContents, type Contents } from "./embedded/contents";
 
 export { is_report } from "./embedded/contents";
 
-/** `/{token}/`: the page's own first path segment; of a report what its addresses begin with. */
+/** `/{token}/`: the page's own first path segment; for a report, the prefix of its addresses. */
 export const base = is_report ? "#/" : `/${location.pathname.split("/")[1] ?? ""}/`;
 
 export type Health = "fine" | "lost" | "changed";
@@ -33,13 +33,16 @@ export function currentHealth(): Health {
   return health;
 }
 
-/** How often the server came back; a page that is keyed by it asks anew for what failed. */
+/** How many times the server came back; pages keyed by it retry failed requests. */
 export let recoveries = 0;
 
-/** How often the dump that is shown was replaced by a newer state of it. */
+/** How many times the dump on display was replaced by a newer state. */
 export let generation = 0;
 
-/** Asks anew for everything, since the dump has more; what is shown stays until it is here. */
+/**
+ * Requests everything again, because the dump has grown; the old content stays until the answers
+ * arrive.
+ */
 export function forgetAnswers(): void {
   answers.clear();
   settled.clear();
@@ -47,7 +50,7 @@ export function forgetAnswers(): void {
   for (const watcher of watchers) watcher();
 }
 
-/** Looks whether a server that was lost answers again. */
+/** Checks whether a lost server answers again. */
 export function lookAgain(): void {
   request("info").then(
     () => undefined,
@@ -65,7 +68,7 @@ export function useHealth(): Health {
   return health;
 }
 
-/** The JSON below `api/`; the same address is asked for once. */
+/** The JSON below `api/`; each address is requested once. */
 export function ask<T>(path: string): Promise<T> {
   if (is_report) return remember(path, () => look<T>(path));
   return remember(path, async () => (await request(path)).json() as Promise<T>);
@@ -77,7 +80,7 @@ export function askBytes(path: string): Promise<ArrayBuffer> {
 }
 
 let unpacking: Promise<Contents> | null = null;
-/** What the report has inside, once it is unpacked. */
+/** The contents of the report, once unpacked. */
 export let embedded: Contents | null = null;
 
 async function look<T>(path: string): Promise<T> {
@@ -91,13 +94,13 @@ async function look<T>(path: string): Promise<T> {
 }
 
 export interface Answer<T> {
-  /** The answer to the newest question that has one: older data stay until newer arrive. */
+  /** The newest available answer: older data stay until newer arrive. */
   data: T | null;
   error: string | null;
   loading: boolean;
 }
 
-/** Asks for `path` again whenever it changes, `pause` ms after the last change. */
+/** Requests `path` again whenever it changes, `pause` ms after the last change. */
 export function useAnswer<T>(path: string | null, pause = 0): Answer<T> {
   return usePending(path, pause, ask as (path: string) => Promise<T>);
 }
@@ -134,7 +137,7 @@ function usePending<T>(
         (error: ServerError) =>
           wanted &&
           setState((before) =>
-            // What is loaded stays when the server goes.
+            // Loaded data stay when the server is lost.
             error.status === 0 && before.data !== null
               ? { ...before, path, generation: asked }
               : { path, generation: asked, data: null, error: error.message },
@@ -148,11 +151,11 @@ function usePending<T>(
     };
   }, [path, asked]);
   if (path === null) return { data: null, error: null, loading: false };
-  // Of a path that is asked for again the older data stand for a moment.
+  // While a path is requested again, the older data stay visible.
   if (state.path === path && (state.generation === asked || state.data !== null)) {
     return { data: state.data, error: state.error, loading: false };
   }
-  // An answer that is already here is shown in this very frame, without a step in between.
+  // A cached answer is shown in this very frame, without an intermediate one.
   const known = settled.get(path) as T | undefined;
   if (known !== undefined) return { data: known, error: null, loading: false };
   return { data: state.data, error: null, loading: true };
@@ -182,9 +185,9 @@ function remember<T>(path: string, load: () => Promise<T>): Promise<T> {
   }
   const answer = load();
   answers.set(path, answer);
-  // A failed request is forgotten, so that the next look asks again.
+  // A failed request is dropped from the cache, so that the next use retries it.
   answer.then(
-    // An answer about an older state of the dump is nobody's any more.
+    // An answer about an older state of the dump is dropped.
     (data) => answers.get(path) === answer && settled.set(path, data),
     () => answers.get(path) === answer && answers.delete(path),
   );

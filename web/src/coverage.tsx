@@ -1,4 +1,4 @@
-/** Coverage: what was seen, dumped, paired and compared, and why the rest was not. */
+/** Coverage: what was seen, dumped, matched and compared, and why the rest was not. */
 
 import { useState } from "preact/hooks";
 import { go } from "./address";

@@ -1,4 +1,4 @@
-/** A dialog that keeps the focus until it closes, and then gives it back. */
+/** A dialog that holds the focus until it closes, and then restores it. */
 
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
@@ -11,7 +11,7 @@ interface DialogProps {
 
 export function Dialog({ label, onClose, children }: DialogProps) {
   const box = useRef<HTMLDivElement>(null);
-  // What is typed right after a dialog opens belongs to it.
+  // Keys typed right after a dialog opens belong to it.
   useLayoutEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     const first = box.current?.querySelector<HTMLElement>("input,button");

@@ -1,4 +1,4 @@
-/** Where the element types end: the largest finite value of each. */
+/** The largest finite value of each element type. */
 
 const ENDS: Record<string, number> = {
   float16: 65504,

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 
-/** Whether a media query holds, followed as the window changes. */
+/** Whether a media query matches, updated with the window. */
 export function useMedia(query: string): boolean {
   const [holds, setHolds] = useState(() => matchMedia(query).matches);
   useEffect(() => {
@@ -16,7 +16,7 @@ let is_printing = false;
 addEventListener("beforeprint", () => (is_printing = true));
 addEventListener("afterprint", () => (is_printing = false));
 
-/** Whether the page is being printed; known to what is first rendered for it, too. */
+/** Whether the page is being printed, already true in the first render for printing. */
 export function usePrinting(): boolean {
   const [, repaint] = useState(is_printing);
   useEffect(() => {

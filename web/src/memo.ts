@@ -1,4 +1,4 @@
-/** A component that is rendered anew only when one of its props is another. */
+/** A component that re-renders only when one of its props changes. */
 
 import { Component, h, type FunctionComponent } from "preact";
 

@@ -1,4 +1,4 @@
-/** An operator's name in the page: isolated in its direction, whole in its tooltip. */
+/** An operator's name, isolated in its text direction, in full in the tooltip. */
 
 import { font, textWidth } from "./canvas";
 import { fitName, shortName, visible, type ShortName } from "./names";
@@ -6,7 +6,7 @@ import { fitName, shortName, visible, type ShortName } from "./names";
 interface NameProps {
   name: string;
   type: string;
-  /** Pixels for name and type; without it nothing is cut. */
+  /** Pixels for name and type; without it the name is not cut. */
   width?: number;
   short?: ShortName;
   has_type?: boolean;
@@ -34,7 +34,7 @@ export function Name({ name, type, width, short, has_type = true }: NameProps) {
   );
 }
 
-/** Name and type as one run of text, as sentences and labels use it. */
+/** Name and type as plain text, for sentences and labels. */
 export function plainName(operator: { op_type: string; op_name: string }): string {
   const { path, last } = shortName(operator.op_name, operator.op_type);
   return `${visible(operator.op_type)} ${path}${last}`;

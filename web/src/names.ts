@@ -1,7 +1,7 @@
-/** Operator names as the page shows them: short where they repeat, and safe to look at. */
+/** Operator names for display: short where they repeat, and with invisible characters escaped. */
 
 export interface ShortName {
-  /** What stands before the last part, with its separator: `layer2.1/`. */
+  /** The part before the last one, with its separator: `layer2.1/`. */
   path: string;
   last: string;
 }
@@ -28,8 +28,8 @@ export function shortName(name: string, type: string): ShortName {
 }
 
 /**
- * Short names that differ wherever the full names do: those that clash keep more parts. With
- * `has_types` the type stands beside each, and tells as well.
+ * Short names that differ wherever the full names do: clashing names keep more parts. With
+ * `has_types` the type is displayed next to each, and distinguishes as well.
  */
 export function distinctNames(
   operators: { op_name: string; op_type: string }[],
@@ -53,7 +53,7 @@ export function distinctNames(
   return names;
 }
 
-/** First the type shortens, then the path in its middle, and only then the last part. */
+/** Shortens the type first, then the middle of the path, and only then the last part. */
 export function fitName(
   name: ShortName,
   type: string,
@@ -68,9 +68,9 @@ export function fitName(
   if (left >= measure("Mmm…", false) + gap || type === "") {
     if (left >= 0) return { ...name, type: fitEnd(type, left - gap, measure) };
   }
-  // The type keeps what three letters need; the path gives way.
+  // The type keeps room for three letters; the path shrinks.
   const kept_type = type ? fitEnd(type, measure("Mmm…", false), measure) : "";
-  // A whole path is worth more than three letters of a type, which the tooltip has as well.
+  // A whole path is worth more than three letters of a type, which is also in the tooltip.
   if (path_width + last_width <= width) return { ...name, type: "" };
   left = width - last_width - (kept_type ? measure(kept_type, false) + gap : 0);
   const path = fitPath(name.path, left, measure);
@@ -81,7 +81,7 @@ export function fitName(
   return { path: "", last: fitMiddle(name.last, width, measure), type: "" };
 }
 
-/** `/a/b/c` names divide at slashes, others at dots. */
+/** `/a/b/c` names are split at slashes, others at dots. */
 export function separatorOf(name: string): string {
   return name.includes("/") ? "/" : ".";
 }
@@ -108,7 +108,7 @@ const MARKS: Record<string, string> = {
   "\ufeff": "BOM",
 };
 
-/** Control characters become pictures and direction marks become words: `␛`, `⟨RLM⟩`. */
+/** Replaces control characters by pictures and direction marks by words: `␛`, `⟨RLM⟩`. */
 export function visible(text: string): string {
   return text.replace(HIDDEN, (c) => {
     const code = c.charCodeAt(0);
@@ -139,7 +139,7 @@ function fitPath(path: string, width: number, measure: Measure): string | null {
   if (measure(path, false) <= width) return path;
   const separator = path.endsWith("/") ? "/" : ".";
   const parts = path.split(separator).filter(Boolean);
-  // `model/…/self_attn/`: as many parts at the end as fit, the first one too while it fits.
+  // `model/…/self_attn/`: as many trailing parts as fit, and the first one if possible.
   for (const has_first of [true, false]) {
     for (let n = parts.length - (has_first ? 2 : 1); n >= 0; n -= 1) {
       const end = parts

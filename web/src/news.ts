@@ -1,13 +1,13 @@
 /**
- * What the server tells by itself: how far the dump is read, and that there is more of it. A page
- * that is open while a model runs shows operators as they are written.
+ * Server-sent events: how much of the dump has been read, and that it has grown. While a model
+ * runs, the page shows operators as they are written.
  */
 
 import { useLayoutEffect, useState } from "preact/hooks";
 import { base, forgetAnswers, lookAgain } from "./connection";
 
 export interface News {
-  /** How often the dump was replaced by a newer state of it. */
+  /** How many times the dump was replaced by a newer state. */
   generation: number;
   state: "whole" | "reading" | "running" | "failed";
   n_done: number;
@@ -28,17 +28,17 @@ export function useNews(): News | null {
   return latest;
 }
 
-/** Listens as long as the page is open; the browser connects again by itself. */
+/** Listens as long as the page is open; the browser reconnects by itself. */
 export function listen(): void {
   const source = new EventSource(`${base}api/news`);
   source.onmessage = (event: MessageEvent<string>) => {
     const news = JSON.parse(event.data) as News;
-    // Answers may be older than the first news, unless the dump was never replaced.
+    // Answers may predate the first event, unless the dump was never replaced.
     const is_newer = news.generation !== (latest?.generation ?? 0);
     latest = news;
     if (is_newer) forgetAnswers();
     for (const watcher of watchers) watcher();
   };
-  // Whether the server is gone, or only this connection, a question tells.
+  // A request determines whether the server is gone, or only this connection.
   source.onerror = () => lookAgain();
 }

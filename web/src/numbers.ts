@@ -1,17 +1,17 @@
-/** Numbers as the page shows them: the same digits in both languages. */
+/** Number formatting, identical in both languages. */
 
 import type { Num } from "./api";
 
 const MINUS = "−";
 
-/** The value as a float: the server spells what JSON cannot hold. `null` stays unknown. */
+/** The value as a float; the server sends numbers that JSON lacks as text. `null` stays unknown. */
 export function toFloat(value: Num | undefined): number | null {
   if (value === null || value === undefined) return null;
   if (typeof value === "number") return value;
   return value === "nan" ? NaN : value === "inf" ? Infinity : -Infinity;
 }
 
-/** Four significant digits: `0.08498`, `65,056`, `9.56e−4`, `NaN`, and `–` if not known. */
+/** Four significant digits: `0.08498`, `65,056`, `9.56e−4`, `NaN`, and `–` if unknown. */
 export function formatNumber(value: Num | undefined): string {
   const x = toFloat(value);
   if (x === null) return "–";
@@ -23,11 +23,11 @@ export function formatNumber(value: Num | undefined): string {
   if (size < 0.001 || size >= 1e6) return sign + scientific(size, 2);
   if (Number.isInteger(size) || size >= 9999.5) return sign + formatCount(Math.round(size));
   const rounded = size.toPrecision(4);
-  // Rounding may reach the next power of ten, as in 999.96.
+  // Rounding may reach the next power of ten, as for 999.96.
   return sign + (rounded.includes("e") ? formatCount(Number(rounded)) : group(rounded));
 }
 
-/** A limit or a tick: the digits that are in it and no more, `0.001`, `5e−4`, `65,504`. */
+/** A limit or a tick with only its significant digits: `0.001`, `5e−4`, `65,504`. */
 export function formatLimit(value: Num | undefined): string {
   const x = toFloat(value);
   if (x === null || !Number.isFinite(x) || x === 0) return formatNumber(value);
@@ -51,7 +51,7 @@ export function formatCount(n: number | null | undefined): string {
   return group(String(Math.round(n)));
 }
 
-/** `67×`: two digits, whole from 10 on. */
+/** `67×`: two digits, integers from 10 on. */
 export function formatFactor(factor: number): string {
   if (!Number.isFinite(factor)) return Number.isNaN(factor) ? "NaN" : "Inf";
   if (factor >= 1e6) return `${scientific(factor, 1)}×`;
@@ -94,7 +94,7 @@ export function formatIndex(index: number[]): string {
   return `[${index.join(", ")}]`;
 }
 
-/** The box of differing elements in the notation of arrays: `[37, :, 0:4]`. */
+/** The bounding box of differing elements in array notation: `[37, :, 0:4]`. */
 export function formatRanges(ranges: [number, number][], shape: number[] | null): string {
   const parts = ranges.map(([first, last], axis) => {
     if (first === last && shape?.[axis] !== 1) return String(first);
@@ -109,7 +109,7 @@ export function plainNumber(value: Num | undefined): string {
   return value === null || value === undefined ? "" : String(value);
 }
 
-/** Where a size lies on the axis 1e−8 … 1, from 0 to 1; zero and less lie at 0. */
+/** The position of a size on the axis 1e−8 … 1, from 0 to 1; zero and less map to 0. */
 export function logShare(value: number, low = -8, high = 0): number {
   if (Number.isNaN(value)) return 1;
   if (!(value > 0)) return 0;

@@ -1,4 +1,4 @@
-/** What every view is given: the run, the address and the operator that is selected. */
+/** The props of every view: run, address and selected operator. */
 
 import type { Address } from "./address";
 import type { Info, Operator, Slot } from "./api";
@@ -7,10 +7,10 @@ import type { Answer } from "./connection";
 export interface Page {
   info: Info;
   address: Address;
-  /** The operator that is selected, by the address or else by the verdict. */
+  /** The operator selected by the address, or else by the verdict. */
   selected: number | null;
   operator: Answer<Operator>;
-  /** The slot that is selected, or the one that tells most of the operator. */
+  /** The selected slot, or the operator's most informative one. */
   slot: Slot | null;
 }
 
@@ -24,7 +24,7 @@ export function defaultSlot(info: Info, operator: Operator): Slot | null {
   const worst = (candidates: Slot[]) =>
     candidates.find((slot) => slot.status === "fail") ??
     candidates.find((slot) => slot.status === "warn");
-  // Where a difference enters from outside, the slot where it enters tells more than the output.
+  // If a difference enters from outside, that slot is more informative than the output.
   if (operator.cause === "outside") {
     const entry = worst(slots.filter((slot) => slot.id.startsWith("in")));
     if (entry) return entry;

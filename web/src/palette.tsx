@@ -1,4 +1,4 @@
-/** Ctrl K: operators first, at fault on top, then commands with their keys. */
+/** Ctrl K: operators first, faulty ones on top, then commands with their keys. */
 
 import { useEffect, useState } from "preact/hooks";
 import { go, type View } from "./address";
@@ -50,7 +50,7 @@ export function Palette({ page, onClose, onKeys }: PaletteProps) {
   const onKeyDown = (event: KeyboardEvent) => {
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
     if (step !== 0 && n > 0) setAt((chosen + step + n) % n);
-    // Whoever types fast means the operator that is still on its way, and no command.
+    // While the answer loads, Enter refers to the coming operator rather than a command.
     else if (event.key === "Enter" && answer.loading) setWaiting(true);
     else if (event.key === "Enter" && n > 0) run(chosen);
     else return;

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 
-/** Answers that arrive when the test says so. */
+/** Answers that arrive when the test releases them. */
 const waiting: { path: string; resolve: (answer: unknown) => void }[] = [];
 
 vi.mock("./connection", () => ({
@@ -33,7 +33,7 @@ describe("rows of a dump that grows", () => {
     second.resolve(answerOf(2));
     await settle();
     expect(source.total).toBe(3);
-    // What is here is not asked for again.
+    // Present rows are not requested again.
     source.row(0);
     await settle();
     expect(waiting).toEqual([]);
@@ -45,7 +45,7 @@ describe("rows of a dump that grows", () => {
     waiting.splice(0)[0].resolve(answerOf(4));
     await settle();
     expect(source.total).toBe(4);
-    // The newest ones are asked for all the same.
+    // The newest rows are requested anyway.
     source.row(0);
     expect(waiting.splice(0).length).toBeGreaterThan(0);
   });

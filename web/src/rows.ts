@@ -1,4 +1,4 @@
-/** The operators in one filter and order, fetched by pages when they are looked at. */
+/** The operators for one filter and order, fetched page by page on demand. */
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { scopedFilter, type Address } from "./address";
@@ -21,7 +21,7 @@ export class RowSource {
   failure: string | null = null;
   private readonly pages = new Map<number, LoadedPage>();
   private readonly failed = new Set<number>();
-  /** Which state of the dump is wanted; older pages are shown until newer ones are here. */
+  /** The wanted state of the dump; older pages are shown until newer ones arrive. */
   private version = 0;
   private readonly watchers = new Set<() => void>();
 
@@ -32,11 +32,11 @@ export class RowSource {
     void this.loadPage(0);
   }
 
-  /** The row at `place` if it is here; if not, its page is asked for. */
+  /** The row at `place` if present; otherwise requests its page. */
   row(place: number): Row | undefined {
     const page = Math.floor(place / PAGE_ROWS);
     const known = this.pages.get(page);
-    // A page that failed is not asked for by every render; a look at the server does that.
+    // Rendering does not retry a failed page; the check of the server does.
     const is_wanted = known?.version !== this.version;
     if (is_wanted && !this.failed.has(page)) void this.loadPage(page);
     return known?.rows[place % PAGE_ROWS];
@@ -52,7 +52,7 @@ export class RowSource {
     return this.row(place);
   }
 
-  /** The place of an operator in this filter and order. */
+  /** The position of an operator in this filter and order. */
   async find(id: number): Promise<number | null> {
     for (const [page, { rows }] of this.pages) {
       const i = rows.findIndex((row) => row.id === id);
@@ -67,7 +67,7 @@ export class RowSource {
     return () => void this.watchers.delete(watcher);
   }
 
-  /** Loads anew what is looked at. */
+  /** Reloads the visible rows. */
   renew(): void {
     this.version += 1;
     this.failed.clear();
@@ -85,8 +85,8 @@ export class RowSource {
     if (is_here()) return;
     try {
       const answer = await ask<Operators>(this.path(page * PAGE_ROWS, PAGE_ROWS));
-      // A newer answer may have come first. One that is on its way is not waited for: while a dump
-      // grows quickly there always is one.
+      // A newer answer may have come first. A pending one is not awaited: while a dump grows
+      // quickly there always is one.
       if (is_here()) return;
       this.matching = answer.matching;
       this.total = answer.total;
@@ -107,7 +107,7 @@ const sources: RowSource[] = [];
 let seen_recoveries = 0;
 let seen_generation = 0;
 
-/** The source for a filter and order; the last few stay, so that going back is instant. */
+/** The source for a filter and order; the last few are cached, so that going back is instant. */
 export function rowSource(filter: string, sort: string): RowSource {
   if (seen_recoveries !== recoveries) {
     seen_recoveries = recoveries;
@@ -134,7 +134,7 @@ export function useRows(filter: string, sort: string): RowSource {
   return source;
 }
 
-/** The rows in force: a filter that is wrong is not in force, the last good one is. */
+/** The rows in force: those of the last valid filter. */
 export function useGoodFilter(address: Address) {
   const asked = useRows(scopedFilter(address), address.sort);
   const last_good = useRef("");

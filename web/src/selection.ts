@@ -1,4 +1,4 @@
-/** Moves the selection by keys: to the next operator, slot, fault, step, producer. */
+/** Keyboard navigation to the next operator, slot, fault, step or producer. */
 
 import { currentAddress, go, linkTo, scopedFilter, type View } from "./address";
 import type { Operators } from "./api";
@@ -18,7 +18,7 @@ const VIEW_KEYS: Record<string, View> = {
 const PREFIX_MS = 1200;
 let prefix_at = -Infinity;
 
-/** Returns whether `key` is one that moves the selection. */
+/** Returns whether `key` was handled. */
 export function selectByKey(page: Page, key: string): boolean {
   if (performance.now() - prefix_at < PREFIX_MS) {
     prefix_at = -Infinity;
@@ -87,11 +87,11 @@ export function selectByKey(page: Page, key: string): boolean {
 }
 
 export function copyLink(): Promise<boolean> {
-  // The address bar may be a moment behind the selection.
+  // The address bar may lag behind the selection.
   return copyText(linkTo(currentAddress()));
 }
 
-/** Operators at fault in the filter in force, in the order of execution. */
+/** Faulty operators under the current filter, in execution order. */
 export function faultsPath(page: Page): string {
   const filter = `${scopedFilter(page.address)} fault:yes`.trim();
   return `operators?q=${encodeURIComponent(filter)}&sort=order&offset=0&limit=1000`;
@@ -109,7 +109,7 @@ export async function selectFault(page: Page, direction: 1 | -1): Promise<void> 
   go({ op: next });
 }
 
-// Held keys come faster than answers: what counts is where the selection is when one arrives.
+// Held keys come faster than answers, so the selection is read when an answer arrives.
 let moving: Promise<void> = Promise.resolve();
 
 function selectNeighbour(page: Page, direction: 1 | -1): Promise<void> {

@@ -1,4 +1,4 @@
-/** The bar at the top: what is compared, the views, search, language and theme. */
+/** The top bar: the dumps, the views, search, language and theme. */
 
 import { useState } from "preact/hooks";
 import { go, VIEWS, type Address, type Theme, type View } from "./address";
@@ -85,7 +85,7 @@ export function Settings({ theme }: { theme: Theme }) {
   );
 }
 
-/** The tabs at the foot of narrow pages. */
+/** The tabs at the bottom of narrow pages. */
 export function TabBar({ info, address }: { info: Info; address: Address }) {
   return (
     <div class="tabbar">

@@ -1,4 +1,4 @@
-/** For each axis of a tensor: is it the rows, the columns, or held at one index? */
+/** The role of each axis of a tensor: rows, columns, or a fixed index. */
 
 import { go } from "../address";
 import type { TensorSide } from "../api";
@@ -19,7 +19,7 @@ interface AxesMapperProps {
 export function AxesMapper({ page, side, axes, at }: AxesMapperProps) {
   const set = (axis: number, role: string) => {
     const next = withRole(axes, axis, role);
-    // The pointer goes along with an index, so that it is always in the picture.
+    // The pointer follows an index, so that it stays in the picture.
     const index = at.map((i, k) => (/^\d+$/.test(next[k]) ? Number(next[k]) : i));
     go({ op: page.selected, slot: page.slot?.id ?? null, ax: next, at: index });
   };

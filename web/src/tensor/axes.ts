@@ -1,9 +1,9 @@
-/** Which axes of a tensor are rows and columns of its picture, and which stand at one index. */
+/** The roles of a tensor's axes in its picture: rows, columns, or a fixed index. */
 
 /** `r`, `c`, or an index; one for each axis. */
 export type AxisRole = string;
 
-/** How a tensor is first shown: everything of it where that makes a picture one can read. */
+/** The initial view of a tensor: all of it, if that makes a readable picture. */
 export function defaultAxes(
   shape: number[],
   is_parameter: boolean,
@@ -17,11 +17,11 @@ export function defaultAxes(
   if (is_parameter)
     return shape.map((_, axis) => (axis === 0 ? "r" : axis === 1 ? "c" : index(axis)));
   if (n === 3) return [index(0), "r", "c"];
-  // An activation N C H W: channels are rows, and every place is a column.
+  // For an N C H W activation, channels are rows, and positions are columns.
   return shape.map((_, axis) => (axis < n - 3 ? index(axis) : axis === n - 3 ? "r" : "c"));
 }
 
-/** The axes of the address if they fit the tensor, else the default. */
+/** The axes of the address if they fit the tensor, otherwise the default. */
 export function axesInForce(
   asked: AxisRole[] | null,
   shape: number[],
@@ -77,18 +77,18 @@ export function placeOf(
   return place;
 }
 
-/** Moves the axes that stand at one index to where `index` is. */
+/** Moves the fixed axes to the position of `index`. */
 export function axesThrough(axes: AxisRole[], index: number[]): AxisRole[] {
   return axes.map((role, axis) => (role === "r" || role === "c" ? role : String(index[axis])));
 }
 
-/** `[rows 0, cols 1, 1, 1]` in the notation of arrays. */
+/** `[rows 0, cols 1, 1, 1]` in array notation. */
 export function axesWords(axes: AxisRole[], rows: string, columns: string): string {
   const words = axes.map((role) => (role === "r" ? rows : role === "c" ? columns : role));
   return `[${words.join(", ")}]`;
 }
 
-/** The one row of the picture that holds all differences, if their box says so. */
+/** The one row of the picture that contains all differences, if so. */
 export function onlyRow(
   axes: AxisRole[],
   shape: number[],

@@ -1,4 +1,4 @@
-/** The two histograms of a tensor: of its values, and of the differences by power of ten. */
+/** The two histograms of a tensor: of its values, and of differences by power of ten. */
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";

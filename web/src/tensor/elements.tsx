@@ -1,4 +1,4 @@
-/** The elements that differ most, and lines of code that open the tensor elsewhere. */
+/** The elements with the largest differences, and code that opens the tensor elsewhere. */
 
 import { useState } from "preact/hooks";
 import { go } from "../address";

@@ -1,4 +1,4 @@
-/** Histograms: golden as an area, target as an outline, over common bins. */
+/** Histograms with common bins: golden as an area, target as an outline. */
 
 import type { Difference, Histogram } from "../api";
 import { font, useCanvas } from "../canvas";
@@ -52,7 +52,7 @@ function drawHistogram(
   };
   const { target, golden } = histogram;
   const most = Math.max(1, ...(target ?? []), ...(golden ?? []));
-  // One element stands above the line, and none lies on it.
+  // A bin with one element is visible above the axis.
   const size = (n: number) => {
     if (n === 0) return 0;
     return is_log ? (Math.log10(n) + 0.3) / (Math.log10(most) + 0.3) : n / most;
@@ -159,7 +159,7 @@ function drawValueAxis(
   context.fillText("0", zero, y);
 }
 
-/** Absolute differences by power of ten; those past the limit are red. */
+/** Absolute differences by power of ten; those beyond the limit are red. */
 export function PowersChart({ difference }: { difference: Difference }) {
   const canvas = useCanvas(
     (context, width, height, colours) => {
@@ -206,13 +206,13 @@ function drawPowers(
   context.textBaseline = "top";
   const every = Math.max(1, Math.ceil(counts.length / 5));
   for (let i = 0; i <= counts.length; i += every) {
-    // The last one stays within the picture.
+    // The last label stays within the picture.
     context.textAlign = i === counts.length ? "right" : "center";
     context.fillText(formatPower(first + i), frame.x + i * step, frame.bottom + 6);
   }
 }
 
-/** The powers from the least difference to the largest, the limit included, and one more. */
+/** The powers from the smallest difference to the largest, including the limit, and one more. */
 export function trimmedPowers({ powers, limit }: Difference): Difference["powers"] {
   const used = powers.counts.flatMap((n, i) => (n > 0 ? [i] : []));
   const bound = toFloat(limit);

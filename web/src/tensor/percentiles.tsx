@@ -1,4 +1,4 @@
-/** The ladder of percentiles: a dot for the target on a gold dot, on one axis. */
+/** Percentiles: a dot for the target on a gold dot, on one axis. */
 
 import type { Percentile } from "../api";
 import { formatNumber, plainNumber, toFloat } from "../numbers";

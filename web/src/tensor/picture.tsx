@@ -1,4 +1,4 @@
-/** The picture of one side of a slice, with the pointer over it and its rows' maxima beside. */
+/** The picture of one side of a slice, with the pointer and the maxima of its rows. */
 
 import { useMemo } from "preact/hooks";
 import { useCanvas } from "../canvas";
@@ -80,7 +80,7 @@ export function Picture(props: PictureProps) {
 
 const HATCHED_CELLS_MAX = 20_000;
 
-/** Where cells are large, infinities are hatched on the screen, as the scale has their hue too. */
+/** On screen, infinities in large cells are hatched, because the scale also contains their hue. */
 function drawHatch(
   context: CanvasRenderingContext2D,
   slice: Slice,
@@ -123,7 +123,7 @@ function drawMargin(
     if (size === 0) continue;
     const share = Number.isFinite(size) ? size / (most || 1) : 1;
     const y = (row * height) / slice.rows;
-    // A row that differs is seen however thin it is.
+    // A differing row is visible however thin it is.
     const h = Math.max(2, height / slice.rows);
     context.fillRect(
       x,

@@ -1,4 +1,4 @@
-/** The pictures of a slice beside each other, and the values under the pointer. */
+/** The pictures of a slice side by side, and the values under the pointer. */
 
 import { useState } from "preact/hooks";
 import { go } from "../address";

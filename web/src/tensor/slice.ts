@@ -7,7 +7,7 @@ export interface Slice {
   columns: number;
   full_rows: number;
   full_columns: number;
-  /** Of the finite values shown. */
+  /** Range of the finite values shown. */
   low: number;
   high: number;
   values: Float32Array;
@@ -42,7 +42,7 @@ export function decodeSlice(bytes: ArrayBuffer): Slice | null {
   };
 }
 
-/** One scale for all `slices`: diverging scales have zero in their middle. */
+/** One scale for all `slices`: diverging scales are centred on zero. */
 export function commonScale(slices: (Slice | null)[], kind: Scale["kind"]): Scale {
   const known = slices.filter((s) => s !== null && s.low <= s.high) as Slice[];
   if (known.length === 0) return { kind, low: -1, high: 1 };
@@ -60,7 +60,7 @@ export function colourOf(value: number, scale: Scale, colours: Colours): Rgb {
 
 const STEPS = 512;
 
-/** The picture of a slice, one pixel for each of its values. */
+/** The picture of a slice, one pixel per value. */
 export function paintSlice(slice: Slice, scale: Scale, colours: Colours): HTMLCanvasElement {
   const canvas = document.createElement("canvas");
   canvas.width = Math.max(1, slice.columns);

@@ -1,4 +1,4 @@
-/** The slices of a tensor that a view shows, asked for together and on common scales. */
+/** The slices of a tensor in a view, requested together and on common scales. */
 
 import { useMemo } from "preact/hooks";
 import type { Side, Tensor } from "../api";
@@ -15,14 +15,14 @@ export interface Slices {
   scale: Scale;
   difference_scale: Scale;
   error: string | null;
-  /** Why a picture is missing though nothing went wrong. */
+  /** Why a picture is missing although nothing failed. */
   note: string | null;
   is_loading: boolean;
 }
 
 const PAUSE_MS = 40;
 
-/** The axes of the picture: those in force, or of a report those of the slice that it has. */
+/** The axes of the picture: those in force or, in a report, those of its slice. */
 export function shownAxes(
   tensor: Tensor | null,
   asked: string[] | null,
@@ -53,7 +53,7 @@ export function useSlices(
     const shapes = tensor && [tensor.sides.target?.shape, tensor.sides.golden?.shape];
     if (!tensor || !shapes || !is_there) return null;
     const shape = side === "golden" ? shapes[1] : (shapes[0] ?? shapes[1]);
-    // The axes are those of one side, and the other may have more or shorter ones.
+    // The axes are those of one side; the other may have another shape.
     if (!shape || !fits(axes, shape)) return null;
     if (side === "difference" && !sameShape(shapes[0], shapes[1])) return null;
     return (
@@ -79,7 +79,7 @@ export function useSlices(
       scale: commonScale([decoded[0], decoded[1]], kind),
       difference_scale: commonScale([decoded[2]], "diverging"),
       error: target.error ?? golden.error ?? difference.error,
-      note: is_apart ? t.other_extents : null,
+      note: is_apart ? t.other_shapes : null,
       is_loading: target.loading || golden.loading || difference.loading,
     };
   }, [

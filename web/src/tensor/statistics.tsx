@@ -1,4 +1,4 @@
-/** The numbers of a tensor, target beside golden. */
+/** The statistics of a tensor, target next to golden. */
 
 import type { Num, Tensor, TensorSide } from "../api";
 import { Swatch } from "../glyph";

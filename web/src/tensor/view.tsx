@@ -1,4 +1,4 @@
-/** One tensor: its slices, values, distributions, worst elements, and lines to copy. */
+/** One tensor: its slices, values, distributions, worst elements, and code to copy. */
 
 import { useState } from "preact/hooks";
 import { go } from "../address";

@@ -1,11 +1,11 @@
-/** The texts in force, and texts with names set into them. */
+/** The current language's texts, and inserting names into them. */
 
 import type { ComponentChildren } from "preact";
 import type { Language } from "../address";
 import { en, type Texts } from "./en";
 import { zh } from "./zh";
 
-/** The page is built anew when the language changes, so components just read this. */
+/** The page is rebuilt when the language changes, so components just read this. */
 export let t: Texts = en;
 
 export function setLanguage(language: Language): void {
