@@ -10,7 +10,7 @@ use std::io::{self, IsTerminal, StdoutLock, Write};
 use opscope_store::visible::{EscapeForm, VisibleWriter, visible, visible_lines};
 use serde_json::Value;
 
-/// Standard output, for lines. Values that may contain a line feed must go through [`shown`] first.
+/// Standard output, for lines. Values that may contain a line feed must go through [`escaped`] first.
 pub(crate) type Out = VisibleWriter<StdoutLock<'static>>;
 
 /// Standard output, for lines of text.
@@ -49,14 +49,14 @@ pub(crate) fn flush() -> io::Result<()> {
 }
 
 /// Escapes a value within a line: a name, a path, a message.
-pub(crate) fn shown(value: impl fmt::Display) -> String {
+pub(crate) fn escaped(value: impl fmt::Display) -> String {
     visible(&value.to_string()).into_owned()
 }
 
 /// Writes one line to standard output, or to a writer on top of it, escaping the content.
 macro_rules! line {
     ($out:expr, $($argument:tt)*) => {
-        writeln!($out, "{}", $crate::console::shown(format_args!($($argument)*)))
+        writeln!($out, "{}", $crate::console::escaped(format_args!($($argument)*)))
     };
 }
 pub(crate) use line;

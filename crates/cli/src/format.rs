@@ -98,13 +98,13 @@ pub(crate) fn json_number(value: f64) -> Value {
 pub(crate) fn table(header: &[&str], right: &[&str], rows: Vec<Vec<String>>) -> Table {
     let mut table = Table::new();
     // Titles may come from a file too, as in a table of statistics.
-    table.set_header(header.iter().map(console::shown));
+    table.set_header(header.iter().map(console::escaped));
     table.add_rows(rows.into_iter().map(shown_cells));
     laid_out(table, header, right)
 }
 
 fn shown_cells(row: Vec<String>) -> Vec<String> {
-    row.into_iter().map(console::shown).collect()
+    row.into_iter().map(console::escaped).collect()
 }
 
 fn laid_out(mut table: Table, names: &[&str], right: &[&str]) -> Table {
@@ -155,7 +155,7 @@ impl<'a> TableInPieces<'a> {
     /// The next rows, after the header if they are the first.
     pub(crate) fn piece(&mut self, rows: Vec<Vec<String>>) -> String {
         let header = (!std::mem::replace(&mut self.is_begun, true))
-            .then(|| self.header.iter().map(console::shown).collect());
+            .then(|| self.header.iter().map(console::escaped).collect());
         let rows: Vec<Vec<String>> = rows.into_iter().map(shown_cells).collect();
         // Single-line rows, the bulk of a large dump, need no table layout.
         if !header

@@ -195,12 +195,11 @@ impl InputSource {
             return Ok(vec![InputSet::Archive(path.to_owned())]);
         }
         let entries = entries(path)?;
-        let is_set = |entry: &PathBuf| entry.is_dir() || has_suffix(entry, "npz");
         // If the directory has sets for steps, its other files are not inputs.
-        if entries.iter().any(is_set) {
+        if entries.iter().any(|entry| is_set(entry)) {
             return entries
                 .into_iter()
-                .filter(is_set)
+                .filter(|entry| is_set(entry))
                 .map(|entry| self.set_of(entry))
                 .collect();
         }
@@ -372,6 +371,10 @@ fn entries(dir: &Path) -> Result<Vec<PathBuf>, CommandFailure> {
         (stem.parse::<u64>().unwrap_or(u64::MAX), stem)
     });
     Ok(paths)
+}
+
+fn is_set(path: &Path) -> bool {
+    path.is_dir() || has_suffix(path, "npz")
 }
 
 /// The name of an array without its suffix.

@@ -124,7 +124,7 @@ fn words(arguments: &[OsString]) -> Vec<String> {
 fn usage(arguments: &[OsString], error: &clap::Error) -> String {
     let visible = arguments
         .iter()
-        .map(|argument| console::shown(argument.to_string_lossy()));
+        .map(|argument| console::escaped(argument.to_string_lossy()));
     match CommandLine::try_parse_from(visible) {
         // Escaped arguments may be parsed differently; the original message then fits better.
         Err(same) if same.kind() == error.kind() => same.render().to_string(),

@@ -109,21 +109,24 @@ struct AskedSlot {
 
 impl AskedSlot {
     fn read(runs: &ViewedRuns, query: &Query) -> Result<AskedSlot, AnswerError> {
-        let missing = |name: &str| AnswerError::Query(format!("`{name}` is missing"));
-        let operator = query.get("op").ok_or_else(|| missing("op"))?;
-        let operator = number(operator, "op")?;
+        let operator = number(required(query, "op")?, "op")?;
         // Clients identify operators by number only.
         if operator >= runs.n_operators() {
             return Err(AnswerError::Missing(format!(
                 "there is no operator {operator}"
             )));
         }
-        let slot = query.get("slot").ok_or_else(|| missing("slot"))?;
+        let slot = required(query, "slot")?;
         let key = parse_slot(slot);
         let key =
             key.ok_or_else(|| AnswerError::Query(format!("`slot`: `{slot}` is not a slot")))?;
         Ok(AskedSlot { operator, key })
     }
+}
+
+fn required<'q>(query: &'q Query, name: &str) -> Result<&'q str, AnswerError> {
+    let value = query.get(name).map(String::as_str);
+    value.ok_or_else(|| AnswerError::Query(format!("`{name}` is missing")))
 }
 
 fn side_of(query: &Query) -> Result<ShownSide, AnswerError> {

@@ -38,17 +38,16 @@ const N_NAME_LETTERS: usize = 40;
 ///
 /// [`ViewError::Report`] if an answer cannot be computed, for example from a damaged dump.
 pub fn write(runs: &ViewedRuns) -> Result<String, ViewError> {
-    let failed = |source| ViewError::Report(source);
     let contents = contents::contents(runs)
-        .map_err(|error| failed(io::Error::other(error.to_string())))?
+        .map_err(|error| ViewError::Report(io::Error::other(error.to_string())))?
         .to_string();
-    let data = STANDARD.encode(compressed(contents.as_bytes()).map_err(failed)?);
+    let data = STANDARD.encode(compressed(contents.as_bytes()).map_err(ViewError::Report)?);
     let mut report = String::with_capacity(REPORT.len() + STYLE.len() + data.len() + SCRIPT.len());
     let mut rest = REPORT;
     // Each placeholder is searched after the previous one, and never inside inserted content.
     for (place, part) in PLACES.into_iter().zip([STYLE, &data, SCRIPT]) {
         let missing = || {
-            failed(io::Error::other(format!(
+            ViewError::Report(io::Error::other(format!(
                 "the page has no placeholder `{place}`"
             )))
         };

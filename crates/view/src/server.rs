@@ -141,13 +141,13 @@ impl PageServer {
     }
 
     /// The dumps on display, which can be replaced.
-    pub fn shown(&self) -> ShownRuns {
+    pub fn runs(&self) -> ShownRuns {
         self.shared.runs.clone()
     }
 
     /// Answers until the process is interrupted or terminated, or [`ShownRuns::end`] is called.
     pub fn run(self) {
-        let shown = self.shown();
+        let shown = self.runs();
         let mut news = shown.news();
         self.serve(async move {
             tokio::select! {
@@ -165,7 +165,7 @@ impl PageServer {
     ///
     /// [`ViewError::Serve`] if the thread cannot be started.
     pub fn start(self) -> Result<RunningPage, ViewError> {
-        let (shown, address) = (self.shown(), self.address.clone());
+        let (shown, address) = (self.runs(), self.address.clone());
         let mut news = shown.news();
         let serve = move || {
             self.serve(async move {
@@ -236,7 +236,7 @@ impl RunningPage {
     }
 
     /// The dumps on display, which can be replaced.
-    pub fn shown(&self) -> &ShownRuns {
+    pub fn runs(&self) -> &ShownRuns {
         &self.shown
     }
 
@@ -367,12 +367,13 @@ fn check(
     if method != Method::GET && method != Method::HEAD {
         return Err((StatusCode::METHOD_NOT_ALLOWED, "the page is read-only"));
     }
-    let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or(""));
-    let host = text(header::HOST).unwrap_or("");
+    let [host, origin] = [header::HOST, header::ORIGIN]
+        .map(|name| headers.get(name).map(|value| value.to_str().unwrap_or("")));
+    let host = host.unwrap_or("");
     if !is_own_host(host, &shared.host) {
         return Err((StatusCode::FORBIDDEN, "the host name is not the server's"));
     }
-    match text(header::ORIGIN) {
+    match origin {
         Some(origin) if origin != format!("http://{host}") => {
             Err((StatusCode::FORBIDDEN, "the request comes from another page"))
         }
@@ -383,9 +384,8 @@ fn check(
 /// Whether a `Host` header is an address, `localhost`, or the name from the user. Any other name
 /// may resolve elsewhere later.
 fn is_own_host(host: &str, given: &str) -> bool {
-    let is_port = |port: &str| port.parse::<u16>().is_ok();
     let name = match host.rsplit_once(':') {
-        Some((name, port)) if is_port(port) => name,
+        Some((name, port)) if port.parse::<u16>().is_ok() => name,
         _ => host,
     };
     let bare = name

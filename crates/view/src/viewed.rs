@@ -266,10 +266,12 @@ impl ViewedRuns {
 
     /// A saved comparison, without tensors.
     pub fn of_saved(comparison: Comparison) -> ViewedRuns {
-        let dump = |path: &str| Arc::new(ViewedDump::with_nothing(Path::new(path)));
+        let config = &comparison.config;
+        let [target, golden] = [&config.target, &config.golden]
+            .map(|path| Arc::new(ViewedDump::with_nothing(Path::new(path))));
         ViewedRuns {
-            target: dump(&comparison.config.target),
-            golden: Some(dump(&comparison.config.golden)),
+            target,
+            golden: Some(golden),
             program: comparison.config.program.clone(),
             findings: Findings::Compared(Box::new(comparison)),
             is_saved: true,

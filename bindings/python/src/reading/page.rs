@@ -14,7 +14,7 @@ use super::compare::{DumpComparison, described};
 use super::error::{ExceptionContent, chain};
 use super::work;
 
-/// A request for a page, as Python gives it.
+/// A request for a page, from Python.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(super) struct PageRequest {
@@ -26,7 +26,7 @@ pub(super) struct PageRequest {
     jobs: Option<usize>,
 }
 
-/// A request for the page of a comparison, as Python gives it.
+/// A request for the page of a comparison, from Python.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(super) struct ComparisonPageRequest {
@@ -42,7 +42,7 @@ pub(super) struct ServedPage {
     page: Mutex<Option<RunningPage>>,
 }
 
-/// Opens a dump, compares it with a golden one if there is one, and serves the page.
+/// Opens a dump, compares it with a golden one if given, and serves the page.
 #[pyfunction]
 #[pyo3(name = "view")]
 pub(super) fn view_dumps(py: Python<'_>, request: PageRequest) -> PyResult<ServedPage> {
@@ -52,8 +52,8 @@ pub(super) fn view_dumps(py: Python<'_>, request: PageRequest) -> PyResult<Serve
     }
 }
 
-/// Serves the page of a comparison that was made already: its verdicts, and the tensors of its dumps
-/// as far as they are there.
+/// Serves the page of an existing comparison: its verdicts, and the tensors of its dumps if
+/// available.
 #[pyfunction]
 pub(super) fn view_comparison(
     py: Python<'_>,
@@ -67,7 +67,7 @@ pub(super) fn view_comparison(
         may_be_framed: request.may_be_framed,
     };
     let page = work(py, || {
-        // Its verdicts may come from limits that comparing again would not have.
+        // Its verdicts may depend on limits that a new comparison would not have.
         let runs = Arc::new(comparison.runs()?);
         PageServer::bind(runs, PageState::Whole, &options)?.start()
     })?;
@@ -95,7 +95,7 @@ fn serve(request: &PageRequest) -> Result<RunningPage, ViewError> {
     let page = PageServer::bind(runs, state, &options)?.start()?;
     if let Some(rest) = rest {
         // It ends with the page.
-        let shown = page.shown().clone();
+        let shown = page.runs().clone();
         thread::spawn(move || rest.finish(&shown));
     }
     Ok(page)
@@ -127,7 +127,7 @@ impl ServedPage {
         &self.address
     }
 
-    /// Ends the server; nothing if that was done.
+    /// Stops the server if it is running.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let page = self
             .page

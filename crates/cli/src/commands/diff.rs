@@ -333,26 +333,24 @@ impl DiffArguments {
         target: &SidePath,
         golden: Option<&SidePath>,
     ) -> Result<(), CommandFailure> {
-        let refused = |side: &str, option: &str| {
-            let message = format!("{side}, but {option} applies to running a model");
-            Err(CommandFailure::message(USAGE, message))
-        };
-        let is_dump = |side: &SidePath| matches!(side, SidePath::Dump(_));
-        if golden.is_some_and(is_dump) {
+        if golden.is_some_and(SidePath::is_dump) {
             if self.golden_as.is_some() {
-                return refused("GOLDEN is a dump", "`--golden-as`");
+                return Err(only_for_models("GOLDEN is a dump", "`--golden-as`"));
             }
             if self.golden_engine.is_given() {
-                return refused("GOLDEN is a dump", "an option for its engine");
+                return Err(only_for_models(
+                    "GOLDEN is a dump",
+                    "an option for its engine",
+                ));
             }
         }
-        if !is_dump(target) {
+        if !target.is_dump() {
             return Ok(());
         }
         if self.first {
-            return refused("TARGET is a dump", "`--first`");
+            return Err(only_for_models("TARGET is a dump", "`--first`"));
         }
-        if !golden.is_some_and(is_dump) {
+        if !golden.is_some_and(SidePath::is_dump) {
             return Ok(());
         }
         let given = [
@@ -365,7 +363,7 @@ impl DiffArguments {
             ),
         ];
         match given.into_iter().find(|(is_given, _)| *is_given) {
-            Some((_, option)) => refused("both sides are dumps", option),
+            Some((_, option)) => Err(only_for_models("both sides are dumps", option)),
             None => Ok(()),
         }
     }
@@ -423,6 +421,11 @@ impl DiffArguments {
 fn is_proven(comparison: &Comparison) -> bool {
     let experiments = comparison.experiments.as_deref();
     experiments.is_some_and(|made| made.outcome == ExperimentOutcome::Proven)
+}
+
+fn only_for_models(side: &str, option: &str) -> CommandFailure {
+    let message = format!("{side}, but {option} applies to running a model");
+    CommandFailure::message(USAGE, message)
 }
 
 /// A path quoted for a shell.

@@ -189,10 +189,9 @@ impl GearsArguments {
             values,
             outputs: Vec::new(),
         };
-        let wrong = |reason: String| CommandFailure::message(USAGE, reason);
         // Checks the gears' inputs before anything runs.
         let gears = values.into_iter().map(gear).collect();
-        let mut gears = Gears::new(kind, inputs, Vec::new(), gears).map_err(wrong)?;
+        let mut gears = Gears::new(kind, inputs, Vec::new(), gears).map_err(usage)?;
         let mut dtypes: Vec<Option<DType>> = vec![None; signature.outputs.len()];
         let mut outputs = Vec::new();
         for gear in &gears.gears {
@@ -212,7 +211,7 @@ impl GearsArguments {
             name: value.name.clone(),
             dtype: dtype.unwrap_or(value.dtype).to_string(),
         });
-        Gears::new(gears.kind, gears.inputs, outputs.collect(), gears.gears).map_err(wrong)
+        Gears::new(gears.kind, gears.inputs, outputs.collect(), gears.gears).map_err(usage)
     }
 
     /// The model's inputs, with shapes from `--shape` or from the model.
@@ -221,7 +220,6 @@ impl GearsArguments {
         kind: GearKind,
         signature: &ModelSignature,
     ) -> Result<Vec<GearInput>, CommandFailure> {
-        let usage = |message: String| CommandFailure::message(USAGE, message);
         let mut shapes = Vec::new();
         for text in &self.shape {
             let parsed = text.rsplit_once(':').and_then(|(name, dims)| {
@@ -236,7 +234,7 @@ impl GearsArguments {
                 let names: Vec<&str> = signature
                     .inputs
                     .iter()
-                    .map(|one| one.name.as_str())
+                    .map(|input| input.name.as_str())
                     .collect();
                 let names = names.join(", ");
                 return Err(usage(format!(
@@ -373,20 +371,18 @@ fn common(a: &ResultType, b: &ResultType) -> ResultType {
 
 /// A tensor of zeroes, or of ones where that is simple: the lowest byte of each element.
 fn filled(value: &ValueInfo, dims: &[u64], byte: u8) -> Result<Tensor, CommandFailure> {
-    let name = &value.name;
-    let usage =
-        |reason: String| CommandFailure::message(USAGE, format!("input `{name}`: {reason}"));
+    let refused = |reason: String| usage(format!("input `{}`: {reason}", value.name));
     let dims: Option<Vec<usize>> = dims.iter().map(|&n| usize::try_from(n).ok()).collect();
-    let dims = dims.ok_or_else(|| usage("its shape does not fit memory".into()))?;
-    let shape = Shape::new(dims).map_err(|error| usage(error.to_string()))?;
+    let dims = dims.ok_or_else(|| refused("its shape does not fit memory".into()))?;
+    let shape = Shape::new(dims).map_err(|error| refused(error.to_string()))?;
     let n_bytes = shape
         .n_bytes(value.dtype)
-        .map_err(|error| usage(error.to_string()))?;
+        .map_err(|error| refused(error.to_string()))?;
     let mut bytes = Vec::new();
     // Sizes come from the command line: without this check, a size beyond memory would end the
     // process instead of being reported.
     let room = bytes.try_reserve_exact(n_bytes);
-    room.map_err(|_| usage(format!("no memory for {n_bytes} bytes")))?;
+    room.map_err(|_| refused(format!("no memory for {n_bytes} bytes")))?;
     bytes.resize(n_bytes, 0);
     if let Some(width) = value.dtype.bytes() {
         let one = match value.dtype {
@@ -405,7 +401,16 @@ fn filled(value: &ValueInfo, dims: &[u64], byte: u8) -> Result<Tensor, CommandFa
                 .for_each(|element| element.copy_from_slice(&one));
         }
     }
-    Tensor::from_vec(value.dtype, shape, bytes).map_err(|error| usage(error.to_string()))
+    Tensor::from_vec(value.dtype, shape, bytes).map_err(|error| refused(error.to_string()))
+}
+
+fn usage(message: String) -> CommandFailure {
+    CommandFailure::message(USAGE, message)
+}
+
+fn joined<T: ToString>(dims: &[T]) -> String {
+    let dims: Vec<String> = dims.iter().map(T::to_string).collect();
+    dims.join(",")
 }
 
 fn print(gears: &Gears, is_json: bool) -> Result<(), CommandFailure> {
@@ -414,30 +419,26 @@ fn print(gears: &Gears, is_json: bool) -> Result<(), CommandFailure> {
         return Ok(());
     }
     let mut out = console::out();
-    let list = |dims: &[i64]| {
-        let dims: Vec<String> = dims.iter().map(i64::to_string).collect();
-        format!("[{}]", dims.join(","))
-    };
     for gear in &gears.gears {
         let inputs = gears.input_dims(gear);
-        let inputs = gears.inputs.iter().zip(inputs).map(|(input, dims)| {
-            let dims: Vec<String> = dims.iter().map(u64::to_string).collect();
-            format!("{} [{}]", input.name, dims.join(","))
-        });
+        let inputs = gears
+            .inputs
+            .iter()
+            .zip(inputs)
+            .map(|(input, dims)| format!("{} [{}]", input.name, joined(&dims)));
         let outputs = gears.outputs.iter().zip(&gear.outputs);
-        let outputs = outputs.map(|(output, dims)| format!("{} {}", output.name, list(dims)));
-        let join = |texts: Vec<String>| texts.join(", ");
-        let (inputs, outputs) = (join(inputs.collect()), join(outputs.collect()));
-        line!(out, "{inputs} -> {outputs}")?;
+        let outputs = outputs.map(|(output, dims)| format!("{} [{}]", output.name, joined(dims)));
+        let (inputs, outputs): (Vec<_>, Vec<_>) = (inputs.collect(), outputs.collect());
+        line!(out, "{} -> {}", inputs.join(", "), outputs.join(", "))?;
     }
     for op in &gears.aipp {
         let input = gears.aipp_input(op).and_then(|i| gears.inputs.get(i));
         let name = input.map_or("", |input| &input.name);
         if op.aipp_mode == AippMode::Static {
-            line!(out, "{name}: AIPP of {} pictures", op.input_format.name())?;
+            line!(out, "{name}: AIPP of {} images", op.input_format.name())?;
         } else {
             let n_bytes = op.max_src_image_size;
-            line!(out, "{name}: AIPP of pictures of up to {n_bytes} bytes")?;
+            line!(out, "{name}: AIPP of images of up to {n_bytes} bytes")?;
         }
     }
     Ok(())

@@ -92,8 +92,8 @@ impl TableSharingArguments {
     fn share(&self, label: &str) -> Option<TablesShare> {
         if let Some(unit) = &self.unit {
             // Neither a dump's nor a part's name contains a slash.
-            let (of, part) = unit.split_once('/')?;
-            return (of == label).then(|| TablesShare::Part(part.to_owned()));
+            let (dump, part) = unit.split_once('/')?;
+            return (dump == label).then(|| TablesShare::Part(part.to_owned()));
         }
         Some(match self.shard {
             Some(shard) => TablesShare::Shard(shard),

@@ -19,7 +19,7 @@ use crate::console::{self, Out, line, report};
 use crate::exit::CommandFailure;
 use crate::{format, passed_over};
 
-/// Show which rank produced a NaN or an infinity first, and how it spread
+/// Show which rank produced a NaN or an infinity first, and how it propagation
 ///
 /// Finds operators that produced NaN or Inf from finite inputs, over all ranks of a run, and
 /// follows the values through collectives. Ranks are ordered by steps and collectives, not by
@@ -47,36 +47,39 @@ pub(crate) struct NanArguments {
 pub(crate) fn run(arguments: &NanArguments) -> Result<(), CommandFailure> {
     let n_threads = arguments.jobs.unwrap_or_else(default_jobs).max(1);
     let run = ranked_run::open(&arguments.runs, n_threads)?;
-    let spread = trace(&run, n_threads);
-    for problem in &spread.problems {
+    let propagation = trace(&run, n_threads);
+    for problem in &propagation.problems {
         report!("opscope: {problem}");
     }
     if arguments.json {
         let result = json!({
             "paths": arguments.runs,
             "run": document::run(&run),
-            "non_finite": document::spread(&run, &spread),
+            "non_finite": document::spread(&run, &propagation),
             "passed_over": passed_over::to_json(&run.dump.passed_over),
         });
         console::print_json(&result)?;
     } else {
-        print(arguments, &run, &spread)?;
+        print(arguments, &run, &propagation)?;
     }
-    let is_partial = ranked_run::is_partial(&run) || !spread.problems.is_empty();
+    let is_partial = ranked_run::is_partial(&run) || !propagation.problems.is_empty();
     ranked_run::end(
-        spread.origins.is_empty(),
-        is_partial || spread.n_unknown > 0,
+        propagation.origins.is_empty(),
+        is_partial || propagation.n_unknown > 0,
     )
 }
 
 fn print(
     arguments: &NanArguments,
     run: &RankedRun,
-    spread: &NonFiniteSpread,
+    propagation: &NonFiniteSpread,
 ) -> Result<(), CommandFailure> {
     let mut out = console::out();
-    if spread.origins.is_empty() {
-        let summary = match (spread.n_unknown, spread.n_executions - spread.n_maybe_masks) {
+    if propagation.origins.is_empty() {
+        let summary = match (
+            propagation.n_unknown,
+            propagation.n_executions - propagation.n_maybe_masks,
+        ) {
             (0, 0) => "no NaN, and no infinity that is not a mask".to_owned(),
             // Propagated infinities whose origin may be a mask.
             (0, n) => format!(
@@ -92,24 +95,24 @@ fn print(
         return ranked_run::print_coverage(&mut out, run);
     }
     // "First" requires that the order of collectives proves it.
-    let first = match &spread.first {
+    let first = match &propagation.first {
         FirstOrigin::Known(nth) => vec![*nth],
         FirstOrigin::NotOrdered(origins) => origins.clone(),
         FirstOrigin::None => Vec::new(),
     };
-    for (nth, origin) in spread.origins.iter().enumerate().take(arguments.top) {
+    for (nth, origin) in propagation.origins.iter().enumerate().take(arguments.top) {
         if nth > 0 {
             writeln!(out)?;
         }
         // With a single origin this is obvious.
-        let is_first = spread.origins.len() > 1 && first[..] == [nth];
+        let is_first = propagation.origins.len() > 1 && first[..] == [nth];
         print_origin(&mut out, run, origin, if is_first { "first: " } else { "" })?;
     }
     writeln!(out)?;
-    if let FirstOrigin::NotOrdered(origins) = &spread.first {
+    if let FirstOrigin::NotOrdered(origins) = &propagation.first {
         let ranks: Vec<u32> = origins
             .iter()
-            .map(|&nth| run.rank_of(spread.origins[nth].run))
+            .map(|&nth| run.rank_of(propagation.origins[nth].run))
             .collect();
         let ranks = ranked_run::ranks(&distinct(ranks));
         line!(
@@ -117,7 +120,7 @@ fn print(
             "not ordered: ranks {ranks} each produced one before they communicated"
         )?;
     }
-    let n = spread.origins.len() as u64 + spread.n_unlisted;
+    let n = propagation.origins.len() as u64 + propagation.n_unlisted;
     line!(out, "{} in all", format::count(n, "origin"))?;
     if n > arguments.top as u64 {
         line!(
@@ -126,8 +129,8 @@ fn print(
             arguments.top
         )?;
     }
-    if ranked_run::is_partial(run) || spread.n_unknown > 0 {
-        let n = format::count(spread.n_unknown, "execution");
+    if ranked_run::is_partial(run) || propagation.n_unknown > 0 {
+        let n = format::count(propagation.n_unknown, "execution");
         line!(
             out,
             "incomplete ({n} without statistics): there may be earlier ones"

@@ -309,15 +309,14 @@ fn print_order(out: &mut Out, order: &OverflowOrder) -> Result<(), CommandFailur
 
 /// The line if no overflow was found. It covers readable records only.
 fn nothing_found(scan: &OverflowScan) -> String {
-    let files = |n: u64| format::count(n, "file");
     if scan.errors.is_empty() {
         return match (scan.n_record_files, scan.n_files) {
             (0, 0) => "no overflow records: no dump files found".to_owned(),
             (0, n) => format!(
                 "no overflow records in {}; a dump for overflow detection writes none if nothing overflows",
-                files(n)
+                format::count(n, "file")
             ),
-            (n, _) => format!("no overflow ({} with records)", files(n)),
+            (n, _) => format!("no overflow ({} with records)", format::count(n, "file")),
         };
     }
     let unread = unread(scan);
@@ -327,7 +326,7 @@ fn nothing_found(scan: &OverflowScan) -> String {
         }
         n => format!(
             "no overflow in the {} with records that could be read; {unread} could not be",
-            files(n)
+            format::count(n, "file")
         ),
     }
 }
@@ -342,7 +341,6 @@ fn unread(scan: &OverflowScan) -> String {
 /// A row for each unit of a record.
 fn rows(number: usize, shown: &OverflowDetail<'_>) -> Vec<Vec<String>> {
     let overflow = shown.overflow;
-    let missing = || "-".to_owned();
     let op_type = overflow
         .operator
         .as_ref()
@@ -358,9 +356,11 @@ fn rows(number: usize, shown: &OverflowDetail<'_>) -> Vec<Vec<String>> {
         .map(|finding| {
             vec![
                 number.to_string(),
-                overflow.step.map_or_else(missing, |step| step.to_string()),
+                overflow
+                    .step
+                    .map_or_else(|| "-".to_owned(), |step| step.to_string()),
                 time_text(&overflow.timestamp),
-                op_type.clone().unwrap_or_else(missing),
+                op_type.clone().unwrap_or_else(|| "-".to_owned()),
                 op_name.clone(),
                 finding.task_id.to_string(),
                 finding.stream_id.to_string(),

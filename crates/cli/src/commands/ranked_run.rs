@@ -107,9 +107,9 @@ pub(crate) fn ranks(ranks: &[u32]) -> String {
 }
 
 /// `rank 2`, `ranks 0-3`.
-pub(crate) fn ranks_noun(of: &[u32]) -> String {
-    let noun = if of.len() == 1 { "rank" } else { "ranks" };
-    format!("{noun} {}", ranks(of))
+pub(crate) fn ranks_noun(listed: &[u32]) -> String {
+    let noun = if listed.len() == 1 { "rank" } else { "ranks" };
+    format!("{noun} {}", ranks(listed))
 }
 
 /// `1st`, `2nd`, `3rd`, `4th`, `11th`.
@@ -126,17 +126,16 @@ pub(crate) fn ordinal(n: u64) -> String {
 
 /// The last lines of a report: counts of everything checked, and the failures.
 pub(crate) fn print_coverage(out: &mut Out, run: &RankedRun) -> Result<(), CommandFailure> {
-    let count = |n: usize, noun| format::count(n as u64, noun);
     line!(
         out,
         "checked: {}, {}, {}",
-        count(run.ranks.len(), "rank"),
-        count(run.dump.runs.len(), "execution"),
-        count(run.meetings.meetings.len(), "collective")
+        format::count(run.ranks.len() as u64, "rank"),
+        format::count(run.dump.runs.len() as u64, "execution"),
+        format::count(run.meetings.meetings.len() as u64, "collective")
     )?;
     let n_unmatched = run.meetings.unmatched.len();
     if n_unmatched > 0 {
-        let unmatched = count(n_unmatched, "execution");
+        let unmatched = format::count(n_unmatched as u64, "execution");
         line!(
             out,
             "not matched: {unmatched} of collectives whose other ranks are unknown"

@@ -110,24 +110,23 @@ fn print(
             arguments.top
         )?;
     }
-    let count = |n, noun| format::count(n, noun);
     line!(
         out,
         "checked: {} recomputed, {} by their results alone, {} with equal inputs on several \
          ranks, {} where they are read, {} over several steps",
-        count(found.n_recomputed, "collective"),
-        count(found.n_compared, "collective"),
-        count(found.n_replicated, "operator"),
-        count(found.n_edges, "tensor"),
-        count(found.n_parameters, "parameter")
+        format::count(found.n_recomputed, "collective"),
+        format::count(found.n_compared, "collective"),
+        format::count(found.n_replicated, "operator"),
+        format::count(found.n_edges, "tensor"),
+        format::count(found.n_parameters, "parameter")
     )?;
     if found.n_unchecked > 0 || found.n_unknown > 0 || run.marks.n_unread > 0 {
         line!(
             out,
             "not checked: {}; {} without digest, elements or statistics; {} could not be read",
-            count(found.n_unchecked, "collective"),
-            count(found.n_unknown, "tensor"),
-            count(run.marks.n_unread, "tensor")
+            format::count(found.n_unchecked, "collective"),
+            format::count(found.n_unknown, "tensor"),
+            format::count(run.marks.n_unread, "tensor")
         )?;
     }
     ranked_run::print_coverage(&mut out, run)

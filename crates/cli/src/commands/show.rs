@@ -375,11 +375,13 @@ fn print_overview(overview: &Overview) -> Result<(), CommandFailure> {
         }
         cells
     };
-    let pieces = || overview.operators.chunks(N_ROWS_AT_ONCE);
+    let pieces = overview.operators.chunks(N_ROWS_AT_ONCE);
     let mut table = format::TableInPieces::new(&header, &right);
-    pieces().for_each(|piece| table.widen(piece.iter().map(row).collect()));
+    pieces
+        .clone()
+        .for_each(|piece| table.widen(piece.iter().map(row).collect()));
     let mut out = console::out();
-    for piece in pieces() {
+    for piece in pieces {
         writeln!(out, "{}", table.piece(piece.iter().map(row).collect()))?;
     }
     let n_ranks = match overview.ranks.len() {

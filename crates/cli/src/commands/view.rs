@@ -108,13 +108,13 @@ pub(crate) fn serve(
     console::out().flush()?;
     open_unless_asked(server, page.address());
     if let Some(rest) = rest {
-        let shown = page.shown();
+        let shown = page.runs();
         // Ends with the process, together with results that would no longer be shown.
         thread::spawn(move || rest.finish(&shown));
     }
     // A signal may come before the server handles it, after a model ran; that run's handler notes
     // it.
-    let shown = page.shown();
+    let shown = page.runs();
     thread::spawn(move || {
         while !is_signalled() {
             thread::sleep(BETWEEN_CHECKS);

@@ -111,10 +111,10 @@ fn compared_slot(result: &SlotResult) -> Value {
     let metrics: Vec<Value> = metrics
         .map(|(metric, value)| json!([metric.name(), number(value)]))
         .collect();
-    let get = |metric| result.metrics.get(metric);
-    let n_inf = get(MetricId::TargetPositiveInfCount).zip(get(MetricId::TargetNegativeInfCount));
+    let n_inf = (result.metrics.get(MetricId::TargetPositiveInfCount))
+        .zip(result.metrics.get(MetricId::TargetNegativeInfCount));
     let ends = [MetricId::TargetMin, MetricId::TargetMax]
-        .map(get)
+        .map(|metric| result.metrics.get(metric))
         .into_iter();
     let max_abs = ends.flatten().map(f64::abs).reduce(f64::max);
     json!({
@@ -127,7 +127,7 @@ fn compared_slot(result: &SlotResult) -> Value {
         "evidence": result.evidence.name(),
         "why": why,
         "metrics": metrics,
-        "n_nan": known(get(MetricId::TargetNanCount)),
+        "n_nan": known(result.metrics.get(MetricId::TargetNanCount)),
         "n_inf": known(n_inf.map(|(positive, negative)| positive + negative)),
         "max_abs": known(max_abs),
     })

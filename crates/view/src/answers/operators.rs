@@ -81,9 +81,8 @@ fn listed(
         Some(key) => (key, true),
         None => (sort, false),
     };
-    let facts = |id: usize| runs.facts(id);
     let number = |id: usize| -> Option<f64> {
-        let facts = facts(id)?;
+        let facts = runs.facts(id)?;
         let [error, added, _] = facts.errors();
         let [n_nan, n_inf] = facts.non_finite();
         match key {
@@ -99,9 +98,13 @@ fn listed(
     match key {
         "order" => {}
         // Sorts are stable, so equal rows stay in execution order.
-        "name" => ids.sort_by_cached_key(|&id| facts(id).map(|facts| facts.op_name.to_owned())),
-        "type" => ids.sort_by_cached_key(|&id| facts(id).map(|facts| facts.op_type.to_owned())),
-        "guilt" => ids.sort_by_cached_key(|&id| facts(id).map(|facts| guilt(&facts))),
+        "name" => {
+            ids.sort_by_cached_key(|&id| runs.facts(id).map(|facts| facts.op_name.to_owned()));
+        }
+        "type" => {
+            ids.sort_by_cached_key(|&id| runs.facts(id).map(|facts| facts.op_type.to_owned()));
+        }
+        "guilt" => ids.sort_by_cached_key(|&id| runs.facts(id).map(|facts| guilt(&facts))),
         "error" | "added" | "max_abs" | "headroom" | "n_nan" | "n_inf" => {
             let mut keyed: Vec<_> = ids.iter().map(|&id| (number(id), id)).collect();
             // Not reversed afterwards, so that unknown values stay last.

@@ -72,10 +72,9 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
     let (steps, n_columns) = asked.steps(runs);
     let side =
         |side| chosen.map(|(_, scalar)| cells(runs, scalar, side, asked.rank, (&steps, n_columns)));
-    let is_offered = |at: usize| at < N_CHOICES_MAX || chosen.is_some_and(|(id, _)| id == at);
     let choices = scalars.iter().enumerate();
     let choices = choices
-        .filter(|(at, _)| is_offered(*at))
+        .filter(|&(at, _)| at < N_CHOICES_MAX || chosen.is_some_and(|(id, _)| id == at))
         .map(|(at, scalar)| {
             json!({
                 "id": at,

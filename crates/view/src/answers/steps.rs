@@ -183,9 +183,9 @@ pub(super) fn columns(steps: &[u64], n_columns: usize) -> Vec<[u64; 2]> {
     columns.collect()
 }
 
-/// The first of `of` items shown at position `at` of `n`.
-fn first_of(at: usize, n: usize, of: usize) -> usize {
-    (at * of).div_ceil(n)
+/// The first of `n_items` items shown at position `at` of `n`.
+fn first_of(at: usize, n: usize, n_items: usize) -> usize {
+    (at * n_items).div_ceil(n)
 }
 
 pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerError> {

@@ -291,8 +291,8 @@ fn absolute_limit(runs: &ViewedRuns, asked: &AskedSlot) -> Option<f64> {
     use opscope_analysis::compare::result::{MetricId, RuleName};
     let operator = runs.comparison()?.operators.get(asked.operator)?;
     let found = operator.slots.iter().find(|slot| slot.slot == asked.key)?;
-    let is_scaled = |name| name == RuleName::Metric(MetricId::ScaledMaxAbs);
-    let rules = found.rules.iter().filter(|rule| is_scaled(rule.metric));
+    let scaled = RuleName::Metric(MetricId::ScaledMaxAbs);
+    let rules = found.rules.iter().filter(|rule| rule.metric == scaled);
     let limit = rules.map(|rule| rule.threshold).reduce(f64::max)?;
     let largest =
         [MetricId::GoldenMin, MetricId::GoldenMax].map(|metric| found.metrics.get(metric));

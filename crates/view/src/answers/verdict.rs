@@ -218,14 +218,13 @@ fn differing(found: &SlotResult) -> Value {
 }
 
 fn of_survey(runs: &ViewedRuns) -> Value {
-    let role_of = |facts: &OperatorFacts<'_>| facts.surveyed.and_then(|found| found.role);
     let all = (0..runs.n_operators()).filter_map(|id| runs.facts(id));
     // Ranks run in parallel, so the earliest step and position comes first.
     let mut bad: Vec<(bool, Option<u64>, usize, usize)> = Vec::new();
     let positions = positions(runs);
     for facts in all {
         let position = positions.get(facts.id).copied().unwrap_or(facts.id);
-        if let Some(role) = role_of(&facts) {
+        if let Some(role) = facts.surveyed.and_then(|surveyed| surveyed.role) {
             // A possible mask is reported only if there is nothing else.
             bad.push((
                 role == SpreadRole::MayBeMask,

@@ -1,7 +1,7 @@
 //! Colours of levels on terminals.
 
 use std::env::var_os;
-use std::ffi::OsStr;
+use std::ffi::OsString;
 
 use opscope_analysis::compare::result::VerdictLevel;
 
@@ -19,20 +19,22 @@ pub(super) const SEQUENCES: &[&str] = &[GREEN, YELLOW, RED, DIM, RESET];
 /// Whether standard output takes colours: `NO_COLOR` disables them, `CLICOLOR_FORCE` forces them,
 /// otherwise terminals that support colours get them.
 pub(super) fn is_wanted() -> bool {
-    // By convention an empty `NO_COLOR` counts as unset.
-    let get = |name: &str| var_os(name).filter(|value| !value.is_empty());
-    let is_zero = |value: &OsStr| value == "0";
-    if get("NO_COLOR").is_some() {
+    if variable("NO_COLOR").is_some() {
         return false;
     }
-    if let Some(value) = get("CLICOLOR_FORCE")
-        && !is_zero(&value)
+    if let Some(value) = variable("CLICOLOR_FORCE")
+        && value != "0"
     {
         return true;
     }
-    let is_refused = get("CLICOLOR").is_some_and(|value| is_zero(&value));
-    let is_dumb = get("TERM").is_none_or(|term| term == "dumb");
+    let is_refused = variable("CLICOLOR").is_some_and(|value| value == "0");
+    let is_dumb = variable("TERM").is_none_or(|term| term == "dumb");
     console::is_terminal() && !is_refused && !is_dumb
+}
+
+/// An environment variable. By convention an empty one counts as unset.
+fn variable(name: &str) -> Option<OsString> {
+    var_os(name).filter(|value| !value.is_empty())
 }
 
 /// A text in the colour of a level.

@@ -125,9 +125,8 @@ fn model_of(dump: &Path, given: Option<&Path>, option: &str) -> Result<PathBuf, 
         .iter()
         .filter_map(|m| m.xxh3_128.as_ref())
         .collect();
-    let digest_of = |path: &Path| model_file("", Some(path), "").xxh3_128;
     if let Some(path) = given {
-        let digest = digest_of(path);
+        let digest = model_file("", Some(path), "").xxh3_128;
         if digest
             .as_ref()
             .is_some_and(|digest| !(digests.is_empty() || digests.contains(&digest)))
@@ -147,7 +146,10 @@ fn model_of(dump: &Path, given: Option<&Path>, option: &str) -> Result<PathBuf, 
     let folders = [Some(Path::new("")), dump.parent(), Some(dump)];
     let mut candidates =
         names.flat_map(|name| folders.iter().flatten().map(move |at| at.join(name)));
-    let found = candidates.find(|path| digest_of(path).is_some_and(|it| digests.contains(&&it)));
+    let found = candidates.find(|path| {
+        let digest = model_file("", Some(path), "").xxh3_128;
+        digest.is_some_and(|digest| digests.contains(&&digest))
+    });
     found.ok_or_else(|| {
         let message = format!(
             "the model of the dump `{}` is neither in the working directory nor next to the dump",

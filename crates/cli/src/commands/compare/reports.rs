@@ -59,8 +59,8 @@ impl ReportArguments {
 
     /// The file of `--json`, for commands that write no other report.
     pub(super) fn only_json(&self, option: &str) -> Result<Option<&Path>, CommandFailure> {
-        let is_json = |format: &Option<ReportFormat>| matches!(format, Some(ReportFormat::Json));
-        if self.all().any(|(_, format)| !is_json(&format)) {
+        let mut formats = self.all().map(|(_, format)| format);
+        if formats.any(|format| !matches!(format, Some(ReportFormat::Json))) {
             let message = format!("`{option}` supports only the report `--json`");
             return Err(CommandFailure::message(USAGE, message));
         }

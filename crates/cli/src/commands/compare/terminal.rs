@@ -238,14 +238,17 @@ impl TerminalReport<'_> {
             self.put(&mut text, &format!("  propagated by {}", name(operator)));
         }
         let [n_producers, n_propagators] = chain::counts(self.comparison);
-        let operators = |n: usize| format::count(n as u64, "operator");
-        let _ = match n_producers {
+        let _ = match n_producers as u64 {
             // The value came from outside the compared operators.
-            0 => writeln!(text, "propagated by {} in total", operators(n_propagators)),
+            0 => writeln!(
+                text,
+                "propagated by {} in total",
+                format::count(n_propagators as u64, "operator")
+            ),
             n => writeln!(
                 text,
                 "in total produced by {}, propagated by {n_propagators}",
-                operators(n)
+                format::count(n, "operator")
             ),
         };
         Some(text)
@@ -258,8 +261,8 @@ impl TerminalReport<'_> {
         let of_level = |level: VerdictLevel| -> Vec<usize> {
             // The fault may be a differing input of an operator whose outputs agree.
             operators()
-                .filter(|of| of.level == level || Some(of.index) == fault)
-                .map(|of| of.index)
+                .filter(|operator| operator.level == level || Some(operator.index) == fault)
+                .map(|operator| operator.index)
                 .collect()
         };
         if operators().any(|operator| operator.level == VerdictLevel::Fail) {

@@ -37,6 +37,10 @@ impl SidePath {
         })
     }
 
+    pub(super) fn is_dump(&self) -> bool {
+        matches!(self, SidePath::Dump(_))
+    }
+
     pub(super) fn path(&self) -> &Path {
         match self {
             SidePath::Model(path) | SidePath::Dump(path) => path,

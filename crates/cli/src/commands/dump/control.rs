@@ -91,7 +91,7 @@ impl<'a> RemoteControl<'a> {
             let wish = stamp.map_or_else(|| Ok(ControlWish::default()), |_| remote.read(path))?;
             let mut state = remote.state();
             state.stamp = stamp;
-            state.take(wish);
+            state.apply(wish);
         }
         Ok(remote)
     }
@@ -192,7 +192,7 @@ impl<'a> RemoteControl<'a> {
         });
         match followed {
             // Models that run later begin with the last request.
-            Ok(wish) => state.take(wish),
+            Ok(wish) => state.apply(wish),
             Err(failure) => {
                 let reason = failure
                     .error
@@ -246,7 +246,7 @@ impl<'a> RemoteControl<'a> {
 }
 
 impl RequestedState {
-    fn take(&mut self, wish: ControlWish) {
+    fn apply(&mut self, wish: ControlWish) {
         self.is_enabled = wish.is_enabled.unwrap_or(self.is_enabled);
         self.plan = wish.plan.or(self.plan.take());
     }

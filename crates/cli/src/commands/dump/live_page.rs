@@ -52,7 +52,7 @@ impl LivePage {
         view::open_unless_asked(server, page.address());
         let is_over = Arc::new(AtomicBool::new(false));
         // A separate thread follows the dump, so that the run never waits for it.
-        let (shown, flag) = (page.shown().clone(), is_over.clone());
+        let (shown, flag) = (page.runs().clone(), is_over.clone());
         let follower = thread::spawn(move || {
             live.follow(&shown, &flag);
             live
@@ -79,7 +79,7 @@ impl LivePage {
             Err(panic) => std::panic::resume_unwind(panic),
         };
         let text = failure.and_then(|failure| failure.error.as_ref());
-        live.finish(self.page.shown(), text.map(|error| chain(error.as_ref())));
+        live.finish(self.page.runs(), text.map(|error| chain(error.as_ref())));
         report!("the page is shown until Ctrl-C");
         stop_on_signal(Arc::default());
         // An earlier signal, just after the run ended, is meant for the page.

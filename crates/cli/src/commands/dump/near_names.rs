@@ -39,11 +39,14 @@ fn distance(wanted: &str, known: &str) -> Option<(usize, usize)> {
     {
         return Some((0, 0));
     }
-    let last = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
     let whole = edits(wanted, known);
-    let ends = edits(&last(wanted), &last(known));
+    let ends = edits(last_component(wanted), last_component(known));
     let nearer = whole.into_iter().chain(ends).min()?;
     Some((nearer, whole.unwrap_or(usize::MAX)))
+}
+
+fn last_component(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or_default()
 }
 
 /// The edit distance, if it is small for the length of the word.

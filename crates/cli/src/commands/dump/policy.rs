@@ -86,7 +86,6 @@ pub(super) fn without_own_stop(
 /// Reports what is missing from a dump, except for limits that the user requested.
 pub(super) fn check(summary: SessionSummary) -> Result<(), CommandFailure> {
     let c = summary.counters;
-    let partial = |message: String| Err(CommandFailure::message(PARTIAL, message));
     // A failure comes first, as the cause of later drops.
     if let Some(error) = summary.first_error {
         let mut context = match c.n_failed {
@@ -112,7 +111,8 @@ pub(super) fn check(summary: SessionSummary) -> Result<(), CommandFailure> {
             0 => String::new(),
             n => format!(" and {} not examined", format::count(n, "operator")),
         };
-        return partial(format!("{n} dropped{skipped}: the writers were behind"));
+        let message = format!("{n} dropped{skipped}: the writers were behind");
+        return Err(CommandFailure::message(PARTIAL, message));
     }
     // `limit` was requested, and the other reasons are reported above.
     let others = [
@@ -124,7 +124,8 @@ pub(super) fn check(summary: SessionSummary) -> Result<(), CommandFailure> {
         Some((reason, n)) => {
             let n = format::count(n, "tensor");
             let reason = in_words(reason);
-            partial(format!("{n} could not be dumped: {reason}"))
+            let message = format!("{n} could not be dumped: {reason}");
+            Err(CommandFailure::message(PARTIAL, message))
         }
         None => Ok(()),
     }

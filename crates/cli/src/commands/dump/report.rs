@@ -195,12 +195,11 @@ impl DumpReport {
     /// The report as a JSON object.
     pub(crate) fn to_json(&self) -> Result<Value, CommandFailure> {
         let mut result = self.to_json_without_rows();
-        let failed = |error: serde_json::Error| CommandFailure::new(PARTIAL, anyhow!(error));
         if let Some(rows) = &self.stats {
-            result[STATS] = serde_json::to_value(StatsList(rows)).map_err(failed)?;
+            result[STATS] = serde_json::to_value(StatsList(rows)).map_err(unwritable)?;
         }
         if let (Some(ranges), Some(place)) = (&self.ranges, result.get_mut(RANGES)) {
-            *place = serde_json::to_value(RangePrinter(ranges)).map_err(failed)?;
+            *place = serde_json::to_value(RangePrinter(ranges)).map_err(unwritable)?;
         }
         Ok(result)
     }
@@ -434,4 +433,8 @@ fn stats_json(row: &StatsRow) -> Value {
             "neg_inf": s.counts.n_neg_inf,
         })),
     })
+}
+
+fn unwritable(error: serde_json::Error) -> CommandFailure {
+    CommandFailure::new(PARTIAL, error)
 }

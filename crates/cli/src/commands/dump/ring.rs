@@ -195,7 +195,7 @@ impl DumpReport {
         let Some(report) = &self.summary.ring else {
             return Ok(());
         };
-        let ranges: Vec<String> = kept(report).map(range_text).collect();
+        let ranges: Vec<String> = kept_steps(report).map(range_text).collect();
         let ranges = match &ranges[..] {
             [] => "none".to_owned(),
             ranges => ranges.join(", "),
@@ -232,7 +232,7 @@ impl DumpReport {
     /// The ring's JSON member.
     pub(super) fn ring_json(&self) -> Option<(String, Value)> {
         let report = self.summary.ring.as_ref()?;
-        let kept: Vec<[u64; 2]> = kept(report).map(|r| [*r.start(), *r.end()]).collect();
+        let kept: Vec<[u64; 2]> = kept_steps(report).map(|r| [*r.start(), *r.end()]).collect();
         let triggers: Vec<Value> = report.triggers.iter().map(trigger_json).collect();
         let value = json!({
             "kept": kept,
@@ -247,7 +247,7 @@ impl DumpReport {
     }
 }
 
-fn kept(report: &RingReport) -> impl Iterator<Item = &RangeInclusive<u64>> {
+fn kept_steps(report: &RingReport) -> impl Iterator<Item = &RangeInclusive<u64>> {
     report.kept.iter().flat_map(|kept| &kept.steps)
 }
 

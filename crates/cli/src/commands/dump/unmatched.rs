@@ -55,11 +55,17 @@ fn no_operator(name: &str, model: &dyn LoadedModel, graph: GraphKind) -> String 
         // Fusion may have removed the operator from this graph although the model has the name.
         GraphKind::Executed => "the graph that ONNX Runtime optimised",
     };
-    let operators = || model.operators().iter();
-    let near = near_names::nearest(name, operators().map(|operator| operator.op_name.as_str()));
+    let operators = model.operators();
+    let near = near_names::nearest(
+        name,
+        operators.iter().map(|operator| operator.op_name.as_str()),
+    );
     let near: Vec<String> = near.iter().map(|known| format!("`{known}`")).collect();
     let mut text = format!("{place} has no operator `{name}`");
-    if operators().any(|operator| WITH_BODIES.contains(&operator.op_type.as_str())) {
+    if operators
+        .iter()
+        .any(|operator| WITH_BODIES.contains(&operator.op_type.as_str()))
+    {
         text += " outside the bodies of `If`, `Loop` and `Scan`";
     }
     if !near.is_empty() {

@@ -55,30 +55,23 @@ impl ModelOperators {
         let alike: Vec<usize> = named.iter().filter(has_type).copied().collect();
         // Tasks only distinguish operators of the same name, because other dumps may number them
         // differently.
-        let refuse = |text: String| Err(ReplayRefusal::new(USAGE, text));
-        match (&alike[..], named) {
-            ([only], _) => Ok(*only),
-            ([], []) => refuse(format!("the model has no operator `{name}`")),
+        let problem = match (&alike[..], named) {
+            ([only], _) => return Ok(*only),
+            ([], []) => format!("the model has no operator `{name}`"),
             ([], [only]) => {
                 let (found, known) = (&run.op_type, &operators[*only].operator.op_type);
-                refuse(format!(
-                    "`{name}` is a `{found}` in the dump and a `{known}` in the model"
-                ))
+                format!("`{name}` is a `{found}` in the dump and a `{known}` in the model")
             }
-            ([], _) => refuse(format!(
-                "the model has no `{name}` of type `{}`",
-                run.op_type
-            )),
+            ([], _) => format!("the model has no `{name}` of type `{}`", run.op_type),
             (several, _) => match several
                 .iter()
                 .find(|&&i| Some(operators[i].operator.task_id) == run.task_id)
             {
-                Some(&one) => Ok(one),
-                None => refuse(format!(
-                    "several operators of the model are called `{name}`"
-                )),
+                Some(&only) => return Ok(only),
+                None => format!("several operators of the model are called `{name}`"),
             },
-        }
+        };
+        Err(ReplayRefusal::new(USAGE, problem))
     }
 }
 

@@ -63,12 +63,12 @@ fn of_one(one: &ReplayResult) -> String {
         op_type, op_name, ..
     } = &one.operator;
     let mut lines = vec![
-        console::shown(format_args!(
+        console::escaped(format_args!(
             "{}: {}",
             verdict_word(one.level),
             sentence(one)
         )),
-        console::shown(format_args!(
+        console::escaped(format_args!(
             "`{op_name}` ({op_type}{})",
             place(&one.operator)
         )),
@@ -77,7 +77,7 @@ fn of_one(one: &ReplayResult) -> String {
     lines.extend(
         one.notes
             .iter()
-            .map(|note| console::shown(format_args!("note: {note}"))),
+            .map(|note| console::escaped(format_args!("note: {note}"))),
     );
     lines.join("\n")
 }
@@ -90,7 +90,6 @@ fn of_several(replayed: &[ReplayResult], has_golden: bool) -> String {
         header.extend(["inputs", "inherited", "outputs", "golden's own"]);
     }
     header.push("verdict");
-    let optional = |n: Option<u64>| n.map_or_else(|| "-".to_owned(), |n| n.to_string());
     let rows = sorted.into_iter().map(|one| {
         let name = &one.operator;
         let errors = one.errors;
@@ -180,6 +179,10 @@ fn verdict_word(level: VerdictLevel) -> &'static str {
     }
 }
 
+fn optional(n: Option<u64>) -> String {
+    n.map_or_else(|| "-".to_owned(), |n| n.to_string())
+}
+
 /// Summarises the numbers in a sentence.
 fn sentence(one: &ReplayResult) -> String {
     let is_own_known = !one.golden_own.is_empty();
@@ -240,8 +243,8 @@ pub(super) fn write_json(
     engine: Option<&EngineChoice>,
     (replayed, refused): (&[ReplayResult], &[RefusedOperator]),
 ) -> Result<(), CommandFailure> {
-    let failed = |error: anyhow::Error| CommandFailure::new(PARTIAL, error);
-    let operators = serde_json::to_value(replayed).map_err(|error| failed(error.into()))?;
+    let operators =
+        serde_json::to_value(replayed).map_err(|error| CommandFailure::new(PARTIAL, error))?;
     let refused: Vec<Value> = refused
         .iter()
         .map(|one| json!({"operator": one.operator, "reason": one.refusal.text}))

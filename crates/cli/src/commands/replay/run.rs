@@ -304,10 +304,10 @@ fn against(dumped: &[DumpedOutput], again: &[(usize, Tensor)]) -> Vec<SlotResult
 
 /// The recomputed tensors, under their names in the dump.
 fn relabelled(dumped: &[DumpedOutput], again: &[(usize, Tensor)]) -> Vec<DumpedOutput> {
-    let name = |position: usize| dumped.iter().find(|one| one.position == position);
     let pairs = again.iter().filter_map(|(position, tensor)| {
+        let output = dumped.iter().find(|output| output.position == *position)?;
         Some(DumpedOutput {
-            slot: name(*position)?.slot,
+            slot: output.slot,
             position: *position,
             tensor: tensor.clone(),
         })

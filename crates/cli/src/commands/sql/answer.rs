@@ -46,11 +46,14 @@ impl AnswerColumns {
 
     /// Parses that statement's answer.
     pub(super) fn from_json(answer: &Value) -> AnswerColumns {
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let columns = answer["columns"].as_array().into_iter().flatten();
         AnswerColumns(
             columns
-                .map(|column| (text(&column["name"]), text(&column["type"])))
+                .map(|column| {
+                    ["name", "type"]
+                        .map(|member| column[member].as_str().unwrap_or_default().to_owned())
+                        .into()
+                })
                 .collect(),
         )
     }

@@ -35,7 +35,7 @@ pub(super) fn answer(shown: &OpenGraph<'_>) -> Value {
             member: found.member,
             parent: found.shown.parent.and_then(key),
         };
-        shown.shown(&side_box, &ways[found.side])
+        shown.to_json(&side_box, &ways[found.side])
     });
     let boxes: Vec<Value> = boxes.collect();
     let edges = layout.edges.iter().map(|edge| {
@@ -105,7 +105,7 @@ fn mark(shown: &OpenGraph<'_>, row: &StepRow, layout: &StepLayout) -> Value {
         Some(VerdictLevel::Warn | VerdictLevel::Fail) => "differs",
         Some(VerdictLevel::Skip) => "not_compared",
     };
-    let (value, of) = error(&pairs().collect::<Vec<_>>());
+    let (value, slot) = error(&pairs().collect::<Vec<_>>());
     let keys = leaf.boxes.map(|at| {
         let found = at.and_then(|at| layout.boxes.get(at as usize));
         found.map(|found| found.shown.key.as_str())
@@ -115,7 +115,7 @@ fn mark(shown: &OpenGraph<'_>, row: &StepRow, layout: &StepLayout) -> Value {
         "kind": kind,
         "status": words::level(level.unwrap_or(VerdictLevel::Skip)),
         "value": known(value),
-        "slot": of,
+        "slot": slot,
         "at_fault": shown.nodes_of(&leaf.nodes).any(ShownNode::is_at_fault),
         "is_fused": pairs().any(ShownNode::is_fused),
         "n": [count(0), count(1)],

@@ -49,7 +49,7 @@ pub(super) fn answer(shown: &OpenGraph<'_>, side: usize) -> Value {
             member: single.and_then(|&at| members.get(at as usize).copied()),
             parent: found.parent.and_then(key),
         };
-        shown.shown(&side_box, &way)
+        shown.to_json(&side_box, &way)
     });
     let boxes: Vec<Value> = boxes.collect();
     let edges = layout.edges.iter().map(|edge| {

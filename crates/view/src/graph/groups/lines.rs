@@ -204,8 +204,8 @@ fn around<'a>(
     ))
 }
 
-fn center(of: &GraphBox) -> f64 {
-    of.x + of.width / 2.0
+fn center(graph_box: &GraphBox) -> f64 {
+    graph_box.x + graph_box.width / 2.0
 }
 
 fn drop_straight_corners(points: &mut Vec<Point>) {

@@ -153,7 +153,7 @@ impl Lanes {
         spans.sort_unstable();
         let mut tracks = Tracks::new(N_LANES_MAX);
         for (start, end, node) in spans {
-            let lane = tracks.take(f64::from(start), f64::from(end));
+            let lane = tracks.assign(f64::from(start), f64::from(end));
             of_node[node as usize] = (left + lane as f64 * TRACK_GAP).round();
         }
         for (&(from, to), _) in aside {
@@ -187,7 +187,7 @@ impl Tracks {
 
     /// Assigns a track to an interval; intervals come sorted by their start. Beyond the maximum,
     /// tracks are reused in turn, and intervals may overlap.
-    fn take(&mut self, start: f64, end: f64) -> usize {
+    fn assign(&mut self, start: f64, end: f64) -> usize {
         self.n_taken += 1;
         let free = self.ends.iter().position(|taken| *taken < start);
         let track = match free {
@@ -255,7 +255,7 @@ impl Channels {
             lines.sort_by(|left, right| left.0.total_cmp(&right.0));
             let mut tracks = Tracks::new(N_TRACKS_MAX);
             for &(low, high, end) in &lines {
-                let track = tracks.take(low, high) as f64;
+                let track = tracks.assign(low, high) as f64;
                 match end {
                     End::Leaving(vertex) => channels.leaving[vertex as usize] = track,
                     End::Entering(node) => channels.entering[node as usize] = track,
