@@ -24,7 +24,7 @@ from waiting import wait_for
 N_NODES = 4
 LOOPBACK = "127.0.0.1"
 STORE_BYTES = 80 << 20
-# So slow that a unit takes two seconds and somebody can be killed meanwhile; in MB/s.
+# So slow that a unit takes two seconds and a process can be killed meanwhile; in MB/s.
 SLOW = 0.004
 
 
@@ -114,7 +114,8 @@ def test_lost_workers_and_a_lost_node(
     assert driver.returncode == expected.code == 1, said.decode()
     assert out == expected.out
     assert (tmp_path / "result.json").read_bytes() == (tmp_path / "one.json").read_bytes()
-    again = re.findall(r"^opscope: (rank-\d+\.step-\d+): lost with node \w+, process \d+; done again on node", said.decode(), re.M)
+    line = r"^opscope: (rank-\d+\.step-\d+): lost with node \w+, process \d+; repeated on node"
+    again = re.findall(line, said.decode(), re.M)
     # One of the three may have had its part written just before, and then there is nothing to do again.
     assert len(again) >= 2, said.decode()
     # Whatever was written twice was written alike.

@@ -1,7 +1,7 @@
-"""AscendCL's Python interface, as pyACL has it: `import opscope.acl as acl`.
+"""AscendCL's Python interface, compatible with pyACL: `import opscope.acl as acl`.
 
-Functions take what pyACL's take and return what pyACL's return: a code, a value, or a tuple of values and
-a code. A code of 0 is success. Handles and addresses are integers.
+Functions have pyACL's arguments and results: a code, a value, or a tuple of values and a code. Code
+0 means success. Handles and addresses are integers.
 """
 
 from opscope._native.base import *  # noqa: F403

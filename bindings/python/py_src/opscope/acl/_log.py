@@ -15,9 +15,9 @@ LEVEL_DEFAULT = 3
 
 
 def app_log(log_level: int, log_str: str) -> None:
-    """ACL_APP_LOG: a line in the log, if its level is at least `ASCEND_GLOBAL_LOG_LEVEL`.
+    """ACL_APP_LOG: writes a line to the log if its level is at least `ASCEND_GLOBAL_LOG_LEVEL`.
 
-    The log is standard error, or standard output where `ASCEND_SLOG_PRINT_TO_STDOUT` is 1.
+    The log is standard error, or standard output if `ASCEND_SLOG_PRINT_TO_STDOUT` is 1.
     """
     _options.whole("log_level", log_level, -(2**31), 2**31 - 1)
     _options.string("log_str", log_str)

@@ -1,3 +1,3 @@
-"""Media processing: memory and descriptions work, what reads or makes a picture says what to use instead."""
+"""Media processing: memory and descriptions work; functions on images name a replacement."""
 
 from opscope._native.media import *  # noqa: F403

@@ -1,4 +1,4 @@
-"""Addresses of Python's objects, and threads whose ids `acl.rt.subscribe_report` takes."""
+"""Addresses of Python objects, and threads whose ids `acl.rt.subscribe_report` accepts."""
 
 from __future__ import annotations
 
@@ -26,31 +26,32 @@ __all__ = [
     "stop_thread",
 ]
 
-# A thread's id may be given to a new one when it has ended, but what was started is joined in turn.
+# The system may reuse the id of an ended thread; threads are joined in order.
 _threads: dict[int, list[threading.Thread]] = {}
 _threads_lock = ForkLock()
 
 
 class _Memory:
-    """Memory at an address, in the terms in which numpy takes it over."""
+    """Memory at an address, through numpy's array interface."""
 
     def __init__(self, ptr: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
         self.__array_interface__ = {"version": 3, "data": (ptr, False), "shape": shape, "typestr": dtype.str}
 
 
 def numpy_to_ptr(data: np.ndarray) -> int:
-    """The address of an array's first element, good while the array exists."""
+    """The address of an array's first element, valid while the array exists."""
     array = _array(data)
     if not array.flags.c_contiguous:
         warnings.warn(
-            "the array's elements do not lie one after the other; use acl.util.numpy_contiguous_to_ptr",
+            "the array's elements are not contiguous; use acl.util.numpy_contiguous_to_ptr",
             stacklevel=2,
         )
     return int(array.__array_interface__["data"][0])
 
 
 def numpy_contiguous_to_ptr(data: np.ndarray) -> tuple[int, np.ndarray]:
-    """The address of the first element, and the array: a copy if elements did not lie one after the other."""
+    """The address of the first element, and the array: a copy if the elements were not contiguous.
+    """
     array = _array(data)
     if not array.flags.c_contiguous:
         array = array.copy(order="C")
@@ -58,7 +59,8 @@ def numpy_contiguous_to_ptr(data: np.ndarray) -> tuple[int, np.ndarray]:
 
 
 def ptr_to_numpy(ptr: int, shape: tuple[int, ...], npy_type: int) -> np.ndarray:
-    """An array over the memory at an address, which has to outlive it. `npy_type` is numpy's type number."""
+    """An array over the memory at an address, which must outlive it. `npy_type` is numpy's type
+    number."""
     import numpy as np
 
     _options.whole("ptr", ptr, 0)
@@ -70,7 +72,7 @@ def ptr_to_numpy(ptr: int, shape: tuple[int, ...], npy_type: int) -> np.ndarray:
         raise ValueError("a null pointer has no elements")
     dtype = next((dtype for dtype in map(np.dtype, "?bBhHiIlLqQefdgFDG") if dtype.num == npy_type), None)
     if dtype is None:
-        raise ValueError(f"numpy's type number {npy_type} is no number type")
+        raise ValueError(f"numpy's type number {npy_type} is not numeric")
     return np.asarray(_Memory(ptr, tuple(int(extent) for extent in shape), dtype))
 
 
@@ -83,9 +85,9 @@ def _array(data: np.ndarray) -> np.ndarray:
 
 
 def start_thread(thr_func: Callable[[list[Any]], object], args_list: list[Any]) -> tuple[int, int]:
-    """Calls `thr_func(args_list)` in a new thread: its id, and the code.
+    """Calls `thr_func(args_list)` in a new thread: returns its id, and the code.
 
-    The thread has no context of its own until it sets one. A program may end without it.
+    The thread has no context until it sets one. A program may end without it.
     """
     if not callable(thr_func):
         raise TypeError(f"thr_func: a function is expected, got {_argument.shown(thr_func)} ({type(thr_func).__name__})")
@@ -101,7 +103,7 @@ def start_thread(thr_func: Callable[[list[Any]], object], args_list: list[Any]) 
 
 
 def stop_thread(thr_id: int) -> int:
-    """Waits until a thread of `start_thread` has ended; `ESRCH` if there is none with this id."""
+    """Waits until a thread of `start_thread` ends; `ESRCH` if the id is unknown."""
     _options.whole("thr_id", thr_id, -(2**63))
     with _threads_lock:
         started = _threads.get(thr_id, [])

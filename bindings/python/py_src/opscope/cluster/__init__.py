@@ -1,8 +1,9 @@
 """Comparing and indexing dumps on a Ray cluster.
 
-The pass over the elements is divided by ranks and steps. Each is a task of Ray, which runs where the dumps lie and is
-started again by Ray when its worker or node dies, and leaves a part: a file whose name says what it was made from. The
-result is made of the parts, and is the one that a single process comes to. `pip install opscope[ray]` brings Ray.
+The pass over the elements is divided by ranks and steps. Each unit is a Ray task that runs on a
+node with the dumps, and that Ray restarts if its worker or node dies. It writes a part: a file
+whose name identifies its inputs. The result is merged from the parts, and equals that of a single
+process. `pip install opscope[ray]` installs Ray.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ __all__ = ["ClusterError", "compare", "index"]
 
 
 class ClusterError(OpscopeError):
-    """Ray is missing or not to be reached, or tasks failed."""
+    """Ray is missing or unreachable, or tasks failed."""
 
 
 def compare(
@@ -32,12 +33,12 @@ def compare(
     read_limit: float | None = None,
     **options: Any,
 ) -> Comparison:
-    """Compares two dumps on a cluster, as `opscope.compare` does in one process; `options` are those of it.
+    """Compares two dumps on a cluster, with the `options` of `opscope.compare`.
 
-    `address` is what `ray.init` takes: without one a cluster that runs on this machine or that `RAY_ADDRESS` names, or
-    else one that is started here and ends with the call. `parts` is the directory of the parts, `.opscope/parts` in the
-    target without one; those that are there are taken. Each task takes one CPU and is given `memory_bytes`, and reads no
-    more than `read_limit` MB of elements a second, if there is a limit.
+    `address` is passed to `ray.init`; by default a cluster on this machine or at `RAY_ADDRESS`, or
+    else a new one that ends with the call. `parts` is the directory of the parts, by default
+    `.opscope/parts` in the target; existing parts are reused. Each task takes one CPU and
+    `memory_bytes`, and reads at most `read_limit` MB of elements per second, if set.
 
     Raises:
         ClusterError: Ray is missing, or tasks failed in spite of their retries.
@@ -64,9 +65,10 @@ def index(
     memory_bytes: int = 1 << 30,
     read_limit: float | None = None,
 ) -> str:
-    """Makes the tables of `opscope index` on a cluster, and returns their directory.
+    """Writes the tables of `opscope index` on a cluster, and returns their directory.
 
-    `out` has to be seen by all nodes under this name, and is `.opscope/index` in the dump without one.
+    `out` must be visible to all nodes under this name; by default it is `.opscope/index` in the
+    dump.
 
     Raises:
         ClusterError: Ray is missing, or tasks failed in spite of their retries.
@@ -89,7 +91,7 @@ def index(
 
 
 def _words(request: dict[str, Any]) -> list[str]:
-    """The command that asks for the same."""
+    """The equivalent command."""
     words = ["compare", request["target"], request["golden"]]
     if request["reference"] is not None:
         words += ["--reference", request["reference"]]

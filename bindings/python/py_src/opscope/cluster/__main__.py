@@ -1,4 +1,4 @@
-"""`python -m opscope.cluster compare|index … --on ray`, which `opscope … --on ray` starts."""
+"""`python -m opscope.cluster compare|index … --on ray`, started by `opscope … --on ray`."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ INTERRUPTED = 130
 COMMANDS = ("compare", "index")
 OPTION = "--on"
 _SCHEME = "ray"
-# What only the process that has the result cares for: option, and whether a value follows.
+# Options for the process with the result only: option, and whether a value follows.
 _OF_RESULT = {
     "--json": True,
     "--jsonl": True,
@@ -34,30 +34,30 @@ _OF_RESULT = {
     "--view": False,
     "--compare": False,
 }
-# `opscope index` prints its result as JSON with an option that takes no value.
+# In `opscope index` this option takes no value.
 _OF_RESULT_OF_INDEX = {**_OF_RESULT, "--json": False}
-# A result has nothing to do with these.
+# Options that are incompatible with `--on`.
 _OTHER_WAYS = ("--shard", "--unit", "--list-units", "--merge", "--from", "--export-mapping")
 
 
 def is_ours(arguments: Sequence[str]) -> bool:
-    """Whether a command is to be done on a cluster."""
+    """Whether a command is to run on a cluster."""
     return bool(arguments) and arguments[0] in COMMANDS and _position(arguments, OPTION) is not None
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Runs a command; the exit code."""
+    """Runs a command; returns the exit code."""
     try:
         return _run(list(arguments))
     except OpscopeError as error:
         tell(str(error))
         return error.exit_code
     except OSError as error:
-        # The directory of parts, in a dump that others may only read for example.
+        # For example the directory of parts in a read-only dump.
         tell(str(error))
         return UNREADABLE
     except KeyboardInterrupt:
-        tell("interrupted; parts that are whole stay, and are taken by the next call")
+        tell("interrupted; complete parts stay, and the next call reuses them")
         return INTERRUPTED
 
 
@@ -66,28 +66,28 @@ def _run(arguments: list[str]) -> int:
         raise UsageError("expected: compare|index … --on ray[://ADDRESS]", code="usage")
     for option in _OTHER_WAYS:
         if _position(arguments, option) is not None:
-            raise UsageError(f"`{option}` and `{OPTION}` are two ways to do the work", code="usage")
+            raise UsageError(f"`{option}` and `{OPTION}` exclude each other", code="usage")
     address = _address(_taken(arguments, OPTION) or "")
     # A scheduler ends a driver by SIGTERM, and its tasks should end as well.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     command, *_ = arguments
     if command == "index":
         dumps = _positional(arguments[1:])
-        # As two words, whichever way it was given.
+        # As two words, in whichever form it was given.
         arguments += ["--out", tables_of(dumps, _taken(arguments, "--out"))]
         parts = None
     else:
         given = _taken(arguments, "--parts")
         targets = _positional(arguments[1:])
         if len(targets) < 2:
-            raise UsageError("TARGET and GOLDEN are needed", code="usage")
+            raise UsageError("TARGET and GOLDEN are required", code="usage")
         parts = parts_of(targets[0], given)
     limit = _taken(arguments, "--read-limit")
     Driver(_of_tasks(arguments), parts, address, read_limit=_number(limit)).run()
     from .._native import command_line
 
     last = ["--merge"] if parts is None else ["--merge", "--parts", parts]
-    # What follows is the program's own, and ends by Ctrl-C as it does.
+    # The rest is the program's own, and ends by Ctrl-C as it does.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return int(command_line.run(["opscope", *arguments, *last]))
@@ -117,7 +117,7 @@ def _position(arguments: Sequence[str], option: str) -> int | None:
 
 
 def _taken(arguments: list[str], option: str) -> str | None:
-    """Takes an option out of the arguments and returns its value."""
+    """Removes an option from the arguments and returns its value."""
     at = _position(arguments, option)
     if at is None:
         return None
@@ -130,7 +130,7 @@ def _taken(arguments: list[str], option: str) -> str | None:
 
 
 def _of_tasks(arguments: Sequence[str]) -> list[str]:
-    """The arguments without those that are about the result alone."""
+    """The arguments without those about the result."""
     own = _OF_RESULT_OF_INDEX if arguments[0] == "index" else _OF_RESULT
     kept, words = [], iter(arguments)
     for word in words:
@@ -142,7 +142,7 @@ def _of_tasks(arguments: Sequence[str]) -> list[str]:
     return kept
 
 
-# Options that take a value, beside those of the result.
+# Options with a value, in addition to those of the result.
 _WITH_VALUE = (
     "--reference",
     "--mapping",

@@ -19,7 +19,7 @@ from . import ClusterError
 from ._progress import Progress
 from ._tasks import Job, Ledger, Outcome, holds, run_unit
 
-# How often Ray starts a task again whose worker or node died.
+# How many times Ray restarts a task whose worker or node died.
 _N_RETRIES = 8
 # Seconds to wait for a connection to a cluster, and then for its answer.
 _CONNECT_SECONDS = 10.0
@@ -35,7 +35,7 @@ PARTIAL = 4
 
 
 class Driver:
-    """Does the units of a command that are not done yet, on a cluster."""
+    """Runs the unfinished units of a command on a cluster."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Driver:
         with self._marked() as marker, _connected(ray, self._address):
             job = Job(self._command, os.getcwd(), self._parts, marker)
             _Tasks(ray, self, job, progress).run(missing)
-            # Before the connection is closed, which takes seconds and is no work.
+            # Before closing the connection, which takes seconds.
             progress.end()
 
     def paths(self) -> list[str]:
@@ -81,11 +81,11 @@ class Driver:
 
     @property
     def memory_bytes(self) -> int:
-        """Memory that a task is given."""
+        """Memory of a task."""
         return self._memory_bytes
 
     def keep(self, outcome: Outcome) -> None:
-        """Puts a part in its place that a task could not put there."""
+        """Writes a part that a task could not write itself."""
         if outcome.content is None or self._parts is None:
             return
         descriptor, path = tempfile.mkstemp(prefix=".opscope-tmp-", dir=self._parts)
@@ -105,7 +105,7 @@ class Driver:
         return [json.loads(line) for line in found.stdout.splitlines()]
 
     def _marker_of(self, path: str) -> str:
-        """The name by which tasks look for the marker."""
+        """The name under which tasks look for the marker."""
         return path
 
     @contextmanager
@@ -133,7 +133,7 @@ class _Tasks:
 
     def run(self, units: list[dict[str, Any]]) -> None:
         task = self._ray.remote(num_cpus=1, memory=self._driver.memory_bytes, max_retries=_N_RETRIES)(run_unit)
-        # The largest first, so that all end together.
+        # The largest first, so that all end at about the same time.
         units = sorted(units, key=lambda unit: -unit["bytes"])
         nodes = self._nodes()
         pending: dict[Any, dict[str, Any]] = {}
@@ -169,20 +169,20 @@ class _Tasks:
             failed.append(f"{unit['unit']}: {said or f'exit code {outcome.code}'}")
             return
         if said:
-            # A part was there and damaged.
+            # An existing part was damaged.
             self._progress.tell(said)
         self._driver.keep(outcome)
         self._progress.take(unit["bytes"])
 
     def _tell_lost(self) -> None:
-        """Says which units were begun once more."""
+        """Reports restarted units."""
         begun = self._ray.get(self._ledger.since.remote(self._n_begun))
         self._n_begun += len(begun)
         if begun:
             self._progress.begin()
         for unit, where in begun:
             if (before := self._begun.get(unit)) is not None:
-                self._progress.tell(f"{unit}: lost with {before}; done again on {where}")
+                self._progress.tell(f"{unit}: lost with {before}; repeated on {where}")
             self._begun[unit] = where
 
     def _has_room(self, node: dict[str, Any]) -> bool:
@@ -190,12 +190,12 @@ class _Tasks:
         return resources.get("CPU", 0) >= 1 and resources.get("memory", 0) >= self._driver.memory_bytes
 
     def _nodes(self) -> list[str] | None:
-        """The nodes that can do a task and have the dumps; none if all of these have them."""
+        """The nodes that can run a task and have the dumps; `None` if all of them do."""
         alive = [node["NodeID"] for node in self._ray.nodes() if node["Alive"] and self._has_room(node)]
         if not alive:
-            # Ray would wait for such a node without end.
+            # Ray would wait for such a node forever.
             needed = f"one CPU and {self._driver.memory_bytes >> 20} MiB"
-            raise ClusterError(f"no node of the cluster has {needed}, which a task is given", code="cluster")
+            raise ClusterError(f"no node of the cluster has {needed} for a task", code="cluster")
         look = self._ray.remote(num_cpus=0, max_retries=0)(holds)
         paths = self._driver.paths()
         looks = [look.options(scheduling_strategy=_on(node, soft=False)).remote(paths, self._job.folder) for node in alive]
@@ -220,25 +220,25 @@ class _Tasks:
 
 
 def parts_of(target: str, parts: StrPath | None) -> str:
-    """The directory of parts: the one that is given, or one in the target."""
+    """The directory of parts: the given one, or one in the target."""
     if parts is not None:
         return os.fspath(parts)
     if not os.path.isdir(target):
-        raise UsageError(f"`--parts` is needed: `{target}` is no directory that could have them", code="usage")
+        raise UsageError(f"`--parts` is required: `{target}` is not a directory", code="usage")
     return os.path.join(target, ".opscope", "parts")
 
 
 def tables_of(dumps: Sequence[str], out: StrPath | None) -> str:
-    """The directory of tables: the one that is given, or one in the dump."""
+    """The directory of tables: the given one, or one in the dump."""
     if out is not None:
         return os.fspath(out)
     if len(dumps) != 1 or not os.path.isdir(dumps[0]):
-        raise UsageError("`--out` is needed: tables of several dumps belong to none of them", code="usage")
+        raise UsageError("`--out` is required for the common tables of several dumps", code="usage")
     return os.path.join(dumps[0], ".opscope", "index")
 
 
 def finish_index(command: Sequence[str]) -> None:
-    """Makes what is common to the parts of an index."""
+    """Builds the common tables of an index."""
     done = subprocess.run(_child.command([*command, "--merge"]), capture_output=True, text=True, check=False)
     if done.returncode != 0:
         error = ClusterError(done.stderr.strip(), code="tasks")
@@ -247,7 +247,7 @@ def finish_index(command: Sequence[str]) -> None:
 
 
 def _check_reachable(address: str | None) -> None:
-    """Raises if nobody listens at an address, for which Ray itself would try for minutes."""
+    """Raises if nothing listens at an address; Ray itself would retry for minutes."""
     host, _, port = (address or "").rpartition(":")
     if "/" in host or not (host and port.isdecimal()):
         return
@@ -273,12 +273,12 @@ def _on(node: str, *, soft: bool) -> Any:
 
 
 def _imported() -> Any:
-    # Before anything of Ray runs, and for all that it starts.
+    # Before any part of Ray runs, and for all that it starts.
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     try:
         import ray
     except ImportError as error:
-        message = f"Ray is not there ({visible(str(error))}): `pip install 'opscope[ray]'`"
+        message = f"Ray is not installed ({visible(str(error))}): `pip install 'opscope[ray]'`"
         raise UsageError(message, code="usage") from None
     return ray
 
@@ -290,7 +290,7 @@ def _connected(ray: Any, address: str | None) -> Iterator[None]:
         yield
         return
     _check_reachable(address)
-    # Ray tells of lost nodes in its own words, even on standard output, which is the result's.
+    # Ray reports lost nodes itself, even on standard output, which belongs to the result.
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
         try:
             ray.init(address=address, include_dashboard=None if address else False, log_to_driver=False, logging_level="ERROR")

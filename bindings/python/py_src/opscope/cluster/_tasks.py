@@ -1,4 +1,4 @@
-"""What runs on the nodes of a cluster."""
+"""Code that runs on the nodes of a cluster."""
 
 from __future__ import annotations
 
@@ -11,33 +11,34 @@ from typing import Any, NamedTuple
 
 
 class Job(NamedTuple):
-    """What all tasks of a call have in common."""
+    """Common settings of all tasks of a call."""
 
-    # The command, without what is about the result.
+    # The command, without options about the result.
     command: list[str]
-    # Where the driver was started: paths may be relative.
+    # The driver's working directory, as paths may be relative.
     folder: str
-    # The directory of parts; none of an index, whose parts have places of their own.
+    # The directory of parts; `None` for an index, whose parts have their own places.
     parts: str | None
-    # A file that the driver made in the directory that tasks write to, which they see if it is shared.
+    # A file that the driver created in the tasks' output directory; tasks see it if the directory
+    # is shared.
     marker: str
 
 
 class Outcome(NamedTuple):
-    """What became of a unit."""
+    """The result of a unit."""
 
     # The command's exit code.
     code: int
-    # What it said.
+    # Its standard error.
     said: str
-    # What it printed, as JSON.
+    # Its standard output, parsed as JSON.
     printed: dict[str, Any]
-    # The part, where the driver has to put it in its place.
+    # The part, if the driver must write it.
     content: bytes | None
 
 
 class Ledger:
-    """An actor that knows which unit was begun where: Ray starts a lost task again without a word."""
+    """An actor that records which unit started where, because Ray restarts lost tasks silently."""
 
     def __init__(self) -> None:
         self._begun: list[tuple[str, str]] = []
@@ -46,29 +47,29 @@ class Ledger:
         self._begun.append((unit, where))
 
     def since(self, n: int) -> list[tuple[str, str]]:
-        """What was begun after the first `n`."""
+        """The starts after the first `n`."""
         return self._begun[n:]
 
 
 def holds(paths: list[str], folder: str) -> bool:
     """Whether this node has all paths."""
-    # What has a URL is as far from every node.
+    # A URL is equally far from every node.
     return all("://" in path or os.path.exists(os.path.join(folder, path)) for path in paths)
 
 
 def run_unit(job: Job, unit: str, ledger: Any) -> Outcome:
-    """Makes the part of a unit."""
+    """Measures the part of a unit."""
     import ray
 
     context = ray.get_runtime_context()
-    # Before anything else, and not only sent: it is for the case that this process dies.
+    # Waits for the actor before doing anything else, in case this process dies.
     ray.get(ledger.begin.remote(unit, _where(context)))
     os.chdir(job.folder)
     if os.path.exists(job.marker):
         return _run(job, unit, job.parts)
     if job.parts is None:
         place = os.path.dirname(job.marker)
-        return Outcome(2, f"`{place}` is not seen on {_where(context)}: tables need a directory that is shared", {}, None)
+        return Outcome(2, f"`{place}` is not visible on {_where(context)}: tables need a shared directory", {}, None)
     place = tempfile.mkdtemp(prefix="opscope-")
     try:
         outcome = _run(job, unit, place)
@@ -100,7 +101,7 @@ def _run(job: Job, unit: str, parts: str | None) -> Outcome:
 
 
 def _captured(work: Any, out: int, said: int) -> Any:
-    """Calls `work` with other files as standard output and standard error: what is native writes to their numbers."""
+    """Calls `work` with standard output and error redirected, including those of native code."""
     sys.stdout.flush()
     sys.stderr.flush()
     kept = os.dup(1), os.dup(2)

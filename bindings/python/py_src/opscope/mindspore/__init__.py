@@ -1,12 +1,12 @@
-"""MindSpore's way to ask for a dump, for models of PyTorch.
+"""MindSpore's dump configuration, for PyTorch models.
 
     import opscope.mindspore
 
     opscope.mindspore.set_dump(model.decoder)
     model = torch.compile(model, backend=opscope.mindspore.backend())
 
-The file that `MINDSPORE_DUMP_CONFIG` names says what to dump and where to; without the variable nothing is dumped.
-Importing this package does not import PyTorch.
+The file in `MINDSPORE_DUMP_CONFIG` says what to dump and where; without the variable nothing is
+dumped. Importing this package does not import PyTorch.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The backend of `torch.compile` that a configuration of MindSpore asks for."""
+"""The `torch.compile` backend for a MindSpore configuration."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import Any
 
 from .. import _options
 
-# The variable that names a configuration.
+# The variable with the configuration's path.
 CONFIG_VARIABLE = "MINDSPORE_DUMP_CONFIG"
-# The variable that leaves dumps to the graph engine if it is `1`.
+# If this variable is `1`, the graph engine makes the dump.
 GE_VARIABLE = "ENABLE_MS_GE_DUMP"
 
 
 def backend(config: str | os.PathLike | None = None, target: str | None = None, **options: Any) -> Any:
-    """A backend that dumps what a configuration of MindSpore asks for, in the tree of `target`.
+    """A backend that dumps according to a MindSpore configuration, in the tree of `target`.
 
-    `config` is a file, or the text of one; without it, it is the file that `MINDSPORE_DUMP_CONFIG` names, and where
-    that is unset or empty, nothing is dumped. `target` is `cpu`, `gpu`, `ascend-o0`, `ascend-o1`, `ascend-o2` or `ge`;
-    without it, it is `ge` where `ENABLE_MS_GE_DUMP` is `1`, and else `cpu`.
-    Further options are those of `opscope.torch.backend`. As in MindSpore, what is wrong with a configuration is a
-    `RuntimeError`.
+    `config` is a file, or the text of one; by default it is the file in `MINDSPORE_DUMP_CONFIG`,
+    and if that is unset or empty, nothing is dumped. `target` is `cpu`, `gpu`, `ascend-o0`,
+    `ascend-o1`, `ascend-o2` or `ge`; by default it is `ge` if `ENABLE_MS_GE_DUMP` is `1`, otherwise
+    `cpu`. Other options are those of `opscope.torch.backend`. As in MindSpore, an invalid
+    configuration raises `RuntimeError`.
     """
     try:
         from .. import torch as opscope_torch

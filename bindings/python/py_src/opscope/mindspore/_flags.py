@@ -1,4 +1,4 @@
-"""Which modules and operators `set_dump` has switched on or off."""
+"""Modules and operators that `set_dump` has switched on or off."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 @dataclass
 class Flags:
-    """The modules and operators that are switched on or off at one moment."""
+    """A snapshot of the switched modules and operators."""
 
-    # Modules by their address, which nothing else has while they are there.
+    # Modules by id, which is unique while they exist.
     modules: dict[int, bool] = field(default_factory=dict)
-    # Operators by what torch prints of them: with the overload, or for all of them.
+    # Operators by torch's printed name: with the overload, or for all of them.
     operators: dict[str, bool] = field(default_factory=dict)
-    # Modules that were switched on as a whole: the type of each, and the addresses of all that is in it.
+    # Modules that were switched on as a whole: the type of each, and the ids of everything inside.
     roots: list[tuple[str, frozenset[int]]] = field(default_factory=list)
 
 
@@ -25,11 +25,11 @@ _roots: list[tuple[weakref.ref, frozenset[int]]] = []
 
 
 def set_dump(target: Any, enabled: bool = True) -> None:
-    """Switches the dump of a module with all that is in it, or of an operator, on or off.
+    """Switches the dump of a module with its submodules, or of an operator, on or off.
 
-    It has an effect under `dump_mode` 2, on graphs that are compiled afterwards. `target` is a `torch.nn.Module`, or an
-    operator such as `torch.ops.aten.relu` or `torch.ops.aten.relu.default`; anything else is a `ValueError`, as is an
-    `enabled` that is no `bool`.
+    It affects graphs compiled later under `dump_mode` 2. `target` is a `torch.nn.Module`, or an
+    operator such as `torch.ops.aten.relu` or `torch.ops.aten.relu.default`; anything else raises
+    `ValueError`, as does an `enabled` that is not a `bool`.
     """
     try:
         import torch
@@ -58,7 +58,7 @@ def _flag(module: Any, enabled: bool) -> None:
     number = id(module)
 
     def forget(reference: weakref.ref) -> None:
-        # Another module may have the address by now.
+        # The id may have been reused by another module.
         known = _modules.get(number)
         if known is not None and known[0] is reference:
             del _modules[number]
@@ -67,7 +67,7 @@ def _flag(module: Any, enabled: bool) -> None:
 
 
 def snapshot() -> Flags:
-    """Returns the modules and operators that are switched on or off now."""
+    """Returns the currently switched modules and operators."""
     modules = {number: enabled for number, (reference, enabled) in list(_modules.items()) if reference() is not None}
     roots = [(type(root).__name__, inside) for reference, inside in _roots if (root := reference()) is not None]
     return Flags(modules, dict(_operators), roots)

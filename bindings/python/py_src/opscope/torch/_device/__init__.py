@@ -1,1 +1,1 @@
-"""Numbers of tensors, computed on the device that holds the elements."""
+"""Statistics of tensors, computed on their device."""

@@ -1,4 +1,4 @@
-"""Streams, events and memory of devices, so that everything else here is the same for all of them."""
+"""Streams, events and memory of devices behind a common interface."""
 
 from __future__ import annotations
 
@@ -9,54 +9,54 @@ import torch
 
 
 class Adapter(Protocol):
-    """All that has to be known of one kind of device. Nothing here waits but `wait`."""
+    """The interface of one kind of device. Only `wait` blocks."""
 
     def is_capturing(self) -> bool:
-        """Whether operators of the current stream are recorded and do not run, as under a CUDA graph."""
+        """Whether operators of the current stream are recorded and not run, as for a CUDA graph."""
 
     def current_stream(self, device: torch.device) -> Any:
-        """The stream that operators of this thread run on; equal for the same stream."""
+        """The current stream of this thread; equal for the same stream."""
 
     def new_stream(self, device: torch.device) -> Any:
-        """A stream beside the program's."""
+        """A new stream, separate from the program's."""
 
     def record(self, stream: Any) -> Any:
-        """An event behind all that a stream has to do so far."""
+        """An event after all work queued on a stream."""
 
     def follow(self, stream: Any, event: Any) -> None:
-        """Lets a stream go on only behind an event."""
+        """Makes a stream wait for an event."""
 
     def has_passed(self, event: Any) -> bool:
-        """Whether all before an event is done."""
+        """Whether all work before an event is done."""
 
     def wait(self, event: Any) -> None:
         """Waits for an event."""
 
     def on(self, stream: Any) -> AbstractContextManager:
-        """Lets operators of this thread run on a stream."""
+        """Makes this thread's operators run on a stream."""
 
     def host_memory(self, n_bytes: int) -> torch.Tensor:
-        """Bytes of the host that the device writes to without help."""
+        """Host memory that the device can write to directly."""
 
     def copy(self, to: torch.Tensor, source: torch.Tensor) -> None:
         """Enqueues a copy on the current stream."""
 
     def keep(self, tensor: torch.Tensor, stream: Any) -> None:
-        """Keeps the memory of a tensor from others until a stream has done what it has to do now."""
+        """Keeps a tensor's memory allocated until a stream's current work is done."""
 
 
 class AcceleratorAdapter:
-    """A kind of device whose module has streams and events as `torch.cuda` has."""
+    """A device whose module has streams and events like `torch.cuda`."""
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
         self._module = torch.get_device_module(kind)
-        # Other kinds record no graphs, or have no name for it.
+        # Other kinds do not record graphs, or have no such function.
         self._is_capturing = getattr(self._module, "is_current_stream_capturing", lambda: False)
 
     @staticmethod
     def fits(kind: str) -> bool:
-        """Whether the module of a kind of device has what it takes."""
+        """Whether a device's module has the required functions."""
         try:
             module = torch.get_device_module(kind)
         except (RuntimeError, AttributeError):
@@ -93,7 +93,7 @@ class AcceleratorAdapter:
         try:
             return torch.empty(n_bytes, dtype=torch.uint8, device="cpu", pin_memory=True)
         except RuntimeError:
-            # The copy is as right without, and slower.
+            # Without pinned memory the copy is also correct, but slower.
             return torch.empty(n_bytes, dtype=torch.uint8, device="cpu")
 
     def copy(self, to: torch.Tensor, source: torch.Tensor) -> None:
@@ -103,19 +103,19 @@ class AcceleratorAdapter:
         tensor.record_stream(stream)
 
 
-# Adapters that take the place of those of the devices, by kind; for tests without a device.
+# Adapters that replace those of devices, by kind; for tests without a device.
 _stand_ins: dict[str, Adapter] = {}
 
 
 def adapter_of(kind: str) -> Adapter | None:
-    """The adapter of a kind of device; `None` if there is none."""
+    """The adapter of a kind of device; `None` if unsupported."""
     if kind in _stand_ins:
         return _stand_ins[kind]
     return AcceleratorAdapter(kind) if AcceleratorAdapter.fits(kind) else None
 
 
 def stand_in(kind: str, adapter: Adapter | None) -> None:
-    """Lets an adapter take the place of that of a kind of device; `None` gives it back."""
+    """Replaces the adapter of a kind of device; `None` restores it."""
     if adapter is None:
         _stand_ins.pop(kind, None)
     else:
@@ -123,12 +123,12 @@ def stand_in(kind: str, adapter: Adapter | None) -> None:
 
 
 def is_host_claimed() -> bool:
-    """Whether tensors of the CPU count as those of a device."""
+    """Whether CPU tensors are treated as those of a device."""
     return "cpu" in _stand_ins
 
 
 def is_capturing(kind: str) -> bool:
-    """Whether operators of a kind of device are recorded now, so that nothing may be copied to the host."""
+    """Whether a graph is being recorded, so that nothing may be copied to the host."""
     if kind in _stand_ins:
         return _stand_ins[kind].is_capturing()
     if kind == "cuda" and torch.cuda.is_available():

@@ -1,8 +1,8 @@
-"""Loading elements in Triton, wherever they are.
+"""Loading elements in Triton, in any layout.
 
-A view is the address of the first element, the number of elements, the sizes of the last three axes and the strides, in
-elements, of the last four. A tensor's bytes, dense and in row-major order, make words of four bytes; 512 words make a
-line and 16 lines a stripe.
+A view is the address of the first element, the number of elements, the sizes of the last three axes
+and the strides, in elements, of the last four. A tensor's bytes, dense and in row-major order, form
+words of four bytes; 512 words are a line and 16 lines a stripe.
 """
 
 # ruff: noqa: SIM109 (Triton compiles comparisons of constants, not `in`)
@@ -12,14 +12,14 @@ import triton.language as tl
 
 from .kinds import BOOL, E4M3FN, E4M3FNUZ, E5M2, E5M2FNUZ, E8M0, F64, I8, I16, I32, I64, U8, U16, U32, U64, value_of
 
-# The hash is defined by these: the core has the same numbers.
+# These constants define the hash; the core has the same ones.
 LINE = tl.constexpr(512)
 STRIPE_LINES = tl.constexpr(16)
 
 
 @triton.jit
 def offset_of(i, view, N_DIMS: tl.constexpr):
-    """The distance from the first element, in elements, of the `i`th one in row-major order."""
+    """The offset, in elements, of the `i`th element in row-major order."""
     _, _, n1, n2, n3, s0, s1, s2, s3 = view
     if N_DIMS == 1:
         return i * s3
@@ -36,7 +36,7 @@ def offset_of(i, view, N_DIMS: tl.constexpr):
 
 @triton.jit
 def words_from(view, first, N_DIMS: tl.constexpr, ITEM: tl.constexpr, IS_DENSE: tl.constexpr):
-    """A line of words from the word `first` on; what is behind the last element is zero."""
+    """A line of words from the word `first` on; zero beyond the last element."""
     column = tl.arange(0, LINE)
     if IS_DENSE:
         words = view[0].to(tl.pointer_type(tl.uint32)) + first
@@ -66,7 +66,7 @@ def words_from(view, first, N_DIMS: tl.constexpr, ITEM: tl.constexpr, IS_DENSE: 
 
 @triton.jit
 def elements_at(view, element, KIND: tl.constexpr, N_DIMS: tl.constexpr, ELEMENT: tl.constexpr):
-    """Elements as `float64` and as bits, and which are there at all."""
+    """Elements as `float64` and as bits, and whether they exist."""
     is_there = element < view[1]
     offset = offset_of(element, view, N_DIMS)
     bits = tl.load(view[0].to(tl.pointer_type(ELEMENT)) + offset, mask=is_there, other=0)

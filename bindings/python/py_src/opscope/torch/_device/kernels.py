@@ -1,7 +1,8 @@
-"""The kernels in Triton that compute the numbers of tensors: one pass over the elements, and a small one that joins.
+"""The Triton kernels that compute the statistics of tensors: one pass over the elements, and a
+small one that joins parts.
 
-A program looks at whole stripes. Which ones depends on the tensor's size alone, and so does the order in which parts
-are joined: the same tensor gives the same bits in each run.
+A program processes whole stripes. Their assignment and the order of joining depend on the tensor's
+size alone, so the same tensor produces the same bits in each run.
 """
 
 import triton
@@ -22,7 +23,7 @@ _ADD_HISTOGRAM_NUMBERS = ["rows", "row", "n_program_steps", *_VIEW_NUMBERS]
 
 @triton.jit
 def _n_lines(n_bytes):
-    """Lines of the stripes that have so many bytes."""
+    """Number of lines in the stripes of so many bytes."""
     STRIPE_BYTES: tl.constexpr = LINE * 4 * STRIPE_LINES
     return (n_bytes + STRIPE_BYTES - 1) // STRIPE_BYTES * STRIPE_LINES
 
@@ -38,7 +39,7 @@ def _whole(
     IS_DENSE: tl.constexpr,
     HAS_HISTOGRAM: tl.constexpr,
 ):
-    """A tensor that one program looks at alone."""
+    """Processes a tensor in a single program."""
     n_bytes = view[1] * ITEM
     part = numbers_of_stripes(view, view[1] * 0, _n_lines(n_bytes), KIND, ITEM, ELEMENT, N_DIMS, IS_DENSE)
     squares, scale = part[13], part[21]
@@ -80,9 +81,10 @@ def reduce_small(
     IS_DENSE: tl.constexpr,
     HAS_HISTOGRAM: tl.constexpr,
 ):
-    """Fills the rows of up to eight small tensors without gaps, a program for each.
+    """Fills the rows of up to eight small contiguous tensors, one program for each.
 
-    `rows` and `a…` are addresses in bytes, `n…` numbers of elements, `r…` distances from `rows` in words.
+    `rows` and `a…` are addresses in bytes, `n…` numbers of elements, `r…` distances from `rows` in
+    words.
     """
     i = tl.program_id(0)
     address = tl.where(i == 0, a0, tl.where(i == 1, a1, tl.where(i == 2, a2, a3)))
@@ -92,7 +94,7 @@ def reduce_small(
     row = tl.where(i == 0, r0, tl.where(i == 1, r1, tl.where(i == 2, r2, r3)))
     row = tl.where(i < 4, row, tl.where(i == 4, r4, tl.where(i == 5, r5, tl.where(i == 6, r6, r7))))
     one = tl.full((), 1, tl.int64)
-    # The interpreter takes small numbers for those of 32 bits.
+    # The interpreter treats small numbers as 32-bit.
     view = (address.to(tl.int64), n.to(tl.int64), one, one, one, one, one, one, one)
     to = rows.to(tl.int64).to(tl.pointer_type(tl.int64)) + row
     _whole(view, to, KIND, ITEM, ELEMENT, 1, IS_DENSE, HAS_HISTOGRAM)
@@ -102,7 +104,7 @@ def reduce_small(
 def _view(address, n, n1, n2, n3, s0, s1, s2, s3):
     shape = (n1.to(tl.int64), n2.to(tl.int64), n3.to(tl.int64))
     strides = (s0.to(tl.int64), s1.to(tl.int64), s2.to(tl.int64), s3.to(tl.int64))
-    # Triton knows no unpacking of a tuple.
+    # Triton does not support unpacking a tuple.
     return (address.to(tl.int64), n.to(tl.int64)) + shape + strides  # noqa: RUF005
 
 
@@ -125,7 +127,7 @@ def reduce_parts(
     N_DIMS: tl.constexpr,
     IS_DENSE: tl.constexpr,
 ):
-    """Stores partial results of one tensor, of which each program looks at `n_program_lines` lines."""
+    """Stores partial results of one tensor; each program processes `n_program_lines` lines."""
     i = tl.program_id(0).to(tl.int64)
     view = _view(address, n, n1, n2, n3, s0, s1, s2, s3)
     first_line = i * n_program_lines
@@ -192,7 +194,7 @@ def join_parts(
         neg_inf_at = tl.minimum(neg_inf_at, _column(parts, i, n_parts, 18, NOWHERE))
         hash_low += _column(parts, i, n_parts, 19, 0)
         hash_high += _column(parts, i, n_parts, 20, 0)
-    # Once a sum has overflowed, what it lost is not a number.
+    # After an overflow the rounding error of a sum is not a number.
     total = tl.where(tl.abs(total) < float("inf"), total + total_lost, total)
     magnitudes = tl.where(magnitudes < float("inf"), magnitudes + magnitudes_lost, magnitudes)
     n, n_nan, n_pos_inf, n_neg_inf = tl.sum(c0), tl.sum(c1), tl.sum(c2), tl.sum(c3)
@@ -263,9 +265,9 @@ def add_histogram(
         exponent = ((pattern >> 52) & 0x7FF).to(tl.int32) - 1023
         place = tl.minimum(tl.maximum(exponent + 40, 0), 63) + tl.where(value < 0.0, 64, 0)
         is_counted = is_there & (value == value) & (value != 0.0) & (tl.abs(value) != float("inf"))
-        # What is in no bin goes where nobody looks.
+        # Uncounted elements go to an unused bin.
         counts += tl.histogram(tl.where(is_counted, place, 255), 256)
     to = rows.to(tl.int64).to(tl.pointer_type(tl.int64)) + row + 21
     which = tl.arange(0, 256)
-    # Integers: the order of the additions does not matter.
+    # Integer additions are independent of the order.
     tl.atomic_add(to + which, counts.to(tl.int64), mask=(which < 128) & (counts > 0), sem="relaxed")

@@ -1,4 +1,4 @@
-"""Kinds of elements in Triton: what bits mean. Names of kinds are those of the dtypes of devices."""
+"""Kinds of elements in Triton: the meaning of bits. Names of kinds are those of torch's dtypes."""
 
 # ruff: noqa: SIM109 (Triton compiles comparisons of constants, not `in`)
 
@@ -16,7 +16,7 @@ E5M2FNUZ = tl.constexpr(6)
 I8 = tl.constexpr(7)
 U8 = tl.constexpr(8)
 BOOL = tl.constexpr(9)
-# Kinds from here on are summed in `float64` from the beginning.
+# Kinds from here on are always summed in `float64`.
 F64 = tl.constexpr(10)
 I16 = tl.constexpr(11)
 U16 = tl.constexpr(12)
@@ -29,18 +29,20 @@ E8M0 = tl.constexpr(17)
 
 @triton.jit
 def _float8(bits, EXPONENT_BITS: tl.constexpr, BIAS: tl.constexpr):
-    """The `float32` of eight bits, by the rule for numbers that are neither NaN nor infinite."""
+    """The `float32` of eight bits, for numbers that are neither NaN nor infinite."""
     shift: tl.constexpr = 16 + EXPONENT_BITS
     magnitude = (bits & 0x7F) << shift
     sign = (bits & 0x80) << 24
-    # As a `float32` this has the right digits, and an exponent that is too small by the difference of the two biases.
+    # As `float32` this has the right digits, with an exponent too small by the difference of the
+    # biases.
     scale: tl.constexpr = 2.0 ** (127 - BIAS)
     return (magnitude | sign).to(tl.float32, bitcast=True) * scale
 
 
 @triton.jit
 def value_of(bits, KIND: tl.constexpr):
-    """The `float32` of an element of at most 32 bits; NaN and infinities of float8 are not told apart here."""
+    """The `float32` of an element of at most 32 bits; does not distinguish NaN and infinities of
+    float8."""
     if KIND == F32:
         return bits.to(tl.float32, bitcast=True)
     elif KIND == F16:
@@ -56,7 +58,7 @@ def value_of(bits, KIND: tl.constexpr):
     elif KIND == E5M2FNUZ:
         return _float8(bits, 5, 16)
     elif KIND == I8:
-        # Conversions are slow on devices; these bits are those of the number plus 2^23 + 128.
+        # Conversions are slow on devices; these are the bits of the number plus 2^23 + 128.
         return ((bits ^ 0x80) | 0x4B000000).to(tl.float32, bitcast=True) - 8388736.0
     else:
         return (bits | 0x4B000000).to(tl.float32, bitcast=True) - 8388608.0
@@ -64,7 +66,7 @@ def value_of(bits, KIND: tl.constexpr):
 
 @triton.jit
 def smallest_normal(KIND: tl.constexpr):
-    """The bits of the smallest normal number; 0 of kinds that have no smaller ones."""
+    """The bits of the smallest normal number; 0 for kinds without subnormal numbers."""
     if KIND == F32:
         return 0x00800000
     elif KIND == F16:
@@ -98,7 +100,7 @@ def largest_magnitude(KIND: tl.constexpr):
 
 @triton.jit
 def is_saturated(bits, KIND: tl.constexpr):
-    """Whether elements are at an end of the range of their dtype."""
+    """Whether elements are at a limit of their dtype's range."""
     if KIND == BOOL:
         return bits > 0xFF
     elif KIND == F64:
@@ -131,7 +133,7 @@ def is_saturated(bits, KIND: tl.constexpr):
 
 @triton.jit
 def is_subnormal(bits, KIND: tl.constexpr):
-    """Whether elements are too small for the full precision of their dtype; zero is not."""
+    """Whether elements are subnormal in their dtype; zero is not."""
     if KIND == F64:
         magnitude = bits & 0x7FFFFFFFFFFFFFFF
         return (magnitude != 0) & (magnitude < 0x0010000000000000)
@@ -145,13 +147,13 @@ def is_subnormal(bits, KIND: tl.constexpr):
         magnitude = bits & 0x7F
         return (magnitude != 0) & (magnitude < smallest_normal(KIND))
     else:
-        # Never, of these.
+        # Never, for these kinds.
         return bits != bits
 
 
 @triton.jit
 def is_negative_zero(bits, KIND: tl.constexpr):
-    """Whether elements of value zero have a minus sign."""
+    """Whether elements are negative zeros."""
     if KIND == F64:
         return bits == 0x8000000000000000
     elif KIND == F32:

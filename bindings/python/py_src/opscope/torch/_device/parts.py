@@ -1,7 +1,7 @@
-"""All numbers of whole stripes in Triton: those of the fast pass where they are right, else those of a careful one.
+"""Statistics of whole stripes in Triton: from the fast pass if valid, otherwise from a careful one.
 
-The careful pass finds the stripes in a cache. It sums in `float64`, tells NaN and infinities apart and notes where the
-first ones are.
+The careful pass finds the stripes in the cache. It sums in `float64`, distinguishes NaN and
+infinities, and records the first of each.
 """
 
 # ruff: noqa: SIM109 (Triton compiles comparisons of constants, not `in`)
@@ -27,8 +27,8 @@ from .kinds import (
 )
 from .stripes import hash_stripes, spread_of_stripes, survey_stripes
 
-# Words of a partial result: those of a row, with the sum of squares for `l2`, the sum of squared distances from the
-# mean for `std`, and the scale of the squares behind them.
+# Words of a partial result: those of a row, with the sum of squares for `l2`, the sum of squared
+# deviations for `std`, and the scale of the squares after them.
 PARTIAL_WORDS = tl.constexpr(22)
 NOWHERE = tl.constexpr(0x7FFFFFFFFFFFFFFF)
 _NEVER = tl.constexpr(0x7FFFFFFF)
@@ -36,14 +36,15 @@ _NEVER = tl.constexpr(0x7FFFFFFF)
 
 @triton.jit
 def _first(step, begin):
-    """The position of the first element that was counted, from the first step in which each column had one."""
+    """The position of the first counted element, from the first step in which each column had one.
+    """
     position = begin + step.to(tl.int64) * LINE + tl.arange(0, LINE)
     return tl.min(tl.where(step == _NEVER, NOWHERE, position))
 
 
 @triton.jit
 def _look(view, begin, n_steps, KIND: tl.constexpr, N_DIMS: tl.constexpr, ELEMENT: tl.constexpr):
-    """Sums by `float64`, extremes, counts and places of whatever elements there are."""
+    """Sums in `float64`, extremes, counts and positions for arbitrary elements."""
     column = tl.arange(0, LINE)
     zero = tl.zeros((LINE,), tl.float64)
     total, magnitudes, squares = zero, zero, zero
@@ -51,7 +52,7 @@ def _look(view, begin, n_steps, KIND: tl.constexpr, N_DIMS: tl.constexpr, ELEMEN
     none = tl.zeros((LINE,), tl.int32)
     n_zero, n_neg_zero, n_negative, n_subnormal, n_saturated = none, none, none, none, none
     n_nan, n_pos_inf, n_neg_inf = none, none, none
-    # Steps, of which there are fewer than 2^31: numbers of 64 bits would need twice as many registers.
+    # Counts steps, which are fewer than 2^31: 64-bit numbers would need twice as many registers.
     nan_step, pos_inf_step, neg_inf_step = none + _NEVER, none + _NEVER, none + _NEVER
     for step in range(n_steps.to(tl.int32)):
         element = begin + step * LINE + column
@@ -100,7 +101,7 @@ def _look(view, begin, n_steps, KIND: tl.constexpr, N_DIMS: tl.constexpr, ELEMEN
 
 @triton.jit
 def _squares(view, begin, n_steps, centre, factor, KIND: tl.constexpr, N_DIMS: tl.constexpr, ELEMENT: tl.constexpr):
-    """The sum of squares of distances from `centre`, times `factor`, of finite elements."""
+    """The sum of squared deviations from `centre`, times `factor`, of finite elements."""
     column = tl.arange(0, LINE)
     total = tl.zeros((LINE,), tl.float64)
     for step in range(n_steps):
@@ -123,7 +124,7 @@ def numbers_of_stripes(
     N_DIMS: tl.constexpr,
     IS_DENSE: tl.constexpr,
 ):
-    """All numbers of whole stripes, in the order of a partial result."""
+    """All statistics of whole stripes, in the order of a partial result."""
     LINE_ELEMENTS: tl.constexpr = LINE * 4 // ITEM if ITEM <= 4 else LINE // 2
     begin = first_line * LINE_ELEMENTS
     n_steps = n_lines * LINE_ELEMENTS // LINE
@@ -148,7 +149,7 @@ def numbers_of_stripes(
             n_neg_zero, n_negative, n_subnormal, n_saturated = n_nan, n_nan, n_nan, n_nan
             is_ordinary: tl.constexpr = True
         elif KIND == I8 or KIND == U8:
-            # What is behind the last element is 0, the lowest number without a sign.
+            # Beyond the last element there is 0, the lowest unsigned number.
             n_neg_zero, n_negative, n_subnormal = n_nan, n_sign, n_nan
             n_saturated = n_third + n_fourth - n_padding if KIND == U8 else n_third + n_fourth
             is_ordinary: tl.constexpr = True
@@ -160,10 +161,10 @@ def numbers_of_stripes(
             limit = value_of(tl.full((1,), largest_magnitude(KIND), tl.uint32), KIND)
             is_ordinary = (top < tl.max(limit).to(tl.float64)) & (magnitudes < float("inf"))
             if KIND == E4M3FNUZ or KIND == E5M2FNUZ:
-                # What looks like -0 is NaN there.
+                # The bits of -0 are NaN in these dtypes.
                 is_ordinary = is_ordinary & (n_neg_zero == 0)
             if KIND == F32 or KIND == BF16:
-                # Squares of smaller numbers vanish in `float32`, those of larger ones overflow.
+                # Squares of smaller numbers vanish in `float32`; those of larger ones overflow.
                 is_ordinary = is_ordinary & (squares < float("inf")) & ((top >= 2.0**-50) | (top == 0.0))
     else:
         hash_low, hash_high = hash_stripes(view, first_line, n_lines, ITEM, N_DIMS, False)
@@ -180,7 +181,7 @@ def numbers_of_stripes(
     mean = total / tl.maximum(n_finite, 1).to(tl.float64)
     scale = tl.full((), 0.0, tl.float64)
     if KIND == F64:
-        # As on the CPU: squares neither overflow nor vanish.
+        # As on the CPU, squares neither overflow nor vanish.
         top = tl.where(n_finite > 0, tl.maximum(tl.abs(smallest), tl.abs(largest)), 0.0)
         scale = tl.where(top >= 2.0**500, 1.0, tl.where((top <= 2.0**-500) & (top > 0.0), -1.0, 0.0)).to(tl.float64)
         factor = tl.where(top >= 2.0**500, 2.0**-600, tl.where(top <= 2.0**-500, 2.0**600, 1.0)).to(tl.float64)
@@ -190,7 +191,7 @@ def numbers_of_stripes(
     if (smallest >= largest) | (n_finite == 0):
         deviation = tl.full((), 0.0, tl.float64)
         if n_finite > 0:
-            # All are equal: parts that are joined must not differ by what sums have lost.
+            # All elements are equal: joined parts must not differ by the rounding errors of sums.
             mean = smallest
             total = smallest * n_finite.to(tl.float64)
     else:
@@ -201,7 +202,8 @@ def numbers_of_stripes(
                     away, deviation = spread_of_stripes(view, first_line, n_lines, centre, KIND, ITEM, N_DIMS, False)
                     n_summed = tl.maximum(n_finite, 1).to(tl.float64)
                     deviation -= away * (away / n_summed)
-                    # Distances have lost less than elements did, and parts are joined by their means.
+                    # Deviations have lost less precision than elements, and parts are joined by
+                    # their means.
                     mean = centre.to(tl.float64) + away / n_summed
                     total = centre.to(tl.float64) * n_summed + away
             else:

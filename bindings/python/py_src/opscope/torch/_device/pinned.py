@@ -1,4 +1,4 @@
-"""Memory of the host that devices write to, lent in blocks and taken back."""
+"""Host memory that devices write to, lent in blocks."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import torch
 
-# Blocks have sizes of powers of two, so that one fits many tensors.
+# Block sizes are powers of two, so that one fits many tensors.
 _BLOCK_BYTES_MIN = 4096
 
 
 class Lease:
-    """A block of memory, which goes back when nobody has this object any more."""
+    """A block of memory, returned when this object is collected."""
 
     __slots__ = ("block", "__weakref__")
 
@@ -21,22 +21,23 @@ class Lease:
 
 
 class PinnedPool:
-    """Blocks of at most `bytes_max` bytes together, unless a single tensor takes more."""
+    """Blocks of at most `bytes_max` bytes in total, unless a single tensor takes more."""
 
     def __init__(self, bytes_max: int, allocate: Callable[[int], torch.Tensor]) -> None:
         self._bytes_max = bytes_max
         self._allocate = allocate
         self._free: dict[int, list[torch.Tensor]] = {}
-        # Blocks that are lent, each with the reference that tells when nobody has the lease any more. Any thread may
-        # let go of one at any moment, and Ctrl-C may come just then: so Python's own code notes it, without a lock.
+        # Lent blocks, each with a weak reference to its lease. A lease may be released by any
+        # thread at any moment, even during Ctrl-C, so only the weak reference records it, without a
+        # lock.
         self._lent: dict[int, tuple[weakref.ref[Lease], torch.Tensor]] = {}
         self._returned: list[weakref.ref[Lease]] = []
-        # Bytes of the blocks that are lent, and of those that are not.
+        # Bytes of lent blocks, and of free ones.
         self._n_lent = 0
         self._n_free = 0
 
     def has_room(self, n_bytes: int) -> bool:
-        """Whether a block of so many bytes can be lent within the limit."""
+        """Whether a block of so many bytes is within the limit."""
         self._take_back()
         return self._n_lent + _block_bytes(n_bytes) <= self._bytes_max
 
@@ -47,7 +48,7 @@ class PinnedPool:
         return self._n_lent * 2 > self._bytes_max
 
     def lend(self, n_bytes: int) -> Lease:
-        """A block of at least so many bytes, whatever the limit says."""
+        """A block of at least so many bytes, regardless of the limit."""
         self._take_back()
         size = _block_bytes(n_bytes)
         if blocks := self._free.get(size):
@@ -55,7 +56,7 @@ class PinnedPool:
             self._n_free -= size
         else:
             if self._n_lent + self._n_free + size > self._bytes_max:
-                # Blocks of other sizes have to make room.
+                # Frees blocks of other sizes to make room.
                 self.release()
             block = self._allocate(size)
         self._n_lent += size
@@ -65,7 +66,7 @@ class PinnedPool:
         return lease
 
     def release(self) -> None:
-        """Lets go of the blocks that nobody has."""
+        """Releases the free blocks."""
         self._free.clear()
         self._n_free = 0
 

@@ -1,8 +1,8 @@
-"""Values of devices on their way to the host: numbers that a device computes of them, or copies.
+"""Values of devices on their way to the host: computed statistics, or copies.
 
-The core asks for a value just after the operator that gave it, or just before the one that reads it. What it takes is
-enqueued on the stream that the program runs on, so that nothing can overwrite the value before, and sent to the host on
-a stream beside it. Nobody waits: the core asks now and then what has come.
+The core requests a value just after the operator that produced it, or just before the one that
+reads it. The work is enqueued on the program's stream, so that nothing can overwrite the value
+first, and sent to the host on a separate stream. Nothing blocks: the core polls for arrived values.
 """
 
 from __future__ import annotations
@@ -24,30 +24,32 @@ from .rows import N_WORDS
 _log = _visible.logger()
 
 N_ROWS = 256
-"""Rows that are sent to the host together."""
+"""Rows sent to the host together."""
 SMALL_BYTES_MAX = 64 << 10
 N_SMALL_MAX = 64
-"""Tensors of at most so many bytes, which nobody writes to, are looked at together; so many of them."""
+"""Maximum bytes of small tensors, which are processed in groups if nothing writes to them; and the
+group size."""
 BYTES_MAX = 256 << 20
-"""Most bytes of copies that are on their way, or with the writers, unless the dump says otherwise."""
+"""Default limit of bytes of copies that are in flight or held by writers."""
 
-# Errors after which a device does nothing any more. Before torch 2.8 they had no type of their own.
+# Errors after which a device is unusable. Before torch 2.8 they had no specific type.
 _DEVICE_ERRORS = (torch.AcceleratorError,) if hasattr(torch, "AcceleratorError") else ()
 
-# What has come: `rows`, `copy` or `lost`; tickets; the tensor of the host; what has its memory; whether that is scarce.
+# An arrival: `rows`, `copy` or `lost`; tickets; the host tensor; the lease of its memory; whether
+# memory is scarce.
 Completion = tuple[str, list[int], "torch.Tensor | None", "Lease | None", bool]
 
 
 @dataclass
 class _Batch:
-    """Rows that are filled on one stream."""
+    """Rows being filled on one stream."""
 
     adapter: Adapter
     device: torch.device
     stream: Any
     rows: torch.Tensor
     tickets: list[int]
-    # Whether tensors are looked at together; those that wait for it.
+    # Whether it processes small tensors in groups; the pending tensors.
     is_small: bool
     small: list[torch.Tensor]
     small_tickets: list[int]
@@ -55,7 +57,7 @@ class _Batch:
 
 @dataclass
 class _Flight:
-    """Something on its way to the host."""
+    """A transfer to the host."""
 
     kind: str
     tickets: list[int]
@@ -63,12 +65,12 @@ class _Flight:
     lease: Lease
     event: Any
     adapter: Adapter
-    # Rows to use again when they are there.
+    # Rows to reuse after arrival.
     rows: torch.Tensor | None = None
 
 
 class Kept:
-    """A tensor that nobody writes to any more."""
+    """A tensor that is no longer written to."""
 
     __slots__ = ("tensor", "__weakref__")
 
@@ -77,21 +79,21 @@ class Kept:
 
 
 class DeviceQueue:
-    """Values of the devices of one dump."""
+    """The device values of one dump."""
 
     def __init__(self, bytes_max: int | None = None, when_behind: str = "wait") -> None:
         self._bytes_max = BYTES_MAX if bytes_max is None else bytes_max
         self._drops = when_behind == "drop"
-        # Several threads run operators; a handler of a signal may come here inside of any of them.
+        # Several threads run operators; a signal handler may interrupt any of them here.
         self._lock = ForkLock(is_reentrant=True)
         self._last_ticket = 0
         self._adapters: dict[str, Adapter | None] = {}
         self._streams: dict[torch.device, Any] = {}
-        # Tensors that may be asked for again, by reference, and their bytes together.
+        # Tensors that may be requested again, by weak reference, and their total bytes.
         self._kept: dict[int, tuple[weakref.ref[Kept], int]] = {}
         self._kept_no_more: list[weakref.ref[Kept]] = []
         self._n_kept_bytes = 0
-        # By device; `None` where numbers are not to be computed.
+        # By device; `None` if statistics are not computed there.
         self._reducers: dict[torch.device, Any] = {}
         self._batches: dict[Any, _Batch] = {}
         self._free_rows: dict[torch.device, list[torch.Tensor]] = {}
@@ -101,11 +103,11 @@ class DeviceQueue:
         self._is_lost = False
 
     def take(self, tensor: torch.Tensor, is_reducing: bool, is_held: bool) -> int | str | None:
-        """Asks for the numbers of a tensor, or for a copy.
+        """Requests the statistics of a tensor, or a copy.
 
-        Gives a ticket, above 0 for numbers and below for a copy; 0 where there is no room before something has come;
-        a reason why the tensor is not looked at; `None` for one that torch has to copy itself. `is_held` says that
-        nobody writes to the tensor while anybody has it.
+        Returns a ticket, positive for statistics and negative for a copy; 0 if there is no room
+        until something arrives; a reason why the tensor cannot be observed; `None` if torch must
+        copy it. `is_held` says that nothing writes to the tensor while it is referenced.
         """
         adapter = self._adapter(tensor.device.type)
         if adapter is None or not _is_plain(tensor):
@@ -127,17 +129,18 @@ class DeviceQueue:
             except _DEVICE_ERRORS as error:
                 return self._lose(error)
             except (RuntimeError, NotImplementedError):
-                # A form that some operator of torch does not know here.
+                # Some torch operator does not support this form.
                 return None
 
     def take_flag(self, tensor: torch.Tensor, is_held: bool) -> int | str | None | tuple[int, Kept]:
-        """As `take` for numbers, with an object to get the elements by later; a copy where there is no room for it."""
+        """Like `take` for statistics, with an object to request the elements later; a copy if there
+        is no room."""
         with self._lock, _undisturbed():
             while self._kept_no_more:
                 self._n_kept_bytes -= self._kept.pop(id(self._kept_no_more.pop()))[1]
             is_full = self._n_kept_bytes + tensor.nbytes > self._bytes_max
             if is_full:
-                # Looked at soon, flags let go of what they are of.
+                # Processing flags soon releases their tensors.
                 self._send_all()
             ticket = self.take(tensor, not is_full, is_held)
             if is_full or not isinstance(ticket, int) or ticket <= 0:
@@ -145,7 +148,7 @@ class DeviceQueue:
             try:
                 found = Kept(tensor.detach() if is_held else _copy_on_device(tensor))
             except torch.OutOfMemoryError:
-                # Nobody will ask for the numbers.
+                # The statistics will not be needed.
                 return self.take(tensor, False, is_held)
             ended = weakref.ref(found, self._kept_no_more.append)
             self._kept[id(ended)] = ended, tensor.nbytes
@@ -153,11 +156,11 @@ class DeviceQueue:
             return ticket, found
 
     def fetch(self, kept: Kept) -> int | str | None:
-        """Asks for the elements of a tensor that was kept; the answer is that of `take`."""
+        """Requests the elements of a kept tensor; returns the same as `take`."""
         return self.take(kept.tensor, False, True)
 
     def poll(self) -> list[Completion]:
-        """Gives what has come, without waiting."""
+        """Returns the arrivals without waiting."""
         with self._lock, _undisturbed():
             if self._is_recording:
                 return []
@@ -165,7 +168,7 @@ class DeviceQueue:
             return self._take_landed()
 
     def wait(self) -> list[Completion]:
-        """Waits for the oldest value, and gives what has come."""
+        """Waits for the oldest value, and returns the arrivals."""
         with self._lock, _undisturbed():
             if self._is_recording:
                 return []
@@ -177,25 +180,25 @@ class DeviceQueue:
             return self._take_landed()
 
     def finish(self) -> list[Completion]:
-        """Waits for everything, and gives it."""
+        """Waits for everything, and returns it."""
         with self._lock, _undisturbed():
             self._send_all()
             self._land(is_waiting=True)
             return self._take_landed()
 
     def flush(self) -> None:
-        """Sends what is computed so far, as at the end of a step."""
+        """Sends everything computed so far, as at the end of a step."""
         with self._lock, _undisturbed():
             if not self._is_recording:
                 self._send_all()
 
     @property
     def _is_recording(self) -> bool:
-        """Whether the program records a graph: to ask for an event, or to wait for one, would end that with an error."""
+        """Whether the program records a graph, during which events cannot be queried or awaited."""
         return any(adapter is not None and adapter.is_capturing() for adapter in self._adapters.values())
 
     def close(self) -> None:
-        """Lets go of all memory."""
+        """Releases all memory."""
         with self._lock:
             self._batches.clear()
             self._flights.clear()
@@ -211,7 +214,7 @@ class DeviceQueue:
 
     def _reducer(self, tensor: torch.Tensor) -> Any:
         """The reducer for a tensor; `None` if there is none."""
-        # The kernels take a while to load, and most programs have no device.
+        # The kernels are slow to load, and most programs have no device.
         from . import reducer
 
         device = tensor.device
@@ -237,7 +240,7 @@ class DeviceQueue:
         except (torch.OutOfMemoryError, *_DEVICE_ERRORS):
             raise
         except Exception as error:  # noqa: BLE001
-            # Numbers are computed on the host from now on.
+            # From now on statistics are computed on the host.
             self._give_up(device, error)
             return None
         n_small = len(batch.small)
@@ -262,14 +265,14 @@ class DeviceQueue:
             batch.tickets.extend(tickets)
         except Exception as error:  # noqa: BLE001
             self._give_up(batch.device, error)
-            # Nobody has written to them, so the host can still look at them.
+            # Nothing has written to them, so the host can still process them.
             for tensor, ticket in zip(tensors, tickets):
                 self._send_copy(batch.adapter, tensor, ticket, is_held=True)
 
     def _give_up(self, device: torch.device, error: Exception) -> None:
         if self._reducers.get(device, error) is not None:
             self._reducers[device] = None
-            _log.warning("numbers are computed on the host from now on, as the kernel for %s failed: %s", device, error)
+            _log.warning("statistics are now computed on the host because the kernel for %s failed: %s", device, error)
 
     def _batch(self, adapter: Adapter, device: torch.device, is_small: bool) -> _Batch:
         stream = adapter.current_stream(device)
@@ -309,7 +312,8 @@ class DeviceQueue:
     def _beside(
         self, adapter: Adapter, device: torch.device, stream: Any, host: torch.Tensor, source: torch.Tensor
     ) -> Any:
-        """Copies to the host beside the program, what its stream has made so far; gives an event behind that."""
+        """Copies the stream's results so far to the host, concurrently; returns an event after the
+        copy."""
         if device not in self._streams:
             self._streams[device] = adapter.new_stream(device)
         side = self._streams[device]
@@ -334,12 +338,13 @@ class DeviceQueue:
         host = lease.block[: tensor.nbytes].view(tensor.dtype).view(tensor.shape)
         stream = adapter.current_stream(tensor.device)
         try:
-            # The program may write to it as soon as this returns; a copy on the device is there long before.
+            # The program may write to it as soon as this returns, so it is first copied on the
+            # device.
             is_in_place = is_held and tensor.is_contiguous()
             source = tensor if is_in_place else _copy_on_device(tensor)
         except torch.OutOfMemoryError:
             self._release()
-            # The program's own stream does it then, and the program's next operator waits there.
+            # The program's own stream does the copy, and its next operator waits.
             adapter.copy(host, tensor)
             event = adapter.record(stream)
         else:
@@ -357,7 +362,7 @@ class DeviceQueue:
         return self._last_ticket
 
     def _land(self, *, is_waiting: bool) -> None:
-        """Takes what is there; waits for each if asked to."""
+        """Collects arrivals; optionally waits for each."""
         while self._flights:
             flight = self._flights[0]
             try:
@@ -385,16 +390,16 @@ class DeviceQueue:
         return landed
 
     def _release(self) -> None:
-        """Lets go of memory that is not in use."""
+        """Releases unused memory."""
         self._free_rows.clear()
         if self._pool is not None:
             self._pool.release()
 
     def _lose(self, error: Exception) -> str:
-        """Gives up a device that has failed: whatever was on its way will not come."""
+        """Gives up a failed device: its values in flight are lost."""
         if not self._is_lost:
             self._is_lost = True
-            _log.warning("a device failed, and values that were on their way are lost: %s", error)
+            _log.warning("a device failed, and its values in flight are lost: %s", error)
         tickets = [ticket for flight in self._flights for ticket in flight.tickets]
         for batch in self._batches.values():
             tickets += batch.tickets + batch.small_tickets
@@ -414,11 +419,11 @@ def _copy_on_device(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _undisturbed() -> ExitStack:
-    """Lets operators run as themselves: unseen by modes, without gradients, in their own dtypes."""
+    """Runs operators unobserved: hidden from modes, without gradients, in their own dtypes."""
     stack = ExitStack()
     stack.enter_context(torch._C._DisableTorchDispatch())
     stack.enter_context(torch._C._DisableAutocast())
-    # Memory that inference mode makes could not be written to outside of it.
+    # Memory allocated in inference mode could not be written to outside it.
     stack.enter_context(torch.inference_mode(False))
     stack.enter_context(torch.no_grad())
     return stack

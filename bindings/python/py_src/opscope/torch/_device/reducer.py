@@ -1,4 +1,4 @@
-"""Enqueues what computes the numbers of tensors where their elements are."""
+"""Enqueues the computation of statistics on the tensors' device."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ __all__ = ["Reducer", "reason_against", "supports"]
 
 
 def supports(tensor: torch.Tensor) -> bool:
-    """Whether the numbers of `tensor` can be computed on its device."""
+    """Whether the statistics of `tensor` can be computed on its device."""
     return reason_against(tensor) is None
 
 
-# What is wrong is not the form: another one would fail as well. Older versions of torch lack the second.
+# Errors that another form would not avoid. Older versions of torch lack the second.
 _ERRORS_OF_DEVICE = (torch.cuda.OutOfMemoryError, getattr(torch, "AcceleratorError", torch.cuda.OutOfMemoryError))
 
 
 class _Form(Protocol):
-    """A way to compute numbers."""
+    """A way to compute statistics."""
 
     def reduce(self, tensors: Sequence[torch.Tensor], rows: torch.Tensor, *, has_histogram: bool) -> None: ...
 
 
 class _TorchForm:
-    """Plain operators of torch, for devices that Triton does not know."""
+    """Plain torch operators, for devices that Triton does not support."""
 
     def reduce(self, tensors: Sequence[torch.Tensor], rows: torch.Tensor, *, has_histogram: bool) -> None:
         for i, tensor in enumerate(tensors):
@@ -39,14 +39,14 @@ class _TorchForm:
 
 
 class Reducer:
-    """Computes rows of numbers (`rows.py`) of tensors of one device.
+    """Computes rows of statistics (`rows.py`) for tensors of one device.
 
-    Nothing here waits for the device or reads from it, draws random numbers or leaves a trace in autograd. On CUDA a
-    tensor of up to 64 KiB takes one kernel together with seven others, a larger one takes two.
+    It never waits for the device or reads from it, draws random numbers or affects autograd. On
+    CUDA a tensor of up to 64 KiB shares one kernel with seven others; a larger one takes two.
     """
 
     def __init__(self, device: torch.device, *, has_histogram: bool = False) -> None:
-        """Prepares for tensors of `device`; kernels are compiled when a dtype is first seen."""
+        """Prepares for tensors of `device`; kernels are compiled when a dtype first occurs."""
         self.device = device
         self.has_histogram = has_histogram
         self._n_words = row_words(has_histogram=has_histogram)
@@ -54,10 +54,11 @@ class Reducer:
 
     @torch._disable_dynamo
     def reduce(self, tensors: Sequence[torch.Tensor], rows: torch.Tensor) -> None:
-        """Enqueues on the current stream what fills `rows[i]` with the numbers of `tensors[i]`.
+        """Enqueues on the current stream the computation of the statistics of `tensors[i]` into
+        `rows[i]`.
 
-        `rows` is a contiguous `int64` tensor of the same device, of at least as many rows, each of
-        `rows.row_words(has_histogram=…)` words.
+        `rows` is a contiguous `int64` tensor of the same device, with at least as many rows, each
+        of `rows.row_words(has_histogram=…)` words.
 
         Raises:
             ValueError: If `reason_against` has a reason against one of the tensors, if one is of another device, or if
@@ -65,7 +66,7 @@ class Reducer:
             torch.OutOfMemoryError: If there is no room for partial results.
         """
         self._check(tensors, rows)
-        # Neither autograd nor a mode of a dump may see what runs here.
+        # These operators must be hidden from autograd and the modes of a dump.
         with torch._C._AutoDispatchBelowAutograd(), torch._C._DisableTorchDispatch():
             try:
                 self._form.reduce(tensors, rows, has_histogram=self.has_histogram)
@@ -74,10 +75,10 @@ class Reducer:
             except Exception as error:
                 if isinstance(self._form, _TorchForm):
                     raise
-                # Triton needs a C compiler, and may not know the device.
+                # Triton needs a C compiler, and may not support the device.
                 warn(
-                    f"opscope.torch: no kernel for the numbers of tensors could be made for {self.device} "
-                    f"({type(error).__name__}: {error}); torch's own operators compute them, which takes longer"
+                    f"opscope.torch: the kernel for tensor statistics could not be built for {self.device} "
+                    f"({type(error).__name__}: {error}); using torch's own operators, which is slower"
                 )
                 self._form = _TorchForm()
                 self._form.reduce(tensors, rows, has_histogram=self.has_histogram)
@@ -96,7 +97,7 @@ class Reducer:
 
 
 def _form(device: torch.device) -> Any:
-    """Triton where it is known to compile for the device, else torch's own operators."""
+    """Triton if it supports the device, otherwise torch's own operators."""
     if device.type == "cuda" and torch.version.hip is None:
         try:
             from .triton_form import TritonForm

@@ -1,7 +1,8 @@
-"""Rows of results on a device: the numbers of one tensor, as words of eight bytes.
+"""Rows of results on a device: the statistics of one tensor, as words of eight bytes.
 
-Rows are tensors of `int64`. Counts and places are integers; the other numbers are the bits of a `float64`; the hash is
-two unsigned numbers. `docs/statistics.md` has the definitions, and says how close sums are to those of the CPU.
+Rows are `int64` tensors. Counts and positions are integers; the other values are the bits of a
+`float64`; the hash is two unsigned integers. `docs/statistics.md` has the definitions, and the
+accuracy of sums compared with the CPU.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import struct
 from collections.abc import Sequence
 from typing import NamedTuple
 
-# In the order of `ElementCounts::NAMES` of the core.
+# In the order of the core's `ElementCounts::NAMES`.
 COUNTS = (
     "n_elements",
     "n_nan",
@@ -22,7 +23,7 @@ COUNTS = (
     "n_subnormal",
     "n_saturated",
 )
-# Bits of `float64`, as the fields of the core's `Stats` have them: infinities are in them already.
+# Bits of `float64`, like the fields of the core's `Stats`, including infinities.
 FLOATS = ("min", "max", "sum", "l1", "l2", "mean", "std")
 # Positions in row-major order, -1 for none.
 PLACES = ("first_nan", "first_pos_inf", "first_neg_inf")
@@ -33,7 +34,7 @@ N_WORDS = len(NAMES)
 """Words of a row without a histogram."""
 
 N_BINS = 64
-"""Bins of a histogram for each sign; those of elements above zero come first."""
+"""Bins of a histogram for each sign, positive elements first."""
 N_HISTOGRAM_WORDS = 2 * N_BINS
 
 WORD = {name: position for position, name in enumerate(NAMES)}
@@ -41,7 +42,7 @@ WORD = {name: position for position, name in enumerate(NAMES)}
 
 
 class Row(NamedTuple):
-    """The numbers of one tensor."""
+    """The statistics of one tensor."""
 
     n_elements: int
     n_nan: int
@@ -73,7 +74,7 @@ def row_words(*, has_histogram: bool) -> int:
 
 
 def decode(words: Sequence[int]) -> Row:
-    """Reads the words of a row, which are signed.
+    """Parses the signed words of a row.
 
     Raises:
         ValueError: If their number is not that of a row, with or without a histogram.

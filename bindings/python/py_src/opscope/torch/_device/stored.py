@@ -1,4 +1,4 @@
-"""Rows of whole tensors in Triton: what is done once, after all elements have been looked at."""
+"""Final rows of whole tensors in Triton, computed once from all parts."""
 
 import triton
 import triton.language as tl
@@ -9,7 +9,7 @@ from .stripes import KEY_HIGH, KEY_LOW, mix
 
 @triton.jit
 def store(to, word: tl.constexpr, value):
-    """Stores a scalar: bits of floats and of the hash, numbers of others."""
+    """Stores a scalar: bits of floats and of the hash, values of others."""
     if (value.dtype == tl.float64) or (value.dtype == tl.uint64):
         tl.store(to + word, value.to(tl.int64, bitcast=True))
     else:
@@ -18,7 +18,8 @@ def store(to, word: tl.constexpr, value):
 
 @triton.jit
 def _root(up, none, down):
-    """The square root of a sum of squares, of which each part counts 2^1200 times as much as the one before."""
+    """The square root of a sum of squares in three parts, each scaled by 2^1200 relative to the
+    previous."""
     SMALLER: tl.constexpr = 2.0**-600
     if down > 0.0:
         root = tl.sqrt(down + none * SMALLER * SMALLER) * 2.0**600
@@ -31,17 +32,17 @@ def _root(up, none, down):
 
 @triton.jit
 def store_row(row, part, up, none, down, n_bytes, HAS_HISTOGRAM: tl.constexpr):
-    """Stores the numbers of a whole tensor, with infinities where they belong."""
+    """Stores the statistics of a whole tensor, with infinities added."""
     n, n_nan, n_pos_inf, n_neg_inf, n_zero, n_neg_zero = part[0], part[1], part[2], part[3], part[4], part[5]
     smallest, largest, total, magnitudes, deviation = part[9], part[10], part[11], part[12], part[15]
     inf = tl.full((), float("inf"), tl.float64)
     nan = tl.full((), float("nan"), tl.float64)
     zero = tl.full((), 0.0, tl.float64)
-    # By its bits: some versions of Triton take the literal, and a sign before a zero, for zero.
+    # From bits, because some versions of Triton compile a literal -0.0 to zero.
     minus_zero = tl.full((), -0x8000000000000000, tl.int64).to(tl.float64, bitcast=True)
     n_numbers = n - n_nan
     n_finite = n_numbers - n_pos_inf - n_neg_inf
-    # Comparing does not tell zeros of different signs from each other; their counts do.
+    # Comparison does not distinguish signed zeros; their counts do.
     smallest = tl.where(smallest == 0.0, tl.where(n_neg_zero > 0, minus_zero, zero), smallest)
     largest = tl.where(largest == 0.0, tl.where(n_zero > n_neg_zero, zero, minus_zero), largest)
     smallest = tl.where(n_neg_inf > 0, -inf, tl.where(n_finite > 0, smallest, inf))
@@ -51,7 +52,7 @@ def store_row(row, part, up, none, down, n_bytes, HAS_HISTOGRAM: tl.constexpr):
     divisor = tl.maximum(n_numbers, 1).to(tl.float64)
     mean = tl.where(n_numbers > 0, total / divisor, nan)
     std = tl.where((n_numbers > 0) & (has_infinity == 0), tl.sqrt(tl.maximum(deviation, 0.0) / divisor), nan)
-    # Sums that have overflowed to both sides say nothing of the spread.
+    # If sums overflowed in both directions, the deviation is unknown.
     std = tl.where(deviation == deviation, std, nan)
     for word in tl.static_range(9):
         store(row, word, part[word])
@@ -67,5 +68,5 @@ def store_row(row, part, up, none, down, n_bytes, HAS_HISTOGRAM: tl.constexpr):
     store(row, 19, mix(part[19] + n_bytes.to(tl.uint64) * KEY_LOW))
     store(row, 20, mix(part[20] + n_bytes.to(tl.uint64) * KEY_HIGH))
     if HAS_HISTOGRAM:
-        # The counts of the histogram are added later.
+        # The histogram is added later.
         tl.store(row + 21 + tl.arange(0, 128), tl.zeros((128,), tl.int64))

@@ -1,7 +1,7 @@
-"""One pass over whole stripes in Triton, at the speed of memory.
+"""One pass over whole stripes in Triton, at memory speed.
 
-Narrow floats and bytes are taken to be ordinary numbers and summed in `float32`, four lines at a time, with the
-rounding errors of larger sums kept. Extremes and sums tell whether something was not ordinary.
+Narrow floats and bytes are assumed finite and summed in `float32`, four lines at a time; rounding
+errors of larger sums are tracked. Extremes and sums show whether the assumption failed.
 """
 
 # ruff: noqa: SIM109 (Triton compiles comparisons of constants, not `in`)
@@ -12,13 +12,14 @@ import triton.language as tl
 from .elements import LINE, STRIPE_LINES, words_from
 from .kinds import BOOL, I8, U8, smallest_normal, value_of
 
-# Lines that are summed before their sums join the larger ones.
+# Lines summed before their sums are added to the totals.
 GROUP_LINES = tl.constexpr(4)
 
-# Multipliers of the two halves of the hash within a column, and the steps of the keys of its columns.
+# Multipliers of the two halves of the hash within a column, and the increments of its columns'
+# keys.
 _FACTOR_LOW = tl.constexpr(0x9E3779B1)
 _FACTOR_HIGH = tl.constexpr(0x85EBCA6B)
-# Those of the lines of a group.
+# Multipliers of the lines of a group.
 _LINES_LOW = tl.constexpr((0xC2B2AE35, 0x27D4EB2F, 0x165667B1, 0xD3A2646D))
 _LINES_HIGH = tl.constexpr((0xCC9E2D51, 0x1B873593, 0xE6546B65, 0x8F2B1A2D))
 KEY_LOW = tl.constexpr(0x9E3779B97F4A7C15)
@@ -34,7 +35,7 @@ def mix(h):
 
 @triton.jit
 def two_sum(total, lost, term):
-    """Adds `term`, and what this rounds away to `lost`."""
+    """Adds `term`, and the rounding error to `lost`."""
     after = total + term
     part = after - total
     return after, lost + ((total - (after - part)) + (term - part))
@@ -42,7 +43,7 @@ def two_sum(total, lost, term):
 
 @triton.jit
 def _lanes(counts, ITEM: tl.constexpr):
-    """Adds up the counts that share a word: one for each element of the word."""
+    """Adds the packed counts of a word, one per element."""
     if ITEM == 1:
         counts = (counts & 0x00FF00FF) + ((counts >> 8) & 0x00FF00FF)
     if ITEM <= 2:
@@ -54,7 +55,7 @@ def _lanes(counts, ITEM: tl.constexpr):
 def survey_stripes(
     view, first_line, n_lines, KIND: tl.constexpr, ITEM: tl.constexpr, N_DIMS: tl.constexpr, IS_DENSE: tl.constexpr
 ):
-    """Sums, extremes, counts and hash of whole stripes, by `float32` and as if nothing were NaN or infinite."""
+    """Sums, extremes, counts and hash of whole stripes in `float32`, assuming finite elements."""
     PARTS: tl.constexpr = 4 // ITEM
     BITS: tl.constexpr = 8 * ITEM
     ONE: tl.constexpr = 0x01010101 if ITEM == 1 else 0x00010001 if ITEM == 2 else 1
@@ -72,7 +73,7 @@ def survey_stripes(
     for stripe_line in range(0, n_lines, STRIPE_LINES):
         column_low, column_high = tl.zeros((LINE,), tl.uint64), tl.zeros((LINE,), tl.uint64)
         if ITEM == 1:
-            # A lane of eight bits holds the counts of one stripe.
+            # An 8-bit lane holds the counts of one stripe.
             not_zero, sign, third, fourth = none, none, none, none
         for group in range(0, STRIPE_LINES, GROUP_LINES):
             total, magnitudes, squares = zero, zero, zero
@@ -97,7 +98,8 @@ def survey_stripes(
                         is_there = (first + column) * PARTS + part < view[1]
                         smallest = tl.minimum(smallest, tl.where(is_there, value, float("inf")))
                         largest = tl.maximum(largest, tl.where(is_there, value, float("-inf")))
-                # Each element of a word has its own lane in these: the top bit of the lane says what is so.
+                # Each element of a word has its own lane here, with the result in the lane's top
+                # bit.
                 signs = (word >> (BITS - 1)) & ONE
                 if IS_INTEGER:
                     not_zero += ((((word & LOW) + LOW) | word) >> (BITS - 1)) & ONE
@@ -179,7 +181,7 @@ def spread_of_stripes(
     N_DIMS: tl.constexpr,
     IS_DENSE: tl.constexpr,
 ):
-    """The sum of squared distances from the mean by `float32`, of finite elements whose mean is about `centre`."""
+    """The sum of squared deviations in `float32`, for finite elements with a mean near `centre`."""
     PARTS: tl.constexpr = 4 // ITEM
     column = tl.arange(0, LINE)
     zero = tl.zeros((LINE,), tl.float32)

@@ -1,6 +1,6 @@
-"""The numbers of a tensor by plain operators of torch, for devices that Triton does not know.
+"""Statistics of a tensor by plain torch operators, for devices that Triton does not support.
 
-They read the elements many times and need room for copies of a segment, so they are the way for want of a better one.
+They read the elements many times and need memory for copies of a segment, so this is a fallback.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .views import DTYPES
 _LINE = 512
 _STRIPE_LINES = 16
 _STRIPE_BYTES = 4 * _LINE * _STRIPE_LINES
-# A segment bounds what is copied at a time.
+# A segment limits how much is copied at a time.
 _SEGMENT_STRIPES = 256
 
 _FACTORS = (0x9E3779B1, 0x85EBCA6B)
@@ -22,7 +22,7 @@ _LINES = ((0xC2B2AE35, 0x27D4EB2F, 0x165667B1, 0xD3A2646D), (0xCC9E2D51, 0x1B873
 _KEYS = (0x9E3779B97F4A7C15 - 2**64, 0xD1342543DE82EF95 - 2**64)
 _NOWHERE = 2**63 - 1
 
-# Bits of elements: the smallest normal number and the largest one, of floats.
+# Bits of the smallest normal and the largest float.
 _FLOATS_BY_NAME = {
     "float64": (0x0010000000000000, 0x7FEFFFFFFFFFFFFF),
     "float32": (0x00800000, 0x7F7FFFFF),
@@ -43,7 +43,7 @@ def row(tensor: torch.Tensor, *, has_histogram: bool) -> torch.Tensor:
     item = tensor.element_size()
     if not tensor.is_contiguous() and n <= _SEGMENT_STRIPES * _STRIPE_BYTES // item:
         tensor = tensor.contiguous()
-    # What `expand` repeats is copied a segment at a time.
+    # Elements repeated by `expand` are copied one segment at a time.
     flat = tensor.view(-1) if tensor.is_contiguous() else None
     n_segment = _SEGMENT_STRIPES * _STRIPE_BYTES // item
     total: _Part | None = None
@@ -57,7 +57,7 @@ def row(tensor: torch.Tensor, *, has_histogram: bool) -> torch.Tensor:
 
 
 def _gathered(tensor: torch.Tensor, first: int, n: int) -> torch.Tensor:
-    """Copies `n` elements, in row-major order, from the `first`th on."""
+    """Copies `n` elements in row-major order, starting at `first`."""
     index = torch.arange(first, first + n, device=tensor.device)
     offset = torch.zeros_like(index)
     for size, stride in zip(reversed(tensor.shape), reversed(tensor.stride())):
@@ -69,12 +69,12 @@ def _gathered(tensor: torch.Tensor, first: int, n: int) -> torch.Tensor:
 
 
 def _shifted(word: torch.Tensor, n: int) -> torch.Tensor:
-    """Shifts to the right, with zeros from the left."""
+    """A logical right shift."""
     return (word >> n) & ((1 << (64 - n)) - 1)
 
 
 def _signed(word: int) -> int:
-    """The number that the last 64 bits stand for."""
+    """The signed value of the lowest 64 bits."""
     return (word + 2**63) % 2**64 - 2**63
 
 
@@ -85,7 +85,7 @@ def _mixed(word: torch.Tensor) -> torch.Tensor:
 
 
 def _hash(flat: torch.Tensor, first_stripe: int) -> list[torch.Tensor]:
-    """The two halves of the hash of elements without gaps, before the length is mixed in."""
+    """The two halves of the hash of contiguous elements, before the length is mixed in."""
     memory = flat.view(torch.uint8)
     n_stripes = -(-memory.numel() // _STRIPE_BYTES)
     padded = torch.nn.functional.pad(memory, (0, n_stripes * _STRIPE_BYTES - memory.numel()))
@@ -112,7 +112,7 @@ def _exact(flat: torch.Tensor) -> torch.Tensor:
     if DTYPES[flat.dtype] == "uint64":
         # Torch converts as if the sign bit were one.
         bits = flat.view(torch.int64)
-        # Half of it, with the bit that decides on rounding kept, and twice the result.
+        # Converts half of it, keeping the rounding bit, and doubles the result.
         half = (_shifted(bits, 1) | (bits & 1)).to(torch.float64) * 2.0
         return torch.where(bits < 0, half, bits.to(torch.float64))
     if flat.element_size() == 1 and flat.dtype in _FLOATS:
@@ -121,7 +121,7 @@ def _exact(flat: torch.Tensor) -> torch.Tensor:
 
 
 class _Part:
-    """The numbers of a segment. All are tensors of the device, of no axes."""
+    """The statistics of a segment, as scalar tensors on the device."""
 
     def __init__(self, flat: torch.Tensor, first: int, has_histogram: bool) -> None:
         device = flat.device
@@ -151,12 +151,12 @@ class _Part:
                 ),
             ]
         )
-        # One more element, so that nothing is empty.
+        # One additional element, so that nothing is empty.
         self.min = torch.cat([torch.where(is_finite, value, torch.inf), inf]).amin()
         self.max = torch.cat([torch.where(is_finite, value, -torch.inf), -inf]).amax()
         self.sum, self.l1 = finite.sum(), finite.abs().sum()
         top = torch.where(is_finite.any(), torch.maximum(self.min.abs(), self.max.abs()), 0.0)
-        # The largest square is that of 1, so that none overflows and none that matters vanishes.
+        # The largest square is 1, so none overflows and no significant one vanishes.
         self.scale = torch.where(top > 0.0, top, 1.0)
         self.squares = (finite / self.scale).square().sum()
         self.n_finite = is_finite.sum().to(torch.float64)
@@ -168,7 +168,7 @@ class _Part:
         self.histogram = _histogram(value) if has_histogram else None
 
     def joined(self, after: _Part) -> _Part:
-        """Takes in the elements that follow."""
+        """Combines it with the following elements."""
         n_both = (self.n_finite + after.n_finite).clamp(min=1.0)
         distance = after.mean - self.mean
         between = distance.square() * (self.n_finite * (after.n_finite / n_both))
@@ -177,7 +177,7 @@ class _Part:
         self.counts = self.counts + after.counts
         self.min, self.max = torch.minimum(self.min, after.min), torch.maximum(self.max, after.max)
         self.sum, self.l1 = self.sum + after.sum, self.l1 + after.l1
-        # A scale of 1 may stand for zeros alone.
+        # A scale of 1 may come from zeros alone.
         scale = torch.where(self.squares > 0, self.scale, 0.0)
         scale = torch.maximum(scale, torch.where(after.squares > 0, after.scale, 0.0))
         scale = torch.where(scale > 0, scale, 1.0)
@@ -192,7 +192,7 @@ class _Part:
         return self
 
     def row(self, n_bytes: int) -> torch.Tensor:
-        """Puts infinities where they belong, and the words of a row together."""
+        """Adds infinities, and assembles the words of a row."""
         n, n_nan, n_pos_inf, n_neg_inf, n_zero, n_neg_zero = self.counts[:6]
         n_numbers = (n - n_nan).to(torch.float64)
         has_pos, has_neg = n_pos_inf > 0, n_neg_inf > 0
@@ -202,7 +202,7 @@ class _Part:
         most = torch.where(self.max == 0.0, torch.where(n_zero > n_neg_zero, zero, -zero), self.max)
         total = torch.where(has_pos, torch.inf, torch.where(has_neg, -torch.inf, self.sum))
         total = torch.where(has_pos & has_neg, torch.nan, total)
-        # 0/0 is NaN, as the mean and the spread of nothing are.
+        # 0/0 is NaN, as are the mean and the deviation of no elements.
         std = (self.deviation / n_numbers).sqrt()
         reals = torch.stack(
             [
@@ -216,14 +216,14 @@ class _Part:
             ]
         )
         places = torch.where(self.places == _NOWHERE, -1, self.places)
-        # Added one by one: a tensor of both keys would have to be copied to the device.
+        # Added one by one, because a tensor of both keys would have to be copied to the device.
         halves = [half + _signed(key * n_bytes) for half, key in zip(self.hash, _KEYS)]
         words = [self.counts, reals.view(torch.int64), places, _mixed(torch.stack(halves))]
         return torch.cat(words if self.histogram is None else [*words, self.histogram])
 
 
 def _kinds_of_bits(flat: torch.Tensor, is_zero: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Which elements are negative zeros, subnormal and saturated."""
+    """Masks of negative zeros, subnormal and saturated elements."""
     none = torch.zeros_like(is_zero)
     bits = flat.view(_BITS[flat.element_size()])
     if flat.dtype in _FLOATS:
@@ -231,7 +231,7 @@ def _kinds_of_bits(flat: torch.Tensor, is_zero: torch.Tensor) -> tuple[torch.Ten
         magnitude = bits & (2 ** (n_bits - 1) - 1)
         smallest_normal, largest = _FLOATS[flat.dtype]
         has_sign = bits != magnitude
-        # Of the dtypes without it, the bits of -0 are NaN.
+        # In dtypes without -0, its bits mean NaN.
         is_nan_code = has_sign & (magnitude == 0) & ~is_zero
         is_subnormal = (magnitude > 0) & (magnitude < smallest_normal)
         return has_sign & is_zero, is_subnormal, (magnitude == largest) & ~is_nan_code
@@ -242,12 +242,12 @@ def _kinds_of_bits(flat: torch.Tensor, is_zero: torch.Tensor) -> tuple[torch.Ten
     if flat.dtype in (torch.int8, torch.int16, torch.int32, torch.int64):
         bounds = torch.iinfo(flat.dtype)
         return none, none, (flat == bounds.min) | (flat == bounds.max)
-    # Unsigned ones of several bytes know few operators; their bits are 0 and -1.
+    # Unsigned multi-byte integers support few operators; their extreme bits are 0 and -1.
     return none, none, (bits == 0) | (bits == (0xFF if flat.element_size() == 1 else -1))
 
 
 def _first(kind: torch.Tensor, first: int) -> torch.Tensor:
-    """The position of the first element of a kind, or what is behind all positions."""
+    """The position of the first element of a kind, or one beyond all positions."""
     index = torch.arange(first, first + kind.numel() + 1, device=kind.device)
     index[-1] = _NOWHERE
     padded = torch.nn.functional.pad(kind, (0, 1), value=True)
@@ -260,6 +260,6 @@ def _histogram(value: torch.Tensor) -> torch.Tensor:
     place = (exponent + 40).clamp(0, N_BINS - 1) + torch.where(value < 0.0, N_BINS, 0)
     is_counted = torch.isfinite(value) & (value != 0.0)
     counts = torch.zeros(2 * N_BINS + 1, dtype=torch.int64, device=value.device)
-    # What is in no bin goes behind the last one.
+    # Uncounted elements go after the last bin.
     place = torch.where(is_counted, place, 2 * N_BINS)
     return counts.scatter_add_(0, place, torch.ones_like(place))[: 2 * N_BINS]

@@ -1,4 +1,4 @@
-"""Which kernels compute the numbers of which tensors, and how they are launched."""
+"""Selection and launch of kernels for tensors."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import triton.language as tl
 from . import elements, kernels, kinds, parts, views
 
 _STRIPE_BYTES = 4 * elements.LINE.value * elements.STRIPE_LINES.value
-# What one program looks at alone: two stripes.
+# Maximum bytes for a single program: two stripes.
 SMALL_BYTES_MAX = 2 * _STRIPE_BYTES
-# Programs of one tensor: partial results are joined by a single one, so there must not be too many.
+# Maximum number of programs per tensor; a single one joins their partial results.
 N_PARTS_MAX = 2048
-# Stripes of one program: elements of 16 bits are counted in as many.
+# Maximum stripes per program, because elements are counted in 16 bits.
 _PART_STRIPES_MAX = (2**16 - 1) // elements.STRIPE_LINES.value
-# Tensors that one launch takes together.
+# Tensors per launch.
 _GROUP = 8
-# Elements of a tensor with gaps that are gathered one by one; of more a copy without gaps is made first.
+# Maximum elements of a non-contiguous tensor to gather one by one; larger ones are copied first.
 _GATHERED_MAX = 1 << 18
-# Contracting a product and a sum would make results depend on the compiler.
+# Fusing multiply-add would make results depend on the compiler.
 OPTIONS = {"num_warps": 4, "enable_fp_fusion": False}
 
 _KINDS_BY_NAME = {
@@ -44,7 +44,7 @@ _KINDS_BY_NAME = {
     "int64": kinds.I64,
     "uint64": kinds.U64,
 }
-# The types that the kernels take elements for, by their bytes.
+# The kernels' element types, by size.
 _ELEMENTS = {1: tl.uint8, 2: tl.uint16, 4: tl.uint32, 8: tl.uint64}
 _KINDS = {dtype: (_KINDS_BY_NAME[name].value, _ELEMENTS[dtype.itemsize]) for dtype, name in views.DTYPES.items()}
 # The number of axes, the sizes of the last three and the strides of the last four, in elements.
@@ -52,7 +52,7 @@ _Axes = tuple[int, tuple[int, ...]]
 
 
 class _Launcher:
-    """Launches one kernel, past the look-ups that Triton does for each call."""
+    """Launches one kernel, without the lookups that Triton does on each call."""
 
     def __init__(self, kernel: Any, options: dict[str, Any]) -> None:
         self._kernel = kernel
@@ -64,7 +64,7 @@ class _Launcher:
         compiled = self._compiled.get((device, constants))
         if compiled is None:
             compiled = self._kernel[(n_programs,)](*numbers, *constants, **self._options)
-            # There is nothing to keep of the interpreter.
+            # The interpreter has nothing to cache.
             if compiled is not None:
                 self._compiled[device, constants] = compiled
             return
@@ -72,7 +72,7 @@ class _Launcher:
 
 
 class TritonForm:
-    """Kernels of Triton, compiled with `options` of its compiler."""
+    """Triton kernels, compiled with the given compiler `options`."""
 
     def __init__(self, options: dict[str, Any] = OPTIONS) -> None:
         self._small = _Launcher(kernels.reduce_small, options)
@@ -90,7 +90,8 @@ class TritonForm:
     def _reduce(self, tensors: Sequence[torch.Tensor], rows: torch.Tensor, has_histogram: bool) -> None:
         device, to, n_words = rows.get_device(), rows.data_ptr(), rows.shape[1]
         small: dict[Any, list[tuple[int, int, int]]] = {}
-        # Memory that is given back may be written to by what is enqueued next: copies stay until all kernels are.
+        # Freed memory may be overwritten by the next enqueued work, so copies live until all
+        # kernels are enqueued.
         copies: list[torch.Tensor] = []
         for i, tensor in enumerate(tensors):
             n, item = tensor.numel(), tensor.element_size()
@@ -147,7 +148,8 @@ _ONE_AXIS: _Axes = (1, (1, 1, 1, 0, 0, 0, 1))
 
 
 def _axes(tensor: torch.Tensor) -> _Axes | None:
-    """Returns how the kernels follow a tensor, or `None` if a copy without gaps should be made first."""
+    """Returns how the kernels traverse a tensor, or `None` if it should be made contiguous first.
+    """
     sizes, strides = views.joined_axes(tensor)
     if len(sizes) > views.N_DIMS_MAX or (tensor.numel() > _GATHERED_MAX and not views.repeats(tensor)):
         return None

@@ -1,10 +1,10 @@
-"""How the elements of a tensor lie in memory, and which tensors have numbers at all."""
+"""Memory layout of tensors, and which tensors have statistics."""
 
 from __future__ import annotations
 
 import torch
 
-# Axes that the kernels follow by themselves, once neighbours that lie one behind the other are one.
+# Number of axes that the kernels support, after merging contiguous neighbours.
 N_DIMS_MAX = 4
 
 _DTYPE_NAMES = (
@@ -33,7 +33,8 @@ _PLAIN_TYPES = (torch.Tensor, torch.nn.Parameter)
 
 
 def reason_against(tensor: torch.Tensor) -> str | None:
-    """Says why a tensor has no numbers here, in the words of the counters of a dump; `None` if it has some."""
+    """Returns why a tensor has no statistics here, in the words of a dump's counters; `None` if it
+    has."""
     if type(tensor) not in _PLAIN_TYPES:
         return f"type {type(tensor).__name__}"
     if tensor.dtype not in DTYPES:
@@ -48,18 +49,18 @@ def reason_against(tensor: torch.Tensor) -> str | None:
     if kind == "meta":
         return "no memory"
     if kind == "mps":
-        # Sums are of `float64`, which this device does not have.
+        # Sums need `float64`, which this device lacks.
         return "device mps"
     if not tensor.is_contiguous() and repeats(tensor) and len(joined_axes(tensor)[0]) > N_DIMS_MAX:
-        # The kernels do not follow so many axes, and a copy may be far larger than what is there.
+        # The kernels do not support so many axes, and a copy may be far larger than the memory.
         return "form expanded"
     return None
 
 
 def joined_axes(tensor: torch.Tensor) -> tuple[list[int], list[int]]:
-    """Returns sizes and strides, in elements, in which axes that lie one behind the other are one.
+    """Returns sizes and strides, in elements, after merging contiguous axes.
 
-    Of a tensor without gaps, and of one with a single element, one axis is left.
+    A contiguous tensor, or one with a single element, has one axis left.
     """
     sizes: list[int] = []
     strides: list[int] = []
@@ -76,6 +77,6 @@ def joined_axes(tensor: torch.Tensor) -> tuple[list[int], list[int]]:
 
 
 def repeats(tensor: torch.Tensor) -> bool:
-    """Whether elements share memory, as those of `expand` do: a copy may be far larger than what is there."""
+    """Whether elements share memory, as after `expand`: a copy may be far larger."""
     extent = sum((size - 1) * abs(stride) for size, stride in zip(tensor.shape, tensor.stride())) + 1
     return tensor.numel() > extent
