@@ -53,7 +53,7 @@ class AclnnError(Exception):
 
 
 def library_path() -> Path | None:
-    """The C library beside the tool that `OPSCOPE` names; `None` where it was not built."""
+    """The C library next to the tool that `OPSCOPE` names; `None` where it was not built."""
     tool = os.environ.get("OPSCOPE")
     path = Path(tool).with_name("libascendcl.so") if tool else None
     return path if path is not None and path.is_file() else None

@@ -18,7 +18,7 @@ N_TOKENS = 50
 
 @dataclass(frozen=True)
 class Architecture:
-    """How to make a network, what to call it with, and what it gives."""
+    """How to make a network, its arguments, and its result."""
 
     make: Callable[[], nn.Module]
     inputs: Callable[[], tuple]
@@ -104,7 +104,7 @@ class Trainer:
     compiler: dict = field(default_factory=lambda: {"dynamic": False})
 
     def run(self, backend: Any) -> Outcome:
-        """Runs the network from its start; the model it ran stands in `model` afterwards."""
+        """Runs the network from its start; afterwards `model` is the model that ran."""
         torch._dynamo.reset()
         torch.manual_seed(11)
         model = self.prepare(self.architecture.make().train(self.is_training))

@@ -49,7 +49,7 @@ def keys(root: str) -> dict[tuple, Any]:
 
 
 def check_numbers(expected: dict, found: dict) -> int:
-    """Expects the same records with the same counts and extremes, and sums that are near; gives the number of rows."""
+    """Expects equal records, counts and extremes, and sums that are near; returns the number of rows."""
     check_counts(found)
     assert found["n_written"] == expected["n_written"] and found["unseen"] == expected["unseen"]
     ours, theirs = rows(found["root"]), rows(expected["root"])
@@ -65,7 +65,7 @@ def check_numbers(expected: dict, found: dict) -> int:
             scale = known["l1"] / (1 if name in ("sum", "l1", "l2") else known["n_elements"])
             slack = STD_SLACK if name == "std" else SLACK
             assert a == pytest.approx(b, rel=slack, abs=slack * scale), (*names, name)
-        # A device knows no digest; what it did not look at has one all the same.
+        # A device computes no digest; values that it did not process have one.
         assert mine["digest"] in (None, known["digest"])
     assert found["n_reduced_on_device"] == 0 or any(row["digest"] is None for row in ours)
     return len(ours)

@@ -1,4 +1,4 @@
-"""The values that every operator reads and gives, by a mode of torch's dispatcher that clones all of them."""
+"""The inputs and outputs of every operator, by a mode of torch's dispatcher that clones all of them."""
 
 from __future__ import annotations
 

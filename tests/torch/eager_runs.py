@@ -51,7 +51,7 @@ def records(root: str, step: int = 0) -> dict[str, dumps.Record]:
 
 
 def check_operator(operator: dict, record: dumps.Record | None, expected: Execution) -> int:
-    """Compares one operator with what the reference saw; gives the number of tensors compared."""
+    """Compares one operator with what the reference saw; returns the number of tensors compared."""
     assert operator["op_type"] == expected.target
     assert len(operator["inputs"]) == len(expected.inputs), operator
     seen = expected.inputs + expected.outputs + expected.changed
@@ -72,13 +72,13 @@ def check_operator(operator: dict, record: dumps.Record | None, expected: Execut
 
 
 def is_undefined(operator: dict) -> bool:
-    """Whether it has to do with memory that nobody has written to."""
+    """Whether it involves uninitialised memory."""
     names = [operator["op_name"], *operator["inputs"]]
     return any(name.startswith(("empty", "new_empty")) for name in names)
 
 
 def check_steps(report: dict, recorder: Recorder) -> int:
-    """Compares a dump with the reference; gives the number of tensors compared."""
+    """Compares a dump with the reference; returns the number of tensors compared."""
     assert report["first_fault"] is None and report["first_error"] is None
     n = 0
     for step, executions in enumerate(recorder.steps):

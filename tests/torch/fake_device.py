@@ -130,7 +130,7 @@ class FakeDevice:
 
     def host_memory(self, n_bytes: int) -> torch.Tensor:
         self._refuse_while_recording()
-        # Whoever reads it before the copy has run finds no zeros.
+        # A reader before the copy has run finds no zeros.
         return torch.full((n_bytes,), POISON, dtype=torch.uint8)
 
     def copy(self, to: torch.Tensor, source: torch.Tensor) -> None:
@@ -144,14 +144,14 @@ class FakeDevice:
         self.current.add(lambda: self._copy_late(to, alive))
 
     def keep(self, tensor: torch.Tensor, stream: Stream) -> None:
-        """As `record_stream` does: the memory is nobody else's before the stream has come this far."""
+        """As `record_stream` does: the memory is not reused before the stream reaches this point."""
         self.n_kept += 1
         stream.add(lambda kept=tensor: None)
 
     def _copy_late(self, to: torch.Tensor, source: Borrowed) -> None:
         with torch.no_grad(), torch._C._DisableTorchDispatch():
             if (tensor := source.tensor()) is None:
-                # Nobody has kept the memory, so that a later tensor may have had it.
+                # The memory was not kept, so a later tensor may have reused it.
                 as_bytes(to).fill_(POISON)
             else:
                 to.copy_(tensor)

@@ -206,7 +206,7 @@ def _plant(model: nn.Module, fault: Fault) -> Any:
         if hasattr(result, "_local_tensor"):
             _spoil(result, fault)
             return result
-        # Autograd does not let anybody write to the local part of a distributed tensor.
+        # Autograd forbids writing to the local part of a distributed tensor.
         with _unseen():
             change = torch.zeros_like(result)
             change.view(-1)[fault.index] = fault.value - result.detach().reshape(-1)[fault.index]

@@ -1,4 +1,4 @@
-"""Networks with faults planted into them from outside, and which operators are at fault, told by torch alone."""
+"""Networks with faults planted into them from outside, and the culprits, determined by torch alone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 # Relative differences up to this are rounding.
 ROUNDING = 1e-5
 N_TOKENS = 50
-# Operators that give what they read, in memory of its own.
+# Operators that return their input in new memory.
 COPIES = ("clone", "_unsafe_view")
 
 Change = Callable[[Callable[..., Any], list, dict], Any]
@@ -193,7 +193,7 @@ def _read_one_of(pairs: list[tuple[Tensor, Tensor]], one: _Call, other: _Call) -
 
 
 def _first_new(calls: list[_Call], others: list[_Call]) -> list[_Call]:
-    """The first call that gives something that no other call gives, and those after it up to one that is no view."""
+    """The first call with a unique result, and those after it up to one that is not a view."""
     given = [output for call in others for output in call.outputs]
     is_new = [not all(any(_agree(one, other) for other in given) for one in call.outputs) for call in calls]
     first = is_new.index(True)

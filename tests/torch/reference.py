@@ -1,4 +1,4 @@
-"""The values that every operator of a compiled graph reads and gives, by torch's own interpreter of FX graphs."""
+"""The inputs and outputs of every operator of a compiled graph, by torch's own interpreter of FX graphs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Execution:
     target: str
     inputs: list[Seen]
     outputs: list[Seen]
-    # Whether it neither gives nor reads memory that nobody has written to.
+    # Whether it neither returns nor reads uninitialised memory.
     is_defined: bool
 
 
@@ -37,7 +37,7 @@ class Graph:
 
 
 def tensors(value: Any) -> Iterator[Tensor]:
-    """All tensors in what an operator is given or gives."""
+    """All tensors in an operator's arguments or results."""
     if isinstance(value, Tensor):
         yield value
     elif isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""With `OPSCOPE` set, and the C library beside the tool: aclnn's operators give torch's results."""
+"""With `OPSCOPE` set, and the C library next to the tool: aclnn's operators return torch's results."""
 
 from __future__ import annotations
 

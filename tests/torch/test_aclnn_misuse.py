@@ -1,4 +1,4 @@
-"""With `OPSCOPE` set, and the C library beside the tool: whatever is passed to aclnn's operators, a
+"""With `OPSCOPE` set, and the C library next to the tool: whatever is passed to aclnn's operators, a
 code comes back, and no memory stays behind."""
 
 from __future__ import annotations

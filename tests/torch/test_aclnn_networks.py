@@ -1,4 +1,4 @@
-"""With `OPSCOPE` set, and the C library beside the tool: aclnn's operators of networks refuse
+"""With `OPSCOPE` set, and the C library next to the tool: aclnn's operators of networks refuse
 arguments that do not fit together, with a code and a report."""
 
 from __future__ import annotations

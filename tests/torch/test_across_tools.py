@@ -105,7 +105,7 @@ def check_sound(binary: Binary, target: Path, golden: Path, n_min: int) -> None:
     found = compare(binary, target, golden)
     assert found.summary["level"] == ("skip" if found.skips else "pass"), found.summary
     assert (found.first, found.accused, found.not_passing) == (None, [], [])
-    # Neither tool shows all that the other does, and what is left out is told.
+    # Neither tool shows all that the other does, and omissions are reported.
     assert found.code in (PASSED, PARTIAL)
     for side in ("target_coverage", "golden_coverage"):
         n_slots, n_compared = found.summary[side]
@@ -180,7 +180,7 @@ def test_modules_name_what_they_show(opscope_binary: Binary, dumped: Dumps, tool
         # The sum is the last of what the module computes, and the target shows it.
         assert is_culprit(fault, blamed(found)), found.first
         return
-    # The module behind it reads what nobody that was compared has made.
+    # The module after it reads a value that no compared operator produced.
     assert "Module.blocks.1.out.Linear.forward.0" in blamed(found), found.first
     assert found.first[2] == "unknown" and found.suspects
 

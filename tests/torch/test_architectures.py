@@ -18,7 +18,7 @@ from torch.utils.checkpoint import checkpoint
 
 ALL = pytest.mark.parametrize("name", ARCHITECTURES)
 TRAINING = pytest.mark.parametrize("is_training", [False, True], ids=["inference", "training"])
-# A prime, so that other operators of repeated layers are looked at each time.
+# A prime, so that other operators of repeated layers are checked each time.
 EVERY = 7
 
 
@@ -91,7 +91,7 @@ def assert_complete(run: dict, written: dict[str, dumps.Record]) -> None:
 @ALL
 @TRAINING
 def test_every_operator_is_there_and_nothing_else_changes(tmp_path, name: str, is_training: bool) -> None:
-    """With elements and with statistics, beside one run of the network without either."""
+    """With elements and with statistics, compared with one run of the network without either."""
     trainer = Trainer(ARCHITECTURES[name], is_training)
     observer = Observer(EVERY)
     observed = trainer.run(observer)

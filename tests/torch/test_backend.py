@@ -226,7 +226,7 @@ def test_configuration_files_that_are_refused(text: str, error: type, words: str
         ({"mode": "none"}, "mode `none`"),
         ({"data": "csv"}, "data `csv`"),
         ({"pth": "x"}, "no option `pth`"),
-        ({"steps": "1|x"}, "`x` is no number"),
+        ({"steps": "1|x"}, "`x` is neither a number nor a range"),
         ({"steps": "5-3"}, "steps 5 to 3"),
     ],
 )

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def run(tmp_path: Path, function: Callable, *inputs: Any, **options: Any) -> tuple[dict, list, Any]:
-    """The report, the graphs' records, and what the function gave, which is what it gives without a dump."""
+    """The report, the graphs' records, and the function's result, which equals that without a dump."""
     expected = torch.compile(function, backend="aot_eager")(*inputs)
     torch._dynamo.reset()
     backend = opscope.torch.backend(tmp_path, **options, form="acl")
@@ -166,7 +166,7 @@ def test_loops_in_statistics_and_on_one_side(tmp_path) -> None:
 
 
 def test_a_loop_in_a_loop(tmp_path) -> None:
-    """Iterations are counted anew for each run of the loop inside."""
+    """Iterations are counted from 0 for each run of the inner loop."""
     from torch._higher_order_ops.while_loop import while_loop
 
     def inner(x: Tensor) -> Tensor:
@@ -284,7 +284,7 @@ def test_checkpoint(tmp_path) -> None:
 
 @torch.library.custom_op("opscope_test::double_into", mutates_args=("to",))
 def double_into(x: Tensor, to: Tensor) -> Tensor:
-    """Writes to an argument and gives something as well."""
+    """Writes to an argument and also returns something."""
     to.copy_(x * 2)
     return x + 1
 
@@ -310,7 +310,7 @@ def test_layers_inside(tmp_path) -> None:
     def operators(layers: str) -> set[str]:
         torch._dynamo.reset()
         _, (graph,), _ = run(tmp_path / layers, branches, torch.ones(3), layers=layers)
-        # The graph's arguments that an operator reads are dumped beside it.
+        # The graph's arguments that an operator reads are dumped next to it.
         return {name for name in graph[0] if not name.startswith("arg")}
 
     assert operators("cond.sin") == {"cond_sin"}

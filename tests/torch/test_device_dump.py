@@ -51,7 +51,7 @@ def test_training(tmp_path, name: str, data: str) -> None:
 
 @pytest.mark.parametrize("data", CHECKS)
 def test_a_planted_fault_is_named(tmp_path, data) -> None:
-    """A wrong weight on the device is told from what follows of it, by elements and by numbers alone."""
+    """A wrong weight on the device is distinguished from its consequences, by elements and by statistics."""
     torch.manual_seed(3)
     layers = [torch.nn.Linear(64, 64) for _ in range(4)]
     model, x = torch.nn.Sequential(*(part for one in layers for part in (one, torch.nn.Tanh()))), torch.randn(32, 64)
@@ -102,7 +102,7 @@ def test_graphs(tmp_path, name: str, data: str, form: str) -> None:
 
 
 def content_of(root: str) -> list[tuple[str, bytes]]:
-    """Files of a dump and what is in them, beside the descriptions."""
+    """Files of a dump with their contents, except the descriptions."""
     files = [path for path in Path(root).rglob("*") if path.is_file() and ".opscope" not in path.parts]
     return sorted((plain_name(path, root), path.read_bytes()) for path in files)
 
@@ -188,7 +188,7 @@ def test_many_rows(tmp_path) -> None:
     device = FakeDevice()
     found = on_device(tmp_path / "device", run, device, data="stats")
     check_numbers(expected, found)
-    # Each value is looked at once, although two operators have it, and comes with others.
+    # Each value is processed once, although two operators have it, and comes with others.
     assert found["n_reduced_on_device"] == 2 * queue.N_ROWS + 1
     assert device.n_copies < 8
 
@@ -249,7 +249,7 @@ def test_bounded_memory(tmp_path) -> None:
 
 
 def test_recording_of_a_graph(tmp_path) -> None:
-    """Operators that are recorded have not run, and must not be looked at."""
+    """Recorded operators have not run, and must not be observed."""
     device = FakeDevice()
     device.records_graph = True
     found = on_device(tmp_path, in_place, device, data="stats")
@@ -370,7 +370,7 @@ def test_threads(tmp_path) -> None:
 
 
 def test_memory_that_is_lent() -> None:
-    """Blocks come back when nobody has the lease, and go to tensors that they fit."""
+    """Blocks return when their lease is released, and go to tensors that they fit."""
     made: list[int] = []
 
     def allocate(n_bytes: int) -> Tensor:

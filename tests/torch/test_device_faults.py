@@ -18,7 +18,7 @@ from torch import Tensor
 
 
 def test_out_of_memory(tmp_path, monkeypatch) -> None:
-    """A device without memory for a copy of its own copies in the program's place; without rows nothing is seen."""
+    """Without memory for an asynchronous copy, the program copies; without rows nothing is observed."""
 
     def no_memory(*_: Any) -> Tensor:
         raise torch.OutOfMemoryError("no memory")
@@ -37,7 +37,7 @@ def test_out_of_memory(tmp_path, monkeypatch) -> None:
 
 
 def test_a_kernel_that_fails(tmp_path, monkeypatch, caplog) -> None:
-    """The host computes the numbers then, the last ones included, and the program is told once."""
+    """The host computes the numbers then, the last ones included, and the program is warned once."""
     expected = dumped(tmp_path / "cpu", in_place, data="stats")
     reduce, calls = reducer.Reducer.reduce, []
 

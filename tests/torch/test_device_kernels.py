@@ -50,7 +50,7 @@ def _compiled(kernel: Any, constants: dict[str, Any]) -> Any:
 
 
 def _stripped(ptx: str) -> str:
-    """The code without comments, and without what tells a debugger of paths."""
+    """The code without comments and debug paths."""
     lines = []
     for line in ptx.splitlines():
         code = re.sub(r"//.*", "", line).strip()

@@ -64,7 +64,7 @@ def core(folder: Path) -> dict[str, Any]:
 
 
 def is_near(found: float, expected: float, bound: float) -> bool:
-    """Whether a number is as close as it has to be; what is not finite has to be the same."""
+    """Whether a number is close enough; non-finite ones must be equal."""
     if not math.isfinite(expected) or not math.isfinite(found):
         return found == expected or (math.isnan(found) and math.isnan(expected))
     return abs(found - expected) <= bound

@@ -1,4 +1,4 @@
-"""`opscope.torch.diff`: what a side may be, what inputs may be, and that nothing is left behind or changed."""
+"""`opscope.torch.diff`: kinds of sides, kinds of inputs, and that nothing is left behind or changed."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_nothing_is_changed(backend: str | None) -> None:
     model.head.weight.grad = gradient = torch.ones(4, 8)
     target = model if backend is None else torch.compile(model, backend=backend)
     found = opscope.torch.diff(target, model, [x, x])
-    # As dropout is judged by nobody, the operators behind it tell whether it drew the same.
+    # Dropout is not judged, so the operators after it show whether it drew the same.
     check_sound(found, 0.6)
     assert bits(model) == state and torch.equal(x, before)
     assert (model.n_calls, model.total) == buffers or all(a is b for a, b in zip((model.n_calls, model.total), buffers))
@@ -130,7 +130,7 @@ def test_inputs_by_name_by_order_and_in_steps(tmp_path: Path) -> None:
     found = opscope.torch.diff(model, path, [inputs, {**inputs, "ids": inputs["ids"] + 9}])
     check_sound(found, 0.5)
     assert {one["target"][0]["step"] for one in found.operators} == {0, 1}
-    # An ONNX model beside itself, by order, and tensors that are numpy's.
+    # An ONNX model against itself, by order, and tensors that are numpy's.
     in_order = ([inputs["ids"]], inputs["weight"].numpy())
     check_sound(opscope.torch.diff(path, path, in_order), 1)
     with pytest.warns(RuntimeWarning, match="golden: .* has no input `scale`, .* `weight` \\(float32 \\[2, 3, 6\\]\\)"):
@@ -143,7 +143,7 @@ def test_inputs_by_name_by_order_and_in_steps(tmp_path: Path) -> None:
     [
         (
             (torch.zeros(2, 3),),
-            "1 tensors are given by order, expected 2: `ids` (int64 [2, 3]), `weight` (float32 [2, 3, 6])",
+            "1 tensors are passed by order, expected 2: `ids` (int64 [2, 3]), `weight` (float32 [2, 3, 6])",
         ),
         ({"ids": torch.zeros(2, 3).long()}, "no `weight` among the names of the dictionary (ids), expected `ids`"),
         (
@@ -168,7 +168,7 @@ def test_inputs_that_do_not_fit(inputs: Any, said: str, tmp_path: Path) -> None:
     ran.clear()
     with pytest.raises(opscope.UsageError, match=re.escape(said)):
         opscope.torch.diff(path, model, inputs)
-    # It is told before anything runs.
+    # It is reported before anything runs.
     assert ran == []
 
 
@@ -261,7 +261,7 @@ def test_kept_dumps(tmp_path: Path) -> None:
     assert sorted(one.name for one in (tmp_path / "kept").iterdir()) == ["golden", "target"]
     again = opscope.compare(tmp_path / "kept/target", tmp_path / "kept/golden")
     assert again.verdict == found.verdict
-    # A dump is a side too, and needs no inputs beside another one.
+    # A dump is a side too, and needs no inputs next to another one.
     check_sound(opscope.torch.diff(model, tmp_path / "kept/golden", x), 1)
     check_sound(opscope.torch.diff(tmp_path / "kept/target", str(tmp_path / "kept/golden")), 1)
     with pytest.raises(opscope.FileError, match="kept/target` exists already") as error:
@@ -312,7 +312,7 @@ def test_compiled_functions_modules_and_parts() -> None:
     for _ in range(torch._dynamo.config.recompile_limit + 2):
         check_sound(opscope.torch.diff(compiled, model, x), 1)
     torch.testing.assert_close(torch.compile(in_place, backend="eager", fullgraph=True)(x), model(x))
-    with pytest.warns(RuntimeWarning, match="target: a part is compiled by itself \\(0\\)"):
+    with pytest.warns(RuntimeWarning, match="target: a part is compiled separately \\(0\\)"):
         opscope.torch.diff(
             nn.Sequential(torch.compile(model, backend="aot_eager"), nn.ReLU()), lambda x: F.relu(model(x)), x
         )

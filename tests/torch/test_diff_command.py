@@ -118,7 +118,7 @@ def test_the_operator_at_fault_is_told_as_a_comparison_tells_it(place: Path) -> 
     assert "`mul_1`" in found.verdict and "a word" in done.stderr
     assert json.loads((place / "result.json").read_text())["summary"]["level"] == "fail"
     assert (place / "page.html").stat().st_size > 100_000
-    # A report that exists is told before anything runs.
+    # An existing report is refused before anything runs.
     done = run("nets:faulty", "nets:sound", "--json", "result.json")
     assert done.returncode == 2 and "`result.json`" in done.stderr and "a word" not in done.stderr
 
@@ -144,11 +144,11 @@ def test_what_a_function_may_be_and_give(place: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("nets:faulty", "nets:alone"), 2, "neither `nets:faulty` nor `nets:alone` brings inputs"),
-        (("nets:sound", "nets:with_other_inputs"), 2, "bring inputs that differ: equal ones are expected, or None"),
+        (("nets:faulty", "nets:alone"), 2, "neither `nets:faulty` nor `nets:alone` provides inputs"),
+        (("nets:sound", "nets:with_other_inputs"), 2, "provide different inputs: equal ones are expected, or None"),
         (("nets:raises", "nets:sound"), 3, "target: `nets:raises()` raised ValueError: no weights at "),
-        (("nets:sound", "nets:nothing"), 2, "golden: `nets:nothing()` gave None (NoneType); expected a module"),
-        (("nets:three", "nets:sound"), 2, "target: `nets:three()` gave (1, 2, 3) (tuple); expected a module"),
+        (("nets:sound", "nets:nothing"), 2, "golden: `nets:nothing()` returned None (NoneType); expected a module"),
+        (("nets:three", "nets:sound"), 2, "target: `nets:three()` returned (1, 2, 3) (tuple); expected a module"),
         (("nets:failing", "nets:alone"), 3, "shapes cannot be multiplied (12x6 and 5x5) at "),
         (
             ("nets:number", "nets:sound"),

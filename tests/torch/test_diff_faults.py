@@ -1,4 +1,4 @@
-"""`opscope.torch.diff` names the operator at fault, and accuses nobody where both sides are the same."""
+"""`opscope.torch.diff` names the culprit, and none if both sides are the same."""
 
 from __future__ import annotations
 

@@ -430,7 +430,7 @@ def test_misuse(tmp_path) -> None:
     with pytest.raises(ValueError, match="layout"):
         opscope.torch.eager(tmp_path, layout="flat", form="acl")
     dump = opscope.torch.eager(tmp_path, form="acl")
-    with dump, pytest.raises(RuntimeError, match="entered already"):
+    with dump, pytest.raises(RuntimeError, match="already entered"):
         dump.__enter__()
     with pytest.raises(ValueError, match="0 or more"):
         dump.step(-1)

@@ -1,4 +1,4 @@
-"""Operators that raise: what they read, what is told about them, and that the error goes on unchanged."""
+"""Operators that raise: their inputs, the report about them, and that the error propagates unchanged."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def main(path, method, n_workers, n_epochs):
     assert hook.processes == {os.getpid()}, hook.processes
     assert report["first_error"] is None and report["first_fault"] is None, report
     assert report["n_steps_active"] == min(n_epochs, 10) and report["n_failed"] == 0, report
-    # The elements of `empty` have no meaning, so that nobody looks at them.
+    # The elements of `empty` have no meaning, so they are not compared.
     assert report["n_selected"] == report["n_written"] + report["unseen"]["uninitialised"], report
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ def test_memory_that_is_taken_away_is_not_read(engine: str, data: str, tmp_path:
         array.resize(0, refcheck=False)
         size = weight.untyped_storage().nbytes()
         weight.untyped_storage().resize_(0)
-        # All memory that was freed belongs to somebody else by now.
+        # All memory that was freed has been reused by now.
         rubbish = [torch.full((n,), -7.0) for _ in range(6)]
         weight.untyped_storage().resize_(size)
         with torch.no_grad():
@@ -79,13 +79,13 @@ def test_memory_that_is_taken_away_is_not_read(engine: str, data: str, tmp_path:
     assert extremes(tmp_path, "sin") == [pytest.approx((sine, sine), rel=1e-5)] * 4
 
 
-# Each gives a tensor of `N` threes in memory of another kind, and a function that takes the memory away.
+# Each returns a tensor of `N` threes in memory of another kind, and a function that takes the memory away.
 MEMORY = {
     "file": """
         def make():
             path = f"{root}/numbers.bin"
             np.full(N, 3.0, np.float32).tofile(path)
-            # Whoever reads behind the end of a file that was cut gets SIGBUS.
+            # Reading beyond the end of a truncated file raises SIGBUS.
             return torch.from_file(path, shared=True, size=N), lambda: os.truncate(path, 0)
     """,
     "mmap": """
@@ -93,7 +93,7 @@ MEMORY = {
             memory = mmap.mmap(-1, 4 * N)
             array = np.frombuffer(memory, np.float32)
             array[:] = 3.0
-            # Raises while anybody holds the memory.
+            # Raises while the memory is referenced.
             return torch.from_numpy(array), memory.close
     """,
     "shared memory": """

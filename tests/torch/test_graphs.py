@@ -49,7 +49,7 @@ def names(tmp_path: Path, layers: object, model: torch.nn.Module, *inputs: Tenso
 def test_layers(tmp_path, layers: object, expected: set[str]) -> None:
     with torch.no_grad():
         found = names(tmp_path, layers, models.Mlp().eval(), torch.randn(2, 10))
-    # The graph's arguments that an operator reads are dumped beside it.
+    # The graph's arguments that an operator reads are dumped next to it.
     operators = {name for name in found if not name.startswith("arg")}
     assert operators == expected
 
@@ -65,7 +65,7 @@ def test_a_layer_that_is_not_there(tmp_path, caplog) -> None:
     compiled = torch.compile(lambda x: x.sin().cos(), backend=backend)
     with caplog.at_level(logging.WARNING, "opscope.torch"):
         compiled(torch.ones(2))
-    assert "has no operator or module `sigh`; near to it: sin" in caplog.text
+    assert "has no operator or module `sigh`; similar names: sin" in caplog.text
     assert "`cos`" not in caplog.text
 
 
@@ -224,7 +224,7 @@ def test_a_forked_process_writes_nothing_and_ends(tmp_path) -> None:
 
 
 def test_processes_that_run_together(tmp_path) -> None:
-    """Each has a directory, and a collective is looked at when it is done."""
+    """Each has a directory, and a collective is recorded when it is done."""
     code = f"""
         import sys, torch, opscope.torch
         import torch.distributed as dist

@@ -20,7 +20,7 @@ from opscope.torch import _storage
 
 
 class Untold:
-    """Something whose text nobody must ask for."""
+    """An object whose text must not be requested."""
 
     def __repr__(self) -> str:
         raise AssertionError("asked for its text")
@@ -160,7 +160,7 @@ def test_wrong_options_are_refused_at_once(tmp_path: Path) -> None:
 
 def test_names_that_nothing_has_are_told(tmp_path: Path) -> None:
     config = f'{{"dump": {{"dump_path": "{tmp_path}", "dump_list": [{{"model_name": "ResNet-50"}}]}}}}'
-    with pytest.warns(RuntimeWarning, match="a model `ResNet-50`, and there was none; there are eager"):
+    with pytest.warns(RuntimeWarning, match="a model `ResNet-50`, which did not occur; there are eager"):
         with opscope.torch.eager(opscope.torch.DumpPlan(acl_json=config)) as dump:
             torch.ones(2) + 1
         dump.finish()

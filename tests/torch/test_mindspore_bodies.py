@@ -88,8 +88,8 @@ def test_arguments_have_defaults(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("marked", "expected"),
     [
-        ([], "`dump_mode` 2 dumps what `set_dump` marks, and nothing is marked"),
-        ([torch.ops.aten.addmv], "set_dump: no graph has the operator aten.addmv; near to it: aten.addmm"),
+        ([], "`dump_mode` 2 dumps what `set_dump` marks, but nothing is marked"),
+        ([torch.ops.aten.addmv], "set_dump: no graph has the operator aten.addmv; similar names: aten.addmm"),
         ([nn.Conv2d(1, 1, 1)], "set_dump: no graph has anything of the module of the type Conv2d"),
     ],
     ids=["nothing", "operator", "module"],

@@ -70,7 +70,7 @@ def test_set_dump(folder: Path, unflagged: None, case: str, target: str) -> None
     dumping = backend(folder, target, dump_mode=2)
     torch.compile(net, backend=dumping)(torch.randn(3, 4)).sum().backward()
     if case == "nothing":
-        with pytest.warns(RuntimeWarning, match="no graph that was executed has anything that is selected"):
+        with pytest.warns(RuntimeWarning, match="no executed graph contains anything selected"):
             dumping.finish()
     else:
         dumping.finish()

@@ -1,4 +1,4 @@
-"""Which NaN or infinity is told of: masks are full of infinities that nobody computed."""
+"""Which NaN or infinity is reported: masks are full of infinities that were not computed."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def graph_module(function: Callable) -> GraphModule:
 
 
 def dumped(tmp_path: Path, tensor: Tensor, **options: object) -> tuple[dict, list | None]:
-    """The report, and the tensors that the operator read, if any. What it gave has to be the same."""
+    """The report, and the tensors that the operator read, if any. Its result must be the same."""
     backend = opscope.torch.backend(tmp_path, **options, form="acl")
     run = backend.compile_aten(graph_module(pass_on))
     assert run([tensor])[0] is tensor

@@ -39,7 +39,7 @@ ACCEPTED: dict[str, dict[str, set[str]]] = {
 @pytest.mark.parametrize("name", ACCEPTED)
 def test_options_are_refused_where_they_are_given(name: str, tmp_path: Path) -> None:
     function = getattr(opscope.torch, name)
-    # `False` is no detail of a dump that somebody asked for.
+    # `False` is no detail of a requested dump.
     wrong: list[tuple[str, Any]] = [("detail", False)] if name == "catch" else []
     for option, value in [*cases(ACCEPTED[name]), *wrong]:
         check(function, option, value, {"path": tmp_path})

@@ -93,7 +93,7 @@ COLLECTIVES = """
         collectives.broadcast(own(), 2, world) + 1
         for one in collectives.all_reduce_coalesced([own(), own(2)], "sum", world):
             one + 1
-        # Nobody waits for this one before the step ends.
+        # This one is not awaited before the step ends.
         left = torch.ops._c10d_functional.all_reduce(own(), "sum", world.group_name)
     torch.ops._c10d_functional.wait_tensor(left)
     report = dump.finish()
@@ -190,7 +190,7 @@ def test_a_reducer_that_waits_in_cpp(tmp_path: Path) -> None:
         found = shared(root, "allreduce_")
         assert (found.kind, found.ranks) == ("all_reduce(sum)", (0, 1))
         gradients = torch.load(tmp_path / f"gradients{rank}.pt").numpy()
-        # A bucket has the gradients in an order of its own.
+        # A bucket has the gradients in its own order.
         assert np.array_equal(np.sort(found.outputs[0]), np.sort(gradients))
         values.append(found)
     np.testing.assert_allclose(values[0].inputs[0] + values[1].inputs[0], values[0].outputs[0], rtol=1e-5, atol=1e-6)

@@ -117,7 +117,7 @@ def test_data_parallel_training(tmp_path) -> None:
 
 @pytest.mark.parametrize(("option", "chosen"), [("[1]", {1}), ("'0|5-7'", {0})])
 def test_chosen_ranks_only(tmp_path, option: str, chosen: set[int]) -> None:
-    """The others take no part in finding the time, and nobody waits for them."""
+    """The others take no part in choosing the time, and are not awaited."""
     run_ranks(tmp_path, TRAINING.replace("OPTION", option))
     assert set(roots(tmp_path)) == chosen
     written = {rank: json.loads((tmp_path / f"written{rank}.json").read_text()) for rank in (0, 1)}
@@ -125,7 +125,7 @@ def test_chosen_ranks_only(tmp_path, option: str, chosen: set[int]) -> None:
 
 
 def test_collectives(tmp_path) -> None:
-    """They are looked at when they are done."""
+    """They are recorded when they are done."""
     run_ranks(
         tmp_path,
         """

@@ -1,4 +1,4 @@
-"""Values from before a quantisation beside those that came of it."""
+"""Values before a quantisation next to its results."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_without_the_option_the_mode_counts_for_all(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("layers", "near"),
     [
-        # It reads what was quantised, with a dequantisation between; what it gives is not quantised at once.
+        # It reads a quantised value through a dequantisation; its output is not quantised directly.
         ("addmm mm linear", {"quantize_per_tensor"}),
         # The output of this one is quantised.
         ("relu", {"quantize_per_tensor_1"}),

@@ -19,7 +19,7 @@ def _parts(result: Any) -> tuple:
 
 
 def check(tmp_path: Any, function: Callable[..., Any], *inputs: Tensor, data: str = "tensor", **kwargs: Any) -> dict:
-    """Expects in the dump what torch's own interpreter sees; gives the report."""
+    """Expects the values of torch's own interpreter in the dump; returns the report."""
     reference = Reference()
     expected = torch.compile(function, backend=reference, **kwargs)(*(x.clone() for x in inputs))
     torch._dynamo.reset()

@@ -332,7 +332,7 @@ def test_a_watch_that_breaks_does_not_break_the_model(tmp_path: Path, monkeypatc
     ("options", "words"),
     [
         ({"watch": "all", "exception": True}, "one of them"),
-        ({"watch": "all", "acl_json": "{}"}, "watch cannot be given beside acl_json"),
+        ({"watch": "all", "acl_json": "{}"}, "watch cannot be combined with acl_json"),
         ({"exception": "loud"}, "`loud` is none of"),
     ],
 )

@@ -96,7 +96,7 @@ def in_training(draw: Draw, dtype: torch.dtype, newer: bool = False) -> list[obj
 
 
 def triangle(mode: int) -> torch.Tensor:
-    """The mask that stands for a larger one of its form."""
+    """A compressed mask that represents a larger one."""
     causal = torch.ones(2048, 2048, dtype=torch.bool).triu(1)
     if mode != 6:
         return causal

@@ -52,7 +52,7 @@ def masked_scatter(draw: Draw, dtype: torch.dtype) -> list[object]:
 
 
 def padded(found: torch.Tensor, room: list[int]) -> Out:
-    """A result whose extents the values make: what lies behind it in memory stays. `room` has the most."""
+    """A result whose shape depends on values: memory after it is unchanged. `room` has the most."""
     start = torch.ones(room, dtype=found.dtype)
     expected = start.clone()
     expected.reshape(-1)[: found.numel()] = found.reshape(-1)

@@ -1,4 +1,4 @@
-"""The backend of `torch.compile`: graphs of AOT autograd, run operator by operator, with taps in them."""
+"""The `torch.compile` backend: AOT autograd graphs, run operator by operator, with taps."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ from . import (
 from ._plan import Config, DumpPlan
 
 _log = _visible.logger()
-# Graphs are numbered through the process, forward and backward ones alike.
+# Graphs are numbered per process, forward and backward ones alike.
 _graph_numbers = itertools.count(1)
 _backends: list[Backend] = []
 _named: dict[tuple, tuple[Backend, dict]] = {}
 _lock = ForkLock()
-# Whether a program asked for the backend by its name, and torch has never called it since.
+# Whether a program requested the backend by name and torch has not called it since.
 _is_asked_for = False
 
 
 class Known(NamedTuple):
-    """Facts that all graphs made from one graph of `torch.compile` share."""
+    """Facts shared by all graphs from one graph of `torch.compile`."""
 
     origins: _origins.Origins | None = None
     model_names: _model_names.ModelNames | None = None
@@ -56,7 +56,8 @@ class Known(NamedTuple):
 
 
 class Backend:
-    """Compiles graphs so that their executions are dumped. Hand it to `torch.compile` as `backend`."""
+    """Compiles graphs so that their executions are dumped. Pass it to `torch.compile` as `backend`.
+    """
 
     __name__ = "opscope"
 
@@ -64,7 +65,7 @@ class Backend:
         _plan.check(plan)
         _plan.check_config(config)
         self.plan = plan
-        # A file that is in order may ask for nothing.
+        # A valid file may request nothing.
         self.is_enabled = bool(plan.enabled) and _plan.is_asked_for(plan)
         self.is_mindspore = getattr(plan, "mindspore_json", None) is not None
         self.config = config
@@ -80,12 +81,12 @@ class Backend:
 
     def __call__(self, gm: GraphModule, example_inputs: Any, **kwargs: Any) -> Callable[..., Any]:
         """Compiles one graph of `torch.compile`."""
-        # Here and not above: torch's compiler takes seconds to load, also where nothing is compiled.
+        # Imported here because torch's compiler takes seconds to load, even if nothing is compiled.
         from functorch.compile import default_partition
         from torch._dynamo.backends.common import aot_autograd
 
         if options := kwargs.pop("options", None):
-            raise ValueError(f"a backend object has its options already, `torch.compile` gives it {options}")
+            raise ValueError(f"a backend object already has its options, but `torch.compile` passes {options}")
         exposure, origins = _storage.Exposure(), _origins.Origins(gm)
         exposure.sources = _names.argument_names(gm)
         origin = _origin.of_graph(gm) if self.is_mindspore else None
@@ -115,7 +116,7 @@ class Backend:
         example_inputs: Any = (),
         known: Known | None = None,
     ) -> Callable[[list], Any]:
-        """Compiles a graph of AOT autograd: a function that is called with a list, which it empties."""
+        """Compiles an AOT autograd graph to a function that takes a list, which it empties."""
         self.n_graphs += 1
         if phase == "backward":
             _printing.leave_to_forward(gm)
@@ -131,8 +132,8 @@ class Backend:
         number: int,
         known: Known | None = None,
     ) -> Callable[[list], Any]:
-        """Compiles a graph that has its number."""
-        # Only now it is certain which of the processes this is.
+        """Compiles a numbered graph."""
+        # Only now is this process's rank certain.
         if not self.is_enabled or self.dump.is_left or not _ranks.is_chosen(getattr(self.plan, "ranks", None)):
             return _runner.untapped(gm)
         if self.stage is not None:
@@ -140,7 +141,7 @@ class Backend:
         try:
             self.dump.begin()
         except _dump.Unwritable:
-            # The model runs on without its dump, and the program was told why.
+            # The model runs without its dump; the program has been told why.
             return _runner.untapped(gm)
         known = known or Known()
         described = _graph.describe(gm, phase, known.origins, f"graph_{number}")
@@ -176,7 +177,7 @@ class Backend:
         return _runner.Runner(gm, described, graph, lambda: None).run
 
     def describe_graph(self, described: _graph.Described, name: str, phase: str) -> None:
-        """Called once for each graph, before the first execution that is dumped."""
+        """Called once for each graph, before its first dumped execution."""
         self.dump.describe(name, _graph_json.to_json(described, name, phase))
 
     def _select(self, described: _graph.Described, number: int) -> None:
@@ -194,11 +195,11 @@ class Backend:
         for operator, is_chosen in zip(operators, self.layers.choose(names, modules)):
             operator.is_selected = is_chosen or operator.is_marked
         for token, nearest in self.layers.unmatched(names, modules):
-            hint = f"; near to it: {', '.join(nearest)}" if nearest else ""
+            hint = f"; similar names: {', '.join(nearest)}" if nearest else ""
             _log.warning("graph_%d has no operator or module `%s`%s", number, token, hint)
 
     def note_watched(self, described: _graph.Described, arguments: Iterable[str]) -> None:
-        """Remembers what can be watched, to suggest some of it for a name that nothing has."""
+        """Records watchable names, for suggestions."""
         for operator in described.operators:
             self._watchable.update((*operator.names, operator.module))
         self._watchable.update(arguments)
@@ -214,7 +215,7 @@ class Backend:
         return self.dump.counters()
 
     def finish(self) -> dict:
-        """Writes the rest and says what came of the dump. Models run on undumped."""
+        """Writes the rest and returns a summary of the dump. Later runs are not dumped."""
         with _lock:
             if self in _backends:
                 _backends.remove(self)
@@ -228,9 +229,9 @@ class Backend:
 
 
 def make_backend(plan: Any, config: Any = None, *, decompositions: Mapping[Any, Any] | None = None) -> Backend:
-    """A backend that carries a plan out: a `DumpPlan`, or anything with its attributes.
+    """A backend for a plan: a `DumpPlan`, or anything with its attributes.
 
-    `config` is a `Config`; options of another kind, such as TorchAir's, say nothing that counts here.
+    `config` is a `Config`; options of another kind, such as TorchAir's, are ignored here.
     """
     settings = config if isinstance(config, Config) else Config()
     if decompositions:
@@ -239,14 +240,14 @@ def make_backend(plan: Any, config: Any = None, *, decompositions: Mapping[Any, 
 
 
 def opened(made: Backend) -> Backend:
-    """Lets `finish` and the end of the process finish a backend."""
+    """Registers a backend to be finished by `finish` and at the end of the process."""
     with _lock:
         _backends.append(made)
     return made
 
 
 def make_compiler(plan: Any, config: Any = None) -> Callable[[Any, Any], Callable[..., Any]]:
-    """A compiler of one graph of ATen operators, for a backend that comes by its graphs itself."""
+    """A compiler for single graphs of ATen operators, for backends with their own graphs."""
     made = make_backend(plan, config)
     return lambda gm, _example_inputs: made.compile_aten(gm)
 
@@ -261,9 +262,10 @@ def backend(
 ) -> Backend:
     """A backend that dumps below `path`.
 
-    `steps` are a number, a text such as `0|5-8`, or numbers and pairs; `layers` names operators, modules or kinds of
-    operators, in a list or parted by blanks. `ranks`, in the form of `steps`, are the processes that write. Further
-    options are the other fields of `DumpPlan` and `Config`; `form` is `native` unless it is given.
+    `steps` are a number, a text such as `0|5-8`, or numbers and pairs; `layers` names operators,
+    modules or kinds of operators, in a list or separated by blanks. `ranks`, in the form of
+    `steps`, are the processes that write. Other options are the remaining fields of `DumpPlan` and
+    `Config`; the default of `form` is `native`.
     """
     _options.path("path", path)
     _options.names("layers", layers)
@@ -287,7 +289,8 @@ def backend(
 
 
 def named(options: dict) -> Backend:
-    """The backend that `torch.compile(backend="opscope", options=…)` means: one for all graphs of equal options."""
+    """The backend of `torch.compile(backend="opscope", options=…)`: one for all graphs of equal
+    options."""
     note_called()
     key = tuple(sorted((name, _identity(value)) for name, value in options.items()))
     with _lock:
@@ -296,13 +299,13 @@ def named(options: dict) -> Backend:
         return known[0]
     found = backend(**options)
     with _lock:
-        # With the options, so that nothing else gets the address of one.
+        # Keeps the options alive, so that their ids are not reused.
         _named[key] = (found, options)
     return found
 
 
 def _identity(value: Any) -> str:
-    """A text that equal options have, and different ones do not; of objects which one it is."""
+    """A text that identifies equal options; objects are identified by id."""
     if value is None or type(value) in (bool, int, float, str):
         return repr(value)
     if type(value) in (list, tuple):
@@ -313,39 +316,40 @@ def _identity(value: Any) -> str:
 
 
 def note_asked_for() -> None:
-    """Remembers that torch was asked for the backend by name."""
+    """Records that torch was asked for the backend by name."""
     global _is_asked_for
     _is_asked_for = True
 
 
 def note_called() -> None:
-    """Remembers that torch has called the backend that was asked for."""
+    """Records that torch called the requested backend."""
     global _is_asked_for
     _is_asked_for = False
 
 
 def set_step(step: int | None) -> None:
-    """The number of the step for all graphs from now on; `None` lets each graph count its own executions again."""
+    """Sets the step number for all graphs from now on; with `None`, each graph counts its own
+    executions again."""
     _runner.set_step(step)
 
 
 def step() -> int:
-    """Begins the next step of all graphs, the first one with the first call, and gives its number."""
+    """Begins the next step of all graphs, the first one on the first call; returns its number."""
     return _runner.next_step()
 
 
 def finish() -> list[dict]:
-    """Finishes the dumps of all backends and of eager mode, and says what came of each."""
+    """Finishes the dumps of all backends and of eager mode; returns a summary of each."""
     with _lock:
-        open_ones = list(_backends)
-    return [one.finish() for one in open_ones] + _eager.finish()
+        open_backends = list(_backends)
+    return [backend.finish() for backend in open_backends] + _eager.finish()
 
 
 class _Process:
-    """Backends that this process has begun."""
+    """The backends that this process has started."""
 
     def leave_fork(self) -> None:
-        """A fork has begun nothing."""
+        """A fork has started none."""
         global _is_asked_for
         _is_asked_for = False
         _backends.clear()

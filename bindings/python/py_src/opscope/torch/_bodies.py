@@ -1,7 +1,7 @@
-"""Graphs inside operators: the branches of `cond`, what `while_loop` and `scan` repeat.
+"""Graphs inside operators: the branches of `cond`, and the bodies of `while_loop` and `scan`.
 
-Operators inside have taps as well. The run that they show their results to is that of the graph around them, which is
-found by thread: torch calls a body with its operands and nothing else.
+Operators inside have taps as well. They report to the run of the enclosing graph, which is found by
+thread, because torch calls a body with its operands only.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import torch
 from torch.fx import GraphModule, Node
 from torch.utils._python_dispatch import _disable_current_modes
 
-# Operators that run a body any number of times, or may.
+# Operators that may run a body any number of times.
 _LOOPS = {"while_loop", "while_loop_stack_output", "scan", "map", "map_impl"}
-# Operators that run their bodies on what functorch has batched, with no memory of their own.
+# Operators that run their bodies on functorch's batched tensors, which have no memory of their own
+# to read.
 _BATCHED = {"flex_attention", "flex_attention_backward", "associative_scan"}
 
 
@@ -27,14 +28,14 @@ def name_of(node: Node) -> str:
 
 
 def held(gm: GraphModule, node: Node) -> Iterator[tuple[Node, GraphModule]]:
-    """The bodies of an operator, with the nodes that stand for them."""
+    """The bodies of an operator, with the nodes that refer to them."""
     for source in node.all_input_nodes:
         if source.op == "get_attr" and isinstance(body := attribute(gm, str(source.target)), GraphModule):
             yield source, body
 
 
 def attribute(module: Any, path: str) -> Any:
-    """Returns the attribute that a node of the kind `get_attr` stands for."""
+    """Returns the attribute of a `get_attr` node."""
     for name in path.split("."):
         module = getattr(module, name, None)
     return module
@@ -46,19 +47,19 @@ def is_loop(node: Node) -> bool:
 
 
 def reason_of(node: Node) -> str | None:
-    """Why what happens inside an operator is not to be looked at."""
+    """Why the contents of an operator cannot be observed."""
     name = name_of(node)
     return f"inside {name}" if name in _BATCHED else None
 
 
 def n_dry_runs(node: Node) -> int:
-    """How often the operator runs its body before the first iteration, to learn shapes."""
+    """How many times the operator runs its body before the first iteration, to infer shapes."""
     return _n_dry_runs_of_scan() if name_of(node) == "scan" else 0
 
 
 @functools.lru_cache(maxsize=None)
 def _n_dry_runs_of_scan() -> int:
-    """Depends on torch's version, so a scan of one element tells."""
+    """Depends on torch's version, so it is measured by a scan of one element."""
     n_calls = 0
 
     def body(carry: torch.Tensor, x: torch.Tensor) -> list[torch.Tensor]:
@@ -72,13 +73,13 @@ def _n_dry_runs_of_scan() -> int:
         with _disable_current_modes(), torch.no_grad():
             generic_scan(body, [torch.zeros(1)], [torch.zeros(1, 1)])
     except Exception:
-        # A torch whose scan is written otherwise: what it runs is shown as it comes.
+        # If torch's scan is written differently, everything it runs is shown.
         return 0
     return max(n_calls - 1, 0)
 
 
 class _Current(threading.local):
-    # Nothing is shown where no run is.
+    # Without a run nothing is shown.
     run: Any = None
 
 
@@ -86,26 +87,26 @@ _current = _Current()
 
 
 class _Nobody:
-    """Stands for a run where operators are none of the model's."""
+    """Replaces a run for operators that do not belong to the model."""
 
     def tap(self, operator: int, result: Any) -> None:
-        """Drops it."""
+        """Ignores the value."""
 
     def give(self, values: tuple, tensors: tuple) -> None:
-        """Drops them."""
+        """Ignores the values."""
 
 
 _nobody = _Nobody()
 
 
 def exchange(run: Any) -> Any:
-    """Lets bodies find a run in this thread; gives the one before."""
+    """Sets the run for bodies in this thread; returns the previous one."""
     before = _current.run
     _current.run = run
     return before
 
 
 def enter(body: int) -> Any:
-    """Returns the object that a body shows its results to. Called when the body begins."""
+    """Returns the object to which a body reports. Called when the body begins."""
     run = _current.run
     return run if run is not None and run.enter(body) else _nobody

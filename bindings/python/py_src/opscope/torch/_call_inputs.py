@@ -1,4 +1,4 @@
-"""The arguments that two sides are called with: the same tensors for each, in copies of its own."""
+"""The arguments of both sides: the same tensors, copied for each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import Tensor
 from .._argument import reason, shown
 from .._errors import UsageError
 
-# How deep tensors are looked for in lists of lists.
+# Maximum nesting depth in which tensors are searched.
 _N_LEVELS_MAX = 16
 
 
@@ -25,8 +25,9 @@ class CallInputs:
     kwargs: dict[str, Any]
 
     def copied(self) -> CallInputs:
-        """The same with tensors of its own, so that a side that writes to its inputs changes nothing of the other's."""
-        # Of one tensor that is an argument twice there is one copy.
+        """The same arguments with copied tensors, so that a side that writes to its inputs does not
+        affect the other."""
+        # A tensor that is passed twice is copied once.
         copies: dict[int, Any] = {id(tensor): _cloned(tensor) for tensor in tensors_in((self.args, self.kwargs))}
         try:
             args, kwargs = copy.deepcopy((self.args, self.kwargs), copies)
@@ -39,12 +40,12 @@ class CallInputs:
         return CallInputs(args, kwargs)
 
     def device_type(self) -> str:
-        """The kind of device that the first tensor is on."""
+        """The device type of the first tensor."""
         return next((tensor.device.type for tensor in tensors_in((self.args, self.kwargs))), "cpu")
 
 
 def steps(inputs: Any) -> list[CallInputs]:
-    """The calls that `inputs` stand for: one, or one for each item of a list."""
+    """The calls in `inputs`: one, or one for each item of a list."""
     if not isinstance(inputs, list):
         return [_one("inputs", inputs)]
     if not inputs:
@@ -53,13 +54,13 @@ def steps(inputs: Any) -> list[CallInputs]:
 
 
 def are_equal(one: Any, other: Any) -> bool:
-    """Whether two sides are given the same tensors and, beside them, the same arguments."""
+    """Whether two sides get the same tensors and the same other arguments."""
     if type(one) is not type(other):
         return False
     if isinstance(one, Tensor):
         if (one.dtype, one.shape, one.device) != (other.dtype, other.shape, other.device):
             return False
-        # NaN is like NaN here.
+        # NaN equals NaN here.
         return bool(((one == other) | ((one != one) & (other != other))).all())
     if isinstance(one, numpy.ndarray):
         return one.dtype == other.dtype and numpy.array_equal(one, other, equal_nan=one.dtype.kind in "fc")
@@ -88,14 +89,15 @@ def _one(name: str, given: Any) -> CallInputs:
 
 
 def tensors_in(value: Any, n_levels: int = _N_LEVELS_MAX) -> Iterator[Tensor]:
-    """The tensors in lists, dictionaries and dataclasses, in their order: the outputs of a model among these."""
+    """The tensors in lists, dictionaries and dataclasses, in order, such as a model's outputs."""
     if isinstance(value, Tensor):
         yield value
         return
     if n_levels == 0 or isinstance(value, (str, bytes)):
         return
     items: Any = ()
-    # Outputs of transformers are dictionaries and dataclasses at once, with nothing for what is `None`.
+    # Outputs of transformers are both dictionaries and dataclasses, and omit entries that are
+    # `None`.
     if isinstance(value, Mapping):
         items = value.values()
     elif isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""The place of an operator's call in eager mode: where the program makes it, and in which module."""
+"""Where eager mode calls an operator: the line of the program, and the module."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WRITERS = tuple(os.path.join(os.path.dirname(os.path.abspath(str(torch.__file__
 
 
 def source() -> str:
-    """File, line and function of the innermost call in the program; empty where there is none."""
+    """File, line and function of the innermost call in the program; empty if there is none."""
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
@@ -29,7 +29,8 @@ def source() -> str:
 
 
 def is_of_torch() -> bool:
-    """Whether the innermost call is one of torch's own modules and optimizers, which know what they write to."""
+    """Whether the innermost call is in one of torch's modules or optimizers, which know what they
+    write to."""
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
@@ -42,10 +43,10 @@ def is_of_torch() -> bool:
 
 
 class Modules:
-    """Which of a model's modules is at work, from `begin` to `end`."""
+    """Tracks which of a model's modules is running, from `begin` to `end`."""
 
     def __init__(self, model: torch.nn.Module | None) -> None:
-        self._names = {} if model is None else {id(one): name for name, one in model.named_modules()}
+        self._names = {} if model is None else {id(module): name for name, module in model.named_modules()}
         self._stack: list[str] = []
         self._hooks: list[Any] = []
 
@@ -55,7 +56,7 @@ class Modules:
         return self._stack[-1] if self._stack else ""
 
     def begin(self) -> None:
-        """Follows calls of modules from now on."""
+        """Starts tracking module calls."""
         if not self._names:
             return
 
@@ -73,7 +74,7 @@ class Modules:
         ]
 
     def end(self) -> None:
-        """Follows them no longer."""
+        """Stops tracking."""
         for hook in self._hooks:
             hook.remove()
         self._hooks.clear()

@@ -20,12 +20,12 @@ from ._files import Files, PathCounts
 from ._interpreted import Boxed, Quiet, boxed, copied
 
 _counts = PathCounts()
-# Names of nodes are names of Python's; what is not would be a path.
+# Characters that cannot be in a node's name, which is a Python name; others could form a path.
 _NOT_IN_NAMES = re.compile(r"[^0-9A-Za-z_]")
 
 
 class Captured:
-    """The dump that one backend writes in this form."""
+    """One backend's dump in this form."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -33,14 +33,15 @@ class Captured:
         self._directory = ""
 
     def compiled(self, gm: GraphModule) -> Boxed:
-        """The graph, run so that each tensor has a file; later changes of `gm` do not count."""
+        """Compiles the graph so that each tensor gets a file; later changes of `gm` have no effect.
+        """
         mine = copied(gm)
         return boxed(lambda: _Saver(mine, self))
 
     def save(self, node: Node, tensor: torch.Tensor) -> None:
-        """Writes what a node gave."""
+        """Writes a node's output."""
         if self._files is None:
-            # Now, and not before: the processes know of each other.
+            # Only now do the processes know each other.
             self._directory = os.path.join(self.path, rank_name(world()))
             self._files = Files(self.path)
         stem = os.path.join(self._directory, f"{_NOT_IN_NAMES.sub('_', node.name)}_device_{device_number(tensor)}")
@@ -64,14 +65,14 @@ class _Saver(Quiet):
 
 
 def device_number(tensor: torch.Tensor) -> int:
-    """Number of the device, 0 for the CPU."""
+    """Device number, 0 for the CPU."""
     return tensor.device.index or 0
 
 
 def save_counted(path: str, tensor: torch.Tensor) -> None:
-    """Writes a tensor for a program that names the file: `x.pt` becomes `x_device_0_0.pt`, then `x_device_0_1.pt`.
+    """Writes a tensor to a numbered file: `x.pt` becomes `x_device_0_0.pt`, then `x_device_0_1.pt`.
 
-    A name that ends in `.bin` has the bytes alone. Never raises.
+    For names that end in `.bin`, writes the raw bytes. Never raises.
     """
     stem, kind = os.path.splitext(os.path.abspath(path))
     stem = f"{stem}_device_{device_number(tensor)}"

@@ -1,4 +1,4 @@
-"""Kinds of collectives: of each of torch's operators for several processes what it gives and fills, and how."""
+"""Kinds of collectives: the inputs and outputs of torch's distributed operators."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import torch.distributed as dist
 
 
 class Form(NamedTuple):
-    """One operator's form. Names are those of its arguments; of outputs that it returns there are none."""
+    """One operator's form, by argument names; returned outputs have none."""
 
     kind: str
     inputs: str
     outputs: str = ""
     reduction: str = ""
-    # The rank of the group that gives or takes, of a message the other one.
+    # The group's root rank; for a message, the peer.
     root: str = ""
 
 
-# Operators of `torch.distributed`, which fill tensors that they are given.
+# Operators of `torch.distributed`, which write to arguments.
 _FILLING = {
     "allreduce_": Form("all_reduce", "tensors", "tensors", "reduce_op"),
     "allreduce_coalesced_": Form("all_reduce", "tensors", "tensors", "reduce_op"),
@@ -41,7 +41,7 @@ _FILLING = {
     "recv_": Form("recv", "", "tensors", root="src"),
     "recv_any_source_": Form("recv", "", "tensors"),
 }
-# Functional ones, which return what `wait_tensor` waits for.
+# Functional ones, which return results to be awaited by `wait_tensor`.
 _RETURNING = {
     "all_reduce": Form("all_reduce", "input", reduction="reduce_op"),
     "all_reduce_": Form("all_reduce", "input", reduction="reduce_op"),
@@ -66,19 +66,19 @@ _REDUCTIONS = {"sum", "avg", "product", "min", "max", "band", "bor", "bxor"}
 
 
 class Collective(NamedTuple):
-    """A collective that is about to begin. What Rust reads comes first."""
+    """A collective that is about to begin. Rust reads the first fields by position."""
 
     # Such as `all_reduce(sum)`.
     kind: str
-    # The group's global ranks, in its order; empty where nothing tells them.
+    # The group's global ranks, in order; empty if unknown.
     ranks: list[int]
-    # What this process gives.
+    # This process's inputs.
     inputs: list[torch.Tensor]
-    # What it writes to, as far as these are arguments.
+    # The tensors that it writes to, if they are arguments.
     outputs: list[torch.Tensor]
-    # Whether this process gets what is written; of `reduce` and `gather` one process alone does.
+    # Whether this process receives the result; in `reduce` and `gather` only one does.
     is_taker: bool
-    # Whether it returns its results, instead of filling arguments.
+    # Whether it returns its results instead of writing to arguments.
     is_returning: bool
 
 
@@ -86,7 +86,8 @@ _form_of: dict[Any, tuple[Form, dict[str, int]] | None] = {}
 
 
 def form_of(func: Any) -> tuple[Form, dict[str, int]] | None:
-    """The form of an operator, with the positions of its arguments; `None` of what is no collective."""
+    """The form of an operator, with the positions of its arguments; `None` if it is not a
+    collective."""
     try:
         return _form_of[func]
     except KeyError:
@@ -108,7 +109,7 @@ def is_wait(func: Any) -> bool:
 
 
 def describe(func: Any, args: tuple, kwargs: dict) -> Collective | None:
-    """What a call of an operator is; `None` of what is no collective."""
+    """Describes a call of an operator; `None` if it is not a collective."""
     found = form_of(func)
     if found is None:
         return None
@@ -117,7 +118,7 @@ def describe(func: Any, args: tuple, kwargs: dict) -> Collective | None:
     ranks = ranks_of(next((group for name in _GROUPS if (group := given.get(name)) is not None), None))
     root = _global(ranks, given.get(form.root)) if form.root else None
     own = dist.get_rank()
-    # Whoever does not give, or does not take, has a buffer there with anything in it.
+    # On other processes the buffer has arbitrary contents.
     is_giver = form.kind not in ("broadcast", "scatter") or root is None or root == own
     is_taker = form.kind not in ("reduce", "gather") or root is None or root == own
     return Collective(
@@ -131,7 +132,7 @@ def describe(func: Any, args: tuple, kwargs: dict) -> Collective | None:
 
 
 def note(name: str, get: Any) -> tuple[str, list[int]] | None:
-    """Kind and ranks of a functional collective of a graph, where `get` gives arguments by name."""
+    """Kind and ranks of a functional collective in a graph; `get` returns arguments by name."""
     form = _RETURNING.get(name)
     if form is None:
         return None
@@ -152,7 +153,7 @@ class _Arguments:
 
 
 def ranks_of(group: Any) -> list[int]:
-    """The global ranks of a group, which torch hands on as an object, boxed, or by its name."""
+    """The global ranks of a group, which torch passes as an object, boxed, or by name."""
     try:
         if isinstance(group, str):
             group = dist.distributed_c10d._resolve_process_group(group)
@@ -160,7 +161,7 @@ def ranks_of(group: Any) -> list[int]:
             group = torch._C._distributed_c10d.ProcessGroup.unbox(group)
         return [int(rank) for rank in dist.get_process_group_ranks(group)] if group is not None else []
     except Exception:
-        # A group that this process has left, or that a test made: its ranks are not known.
+        # The process has left the group, or a test made it: its ranks are unknown.
         return []
 
 
@@ -176,7 +177,7 @@ def _reduction(operation: Any) -> str | None:
         except Exception:
             return None
     name = str(operation).lower()
-    # A sum of multiples is a reduction that has no name here.
+    # A sum of multiples is a reduction without a name here.
     return name if name in _REDUCTIONS else None
 
 
@@ -186,9 +187,9 @@ def _text(form: Form, reduction: str | None, root: int | None) -> str:
 
 
 def tensors(given: Any) -> list[torch.Tensor]:
-    """The tensors of an argument, of which some are lists of lists."""
+    """The tensors of an argument, which may be nested lists."""
     if isinstance(given, torch.Tensor):
         return [given]
     if isinstance(given, (tuple, list)):
-        return [one for part in given for one in tensors(part)]
+        return [tensor for part in given for tensor in tensors(part)]
     return []

@@ -1,10 +1,11 @@
-"""Collectives of eager mode: their results are shown once the program has waited for them.
+"""Collectives in eager mode: their results are recorded once the program has waited for them.
 
-A collective is shown twice, what this process gives when it is issued, what it gets when the wait is over. Nothing here
-waits by itself, asks another process, or takes part in a collective. The end of a wait is seen in three ways:
-`Work.wait` of `torch.distributed`, which is replaced meanwhile; `wait_tensor` of functional collectives, also where
-torch calls it because an operator reads the result; and, where C++ waits as in `DistributedDataParallel`, by asking
-the collective at the next operator.
+A collective is recorded twice: its inputs when it is issued, its outputs when the wait is over. The
+dump itself never waits, asks another process, or takes part in a collective. The end of a wait is
+detected in three ways: `Work.wait` of `torch.distributed`, which is replaced meanwhile;
+`wait_tensor` of functional collectives, also where torch calls it because an operator reads the
+result; and, where C++ waits as in `DistributedDataParallel`, by polling the collective at the next
+operator.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ except ImportError:  # Torch without processes.
     Work = AsyncCollectiveTensor = None
 
 _n_modes = torch._C._len_torch_dispatch_stack
-# Kinds that C++ waits for. Their backends write results where they belong, and not only when somebody waits.
+# Kinds that C++ waits for. Their backends write results to their final place without a wait.
 _ASKED = ("all_reduce", "broadcast")
-# Those of dumps that are in a step now.
+# Those of dumps that are within a step.
 _open: list[Collectives] = []
 _lock = ForkLock()
 _work_wait: Any = None
@@ -41,12 +42,12 @@ class _OfThread(threading.local):
     """The state of one thread."""
 
     def __init__(self) -> None:
-        # How deep it is in torch's own code of a collective or of a distributed tensor, whose operators are part of
-        # what is recorded already.
+        # Nesting depth in torch's own code of a collective or a distributed tensor, whose operators
+        # are part of the recorded one.
         self.n_inside = 0
-        # Collectives so far.
+        # Number of collectives so far.
         self.n_issued = 0
-        # Whether the next operator is the one that was recorded.
+        # Whether the next operator is the one already recorded.
         self.is_repeated = False
 
 
@@ -54,10 +55,10 @@ _here = _OfThread()
 
 
 class Dump(Protocol):
-    """What runs operators and shows them."""
+    """Runs operators and records them."""
 
     def before(self, step: Step, func: Any, args: tuple, kwargs: dict, shared: Any = None) -> Call | None:
-        """Shows what an operator is called with."""
+        """Records an operator's arguments."""
 
     def run(
         self,
@@ -69,32 +70,32 @@ class Dump(Protocol):
         body: Callable[..., Any] | None = None,
         after: Callable[[Call, Any], None] | None = None,
     ) -> Any:
-        """Runs it, and shows what it gave."""
+        """Runs it, and records its results."""
 
     def note_fault(self, text: str) -> None:
-        """Remembers that something went wrong in the dump itself."""
+        """Records an error in the dump itself."""
 
     def note_blank(self, storage: torch.UntypedStorage) -> None:
-        """Says that memory is new, and holds anything."""
+        """Reports that memory is new, with arbitrary contents."""
 
     def push(self) -> None:
-        """Lets torch call the dump for operators inside the one that runs."""
+        """Makes torch call the dump for operators inside the running one."""
 
     def pop(self) -> None:
         """Ends that."""
 
 
 class _Pending:
-    """A collective that was issued and not waited for."""
+    """A collective that was issued but not awaited."""
 
     def __init__(self, step: Step, call: Call, kind: str, results: list[torch.Tensor], work: Any) -> None:
         self.step = step
         self.is_asked = work is not None and kind.startswith(_ASKED)
         self.call = call
         self.results = results
-        # `None` of one that returns its results.
+        # `None` for one that returns its results.
         self.work = work
-        # Memory of the results that nobody has waited for.
+        # Memory of results that have not been awaited.
         self.awaited = {_storage(tensor) for tensor in results}
 
 
@@ -106,7 +107,7 @@ class Collectives:
         self._pending: list[_Pending] = []
 
     def begin(self) -> None:
-        """Sees waits from now on."""
+        """Starts observing waits."""
         global _work_wait
         if Work is None:
             return
@@ -119,11 +120,11 @@ class Collectives:
                 torch.UntypedStorage.resize_ = _resize_seen  # type: ignore[method-assign]
 
     def end(self) -> None:
-        """Sees no more of them. What was not waited for has its inputs alone."""
+        """Stops observing waits. Collectives without a wait keep only their inputs."""
         self._guarded(self._look_at_works)
         pending, self._pending = self._pending, []
-        for one in pending:
-            one.step.unfinished(one.call, len(one.results))
+        for collective in pending:
+            collective.step.unfinished(collective.call, len(collective.results))
         with _lock:
             if self in _open:
                 _open.remove(self)
@@ -132,13 +133,13 @@ class Collectives:
                 torch.UntypedStorage.resize_ = _resize  # type: ignore[method-assign]
 
     def leave_fork(self) -> None:
-        """In a fork nothing is waited for."""
+        """In a fork nothing is pending."""
         self._pending.clear()
 
     def run(self, step: Step, func: Any, types: Any, args: tuple, kwargs: dict) -> Any:
-        """Runs an operator that a program with several processes calls."""
+        """Runs an operator of a distributed program."""
         if _here.is_repeated:
-            # Torch goes on with what the distributed tensor does for it.
+            # Torch continues with the operators of the distributed tensor.
             _here.is_repeated = False
             return NotImplemented
         if self._pending:
@@ -151,7 +152,7 @@ class Collectives:
         if _here.n_inside:
             return func(*args, **kwargs)
         call = self._dump.before(step, func, args, kwargs)
-        # Other modes would not be called for the operator if it came a second time.
+        # Other modes would not be called if the operator ran a second time.
         if not is_distributed or _n_modes() > 0:
             return self._dump.run(step, call, func, args, kwargs)
         n_before = _here.n_issued
@@ -164,7 +165,7 @@ class Collectives:
         return self._dump.run(step, call, func, args, kwargs, functools.partial(self._run_inside, func), after)
 
     def _run_inside(self, func: Any, *args: Any, **kwargs: Any) -> Any:
-        """Runs an operator of distributed tensors, and sees the collectives that it needs."""
+        """Runs an operator of distributed tensors, and observes the collectives that it needs."""
         _here.n_inside += 1
         self._dump.push()
         _here.is_repeated = True
@@ -199,22 +200,22 @@ class Collectives:
         if results:
             self._pending.append(_Pending(step, call, shared.kind, results, work))
         else:
-            # What only gives has nothing to wait for.
+            # A collective without outputs need not be awaited.
             step.after(call, [])
 
     def _wait_in_sight(self, step: Step, func: Any, args: tuple, kwargs: dict) -> Any:
         result = func(*args, **kwargs)
         is_known = self._guarded(lambda: self._see_awaited(kinds.tensors(args)))
         if not is_known and not _here.n_inside:
-            # Nobody saw it begin: the wait has the result then.
+            # Its start was not observed; the wait has the result.
             call = self._dump.before(step, func, args, kwargs)
             if call is not None:
                 step.after(call, result)
         return result
 
     def _wait_for(self, func: Any, args: tuple, kwargs: dict) -> bool:
-        """Waits for results that an operator is about to read, as torch does inside of it. Says whether any tensor is
-        a distributed one.
+        """Waits for results that an operator is about to read, as torch does inside it. Returns
+        whether any tensor is distributed.
         """
         is_distributed = False
         for tensor in _subclasses((args, tuple(kwargs.values()))):
@@ -231,29 +232,29 @@ class Collectives:
     def _see_awaited(self, results: list[torch.Tensor]) -> bool:
         storages = {_storage(tensor) for tensor in results}
         is_known = False
-        for one in list(self._pending):
-            if one.work is None and one.awaited & storages:
+        for collective in list(self._pending):
+            if collective.work is None and collective.awaited & storages:
                 is_known = True
-                one.awaited -= storages
-                if not one.awaited:
-                    self._complete(one)
+                collective.awaited -= storages
+                if not collective.awaited:
+                    self._complete(collective)
         return is_known
 
     def _look_at_works(self) -> None:
-        for one in list(self._pending):
-            if one.is_asked and _is_done(one):
-                self._complete(one)
+        for collective in list(self._pending):
+            if collective.is_asked and _is_done(collective):
+                self._complete(collective)
 
     def see_resized(self, storage: torch.UntypedStorage) -> None:
-        """Says that memory has another size."""
+        """Reports that memory was resized."""
         self._guarded(lambda: self._dump.note_blank(storage))
 
     def see_waited(self, work: Any, error: BaseException | None) -> None:
-        """Says that the program has waited for a collective."""
+        """Reports that the program has waited for a collective."""
         self._guarded(lambda: self._see_waited(work, error))
 
     def _guarded(self, work: Callable[[], Any]) -> Any:
-        """The program goes on whatever happens to its dump."""
+        """Errors of the dump do not stop the program."""
         try:
             return work()
         except Exception as error:
@@ -261,45 +262,46 @@ class Collectives:
             return None
 
     def _see_waited(self, work: Any, error: BaseException | None) -> None:
-        for one in list(self._pending):
-            if one.work is not work:
+        for collective in list(self._pending):
+            if collective.work is not work:
                 continue
             if error is None:
-                self._complete(one)
+                self._complete(collective)
             else:
-                self._pending.remove(one)
-                one.step.failed(one.call, reason(error))
+                self._pending.remove(collective)
+                collective.step.failed(collective.call, reason(error))
 
-    def _complete(self, one: _Pending) -> None:
-        self._pending.remove(one)
-        one.step.after(one.call, one.results[0] if len(one.results) == 1 else one.results)
+    def _complete(self, collective: _Pending) -> None:
+        self._pending.remove(collective)
+        results = collective.results
+        collective.step.after(collective.call, results[0] if len(results) == 1 else results)
 
 
 def _wait(work: Any, *args: Any, **kwargs: Any) -> Any:
-    """`Work.wait`. Operators inside of it, as gloo has some, belong to the collective."""
+    """`Work.wait`. Operators inside it, such as gloo's, belong to the collective."""
     _here.n_inside += 1
     try:
         result = _work_wait(work, *args, **kwargs)
     except BaseException as error:
-        for one in list(_open):
-            one.see_waited(work, error)
+        for collectives in list(_open):
+            collectives.see_waited(work, error)
         raise
     finally:
         _here.n_inside -= 1
-    for one in list(_open):
-        one.see_waited(work, None)
+    for collectives in list(_open):
+        collectives.see_waited(work, None)
     return result
 
 
-def _is_done(one: _Pending) -> bool:
-    """Whether a collective is over and gave what it should."""
+def _is_done(collective: _Pending) -> bool:
+    """Whether a collective has completed successfully."""
     try:
-        future = one.work.get_future()
-        # On the CPU a work says later than its future that it is done; on a device the future says it too early.
-        is_on_cpu = all(tensor.device.type == "cpu" for tensor in one.results)
-        if not future.done() or not (is_on_cpu or one.work.is_completed()):
+        future = collective.work.get_future()
+        # On the CPU a work completes after its future; on a device the future completes too early.
+        is_on_cpu = all(tensor.device.type == "cpu" for tensor in collective.results)
+        if not future.done() or not (is_on_cpu or collective.work.is_completed()):
             return False
-        # It raises what went wrong.
+        # Raises its error, if any.
         future.value()
     except Exception:
         return False
@@ -307,12 +309,12 @@ def _is_done(one: _Pending) -> bool:
 
 
 def _resize_seen(storage: torch.UntypedStorage, size: int) -> Any:
-    """`UntypedStorage.resize_`, with which `fully_shard` frees parameters and makes room for them again."""
+    """`UntypedStorage.resize_`, with which `fully_shard` frees and re-allocates parameters."""
     n_before = storage.nbytes()
     result = _resize(storage, size)
     if storage.nbytes() > n_before:
-        for one in list(_open):
-            one.see_resized(storage)
+        for collectives in list(_open):
+            collectives.see_resized(storage)
     return result
 
 

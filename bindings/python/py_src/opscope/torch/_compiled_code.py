@@ -1,4 +1,4 @@
-"""Code that `torch.compile` made, and what it was made of."""
+"""Code that `torch.compile` made, and its original."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 
 from torch import nn
 
-# Backends in a chain of wrappers, at most.
+# Maximum number of backends in a chain of wrappers.
 _N_WRAPPERS_MAX = 16
 _OURS = "opscope"
-# What torch keeps the wrapped one under, in a wrapper of a backend.
+# Attributes with the wrapped backend.
 _WRAPPED = ("_torchdynamo_orig_backend", "_torchdynamo_orig_callable")
 
 
@@ -21,9 +21,9 @@ _WRAPPED = ("_torchdynamo_orig_backend", "_torchdynamo_orig_callable")
 class CompiledCode:
     """A compiled module or function."""
 
-    # As the program has it.
+    # The callable in the program.
     call: Callable[..., Any]
-    # As it was before.
+    # The uncompiled original.
     original: Callable[..., Any]
     # The name of its backend.
     backend: str
@@ -32,12 +32,12 @@ class CompiledCode:
 
     @property
     def is_ours(self) -> bool:
-        """Whether the operators run one by one, as they are dumped."""
+        """Whether the operators run one by one, as in a dump."""
         return self.backend == _OURS
 
 
 def compiled_code(call: Any) -> CompiledCode | None:
-    """The compiled code that a callable is; `None` of one that runs as it is written."""
+    """The compiled code of a callable; `None` if it runs as written."""
     if isinstance(call, nn.Module):
         if (original := getattr(call, "_orig_mod", None)) is not None:
             return _of_context(call, original, getattr(call, "dynamo_ctx", None))
@@ -45,7 +45,7 @@ def compiled_code(call: Any) -> CompiledCode | None:
         inner = getattr(call, "_compiled_call_impl", None)
         return None if inner is None else _of_context(call, call, _context(inner))
     original = getattr(call, "_torchdynamo_orig_callable", None)
-    # `torch.compiler.disable` leaves the same mark.
+    # `torch.compiler.disable` sets the same attribute.
     if original is None or getattr(call, "_torchdynamo_disable", False):
         return None
     return _of_context(call, original, _context(call))
@@ -53,7 +53,7 @@ def compiled_code(call: Any) -> CompiledCode | None:
 
 @contextmanager
 def as_written(original: Any) -> Iterator[None]:
-    """Lets a module that was compiled in place run without its compiled code."""
+    """Runs a module that was compiled in place without its compiled code."""
     inner = getattr(original, "_compiled_call_impl", None)
     if inner is None:
         yield
@@ -66,10 +66,11 @@ def as_written(original: Any) -> Iterator[None]:
 
 
 def apart(original: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that calls `original`, in code of its own.
+    """A function that calls `original`, with separate code.
 
-    Torch keeps what it compiled with the code of a function, and stops compiling one with many entries. Entries of the
-    program's own functions are thus left alone, but for parts behind a graph break, and ours go with this function.
+    Torch stores compiled code with a function's code, and stops compiling functions with many
+    entries. This keeps the program's entries untouched, except for parts after a graph break, and
+    ours disappear with this function.
     """
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -79,7 +80,7 @@ def apart(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def compiled_parts(root: nn.Module) -> list[str]:
-    """Paths of the modules inside that are compiled by themselves."""
+    """Paths of the submodules that are compiled separately."""
     return [name for name, module in root.named_modules() if name and compiled_code(module) is not None]
 
 
@@ -96,7 +97,8 @@ def _of_context(call: Any, original: Any, context: Any) -> CompiledCode:
 
 
 def _context(function: Any) -> Any:
-    """The object in which torch keeps how a function is compiled: a variable of the wrapper around it."""
+    """The object in which torch stores how a function is compiled: a closure variable of its
+    wrapper."""
     cells = getattr(function, "__closure__", None) or ()
     values = (_content(cell) for cell in cells)
     return next((value for value in values if hasattr(value, "callback") and hasattr(value, "_dynamic")), None)
@@ -106,12 +108,12 @@ def _content(cell: Any) -> Any:
     try:
         return cell.cell_contents
     except ValueError:
-        # A variable that has no value yet.
+        # The variable is not assigned yet.
         return None
 
 
 def _backend_name(backend: Any) -> str:
-    """The name of the innermost backend that has one."""
+    """The innermost backend name."""
     name = ""
     for _ in range(_N_WRAPPERS_MAX):
         if backend is None:

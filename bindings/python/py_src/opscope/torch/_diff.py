@@ -1,4 +1,4 @@
-"""From two things that differ to the operator at fault, in one call."""
+"""Finding the operator that makes two models differ, in one call."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from . import _call_inputs
 from ._run_state import RandomState
 from ._sides import Conditions, DumpSide, ModelSide, TorchSide, make_side
 
-# Names of the dumps in a directory that keeps them.
+# Names of the dumps in the directory of `save`.
 TARGET, GOLDEN = "target", "golden"
 _BACKEND = "backend"
 # The limits under which nothing may differ.
@@ -42,12 +42,14 @@ def diff(
     exact: bool = False,
     **options: Any,
 ) -> Comparison:
-    """Runs two things with the same inputs, and says which operator makes `target` differ from `golden`.
+    """Runs two models on the same inputs, and finds the operator that makes `target` differ from
+    `golden`.
 
-    A side is a module or another callable, an `ExportedProgram`, a module or function that `torch.compile` made, the
-    path of an ONNX model (a file whose name ends in `.onnx`), or the path of a dump, which is not run. `inputs` are a
-    tensor, a tuple of arguments, a dictionary of arguments by name, or a list with one of these for each of several
-    steps. An ONNX model takes a dictionary by the names of its inputs, and a tuple, flattened, by their order.
+    A side is a module or another callable, an `ExportedProgram`, a module or function compiled by
+    `torch.compile`, the path of an ONNX model (a file whose name ends in `.onnx`), or the path of a
+    dump, which is not run. `inputs` are a tensor, a tuple of arguments, a dictionary of arguments
+    by name, or a list of these with one for each step. An ONNX model takes a dictionary by the
+    names of its inputs, or a tuple, flattened, by their order.
 
     `seed` is what the generators of both sides begin with, or a pair of seeds, of target and golden side, which then draw
     different numbers. With `exact` any element that differs is a failure.
@@ -69,7 +71,7 @@ def diff(
     with DumpFolder(save) as folder:
         paths = _record(sides, inputs, folder.path, conditions)
         comparison = compare(*paths, **options)
-        # Operators at fault come first: they may be all that is wrong with the code that was made of them.
+        # Faulty operators come first: they may fully explain the code compiled from them.
         if comparison.level != "fail" and (deviation := _deviation(sides, folder.path)) is not None:
             deviation.tell()
             comparison = compare(*deviation.paths, **options)
@@ -129,7 +131,7 @@ def _record(
     folder: str,
     conditions: Conditions,
 ) -> tuple[str, str]:
-    """Runs what is to be run, the golden side first; the dumps of target and golden side."""
+    """Runs the sides that need it, golden first; returns the dumps of target and golden."""
     calls = []
     if not all(isinstance(side, DumpSide) for side in sides):
         if inputs is None:
@@ -139,7 +141,7 @@ def _record(
             )
         calls = _call_inputs.steps(inputs)
     for side in sides:
-        # A model that does not fit is told before the other side has run for an hour.
+        # Reports an unsuitable model before the other side runs for an hour.
         if isinstance(side, ModelSide):
             for call in calls:
                 side.model.inputs(call)
@@ -149,7 +151,8 @@ def _record(
 
 
 class _Deviation(NamedTuple):
-    """Results of compiled code that differ from those of its own graphs: two paths, as target and golden side."""
+    """Results of compiled code that differ from those of its own graphs: two paths, as target and
+    golden side."""
 
     paths: tuple[str, str]
     label: str
@@ -157,16 +160,18 @@ class _Deviation(NamedTuple):
 
     def tell(self) -> None:
         warn(
-            f"opscope.torch.diff: {self.label}: its graphs agree, run operator by operator, but what the backend "
-            f"`{self.backend}` makes of them gives other results; it shows no operators, so these are compared",
+            f"opscope.torch.diff: {self.label}: its graphs agree, run operator by operator, but the code that "
+            f"backend `{self.backend}` compiles from them returns other results; it exposes no operators, so "
+            "the results are compared",
             RuntimeWarning,
         )
 
 
 def _deviation(sides: tuple[Any, ...], folder: str) -> _Deviation | None:
-    """The first side whose compiled code gives other results than its graphs, run operator by operator.
+    """The first side whose compiled code returns other results than its graphs, run operator by
+    operator.
 
-    What a backend such as Inductor makes of a graph shows no operators, so this is all that can be said of it.
+    Code compiled by a backend such as Inductor exposes no operators, so no more can be found out.
     """
     for side in sides:
         if not isinstance(side, TorchSide) or side.code is None or side.backend_results is None:
@@ -195,13 +200,13 @@ def _save(steps: list[list[Tensor]], folder: str) -> None:
 
 
 class DumpFolder:
-    """Where both dumps are: a directory of the program's, or a private one for as long as it is needed."""
+    """The directory of both dumps: the program's, or a private temporary one."""
 
     def __init__(self, save: StrPath | None) -> None:
         _options.path("save", save, is_optional=True)
         self._is_private = save is None
         if save is None:
-            # Readable by this user alone.
+            # Readable by this user only.
             self.path = tempfile.mkdtemp(prefix="opscope-diff-")
         else:
             self.path = os.path.abspath(os.fspath(save))
@@ -209,7 +214,7 @@ class DumpFolder:
         self._is_wanted = False
 
     def keep_for(self, owner: object) -> None:
-        """Keeps a private place until `owner` is no longer there, or the process ends."""
+        """Keeps a private directory until `owner` is collected, or the process ends."""
         self._is_wanted = True
         if self._is_private:
             weakref.finalize(owner, _remover(self.path))
@@ -243,7 +248,7 @@ def _remover(path: str) -> Callable[[], None]:
     owner = os.getpid()
 
     def remove() -> None:
-        # A fork has the object as well, and the parent still needs the files.
+        # A fork has the object as well, but the parent still needs the files.
         if os.getpid() == owner:
             shutil.rmtree(path, ignore_errors=True)
 

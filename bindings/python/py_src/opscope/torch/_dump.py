@@ -33,21 +33,21 @@ _NOTHING_COMPILED = (
 
 
 class Unwritable(Exception):
-    """The dump cannot be written. The program was told, once, and goes on without it."""
+    """The dump cannot be written. The program has been told once, and continues without it."""
 
 
 @dataclass(frozen=True)
 class Words:
-    """The words in which messages speak of a dump."""
+    """Terms that messages use for a dump."""
 
-    # If it never began.
+    # The message if it never began.
     nothing: str = _NOTHING_COMPILED
     # The name of its steps.
     steps: str = "executions of graphs"
 
 
 class Dump:
-    """A session of the core, begun when it is needed first."""
+    """A session of the core, created on first use."""
 
     def __init__(
         self,
@@ -62,23 +62,23 @@ class Dump:
         self.words = words or Words()
         self.config = config
         self.is_enabled = is_enabled
-        # Whether it is a fault if no graph was compiled, or none executed.
+        # Whether it is an error if no graph was compiled or executed.
         self.has_graphs = has_graphs
-        # A relative path means the directory of now.
+        # A relative path refers to the current directory now.
         self.path = os.path.abspath(os.fspath(plan.path))
         self.accepted_at = time.time()
-        # Read once: the file may be another when the first graph is compiled.
+        # Read once, because the file may change before the first graph is compiled.
         self.mindspore_text = mindspore_text(plan)
         self.findings = Findings()
         self._session: Session | None = None
-        # Descriptions of graphs that are written if anything else is.
+        # Descriptions of graphs, written only if anything else is.
         self._descriptions: dict[str, str] = {}
         self._report: dict | None = None
-        # Names of operators, to suggest some for a name that nothing has.
+        # Names of operators, for suggestions.
         self._known: set[str] = set()
         self._lock = ForkLock()
         self._pid = os.getpid()
-        # Whether this is a fork of the process that it belongs to.
+        # Whether this is a fork of the owning process.
         self.is_left = False
         # Why it cannot be written.
         self._refusal: OSError | None = None
@@ -87,23 +87,24 @@ class Dump:
         self.unused_rules: list[str] | None = None
 
     def attach(self, name: str, load: int, described: Described, *beside: Any) -> Graph:
-        """Lets a graph take part. What is known beside its operators is for graph files only."""
+        """Adds a graph. Facts in addition to its operators are for graph files only."""
         if len(self._known) < _N_KNOWN_MAX:
             self._known.update(operator.op_name for operator in described.operators)
         of_graph = (described.operators, described.values, described.bodies, described.device)
         return self._begun().attach(name, load, *of_graph, *beside)
 
     def note_rules(self, unused: list[str]) -> None:
-        """Remembers rules that choose nothing of a graph; those that choose nothing of any are told at the end."""
+        """Records rules that match nothing in a graph; those that never match are reported at the
+        end."""
         self.unused_rules = unused if self.unused_rules is None else [r for r in self.unused_rules if r in unused]
 
     def watch(self, name: str, load: int, described: Described, state: Any) -> Watch:
-        """Lets a graph take part whose values are watched."""
+        """Adds a graph whose values are watched."""
         operators, values = described.operators, described.values
         return self._begun().watch(name, load, operators, values, state, self.config.watch_bytes_max)
 
     def begin(self) -> None:
-        """Begins the dump, if nothing did before. Raises `Unwritable` where it cannot be written."""
+        """Starts the dump unless already started. Raises `Unwritable` if it cannot be written."""
         self._begun()
 
     @property
@@ -113,11 +114,11 @@ class Dump:
 
     @property
     def failure_dir(self) -> str:
-        """Where operators go that raise."""
+        """The directory of operators that raise."""
         return str(self._begun().failure_dir)
 
     def attach_eager(self, describe: Any, place: Any, choose: Any, is_single: bool | None) -> Eager:
-        """Lets operators take part that run without a graph."""
+        """Adds operators that run without a graph."""
         return self._begun().attach_eager(describe, place, choose, is_single)
 
     @property
@@ -126,7 +127,7 @@ class Dump:
         return self._session
 
     def describe(self, name: str, text: str) -> None:
-        """Writes a description of a graph beside its dump. A model does not fail for that."""
+        """Writes a graph's description next to its dump. Errors do not stop the model."""
         session = self._session
         if session is None:
             return
@@ -144,7 +145,7 @@ class Dump:
             log.warning("the description of %s could not be written: %s", name, error)
 
     def leave_fork(self) -> None:
-        """In a fork nothing is dumped; the parent's dump goes on."""
+        """A fork does not dump; the parent's dump continues."""
         self._lock = ForkLock()
         self.is_left = True
 
@@ -159,7 +160,7 @@ class Dump:
     def _begun(self) -> Session:
         with self._lock:
             if self._report is not None:
-                raise RuntimeError("the dump of this backend is finished: a model that is compiled now needs another")
+                raise RuntimeError("the dump of this backend is finished: a newly compiled model needs another")
             if self._refusal is not None:
                 raise Unwritable
             if self._session is None:
@@ -169,7 +170,7 @@ class Dump:
                         self._session.note_world(of.size, of.rank)
                 except OSError as error:
                     self._refusal = error
-                    warn_outside(f"opscope.torch: nothing is dumped, the model runs without it: {error}", RuntimeWarning)
+                    warn_outside(f"opscope.torch: nothing is dumped, but the model runs: {error}", RuntimeWarning)
                     raise Unwritable from error
                 log.info("dumping into %s", self._session.root)
             return self._session
@@ -184,7 +185,7 @@ class Dump:
         of = world()
         plain_types = [torch.Tensor, torch.nn.Parameter]
         if (text := acl_json_text(plan)) is not None:
-            # The file says where to; only processes that run together have to be told apart.
+            # The file sets the path; only the processes of a distributed run must be separated.
             below = rank_name(of) if of.size > 1 else ""
             times = _ranks.times(self.path, self.accepted_at)
             return Session.of_acl_json(text, below, times, plain_types, torch.__version__, **how)
@@ -195,9 +196,9 @@ class Dump:
                 text, plan.target, rank, plan.device, time, plain_types, torch.__version__, **how
             )
         asked = purpose(plan)
-        # Overflows, failures and overwritten values have files that the vendor's tools define.
+        # Files of overflows, failures and overwritten values are defined by the vendor's tools.
         is_native = getattr(plan, "form", "acl") == "native" and asked == "values"
-        # Of processes that run together each has a directory; a process alone needs none.
+        # Each process of a distributed run has a directory; a single process needs none.
         is_alone = is_native and of.size == 1
         parent = self.path if is_alone else os.path.join(self.path, rank_name(of))
         return Session(
@@ -216,9 +217,10 @@ class Dump:
         )
 
     def finish(self, n_graphs: int, counts: dict | None = None) -> dict:
-        """Writes the rest; says what came of it, loudly if that is nothing. `counts` go before the core's."""
+        """Writes the rest and returns the report; warns if nothing was dumped. `counts` precede the
+        core's."""
         if os.getpid() != self._pid:
-            # A fork has the objects, and nothing of what writes.
+            # A fork has the objects, but not the writers.
             return {}
         with self._lock:
             if self._report is not None:
@@ -241,14 +243,14 @@ class Dump:
         return self._report
 
     def _tell_missing(self, models: list[str], operators: list[str], there: list[str]) -> None:
-        """Tells of names in a configuration file that nothing had."""
+        """Warns of unmatched names in a configuration file."""
         for name in models:
-            warn(f"the configuration names a model `{name}`, and there was none{_names.hint(name, there)}")
+            warn(f"the configuration names a model `{name}`, which did not occur{_names.hint(name, there)}")
         for name in operators:
-            warn(f"the configuration names an operator `{name}`, and there was none{_names.hint(name, self._known)}")
+            warn(f"the configuration names an operator `{name}`, which did not occur{_names.hint(name, self._known)}")
 
     def _end(self, session: Session, report: dict) -> None:
-        """Adds what was found, and writes what is told of it beside the dump."""
+        """Adds the findings, and writes them next to the dump."""
         if session.purpose == "watch":
             report.update(self.findings.report())
             report["first_fault"] = report.get("first_fault") or self.findings.first_fault
@@ -266,7 +268,7 @@ class Dump:
     def _complain(self, report: dict) -> None:
         text = None
         if self._refusal is not None:
-            # It was told when the model ran.
+            # It was reported when the model ran.
             pass
         elif self.has_graphs and report["n_graphs"] == 0:
             text = self.words.nothing
@@ -278,7 +280,7 @@ class Dump:
             n = report.get("n_steps", 0)
             text = f"opscope.torch: nothing was dumped: of {n} {self.words.steps} none was among the steps to dump"
             if n == 0:
-                text = "opscope.torch: nothing was dumped: no graph that was executed has anything that is selected"
+                text = "opscope.torch: nothing was dumped: no executed graph contains anything selected"
         if text is not None:
             warnings.warn(_visible.visible(text), RuntimeWarning, stacklevel=4)
         if report.get("n_overwrites"):
@@ -286,14 +288,14 @@ class Dump:
             warnings.warn(_visible.visible(text, keep="\n"), RuntimeWarning, stacklevel=4)
         if unseen := report.get("unseen"):
             reasons = ", ".join(f"{n} for {reason}" for reason, n in unseen.items())
-            log.warning("values that could not be looked at: %s", reasons)
+            log.warning("values that could not be observed: %s", reasons)
 
 
 def warn(text: str) -> None:
-    """Tells the program something about its dump."""
+    """Warns the program about its dump."""
     warnings.warn(_visible.visible(f"opscope.torch: {text}"), RuntimeWarning, stacklevel=3)
 
 
 def warn_of_nothing() -> None:
-    """For a program that wanted a dump and compiled nothing."""
+    """For a program that requested a dump and compiled nothing."""
     warnings.warn(_NOTHING_COMPILED, RuntimeWarning, stacklevel=2)
