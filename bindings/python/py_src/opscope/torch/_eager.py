@@ -1,4 +1,5 @@
-"""Dumps of code that runs without `torch.compile`: every operator of ATen, as torch's dispatcher calls it."""
+"""Dumps of code that runs without `torch.compile`: every ATen operator, as torch's dispatcher calls
+it."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ _innermost_mode = _get_current_dispatch_mode
 _frame = sys._getframe
 
 LAYOUTS = ("steps", "single")
-# Dumps that were begun and not finished.
+# Unfinished dumps.
 _open: list[EagerDump] = []
 _lock = ForkLock()
 _WORDS = _dump.Words(
@@ -38,13 +39,14 @@ _WORDS = _dump.Words(
 
 
 class EagerDump(TorchDispatchMode):
-    """Dumps the operators that run while it is entered, in this thread and in those of its backward passes."""
+    """Dumps the operators that run inside the context, in this thread and in those of its backward
+    passes."""
 
     supports_higher_order_operators = True
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
-        """Compiled code runs as it does without a dump, so that its numbers stay what they are."""
+        """Compiled code runs as without a dump, so that its results do not change."""
         return True
 
     def __init__(
@@ -68,7 +70,7 @@ class EagerDump(TorchDispatchMode):
         text = _plan.acl_json_text(plan)
         self.plan = plan
         self.is_enabled = bool(plan.enabled) and (text is None or _plan.check_acl_json(text))
-        # The number of the step that is under way, or that comes next.
+        # The number of the current or next step.
         self.number = 0
         self._dump = _dump.Dump(plan, config, is_enabled=self.is_enabled, words=_WORDS)
         self._hooks = Hooks(hooks)
@@ -79,35 +81,36 @@ class EagerDump(TorchDispatchMode):
         self._place = _place.Place(*names)
         self._parameter_names = WeakIdKeyDictionary()
         self._line = _place.Lines().of if is_traced else _no_line
-        # Of processes that run together.
+        # For distributed runs.
         self._collectives: Any = None
         self._native: Eager | None = None
         self._step: Step | None = None
         self._is_entered = False
-        # Whether the step that is under way began when the context was entered.
+        # Whether the current step began when the context was entered.
         self._is_first = False
         self._is_pushed = False
-        # How many other modes there were when this one was entered.
+        # Number of other modes when this one was entered.
         self._n_modes = 0
         self._is_finished = False
         self._is_told = False
-        # Steps that have ended, and those of them that were dumped.
+        # Number of finished steps, and of dumped ones.
         self._n_steps = 0
         self._n_steps_active = 0
         _fork.follow(self)
 
     def attach(self, hook: Hook) -> Hook:
-        """Lets a hook see every operator from the next step on, or from the beginning; gives it back."""
+        """Calls a hook for every operator, from the next step on or from the beginning; returns the
+        hook."""
         self._hooks.attached.append(hook)
         return hook
 
     def detach(self, hook: Hook) -> None:
-        """Takes a hook away."""
+        """Removes a hook."""
         self._hooks.attached.remove(hook)
 
     def __enter__(self) -> EagerDump:
         if self._is_entered:
-            raise RuntimeError("this dump is entered already: it is one context at a time")
+            raise RuntimeError("this dump is already entered, and it cannot be nested")
         self._is_entered = self._is_first = True
         with _lock:
             if self not in _open and not self._is_finished:
@@ -120,8 +123,8 @@ class EagerDump(TorchDispatchMode):
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         self._is_entered = False
         try:
-            # Of a step that is not dumped nobody knows whether an operator ran. One that `step()` began is most
-            # often empty, as programs call it behind each step.
+            # If a step is not dumped, it is unknown whether an operator ran. A step that `step()`
+            # began is usually empty, because programs call it at the end of each step.
             is_undumped = self._is_wanted and self._step is None and self._is_first
             if self._has_begun or is_undumped:
                 self._end_step(None if error is None else reason(error))
@@ -136,7 +139,7 @@ class EagerDump(TorchDispatchMode):
                 super().__exit__(kind, error, traceback)
 
     def step(self, number: int | None = None) -> None:
-        """Says that a step is over. The next one has the next number, or this one."""
+        """Ends a step. The next one has the next number, or this one."""
         _options.whole("number", number, 0, is_optional=True)
         self._is_first = False
         self._end_step(None)
@@ -147,12 +150,12 @@ class EagerDump(TorchDispatchMode):
             self._begin_step()
 
     def note_results(self, tensors: Iterable[torch.Tensor]) -> None:
-        """Says that these tensors are all that the program returns in the step that is under way."""
+        """Declares that these tensors are all that the program returns in the current step."""
         if self._step is not None:
             self._step.returns(list(tensors))
 
     def leave_fork(self) -> None:
-        """In a fork, such as a worker of a `DataLoader`, operators run as without the context."""
+        """In a fork, such as a `DataLoader` worker, operators run as without the context."""
         if self._collectives is not None:
             self._collectives.leave_fork()
         self._step = self._native = self._collectives = None
@@ -168,7 +171,7 @@ class EagerDump(TorchDispatchMode):
         return self._dump.counters()
 
     def finish(self) -> dict:
-        """Writes the rest and says what came of the dump. Code runs on undumped."""
+        """Writes the rest and returns a summary of the dump. Later code is not dumped."""
         if self._has_begun:
             self._n_steps += 1
             self._end_step(None)
@@ -184,7 +187,7 @@ class EagerDump(TorchDispatchMode):
         n_elsewhere = report["n_operators_elsewhere"] = self._elsewhere.n_operators
         if n_elsewhere and not self._is_told:
             self._is_told = True
-            _dump.log.warning("%d operators ran in other threads, which eager mode does not see", n_elsewhere)
+            _dump.log.warning("%d operators ran in other threads, which eager mode cannot observe", n_elsewhere)
         report["n_hook_faults"] = self._hooks.n_faults
         report["first_hook_fault"] = self._hooks.first_fault
         return report
@@ -195,7 +198,7 @@ class EagerDump(TorchDispatchMode):
 
     @property
     def _has_begun(self) -> bool:
-        """Whether there is a step to end; of a step that is only for hooks nobody counts the operators."""
+        """Whether there is a step to end; a step that is only for hooks counts no operators."""
         step = self._step
         return step is not None and (step.n_operators > 0 or not step.is_dumped)
 
@@ -205,13 +208,13 @@ class EagerDump(TorchDispatchMode):
             try:
                 self._native = self._dump.attach_eager(_kinds.describe, _placements.text, choose, self._is_single)
             except _dump.Unwritable:
-                # The program runs on without its dump, and was told why.
+                # The program continues without its dump, and has been told why.
                 self._is_finished = True
                 return
         if self._native is not None:
             self._step = self._native.begin_step(self.number, bool(self._hooks.attached))
         if self._step is not None and is_initialised():
-            # Torch takes a while to load this, which programs of one process need not wait for.
+            # Imported here because it is slow to load and only distributed programs need it.
             from . import _collectives
 
             self._collectives = _collectives.Collectives(self)
@@ -228,7 +231,7 @@ class EagerDump(TorchDispatchMode):
             step.end(self._dump.session, error)
 
     def _follow(self) -> None:
-        """Is called by torch only in steps that are dumped, unless another mode was entered in between."""
+        """Called by torch only in dumped steps, unless another mode was entered in between."""
         wanted = self._step is not None
         if wanted:
             self._elsewhere.begin()
@@ -245,16 +248,17 @@ class EagerDump(TorchDispatchMode):
             super().__exit__(None, None, None)
 
     def _name_values(self, root: Any) -> None:
-        """Tells what the tensors of a model are called."""
+        """Registers the names of a model's tensors."""
         if self._native is not None and self._step is not None:
             parameters = list(root.named_parameters())
-            # The outermost module that ran last names a parameter that several modules share.
+            # For a parameter shared by several modules, the last outermost module determines the
+            # name.
             self._parameter_names.update({value: name for name, value in parameters})
             named = [*parameters, *root.named_buffers()]
             self._native.name_values([(name, value) for name, value in named if value is not None])
 
     def _name_optimizer_state(self, optimizer: Any) -> None:
-        """Names gradients and the optimizer's tensors after the parameters that they belong to."""
+        """Names gradients and optimizer state after their parameters."""
         if self._native is None or self._step is None:
             return
         named = []
@@ -263,7 +267,8 @@ class EagerDump(TorchDispatchMode):
                 name = self._parameter_names.get(parameter)
                 if name is None:
                     continue
-                # The state of a parameter before its first update is empty: `state[parameter]` would create it.
+                # Before its first update a parameter has no state; `state[parameter]` would create
+                # one.
                 tensors = {"grad": parameter.grad, **(optimizer.state.get(parameter) or {})}
                 named += [(f"{name}.{key}", value) for key, value in tensors.items() if torch.is_tensor(value)]
         self._native.name_values(named)
@@ -279,7 +284,7 @@ class EagerDump(TorchDispatchMode):
         return self.run(step, self.before(step, func, args, kwargs), func, args, kwargs)
 
     def before(self, step: Step, func: Any, args: tuple, kwargs: dict, shared: Any = None) -> Call | None:
-        """Shows what an operator is called with; `shared` is the collective that it is."""
+        """Records an operator's arguments; `shared` is its collective, if any."""
         here = self._place.of_thread
         node = _current_node()
         if node is None:
@@ -287,7 +292,7 @@ class EagerDump(TorchDispatchMode):
             source = self._line(_frame(2))
             return step.before(func, args, kwargs, phase, here.module, source, _next_sequence_nr(), None, shared)
         number = node._sequence_nr()
-        # The line of the forward operator says more than that of `backward()`.
+        # The forward operator's line is more informative than that of `backward()`.
         is_linked = self._native is not None and self._native.is_linked(number)
         source = "" if is_linked else self._line(_frame(2))
         named = (number, node.name())
@@ -303,7 +308,8 @@ class EagerDump(TorchDispatchMode):
         body: Callable[..., Any] | None = None,
         after: Callable[[Call, Any], None] | None = None,
     ) -> Any:
-        """Runs an operator, or `body` in its place, and shows its result to `after`, or to the step."""
+        """Runs an operator, or `body` in its place, and passes the result to `after`, or to the
+        step."""
         body, after = body or func, after or step.after
         if call is None:
             return body(*args, **kwargs)
@@ -318,21 +324,21 @@ class EagerDump(TorchDispatchMode):
         return result
 
     def note_fault(self, text: str) -> None:
-        """Remembers that something went wrong in the dump itself."""
+        """Records an error in the dump itself."""
         if self._native is not None:
             self._native.note_fault(text)
 
     def note_blank(self, storage: torch.UntypedStorage) -> None:
-        """Says that memory is new, and holds anything."""
+        """Reports that memory is new, with arbitrary contents."""
         if self._native is not None:
             self._native.note_blank(storage)
 
     def push(self) -> None:
-        """Lets torch call the dump for operators inside the one that runs."""
+        """Makes torch call the dump for operators inside the running one."""
         super().__enter__()
 
     def pop(self) -> None:
-        """Ends what `push` began."""
+        """Ends `push`."""
         super().__exit__(None, None, None)
 
     def _run_hooked(self, step: Step, call: Call, func: Any, args: tuple, kwargs: dict, how: tuple) -> Any:
@@ -352,7 +358,7 @@ class EagerDump(TorchDispatchMode):
 
 
 class _Choice:
-    """Operators by name, alias, kind or module."""
+    """A selection of operators by name, alias, kind or module."""
 
     def __init__(self, layers: Iterable[str]) -> None:
         self._layers = _names.Layers(layers)
@@ -366,9 +372,9 @@ class _Choice:
         return self._layers.choose([names], [module])[0]
 
     def warn(self) -> None:
-        """Tells of names that nothing had."""
+        """Warns of names that never matched."""
         for token, nearest in self._layers.unmatched([sorted(self._names)], sorted(self._modules)):
-            hint = f"; near to it: {', '.join(nearest)}" if nearest else ""
+            hint = f"; similar names: {', '.join(nearest)}" if nearest else ""
             _dump.log.warning("no operator that ran, and no module, was called `%s`%s", token, hint)
 
 
@@ -403,11 +409,12 @@ def eager(
     hooks: Iterable[Hook] = (),
     **options: Any,
 ) -> EagerDump:
-    """A context in which every operator is dumped below `path`; or what a plan says, in the place of a path.
+    """A context that dumps every operator below `path`, or according to a plan.
 
-    `steps` and `layers` are as for `backend`, and so are further options: the other fields of `DumpPlan`, and those of
-    `Config` that say how to write. `layout` is `steps`, a directory for each, or `single`, the one of operators that
-    belong to no model; an `acl.json` says which itself. `trace=False` does without modules and lines of source.
+    `steps` and `layers` are as in `backend`, and so are other options: the remaining fields of
+    `DumpPlan`, and those of `Config` about writing. `layout` is `steps`, with a directory for each,
+    or `single`, that of operators without a model; an `acl.json` sets it itself. `trace=False`
+    skips modules and source lines.
     """
     of_plan, of_config = ({field.name for field in fields(kind)} for kind in (DumpPlan, Config))
     of_config &= {"queue_bytes_max", "n_writers", "device_bytes_max", "when_behind"}
@@ -424,7 +431,7 @@ def eager(
             layers=tuple(layers.split() if isinstance(layers, str) else layers),
         )
     elif steps is not None or layers or set(options) & of_plan:
-        raise ValueError("a plan says everything itself: steps, layers and other options belong into it")
+        raise ValueError("with a plan, steps, layers and other options must be part of it")
     elif not hasattr(path, "acl_json"):
         raise TypeError(f"path: a path or a DumpPlan is expected, got {shown(path)} ({type(path).__name__})")
     else:
@@ -434,27 +441,27 @@ def eager(
 
 
 def _check(plan: Any) -> None:
-    """Raises where a plan asks for another kind of dump."""
+    """Raises if a plan requests another kind of dump."""
     for name in ("watch", "exception", "mindspore_json"):
         if getattr(plan, name, None):
             raise NotImplementedError(
                 f"opscope.torch.eager dumps values in the native form or AscendCL's: `{name}` is for `backend`; "
-                "`watch` and `catch` are contexts of their own"
+                "`watch` and `catch` are separate contexts"
             )
     text = _plan.acl_json_text(plan)
     purpose = None if text is None else acl_json_purpose(text)
     if purpose not in (None, "values"):
         raise NotImplementedError(
-            f"the acl.json asks for a dump of the kind `{purpose}`, which eager mode does not make; opscope.torch.watch "
-            "and opscope.torch.catch do the like"
+            f"the acl.json requests a dump of the kind `{purpose}`, which eager mode lacks; use opscope.torch.watch "
+            "or opscope.torch.catch"
         )
 
 
 class _Process:
-    """Contexts that this process has begun."""
+    """Contexts that this process has started."""
 
     def leave_fork(self) -> None:
-        """A fork has begun nothing."""
+        """A fork has started none."""
         _open.clear()
         _elsewhere.leave_fork()
 
@@ -464,7 +471,7 @@ _fork.follow(_process)
 
 
 def finish() -> list[dict]:
-    """Finishes all dumps that were begun, and says what came of each."""
+    """Finishes all started dumps; returns a summary of each."""
     with _lock:
-        open_ones = list(_open)
-    return [one.finish() for one in open_ones]
+        open_dumps = list(_open)
+    return [dump.finish() for dump in open_dumps]

@@ -1,7 +1,7 @@
-"""Operators of other threads than those of a context: eager mode does not see them, so they are counted.
+"""Counts operators in threads other than those of a context, which eager mode cannot observe.
 
-Torch has its dispatch modes for each thread by itself. A mode that counts and does nothing else is entered in every
-thread that is started meanwhile, and in threads that are there already for as long as they call a module.
+Torch's dispatch modes are per thread. A mode that only counts is entered in every thread started
+meanwhile, and in existing threads while they call a module.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from .._fork_lock import ForkLock
 
-# Counts that go on now.
+# Active counts.
 _open: list[Elsewhere] = []
 _lock = ForkLock()
 _start = threading.Thread.start
 
 
 class _OfThread(threading.local):
-    """The mode that is entered in one thread."""
+    """The mode entered in one thread."""
 
     def __init__(self) -> None:
-        # Whether operators of the thread are counted already, or are seen.
+        # Whether the thread's operators are already counted, or observed.
         self.is_known = False
-        # Modules that are being called, where the mode was entered because of one.
+        # Number of running module calls, if the mode was entered because of them.
         self.n_modules = 0
         self.mode: _Counting | None = None
 
@@ -38,12 +38,12 @@ class _Counting(TorchDispatchMode):
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
-        """Compiled code runs as it does without a dump."""
+        """Compiled code runs as without a dump."""
         return True
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-        for one in _open:
-            one.n_operators += 1
+        for count in _open:
+            count.n_operators += 1
         return func(*args, **(kwargs or {}))
 
 
@@ -51,11 +51,11 @@ class Elsewhere:
     """The count of one context."""
 
     def __init__(self) -> None:
-        # Several threads may add at once: then it is too low by a few, and never 0 where it should not be.
+        # Concurrent additions may lose a few counts, but a nonzero count never becomes 0.
         self.n_operators = 0
 
     def begin(self) -> None:
-        """Counts from now on. The calling thread is the one that is seen."""
+        """Starts counting. The calling thread is the observed one."""
         _here.is_known = True
         with _lock:
             if self not in _open:
@@ -63,7 +63,7 @@ class Elsewhere:
             threading.Thread.start = _start_counted  # type: ignore[method-assign]
 
     def end(self) -> None:
-        """Counts no longer."""
+        """Stops counting."""
         _here.is_known = False
         with _lock:
             if self in _open:
@@ -72,7 +72,7 @@ class Elsewhere:
                 threading.Thread.start = _start  # type: ignore[method-assign]
 
     def begin_module(self) -> None:
-        """Says that a module is called in this thread."""
+        """Reports the start of a module call in this thread."""
         if _here.is_known:
             return
         _here.n_modules += 1
@@ -81,7 +81,7 @@ class Elsewhere:
             _here.mode.__enter__()
 
     def end_module(self) -> None:
-        """Says that a call of a module has ended in this thread."""
+        """Reports the end of a module call in this thread."""
         if _here.mode is None:
             return
         _here.n_modules -= 1
@@ -107,6 +107,6 @@ def _start_counted(thread: threading.Thread) -> None:
 
 
 def leave_fork() -> None:
-    """In a fork nothing is counted."""
+    """A fork does not count."""
     _open.clear()
     threading.Thread.start = _start  # type: ignore[method-assign]

@@ -1,4 +1,4 @@
-"""The report about an operator that raised: its arguments, and where the program called it."""
+"""The report of an operator that raised: its arguments, and the program's call."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from .._argument import reason, shown
 
 __all__ = ["add_note", "notes", "reason", "tensors"]
 
-# Most tensors of a list that are described, and most lines of a stack.
+# Maximum number of described tensors in a list, and of stack lines.
 _N_ITEMS_MAX = 64
 _N_FRAMES_MAX = 60
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def notes(target: Any, args: Iterable[Any], kwargs: dict[str, Any], error: BaseException, *, source: str) -> str:
-    """The lines of the text about a failure that Python knows: source, arguments that are no tensors, the stack."""
+    """The Python part of a failure report: source, non-tensor arguments, the stack."""
     lines = [f"source: {source}"] if source else []
     for name in _written(target):
         lines.append(
-            f"argument {name} is one that the operator writes to: it may hold part of the result, and not what the "
-            "operator read"
+            f"argument {name} is written by the operator: it may contain part of the result "
+            "instead of the value that the operator read"
         )
     lines += [f"argument {name}: {text}" for name, text in _arguments(target, args, kwargs)]
     lines.append("python stack (most recent call last):")
@@ -34,12 +34,12 @@ def notes(target: Any, args: Iterable[Any], kwargs: dict[str, Any], error: BaseE
 
 
 def tensors(args: Iterable[Any], kwargs: dict[str, Any]) -> list[torch.Tensor]:
-    """The tensors among arguments, in order, lists spread out."""
-    return [one for given in (*args, *kwargs.values()) for one in _flat(given)]
+    """The tensors among arguments, in order, with lists flattened."""
+    return [item for given in (*args, *kwargs.values()) for item in _flat(given)]
 
 
 def add_note(error: BaseException, text: str) -> None:
-    """Adds a line to what Python prints of an error, from Python 3.11 on."""
+    """Adds a note to a printed error, from Python 3.11 on."""
     if hasattr(error, "add_note"):
         error.add_note(text)
 
@@ -48,7 +48,7 @@ def _flat(given: Any) -> list[torch.Tensor]:
     if isinstance(given, torch.Tensor):
         return [given]
     if isinstance(given, (tuple, list)):
-        return [one for part in given for one in _flat(part)]
+        return [item for part in given for item in _flat(part)]
     return []
 
 
@@ -56,11 +56,11 @@ def _written(target: Any) -> list[str]:
     schema = getattr(target, "_schema", None)
     if schema is None:
         return []
-    return [one.name for one in schema.arguments if one.alias_info is not None and one.alias_info.is_write]
+    return [arg.name for arg in schema.arguments if arg.alias_info is not None and arg.alias_info.is_write]
 
 
 def _arguments(target: Any, args: Iterable[Any], kwargs: dict[str, Any]) -> list[tuple[str, str]]:
-    """Every argument in words: values of those that are no tensors, and what tensors are."""
+    """Every argument as text: values of non-tensors, and descriptions of tensors."""
     schema = getattr(target, "_schema", None)
     names = [argument.name for argument in schema.arguments] if schema is not None else []
     told = []
@@ -73,14 +73,14 @@ def _text(given: Any) -> str:
     if isinstance(given, torch.Tensor):
         kind = type(given).__name__
         return f"{kind} {str(given.dtype).removeprefix('torch.')} {list(given.shape)} {given.device}"
-    if isinstance(given, (tuple, list)) and any(isinstance(one, torch.Tensor) for one in given):
+    if isinstance(given, (tuple, list)) and any(isinstance(item, torch.Tensor) for item in given):
         more = [] if len(given) <= _N_ITEMS_MAX else [f"... {len(given)} in all"]
         return "[" + ", ".join([*map(_text, given[:_N_ITEMS_MAX]), *more]) + "]"
     return shown(given)
 
 
 def _stack(error: BaseException) -> list[str]:
-    """Calls from the program's first line to where the error was raised, without those of this package."""
+    """Calls from the program's first line to the raising one, without this package's."""
     trace = error.__traceback__
     calls = [*traceback.extract_stack(trace.tb_frame if trace is not None else None)[:-1]]
     calls += traceback.extract_tb(trace)

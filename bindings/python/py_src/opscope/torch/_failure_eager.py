@@ -1,4 +1,4 @@
-"""Operators that raise in code that runs without `torch.compile`."""
+"""Operators that raise in code without `torch.compile`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from ._storage import OPERATOR
 
 
 class Failures:
-    """Dumps operators that raise. For any code that calls operators itself and sees their errors."""
+    """Dumps operators that raise, for any code that calls operators itself and handles their
+    errors."""
 
     def __init__(self, dump: _dump.Dump, model_name: str = "eager") -> None:
         self._dump = dump
@@ -24,8 +25,8 @@ class Failures:
         self._n_counted = 0
 
     def tell(self, target: Any, args: Iterable[Any], kwargs: dict[str, Any], error: Exception, number: int) -> None:
-        """Writes what `target` was called with, before this returns. `number` says how many operators ran before.
-        Whatever goes wrong here, the error that is told about is the program's.
+        """Writes the arguments of `target` before returning. `number` is the number of operators
+        before. Errors in here do not replace the program's error.
         """
         try:
             self._write(target, list(args), kwargs, error, number)
@@ -43,10 +44,10 @@ class Failures:
         run = graph.begin_step(0)
         if run is None:
             return
-        inputs = list(enumerate(one.resolve_conj().resolve_neg() for one in tensors))
+        inputs = list(enumerate(tensor.resolve_conj().resolve_neg() for tensor in tensors))
         notes = _failure.notes(target, args, kwargs, error, source=source)
         notes = f"operators before: {number}\n{notes}"
-        # The failing one is counted itself.
+        # The failing one is counted separately.
         run.fail_operator(0, number - self._n_counted, inputs, _failure.reason(error), notes)
         self._n_counted = number + 1
         where = f", called at {source}" if source else ""
@@ -56,12 +57,13 @@ class Failures:
 
 
 class catch(TorchDispatchMode):  # noqa: N801
-    """Dumps the inputs of an operator of the code inside that raises.
+    """Dumps the inputs of an operator that raises inside the context.
 
         with opscope.torch.catch("dump", detail="norm"):
             ...
-
-    The error goes on unchanged, with a note of where the inputs are. `report` is there afterwards.
+    
+    The error propagates unchanged, with a note about the location of the inputs. `report` is
+    available afterwards.
     """
 
     def __init__(self, path: str | os.PathLike = "./", detail: str | bool = "norm") -> None:
@@ -77,11 +79,11 @@ class catch(TorchDispatchMode):  # noqa: N801
         _fork.follow(self)
 
     def leave_fork(self) -> None:
-        """In a fork errors are the program's alone."""
+        """A fork does not catch errors."""
         self._is_idle = True
 
     def __enter__(self) -> Any:
-        # An unusable place is found before anything runs.
+        # Detects an unusable directory before anything runs.
         try:
             self._dump.begin()
         except _dump.Unwritable:

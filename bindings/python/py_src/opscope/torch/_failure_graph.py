@@ -1,7 +1,7 @@
-"""Compiled graphs whose operators leave their inputs when they raise. One that goes well costs nothing.
+"""Compiled graphs that dump an operator's inputs when it raises, at no cost otherwise.
 
-Nothing is put into the graph's code: when it raises, the local variables of that code are the values that the
-operator was given, because code of graphs lets go of a value only after its last reader.
+The graph's code is unchanged: when it raises, its local variables are the operator's inputs,
+because graph code releases a value only after its last reader.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Guarded:
         self._steps = itertools.count()
         self._plain = _taps.plain(gm)
         self._code = _taps.code_of(self._plain)
-        # Names of what nodes give, in the order in which they run.
+        # Names of nodes' results, in execution order.
         self._nodes = [node for node in gm.graph.nodes if node.op == "call_function"]
 
         def run(args: list) -> Any:
@@ -71,7 +71,7 @@ class Guarded:
         operator = self._described.operators[number]
         args, kwargs = _given(operator, frame)
         source = dict(operator.attributes).get("source", "")
-        inputs = list(enumerate(one.resolve_conj().resolve_neg() for one in _failure.tensors(args, kwargs)))
+        inputs = list(enumerate(tensor.resolve_conj().resolve_neg() for tensor in _failure.tensors(args, kwargs)))
         notes = _failure.notes(operator.node.target, args, kwargs, error, source=source)
         run.fail_operator(number, number, inputs, _failure.reason(error), notes)
         where = f", called at {source}" if source else ""
@@ -83,7 +83,7 @@ class Guarded:
         self._on_failure()
 
     def _frame(self, error: Exception) -> FrameType | None:
-        """The graph's code where it raised."""
+        """The frame of the graph's code where it raised."""
         trace = error.__traceback__
         while trace is not None:
             if trace.tb_frame.f_code is self._code:
@@ -92,11 +92,11 @@ class Guarded:
         return None
 
     def _failing(self, frame: FrameType) -> int | None:
-        """The operator that raised: the first whose result is not there."""
+        """The operator that raised: the first without a result."""
         known = frame.f_locals
         for node in self._nodes:
             if node.name not in known:
-                numbers = (i for i, one in enumerate(self._described.operators) if one.node is node)
+                numbers = (i for i, operator in enumerate(self._described.operators) if operator.node is node)
                 return next(numbers, None)
         return None
 

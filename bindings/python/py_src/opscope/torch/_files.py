@@ -1,4 +1,4 @@
-"""Tensors and other values in single files, outside of a session of the core."""
+"""Tensors and other values in single files, outside a session of the core."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from .._fork_lock import ForkLock
 from .._native.capture import FileWriter
 
 _log = _visible.logger()
-# Types that numpy makes arrays of by itself.
+# Types that numpy converts to arrays.
 _ARRAYS = (bool, int, float, complex, str, np.ndarray)
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
-# Types with eight bits that numpy does not have; older releases of torch lack some of them.
+# 8-bit dtypes that numpy lacks; older releases of torch lack some of them.
 _FLOAT8 = frozenset(
     getattr(torch, name)
     for name in ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu")
@@ -30,19 +30,19 @@ _FLOAT8 = frozenset(
 
 
 class Files:
-    """Files below a directory that nobody else can read. Saving never raises; what could not be saved is counted."""
+    """Files below a private directory. Saving never raises; failures are counted."""
 
     def __init__(self, root: str) -> None:
         self._writer = FileWriter(root, list(_PLAIN))
         self._lock = ForkLock()
         self._pid = os.getpid()
         self.n_files = 0
-        # Values that no file has, by reason.
+        # Values that cannot be stored, by reason.
         self.left_out: Counter[str] = Counter()
         self.first_error: str | None = None
 
     def save_npy(self, path: str, value: Any) -> None:
-        """A tensor or another value as an array of numpy's, without pickles."""
+        """A tensor or another value as a numpy array, without pickles."""
         self._try(path, self._npy, value)
 
     def save_pt(self, path: str, tensor: torch.Tensor) -> None:
@@ -59,7 +59,7 @@ class Files:
 
     def _try(self, path: str, save: Any, value: Any) -> None:
         if os.getpid() != self._pid:
-            # A fork would write over the parent's files.
+            # A fork would overwrite the parent's files.
             return
         try:
             reason = save(path, value)
@@ -78,7 +78,7 @@ class Files:
             if self.first_error is not None:
                 return
             self.first_error = f"{os.path.basename(path)}: {type(error).__name__}: {error}"
-        _log.error("a file could not be written, more of the kind are only counted: %s", self.first_error)
+        _log.error("a file could not be written; further failures are only counted: %s", self.first_error)
 
     def _npy(self, path: str, value: Any) -> str | None:
         if isinstance(value, torch.Tensor):
@@ -108,7 +108,7 @@ class Files:
         if tensor.is_meta:
             return "no memory"
         dense = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
-        # Dimensions of extent 0 and scalars cannot be viewed as bytes.
+        # Empty tensors and scalars cannot be viewed as bytes.
         content = dense.flatten().view(torch.uint8).numpy().tobytes() if dense.numel() else b""
         self._writer.bytes(path, content)
         return None
@@ -117,7 +117,7 @@ class Files:
 def as_array(value: Any) -> np.ndarray:
     """Numbers, texts and lists of them as an array; anything else as its text."""
     if not _is_plain(value):
-        # Numpy would run code of the value's own.
+        # numpy would run the value's own code.
         return np.array(text(value))
     try:
         found = np.array(value)
@@ -133,7 +133,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _dense(tensor: torch.Tensor) -> torch.Tensor:
-    """The same values in a form that memory can be read of, if there is one."""
+    """The same values in a readable layout, if there is one."""
     tensor = tensor.detach()
     if tensor.layout is not torch.strided:
         return tensor
@@ -146,7 +146,7 @@ def _dense(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _alone(tensor: torch.Tensor) -> torch.Tensor:
-    """The same values with no more memory than they need: `torch.save` writes all of what a view is a part of."""
+    """The same values without surplus memory: `torch.save` writes the whole storage of a view."""
     tensor = tensor.detach()
     if tensor.layout is not torch.strided:
         return tensor.cpu()
@@ -156,7 +156,7 @@ def _alone(tensor: torch.Tensor) -> torch.Tensor:
 
 
 class PathCounts:
-    """How often a name was used in this process, for names of files that go on counting."""
+    """Use counts of names in this process, for numbered file names."""
 
     def __init__(self) -> None:
         self._lock = ForkLock()

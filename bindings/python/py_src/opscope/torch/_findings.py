@@ -1,4 +1,4 @@
-"""The findings of a watch: values that were overwritten, as a list, a table and a file."""
+"""Findings of a watch: overwritten values as a list, a table and a file."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ from collections import Counter
 
 from .._argument import reason
 
-# Most changes that are kept; all are counted.
+# Maximum number of stored changes; all are counted.
 _N_OVERWRITES_MAX = 1000
-# Most rows of the table.
+# Maximum number of table rows.
 _N_ROWS_MAX = 20
 _HEADER = ("step", "after", "operator", "value of", "slot", "elements", "first", "before", "now", "how", "line")
 
 
 class Findings:
-    """The findings of the watches of one dump, in the order in which they were seen."""
+    """The findings of one dump's watches, in order of detection."""
 
     def __init__(self) -> None:
         self.overwrites: list[dict] = []
         self.n_overwrites = 0
-        # Changes that an operator was there to make.
+        # Changes that were an operator's purpose.
         self.n_updates = 0
-        # Values that were given up, by reason.
+        # Values no longer watched, by reason.
         self.gone: Counter[str] = Counter()
         self.n_runs_overlapping = 0
         self.first_fault: str | None = None
 
     def add(self, overwrite: dict) -> None:
-        """Adds one, with the members of `overwrites.json`."""
+        """Adds a finding, with the members of `overwrites.json`."""
         self.n_overwrites += 1
         if len(self.overwrites) < _N_OVERWRITES_MAX:
             self.overwrites.append(overwrite)
 
     def note_fault(self, error: BaseException) -> None:
-        """Remembers the first thing that went wrong in the watch itself."""
+        """Records the first error in the watch itself."""
         if self.first_fault is None:
             self.first_fault = f"a watch failed: {reason(error)}"
 
@@ -57,10 +57,10 @@ class Findings:
         return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
 
     def table(self) -> str:
-        """One line for each, the first 20; empty if nothing was overwritten."""
+        """One line per finding, at most 20; empty if nothing was overwritten."""
         if self.n_overwrites == 0:
             return ""
-        rows = [_HEADER, *(_row(one) for one in self.overwrites[:_N_ROWS_MAX])]
+        rows = [_HEADER, *(_row(overwrite) for overwrite in self.overwrites[:_N_ROWS_MAX])]
         widths = [max(len(row[i]) for row in rows) for i in range(len(_HEADER))]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
         if (n_more := self.n_overwrites - len(rows) + 1) > 0:
@@ -68,21 +68,21 @@ class Findings:
         return "\n".join(lines)
 
 
-def _row(one: dict) -> tuple[str, ...]:
-    operator, line = one["seen_after"], one["source"]
-    if one["kind"] == "between":
-        operator = f"{operator} and before {one['seen_before']}"
-        line = " to ".join(filter(None, (line, one["source_before"])))
+def _row(overwrite: dict) -> tuple[str, ...]:
+    operator, line = overwrite["seen_after"], overwrite["source"]
+    if overwrite["kind"] == "between":
+        operator = f"{operator} and before {overwrite['seen_before']}"
+        line = " to ".join(filter(None, (line, overwrite["source_before"])))
     return (
-        str(one["step"]),
-        one["seen_after_type"],
+        str(overwrite["step"]),
+        overwrite["seen_after_type"],
         operator,
-        one["watched"],
-        f"output.{one['output']}",
-        str(one["n_elements"]),
-        str(one["first_element"]),
-        one["before"],
-        one["after"],
-        one["kind"],
+        overwrite["watched"],
+        f"output.{overwrite['output']}",
+        str(overwrite["n_elements"]),
+        str(overwrite["first_element"]),
+        overwrite["before"],
+        overwrite["after"],
+        overwrite["kind"],
         line,
     )

@@ -1,7 +1,8 @@
-"""Forks of this process, such as workers of a `DataLoader`: nothing of a dump runs in them.
+"""Forks of this process, such as `DataLoader` workers: dumps do not run in them.
 
-A fork has a copy of everything but of the threads that write, and a lock that another thread held stays locked for
-ever. So whatever dumps lets go of its work in the fork before any other code runs there; the parent's goes on.
+A fork copies everything but the writer threads, and a lock held by another thread stays locked
+forever. So every dump drops its work in the fork before other code runs there; the parent's dump
+continues.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ from .._native.capture import note_fork
 
 
 class Follower(Protocol):
-    """Something that has work in one process only."""
+    """An object with work in one process only."""
 
     def leave_fork(self) -> None:
-        """Ends the work in a fork, without waiting for anybody and without touching files."""
+        """Drops the work in a fork, without waiting and without touching files."""
 
 
 _followers: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def follow(follower: Follower) -> None:
-    """Lets `follower` know of forks, for as long as it is there."""
+    """Notifies `follower` of forks as long as it exists."""
     _followers.add(follower)
 
 

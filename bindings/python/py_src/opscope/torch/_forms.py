@@ -1,6 +1,6 @@
-"""Tensors whose elements do not lie in the CPU's memory in rows, as tensors whose elements do.
+"""Converts tensors without plain CPU memory to tensors with it.
 
-The core asks here when it cannot look at a tensor itself, so nothing of this costs a model of plain tensors anything.
+Called only if the core cannot read a tensor itself, so it costs models of plain tensors nothing.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import torch
 
 from ._device.adapter import is_capturing
 
-# The tensors that make up a tensor: for each part its name, the part, and whether nobody else has its memory. The name
-# of a tensor that stands for the whole is empty.
+# The tensors that make up a tensor: for each its name, the tensor, and whether its memory is
+# unshared. A single tensor for the whole has an empty name.
 Parts = list[tuple[str, torch.Tensor, bool]]
-# Parts and whether they were copied from another device, or a reason why there are none, or nothing to add.
+# The parts and whether they were copied from another device; or a reason why there are none; or
+# None if unknown.
 Answer = Union[tuple[Parts, bool], str, None]
 
 _COMPRESSED = {
@@ -27,7 +28,7 @@ _PER_TENSOR = (torch.per_tensor_affine, torch.per_tensor_symmetric)
 
 
 def parts(tensor: torch.Tensor, reason: str) -> Answer:
-    """Finds the tensors to show instead of one that the core refused for `reason`."""
+    """Finds substitutes for a tensor that the core refused for `reason`."""
     is_named = reason.startswith("type ")
     if is_named:
         if (jagged := _jagged(tensor)) is not None:
@@ -39,7 +40,7 @@ def parts(tensor: torch.Tensor, reason: str) -> Answer:
             with torch._C.DisableTorchFunctionSubclass():
                 tensor = tensor.as_subclass(torch.Tensor)
         except (NotImplementedError, RuntimeError):
-            # Torch cannot do this with memory of another form.
+            # Torch does not support this for other memory layouts.
             return None
     if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
         return "form batched" if torch._C._functorch.is_batchedtensor(tensor) else "form functorch"
@@ -55,11 +56,11 @@ def parts(tensor: torch.Tensor, reason: str) -> Answer:
 
 
 def _copied(tensor: torch.Tensor) -> Answer:
-    """Waits for the operator: torch copies on the stream that it runs on."""
+    """Waits for the operator: torch copies on the current stream."""
     if is_capturing(tensor.device.type):
-        # A copy would end the recording with an error.
+        # A copy would abort the recording.
         return "recorded for a CUDA graph"
-    # Torch resolves these while it copies, on some devices.
+    # On some devices torch resolves these while copying.
     host = tensor.detach().to("cpu").resolve_conj().resolve_neg()
     if is_plain(host):
         return [("", host, True)], True
@@ -71,7 +72,7 @@ def _answer(found: Parts | str | None, *, is_copied: bool) -> Answer:
 
 
 def is_plain(tensor: torch.Tensor) -> bool:
-    """Whether the core can look at a tensor of the CPU."""
+    """Whether the core can read a CPU tensor."""
     return tensor.layout is torch.strided and not tensor.is_quantized and not tensor.is_nested
 
 
@@ -97,7 +98,7 @@ def _on_host(tensor: torch.Tensor, *, is_own: bool) -> Parts | str | None:
 
 def _quantised(tensor: torch.Tensor) -> Parts | str:
     if tensor.dtype not in (torch.qint8, torch.quint8, torch.qint32):
-        # Several numbers share a byte.
+        # Several elements share a byte.
         return f"dtype {str(tensor.dtype).removeprefix('torch.')}"
     numbers = ("int_repr", tensor.int_repr(), True)
     if tensor.qscheme() in _PER_TENSOR:
@@ -109,7 +110,7 @@ def _quantised(tensor: torch.Tensor) -> Parts | str:
 
 
 def _jagged(tensor: torch.Tensor) -> Answer:
-    """A jagged tensor is a subclass that holds plain tensors."""
+    """A jagged tensor is a subclass that contains plain tensors."""
     if getattr(tensor, "layout", None) is not torch.jagged or type(tensor).__name__ != "NestedTensor":
         return None
     found = [(name, getattr(tensor, f"_{name}", None)) for name in ("values", "offsets", "lengths")]

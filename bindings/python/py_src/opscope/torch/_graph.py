@@ -1,4 +1,4 @@
-"""An FX graph as operators that read and give numbered values."""
+"""An FX graph as operators that read and produce numbered values."""
 
 from __future__ import annotations
 
@@ -14,37 +14,38 @@ from .._argument import text as argument_text
 from . import _bodies, _collective_kinds, _names, _printing, _results, _storage
 from ._origins import Origins
 
-# Operators whose results are whatever was in memory.
+# Operators with uninitialised results.
 _UNINITIALISED = ("aten.empty", "aten.new_empty")
-# Results of these are there only after `wait_tensor`.
+# The results of these are ready only after `wait_tensor`.
 _COLLECTIVES = ("_c10d_functional.", "c10d_functional.")
-# Longest text of an argument that is kept.
+# Maximum length of an argument's text.
 _ARGUMENT_CHARACTERS_MAX = 200
 
 
 @dataclass
 class Value:
-    """A tensor that an operator gives, or that the graph is given. What Rust reads has no default."""
+    """A tensor produced by an operator, or an argument of the graph. Fields read by Rust have no
+    default."""
 
     name: str
-    # `held`, `run` or `operator`: how long its memory keeps its content.
+    # `held`, `run` or `operator`: how long its memory keeps its contents.
     stability: str
     is_input: bool
-    # Why it is not to be looked at, if so.
+    # Why it cannot be observed, if so.
     reason: str | None
-    # Whether torch has to compute the elements that the tensor stands for, before anybody looks at memory.
+    # Whether torch must materialise the elements before the memory is read.
     is_lazy: bool = False
-    # The node that is the value; of an operator with several results the operator.
+    # The node of the value; for an operator with several results, the operator's.
     node: Node | None = None
-    # The example that torch has of it before the graph runs.
+    # Torch's example before the graph runs.
     example: torch.Tensor | None = None
-    # The parameter or buffer that it is, or whose gradient or new value it is; empty for anything else.
+    # Its parameter or buffer, or the one whose gradient or new value it is; otherwise empty.
     fqn: str = ""
-    # The body that it is in, by number.
+    # The enclosing body, by number.
     body: int | None = None
-    # Whether its elements come later than the operator returns, with an operator that waits for them.
+    # Whether its elements are ready only after another operator has waited for them.
     is_late: bool = False
-    # Of which distributed tensor it is a part, as text; empty where nothing says it.
+    # The distributed tensor that it is a part of, as text; empty if unknown.
     placement: str = ""
 
 
@@ -58,44 +59,45 @@ class Operator:
     outputs: list[int | None]
     attributes: list[tuple[str, str]]
     is_selected: bool
-    # Whether its record has both sides, whichever the plan asks for.
+    # Whether its record has inputs and outputs regardless of the plan.
     has_both_sides: bool = False
-    # Arguments that it has without being given them, as Python prints them.
+    # Arguments with default values, as Python prints them.
     default_attributes: list[tuple[str, str]] = field(default_factory=list)
-    # The collective that it is, as text, and the global ranks of its group.
+    # Its collective as text, and the group's global ranks.
     collective: tuple[str, list[int]] | None = None
-    # The operator after which its results are shown, by number, if that is not itself.
+    # The operator after which its results are recorded, by number, if another.
     shown_after: int | None = None
-    # Placements of inputs and of outputs, as text; shorter where nothing more is known.
+    # Placements of inputs and outputs, as text; may be shorter than these.
     input_placements: list[str] = field(default_factory=list)
     output_placements: list[str] = field(default_factory=list)
-    # Of each of its results the operator that waits for it, and which result of that one it is if there are several.
+    # For each of its results the operator that waits for it, and the index among that one's
+    # results.
     waits: list[tuple[Node, int | None]] = field(default_factory=list)
     node: Node | None = None
-    # Names by which it can be asked for.
+    # Names by which it can be selected.
     names: list[str] = field(default_factory=list)
     module: str = ""
     is_marked: bool = False
-    # Whether it gives other strides over the memory of an argument.
+    # Whether it returns a view of an argument.
     is_view: bool = False
-    # The body that it is in, by number.
+    # The enclosing body, by number.
     body: int | None = None
 
 
 @dataclass
 class Body:
-    """A graph that an operator holds. What Rust reads has no default."""
+    """A graph inside an operator. Fields read by Rust have no default."""
 
-    # The operator that holds it, its own operators, and the body around it, by number.
+    # The containing operator, its own operators, and the enclosing body, by number.
     outer: int
     operators: list[int]
     parent: int | None
     is_loop: bool
     n_dry_runs: int
-    # Why its operators are not to be looked at, if so.
+    # Why its operators cannot be observed, if so.
     reason: str | None
     gm: GraphModule | None = None
-    # The node that stands for it.
+    # The node that refers to it.
     node: Node | None = None
 
 
@@ -105,19 +107,19 @@ class Described:
 
     values: list[Value] = field(default_factory=list)
     operators: list[Operator] = field(default_factory=list)
-    # Outer ones before those inside.
+    # Outer bodies precede inner ones.
     bodies: list[Body] = field(default_factory=list)
-    # Names that operators and values have so far.
+    # Names of operators and values so far.
     names: set[str] = field(default_factory=set)
-    # The number of the device that it runs on; 0 for the CPU.
+    # The device number; 0 for the CPU.
     device: int = 0
-    # Of each node a value's number, None for what is no tensor, or a tuple of these.
+    # For each node a value's number, None for a non-tensor, or a tuple of these.
     results: dict[Node, Any] = field(default_factory=dict)
-    # Values that are something of the model, by its name there.
+    # Names of values in the model.
     model_names: dict[str, str] = field(default_factory=dict)
 
     def name(self, names: Iterable[tuple[str, Node]]) -> None:
-        """Names the values of nodes, as far as these are single tensors."""
+        """Names the values of nodes, if these are single tensors."""
         for name, node in names:
             number = self.results.get(node)
             if isinstance(number, int):
@@ -130,7 +132,8 @@ def describe(
     origins: Origins | None = None,
     name: str = "",
 ) -> Described:
-    """Numbers the graph's values and lists its operators, in order; those of a body right after what holds it."""
+    """Numbers the graph's values and lists its operators in order; a body's operators follow their
+    container."""
     described = Described()
     _Describer(gm, described, phase, _storage.Storages(gm), origins or Origins(), name)
     described.device = _device(described.values)
@@ -163,7 +166,7 @@ class _Describer:
         self.body = body
         # The prefix of the names of a body's nodes.
         self.prefix = "" if body is None else described.operators[described.bodies[body].outer].op_name + "."
-        # Of each node a value's number, None for what is no tensor, or a tuple of these.
+        # For each node a value's number, None for a non-tensor, or a tuple of these.
         self.results: dict[Node, Any] = described.results if body is None else {}
         self.names: dict[Node, str] = {}
         self.n_of_alias: dict[str, int] = {}
@@ -217,12 +220,12 @@ class _Describer:
         number = len(bodies)
         loop = (_bodies.is_loop(node), _bodies.n_dry_runs(node))
         bodies.append(Body(task_id, [], self.body, *loop, reason, gm, source))
-        # Nobody says what a body does with its arguments, and its results are those of the operator around it.
+        # It is unknown what a body does with its arguments, and its results are the container's.
         storages = _storage.Storages(gm)
         _Describer(gm, self.described, self.phase, storages, self.origins, self.graph, number)
 
     def _name_results(self, node: Node) -> None:
-        """Says which results of the graph are gradients, and which are new values of buffers."""
+        """Marks results of the graph that are gradients or new values of buffers."""
         results, descriptions = node.args[0], node.meta.get("desc")
         if not isinstance(results, (tuple, list)) or not isinstance(descriptions, (tuple, list)):
             return
@@ -237,11 +240,11 @@ class _Describer:
                     operator.attributes.append((f"output.{i}.fqn", name))
 
     def _link_waits(self) -> None:
-        """Says of collectives after which operator their results are there."""
-        numbers = {one.node: number for number, one in enumerate(self.described.operators)}
-        for one in self.described.operators:
-            if one.waits and one.body == self.body:
-                one.shown_after = max(numbers[wait] for wait, _ in one.waits)
+        """Sets the operator after which a collective's results are ready."""
+        numbers = {op.node: number for number, op in enumerate(self.described.operators)}
+        for op in self.described.operators:
+            if op.waits and op.body == self.body:
+                op.shown_after = max(numbers[wait] for wait, _ in op.waits)
 
     def _inputs(self, node: Node) -> Iterator[int]:
         found: list[Node] = []
@@ -253,7 +256,8 @@ class _Describer:
         if isinstance(example, torch.Tensor):
             return self._value(node, suffix, example, is_input)
         if example is _results.UNKNOWN:
-            # Torch has no example, of a sparse tensor for instance. It shows when the graph runs.
+            # Torch has no example, for instance for a sparse tensor. The type is known when the
+            # graph runs.
             return self._value(node, suffix, None, is_input)
         if isinstance(example, (tuple, list)):
             return tuple(self._values(node, part, f"{suffix}.{i}", is_input) for i, part in enumerate(example))
@@ -263,7 +267,7 @@ class _Describer:
         stability = _storage.OPERATOR if node.op == "get_attr" else self.storages.stability(example)
         is_in_body = self.body is not None
         if is_in_body and stability == _storage.RUN:
-            # Memory that is known outside the body may be written to as soon as the body has run.
+            # Memory visible outside the body may be written as soon as the body has run.
             stability = _storage.OPERATOR
         hidden = self.described.bodies[self.body].reason if self.body is not None else None
         self.described.values.append(
@@ -274,7 +278,7 @@ class _Describer:
                 reason=hidden or _reason(node),
                 is_late=node.op == "call_function" and bool(_waits(node)),
                 placement=self.origins.placement(node.meta.get("desc")) if is_input and not is_in_body else "",
-                # A tensor of which nothing is known is asked when it is there.
+                # An unknown tensor is examined at run time.
                 is_lazy=example is None or example.is_conj() or example.is_neg(),
                 node=node,
                 example=example,
@@ -316,7 +320,7 @@ class _Describer:
         return found if any(found) else []
 
     def _name(self, node: Node) -> str:
-        """`cond.sin`; with the body's name where another body of the same operator has the name as well."""
+        """`cond.sin`, with the body's name if another body of the same operator uses the name."""
         if node not in self.names:
             name = self.prefix + node.name
             if self.body is not None and name in self.described.names:
@@ -355,14 +359,14 @@ class _Describer:
 
 
 def _reason(node: Node) -> str | None:
-    """Why what a node gives is not to be looked at, whatever it turns out to be."""
+    """Why a node's output cannot be observed, regardless of its value."""
     if node.op != "call_function" or _waits(node):
         return None
     return reason_of(_names.target_name(node.target))
 
 
 def _collective(node: Node) -> tuple[str, list[int]] | None:
-    """Kind and ranks of a collective; `None` of any other operator."""
+    """Kind and ranks of a collective; `None` for other operators."""
     namespace, _, name = _names.target_name(node.target).partition(".")
     if namespace != "_c10d_functional":
         return None
@@ -371,14 +375,15 @@ def _collective(node: Node) -> tuple[str, list[int]] | None:
 
 
 def _waits(node: Node) -> list[tuple[Node, int | None]]:
-    """Who waits for the results of a collective, one by one; empty if the graph leaves one of them to others."""
+    """The operators that wait for a collective's results, one each; empty if the graph does not
+    wait for all."""
     if _collective_kinds.form_of(node.target) is None:
         return []
     results: list[Any] = [node]
     if isinstance(example := node.meta.get("val"), (tuple, list)):
         parts = {user.args[1]: user for user in node.users if user.target is operator.getitem}
         results = [parts.get(i) for i in range(len(example))]
-    waits = [_wait(one) for one in results if one is not None]
+    waits = [_wait(result) for result in results if result is not None]
     found = [wait for wait in waits if wait is not None]
     return found if len(found) == len(results) else []
 
@@ -394,7 +399,7 @@ def _wait(result: Node) -> tuple[Node, int | None] | None:
 
 
 def reason_of(target: str) -> str | None:
-    """Why results of an operator are not to be looked at, whatever they turn out to be."""
+    """Why an operator's results cannot be observed, regardless of their values."""
     if target.startswith(_UNINITIALISED):
         return "uninitialised"
     if target.startswith(_COLLECTIVES) and ".wait_tensor" not in target:

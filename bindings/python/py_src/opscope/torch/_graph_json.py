@@ -1,4 +1,4 @@
-"""A description of a graph, for readers of its dump."""
+"""A graph's description for readers of its dump."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ def to_json(described: Described, name: str, phase: str) -> str:
     operators = [
         {
             "task_id": task_id,
-            "op_type": one.op_type,
-            "op_name": one.op_name,
-            "inputs": [called(value) for value in one.inputs],
-            "outputs": [called(value) for value in one.outputs],
-            "is_selected": one.is_selected,
-            "is_view": one.is_view,
-            "attributes": dict(one.attributes),
+            "op_type": operator.op_type,
+            "op_name": operator.op_name,
+            "inputs": [called(value) for value in operator.inputs],
+            "outputs": [called(value) for value in operator.outputs],
+            "is_selected": operator.is_selected,
+            "is_view": operator.is_view,
+            "attributes": dict(operator.attributes),
         }
-        for task_id, one in enumerate(described.operators)
+        for task_id, operator in enumerate(described.operators)
     ]
     graph = {
         "version": 1,
@@ -42,7 +42,7 @@ def to_json(described: Described, name: str, phase: str) -> str:
 
 
 def _described(value: Value) -> dict[str, Any]:
-    """Describes a value as far as it is known before the graph runs. Sizes that are not known are expressions."""
+    """Describes a value as known before the graph runs. Unknown sizes are expressions."""
     known: dict[str, Any] = {"fqn": value.fqn} if value.fqn else {}
     example = value.example
     if example is None:

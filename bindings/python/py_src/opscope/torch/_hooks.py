@@ -1,4 +1,4 @@
-"""Other observers of operators that run in eager mode: watchers, dumps of failures."""
+"""Further observers of operators in eager mode: watchers, dumps of failures."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from .._argument import reason
 
 @dataclass
 class OperatorCall:
-    """One execution of one operator, as a hook sees it."""
+    """One execution of an operator, as passed to a hook."""
 
-    # The operator and what it is called with, as torch hands it over. Hooks do not change them.
+    # The operator and its arguments as passed by torch. Hooks must not change them.
     func: Any
     args: tuple
     kwargs: dict
@@ -20,39 +20,40 @@ class OperatorCall:
     op_type: str
     # Its name in the dump, such as `add_1`.
     op_name: str
-    # Its position among the operators of the step.
+    # Its position among the step's operators.
     task_id: int
     step: int
     # `forward`, `backward` or `optimizer`.
     phase: str
-    # Path of the module that it belongs to; empty where nobody knows.
+    # Path of its module; empty if unknown.
     module: str
-    # File, line and function of the call; empty where nobody knows.
+    # File, line and function of the call; empty if unknown.
     source: str
-    # Number that a forward operator and its backward operators share.
+    # Sequence number shared by a forward operator and its backward operators.
     seq_nr: int | None
-    # Names of the values that it reads, for each tensor among its arguments in turn.
+    # Names of the values that it reads, one for each tensor argument.
     inputs: list[str]
     # The operator's result; `None` before it ran.
     result: Any = None
 
 
 class Hook:
-    """Sees every operator inside the context, of steps that are not dumped as well.
+    """Observes every operator inside the context, also in steps that are not dumped.
 
-    Methods run inside torch's dispatcher, on the thread that runs the operator: what they compute themselves is not
-    seen by any hook and is not dumped. The tensors are those of the model, to be read only. What a method raises is
-    counted (`n_hook_faults` of the report, `first_hook_fault`) and goes no further.
+    Methods run inside torch's dispatcher, on the operator's thread; their own operators are neither
+    observed nor dumped. The tensors belong to the model and must not be modified. Exceptions in a
+    method are counted (`n_hook_faults` of the report, `first_hook_fault`) and do not propagate.
     """
 
     def before(self, call: OperatorCall) -> None:
-        """The operator is about to run: its inputs are what it will read."""
+        """Called before the operator runs, with its inputs unchanged."""
 
     def after(self, call: OperatorCall) -> None:
-        """It went well: `call.result` is there, and inputs that it writes to are written."""
+        """Called after success: `call.result` is set, and written inputs are updated."""
 
     def failed(self, call: OperatorCall, error: BaseException) -> None:
-        """It raised `error`, which the model gets next. Inputs may be written in part."""
+        """Called after it raised `error`, which the model receives next. Inputs may be partly
+        written."""
 
 
 class Hooks:
@@ -64,7 +65,7 @@ class Hooks:
         self.first_fault: str | None = None
 
     def before(self, call: OperatorCall) -> None:
-        """Tells every hook."""
+        """Calls every hook."""
         for hook in self.attached:
             try:
                 hook.before(call)
@@ -72,7 +73,7 @@ class Hooks:
                 self._note(hook, error)
 
     def after(self, call: OperatorCall) -> None:
-        """Tells every hook."""
+        """Calls every hook."""
         for hook in self.attached:
             try:
                 hook.after(call)
@@ -80,7 +81,7 @@ class Hooks:
                 self._note(hook, error)
 
     def failed(self, call: OperatorCall, error: BaseException) -> None:
-        """Tells every hook."""
+        """Calls every hook."""
         for hook in self.attached:
             try:
                 hook.failed(call, error)

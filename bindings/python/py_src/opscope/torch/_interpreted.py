@@ -1,4 +1,4 @@
-"""Graphs that run node by node, so that each node can be looked at."""
+"""Graphs that run node by node, so that each node can be observed."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 
 from torch.fx import GraphModule, Interpreter
 
-# A function that is called with a list of arguments, which it empties.
+# A function that takes a list of arguments, which it empties.
 Boxed = Callable[[list], Any]
 
 
 def copied(gm: GraphModule) -> GraphModule:
-    """The graph as it is now, whatever is done to it later; its nodes have the same names."""
+    """A copy of the graph, independent of later changes; its nodes have the same names."""
     return GraphModule(gm, copy.deepcopy(gm.graph))
 
 
 class Quiet(Interpreter):
-    """An interpreter that leaves errors of the model as they are."""
+    """An interpreter that does not alter the model's errors."""
 
     def __init__(self, gm: GraphModule) -> None:
         super().__init__(gm)
@@ -26,7 +26,7 @@ class Quiet(Interpreter):
 
 
 def boxed(make: Callable[[], Interpreter]) -> Boxed:
-    """Something to call, which makes an interpreter for each execution: two may be at it at once."""
+    """A callable that creates an interpreter for each execution, so that executions may overlap."""
 
     def run(arguments: list) -> Any:
         interpreter = make()

@@ -1,4 +1,4 @@
-"""Kinds of operators: the facts about one of torch's operators that are needed before it is called."""
+"""Facts about torch's operators that are needed before the call."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from typing import Any
 
 from . import _graph, _names
 
-# Operators that return before their results are there.
+# Operators that return before their results are ready.
 _LATE = ("_c10d_functional.", "c10d_functional.", "c10d.")
-# Marks for a profiler, a meeting of processes without values, and a wrapper around a result.
+# Profiler marks, barriers, and wrappers around a result.
 _IGNORED = ("profiler.", "c10d.barrier", "c10d.monitored_barrier_", "_c10d_functional._wrap_tensor_autograd")
-# Operators with results that they do not fill, or not all of it: positions of the results.
+# Operators that leave results partly or fully unwritten: indices of these results.
 _BLANK = {"fsdp.all_gather_copy_in.default": [1]}
-# Namespaces whose operators say truly what they write to.
+# Namespaces whose operators declare all their writes.
 _TRUSTED = ("aten.", "prims.", "prim.", "inductor_prims.")
-# Operators that update running statistics without saying so, if an argument is true: positions of the arguments.
+# Operators that update running statistics without declaring it, if an argument is true: argument
+# positions.
 _STATISTICS = {
     "aten.native_batch_norm.default": ("running_mean", "running_var"),
     "aten.cudnn_batch_norm.default": ("running_mean", "running_var"),
@@ -29,27 +30,28 @@ _WHEN = ("training", "use_input_stats")
 
 @dataclass
 class Kind:
-    """A kind of operator, for Rust to read."""
+    """A kind of operator, read by Rust."""
 
     target: str
     base: str
     alias: str
-    # Arguments that it writes to: position, name, and the position of an argument that has to be true for that.
+    # Arguments that it writes to: position, name, and the position of an argument that enables the
+    # write.
     written: list[tuple[int, str, int | None]]
-    # Why its results are not to be looked at, if so.
+    # Why its results cannot be observed, if so.
     reason: str | None
-    # Whether it may write to any argument, although it does not say so.
+    # Whether it may write to any argument without declaring it.
     may_write_all: bool
-    # Whether it goes on writing after it has returned.
+    # Whether it continues writing after it has returned.
     is_late: bool
-    # Positions of results that hold whatever was in memory.
+    # Indices of uninitialised results.
     blank: list[int]
-    # Whether it is no operator of a model.
+    # Whether it is not part of a model.
     is_ignored: bool
 
 
 def describe(func: Any) -> Kind:
-    """The kind of an `OpOverload`, or of an operator that has other functions as arguments."""
+    """The kind of an `OpOverload`, or of a higher-order operator."""
     target = _names.target_name(func)
     base = _names.base_name(target)
     is_late = target.startswith(_LATE) and ".wait_tensor" not in target
@@ -59,7 +61,7 @@ def describe(func: Any) -> Kind:
         alias=_names.alias_base(base),
         written=_written(func, target),
         reason=_graph.reason_of(target) or ("collective not finished" if is_late else None),
-        # The result of a collective is another value once it has been waited for.
+        # A collective's result is a different value after the wait.
         may_write_all=not target.startswith(_TRUSTED),
         is_late=is_late,
         blank=_BLANK.get(target, []),

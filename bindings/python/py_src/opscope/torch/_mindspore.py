@@ -1,4 +1,4 @@
-"""A graph in MindSpore's words: full names with scopes, parameters by the names that the program gives them."""
+"""A graph in MindSpore's terms: full names with scopes, and parameters by the program's names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from . import _names
 from ._graph import Described, Operator, Value
 from ._origin import Origin, argument
 
-# The attribute by which an operator asks to be dumped under `dump_mode` 2.
+# The attribute that requests an operator's dump under `dump_mode` 2.
 MARK = "dump"
 _SCOPES = {"backward": "Gradients/Default"}
 _SCOPE = "Default"
@@ -25,13 +25,14 @@ _NO_NAME = re.compile(r"[\s/\\\x00-\x1f]")
 
 
 def rename(described: Described, phase: str, origin: Origin) -> Described:
-    """The same graph: operators are called `Default/up-Linear/Addmm-op0`, arguments as in the program."""
+    """The same graph with operator names such as `Default/up-Linear/Addmm-op0`, and arguments named
+    as in the program."""
     operators = _operators(described, phase, origin)
     produced = {}
-    for one in operators:
-        for slot, number in enumerate(one.outputs):
+    for op in operators:
+        for slot, number in enumerate(op.outputs):
             if number is not None:
-                produced.setdefault(number, f"{one.op_name}.{slot}")
+                produced.setdefault(number, f"{op.op_name}.{slot}")
     taken: set[str] = set()
     values = []
     for number, value in enumerate(described.values):
@@ -46,7 +47,7 @@ def rename(described: Described, phase: str, origin: Origin) -> Described:
 
 
 def _nodes(value: Value) -> Iterator[str]:
-    """Names of the nodes that are the value of an operator."""
+    """Names of the nodes whose value is an operator's."""
     if value.node is None or value.node.op != "call_function":
         return
     if value.name == value.node.name:
@@ -59,29 +60,29 @@ def _nodes(value: Value) -> Iterator[str]:
 def _operators(described: Described, phase: str, origin: Origin) -> list[Operator]:
     n_of: dict[str, int] = {}
     operators = []
-    for one in described.operators:
-        kind = _kind(one)
-        path = "/".join([_SCOPES.get(phase, _SCOPE), *_scope(one, origin), kind])
+    for op in described.operators:
+        kind = _kind(op)
+        path = "/".join([_SCOPES.get(phase, _SCOPE), *_scope(op, origin), kind])
         n = n_of.get(path, 0)
         n_of[path] = n + 1
-        attributes = list(one.attributes)
-        if (is_marked := _flag(one, origin)) is not None:
+        attributes = list(op.attributes)
+        if (is_marked := _flag(op, origin)) is not None:
             attributes.append((MARK, "true" if is_marked else "false"))
-        attributes.append(("node", one.op_name))
+        attributes.append(("node", op.op_name))
         named = {"op_type": kind, "op_name": f"{path}-op{n}", "attributes": attributes}
-        operators.append(replace(one, **named, default_attributes=_defaults(one)))
+        operators.append(replace(op, **named, default_attributes=_defaults(op)))
     return operators
 
 
-def _defaults(one: Operator) -> list[tuple[str, str]]:
-    """Arguments of the operator's schema that the graph leaves out, called as those that it gives."""
-    schema = getattr(one.node.target, "_schema", None) if one.node is not None else None
+def _defaults(op: Operator) -> list[tuple[str, str]]:
+    """Schema arguments that the graph omits, named like the given ones."""
+    schema = getattr(op.node.target, "_schema", None) if op.node is not None else None
     if schema is None:
         return []
-    given = len(one.node.args)
+    given = len(op.node.args)
     found = []
     for position, argument in enumerate(schema.arguments):
-        is_given = position < given or argument.name in one.node.kwargs
+        is_given = position < given or argument.name in op.node.kwargs
         if is_given or not argument.has_default_value():
             continue
         name = argument.name if argument.kwarg_only else str(position)
@@ -89,21 +90,21 @@ def _defaults(one: Operator) -> list[tuple[str, str]]:
     return found
 
 
-def _kind(one: Operator) -> str:
-    base = _names.base_name(one.op_type)
+def _kind(op: Operator) -> str:
+    base = _names.base_name(op.op_type)
     return _names.alias_base(_NO_KIND.sub("_", base)) or "Operator"
 
 
-def _stack(one: Operator) -> dict[str, tuple[str, Any]]:
-    meta = one.node.meta if one.node is not None else {}
+def _stack(op: Operator) -> dict[str, tuple[str, Any]]:
+    meta = op.node.meta if op.node is not None else {}
     return meta.get("nn_module_stack") or meta.get("fwd_nn_module_stack") or {}
 
 
-def _scope(one: Operator, origin: Origin) -> list[str]:
-    """For each module on the way its name in the one before and its class."""
+def _scope(op: Operator, origin: Origin) -> list[str]:
+    """For each enclosing module, its name in its parent and its class."""
     scope: list[str] = []
     above: list[str] = []
-    for path, kind in _stack(one).values():
+    for path, kind in _stack(op).values():
         parts = origin.parts(path)
         own = parts[len(above) :] if parts[: len(above)] == above else parts
         above = parts
@@ -114,14 +115,15 @@ def _scope(one: Operator, origin: Origin) -> list[str]:
     return scope
 
 
-def _flag(one: Operator, origin: Origin) -> bool | None:
-    """Returns the flag that `set_dump` gave an operator: its own, else that of the innermost module that has one."""
+def _flag(op: Operator, origin: Origin) -> bool | None:
+    """The flag that `set_dump` set for an operator: its own, or that of the innermost flagged
+    module."""
     flags = origin.flags
-    target = _names.target_name(one.node.target) if one.node is not None else one.op_type
+    target = _names.target_name(op.node.target) if op.node is not None else op.op_type
     for name in (target, target.rsplit(".", 1)[0]):
         if name in flags.operators:
             return flags.operators[name]
-    for key in reversed(list(_stack(one))):
+    for key in reversed(list(_stack(op))):
         number = origin.module_number(key)
         if number in flags.modules:
             return flags.modules[number]
@@ -129,7 +131,7 @@ def _flag(one: Operator, origin: Origin) -> bool | None:
 
 
 def _argument(value: Value, origin: Origin) -> int | None:
-    # Inputs of a body have names of the body's own.
+    # Inputs of a body have the body's own names.
     is_argument = value.node is not None and value.node.op == "placeholder" and value.body is None
     return argument(origin, value.node) if is_argument else None
 
@@ -147,7 +149,7 @@ def _is_weight(value: Value, origin: Origin) -> bool:
 
 
 def _unique(name: str, taken: set[str]) -> str:
-    """The name, or the first that begins like it and is free."""
+    """The name, or the first free one that begins with it."""
     found, n = name, 1
     while found in taken:
         found, n = f"{name}_{n}", n + 1
@@ -156,13 +158,13 @@ def _unique(name: str, taken: set[str]) -> str:
 
 
 def constants(described: Described) -> list[int]:
-    """Values that are written into the graph."""
+    """Constant values of the graph."""
     values = enumerate(described.values)
     return [number for number, value in values if value.node is not None and value.node.op == "get_attr"]
 
 
 class Marks:
-    """Modules and operators that `set_dump` has marked, and whether any graph has them."""
+    """Modules and operators marked by `set_dump`, and whether any graph contains them."""
 
     def __init__(self) -> None:
         self._modules: set[int] = set()
@@ -170,25 +172,25 @@ class Marks:
         self._flags: Flags | None = None
 
     def see(self, described: Described, origin: Origin) -> None:
-        """Notes what a graph has whose operators are chosen by marks."""
+        """Records the contents of a graph whose operators are selected by marks."""
         self._flags = origin.flags
         self._modules.add(id(origin.root))
-        for one in described.operators:
-            target = _names.target_name(one.node.target) if one.node is not None else one.op_type
+        for op in described.operators:
+            target = _names.target_name(op.node.target) if op.node is not None else op.op_type
             self._operators |= {target, target.rsplit(".", 1)[0]}
-            self._modules |= {number for key in _stack(one) if (number := origin.module_number(key)) is not None}
+            self._modules |= {number for key in _stack(op) if (number := origin.module_number(key)) is not None}
 
     def complaints(self) -> Iterator[str]:
-        """Marked names that no graph has, each with names that are near to it."""
+        """Marked names that no graph contains, each with similar names."""
         if self._flags is None:
             return
         operators = [name for name, is_on in self._flags.operators.items() if is_on]
         if not operators and not self._flags.roots:
-            yield "`dump_mode` 2 dumps what `set_dump` marks, and nothing is marked"
+            yield "`dump_mode` 2 dumps what `set_dump` marks, but nothing is marked"
         for name in operators:
             if name not in self._operators:
                 near = difflib.get_close_matches(name, sorted(self._operators), 3)
-                hint = f"; near to it: {', '.join(near)}" if near else ""
+                hint = f"; similar names: {', '.join(near)}" if near else ""
                 yield f"set_dump: no graph has the operator {name}{hint}"
         for kind, inside in self._flags.roots:
             if not inside & self._modules:
@@ -196,14 +198,14 @@ class Marks:
 
 
 def carried(described: Described) -> list[int]:
-    """Values that a body is given by the operator that runs it."""
+    """Values that an operator passes to its body."""
     values = enumerate(described.values)
     is_given = [(number, value.body is not None and value.node is not None) for number, value in values]
     return [number for number, found in is_given if found and described.values[number].node.op == "placeholder"]
 
 
 def types(described: Described) -> list[tuple[int, str, list[int]]]:
-    """Dtype and extents of values as torch knows them before the graph runs; -1 for an extent that varies."""
+    """Dtypes and shapes of values as known before the graph runs; -1 for a dynamic dimension."""
     found = []
     for number, value in enumerate(described.values):
         example = _example(value)
@@ -214,7 +216,7 @@ def types(described: Described) -> list[tuple[int, str, list[int]]]:
 
 
 def _example(value: Value) -> Any:
-    """The example of the value, of which a node may have several."""
+    """The value's example, of which a node may have several."""
     if value.node is None:
         return None
     example = value.node.meta.get("val")

@@ -1,7 +1,8 @@
-"""Which arguments of a graph are the model's parameters, buffers and inputs, and which results are gradients of them.
+"""Maps a graph's arguments to the model's parameters, buffers and inputs, and its results to
+gradients.
 
-`torch.compile` knows for each argument of its own graph where it found the tensor; AOT autograd says which of these
-arguments its arguments and gradients belong to (since PyTorch 2.9; before, their order says it).
+`torch.compile` knows the source of each argument of its own graph; AOT autograd maps its arguments
+and gradients to these (since PyTorch 2.9; earlier by order).
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from torch.utils.weak import WeakTensorKeyDictionary
 _ROOT = re.compile(r"^[LG]\[(?:'([^']*)'|\"([^\"]*)\")\]")
 _STEP = re.compile(r"\._(?:modules|parameters|buffers)\[(?:'([^']*)'|\"([^\"]*)\")\]")
 _OF_MODULE = ("._parameters[", "._buffers[")
-# Names of the parameters that any graph had so far, by which an optimizer's graph knows them.
+# Names of all parameters so far, by which an optimizer's graph identifies them.
 _known: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
 
 
 class ModelNames:
-    """Names of the arguments of one graph of `torch.compile`."""
+    """Names of the arguments of one `torch.compile` graph."""
 
     def __init__(self, gm: GraphModule) -> None:
         placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"]
@@ -34,7 +35,7 @@ class ModelNames:
         short = [
             _name(text, tensor, gradients) if text else node.name for node, (text, tensor) in zip(placeholders, found)
         ]
-        # The same path in two models that one graph has: told apart by what the program calls them.
+        # The same path in two models of one graph: distinguished by the program's variables.
         n_of = Counter(short)
         self._of_argument = [
             _spelled(text) if text and n_of[name] > 1 else name for name, (text, _) in zip(short, found)
@@ -46,7 +47,7 @@ class ModelNames:
         self._in_order: list[str] | None = None
 
     def names(self, gm: GraphModule, phase: str) -> Iterator[tuple[str, Node]]:
-        """Names of nodes: `fc.weight` of an argument, `fc.weight.grad` of a result."""
+        """Names of nodes: `fc.weight` for an argument, `fc.weight.grad` for a result."""
         arguments = [node for node in gm.graph.nodes if node.op == "placeholder"]
         (results,) = [node for node in gm.graph.nodes if node.op == "output"]
         outputs = results.args[0] if isinstance(results.args[0], (tuple, list)) else [results.args[0]]
@@ -76,7 +77,7 @@ class ModelNames:
     def _by_order(self, arguments: list[Node], outputs: list[Any], phase: str) -> Iterator[tuple[str, Node]]:
         if phase != "backward":
             names = [*map(self._of_attribute, self._attributes), *self._of_argument]
-            # Where AOT autograd has merged or added arguments nothing is said.
+            # If AOT autograd has merged or added arguments, their names are unknown.
             self._in_order = names if len(names) == len(arguments) else None
             yield from zip(self._in_order or (), arguments)
             return
@@ -92,7 +93,7 @@ class ModelNames:
 
 
 def _source(node: Node) -> tuple[str, torch.Tensor | None]:
-    """Where `torch.compile` found an argument, as code, and the tensor."""
+    """The source of an argument as code, and the tensor."""
     argument = node.meta.get("grapharg")
     source = getattr(argument, "source", None) or getattr(node, "_dynamo_source", None)
     text = getattr(source, "name", "")
@@ -117,7 +118,8 @@ def _name(text: str, tensor: torch.Tensor | None, gradients: dict[int, torch.Ten
 
 
 def _spelled(text: str) -> str:
-    """The whole source: `model.fc.weight` of `L['model']._modules['fc']._parameters['weight']`."""
+    """The complete source: `model.fc.weight` for `L['model']._modules['fc']._parameters['weight']`.
+    """
     return _ROOT.sub(_of_root, _STEP.sub(_of_step, text))
 
 

@@ -1,4 +1,4 @@
-"""Names of the operators of a graph, and which operators a list of names means."""
+"""Names of a graph's operators, and selecting operators by names."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _PARAMETER = re.compile(rf"(?:{_MEMBER.pattern})*\._(?:parameters|buffers)\[(?:'
 _TENSORS = re.compile(r"\._(?:parameters|buffers)\[(?:'([^']*)'|\"([^\"]*)\")\]")
 _LOCAL = re.compile(r"^L\[(?:'([^']*)'|\"([^\"]*)\")\]")
 _FRAME = re.compile(r'^\s*File "(.+)", line (\d+), in (.*)$')
-# Names that are listed where none is near.
+# Number of names listed if none is similar.
 _N_SUGGESTIONS_OF_ALL = 8
 _N_SUGGESTIONS = 3
-# Ways of torch to say batch norm, and its backward pass.
+# Torch's variants of batch norm, and of its backward pass.
 _BATCH_NORMS = {
     "_batch_norm_impl_index", "_batch_norm_no_update", "_batch_norm_with_update", "_batch_norm_with_update_functional",
     "_native_batch_norm_legit", "_native_batch_norm_legit_functional", "_native_batch_norm_legit_no_training",
@@ -65,7 +65,7 @@ def kind(target: str) -> str:
 
 
 def is_view(target: Any) -> bool:
-    """Whether the result is other strides over the memory of an argument, which nothing is written to."""
+    """Whether the result is a view of an argument, which is not written to."""
     schema = getattr(target, "_schema", None)
     if schema is None:
         return False
@@ -74,8 +74,8 @@ def is_view(target: Any) -> bool:
 
 
 def alias_base(base: str) -> str:
-    """The kind in the words of graph engines.
-
+    """The kind in the style of graph engines.
+    
     >>> alias_base("addmm"), alias_base("_native_batch_norm_legit"), alias_base("add_")
     ('Addmm', 'NativeBatchNormLegit', 'Add')
     """
@@ -83,7 +83,7 @@ def alias_base(base: str) -> str:
 
 
 def module_path(meta: dict) -> str:
-    """Where the module stands that the operator came from; empty where nobody knows."""
+    """Path of the operator's module; empty if unknown."""
     stack = meta.get("nn_module_stack") or meta.get("fwd_nn_module_stack")
     if not stack:
         return ""
@@ -115,7 +115,7 @@ def parameter_path(source: str) -> str:
 
 
 def argument_names(gm: Any) -> list[str]:
-    """Returns the names that the arguments of a `torch.compile` graph have in the program; empty where nobody knows."""
+    """Returns the program's names of a `torch.compile` graph's arguments; empty if unknown."""
     return [_argument_name(node) for node in gm.graph.nodes if node.op == "placeholder"]
 
 
@@ -142,7 +142,7 @@ def clean_argument(source: str) -> str:
 
 
 def source_line(meta: dict) -> str:
-    """File, line and function of the innermost call in the user's code; empty where nobody knows."""
+    """File, line and function of the innermost call in the user's code; empty if unknown."""
     for line in reversed((meta.get("stack_trace") or "").splitlines()):
         if found := _FRAME.match(line):
             return f"{found[1]}:{found[2]} {found[3]}"
@@ -150,7 +150,7 @@ def source_line(meta: dict) -> str:
 
 
 class Layers:
-    """Names that choose operators."""
+    """Names that select operators."""
 
     def __init__(self, tokens: Iterable[str]) -> None:
         self.tokens = tuple(dict.fromkeys(tokens))
@@ -158,12 +158,12 @@ class Layers:
 
     @property
     def found(self) -> set[str]:
-        """Names that something had so far."""
+        """Names that have matched so far."""
         return self._found
 
     def choose(self, names: list[list[str]], modules: list[str]) -> list[bool]:
-        """For each operator, whether one of its names or its module is listed, or what it is inside of. The first of
-        its names is its own.
+        """Whether each operator is selected by one of its names, its module or its container. The
+        first name is its own.
         """
         wanted = set(self.tokens)
         prefixes = tuple(token for token in self.tokens if token.endswith((".", "/")))
@@ -179,17 +179,17 @@ class Layers:
         return chosen
 
     def unmatched(self, names: list[list[str]], modules: list[str]) -> list[tuple[str, list[str]]]:
-        """Names that nothing had so far, each with those nearest to it."""
+        """Names without a match so far, each with the most similar known ones."""
         known = sorted({*(name for own in names for name in own), *filter(None, modules)})
         missing = [token for token in self.tokens if token not in self._found]
         return [(token, difflib.get_close_matches(token, known, _N_SUGGESTIONS, 0.4)) for token in missing]
 
 
 def hint(token: str, known: Iterable[str]) -> str:
-    """A hint for a name that nothing has: those near to it, or some of those that there are."""
+    """A hint for an unknown name: similar ones, or some of the known ones."""
     names = sorted(filter(None, known))
     if near := difflib.get_close_matches(token, names, _N_SUGGESTIONS, 0.4):
-        return f"; near to it: {', '.join(near)}"
+        return f"; similar names: {', '.join(near)}"
     if not names:
         return ""
     more = ", …" if len(names) > _N_SUGGESTIONS_OF_ALL else ""

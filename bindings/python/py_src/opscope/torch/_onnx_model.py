@@ -1,4 +1,4 @@
-"""An ONNX model as a side: the program's tensors as its inputs, and its dump."""
+"""An ONNX model as a side: its inputs from the program's tensors, and its dump."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from .._native import reading
 from .._warning import warn
 from ._call_inputs import CallInputs, tensors_in
 
-# An input as the model declares it: name, dtype, and extents, `None` where one is open or all are.
+# A declared input: name, dtype, and shape, with `None` for a dynamic dimension or an unknown rank.
 Declared = tuple[str, str, "list[int | None] | None"]
 
-# Dtypes that numpy lacks, as bytes of the same width; the model says what they are.
+# Dtypes that numpy lacks, as integers of the same width; the model declares their meaning.
 _OF_BYTES = {torch.bfloat16: (torch.uint16, "V2")}
 for _name in ("float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu", "float8_e4m3fnuz", "float8_e5m2fnuz"):
     if (_dtype := getattr(torch, _name, None)) is not None:
         _OF_BYTES[_dtype] = (torch.uint8, "V1")
-# Names that are not torch's.
+# Dtype names that differ from torch's.
 _NAMES = {"float8_e8m0fnu": "float8_e8m0"}
 
 
 class OnnxModel:
-    """The file of a model. Tensors go to it by name from a dictionary, by order from a tuple."""
+    """A model file. A dictionary passes tensors by name, a tuple by order."""
 
     def __init__(self, label: str, path: str) -> None:
         self.label = label
@@ -42,20 +42,21 @@ class OnnxModel:
         self._declared: list[Declared] = reading.model_inputs(path)
 
     def inputs(self, call: CallInputs) -> dict[str, Tensor]:
-        """The tensors of a call by the names of the graph's inputs, checked against what the model declares."""
+        """The tensors of a call by the graph's input names, checked against the declarations."""
         found = self._by_order(call.args) if call.args or not call.kwargs else self._by_name(call.kwargs)
         for name, dtype, extents in self._declared:
             self._check(name, dtype, extents, found[name])
         return found
 
     def record(self, calls: list[CallInputs], folder: str, engine: str | None) -> None:
-        """Runs the model once for each call, in a process of its own, and dumps it below `folder`."""
+        """Runs the model once per call in a separate process, and dumps it below `folder`."""
         with tempfile.TemporaryDirectory(prefix="opscope-inputs-") as inputs:
             for step, call in enumerate(calls):
                 _write_archive(Path(inputs) / f"{step}.npz", self.inputs(call))
             arguments = ["dump", self.path, "--out", folder, "--no-baseline"]
             if self._declared:
-                # A relative path of the library means this process's directory, as the child's is the same.
+                # A relative library path stays valid, because the child has the same working
+                # directory.
                 arguments += ["--inputs", inputs]
             arguments += ["--steps", str(len(calls))]
             if engine is not None:
@@ -68,16 +69,16 @@ class OnnxModel:
             return
         lines = done.stderr.decode("utf-8", "replace").splitlines()
         told = [line.strip().removeprefix("opscope: ") for line in lines if not line.startswith("opscope: engine: ")]
-        reason = "; ".join(told) or f"`opscope dump` ended with {done.returncode} and said nothing"
+        reason = "; ".join(told) or f"`opscope dump` ended with {done.returncode} without a message"
         message = f"{self.label}: cannot run `{self.path}`: {reason}"
         raise _failure(done.returncode, message, self.path)
 
     def _by_order(self, args: tuple) -> dict[str, Tensor]:
-        # Exporters write numbers and texts into the graph, and flatten lists.
+        # Exporters write scalars and texts into the graph, and flatten lists.
         tensors = list(tensors_in(_as_tensors(args)))
         if len(tensors) != len(self._declared):
             raise self._refused(
-                f"{len(tensors)} tensors are given by order, expected {len(self._declared)}: {self._listed()}"
+                f"{len(tensors)} tensors are passed by order, expected {len(self._declared)}: {self._listed()}"
             )
         return {name: tensor for (name, *_), tensor in zip(self._declared, tensors)}
 
@@ -87,7 +88,7 @@ class OnnxModel:
         if missing := [name for name in names if name not in given]:
             raise self._refused(
                 f"no `{missing[0]}` among the names of the dictionary ({', '.join(given)}), expected {self._listed()}; "
-                "a tuple goes by the order of the inputs, whatever they are called"
+                "a tuple is matched by order instead"
             )
         found = {}
         for name, dtype, _ in self._declared:
@@ -97,14 +98,14 @@ class OnnxModel:
             if not isinstance(value, Tensor):
                 raise self._refused(
                     f"input `{name}`: a tensor is expected, got {shown(value)} ({type(value).__name__}); a tuple is "
-                    "flattened and goes by the order of the inputs"
+                    "flattened and matched by order"
                 )
             found[name] = value
-        # Exporters leave out inputs that nothing reads; others may be a mistake.
+        # Exporters drop unused inputs; other extra ones may be a mistake.
         unused = [name for name, value in given.items() if name not in found and any(tensors_in(_as_tensors(value)))]
         if unused:
             warn(
-                f"opscope.torch.diff: {self.label}: `{self.path}` has no input `{unused[0]}`, which is left out of it; "
+                f"opscope.torch.diff: {self.label}: `{self.path}` has no input `{unused[0]}`, so it is ignored; "
                 f"its inputs are {self._listed()}",
                 RuntimeWarning,
             )
@@ -130,7 +131,7 @@ class OnnxModel:
 
 
 def _failure(exit_code: int, message: str, path: str) -> OpscopeError:
-    # 2 is the command line's code for what the caller has to change.
+    # 2 is the command line's exit code for wrong usage.
     if exit_code == UsageError.exit_code:
         return UsageError(message, code="usage", path=path)
     return OpscopeError(message, code="not_run", path=path)
@@ -143,7 +144,7 @@ def _shape_text(extents: list[int | None] | None) -> str:
 
 
 def _as_tensors(value: Any) -> Any:
-    """The same with numpy's arrays as tensors."""
+    """Replaces numpy arrays by tensors."""
     if isinstance(value, numpy.ndarray):
         return torch.from_numpy(numpy.ascontiguousarray(value))
     if isinstance(value, (tuple, list)):
@@ -154,7 +155,7 @@ def _as_tensors(value: Any) -> Any:
 
 
 def _write_archive(path: Path, tensors: dict[str, Tensor]) -> None:
-    # `numpy.savez` takes names as keywords, of which it has some itself.
+    # `numpy.savez` takes names as keyword arguments, some of which it reserves.
     with zipfile.ZipFile(os.fspath(path), "w", allowZip64=True) as archive:
         for name, tensor in tensors.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
