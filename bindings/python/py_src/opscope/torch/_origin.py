@@ -1,4 +1,4 @@
-"""Where a graph comes from: the frame that was compiled, its modules, and what its arguments are called there."""
+"""A graph's origin: the compiled frame, its modules, and the names of its arguments there."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from torch.fx import GraphModule, Node
 
 from ..mindspore._flags import Flags, snapshot
 
-# A part of a source such as `L['self']._modules['up']._parameters['weight']`.
+# One component of a source such as `L['self']._modules['up']._parameters['weight']`.
 _PART = re.compile(r"\[(?:'([^']*)'|\"([^\"]*)\"|(\d+))\]|\.(\w+)")
 _WEIGHTS = ("_parameters", "_buffers")
 _INNER = ("_modules", *_WEIGHTS)
-# Names of the functions that run a module on behalf of `Module.__call__`.
+# Functions that run a module for `Module.__call__`.
 _FRAMES = ("forward", "_call_impl", "_wrapped_call_impl", "__call__")
 _RESUMED = re.compile(r"torch_dynamo_resume_in_(.+)_at_\d+")
 _NUMBERED = (re.compile(r"primals_(\d+)"), 1), (re.compile(r"arg(\d+)_1"), 0)
@@ -26,36 +26,36 @@ _NUMBERED = (re.compile(r"primals_(\d+)"), 1), (re.compile(r"arg(\d+)_1"), 0)
 
 @dataclass
 class Origin:
-    """Facts about a graph of `torch.compile`, beside the graph itself."""
+    """Facts about a `torch.compile` graph from outside the graph."""
 
-    # The module whose `forward` was compiled, if it is one, and what it is called there.
+    # The module whose `forward` was compiled, if any, and its name there.
     root: Any = None
     root_name: str = ""
-    # Names of the arguments, in order; empty where nobody knows.
+    # Names of the arguments, in order; empty if unknown.
     arguments: list[str] = field(default_factory=list)
-    # Which of them are parameters or buffers of modules, by position.
+    # Positions of arguments that are parameters or buffers of modules.
     weights: set[int] = field(default_factory=set)
-    # Whether the arguments of the graphs made of it are the same ones.
+    # Whether the graphs made from it have the same arguments.
     has_plain_arguments: bool = False
-    # Names of the results of forward operators, by the name that each has as an argument of the backward graph.
+    # Names of forward results, by their names as arguments of the backward graph.
     results: dict[str, str] = field(default_factory=dict)
     flags: Flags = field(default_factory=Flags)
-    # Modules that the graph itself has, by name.
+    # The graph's own modules, by name.
     modules: dict[str, int] = field(default_factory=dict)
 
     def parts(self, source: str) -> list[str]:
-        """A source as names, without that of the module that was compiled."""
+        """A source as name components, without the compiled module."""
         found = source_parts(source)
         return found[1:] if self.root is not None and found[:1] == [self.root_name] else found
 
     def module_number(self, key: str) -> int | None:
-        """The address of a module by its key in `nn_module_stack`."""
+        """The id of a module by its key in `nn_module_stack`."""
         name = key.split("@")[0]
         return int(name) if name.isdigit() else self.modules.get(name)
 
 
 def of_graph(gm: GraphModule) -> Origin:
-    """Collects what torch tells of `gm` while it compiles it; less where it does not say."""
+    """Collects torch's facts about `gm` during compilation, as far as available."""
     origin = Origin(flags=snapshot())
     origin.modules = {name.replace(".", "_"): id(module) for name, module in gm.named_modules() if name}
     origin.root_name, origin.root = _root()
@@ -69,8 +69,8 @@ def of_graph(gm: GraphModule) -> Origin:
 
 
 def source_parts(source: str) -> list[str]:
-    """Names on the way to what a source means; none if it is more than a way of names.
-
+    """Name components of a source; empty if it is more than a path of names.
+    
     >>> source_parts("L['m']._modules['0']._parameters['weight']"), source_parts("L['m'].tail[1]")
     (['m', '0', 'weight'], ['m', 'tail', '1'])
     >>> source_parts("___from_numpy(L['x'])")
@@ -89,7 +89,7 @@ def source_parts(source: str) -> list[str]:
 
 
 def _root() -> tuple[str, Any]:
-    """The module whose `forward` is being compiled, and the name it has there."""
+    """The module whose `forward` is being compiled, and its name there."""
     try:
         from torch._dynamo.symbolic_convert import InstructionTranslator
 
@@ -106,7 +106,7 @@ def _root() -> tuple[str, Any]:
 
 
 def _module_on_stack(file_name: str, name: str) -> tuple[str, Any] | None:
-    """The module whose function called the rest of itself, where torch has cut the function in two."""
+    """The module on the stack whose function torch split, by the continuation's name."""
     frame = sys._getframe()
     while frame is not None:
         if (frame.f_code.co_filename, frame.f_code.co_name) == (file_name, name):
@@ -124,13 +124,13 @@ def _module_of(code: CodeType, variables: Mapping[str, Any]) -> tuple[str, Any] 
 
 
 def _own_name(module: torch.nn.Module) -> str | None:
-    """Returns the name that a module has for itself in its `forward`."""
+    """Returns a module's name for itself in its `forward`."""
     code = getattr(type(module).forward, "__code__", None)
     return code.co_varnames[0] if code is not None and code.co_argcount else None
 
 
 def _source(node: Node) -> str:
-    """Where an argument of a graph of `torch.compile` comes from."""
+    """The source of a `torch.compile` graph's argument."""
     source = getattr(node.meta.get("grapharg"), "source", None)
     name = getattr(source, "name", "")
     # A method before torch 2.10.
@@ -138,7 +138,8 @@ def _source(node: Node) -> str:
 
 
 def argument(origin: Origin, node: Node) -> int | None:
-    """Which argument of `torch.compile`'s graph that of a graph of AOT autograd is; `None` if it is none."""
+    """The index of an AOT autograd argument among those of `torch.compile`'s graph; `None` if there
+    is none."""
     position = _position(node)
     is_known = origin.has_plain_arguments and position is not None and position < len(origin.arguments)
     return position if is_known else None
@@ -155,7 +156,7 @@ def _position(node: Node) -> int | None:
 
 
 def note_arguments(origin: Origin, gm: GraphModule, phase: str) -> None:
-    """Looks whether a forward graph has the arguments that torch was asked to compile for."""
+    """Records whether a forward graph has the arguments that torch was asked to compile for."""
     if phase != "backward":
         nodes = [node for node in gm.graph.nodes if node.op == "placeholder"]
         numbers = {_position(node) for node in nodes} - {None}

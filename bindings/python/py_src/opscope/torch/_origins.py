@@ -1,5 +1,5 @@
-"""Links from the values and operators of AOT autograd's graphs to the model: parameters, and the forward operator that
-one of the backward pass belongs to.
+"""Links from AOT autograd graphs to the model: parameters, and the forward operators of backward
+ones.
 """
 
 from __future__ import annotations
@@ -12,36 +12,36 @@ from . import _names, _placements
 
 
 class Origins:
-    """The origins that all graphs made from one graph of `torch.compile` share."""
+    """The origins shared by all graphs from one graph of `torch.compile`."""
 
     def __init__(self, gm: GraphModule | None = None) -> None:
-        # For each argument of the graph that `torch.compile` gave its parameter or buffer, or an empty text.
+        # For each argument of `torch.compile`'s graph its parameter or buffer, or an empty text.
         arguments = [] if gm is None else [node for node in gm.graph.nodes if node.op == "placeholder"]
         self._parameters = [_parameter(node) for node in arguments]
-        # The same of parts of distributed tensors.
+        # Likewise the placements of distributed tensors.
         self._placements = [_placement(node) for node in arguments]
-        # Of each sequence number the forward graph and the task of the first operator that has it.
+        # For each sequence number the forward graph and the task of its first operator.
         self._first: dict[int, tuple[str, int]] = {}
 
     def learn(self, meta: dict, graph: str, task_id: int) -> None:
-        """Remembers an operator of the forward graph. Later ones with the same number are not differentiable ones."""
+        """Records a forward operator. Later ones with the same number are not differentiable."""
         seq_nr = meta.get("seq_nr")
         if isinstance(seq_nr, int):
             self._first.setdefault(seq_nr, (graph, task_id))
 
     def forward_partner(self, meta: dict) -> tuple[str, int] | None:
-        """Graph and task of the forward operator that an operator of the backward pass belongs to."""
+        """Graph and task of a backward operator's forward operator."""
         seq_nr = meta.get("seq_nr")
         return self._first.get(seq_nr) if isinstance(seq_nr, int) else None
 
     def parameter(self, description: Any) -> str:
-        """The parameter or buffer that an argument of AOT autograd's graph is; empty for anything else."""
+        """The parameter or buffer of an AOT autograd argument; otherwise empty."""
         if isinstance(target := getattr(description, "target", None), str):
             return target
         index = getattr(description, "idx", None)
         if isinstance(index, int) and type(description).__name__ == "PlainAOTInput":
             return self._parameters[index] if index < len(self._parameters) else ""
-        # A tensor of a tensor of a subclass.
+        # An inner tensor of a tensor subclass.
         base, attribute = getattr(description, "base", None), getattr(description, "attr", None)
         if base is not None and isinstance(attribute, str):
             found = self.parameter(base)
@@ -49,7 +49,8 @@ class Origins:
         return ""
 
     def placement(self, description: Any) -> str:
-        """Of which distributed tensor an argument of AOT autograd's graph is a part; empty of any other argument."""
+        """The placement of an AOT autograd argument that is part of a distributed tensor; otherwise
+        empty."""
         if getattr(description, "attr", None) != "_local_tensor":
             return ""
         index = getattr(getattr(description, "base", None), "idx", None)
@@ -57,8 +58,8 @@ class Origins:
         return self._placements[index] if is_known else ""
 
     def result(self, description: Any) -> str:
-        """Names a result of the graph as the model does: `blocks.0.weight.grad`, or the buffer that it is the new value
-        of; empty for anything else.
+        """The model's name for a result: `blocks.0.weight.grad`, or the buffer whose new value it
+        is; otherwise empty.
         """
         if grad_of := getattr(description, "grad_of", None):
             found = self.parameter(grad_of)

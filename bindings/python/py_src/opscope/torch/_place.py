@@ -1,4 +1,4 @@
-"""Where in a program an operator is called: its module, its line, its phase."""
+"""Where a program calls an operator: module, line, phase."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from ._elsewhere import Elsewhere
 
 _TORCH = os.path.dirname(torch.__file__) + os.sep
 _OURS = os.path.dirname(os.path.dirname(__file__)) + os.sep
-# Stands for the path of a module that nobody has looked for.
+# Marks a module whose path has not been looked up.
 _UNKNOWN: Any = object()
-# Frames that are gone through for a line of the program, at most.
+# Maximum number of frames to search for a line of the program.
 _N_FRAMES_MAX = 100
 
 
 class Lines:
-    """Lines of the program, which is neither torch nor this package."""
+    """Source lines of the program, excluding torch and this package."""
 
     def __init__(self) -> None:
-        # Of each line its text, by the code's `id` and the line's number; `None` for code that is not the program's.
-        # Code itself as a key would be hashed with all its constants each time.
+        # The text of each line, by the code's `id` and line number; `None` for code outside the
+        # program. Hashing the code itself would hash all its constants each time.
         self._texts: dict[int, dict[int, str] | None] = {}
-        # Keeps every `id` the code's own.
+        # Keeps the code alive, so that its `id` stays unique.
         self._codes: list[CodeType] = []
 
     def of(self, frame: FrameType | None) -> str:
-        """`file:line function` of the innermost call in the program; empty where there is none."""
+        """`file:line function` of the innermost call in the program; empty if there is none."""
         texts = self._texts
         for _ in range(_N_FRAMES_MAX):
             if frame is None:
@@ -62,17 +62,17 @@ def _program(code: CodeType) -> dict[int, str] | None:
 
 
 class _OfThread(threading.local):
-    """The state of one thread: the modules that it is in, and whether an optimizer is at work."""
+    """One thread's state: the running modules, and whether an optimizer is running."""
 
     def __init__(self) -> None:
-        # Modules that are being called, with their paths; outermost first.
+        # Running module calls with their paths, outermost first.
         self.modules: list[tuple[Any, str]] = []
         self.module = ""
         self.is_optimizing = False
 
 
 class Place:
-    """Follows modules and optimizers while it is entered."""
+    """Tracks modules and optimizers while entered."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Place:
         elsewhere: Elsewhere | None = None,
         on_optimizer: Callable[[Any], None] | None = None,
     ) -> None:
-        """`on_root` is called once with each outermost module; without it no module is followed.
+        """`on_root` is called once with each outermost module; without it modules are not tracked.
 
         `on_optimizer` is called with the optimizer before each of its steps.
         """
@@ -96,7 +96,7 @@ class Place:
         self._handles: list[Any] = []
 
     def enter(self) -> None:
-        """Begins to follow."""
+        """Starts tracking."""
         if self._handles:
             return
         self._handles = [
@@ -110,21 +110,21 @@ class Place:
             ]
 
     def leave(self) -> None:
-        """Stops, and forgets what an error left behind."""
+        """Stops, and clears state left by an error."""
         for handle in self._handles:
             handle.remove()
         self._handles = []
         self.forget()
 
     def forget(self) -> None:
-        """Between two steps nothing of the program is under way in this thread."""
+        """Clears the thread's state between steps."""
         here = self.of_thread
         here.modules.clear()
         here.module = ""
         here.is_optimizing = False
 
     def _begin_module(self, module: Any, _args: Any) -> None:
-        # Compiled code has its modules inside; a trace of it finds nothing here.
+        # Compiled code contains its modules; tracing it finds nothing here.
         if torch.compiler.is_compiling():
             return
         if self._elsewhere is not None:
@@ -133,7 +133,7 @@ class Place:
         modules = here.modules
         if modules:
             path = self._path(modules[0][0], module)
-            # A module of another kind than those of the model keeps the path of what calls it.
+            # A module outside the model keeps its caller's path.
             here.module = modules[-1][1] if path is None else path
         else:
             here.module = ""
@@ -151,7 +151,7 @@ class Place:
         here = self.of_thread
         modules = here.modules
         if any(known is module for known, _ in modules):
-            # Modules above it never ended, because they raised.
+            # Inner modules that raised have not ended.
             while modules.pop()[0] is not module:
                 pass
         here.module = modules[-1][1] if modules else ""
@@ -162,7 +162,7 @@ class Place:
         if path is not _UNKNOWN:
             return path
         self._paths[root] = paths = weakref.WeakKeyDictionary({found: name for name, found in root.named_modules()})
-        # Made since, or not part of it: looked for only once.
+        # Created later, or not part of it: looked up only once.
         return paths.setdefault(module, None)
 
     def _begin_optimizer(self, optimizer: Any, *_: Any) -> None:

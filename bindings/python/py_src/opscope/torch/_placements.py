@@ -1,17 +1,17 @@
-"""Which part of a distributed tensor this process holds, as far as its `DTensor` says."""
+"""The part of a distributed tensor that this process holds, according to its `DTensor`."""
 
 from __future__ import annotations
 
 from typing import Any
 
 _REDUCTIONS = {"sum", "avg", "product", "min", "max", "band", "bor", "bxor"}
-# Placements that are remembered; a model has few, unless shapes change from step to step.
+# Maximum number of cached placements; a model has few, unless shapes vary.
 _N_KNOWN_MAX = 1 << 16
 _known: dict[Any, str | None] = {}
 
 
 def text(tensor: Any) -> str | None:
-    """The placement of a `DTensor` in the words of the native form; `None` where they cannot say it."""
+    """The placement of a `DTensor` in the native form's notation; `None` if not expressible."""
     spec = tensor._spec
     key = (spec.mesh, spec.placements, spec.shape)
     try:
@@ -26,7 +26,7 @@ def text(tensor: Any) -> str | None:
 def _text(mesh: Any, placements: Any, shape: Any) -> str | None:
     coordinate = mesh.get_coordinate()
     extents = [int(extent) for extent in shape]
-    # A process outside the mesh holds nothing of the tensor.
+    # A process outside the mesh holds no part of the tensor.
     if coordinate is None:
         return None
     names = mesh_names(mesh)
@@ -40,7 +40,7 @@ def _text(mesh: Any, placements: Any, shape: Any) -> str | None:
 
 
 def mesh_names(mesh: Any) -> list[str]:
-    """Names of a mesh's axes, which a program need not give."""
+    """Names of a mesh's axes, which are optional."""
     names = mesh.mesh_dim_names or ()
     if len(names) == len(mesh.shape) and all(str(name).isidentifier() for name in names):
         return [str(name) for name in names]
@@ -48,7 +48,7 @@ def mesh_names(mesh: Any) -> list[str]:
 
 
 def _how(placement: Any, n_axes: int) -> str | None:
-    # Other kinds derive from these and mean something else, such as sums that are masked before they are added.
+    # Derived kinds have other meanings, such as masked partial sums.
     kind = type(placement).__name__
     if kind == "Replicate":
         return "R"

@@ -1,4 +1,4 @@
-"""How to carry a plan out, as plain data, and what it takes to be a plan that can be carried out."""
+"""How to carry out a plan, as plain data, and checks of plans."""
 
 from __future__ import annotations
 
@@ -25,29 +25,32 @@ EXCEPTION = ("brief", "norm", "detail")
 
 @dataclass(frozen=True)
 class Config:
-    """How to carry a plan out."""
+    """Settings for carrying out a plan."""
 
-    # Most bytes of tensors that wait to be written; `None` leaves it to the core (256 MiB).
+    # Maximum bytes of tensors that wait to be written; `None` means the core's default (256 MiB).
     queue_bytes_max: int | None = None
-    # Number of threads that write; `None` leaves it to the core.
+    # Number of writer threads; `None` means the core's default.
     n_writers: int | None = None
-    # Most bytes of the host's memory for copies from devices; `None` is 256 MiB.
+    # Maximum bytes of host memory for copies from devices; `None` means 256 MiB.
     device_bytes_max: int | None = None
-    # Whether the program waits (`wait`) while these limits are reached, or loses tensors (`drop`), which are counted.
+    # What happens at these limits: the program waits (`wait`), or tensors are dropped and counted
+    # (`drop`).
     when_behind: str = "wait"
-    # Name of a graph's directory, inside the one named after the graph: the graph's number, or 1 for all.
+    # Name of the directory inside the one named after the graph: the graph's number, or 1 for all.
     model_id: str = "graph"
-    # Most bytes of values that are watched at once; the oldest ones are given up beyond.
+    # Maximum bytes of watched values; beyond, the oldest are dropped.
     watch_bytes_max: int = 1 << 30
-    # Whether mutated inputs are written inside the graph, as part of what is dumped.
+    # Whether mutated inputs are written inside the graph, as part of the dump.
     keep_inference_input_mutations: bool = True
-    # Decompositions for AOT autograd; none by default, so that the operators are those of eager mode.
+    # Decompositions for AOT autograd; none by default, so that the operators are those of eager
+    # mode.
     decompositions: dict | None = None
 
 
 def parse_numbers(given: int | str | Iterable | None, what: str) -> tuple[StepRange, ...] | None:
-    """Ranges of numbers of a number, of a text such as `0|3|5-8`, or of numbers and pairs; `None` is every number.
-
+    """Ranges from a number, a text such as `0|3|5-8`, or numbers and pairs; `None` means every
+    number.
+    
     >>> parse_numbers("0|5-8", "steps")
     (StepRange(first=0, last=0), StepRange(first=5, last=8))
     >>> parse_numbers([1, (3, 4)], "steps")
@@ -70,7 +73,7 @@ def parse_numbers(given: int | str | Iterable | None, what: str) -> tuple[StepRa
         else:
             raise _no_numbers(item, what)
         if not 0 <= first <= last:
-            raise ValueError(f"{what} {shown(first)} to {shown(last)}: the first must be 0 or more and not behind the last")
+            raise ValueError(f"{what} {shown(first)} to {shown(last)}: expected first >= 0 and last >= first")
         ranges.append(StepRange(min(first, STEP_MAX), min(last, STEP_MAX)))
     return tuple(ranges)
 
@@ -90,8 +93,8 @@ def _item(item: str, text: str, what: str) -> tuple[int, int]:
     numbers = item.split("-")
     if len(numbers) > 2 or not all(number.isascii() and number.isdigit() for number in numbers):
         text, item = _options.quoted(text), _options.quoted(item)
-        raise ValueError(f"{what} `{text}`: `{item}` is no number and no range such as 5-8")
-    # Longer numbers are beyond any step, and slow to read.
+        raise ValueError(f"{what} `{text}`: `{item}` is neither a number nor a range such as 5-8")
+    # Longer numbers exceed any step, and are slow to parse.
     first, last = (
         int(number[-20:]) if len(number.lstrip("0")) <= 20 else STEP_MAX for number in (numbers[0], numbers[-1])
     )
@@ -99,12 +102,12 @@ def _item(item: str, text: str, what: str) -> tuple[int, int]:
 
 
 def acl_json_text(plan: Any) -> str | None:
-    """The text of a plan's configuration file, if it has one."""
+    """The text of a plan's configuration file, if any."""
     return getattr(plan.acl_json, "text", plan.acl_json)
 
 
 def mindspore_text(plan: Any) -> str | None:
-    """The text of a plan's configuration of MindSpore, if it has one."""
+    """The text of a plan's MindSpore configuration, if any."""
     found = getattr(plan, "mindspore_json", None)
     if found is None:
         return None
@@ -114,7 +117,7 @@ def mindspore_text(plan: Any) -> str | None:
 
 
 def is_asked_for(plan: Any) -> bool:
-    """Whether a plan's configuration asks for anything, if it has one."""
+    """Whether a plan's configuration requests anything, if there is one."""
     if (text := acl_json_text(plan)) is not None:
         return check_acl_json(text)
     if (text := mindspore_text(plan)) is not None:
@@ -126,7 +129,7 @@ def is_asked_for(plan: Any) -> bool:
 
 
 def purpose(plan: Any) -> str:
-    """Returns the purpose that the options of a plan ask for; a configuration file states its own."""
+    """Returns the purpose that a plan's options request; a configuration file states its own."""
     if getattr(plan, "watch", ()):
         return "watch"
     if exception := getattr(plan, "exception", None):
@@ -139,13 +142,13 @@ def _check_purpose(plan: Any) -> None:
     _options.word("exception", exception, (None, False, True, *EXCEPTION))
     asked = [name for name in ("watch", "exception") if getattr(plan, name, None)]
     if len(asked) > 1:
-        raise ValueError("watch and exception are dumps of their own: one backend makes one of them")
+        raise ValueError("watch and exception are separate dumps: a backend makes only one of them")
     if asked and acl_json_text(plan) is not None:
-        raise ValueError(f"{asked[0]} cannot be given beside acl_json, which says what is dumped")
+        raise ValueError(f"{asked[0]} cannot be combined with acl_json, which says what is dumped")
 
 
 def check(plan: Any) -> None:
-    """Raises what is wrong with a plan, whichever class it is of."""
+    """Raises if a plan, of any class, is invalid."""
     _options.word("mode", plan.mode, MODES)
     _options.word("data", plan.data, DATA)
     _options.word("form", getattr(plan, "form", "acl"), FORMS)
@@ -164,7 +167,7 @@ def check(plan: Any) -> None:
     if (text := acl_json_text(plan)) is not None:
         check_acl_json(text)
         if getattr(plan, "mindspore_json", None) is not None:
-            raise ValueError("a dump has the form of AscendCL or that of MindSpore: there is a configuration of each")
+            raise ValueError("a dump has the form of AscendCL or of MindSpore, but both configurations are set")
     if (text := mindspore_text(plan)) is not None:
         check_mindspore_json(text, plan.target, plan.device)
     stage = getattr(plan, "stage", None)
@@ -172,7 +175,7 @@ def check(plan: Any) -> None:
 
 
 def check_config(config: Config) -> None:
-    """Raises what is wrong with how a plan is to be carried out."""
+    """Raises if the settings of a plan are invalid."""
     _options.whole("queue_bytes_max", config.queue_bytes_max, 1, is_optional=True)
     _options.whole("n_writers", config.n_writers, 1, is_optional=True)
     _options.whole("device_bytes_max", config.device_bytes_max, 1, is_optional=True)

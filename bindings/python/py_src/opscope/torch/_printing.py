@@ -1,6 +1,6 @@
-"""Operators of compiled graphs that do something besides computing: print, save a tensor, mark a place.
+"""Operators of compiled graphs with side effects: printing, saving a tensor, marking a place.
 
-They give nothing, and are kept all the same; a graph has them in the order in which the program has them.
+They return nothing but are not removed, and stay in program order.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from torch.fx import GraphModule
 from .._visible import visible
 
 _library = torch.library.Library("opscope", "FRAGMENT")
-# `order` has for each thing to print `t` for the next tensor, `n` for the next number and `s` for the next text.
+# `order` has one letter per item to print: `t` for the next tensor, `n` for the next number and `s`
+# for the next text.
 _library.define(
     "print(Tensor[] tensors, SymInt[] numbers, str[] texts, str order, int summarize_size, bool tensor_detail) -> ()"
 )
 _library.define("save(Tensor tensor, str path) -> ()")
-# Where a scope begins and ends, for releases of torch that cannot annotate nodes.
+# Begin and end of a scope, for releases of torch that cannot annotate nodes.
 _library.define("scope(bool is_begin) -> ()")
 
 
@@ -35,7 +36,7 @@ def _print(
 ) -> None:
     each = {"t": iter(tensors), "n": iter(numbers), "s": iter(texts)}
     words = [_text(next(each[kind]), summarize_size, tensor_detail) for kind in order]
-    # A text may have lines and columns of the program's own.
+    # A text may contain the program's own lines and columns.
     print(visible(" ".join(words), keep="\n\t"), flush=True)
 
 
@@ -56,7 +57,7 @@ for _name, _function in (("print", _print), ("save", _save), ("scope", _nothing)
 
 
 def leave_to_forward(gm: GraphModule) -> None:
-    """Takes these operators out of a backward graph: AOT autograd puts them into both graphs."""
+    """Removes these operators from a backward graph: AOT autograd puts them into both graphs."""
     ours = [node for node in gm.graph.nodes if node.op == "call_function" and is_ours(node.target)]
     for node in ours:
         gm.graph.erase_node(node)
@@ -70,14 +71,14 @@ def is_ours(target: Any) -> bool:
 
 
 def npu_print(*args: Any, summarize_size: int = 3, tensor_detail: bool = False) -> None:
-    """Prints tensors, numbers and texts in one line, where the graph has come to it."""
+    """Prints tensors, numbers and texts in one line when the graph reaches this point."""
     tensors, numbers, texts, order = [], [], [], ""
     for argument in args:
         if isinstance(argument, torch.Tensor):
             tensors.append(argument)
             order += "t"
         elif isinstance(argument, int) and not isinstance(argument, bool):
-            # It may be an extent that is known only when the graph runs.
+            # It may be a dynamic dimension.
             numbers.append(argument)
             order += "n"
         else:
@@ -87,17 +88,17 @@ def npu_print(*args: Any, summarize_size: int = 3, tensor_detail: bool = False) 
 
 
 def save_tensor(tensor: torch.Tensor, path: str) -> None:
-    """Saves a tensor where the graph has come to it."""
+    """Saves a tensor when the graph reaches this point."""
     torch.ops.opscope.save(tensor, os.fspath(path))
 
 
 def mark_scope(is_begin: bool) -> None:
-    """Marks where a scope begins or ends."""
+    """Marks the begin or end of a scope."""
     torch.ops.opscope.scope(is_begin)
 
 
 def scope_depth(node: Any) -> int:
-    """1 for the node that begins a scope, -1 for that which ends one, 0 for any other."""
+    """1 for a node that begins a scope, -1 for one that ends it, otherwise 0."""
     if node.op != "call_function" or node.target is not torch.ops.opscope.scope.default:
         return 0
     return 1 if node.args[0] else -1
@@ -116,14 +117,14 @@ def _text(value: Any, summarize_size: int, tensor_detail: bool) -> str:
 
 
 def _elements(tensor: torch.Tensor, summarize_size: int) -> str:
-    """Elements in brackets; of an axis with more than twice as many as shown the first and last ones."""
+    """Elements in brackets; long axes show only the first and last ones."""
     tensor = tensor.detach()
     if tensor.is_quantized:
         tensor = tensor.dequantize()
     if tensor.layout is not torch.strided:
         tensor = tensor.to_dense()
     if tensor.is_floating_point() and tensor.element_size() == 1:
-        # Not all that can be done with other types can be done with these.
+        # Other types do not support all operations.
         tensor = tensor.to(torch.float32)
     if summarize_size >= 0:
         tensor = _ends(tensor, summarize_size)
@@ -141,7 +142,7 @@ def _elements(tensor: torch.Tensor, summarize_size: int) -> str:
 
 
 def _ends(tensor: torch.Tensor, n: int) -> torch.Tensor:
-    # One more element than shown in the middle, so that it shows that there are more.
+    # One more element in the middle, to show that there are more.
     for axis, extent in enumerate(tensor.shape):
         if extent > 2 * n + 1:
             ends = torch.tensor([*range(n + 1), *range(extent - n, extent)], device=tensor.device)

@@ -1,9 +1,9 @@
-"""Operators that quantise, and how the values before are kept beside the result.
+"""Quantising operators, and dumping the values before quantisation.
 
-With `quant_dumpable` the record of an operator that quantises has both sides: the values before, the scale and the
-zero point among its inputs, and the integers as its output, whichever side is dumped of other operators. And it is
-there not only if the operator was chosen, but also if a chosen operator gives what it quantises or reads what it
-quantised, perhaps with views or a dequantisation between the two.
+With `quant_dumpable` the record of a quantising operator has inputs and outputs, whatever the plan
+dumps of others: the original values, scale and zero point among its inputs, and the integers as its
+output. The record is also written if a chosen operator produces what is quantised or reads the
+result, possibly with views or a dequantisation in between.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections.abc import Iterable, Iterator
 from ._graph import Described, Operator
 from ._names import base_name
 
-# Beginnings of names of operators, whichever library they are of.
+# Prefixes of operator names, in any library.
 _QUANTISE = ("quantize_", "fake_quant", "_fake_quant", "_fused_moving_avg_obs_fake_quant", "fused_moving_avg_obs_fake")
 _DEQUANTISE = ("dequantize",)
 
 
 def select(described: Described) -> None:
-    """Chooses what quantises next to chosen operators, and gives its records both sides."""
+    """Selects quantising operators next to chosen ones, and dumps both their inputs and outputs."""
     chosen = [operator for operator in described.operators if operator.is_selected]
     by_output = {
         value: operator for operator in described.operators for value in operator.outputs if value is not None
@@ -44,12 +44,12 @@ def select(described: Described) -> None:
 
 
 def is_quantising(operator: Operator) -> bool:
-    """Whether an operator turns numbers into fewer ones."""
+    """Whether an operator reduces precision by quantisation."""
     return base_name(operator.op_type).startswith(_QUANTISE)
 
 
 def _beyond(operator: Operator, step: object) -> Iterable[Operator]:
-    """Operators that quantise, in one direction."""
+    """Quantising operators in one direction."""
     assert callable(step)
     found: list[Operator] = []
     waiting, seen = [operator], {id(operator)}
@@ -66,7 +66,7 @@ def _beyond(operator: Operator, step: object) -> Iterable[Operator]:
 
 
 def _hands_on(operator: Operator) -> bool:
-    """Whether an operator only dequantises, or only gives another view of what it reads."""
+    """Whether an operator only dequantises, or only returns a view of its input."""
     if base_name(operator.op_type).startswith(_DEQUANTISE):
         return True
     schema = getattr(getattr(operator.node, "target", None), "_schema", None)

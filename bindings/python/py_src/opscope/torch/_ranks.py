@@ -1,4 +1,4 @@
-"""Processes that run together: which one this is, which ones write, and one time for all of them."""
+"""Processes of a distributed run: this one's rank, the ones that write, and a common time."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from .._world import is_initialised, world
 
 _log = _visible.logger()
 _FORMAT = "%Y%m%d%H%M%S"
-# How many seconds the name of a dump may lie ahead of the clock, if other dumps have the names before.
+# Maximum number of seconds by which a dump's name may lead the clock if earlier names are taken.
 _N_NAMES_MAX = 3600
 # How many names there are behind the first free one, as other processes take names as well.
 _N_SPARE = 32
 # How long the processes' store may take to answer.
 _STORE_SECONDS_MAX = 20.0
-# How many dumps each path has had so far: the n-th of one process belongs to the n-th of the others.
+# Number of dumps per path so far: the n-th of one process belongs to the n-th of the others.
 _n_of_path: dict[str, int] = {}
 _lock = ForkLock()
 
 
 def is_chosen(ranks: tuple[tuple[int, int], ...] | None) -> bool:
-    """Whether this process writes; `None` is every one."""
+    """Whether this process writes; `None` means every one does."""
     rank = world().rank
     return ranks is None or any(first <= rank <= last for first, last in ranks)
 
@@ -58,7 +58,7 @@ def times(path: str, begun_at: float, parent: str | None = None) -> list[str]:
 
 
 def _agreed(path: str, proposed: str) -> str | None:
-    """The time of the process that asks first; nobody waits for another process."""
+    """The time of the first process to ask; no process waits for another."""
     with _lock:
         n = _n_of_path[path] = _n_of_path.get(path, 0) + 1
     key = f"opscope/torch/time/{n}/{path}"
@@ -78,7 +78,8 @@ def _agreed(path: str, proposed: str) -> str | None:
 
 
 def within(seconds: float, ask: Callable[[], str]) -> str:
-    """Returns the answer of `ask`. Gives up after `seconds`, because a store's own time-out is half an hour."""
+    """Returns the answer of `ask`. Gives up after `seconds`, because a store's own timeout is half
+    an hour."""
     answers: list[str] = []
     errors: list[Exception] = []
 

@@ -1,4 +1,4 @@
-"""The name `opscope` among the backends of `torch.compile`, and that of TorchAir's backend."""
+"""Registers `opscope` as a `torch.compile` backend, and TorchAir's backend name."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ from ..torchair.configs import npugraphex_config
 from . import _backend
 
 NAME = "opscope"
-# Options that are not ours.
+# Options of the other backend.
 OPTIONS = npugraphex_config.OPTIONS
 
 
 def register() -> None:
-    """Lets torch know the name where the package is not installed; an installed one brings the same entry itself."""
+    """Registers the name if the package is not installed; installation provides the same entry."""
     _backend_names.add(NAME, f"{__name__}:by_name")
     npugraph_ex.register()
 
 
 def __getattr__(name: str) -> Any:
     if name == "by_name":
-        # Torch looks here when a program asks for the backend. If it compiles nothing afterwards, that is worth a word.
+        # Torch calls this when a program requests the backend. If it compiles nothing afterwards, a
+        # warning follows.
         _backend.note_asked_for()
         return compile_graph
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def compile_graph(gm: Any, example_inputs: Any, **kwargs: Any) -> Any:
-    """Compiles a graph; torch calls this with each one.
+    """Compiles a graph; called by torch for each one.
 
     `options` are those of `opscope.torch.backend`, or those of `npugraph_ex`.
     """
@@ -39,7 +40,7 @@ def compile_graph(gm: Any, example_inputs: Any, **kwargs: Any) -> Any:
     if theirs := OPTIONS.intersection(options):
         if ours := sorted(set(options) - OPTIONS):
             names = f"{', '.join(ours)} and {', '.join(sorted(theirs))}"
-            raise ValueError(f"options of the backends `{NAME}` and `{npugraph_ex.NAME}` do not go together: {names}")
+            raise ValueError(f"options of the backends `{NAME}` and `{npugraph_ex.NAME}` cannot be combined: {names}")
         _backend.note_called()
         return npugraph_ex.compile_graph(gm, example_inputs, options=options, **kwargs)
     return _backend.named(options)(gm, example_inputs, **kwargs)

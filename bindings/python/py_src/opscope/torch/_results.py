@@ -1,4 +1,4 @@
-"""The results of a node, as far as they are known before it runs."""
+"""A node's results as known before it runs."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-# A tensor of which nothing is known.
+# An unknown tensor.
 UNKNOWN = object()
 
 
 def example(node: Node) -> Any:
-    """Torch's example, with tuples for several results. Where torch has none, what users of the node and the
-    operator's declaration tell.
+    """Torch's example, with tuples for several results. If torch has none, the result is inferred
+    from the node's users and the operator's schema.
     """
     found = node.meta.get("val")
     if found is not None or node.op != "call_function":
@@ -36,7 +36,7 @@ def _or(part: Any, known: tuple, i: int) -> Any:
 
 
 def _declared(node: Node) -> Any:
-    """Of operators that run another one, which torch gives no examples of, what that one gives."""
+    """For operators that run another one, without examples from torch, that one's result."""
     name = getattr(node.target, "__name__", "")
     if name in ("run_and_save_rng_state", "run_with_rng_state"):
         inner = next((arg for arg in node.args if isinstance(arg, torch._ops.OpOverload)), None)
@@ -49,5 +49,5 @@ def _declared(node: Node) -> Any:
 
 
 def _of_schema(schema: Any) -> Any:
-    found = tuple(UNKNOWN if isinstance(one.type, torch.TensorType) else None for one in schema.returns)
+    found = tuple(UNKNOWN if isinstance(result.type, torch.TensorType) else None for result in schema.returns)
     return found[0] if len(found) == 1 else found

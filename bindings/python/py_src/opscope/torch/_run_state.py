@@ -1,4 +1,4 @@
-"""The state that a run may change besides its results, and putting it back: random numbers, buffers, gradients."""
+"""Saving and restoring state that a run may change: random numbers, buffers, gradients."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .._warning import warn
 
 
 class RandomState:
-    """The state of torch's generators, of Python's and of numpy's global one."""
+    """The state of torch's, Python's and numpy's global random generators."""
 
     def __init__(self) -> None:
         self._torch = torch.get_rng_state()
@@ -40,7 +40,7 @@ class RandomState:
             before.restore()
 
     def restore(self) -> None:
-        """Lets the next draw be the one that would have come then."""
+        """Restores the state, so that the next draw repeats."""
         torch.set_rng_state(self._torch)
         if self._devices:
             torch.cuda.set_rng_state_all(self._devices)
@@ -56,13 +56,14 @@ class RandomState:
 
 
 class ModuleState:
-    """Buffers, gradients and the training mode of modules. Parameters are not copied: they may be most of memory."""
+    """Buffers, gradients and the training mode of modules. Parameters are not copied: they may take
+    most of the memory."""
 
     def __init__(self, roots: list[nn.Module]) -> None:
-        modules = list({id(one): one for root in roots for one in root.modules()}.values())
+        modules = list({id(module): module for root in roots for module in root.modules()}.values())
         self._modes = [(module, module.training) for module in modules]
         self._buffers = [
-            # Copies of sparse and quantised ones too; a lazy one has nothing yet.
+            # Also copies of sparse and quantised ones; a lazy one is empty.
             (module, name, buffer, None if is_lazy(buffer) else buffer.detach().clone())
             for module in modules
             for name, buffer in module._buffers.items()
@@ -76,7 +77,7 @@ class ModuleState:
         ]
 
     def without_gradients(self) -> None:
-        """Lets a backward pass begin with no gradients, so that both sides add to nothing."""
+        """Clears gradients before a backward pass, so that both sides start without any."""
         for _, parameter, _, _ in self._parameters:
             parameter.grad = None
 
@@ -87,25 +88,25 @@ class ModuleState:
         with torch.no_grad():
             for module, name, buffer, content in self._buffers:
                 module._buffers[name] = buffer
-                # Nothing is written that is as it was: a graph of autograd may still need it.
+                # Unchanged buffers are not written: an autograd graph may still need them.
                 if content is not None and not _is_same(buffer, content):
                     buffer.copy_(content)
         for _, parameter, gradient, _ in self._parameters:
             parameter.grad = gradient
-        if changed := [name for name, one, _, version in self._parameters if _version(one) != version]:
+        if changed := [name for name, parameter, _, version in self._parameters if _version(parameter) != version]:
             warn(
                 f"opscope.torch.diff: the run wrote to parameters (first to {changed[0]}), which keep their new "
-                "values; buffers alone are put back",
+                "values; only buffers are restored",
                 RuntimeWarning,
             )
 
 
 def modules_of(call: Any) -> list[nn.Module]:
-    """The modules that a callable is, belongs to, or names in its code."""
+    """The modules that a callable is, belongs to, or refers to in its code."""
     if isinstance(call, nn.Module):
         return [call]
     if isinstance(call, functools.partial):
-        return [*modules_of(call.func), *(one for one in call.args if isinstance(one, nn.Module))]
+        return [*modules_of(call.func), *(argument for argument in call.args if isinstance(argument, nn.Module))]
     return list(_named_in(call))
 
 
@@ -124,12 +125,12 @@ def _named_in(call: Any) -> Iterator[nn.Module]:
 
 
 def _version(tensor: Tensor) -> int:
-    # Inference tensors count no writes.
+    # Inference tensors have no version counter.
     return -1 if tensor.is_inference() else tensor._version
 
 
 def _is_same(one: Tensor, other: Tensor) -> bool:
     if one.shape != other.shape or one.layout is not torch.strided or one.is_quantized:
         return False
-    # NaN makes them differ, which costs a copy and changes nothing.
+    # NaN makes them differ, which only costs a copy.
     return torch.equal(one, other)

@@ -18,19 +18,19 @@ _step: int | None = None
 
 
 def set_step(step: int | None) -> None:
-    """The step of every graph from now on; `None` lets each count its own executions."""
+    """Sets the step of every graph from now on; with `None`, each counts its own executions."""
     global _step
     _options.whole("step", step, 0, is_optional=True)
     _step = step
 
 
 def step_or(count: int) -> int:
-    """The step that the program set, or `count`."""
+    """The step set by the program, or `count`."""
     return count if _step is None else _step
 
 
 def next_step() -> int:
-    """Gives every graph the number after the one that was set last, or 0."""
+    """Sets every graph to the number after the last one, or 0."""
     global _step
     _step = 0 if _step is None else _step + 1
     return _step
@@ -48,15 +48,15 @@ def untapped(gm: GraphModule) -> Callable[[list], Any]:
 
 
 class Runner:
-    """A graph with and without taps, of which each execution takes one. `on_first` is called before the first one
-    that is dumped.
+    """A graph with and without taps, one of which runs each time. `on_first` is called before the
+    first dumped execution.
     """
 
     def __init__(self, gm: GraphModule, described: Described, graph: Graph, on_first: Callable[[], None]) -> None:
         self._graph = graph
         self._steps = itertools.count()
         self._plain = _taps.plain(gm)
-        # Made when it is needed first.
+        # Created on first use.
         self._tapped: Callable[[list], Any] | None = None
         self._source: tuple[GraphModule, Described, Callable[[], None]] | None = (gm, described, on_first)
         self._has_taps = bool(graph.tapped)
@@ -74,7 +74,7 @@ class Runner:
         if run is None:
             return self._plain(args)
         arguments = [run, *args]
-        # Arguments that nobody else has are freed as soon as the graph is done with them.
+        # Frees unshared arguments as soon as the graph is done with them.
         args.clear()
         before = _bodies.exchange(run) if self._has_bodies else None
         try:

@@ -1,4 +1,4 @@
-"""The two sides of `opscope.torch.diff`: what each may be, and how it comes to a dump."""
+"""The two sides of `opscope.torch.diff`: their kinds, and how each is dumped."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from ._compiled_code import CompiledCode, apart, as_written, compiled_code, comp
 from ._onnx_model import OnnxModel
 from ._run_state import ModuleState, RandomState, modules_of
 
-# How often torch may compile a function again; beyond it runs uncompiled, and nothing would be dumped.
+# Recompilation limit; beyond torch's own the function would run uncompiled and not be dumped.
 _N_RECOMPILES_MAX = 1 << 20
 _MODEL_SUFFIX = ".onnx"
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """How the callables of a comparison are run."""
+    """How callables are run in a comparison."""
 
-    # The generators before either side.
+    # The generators' state before each side.
     random: RandomState
     has_gradients: bool
     # For ONNX models.
@@ -46,18 +46,18 @@ class Conditions:
 
 @dataclass
 class TorchSide:
-    """A callable of PyTorch: it runs eagerly, or, where it is compiled, graph by graph."""
+    """A PyTorch callable, run eagerly or, if compiled, graph by graph."""
 
     label: str
     call: Callable[..., Any]
     autocast: torch.dtype | None
     code: CompiledCode | None = None
-    # Of a compiled side: the tensors that its graphs gave, and those that the code of its own backend gave.
+    # For a compiled side: results of its graphs, and of its own backend's code.
     results: list[list[Tensor]] = field(default_factory=list)
     backend_results: list[list[Tensor]] | None = None
 
     def record(self, calls: list[CallInputs], folder: str, conditions: Conditions) -> str:
-        """Runs it once for each call, dumps it below `folder`, and leaves modules and generators as they were."""
+        """Runs it once per call, dumps it below `folder`, and restores modules and generators."""
         if self.code is None:
             self._warn_of_parts()
             with self._kept_state(conditions):
@@ -77,7 +77,7 @@ class TorchSide:
         try:
             for call in calls:
                 own = call.copied()
-                # Entered anew for each step: what makes the copies is none of the operators.
+                # Entered for each step, to exclude the operators that copy inputs.
                 with dump:
                     dump.note_results(tensors_in(self._run(self.call, own, conditions)))
         finally:
@@ -88,7 +88,7 @@ class TorchSide:
         code = self.code
         assert code is not None
         backend = _backend.backend(folder)
-        # The program's own choice of steps comes back.
+        # Restores the program's own step.
         set_step = _runner.step_or(None)
         try:
             with as_written(code.original), _unlimited_recompiles():
@@ -114,7 +114,7 @@ class TorchSide:
         return modules_of(self.call if self.code is None else self.code.original)
 
     def _device_type(self, inputs: CallInputs) -> str:
-        parameters = (one for module in self._modules() for one in module.parameters())
+        parameters = (parameter for module in self._modules() for parameter in module.parameters())
         first = next(parameters, None)
         return inputs.device_type() if first is None else first.device.type
 
@@ -127,7 +127,7 @@ class TorchSide:
         try:
             yield
         except Exception as error:
-            # Its own kind of error is what a program knows; where it came from is said beside it.
+            # Keeps the error's type, which the program may handle, and adds its origin as a note.
             if hasattr(error, "add_note"):
                 error.add_note(f"opscope.torch.diff: while the {self.label} side ran")
             raise
@@ -140,13 +140,13 @@ class TorchSide:
         parts += ["what it calls" for module in self._modules() if module is not self.call and compiled_code(module)]
         if parts:
             warn(
-                f"opscope.torch.diff: {self.label}: a part is compiled by itself ({parts[0]}), so that few of its "
-                "operators are seen; give the part, or the whole compiled, to see all",
+                f"opscope.torch.diff: {self.label}: a part is compiled separately ({parts[0]}), so few of its "
+                "operators are observed; pass the part, or compile the whole, to observe all",
                 RuntimeWarning,
             )
 
     def _check(self, report: dict[str, Any], nothing: str) -> None:
-        """Raises for a dump that is not complete: what is missing would be compared with nothing."""
+        """Raises if a dump is incomplete, because missing tensors could not be compared."""
         if error := report.get("first_error") or report.get("first_fault"):
             raise OpscopeError(f"{self.label}: the dump is not complete: {error}", code="io", errno=report.get("errno"))
         if not report.get("n_graphs") or not report.get("n_steps_active"):
@@ -160,24 +160,24 @@ class ModelSide:
     model: OnnxModel
 
     def record(self, calls: list[CallInputs], folder: str, conditions: Conditions) -> str:
-        """Runs it once for each call and dumps it below `folder`."""
+        """Runs it once per call and dumps it below `folder`."""
         self.model.record(calls, folder, conditions.engine)
         return folder
 
 
 @dataclass(frozen=True)
 class DumpSide:
-    """A dump that is there already."""
+    """An existing dump."""
 
     path: str
 
     def record(self, calls: list[CallInputs], folder: str, conditions: Conditions) -> str:
-        """Where it is."""
+        """Its path."""
         return self.path
 
 
 def make_side(label: str, given: Any, autocast: torch.dtype | None) -> TorchSide | ModelSide | DumpSide:
-    """The side that a program gave, checked as far as that is possible without running it."""
+    """Creates a side from the program's argument, checked as far as possible without running it."""
     _options.instance(f"{label}_autocast", autocast, torch.dtype, "a dtype such as torch.bfloat16")
     if isinstance(given, (str, os.PathLike)):
         if autocast is not None:
@@ -201,20 +201,20 @@ def _of_path(label: str, given: Any) -> ModelSide | DumpSide:
     _options.path(label, given)
     path = os.fspath(given)
     _check_exists(path)
-    # A directory may be called anything; `.onnx` is what exporters call a model.
+    # A directory may have any name; exporters use `.onnx` for models.
     is_model = path.lower().endswith(_MODEL_SUFFIX) and not os.path.isdir(path)
     return ModelSide(OnnxModel(label, path)) if is_model else DumpSide(path)
 
 
 def _copied(result: Any) -> list[Tensor]:
-    # A result may be a buffer, which is put back, or memory that the next step writes to.
+    # A result may be a buffer, which is restored, or memory that the next step overwrites.
     return [tensor.detach().clone() for tensor in tensors_in(result)]
 
 
 @contextmanager
 def _unlimited_recompiles() -> Iterator[None]:
     config = torch._dynamo.config
-    # Torch has called these limits otherwise.
+    # Torch renamed these limits.
     names = ("recompile_limit", "accumulated_recompile_limit")
     if not hasattr(config, names[0]):
         names = ("cache_size_limit", "accumulated_cache_size_limit")

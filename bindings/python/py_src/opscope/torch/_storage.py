@@ -27,7 +27,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from . import _names
 
-# Namespaces whose operators keep nothing that they are called with.
+# Namespaces whose operators retain none of their arguments.
 _KEEPING_NOTHING = ("aten.", "prims.", "prim.", "inductor_prims.")
 
 HELD = "held"
@@ -36,15 +36,15 @@ OPERATOR = "operator"
 
 
 class Exposure:
-    """Values that a forward graph and its backward graph share."""
+    """Values that a forward graph shares with its backward graph."""
 
     def __init__(self) -> None:
-        # Names that the arguments of the forward graph have in the program.
+        # The program's names of the forward graph's arguments.
         self.sources: list[str] = []
 
 
 class Storages:
-    """Which values of one graph share memory with what."""
+    """Memory shared by a graph's values."""
 
     def __init__(self, gm: GraphModule) -> None:
         self.written: set[int] = set()
@@ -64,7 +64,7 @@ class Storages:
                         self.exposed |= set(_numbers(known.meta.get("val")))
 
     def stability(self, example: torch.Tensor | None) -> str:
-        """`held`, `run` or `operator`; the last one if nothing is known."""
+        """`held`, `run` or `operator`; the last one if unknown."""
         numbers = list(_numbers(example))
         if not numbers or any(number in self.written for number in numbers):
             return OPERATOR
@@ -101,5 +101,5 @@ def _written_arguments(node: Node) -> list[Node]:
 
 
 def _is_letting_go(target: Any) -> bool:
-    """Whether an operator keeps nothing that it was called with."""
+    """Whether an operator retains none of its arguments."""
     return target is operator.getitem or _names.target_name(target).startswith(_KEEPING_NOTHING)

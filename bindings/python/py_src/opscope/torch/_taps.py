@@ -1,4 +1,4 @@
-"""Graphs with calls in them that show what operators give."""
+"""Graphs with inserted calls that report operators' results."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ try:
 except ImportError:  # Before torch 2.9.
     _BoxedCodeGen = None
 
-# A function that is called with a list of arguments, which it empties.
+# A function that takes a list of arguments, which it empties.
 Boxed = Callable[[list], Any]
 
 
 def resolved(result: Any) -> Any:
-    """The same tensors, with elements in memory that are what they stand for."""
+    """The same tensors, with their elements materialised in memory."""
     if isinstance(result, (tuple, list)):
         return [resolved(part) for part in result]
     if not isinstance(result, torch.Tensor):
@@ -34,18 +34,18 @@ def resolved(result: Any) -> Any:
     try:
         return result.resolve_conj().resolve_neg()
     except (NotImplementedError, RuntimeError):
-        # A form of tensors that never stands for other elements than it has.
+        # This layout never needs materialising.
         return result
 
 
 def plain(gm: GraphModule) -> Boxed:
-    """The graph as it is."""
+    """The unchanged graph."""
     return boxed(gm, copy.deepcopy(gm.graph))
 
 
 def tapped(gm: GraphModule, described: Described, attached: Graph) -> Boxed:
-    """The graph with a call after each operator that is tapped, and one that shows wanted values that no operator
-    gives. Its first argument is the run that the calls go to.
+    """The graph with a call after each tapped operator, and one that reports wanted values without
+    a producer. Its first argument is the run that receives the calls.
     """
     return boxed(*_Tapper(described, attached).tapped(gm, None))
 
@@ -63,7 +63,7 @@ class _Tapper:
             self.wanted.setdefault(described.values[number].body, []).append(number)
 
     def tapped(self, gm: GraphModule, body: int | None) -> tuple[Any, Any]:
-        """A copy of a graph with calls in it, and what it finds its attributes in."""
+        """A copy of a graph with calls, and the owner of its attributes."""
         described = self.described
         graph = copy.deepcopy(gm.graph)
         # A copy has the same nodes in the same order.
@@ -89,7 +89,7 @@ class _Tapper:
         if given:
             _give(graph, run, given, described, ours, after=after)
         order = {node: i for i, node in enumerate(gm.graph.nodes)}
-        # Of operators that wait the last call behind them.
+        # For operators that wait, the last call after them.
         shown: dict[Any, Any] = {}
         for number in self.tapped_operators.get(body, ()):
             called = described.operators[number]
@@ -99,7 +99,8 @@ class _Tapper:
             if self.tells_failures:
                 with graph.inserting_before(node):
                     graph.call_method("enter_operator", (run, number))
-            # Results of a collective are shown when they are there, and before the operator that waits for them.
+            # Results of a collective are reported once they are ready, and before the operator that
+            # waits for them.
             last = max((wait for wait, _ in called.waits), key=order.__getitem__, default=None)
             last = node if last is None else ours[last]
             after, result = shown.get(last, last), node
@@ -115,21 +116,21 @@ class _Tapper:
         return self._with_bodies(gm, graph, body, ours), graph
 
     def _with_bodies(self, gm: GraphModule, graph: Any, body: int | None, ours: dict) -> Any:
-        """Puts graphs with calls in the place of those that operators hold."""
+        """Replaces the graphs inside operators by graphs with calls."""
         inside = [
-            (number, one)
-            for number, one in enumerate(self.described.bodies)
-            if one.parent == body and one.reason is None and self._is_anything_shown(number)
+            (number, nested)
+            for number, nested in enumerate(self.described.bodies)
+            if nested.parent == body and nested.reason is None and self._is_anything_shown(number)
         ]
         if not inside:
             return gm
         targets = [str(node.target) for node in graph.nodes if node.op in ("get_attr", "call_module")]
         root = {target: _bodies.attribute(gm, target) for target in targets}
-        for number, one in inside:
+        for number, nested in inside:
             name = f"opscope_body_{number}"
-            root[name] = made = GraphModule(*self.tapped(one.gm, number))
-            made.meta.update(one.gm.meta)
-            outer, source = ours[self.described.operators[one.outer].node], ours[one.node]
+            root[name] = made = GraphModule(*self.tapped(nested.gm, number))
+            made.meta.update(nested.gm.meta)
+            outer, source = ours[self.described.operators[nested.outer].node], ours[nested.node]
             with graph.inserting_before(outer):
                 outer.replace_input_with(source, graph.get_attr(name))
         used = {str(node.target) for node in graph.nodes if node.op in ("get_attr", "call_module") and node.users}
@@ -138,15 +139,16 @@ class _Tapper:
         return {name: found for name, found in root.items() if name in used}
 
     def _is_anything_shown(self, body: int) -> bool:
-        """Whether a body or one inside it has anything to call for."""
+        """Whether a body or a nested one has anything to report."""
         if body in self.tapped_operators:
             return True
         bodies = enumerate(self.described.bodies)
-        return any(one.parent == body and self._is_anything_shown(number) for number, one in bodies)
+        return any(nested.parent == body and self._is_anything_shown(number) for number, nested in bodies)
 
 
 def _awaited(graph: Any, waits: list[tuple[Any, int | None]], ours: dict, after: Any) -> tuple[Any, Any]:
-    """The results that operators have waited for, behind the node `after`; also the node that is last then."""
+    """The results that operators have waited for, after the node `after`; also returns the last
+    node."""
     results = []
     for wait, position in waits:
         result = ours[wait]
@@ -158,7 +160,7 @@ def _awaited(graph: Any, waits: list[tuple[Any, int | None]], ours: dict, after:
 
 
 def _refresh(graph: Any, run: Any, parameters: list[int], described: Described, ours: dict) -> None:
-    """Shows arguments that are written as the graph leaves them, if it writes to them."""
+    """Reports updated arguments if the graph writes to them."""
     written = [number for number in parameters if described.values[number].stability == OPERATOR]
     nodes = {number: described.values[number].node for number in written}
     numbers = [number for number, node in nodes.items() if node is not None and node.op == "placeholder"]
@@ -198,5 +200,5 @@ def boxed(gm: Any, graph: Any) -> Boxed:
 
 
 def code_of(call: Boxed) -> CodeType:
-    """The code that stands in tracebacks for a graph."""
+    """The code object of a graph in tracebacks."""
     return getattr(call, "graph_code", None) or call.__code__

@@ -1,8 +1,9 @@
-"""Who overwrites a value: the memory of watched tensors is looked at again after each operator.
+"""Finds operators that overwrite values: the memory of watched tensors is compared after each
+operator.
 
-A `Watcher` is shown what operators give (`note`) and asked after each of them (`check`). It keeps a tensor of its own
-for each value, which shares the memory, so that the allocator gives that memory to nobody else; once nobody but the
-watch has it, the value is let go of. See `docs/torch/watch.md`.
+A `Watcher` is given operators' results (`note`) and called after each of them (`check`). For each
+value it keeps a tensor that shares the memory, so that the allocator does not reuse it; when only
+the watch still refers to a value, it is released. See `docs/torch/watch.md`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import torch
 from .._native.capture import Watch
 from ._findings import Findings
 
-# Who wrote, and how that goes with what it says of itself.
+# How a write relates to the operator's declaration.
 IN_PLACE = "in place"
 OUT = "out"
 VIEW = "view"
@@ -25,13 +26,13 @@ UNVERSIONED = "unversioned"
 UNDECLARED = "undeclared"
 BETWEEN = "between"
 
-# The type and the task of what no operator gives.
+# The type and the task of values without a producer.
 ARGUMENT_TYPE = "Data"
 ARGUMENT_TASK = 65535
-# These update their running statistics and do not say so.
+# These update running statistics without declaring it.
 _STATISTICS = ("aten.native_batch_norm", "aten.cudnn_batch_norm", "aten.miopen_batch_norm")
 _RUNNING = ("running_mean", "running_var")
-# Results by position that are room for the operator's backward pass to work in.
+# Indices of results that are workspace for the backward pass.
 _ROOM = {"aten_mkldnn_rnn_layer_default": (3,)}
 
 
@@ -42,7 +43,7 @@ class Seen:
     op_type: str
     op_name: str
     task_id: int
-    # File, line and function that called it; empty where nobody knows.
+    # File, line and function of the call; empty if unknown.
     source: str = ""
 
 
@@ -50,15 +51,15 @@ NOTHING = Seen("", "", ARGUMENT_TASK)
 
 
 class Write(NamedTuple):
-    """A tensor that an operator says it writes to."""
+    """A tensor that an operator declares to write."""
 
     tensor: Any
-    # Whether it was given as `out=`.
+    # Whether it was passed as `out=`.
     is_out: bool = False
 
 
 class Place(NamedTuple):
-    """Where the elements of a tensor lie."""
+    """The memory layout of a tensor."""
 
     address: int
     end: int
@@ -73,7 +74,7 @@ class Place(NamedTuple):
         return cls(address, address + n * tensor.element_size(), shape, strides)
 
     def meets(self, other: Place) -> bool:
-        """Whether both have a byte between their first and last elements."""
+        """Whether the byte ranges of both overlap."""
         return self.address < other.end and other.address < self.end
 
 
@@ -83,7 +84,7 @@ class _Value:
     output: int
     tensor: weakref.ref
     place: Place
-    # Whether it holds whatever was in memory, until somebody writes it for the first time.
+    # Whether it is uninitialised until the first write.
     is_blank: bool
     version: int | None
     is_written: bool = False
@@ -95,31 +96,31 @@ class _Pending:
     value: _Value
     operator: Seen
     following: Seen | None
-    # With the version that the tensor had when the operator was looked after.
+    # With the tensor's version when the operator was checked.
     writes: list[tuple[Place, Write, int | None]] = field(default_factory=list)
 
 
 class Watcher:
-    """Values of one graph, or of code that has none."""
+    """Watches values of one graph, or of code without a graph."""
 
     def __init__(self, native: Watch, findings: Findings, *, graph: str, is_scene: bool) -> None:
         self._native = native
         self._findings = findings
         self._graph = graph
-        # Whether files are written as the watcher scene of an acl.json has it: at every look, changed or not.
+        # Whether to write files as in an acl.json's watcher scene: at every check, changed or not.
         self._is_scene = is_scene
         self._step = 0
         self._values: dict[int, _Value] = {}
         self._pending: list[_Pending] = []
 
     def begin(self, step: int) -> bool:
-        """Begins an execution, with nothing watched; whether anything is kept of it."""
+        """Starts an execution with nothing watched; returns whether anything is recorded."""
         self._forget_all()
         self._step = step
         return self._native.begin_step(step)
 
     def end(self) -> None:
-        """Ends the execution. Nothing is watched any more."""
+        """Ends the execution and all watches."""
         self.settle()
         self._native.end_step()
         self._forget_all()
@@ -133,17 +134,18 @@ class Watcher:
         is_view: bool = False,
         is_blank: bool = False,
     ) -> None:
-        """Watches values from now on: pairs of a position among the results and a tensor.
+        """Watches values from now on: pairs of a result index and a tensor.
 
-        With `is_kept` they stay when nobody else has them; with `is_view` those are left out whose memory is watched
-        already; `is_blank` ones hold nothing that could be overwritten yet.
+        With `is_kept` they are kept when otherwise unreferenced; with `is_view`, values whose
+        memory is already watched are skipped; `is_blank` ones have no contents yet that could be
+        overwritten.
         """
         noted = []
         for output, tensor in outputs:
             if output in _ROOM.get(seen.op_type, ()):
                 continue
             if tensor.is_conj() or tensor.is_neg():
-                # Its memory holds something else, which is watched under another name if at all.
+                # Its memory has other contents, which may be watched under another name.
                 self._findings.gone["conjugated or negated view"] += 1
                 continue
             is_plain = type(tensor) in (torch.Tensor, torch.nn.Parameter)
@@ -169,10 +171,11 @@ class Watcher:
         is_settled: bool = True,
         leaves_looks: bool = False,
     ) -> None:
-        """Looks at all values after `operator` has run, which says that it `writes` to some tensors.
+        """Checks all values after `operator` has run, which `writes` to some tensors.
 
-        With `following`, `operator` is done for long and `following` has not begun: what changed, changed between the
-        two. Without `is_settled` the versions of tensors are not there yet; `settle` comes before the next operator.
+        With `following`, `operator` finished earlier and `following` has not started: the change
+        happened in between. Without `is_settled` the tensors' versions are not updated yet;
+        `settle` follows before the next operator.
         """
         found = self._native.look()
         self._forget_gone()
@@ -190,13 +193,13 @@ class Watcher:
             self._write_looks(operator)
 
     def settle(self) -> None:
-        """Judges the changes that were seen last, and reads all versions anew."""
+        """Judges the pending changes, and reads all versions again."""
         pending, self._pending = self._pending, []
-        overwritten = [one for one in pending if self._is_overwritten(one)]
+        overwritten = [candidate for candidate in pending if self._is_overwritten(candidate)]
         if not self._is_scene:
             self._write_files(overwritten)
-        for one in pending:
-            self._native.forget(one.change["change"])
+        for candidate in pending:
+            self._native.forget(candidate.change["change"])
         for value in self._values.values():
             value.version = _version(value.tensor())
 
@@ -204,22 +207,22 @@ class Watcher:
         """Counts an operator that has run."""
         self._native.count_operator()
 
-    def _is_overwritten(self, one: _Pending) -> bool:
-        kind = _kind(one)
-        value = one.value
+    def _is_overwritten(self, candidate: _Pending) -> bool:
+        kind = _kind(candidate)
+        value = candidate.value
         if kind != UNDECLARED and value.is_blank:
-            # Its first content.
+            # Its first contents.
             value.is_blank = False
             return False
         if kind == IN_PLACE:
             self._findings.n_updates += 1
             return False
-        self._findings.add(self._overwrite(one, kind))
+        self._findings.add(self._overwrite(candidate, kind))
         return True
 
-    def _overwrite(self, one: _Pending, kind: str) -> dict:
-        """One member of `overwrites.json`."""
-        change, operator, watched = one.change, one.operator, one.value.seen
+    def _overwrite(self, candidate: _Pending, kind: str) -> dict:
+        """One entry of `overwrites.json`."""
+        change, operator, watched = candidate.change, candidate.operator, candidate.value.seen
         found = {
             "step": self._step,
             "seen_after": operator.op_name,
@@ -227,7 +230,7 @@ class Watcher:
             "seen_after_task_id": operator.task_id,
             "watched": watched.op_name,
             "watched_type": watched.op_type,
-            "output": one.value.output,
+            "output": candidate.value.output,
             "byte_ranges": change["byte_ranges"],
             "n_byte_ranges": change["n_byte_ranges"],
             "n_bytes": change["n_bytes"],
@@ -240,26 +243,28 @@ class Watcher:
             "source": operator.source,
             "watched_source": watched.source,
         }
-        if one.following is not None:
-            found["seen_before"] = one.following.op_name
-            found["seen_before_type"] = one.following.op_type
-            found["source_before"] = one.following.source
+        if candidate.following is not None:
+            found["seen_before"] = candidate.following.op_name
+            found["seen_before_type"] = candidate.following.op_type
+            found["source_before"] = candidate.following.source
         return found
 
     def _write_files(self, overwritten: list[_Pending]) -> None:
         """Writes the contents of values before and after their changes, the former once."""
         for (watched, operator), group in _grouped(overwritten).items():
-            first = [(one.value.output, one.change["change"]) for one in group if not one.value.is_written]
+            unwritten = [candidate for candidate in group if not candidate.value.is_written]
+            first = [(candidate.value.output, candidate.change["change"]) for candidate in unwritten]
             if first:
                 self._native.write_changes(watched.op_type, watched.op_name, watched.task_id, first, False)
-            for one in group:
-                one.value.is_written = True
-            now = [(one.value.output, one.change["change"]) for one in group]
+            for candidate in group:
+                candidate.value.is_written = True
+            now = [(candidate.value.output, candidate.change["change"]) for candidate in group]
             name = f"{operator.op_name}_To_{watched.op_name}"
             self._native.write_changes(watched.op_type, name, operator.task_id, now, True)
 
     def _write_looks(self, operator: Seen) -> None:
-        """Writes the present contents of every watched value, except those of the operator itself."""
+        """Writes the current contents of every watched value, except those of the operator itself.
+        """
         groups: dict[Seen, list[tuple[int, int]]] = {}
         for number, value in self._values.items():
             if value.seen != operator:
@@ -271,7 +276,7 @@ class Watcher:
     def _forget_gone(self) -> None:
         for number, why in self._native.take_gone():
             self._values.pop(number, None)
-            # That nobody needs a value any more is how it should be.
+            # Values that are no longer needed are the normal case.
             if why != "freed":
                 self._findings.gone[why] += 1
 
@@ -282,22 +287,22 @@ class Watcher:
 
 def _grouped(overwritten: list[_Pending]) -> dict[tuple[Seen, Seen], list[_Pending]]:
     groups: dict[tuple[Seen, Seen], list[_Pending]] = {}
-    for one in overwritten:
-        groups.setdefault((one.value.seen, one.operator), []).append(one)
+    for candidate in overwritten:
+        groups.setdefault((candidate.value.seen, candidate.operator), []).append(candidate)
     return groups
 
 
-def _kind(one: _Pending) -> str:
+def _kind(candidate: _Pending) -> str:
     """How an operator came to write there."""
-    if one.following is not None:
+    if candidate.following is not None:
         return BETWEEN
-    value = one.value
-    writes = [(place, write, version) for place, write, version in one.writes if place.meets(value.place)]
+    value = candidate.value
+    writes = [(place, write, version) for place, write, version in candidate.writes if place.meets(value.place)]
     if not writes:
         return UNDECLARED
     tensor = value.tensor()
     if tensor is None:
-        # Nobody has the value itself, only views of it that replaced it.
+        # The value itself is gone; only views that replaced it remain.
         return IN_PLACE
     now = _version(tensor)
     is_unmoved = now is not None and now == value.version
@@ -310,20 +315,22 @@ def _kind(one: _Pending) -> str:
 
 
 def _has_own_version(tensor: Any, earlier: int | None, version_of_value: int | None) -> bool:
-    """Whether torch counts writes to a tensor otherwise than those to the watched value, which did not move.
+    """Whether torch's version counter of a tensor changed although the watched value's did not.
 
-    Operators of extensions may say that they write and not be counted at all: then both stand still.
+    Extension operators may declare writes without incrementing any counter: then both stay
+    unchanged.
     """
     now = _version(tensor)
     return now != version_of_value or now != earlier
 
 
 def writes_of(target: Any, args: Iterable[Any], kwargs: dict[str, Any]) -> Iterator[tuple[Any, bool]]:
-    """Yields the arguments that an operator says it writes to, each with whether it is one for results."""
+    """Yields the arguments that an operator declares to write, and whether each is an out argument.
+    """
     schema = getattr(target, "_schema", None)
     args = list(args)
     if schema is None:
-        # Operators with graphs or kernels inside say nothing, and may write to anything that they are given.
+        # Higher-order operators declare nothing, and may write to any argument.
         for given in (*args, *kwargs.values()):
             yield given, False
         return
@@ -345,13 +352,13 @@ def is_view(target: Any) -> bool:
 
 
 def _version(tensor: Any) -> int | None:
-    """How often torch saw it written to; `None` if nobody knows."""
+    """Torch's version counter; `None` if unknown."""
     if tensor is None:
         return None
     try:
         return tensor._version
     except RuntimeError:
-        # Tensors of inference mode have none.
+        # Inference tensors have none.
         return None
 
 
@@ -360,7 +367,7 @@ def _has_place(tensor: Any) -> bool:
 
 
 def storage_state(tensor: torch.Tensor) -> tuple[int, int, int]:
-    """The number of a tensor's storage, its bytes, and how many tensors and others have it."""
+    """A storage's id, its bytes, and its reference count."""
     storage = tensor.untyped_storage()
     number = storage._cdata
     return number, storage.nbytes(), max(torch._C._storage_Use_Count(number) - _n_beside(), 0)
@@ -370,7 +377,7 @@ _beside: int | None = None
 
 
 def _n_beside() -> int:
-    """References to a storage that asking for it makes."""
+    """References that the query itself adds."""
     global _beside
     if _beside is None:
         single = torch.empty(1)

@@ -1,4 +1,4 @@
-"""Watching values of code that runs operator by operator anyway, without `torch.compile`."""
+"""Watching values in code that runs without `torch.compile`."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from ._plan import Config, DumpPlan, check, check_config
 from ._watch import Seen, Watcher, Write
 
 _ALL = "all"
-# Names that are remembered to be suggested.
+# Maximum number of names stored for suggestions.
 _N_KNOWN_MAX = 10_000
 _UNINITIALISED = ("aten.empty", "aten.new_empty")
-# Their results are there later, without an operator.
+# Their results become ready later, without an operator.
 _COLLECTIVES = ("_c10d_functional.", "c10d_functional.", "c10d.")
 
 
 class watch(TorchDispatchMode):  # noqa: N801
-    """Tells which operator of the code inside overwrites a value.
+    """Reports which operator inside the context overwrites a value.
 
         with opscope.torch.watch("dump", names=["conv1", "aten.relu"], model=model) as watched:
             ...
         print(watched.report["overwrite_table"])
-
-    `names` are modules, parameters and buffers of `model`, operators or kinds of operators, in a list or parted by
-    blanks; `all` is every result, and every parameter and buffer of `model`; with none, only what `note` is given.
-    `report` is there afterwards.
+    
+    `names` are modules, parameters and buffers of `model`, operators or kinds of operators, in a
+    list or separated by blanks; `all` means every result, and every parameter and buffer of
+    `model`; without names, only tensors passed to `note`. `report` is available afterwards.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class watch(TorchDispatchMode):  # noqa: N801
         _options.instance("model", model, torch.nn.Module, "a torch.nn.Module")
         _options.whole("step", step, 0)
         tokens = tuple(names.split() if isinstance(names, str) else names)
-        # The values to watch are chosen here; the plan only says that there are some.
+        # The watched values are chosen here; the plan only enables watching.
         plan = DumpPlan(path=os.fspath(path), data=data, watch=_ALL)
         config = Config(watch_bytes_max=watch_bytes_max)
         check(plan)
@@ -68,16 +68,16 @@ class watch(TorchDispatchMode):  # noqa: N801
         self._last = _watch.NOTHING
         self._watcher: Watcher | None = None
         self._is_broken = False
-        # Tensors that the program named itself stay until the end, whoever else lets go of them.
+        # Tensors named by the program are kept until the end.
         self._held: list[torch.Tensor] = []
         self._missing: set[str] = set(tokens) - {_ALL}
-        # Names of operators and modules that ran, for a name that nothing had.
+        # Names of operators and modules that ran, for suggestions.
         self._known: set[str] = set()
         self.report: dict = {}
         _fork.follow(self)
 
     def leave_fork(self) -> None:
-        """In a fork nothing is watched."""
+        """A fork does not watch."""
         self._is_broken = True
         self._watcher = None
         self._modules.end()
@@ -86,7 +86,7 @@ class watch(TorchDispatchMode):  # noqa: N801
         try:
             native = self._dump.watch("eager", 1, Described(), _watch.storage_state)
         except _dump.Unwritable:
-            # The program runs on unwatched, and was told why.
+            # The program continues unwatched, and has been told why.
             self._is_broken = True
             return super().__enter__()
         self._watcher = Watcher(native, self._dump.findings, graph="eager", is_scene=False)
@@ -108,7 +108,7 @@ class watch(TorchDispatchMode):  # noqa: N801
             _dump.warn(f"nothing that ran is called {token}{_names.hint(token, self._known)}")
 
     def note(self, name: str, tensor: torch.Tensor) -> None:
-        """Watches a tensor of the program's own from now on."""
+        """Watches one of the program's tensors from now on."""
         _options.string("name", name)
         if not isinstance(tensor, torch.Tensor):
             raise TypeError(f"tensor: a torch.Tensor is expected, got {shown(tensor)} ({type(tensor).__name__})")
@@ -146,7 +146,7 @@ class watch(TorchDispatchMode):  # noqa: N801
         return Seen(target.replace(".", "_"), f"{base}_{n}" if n else base, number, _calls.source())
 
     def _between(self, following: Seen) -> None:
-        """Checks what has changed since the previous operator was done."""
+        """Checks for changes since the previous operator finished."""
         if self._watcher is not None:
             self._watcher.settle()
             self._watcher.check(self._last, following=following)
@@ -163,7 +163,7 @@ class watch(TorchDispatchMode):  # noqa: N801
         if any(write.is_out for write in writes) and _calls.is_of_torch():
             writes = [Write(write.tensor) for write in writes]
         watcher.count_operator()
-        # Torch counts writes only when the operator has returned to it.
+        # Torch updates version counters only after the operator has returned.
         watcher.check(seen, writes, is_settled=False)
         is_unfinished = str(func).startswith(_COLLECTIVES) and ".wait_tensor" not in str(func)
         if self._is_chosen(seen, func) and not is_unfinished:
@@ -186,7 +186,7 @@ class watch(TorchDispatchMode):  # noqa: N801
         return is_chosen
 
     def _guarded(self, work: Any) -> None:
-        """The program goes on whatever happens to its watch, which ends then."""
+        """Errors end the watch, but not the program."""
         if self._is_broken:
             return
         try:
@@ -200,5 +200,5 @@ def _tensors(given: Any) -> list[torch.Tensor]:
     if isinstance(given, torch.Tensor):
         return [given]
     if isinstance(given, (tuple, list)):
-        return [one for part in given for one in _tensors(part)]
+        return [tensor for part in given for tensor in _tensors(part)]
     return []

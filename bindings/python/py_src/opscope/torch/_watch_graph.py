@@ -1,4 +1,5 @@
-"""Compiled graphs whose values are watched: a copy of the graph's code that asks the watch after each operator."""
+"""Compiled graphs with watched values: a copy of the graph's code calls the watch after each
+operator."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from ._names import Layers
 from ._watch import Seen, Watcher, Write
 
 ALL = "all"
-# How AOT autograd numbers what the program gives to a graph, from 1 and from 0.
+# AOT autograd's names of program arguments, numbered from 1 and from 0.
 _TRAINED = re.compile(r"^primals_(\d+)$")
 _INFERRED = re.compile(r"^arg(\d+)_1$")
 
@@ -26,8 +27,8 @@ _INFERRED = re.compile(r"^arg(\d+)_1$")
 def watched(
     backend: Any, gm: GraphModule, described: Described, graph: tuple[str, int, str], sources: list[str]
 ) -> Callable[[list], Any]:
-    """A graph whose values are watched, for a dump of that purpose. `sources` are the program's names of what it
-    gives to the forward graph.
+    """A graph with watched values, for a dump of that purpose. `sources` are the program's names of
+    the forward graph's arguments.
     """
     name, load, phase = graph
     native = backend.dump.watch(name, load, described, _watch.storage_state)
@@ -49,7 +50,7 @@ def watched(
 
 
 def _arguments(described: Described, sources: list[str]) -> dict[int, str]:
-    """Arguments of a graph that the program knows, by number of the value, with its name for them."""
+    """The program's arguments of a graph, by value number, with the program's names."""
     found = {}
     for number, value in enumerate(described.values):
         if value.is_input and value.node is not None:
@@ -61,7 +62,7 @@ def _arguments(described: Described, sources: list[str]) -> dict[int, str]:
 
 
 def _roles(layers: Layers, described: Described, arguments: dict[int, str]) -> tuple[list[str | None], set[int]]:
-    """Finds the role of each operator, and which arguments are watched."""
+    """Finds each operator's role, and the watched arguments."""
     if ALL in layers.tokens:
         return ["watched"] * len(described.operators), set(arguments)
     names = [operator.names for operator in described.operators]
@@ -70,11 +71,11 @@ def _roles(layers: Layers, described: Described, arguments: dict[int, str]) -> t
     own = [[name, described.values[number].name] for number, name in arguments.items()]
     is_argument_watched = layers.choose(own, [""] * len(own))
     chosen = {number for number, is_chosen in zip(arguments, is_argument_watched) if is_chosen}
-    return ["watched" if one else "suspect" for one in is_watched], chosen
+    return ["watched" if is_it else "suspect" for is_it in is_watched], chosen
 
 
 class _How:
-    """The choice of what is watched in a graph."""
+    """The choice of watched values in a graph."""
 
     def __init__(
         self,
@@ -89,19 +90,19 @@ class _How:
         self.is_all = is_all
         self.roles = roles
         self.is_scene = is_scene
-        # Arguments that are watched, by the name of the node.
+        # Watched arguments, by node name.
         self.arguments = {
             described.values[number].name: Seen(_watch.ARGUMENT_TYPE, arguments[number], _watch.ARGUMENT_TASK)
             for number in chosen
         }
         self.seen = [
-            Seen(one.op_type.replace(".", "_"), one.op_name, task_id, dict(one.attributes).get("source", ""))
-            for task_id, one in enumerate(described.operators)
+            Seen(op.op_type.replace(".", "_"), op.op_name, task_id, dict(op.attributes).get("source", ""))
+            for task_id, op in enumerate(described.operators)
         ]
 
 
 class WatchedGraph:
-    """A graph, executed as it is or, where something is kept of the execution, with the watch in it."""
+    """A graph that runs unchanged or, if the execution is recorded, with the watch."""
 
     def __init__(
         self, gm: GraphModule, how: _How, watcher: Watcher, findings: Findings, on_first: Callable[[], None]
@@ -160,7 +161,7 @@ class WatchedGraph:
         return self._with_watch
 
     def _guarded(self, work: Callable[[], None]) -> None:
-        """The model goes on whatever happens to its watch, which ends then."""
+        """Errors end the watch, but not the model."""
         if self._is_broken:
             return
         try:
@@ -170,7 +171,7 @@ class WatchedGraph:
             self._findings.note_fault(error)
 
     def begin_arguments(self, names: tuple[str, ...], tensors: tuple) -> None:
-        """Notes the arguments of the graph that are watched."""
+        """Starts watching the graph's selected arguments."""
 
         def note() -> None:
             for name, tensor in zip(names, tensors):
@@ -179,14 +180,14 @@ class WatchedGraph:
         self._guarded(note)
 
     def after(self, number: int, result: Any, written: tuple) -> None:
-        """After each operator."""
+        """Called after each operator."""
         self._guarded(lambda: self._after(number, result, written))
 
     def _after(self, number: int, result: Any, written: tuple) -> None:
         how = self._how
         seen, role = how.seen[number], how.roles[number]
         flags = self._writes[number]
-        writes = [Write(one, is_out) for tensor, is_out in zip(written, flags) for one in _tensors(tensor)]
+        writes = [Write(part, is_out) for tensor, is_out in zip(written, flags) for part in _tensors(tensor)]
         self._watcher.count_operator()
         self._watcher.check(seen, writes, leaves_looks=how.is_scene and role == "suspect")
         if role != "watched":
@@ -214,16 +215,16 @@ def _is_tensor(found: Any) -> bool:
 
 def _flat(result: Any) -> list[Any]:
     if isinstance(result, (tuple, list)):
-        return [one for part in result for one in _flat(part)]
+        return [item for part in result for item in _flat(part)]
     return [result]
 
 
 def _tensors(given: Any) -> list[Any]:
-    return [one for one in _flat(given) if _is_tensor(one)]
+    return [item for item in _flat(given) if _is_tensor(item)]
 
 
 def _instrumented(gm: GraphModule, how: _How) -> tuple[Callable[[list], Any], list[list[bool]]]:
-    """The graph with a call after each operator, and what the tensors are that it says it writes to."""
+    """The graph with a call after each operator, and the tensors that each declares to write."""
     graph = copy.deepcopy(gm.graph)
     ours = dict(zip(gm.graph.nodes, graph.nodes))
     with graph.inserting_before(next(iter(graph.nodes))):
@@ -250,5 +251,5 @@ def _instrumented(gm: GraphModule, how: _How) -> tuple[Callable[[list], Any], li
 
 def _ours(given: Any, ours: dict[Node, Node]) -> Any:
     if isinstance(given, (tuple, list)):
-        return tuple(_ours(one, ours) for one in given)
+        return tuple(_ours(node, ours) for node in given)
     return ours.get(given, None) if isinstance(given, Node) else None
