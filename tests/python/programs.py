@@ -1,4 +1,4 @@
-"""Running a program in a Python of its own."""
+"""Running a program in a separate Python process."""
 
 from __future__ import annotations
 

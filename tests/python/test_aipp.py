@@ -90,7 +90,7 @@ def prepared(picture: NDArray[np.uint8], settings: dict[str, Any], n_channels: i
 
 
 def write_model(folder: Path, shape: Sequence[int | str], dtype: str, others: int = 0) -> Path:
-    """Gives its inputs back; the first one is the picture."""
+    """Returns its inputs; the first one is the image."""
     code, _ = DTYPES[dtype]
     names = ["image", *(f"x{i}" for i in range(others))]
     graph = helper.make_graph(
@@ -265,7 +265,7 @@ def test_static_aipp_prepares_pictures(
     expected = np.stack([prepared(picture, settings, shape[1], numpy_dtype) for picture in data])
     found = np.fromfile(out, numpy_dtype).reshape(shape)
     np.testing.assert_array_equal(found, expected)
-    # The dump shows what the first operator gets: what was made of the picture.
+    # The dump shows what the first operator gets: the preprocessed image.
     records = [record for record in opscope.open(dump) if record.side == "input"]
     assert len(records) == 1
     np.testing.assert_array_equal(records[0].numpy(), expected)

@@ -1,4 +1,4 @@
-"""A program in the shape of pyACL's samples: it dumps two models, each with a configuration of its own."""
+"""A program in the shape of pyACL's samples: it dumps two models, each with its own configuration."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_a_saved_result_is_judged_anew(tmp_path: Path) -> None:
     assert again.level == "pass"
     again.save(tmp_path / "again.html")
     inside = report.read(tmp_path / "again.html")
-    # The dumps are not at hand, and nothing is said of their tensors.
+    # The dumps are not available, so their tensors are unknown.
     assert inside["is_saved"] and inside["tensors"] == [] and inside["info"]["verdict"]["status"] == "pass"
     (tmp_path / "bad.json").write_text("{}")
     with pytest.raises(opscope.DamagedError):

@@ -1,4 +1,4 @@
-"""Which engine models run in: what was asked for, and what this interpreter has."""
+"""Which engine models run in: the requested one, or one in this interpreter."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_the_command_line_looks_beside_the_package(model: Path, packages: Path) 
     done = subprocess.run([*command, "--engine", "onnxruntime"], env=environment, **options)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"opscope: {found}")
-    # A library that `--engine-lib` names goes before the one beside the package.
+    # A library that `--engine-lib` names takes precedence over the package's.
     done = subprocess.run([*command, "--engine-lib", str(packages / "absent")], env=environment, **options)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("opscope: --engine-lib names `")

@@ -1,4 +1,4 @@
-"""The overflow status of models and of operators on their own, on both engines, beside a dump or without."""
+"""The overflow status of models and of operators on their own, on both engines, with or without a dump."""
 
 from __future__ import annotations
 

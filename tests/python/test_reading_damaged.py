@@ -1,4 +1,4 @@
-"""Damaged files: each gives an exception with its place, and everything else is read all the same."""
+"""Damaged files: each raises an exception with its position, and everything else is still read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Dump.to_arrow` on every form of dump, beside the Parquet files that `opscope index` makes of it."""
+"""`Dump.to_arrow` on every form of dump, compared with the Parquet files that `opscope index` makes of it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FORMATS = {"BIGINT": "l", "DOUBLE": "g", "VARCHAR": "u"}
 
 def command(*arguments: object) -> None:
     finished = subprocess.run([sys.executable, "-m", "opscope", *map(str, arguments)], capture_output=True, text=True)
-    # Files that cannot be read are told, and the others are there.
+    # Unreadable files are reported, and the others are present.
     assert finished.returncode in (0, 4), finished.stdout + finished.stderr
 
 
@@ -62,7 +62,7 @@ def test_rows_are_those_of_the_index(name: str, has_stats: bool, tmp_path: Path)
     expected = rows(parquet(tmp_path))
     assert len(expected) > 0
     assert rows("tensors", tensors=tensors) == expected
-    # Each reading begins anew.
+    # Each reading starts over.
     assert rows("tensors", tensors=tensors) == expected
 
 

@@ -112,7 +112,7 @@ class Recorder(types.ModuleType):
 
 @pytest.fixture
 def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
-    """Stands for torch and what is built on it."""
+    """Replaces torch and packages built on it."""
     module = Recorder()
     monkeypatch.setitem(sys.modules, "torch", types.ModuleType("torch"))
     monkeypatch.setitem(sys.modules, "opscope.torchair._engine", module)

@@ -20,7 +20,7 @@ from opscope._plan import STEP_MAX, DumpPlan, StepRange
 
 @pytest.fixture(autouse=True)
 def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No variable of the machine that tests run on tells of other processes."""
+    """Removes variables about other processes from the environment."""
     for name in ("WORLD_SIZE", "RANK"):
         monkeypatch.delenv(name, raising=False)
 

@@ -1,4 +1,4 @@
-"""Runs models the way that pyACL's samples do, each with a dump configuration of its own.
+"""Runs models the way that pyACL's samples do, each with its own dump configuration.
 
 Arguments: for each model, its file, an .npz file with inputs by name, an acl.json (or "-" for no dump), and an
 .npz file to write outputs to.
@@ -51,7 +51,7 @@ class Net:
         return results
 
     def output_sizes(self, arrays):
-        """Bytes of each output; a model that leaves extents open needs room for the largest."""
+        """Bytes of each output; a model with dynamic dimensions needs room for the largest."""
         n_outputs = acl.mdl.get_num_outputs(self.model_desc)
         sizes = [acl.mdl.get_output_size_by_index(self.model_desc, i) for i in range(n_outputs)]
         room = 64 * max(array.nbytes for array in arrays.values())

@@ -84,7 +84,7 @@ def main(model_path, inputs_path, config, config_of_child):
         own = Net(model_path)
         for _ in range(2):
             np.testing.assert_array_equal(own.run(arrays)[0], expected[0])
-        # Numbers of the parent's objects stand for none of these.
+        # Ids of the parent's objects are invalid here.
         assert acl.mdl.get_num_inputs(net.model_desc) == 0
         check_ret("acl.mdl.finalize_dump", acl.mdl.finalize_dump())
         check_ret("acl.finalize", acl.finalize())

@@ -1,19 +1,19 @@
 """Where a model's computation goes wrong: dumps of every operator's inputs and outputs.
 
-`opscope.open` reads a dump, tensor by tensor, as numpy's arrays; `opscope.convert` makes files of other kinds of it.
-`opscope.compare` says where one dump stops being another, and `opscope.view` shows it as a page in the browser.
-`opscope.acl` has the names of Huawei's pyACL and runs ONNX models on the CPU. `opscope.torch` dumps models of PyTorch
-while `torch.compile` runs them. `opscope.torchair` has the names of TorchAir, Huawei's backend for `torch.compile`.
-`opscope.mindspore` takes MindSpore's dump configurations for models of PyTorch. `opscope.cluster` compares and indexes
-dumps on a Ray cluster.
+`opscope.open` reads a dump, tensor by tensor, as numpy arrays; `opscope.convert` converts it to
+files of other kinds. `opscope.compare` finds where two dumps diverge, and `opscope.view` shows them
+in the browser. `opscope.acl` implements Huawei's pyACL and runs ONNX models on the CPU.
+`opscope.torch` dumps PyTorch models while `torch.compile` runs them. `opscope.torchair` implements
+TorchAir, Huawei's backend for `torch.compile`. `opscope.mindspore` applies MindSpore's dump
+configurations to PyTorch models. `opscope.cluster` compares and indexes dumps on a Ray cluster.
 `python -m opscope` is the command line.
 
-Importing this package loads nothing else; what it offers is loaded when it is first asked for.
+Importing this package loads nothing else; its contents load on first use.
 """
 
 from __future__ import annotations
 
-# Without `open`: a star import would hide Python's own.
+# `open` is missing: a star import would shadow Python's own.
 __all__ = [
     "AccessError",
     "ArrowTable",
@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 _PACKAGES = ("acl", "cluster", "mindspore", "torch", "torchair")
-# Where each name comes from.
+# The module of each name.
 _NAMES = {
     "AccessError": "_errors",
     "DamagedError": "_errors",

@@ -11,16 +11,16 @@ PROGRAM = "opscope"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command, by default that of this process, and returns its exit code.
+    """Runs a command, by default this process's, and returns its exit code.
 
-    Signals are handled from now on as the program handles them, so this is for a process of its own.
+    From now on signals are handled as the program handles them, so use a separate process.
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
     if given[:1] == ["diff"]:
         from opscope import _diff_command
 
         if _diff_command.is_ours(given):
-            # Python code runs, so that signals stay Python's.
+            # Python code runs, so signals stay Python's.
             _open_standard_streams()
             return _diff_command.run(given[1:])
     if any(word == "--on" or word.startswith("--on=") for word in given):
@@ -36,9 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _behave_like_a_program() -> None:
-    """Takes back what the interpreter changed when it started."""
+    """Undoes changes that the interpreter made at startup."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        # Python would only note the signal, and the command would run on.
+        # Python would only record the signal, and the command would continue.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     if hasattr(signal, "SIGXFSZ"):
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
@@ -50,7 +50,7 @@ def _open_standard_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            # A file that is opened later would become the closed standard stream.
+            # Otherwise a file opened later would replace the closed standard stream.
             os.open(os.devnull, os.O_RDWR)
 
 

@@ -1,41 +1,41 @@
-"""Arguments of operators, and values of options, as short texts.
+"""Operator arguments and option values as short texts.
 
-Code of a value's own (`__str__`, `__repr__`, `__iter__`) never runs: it may take as long as it likes, raise, or do
-something else besides. Importing this does not import torch.
+A value's own code (`__str__`, `__repr__`, `__iter__`) never runs: it may be slow, raise, or have
+side effects. Importing this does not import torch.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-# Longest text, most items of a list that are written out, and how deep lists in lists are gone into.
+# Maximum text length, number of list items, and nesting depth.
 CHARACTERS_MAX = 2000
 _N_ITEMS_MAX = 64
 _N_LEVELS_MAX = 4
-# Whole numbers of more bits take Python quadratic time.
+# For integers of more bits Python takes quadratic time.
 _BITS_MAX = 1024
-# Torch's own lists: extents, and arguments in graphs.
+# Torch's own lists: shapes, and arguments in graphs.
 _LISTS_OF_TORCH = frozenset(
     (("torch", "Size"), ("torch.fx.immutable_collections", "immutable_list"))
 )
-# Torch's own small things, which it writes itself.
+# Torch's own small types, which have their own texts.
 _WORDS_OF_TORCH = frozenset(
     ("dtype", "device", "layout", "memory_format", "qscheme", "SymInt", "SymFloat", "SymBool")
 )
 
 
 def text(value: Any) -> str:
-    """A scalar, a text, or a list of few of these as Python has it; of anything else what it is."""
+    """A scalar, a text, or a short list of these as in Python; for anything else its type."""
     return _cut(value[: CHARACTERS_MAX + 1]) if type(value) is str else _cut(_written(value, _N_LEVELS_MAX))
 
 
 def shown(value: Any) -> str:
-    """The same with texts in quotes, for messages."""
+    """Like `text`, with texts in quotes, for messages."""
     return _cut(_written(value, _N_LEVELS_MAX))
 
 
 def reason(error: BaseException) -> str:
-    """An error in words, whatever its own text comes to."""
+    """An error as text, even if its own text fails."""
     try:
         message = str(error)
     except Exception as fault:  # noqa: BLE001
@@ -60,7 +60,7 @@ def _written(value: Any, n_levels: int) -> str:
     if kind.__module__ == "torch" and kind.__name__ in _WORDS_OF_TORCH:
         return str(value)
     if kind.__module__.startswith("torch") and hasattr(kind, "__torch_function__"):
-        # A tensor: what it holds is in its record.
+        # The contents of a tensor are in its record.
         return kind.__name__
     return kind.__qualname__
 

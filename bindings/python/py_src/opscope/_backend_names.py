@@ -1,6 +1,6 @@
-"""Names among the backends of `torch.compile`, which torch hears of when it loads its compiler.
+"""Names of `torch.compile` backends, registered when torch loads its compiler.
 
-Loading that takes seconds, which a program that only imports this package need not wait for.
+Loading that takes seconds, which programs that only import this package need not spend.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _entries: dict[str, EntryPoint] = {}
 
 
 def add(name: str, target: str) -> None:
-    """Makes a name stand for an object, unless it stands for another; `target` is `module:attribute`.
+    """Registers a name for an object unless the name is taken; `target` is `module:attribute`.
 
-    The object is loaded when a program asks for the backend. Torch has a function to add a backend, but none to add one
-    that is looked up only then.
+    The object is loaded when a program requests the backend. Torch has a function to add a backend,
+    but none to add a lazy one.
     """
     _entries[name] = EntryPoint(name, target, "torch_dynamo_backends")
     registry = sys.modules.get(_REGISTRY)
@@ -31,14 +31,14 @@ def add(name: str, target: str) -> None:
 
 
 def _tell(registry: ModuleType) -> None:
-    # A torch that keeps its backends elsewhere says that it does not know the name, when it is asked for.
+    # A torch that stores its backends elsewhere reports an unknown name when it is requested.
     backends = getattr(registry, "_BACKENDS", {})
     for name, entry in _entries.items():
         backends.setdefault(name, entry)
 
 
 class _Finder:
-    """Finds torch's registry as others do, and tells it the names once it is loaded."""
+    """Finds torch's registry like other finders, and adds the names once it is loaded."""
 
     def __init__(self) -> None:
         self._is_asking = False
@@ -46,7 +46,7 @@ class _Finder:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        # The other finders are asked through Python, which asks this one again.
+        # The other finders are called through Python, which calls this one again.
         if fullname != _REGISTRY or self._is_asking:
             return None
         self._is_asking = True

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 StrPath = Union[str, "os.PathLike[str]"]
 
-# Operators that a notebook shows.
+# Operators shown in a notebook.
 N_SHOWN = 20
 
 
@@ -42,7 +42,7 @@ class Comparison:
         top: int = 10,
         allow_skip: Iterable[str] = (),
     ) -> Comparison:
-        """Reads a result that was saved as `.json` or `.jsonl`, and gives all verdicts anew.
+        """Reads a result that was saved as `.json` or `.jsonl`, and judges it again.
 
         Raises:
             NotFoundError: There is nothing at `path`.
@@ -61,7 +61,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """The verdict in a line, with the first divergence and its cause."""
+        """The verdict in one line, with the first divergence and its cause."""
         return self._native.verdict()
 
     @cached_property
@@ -71,12 +71,12 @@ class Comparison:
 
     @property
     def operators(self) -> list[dict[str, Any]]:
-        """Pairs of operators, in the order in which the target ran them."""
+        """Operator pairs in the target's execution order."""
         return list(self._document["operators"])
 
     @property
     def skips(self) -> list[dict[str, Any]]:
-        """Everything that was left out of the comparison, and why."""
+        """Everything that was not compared, with the reason."""
         return list(self._document["skips"])
 
     @property
@@ -86,7 +86,8 @@ class Comparison:
 
     @property
     def first_divergence(self) -> dict[str, Any] | None:
-        """The first slot beyond the limits: `operator` (of `operators`), `slot` and `cause`; `None` if all agrees."""
+        """The first slot beyond the limits: `operator` (from `operators`), `slot` and `cause`;
+        `None` if everything agrees."""
         first = self.summary.get("first_divergence")
         if first is None:
             return None
@@ -95,15 +96,16 @@ class Comparison:
     def to_arrow(self) -> ArrowTable:
         """The table `compare` of an index, for pandas, polars, DuckDB or pyarrow.
 
-        A row for each slot that was compared, in the order of execution; then one for everything that was not compared, with
-        the level `skip`.
+        One row per compared slot in execution order, then one per uncompared item, with the level
+        `skip`.
         """
         from ._table import ArrowTable
 
         return ArrowTable(self._native.table(), repr(self))
 
     def save(self, path: StrPath, *, force: bool = False) -> None:
-        """Writes the form that the name ends in: `.json`, `.jsonl`, `.csv`, `.xlsx`, `.html` or `.parquet`.
+        """Writes the format of the name's suffix: `.json`, `.jsonl`, `.csv`, `.xlsx`, `.html` or
+        `.parquet`.
 
         Raises:
             UsageError: The name ends in something else.
@@ -114,9 +116,9 @@ class Comparison:
         self._native.save(os.fspath(path), force)
 
     def view(self, *, host: str = "127.0.0.1", port: int = 0, open_browser: bool | None = None) -> View:
-        """Shows it as a page in the browser, as `opscope.view` does, with the verdicts that it has.
+        """Shows the result in the browser, as `opscope.view` does, with its current verdicts.
 
-        Of a comparison that was read from a file the page has no elements.
+        For a comparison read from a file, the page has no elements.
 
         Raises:
             UsageError: The host or the port cannot be had.
@@ -164,13 +166,13 @@ def compare(
 ) -> Comparison:
     """Compares two dumps operator by operator, as `opscope compare` does.
 
-    `golden` is the one that is taken for right. `reference` is a dump whose distance from it is natural. Of both sides
-    the `steps`, `ranks`, `names` and `op_types` (with `*` and `?`) are compared, everything if none is given. `mapping` is
-    a file that says which operators belong together, and how ranks share tensors. With `step_offset` N, step S + N of
-    the target is compared with step S of the golden side. Differences of up to `atol` count for
-    nothing, whatever they are relative to. With `whole` the tensors of all ranks are
-    put together although both sides have the same ranks. `allow_skip` says what may stay uncompared; it changes
-    `is_allowed` of the skips and nothing else.
+    `golden` is the reference side. `reference` is a dump that shows how much difference is normal.
+    On both sides the `steps`, `ranks`, `names` and `op_types` (with `*` and `?`) are compared; by
+    default everything. `mapping` is a file that lists matching operators, and how ranks share
+    tensors. With `step_offset` N, step S + N of the target is compared with step S of the golden
+    side. Differences of up to `atol` are ignored, however large in relative terms. With `whole`,
+    tensors are assembled from all ranks even if both sides have the same ranks. `allow_skip`
+    selects items that may remain uncompared; it only sets `is_allowed` of the skips.
 
     Raises:
         UsageError: The thresholds make no sense, or nothing is chosen.
@@ -221,7 +223,8 @@ def checked(
     top: int = 10,
     allow_skip: Iterable[str] = (),
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The request for a comparison, and how it is judged; raises for an option of a wrong type or value."""
+    """The request for a comparison, and its judging options; raises for options of a wrong type or
+    value."""
     for name, value in (("target", target), ("golden", golden)):
         _options.path(name, value)
     _options.path("reference", reference, is_optional=True)

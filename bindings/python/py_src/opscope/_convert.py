@@ -1,4 +1,4 @@
-"""Converting dumps to files of other kinds."""
+"""Converting dumps to other file formats."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ StrPath = Union[str, "os.PathLike[str]"]
 
 DEFAULT_LEVEL = 1
 COMPRESS = "compress: expected zstd, zstd:LEVEL or a level from 1 to 19"
-# All bits that permissions have.
+# All permission bits.
 MODE_MAX = 0o7777
 PARTIAL = 4
 
 
 @dataclass(frozen=True)
 class Conversion:
-    """The outcome of converting files."""
+    """The result of a conversion."""
 
     out: str
     """The output directory."""
     files: int
-    """Dump files that were found."""
+    """Number of dump files found."""
     converted: int
-    """Those that were converted completely."""
+    """Number of completely converted files."""
     arrays: int
-    """Tensors that were written."""
+    """Number of tensors written."""
     records: int
-    """Overflow records that were written."""
+    """Number of overflow records written."""
     buffers: int
-    """Buffers and workspaces that were written."""
+    """Number of buffers and workspaces written."""
     bytes_read: int
     bytes_written: int
     failures: list[OpscopeError]
-    """Errors for everything that could not be converted."""
+    """Errors, one for everything that could not be converted."""
     passed_over: list[PassedOver]
-    """Files that hold nothing to convert, such as tables of statistics."""
+    """Files without convertible content, such as tables of statistics."""
 
     @property
     def exit_code(self) -> int:
-        """The exit code that the command line would end with: 0, or 4 if something could not be converted."""
+        """The command line's exit code: 0, or 4 if something could not be converted."""
         return PARTIAL if self.failures else 0
 
 
@@ -66,14 +66,16 @@ def convert(
     dir_mode: int = 0o700,
     file_mode: int = 0o600,
 ) -> Conversion:
-    """Converts dump files, or all below a directory, to files of another `type`, as `opscope convert` does.
+    """Converts dump files, or a whole directory, to files of another `type`, as `opscope convert`
+    does.
 
-    `src` is a file or directory, or several of them. The types are `npy`, `bin`, `txt`, `safetensors`, `msnpy` and
-    `pt`. `layout` brings every tensor into a layout such as `NCHW`. Of a single file, `target_shape` are the extents in
-    the order of that layout, and `only_output` or `only_input` chooses one tensor. `compress` is `zstd`, `zstd:LEVEL`
-    or a level from 1 to 19, for `npy` and `msnpy`.
+    `src` is a file or directory, or several of them. The types are `npy`, `bin`, `txt`,
+    `safetensors`, `msnpy` and `pt`. `layout` converts every tensor to a layout such as `NCHW`. For
+    a single file, `target_shape` is the shape in that layout, and `only_output` or `only_input`
+    selects one tensor. `compress` is `zstd`, `zstd:LEVEL` or a level from 1 to 19, for `npy` and
+    `msnpy`.
 
-    What cannot be converted is in `failures` of the result, and the others are converted all the same.
+    Failures are in `failures` of the result; the remaining files are still converted.
 
     Raises:
         UsageError: The arguments make no sense.

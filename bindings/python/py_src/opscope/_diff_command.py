@@ -1,7 +1,8 @@
-"""`python -m opscope diff` where a side is a function in a Python module: `package.module:function`.
+"""`python -m opscope diff` for sides that are functions in a Python module:
+`package.module:function`.
 
-The sides are dumped here, in a private place; the command line compares the dumps, in a process of its own, which is
-over before they are removed.
+The sides are dumped here, in a private directory; the command line compares the dumps in a separate
+process, which ends before they are removed.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ from ._visible import visible
 
 COMMAND = "diff"
 INTERRUPTED = 130
-# Both functions begin with these random numbers, so that weights that they draw are the same.
+# Both functions start with this seed, so that they draw the same weights.
 _SEED = 0
-# Modules by their names, then the function, or an attribute of something in the module.
+# A dotted module name, then the function, or an attribute path to it.
 _FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 _USAGE = "usage: python -m opscope diff TARGET GOLDEN [OPTIONS]"
 _EXPECTED = "a module, another callable, an ExportedProgram or a path, or one of these and its inputs as a pair"
-# Options that dumps have no use for.
+# Options that do not apply to dumps.
 _OWN_OPTIONS = ("--save", "--engine")
 _REPEAT = "--repeat"
 _N_RUNS_MAX = 1000
@@ -42,19 +43,19 @@ FOUND, PARTIAL = 1, 4
 
 
 def is_ours(arguments: Sequence[str]) -> bool:
-    """Whether a command names a function; every other command is the program's."""
+    """Whether a command names a function; the program handles all others."""
     return len(arguments) > 1 and arguments[0] == COMMAND and any(map(_names_function, arguments[1:]))
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Runs the command without its name; the exit code."""
+    """Runs the command, given without its name; returns the exit code."""
     try:
         with _interrupted_by_signals():
             return _run(list(arguments))
     except OpscopeError as error:
         return _tell(str(error), error.exit_code)
     except TypeError as error:
-        # What the sides are, and what they are given, is checked by type first.
+        # Checks the types of the sides and their inputs first.
         if _is_raised_here(error.__traceback__):
             return _tell(str(error), USAGE)
         return _tell(_told(error), UNREADABLE)
@@ -71,12 +72,12 @@ def _run(arguments: list[str]) -> int:
     if len(sides) < 2 or any(side.startswith("-") for side in sides):
         raise UsageError(f"`{COMMAND}`: the two sides are expected before any option; {_USAGE}", code="usage")
     options, own = _split(options)
-    # A mistake among the options is told now, and not when both sides have run.
+    # Reports a mistake in the options before both sides run.
     if (told := _mistake_in(options)) is not None:
         sys.stderr.write(told)
         return USAGE
 
-    # Text on standard output is the result's.
+    # Standard output belongs to the result.
     with contextlib.redirect_stdout(sys.stderr):
         from .torch import _diff
 
@@ -84,7 +85,7 @@ def _run(arguments: list[str]) -> int:
         try:
             place = _diff.DumpFolder(own.get("--save"))
         except FileError as error:
-            # A place that cannot be written is for the caller to change.
+            # The caller must choose a writable directory.
             return _tell(str(error), USAGE)
         with place as folder:
             paths = _diff.recorded(given[0].value, given[1].value, _shared(given), folder.path, own.get("--engine"))
@@ -150,7 +151,7 @@ def _write_json(path: str, text: str) -> None:
 
 
 def _split(options: list[str]) -> tuple[list[str], dict[str, str]]:
-    """The options of two dumps, and those of this command with their values."""
+    """The options of comparing two dumps, and this command's own with their values."""
     rest, own = [], {}
     words = iter(options)
     for word in words:
@@ -166,7 +167,7 @@ def _split(options: list[str]) -> tuple[list[str], dict[str, str]]:
 
 
 def _mistake_in(options: list[str]) -> str | None:
-    """Complaints of the program about its options. Of dumps that nobody has it reads nothing."""
+    """The program's complaints about its options. The dumps do not exist, so it reads nothing."""
     nowhere = os.path.join(os.devnull, "nowhere")
     done = subprocess.run(
         command([COMMAND, nowhere, nowhere, *options]), stdin=subprocess.DEVNULL, capture_output=True, check=False
@@ -176,7 +177,7 @@ def _mistake_in(options: list[str]) -> str | None:
 
 def _compared(paths: tuple[str, str], options: list[str]) -> int:
     child = subprocess.Popen(command([COMMAND, *paths, *options]))
-    # Ctrl-C reaches the child from the terminal, and the child decides what it means.
+    # Ctrl-C reaches the child from the terminal, and the child decides how to react.
     with _handled({signal.SIGINT: _ignored, **dict.fromkeys(_terminations(), _forwarder(child))}):
         code = child.wait()
     return code if code >= 0 else 128 - code
@@ -194,7 +195,7 @@ def _forwarder(child: subprocess.Popen[bytes]) -> Callable[[int, Any], None]:
 
 
 class _Given(NamedTuple):
-    """A side and the inputs that it brings, if any."""
+    """A side, with its inputs if it provides any."""
 
     label: str
     side: str
@@ -216,7 +217,7 @@ def _loaded(label: str, side: str) -> _Given:
 def _called(label: str, side: str) -> Any:
     module_name, _, path = side.partition(":")
     place = os.getcwd()
-    # The program `opscope` of an installed package looks beside itself first, unlike `python -m`.
+    # Like `python -m`, unlike the installed program, searches the current directory first.
     if sys.path[:1] not in ([""], [place]) and not getattr(sys.flags, "safe_path", False):
         sys.path.insert(0, place)
     found: Any = _imported(label, side, module_name)
@@ -243,7 +244,7 @@ def _imported(label: str, side: str, name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        # Something that the module imports itself may be missing as well.
+        # The missing module may be an import of the module itself.
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
             raise UsageError(
                 f"{label}: `{side}`: there is no module `{error.name}`; one is expected in `{os.getcwd()}` or "
@@ -259,7 +260,7 @@ def _checked(label: str, side: str, value: Any) -> Any:
     if not callable(value) and not isinstance(value, (str, os.PathLike)):
         import torch
 
-        # A program that was exported cannot be called as it is.
+        # An exported program is not callable.
         if not isinstance(value, torch.export.ExportedProgram):
             raise _unexpected(label, side, value)
     return value
@@ -267,24 +268,24 @@ def _checked(label: str, side: str, value: Any) -> Any:
 
 def _unexpected(label: str, side: str, value: Any) -> UsageError:
     return UsageError(
-        f"{label}: `{side}()` gave {shown(value)} ({type(value).__name__}); expected {_EXPECTED}", code="usage"
+        f"{label}: `{side}()` returned {shown(value)} ({type(value).__name__}); expected {_EXPECTED}", code="usage"
     )
 
 
 def _shared(given: list[_Given]) -> Any:
-    """The inputs of both sides, which one of them brings, or both alike."""
+    """The inputs of both sides, provided by one of them or equal on both."""
     from .torch import _call_inputs
 
-    brought = [one for one in given if one.inputs is not None]
+    brought = [side for side in given if side.inputs is not None]
     if not brought:
-        sides = " nor ".join(f"`{one.side}`" for one in given)
+        sides = " nor ".join(f"`{side.side}`" for side in given)
         raise UsageError(
-            f"neither {sides} brings inputs: a function is expected to return a pair of a module and its inputs",
+            f"neither {sides} provides inputs: a function is expected to return a pair of a module and its inputs",
             code="usage",
         )
-    if len(brought) == 2 and not _call_inputs.are_equal(*(one.inputs for one in brought)):
+    if len(brought) == 2 and not _call_inputs.are_equal(*(side.inputs for side in brought)):
         raise UsageError(
-            f"`{given[0].side}` and `{given[1].side}` bring inputs that differ: equal ones are expected, or None from "
+            f"`{given[0].side}` and `{given[1].side}` provide different inputs: equal ones are expected, or None from "
             "one of them",
             code="usage",
         )
@@ -301,7 +302,7 @@ def _seed() -> None:
 
 
 def _names_function(text: str) -> bool:
-    # A file may have a colon in its name.
+    # A file name may contain a colon.
     return _FUNCTION.fullmatch(text) is not None and not os.path.lexists(text)
 
 
@@ -310,7 +311,7 @@ def _raised(message: str) -> OpscopeError:
 
 
 def _told(error: BaseException) -> str:
-    """An error with the line of the program that it came from."""
+    """An error with the line of the program that raised it."""
     notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if not _is_library(frame.filename)]
@@ -339,7 +340,7 @@ def _terminations() -> list[signal.Signals]:
 
 @contextlib.contextmanager
 def _interrupted_by_signals() -> Iterator[None]:
-    """Ends the work as Ctrl-C does, so that no dump stays behind."""
+    """Stops the work like Ctrl-C, so that no dump is left behind."""
 
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
@@ -350,7 +351,7 @@ def _interrupted_by_signals() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _handled(handlers: dict[Any, Any]) -> Iterator[None]:
-    # What `nohup` has a process ignore stays ignored.
+    # Signals that `nohup` ignores stay ignored.
     before = {n: signal.getsignal(n) for n in handlers if signal.getsignal(n) is not signal.SIG_IGN}
     try:
         for number in before:

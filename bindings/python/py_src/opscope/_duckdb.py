@@ -1,6 +1,6 @@
-"""Runs the statements on standard input in DuckDB, one a line, up to the first that fails.
+"""Runs the statements on standard input in DuckDB, one per line, up to the first failure.
 
-`python -m opscope sql` starts this as a program of its own, which it can end at any moment.
+`python -m opscope sql` starts this as a separate process, which it can end at any moment.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import sys
 
 
 def main() -> None:
-    # Modules of the package beside this file have names of others, as `torch`.
+    # Modules of the package next to this file have the same names as others, such as `torch`.
     del sys.path[0]
     import duckdb
 
-    # Otherwise names in a question might be variables of Python.
+    # Otherwise names in a query could refer to Python variables.
     connection = duckdb.connect(config={"python_enable_replacements": "false"})
     for statement in sys.stdin.buffer:
         try:

@@ -1,4 +1,4 @@
-"""Reading dumps: their tensors as a list, and each as a numpy array.
+"""Reading dumps: a list of tensors, each available as a numpy array.
 
 Importing this loads neither numpy nor the extension module.
 """
@@ -23,15 +23,15 @@ StrPath = Union[str, "os.PathLike[str]"]
 
 
 def open(path: StrPath, *, jobs: int | None = None) -> Dump:
-    """The dump at `path`: a directory with everything below it, or a single file; a URL too.
+    """The dump at `path`: a directory with everything below it, a single file, or a URL.
 
-    Whatever `opscope show` reads: dump files of AscendCL and of its nano runtime, MindSpore's directories, numpy's
-    arrays (compressed ones too), and tables of statistics. The directory is listed, on `jobs` threads, when the dump is
-    first looked into; elements are read when they are asked for.
+    Accepts everything that `opscope show` reads: dump files of AscendCL and of its nano runtime,
+    MindSpore's directories, numpy arrays (also compressed), and tables of statistics. The directory
+    is listed on first use, on `jobs` threads; elements are read on demand.
     """
     _options.path("path", path)
     _options.whole("jobs", jobs, 1, is_optional=True)
-    # Not later, when nobody expects it.
+    # Checked now rather than on first use.
     name = _options.place(path)
     if not _is_url(name):
         _check_exists(name)
@@ -39,7 +39,7 @@ def open(path: StrPath, *, jobs: int | None = None) -> Dump:
 
 
 class Dump(Sequence[Record]):
-    """The tensors of a dump in order of execution; of each operator inputs first, then outputs."""
+    """The tensors of a dump in execution order; for each operator inputs first, then outputs."""
 
     def __init__(self, path: StrPath, *, jobs: int | None = None) -> None:
         self.path = os.fspath(path)
@@ -49,18 +49,19 @@ class Dump(Sequence[Record]):
 
     @property
     def problems(self) -> list[OpscopeError]:
-        """Files and directories that could not be read. The others are in the list all the same.
+        """Files and directories that could not be read. The others are still in the list.
 
-        A damaged file that belongs to the dump by its name is in the list too; it raises when it is read. Damage behind
-        the header of a compressed file shows only then, and not here.
+        A damaged file that belongs to the dump by its name is also in the list; reading it raises.
+        Damage after the header of a compressed file appears only then.
         """
         return list(self._listed().problems())
 
     @property
     def passed_over(self) -> list[PassedOver]:
-        """Files and directories that hold nothing of the dump, or are not looked into, each with its reason.
+        """Files and directories that do not belong to the dump, or are skipped, each with its
+        reason.
 
-        Every file at `path` is behind a record, among the `problems`, or here.
+        Every file at `path` has a record, or is among the `problems`, or here.
         """
         return passed_over_files(self._listed().passed_over())
 
@@ -77,10 +78,11 @@ class Dump(Sequence[Record]):
         model: Pattern = None,
         kind: str | None = None,
     ) -> list[Record]:
-        """The records that have all of these.
+        """The records that meet all conditions.
 
-        `name`, `op_type` and `model` are glob patterns (`*`, `?`, `[…]`) that fit the whole text, or regular
-        expressions (`re.compile(…)`) that are searched in it. `step`, `dtype` and `rank` may be several.
+        `name`, `op_type` and `model` are glob patterns (`*`, `?`, `[…]`) for the whole text, or
+        regular expressions (`re.compile(…)`) that are searched in it. `step`, `dtype` and `rank`
+        may be lists.
         """
         search = Search(
             patterns={"name": name, "op_type": op_type, "model": model},
@@ -90,13 +92,14 @@ class Dump(Sequence[Record]):
         return [record for record in self._records() if search.fits(record)]
 
     def to_arrow(self, *, stats: bool = False, run: str | None = None) -> ArrowTable:
-        """The tensors as a table with the columns of `opscope index`, for pandas, polars, DuckDB or pyarrow.
+        """The tensors as a table with the columns of `opscope index`, for pandas, polars, DuckDB or
+        pyarrow.
 
-        With `stats` the statistics and digests of tensors that the dump left without are computed, as the rows are read.
-        `run` is what the column `run` says; without it, it is the name of the dump's directory.
+        With `stats`, missing statistics and digests are computed while the rows are read. `run` is
+        the value of the column `run`, by default the name of the dump's directory.
 
-        The directory is listed again. Files that could not be read are among the `problems` of the table. What turns out
-        to be unreadable with the rows of a whole step is an error of whoever reads them.
+        The directory is listed again. Unreadable files are among the table's `problems`. Errors in
+        the rows of a whole step are raised when these are read.
         """
         from ._native import reading
         from ._table import ArrowTable

@@ -1,7 +1,7 @@
-"""Exceptions for everything that goes wrong, each with a code.
+"""Exceptions of the package, each with a code.
 
-Some are of Python's own kinds as well, so that `except FileNotFoundError` and `except ValueError` catch what they
-should.
+Some are also subclasses of Python's own, so that `except FileNotFoundError` and `except ValueError`
+work as expected.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ UNREADABLE = 3
 
 
 class OpscopeError(Exception):
-    """Something that Opscope could not do.
+    """An error of Opscope.
 
-    `code` is a word for programs, `exit_code` what the command line ends with. Where a file is at fault, `path` names
-    it; where its content is, `offset` is the byte, and `expected` and `found` say what should be there and what is.
+    `code` is a word for programs, `exit_code` that of the command line. For a file error, `path`
+    names the file; for wrong content, `offset` is the byte, and `expected` and `found` are the
+    expected and actual content.
     """
 
     exit_code: int = UNREADABLE
@@ -57,33 +58,33 @@ class OpscopeError(Exception):
 
 
 class UsageError(OpscopeError, ValueError):
-    """A call that makes no sense, such as an unknown layout."""
+    """An invalid call, for example with an unknown layout."""
 
     exit_code = USAGE
 
 
 class FileError(OpscopeError, OSError):
-    """A file or directory that the operating system refuses."""
+    """An operating system error for a file or directory."""
 
 
 class NotFoundError(FileError, FileNotFoundError):
-    """A file or directory that is not there."""
+    """A file or directory that does not exist."""
 
 
 class AccessError(FileError, PermissionError):
-    """A file or directory that may not be read or written."""
+    """A file or directory without permission to read or write."""
 
 
 class DamagedError(OpscopeError, ValueError):
-    """Content that does not follow its format, or elements that do not fit their shape."""
+    """Content that violates its format, or elements that do not fit their shape."""
 
 
 class UnsupportedError(OpscopeError, ValueError):
-    """Something that these elements do not have: a value, an order, another layout."""
+    """Something that these elements do not support: a value, an order, another layout."""
 
 
 for _kind in (OpscopeError, UsageError, FileError, NotFoundError, AccessError, DamagedError, UnsupportedError):
-    # Where programs find them.
+    # The public name of their module.
     _kind.__module__ = "opscope"
 
 _CLASSES: dict[str, type[OpscopeError]] = {

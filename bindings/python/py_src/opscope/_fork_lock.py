@@ -1,6 +1,6 @@
-"""Locks that are free in a fork of the process, whoever held them in the parent.
+"""Locks that are free in a forked process, whoever held them in the parent.
 
-A fork has no other threads, so that a lock which one of them held at that moment would stay locked for ever.
+A fork has no other threads, so a lock that another thread held would stay locked forever.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Any
 
 
 class ForkLock:
-    """A `threading.Lock` of which every fork has its own; a `threading.RLock` if it `is_reentrant`."""
+    """A `threading.Lock`, separate in every fork; a `threading.RLock` if it `is_reentrant`."""
 
     def __init__(self, *, is_reentrant: bool = False) -> None:
         self._make: Callable[[], Any] = threading.RLock if is_reentrant else threading.Lock
         self._lock = self._make()
-        # The lock that is held now. A fork that begins inside of `with` lets go of its parent's.
+        # The lock currently held. A fork that starts inside `with` releases its parent's.
         self._held = self._lock
         _locks.add(self)
 
     def acquire(self, blocking: bool = True) -> bool:
-        """As that of `threading.Lock`."""
+        """Like `threading.Lock.acquire`."""
         lock = self._lock
         is_acquired = lock.acquire(blocking)
         if is_acquired:
@@ -31,7 +31,7 @@ class ForkLock:
         return is_acquired
 
     def release(self) -> None:
-        """As that of `threading.Lock`."""
+        """Like `threading.Lock.release`."""
         self._held.release()
 
     def __enter__(self) -> None:

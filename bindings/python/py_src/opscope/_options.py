@@ -1,7 +1,7 @@
-"""Checks of options where they are given, and not when they are used: type and range of each.
+"""Early checks of option types and ranges.
 
-A wrong type is a `TypeError`, a value out of range a `UsageError`, which is a `ValueError`. Both name the option, say what
-is expected and show what was given.
+A wrong type raises `TypeError`, a value out of range `UsageError`, which is a `ValueError`. Both
+name the option, the expected value and the actual one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ._argument import shown
 from ._errors import UsageError
 
 
-# Letters of a text that a message has as they are.
+# Maximum letters of a text that a message quotes in full.
 _LETTERS_MAX = 200
 
 
@@ -26,23 +26,23 @@ def _refused(name: str, value: Any, expected: str, kind: type[Exception] = TypeE
 
 
 def quoted(value: Any) -> str:
-    """A value for a message that has it in backticks: a text as it is, unless it would not be seen."""
+    """A value for backticks in a message: a text as it is, unless it has invisible characters."""
     return value if type(value) is str and value.isprintable() and len(value) <= _LETTERS_MAX else shown(value)
 
 
 def _is_whole(value: Any) -> bool:
-    # Numbers of numpy's are whole numbers too.
+    # numpy integers are accepted too.
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def boolean(name: str, value: Any) -> None:
-    """Raises for what is no `bool`."""
+    """Raises unless the value is a `bool`."""
     if not isinstance(value, bool):
         raise _refused(name, value, "True or False")
 
 
 def whole(name: str, value: Any, lowest: int, highest: int = 2**63 - 1, *, is_optional: bool = False) -> None:
-    """Raises for what is no whole number from `lowest` to `highest`."""
+    """Raises unless the value is an integer from `lowest` to `highest`."""
     if is_optional and value is None:
         return
     extent = f"of {lowest} or more" if highest == 2**63 - 1 else f"from {lowest} to {highest}"
@@ -54,7 +54,7 @@ def whole(name: str, value: Any, lowest: int, highest: int = 2**63 - 1, *, is_op
 
 
 def number(name: str, value: Any, lowest: float, *, is_optional: bool = False) -> None:
-    """Raises for what is no finite number from `lowest` on."""
+    """Raises unless the value is a finite number of at least `lowest`."""
     if is_optional and value is None:
         return
     expected = f"a finite number of {lowest:g} or more{', or None' if is_optional else ''}"
@@ -65,7 +65,7 @@ def number(name: str, value: Any, lowest: float, *, is_optional: bool = False) -
 
 
 def wholes(name: str, value: Any, lowest: int, *, is_optional: bool = False) -> list[int] | None:
-    """A list of whole numbers, each from `lowest` on; raises for anything else."""
+    """A list of integers of at least `lowest`; raises for anything else."""
     if is_optional and value is None:
         return None
     expected = f"a list of whole numbers of {lowest} or more{', or None' if is_optional else ''}"
@@ -79,14 +79,14 @@ def wholes(name: str, value: Any, lowest: int, *, is_optional: bool = False) -> 
 
 
 def _items(name: str, value: Any, expected: str) -> list[Any]:
-    # The characters of a text are never meant.
+    # A text is not accepted as a list of its characters.
     if isinstance(value, (str, bytes, bytearray, Mapping)) or not isinstance(value, (Iterable, Sequence)):
         raise _refused(name, value, expected)
     return list(value)
 
 
 def texts(name: str, value: Any) -> list[str]:
-    """A list of texts; raises for anything else, a single text included."""
+    """A list of texts; raises for anything else, including a single text."""
     items = _items(name, value, "a list of texts")
     for item in items:
         if not isinstance(item, str):
@@ -95,19 +95,19 @@ def texts(name: str, value: Any) -> list[str]:
 
 
 def instance(name: str, value: Any, kind: type, expected: str) -> None:
-    """Raises for what is neither a `kind` nor `None`."""
+    """Raises unless the value is a `kind` or `None`."""
     if value is not None and not isinstance(value, kind):
         raise _refused(name, value, f"{expected} or None")
 
 
 def string(name: str, value: Any, *, is_optional: bool = False) -> None:
-    """Raises for what is no text."""
+    """Raises unless the value is a text."""
     if not isinstance(value, str) and not (is_optional and value is None):
         raise _refused(name, value, f"a text{' or None' if is_optional else ''}")
 
 
 def path(name: str, value: Any, *, is_optional: bool = False) -> None:
-    """Raises for what is no path of text."""
+    """Raises unless the value is a text path."""
     if is_optional and value is None:
         return
     if not isinstance(value, (str, os.PathLike)) or not isinstance(os.fspath(value), str):
@@ -117,7 +117,7 @@ def path(name: str, value: Any, *, is_optional: bool = False) -> None:
 
 
 def place(value: Any) -> str:
-    """A path that was checked, or a URL of a dump as it may be shown: after something was found there."""
+    """A checked path, or the displayable URL of a dump, after something was found there."""
     text = os.fspath(value)
     if "://" not in text:
         return text
@@ -127,7 +127,7 @@ def place(value: Any) -> str:
 
 
 def paths(name: str, value: Any) -> list[Any]:
-    """A list of paths, of one if it is a path itself."""
+    """A list of paths, also from a single path."""
     if isinstance(value, (str, os.PathLike)):
         path(name, value)
         return [value]
@@ -138,7 +138,7 @@ def paths(name: str, value: Any) -> list[Any]:
 
 
 def names(name: str, value: Any) -> None:
-    """Raises for what is no list of texts."""
+    """Raises unless the value is a list of texts."""
     if isinstance(value, str):
         return
     for item in _items(name, value, "a list of names"):
@@ -147,28 +147,28 @@ def names(name: str, value: Any) -> None:
 
 
 def word(name: str, value: Any, words: Iterable[Any]) -> None:
-    """Raises for what is none of some words."""
+    """Raises unless the value is one of some words."""
     words = list(words)
-    if not any(type(value) is type(one) and value == one for one in words):
+    if not any(type(value) is type(word) and value == word for word in words):
         message = f"{name} `{quoted(value)}` is none of {', '.join(map(str, words))}"
         is_kind = isinstance(value, str) or value is None
         raise UsageError(message, code="usage") if is_kind else TypeError(message)
 
 
 def mapping(name: str, value: Any) -> None:
-    """Raises for what is neither a mapping nor `None`."""
+    """Raises unless the value is a mapping or `None`."""
     if value is not None and not isinstance(value, Mapping):
         raise _refused(name, value, "a dictionary or None")
 
 
 def ranges(name: str, value: Any) -> None:
-    """Raises for what are no pairs of a first and a last number, and not `None` either."""
+    """Raises unless the value is a list of (first, last) pairs, or `None`."""
     if value is None:
         return
     expected = "pairs of a first and a last number, or None"
     for pair in _items(name, value, expected):
         is_pair = isinstance(pair, (tuple, list)) and len(pair) == 2
-        if not is_pair or not all(isinstance(one, int) and not isinstance(one, bool) for one in pair):
+        if not is_pair or not all(isinstance(number, int) and not isinstance(number, bool) for number in pair):
             raise _refused(name, pair, expected)
         if not 0 <= pair[0] <= pair[1] < 2**64:
             raise _refused(name, pair, expected, ValueError)

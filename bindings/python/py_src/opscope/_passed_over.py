@@ -1,4 +1,4 @@
-"""Files that were not read as a part of a dump."""
+"""Files that were not read as part of a dump."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 
 class PassedOver(NamedTuple):
-    """A file or directory that holds nothing of a dump, or is not looked into."""
+    """A file or directory that does not belong to a dump, or is skipped."""
 
     path: str
-    """Where it is."""
+    """Its path."""
     reason: str
     """The reason: `hidden`, `statistics` and so on, as in the JSON of `opscope show`."""
 
 
 def passed_over_files(pairs: Iterable[tuple[str | os.PathLike[str], str]]) -> list[PassedOver]:
-    """The list, from that of the extension module."""
+    """Converts the list of the extension module."""
     return [PassedOver(os.fspath(path), reason) for path, reason in pairs]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Record:
-    """One tensor that an operator read or produced. What nothing in the dump says is `None`."""
+    """An input or output tensor of an operator. Unknown facts are `None`."""
 
     __slots__ = (
         "_catalogue",
@@ -54,35 +54,37 @@ class Record:
     kind: str
     """`operator`, `parameter`, `constant` or `overflow_record`."""
     name: str
-    """The operator's name; of an array whose file name says nothing else, that name without its suffix."""
+    """The operator's name; for an array with an uninformative file name, that name without its
+    suffix."""
     op_type: str
-    """The operator's type; empty where nothing says it."""
+    """The operator's type; empty if unknown."""
     side: str | None
-    """`input` or `output`; `None` of an array whose file name does not say, and of a damaged file."""
+    """`input` or `output`; `None` for an array whose file name does not say, and for a damaged
+    file."""
     slot: int | None
-    """Which input or output."""
+    """Index of the input or output."""
     dtype: str | None
-    """The dtype that the tensor had, such as `bfloat16`; `None` if it is not known, as of a damaged file."""
+    """The tensor's original dtype, such as `bfloat16`; `None` if unknown, as for a damaged file."""
     stored_dtype: str | None
-    """The dtype that its file has; another one where the writer converted it."""
+    """The dtype in the file, which differs if the writer converted it."""
     layout: str | None
     """The meaning of the axes, such as `NCHW`."""
     shape: tuple[int, ...] | None
-    """Extents as stored."""
+    """Shape as stored."""
     original_shape: tuple[int, ...] | None
-    """Extents before the layout was changed, where the dump says."""
+    """Shape before the layout was changed, if the dump has it."""
     nbytes: int | None
-    """Bytes of the elements as stored."""
+    """Size of the stored elements in bytes."""
     step: int | None
-    """Which execution of the model."""
+    """The execution of the model."""
     run: int
-    """Which execution of the operator in that step, counted from 0."""
+    """The execution of the operator within that step, from 0."""
     rank: int | None
-    """The rank, or the device where there are no ranks."""
+    """The rank, or the device if there are no ranks."""
     model: str | None
     """Name of the model or network."""
     model_id: int | None
-    """Which load of the model, or which graph of the network."""
+    """The load of the model, or the graph of the network."""
     task_id: int | None
     """The operator's task."""
     stream_id: int | None
@@ -90,17 +92,18 @@ class Record:
     timestamp: int | None
     """When it was written, in microseconds since 1970-01-01 UTC."""
     module: str | None
-    """Path of the module that calls the operator; empty outside of all of them."""
+    """Path of the module that calls the operator; empty outside all modules."""
     collective: str | None
-    """The collective that the operator is, such as `all_reduce(sum)`; `None` of any other operator."""
+    """The collective, such as `all_reduce(sum)`; `None` for other operators."""
     group_ranks: tuple[int, ...] | None
-    """The global ranks that take part in the collective, in the order of their group; empty where nothing says them."""
+    """The global ranks of the collective, in group order; empty if unknown."""
     placement: str | None
-    """Of which distributed tensor this is a part, such as `dp=1/2:R,tp=0/4:S(0) of [4096,1024]`."""
+    """The distributed tensor that this is a part of, such as `dp=1/2:R,tp=0/4:S(0) of [4096,1024]`.
+    """
     path: str
-    """The file that it is in, or that its statistics are in."""
+    """The file of the tensor, or of its statistics."""
     has_elements: bool
-    """Whether there are elements, and not statistics alone."""
+    """Whether there are elements, rather than only statistics."""
 
     def __init__(self, catalogue: Catalogue, index: int) -> None:
         self._catalogue = catalogue
@@ -124,12 +127,13 @@ class Record:
     ) -> NDArray[Any]:
         """The elements.
 
-        The array is read-only. Where the file's bytes are the elements, it is the file, mapped into memory: nothing is
-        copied, and its elements need not be aligned. `copy=True` gives an aligned array of your own, to write to.
-        Elements that numpy has no dtype for are converted exactly: floats to float32, integers to int8 or uint8.
+        The array is read-only. If the file's bytes are the elements, the file is mapped into memory
+        without copying, and its elements need not be aligned. `copy=True` returns an aligned,
+        writable copy. Dtypes that numpy lacks are converted exactly: floats to float32, integers to
+        int8 or uint8.
 
-        With a `layout`, such as `NCHW`, the elements are brought into that; `shape` are the extents in its order, to
-        which larger tensors are cut.
+        With a `layout`, such as `NCHW`, the elements are converted to it; `shape` is the shape in
+        that layout, to which larger tensors are cropped.
         """
         _options.string("layout", layout, is_optional=True)
         _options.boolean("copy", copy)
@@ -139,13 +143,14 @@ class Record:
     def raw(self) -> NDArray[np.uint8] | NDArray[np.uint16]:
         """The bytes as stored, little-endian and in row-major order, as a read-only array.
 
-        Elements of one or two bytes come as `uint8` or `uint16` in the tensor's shape, all others as one axis of
-        `uint8`.
+        Elements of one or two bytes are returned as `uint8` or `uint16` in the tensor's shape, all
+        others as one axis of `uint8`.
         """
         return _to_numpy(self._catalogue.raw(self._index), False)
 
     def statistics(self) -> Statistics:
-        """Numbers that describe the elements: computed from them, or those of the dump if it has nothing else."""
+        """Statistics of the elements: computed from them, or those of the dump if there are no
+        elements."""
         if self.has_elements:
             return Statistics(source="elements", columns=dict(self._columns), **self._catalogue.stats(self._index))
         return from_columns(self._columns, self.shape)

@@ -1,4 +1,4 @@
-"""Choosing records of a dump."""
+"""Selecting records of a dump."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _VALUES = {"side": ("input", "output"), "kind": ("operator", "parameter", "const
 
 
 class Search:
-    """The conditions that a record has to meet; `None` is no condition."""
+    """The conditions on a record; `None` means no condition."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class Search:
         _options.whole("slot", values["slot"], 0, is_optional=True)
 
     def fits(self, record: Record) -> bool:
-        """Whether a record has everything."""
+        """Whether a record meets all conditions."""
         return (
             all(getattr(record, name) == value for name, value in self._values.items())
             and all(getattr(record, name) in choice for name, choice in self._choices.items())
@@ -52,7 +52,7 @@ def _compiled(name: str, pattern: Pattern) -> re.Pattern[str]:
     if not isinstance(pattern, str):
         message = f"{name}: a pattern is expected, got {shown(pattern)} ({type(pattern).__name__})"
         raise UsageError(message, code="usage")
-    # Neither the case of letters nor `/` is special, on any system.
+    # Case-sensitive, and `/` is not special, on any system.
     return re.compile(fnmatch.translate(pattern))
 
 

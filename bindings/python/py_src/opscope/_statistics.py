@@ -1,4 +1,4 @@
-"""Numbers that describe a tensor."""
+"""Statistics of a tensor."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ Number = Union[int, float, None]
 
 @dataclass(frozen=True)
 class Statistics:
-    """Statistics of a tensor's elements; `None` stands for a value that the dump does not have.
+    """Statistics of a tensor's elements; `None` marks a value that the dump lacks.
 
-    Of elements that were looked at everything is there. NaN elements are counted and take no part in the other numbers;
-    infinite ones do. The standard deviation is that of a whole population. `docs/statistics.md` has the definitions.
+    If computed from elements, all values are present. NaN elements are counted and excluded from
+    the other values; infinities are included. The standard deviation is that of a population.
+    `docs/statistics.md` has the definitions.
     """
 
     source: str
-    """`elements` if it was computed, `dump` if the dump has it."""
+    """`elements` if computed, `dump` if read from the dump."""
     n_elements: int | None = None
     n_nan: int | None = None
     n_pos_inf: int | None = None
@@ -38,10 +39,10 @@ class Statistics:
     l1: Number = None
     l2: Number = None
     columns: dict[str, str | None] = field(default_factory=dict)
-    """The statistics of the dump as they stand there, by the titles of their columns."""
+    """The statistics as stored in the dump, by column title."""
 
 
-# Titles in tables of AscendCL and of MindSpore, without blanks and in lower case.
+# Titles in tables of AscendCL and MindSpore, without blanks and in lower case.
 _TITLES = {
     "maxvalue": "max",
     "minvalue": "min",
@@ -59,7 +60,7 @@ _TITLES = {
 
 
 def from_columns(columns: Mapping[str, str | None], shape: Sequence[int] | None) -> Statistics:
-    """The statistics that a dump has."""
+    """The statistics in a dump."""
     known: dict[str, Number] = {}
     for title, text in columns.items():
         name = _TITLES.get(title.replace(" ", "").lower())

@@ -1,4 +1,4 @@
-"""Dumps and comparisons as tables, for whatever takes Arrow's."""
+"""Dumps and comparisons as Arrow tables."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 class ArrowTable:
     """The rows of `Dump.to_arrow` or `Comparison.to_arrow`.
 
-    It has the methods of Arrow's PyCapsule interface, so that libraries take it as it is: `pyarrow.table(tensors)`,
-    `polars.DataFrame(tensors)`, `pandas.DataFrame.from_arrow(tensors)`, `duckdb.sql("from tensors")`. Each of them reads
-    the rows anew; those of a dump are made for it, a rank, model and step at a time.
+    Implements Arrow's PyCapsule interface, so libraries accept it directly:
+    `pyarrow.table(tensors)`, `polars.DataFrame(tensors)`, `pandas.DataFrame.from_arrow(tensors)`,
+    `duckdb.sql("from tensors")`. Each reads the rows again; those of a dump are produced by rank,
+    model and step.
     """
 
     def __init__(self, native: NativeTable, source: str) -> None:
@@ -24,9 +25,10 @@ class ArrowTable:
 
     @property
     def problems(self) -> list[str]:
-        """What could not be read so far: files and directories, and once the rows are read, tensors without statistics.
+        """What could not be read so far: files and directories and, once the rows are read, tensors
+        without statistics.
 
-        A comparison has rows for what it could not read, and no problems.
+        A comparison has rows for unreadable items, and no problems.
         """
         return self._native.problems()
 
@@ -34,7 +36,7 @@ class ArrowTable:
         return self._native.schema()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        # The types are what they are; a consumer that wants others converts, as the interface has it.
+        # The types are fixed; a consumer that wants others converts, as the interface allows.
         return self._native.stream()
 
     def __repr__(self) -> str:

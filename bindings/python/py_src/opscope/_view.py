@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 StrPath = Union[str, "os.PathLike[str]"]
 
-# Pixels of the page in a notebook.
+# Height in pixels of the page in a notebook.
 HEIGHT = 800
 PORT_MAX = 2**16 - 1
 
 
 class View:
-    """A page that is served until `close`, or the end of the process. As the last value of a notebook's cell it is
-    shown there.
+    """A page that is served until `close`, or the end of the process. Displays itself as the last
+    value of a notebook cell.
     """
 
     def __init__(self, native: reading.Page, owner: object = None) -> None:
         self._native = native
-        # Has the dumps removed when it goes, which the page still reads.
+        # Keeps the dumps, which the page still reads, from being removed.
         self._owner = owner
 
     @property
@@ -41,7 +41,7 @@ class View:
         return self._native.is_open()
 
     def close(self) -> None:
-        """Ends the server. What a browser shows stays, and can ask for nothing more."""
+        """Stops the server. An open page stays visible, but cannot load more."""
         self._native.close()
 
     def __enter__(self) -> View:
@@ -70,11 +70,11 @@ def view(
     open_browser: bool | None = None,
     jobs: int | None = None,
 ) -> View:
-    """Shows a dump, or what comparing it with a golden one finds, as a page in the browser, as `opscope view` does.
+    """Shows a dump, or its comparison with a golden one, in the browser, as `opscope view` does.
 
-    The page is served by threads of this process. `port` 0 takes any that is free. With a `host` that is no loopback
-    address everybody who has the address and reaches this machine sees the dumps. Without `open_browser` a browser is
-    opened, except in a notebook, which shows the page inline.
+    Threads of this process serve the page. `port` 0 means any free port. With a `host` other than a
+    loopback address, everyone who has the address and reaches this machine can see the dumps. By
+    default a browser is opened, except in a notebook, which shows the page inline.
 
     Raises:
         UsageError: The host or the port cannot be had, or an option makes no sense.
@@ -101,7 +101,7 @@ def shown(
     open_browser: bool | None,
     owner: object = None,
 ) -> View:
-    """Serves a page and opens a browser if that is wanted; `owner` lives as long as the page."""
+    """Serves a page and optionally opens a browser; `owner` lives as long as the page."""
     _options.string("host", host)
     _options.whole("port", port, 0, PORT_MAX)
     if open_browser is not None:
@@ -116,9 +116,9 @@ def shown(
 
 
 def _in_notebook() -> bool:
-    """Whether a kernel of Jupyter runs this: a terminal of IPython shows no HTML."""
+    """Whether a Jupyter kernel runs this: an IPython terminal shows no HTML."""
     try:
-        # IPython puts it among the builtins.
+        # IPython adds it to the builtins.
         shell = get_ipython()  # type: ignore[name-defined]
     except NameError:
         return False

@@ -1,7 +1,7 @@
-"""Text from files, so that a terminal shows it and does nothing else.
+"""Escaping text from files for terminals.
 
-Names and messages may hold characters that a terminal obeys (controls), that turn the order of others (bidirectional
-marks), or that nobody sees. They are shown as `\\u{202e}`, as the command line shows them; all other text stays.
+Names and messages may contain control characters, bidirectional marks or invisible characters. They
+are shown as `\\u{202e}`, as on the command line; all other text stays.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ import unicodedata
 
 # Controls, formatting, surrogates, and separators of lines and paragraphs.
 _HIDDEN_CATEGORIES = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
-# Fillers and selectors, which have no width though they count as letters or marks.
+# Fillers and selectors: no width although they count as letters or marks.
 _HIDDEN = frozenset(map(chr, (0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, *range(0xFE00, 0xFE10))))
 
 
 def visible(text: str, keep: str = "") -> str:
-    """The text on one line; the characters of `keep` stay as they are."""
+    """The text on one line; the characters of `keep` are not escaped."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(c if c in keep or not _is_hidden(c) else f"\\u{{{ord(c):x}}}" for c in text)
 
 
 def logger() -> logging.Logger:
-    """The log of `opscope.torch`, whose messages are visible on one line."""
+    """The log of `opscope.torch`, whose messages are escaped to one line."""
     log = logging.getLogger("opscope.torch")
     if not any(isinstance(known, _Visible) for known in log.filters):
         log.addFilter(_Visible())

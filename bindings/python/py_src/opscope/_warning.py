@@ -12,7 +12,7 @@ _PACKAGE = "opscope"
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warns at the innermost line outside of this package."""
+    """Warns at the innermost line outside this package."""
     level = 1
     frame: FrameType | None = sys._getframe()
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(_PACKAGE):

@@ -1,4 +1,4 @@
-"""The processes that run together, which the directories of dumps keep apart.
+"""The processes of a distributed run, whose dumps have separate directories.
 
 Importing this module does not import torch.
 """
@@ -13,22 +13,23 @@ from opscope._warning import warn
 
 
 class World(NamedTuple):
-    """The processes that run together, and which one of them this is."""
+    """The number of processes, and this one's rank."""
 
     size: int = 1
     rank: int = 0
 
 
 def is_initialised() -> bool:
-    """Whether processes have met by way of `torch.distributed`."""
+    """Whether processes are connected by `torch.distributed`."""
     distributed = getattr(sys.modules.get("torch"), "distributed", None)
     return distributed is not None and distributed.is_available() and distributed.is_initialized()
 
 
 def world() -> World:
-    """Of `torch.distributed` if it is initialised, otherwise of `WORLD_SIZE` and `RANK`, otherwise one process.
+    """From `torch.distributed` if initialised, otherwise from `WORLD_SIZE` and `RANK`, otherwise
+    one process.
 
-    torch is not imported for it: who has initialised its processes has imported it.
+    Does not import torch: a program that initialised it has imported it.
     """
     if is_initialised():
         distributed = sys.modules["torch"].distributed
@@ -43,8 +44,8 @@ def _world_of(size_text: str | None, rank_text: str | None) -> World:
     size, rank = _decimal(size_text), _decimal(rank_text)
     if size is None or rank is None or rank >= size:
         warn(
-            f"the variables WORLD_SIZE=`{size_text}` and RANK=`{rank_text}` are no number of processes and one of "
-            "them: taken for a single process"
+            f"the variables WORLD_SIZE=`{size_text}` and RANK=`{rank_text}` are not a number of processes and a rank "
+            "among them: assuming a single process"
         )
         return World()
     return World(size, rank)
@@ -55,5 +56,5 @@ def _decimal(text: str) -> int | None:
 
 
 def rank_name(of: World) -> str:
-    """Name of the directory of one process."""
+    """The directory name of one process."""
     return f"worldsize{of.size}_global_rank{of.rank}"

@@ -1,8 +1,8 @@
-"""TorchAir's names, for PyTorch on CPUs and GPUs.
+"""TorchAir's API for PyTorch on CPUs and GPUs.
 
     from opscope.torchair import CompilerConfig, get_npu_backend  # instead of: from torchair import …
 
-A program that is compiled with TorchAir's backend and dumps what its graphs compute does the same here, without an
+A program that compiles with TorchAir's backend and dumps its graphs does the same here, without an
 Ascend device. Importing this package does not import torch.
 """
 

@@ -1,4 +1,4 @@
-"""Functions of TorchAir that have no meaning without an Ascend device. They can be imported, and say so when called."""
+"""TorchAir functions without a meaning here. They can be imported, and raise when called."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def npu_format_cast_via_cpu(*arguments: Any, **keywords: Any) -> NoReturn:
 
 
 def register_replacement(*arguments: Any, **keywords: Any) -> NoReturn:
-    """Not available: graphs are run as they were written."""
-    absent("register_replacement", "graphs run as they were written, no operators are replaced")
+    """Not available: graphs run as written."""
+    absent("register_replacement", "graphs run as written, without replacing operators")
 
 
 def register_fx_node_ge_converter(aten_op: Any) -> Callable[[F], F]:
-    """A decorator that changes nothing: operators are not converted to those of the graph engine."""
+    """A decorator without effect: operators are not converted to those of the graph engine."""
     logger.warning_once("a converter for %s has no effect here: there is no graph engine to convert for", aten_op)
     return lambda converter: converter
 
 
 def patch_for_hcom() -> None:
-    """Nothing: collective operations of PyTorch can be traced as they are."""
+    """Does nothing: PyTorch's collectives can be traced without it."""
     logger.warning("patch_for_hcom has no effect: collective operations are traced without it")

@@ -1,6 +1,6 @@
-"""The file that `dump_config_path` names, a configuration in the form of AscendCL's `acl.json`.
+"""The file in `dump_config_path`, a configuration in the form of AscendCL's `acl.json`.
 
-The native module judges it, with the rules of `docs/config/acl.md`.
+The native module validates it, by the rules of `docs/config/acl.md`.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from typing import Any
 from opscope._plan import AclJson
 from opscope._warning import warn
 
-# The native module takes no greater file either.
+# The native module's size limit.
 BYTES_MAX = 10 << 20
 
 
 def load(path: str) -> AclJson:
-    """The file. Raises `ValueError` for one that is refused, with every reason, and `OSError` if it cannot be read.
+    """Reads the file. Raises `ValueError` with every reason if it is refused, and `OSError` if it
+    cannot be read.
 
-    What is odd about it and accepted is warned about.
+    Warns of accepted oddities.
     """
     text = _text(path)
     errors, notes, kind = _check(text)

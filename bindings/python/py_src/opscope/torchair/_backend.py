@@ -1,4 +1,5 @@
-"""The backend for `torch.compile`. What compiles and dumps is in `opscope.torch`, and loaded when it is needed."""
+"""The backend for `torch.compile`. Compilation and dumping are in `opscope.torch`, loaded on
+demand."""
 
 from __future__ import annotations
 
@@ -14,21 +15,22 @@ from opscope.torchair.configs._node import copied
 from opscope.torchair.configs.compiler_config import CompilerConfig
 from opscope.torchair.configs.npugraphex_config import assign
 
-# A graph and examples of its inputs, to something that can be called with its inputs.
+# Compiles a graph, with example inputs, to a callable.
 Compiler = Callable[..., Callable[..., Any]]
 
 
 class NpuBackend:
-    """The backend that `get_npu_backend` returns: `torch.compile(model, backend=…)` calls it for each graph.
+    """The backend returned by `get_npu_backend`: `torch.compile(model, backend=…)` calls it for
+    each graph.
 
-    Options may still be changed until a graph is compiled. Graphs that are compiled with the same options share one
+    Options may change until a graph is compiled. Graphs compiled with the same options share one
     dump.
     """
 
     def __init__(self, config: CompilerConfig, decompositions: Mapping[Any, Any]) -> None:
         self.compiler_config = config
         self.custom_decompositions = dict(decompositions)
-        # At once, so that wrong options are found where they are given.
+        # Created at once, so that wrong options are reported where they are set.
         self._made = [_Made(config, checked(config))]
         self._engine = _engine()
 
@@ -45,7 +47,7 @@ class NpuBackend:
         return made.backend(gm, example_inputs, **keywords)
 
     def _made_with(self, config: CompilerConfig) -> _Made:
-        # Most likely the options of the graph before.
+        # Most likely the previous graph's options.
         for made in reversed(self._made):
             if made.config == config:
                 return made
@@ -54,7 +56,7 @@ class NpuBackend:
 
 
 class _Made:
-    """A plan, the options that it was made of, and from the first graph on the backend that carries it out."""
+    """A plan, its options, and from the first graph on its backend."""
 
     def __init__(self, config: CompilerConfig, plan: DumpPlan) -> None:
         self.config = copied(config)
@@ -69,19 +71,19 @@ def get_npu_backend(
 ) -> NpuBackend:
     """A backend for `torch.compile`, with the options of a configuration.
 
-    Raises what is wrong with the options (`ValueError`, `OSError`), and `ModuleNotFoundError` without torch.
+    Raises `ValueError` or `OSError` for wrong options, and `ModuleNotFoundError` without torch.
     """
     return NpuBackend(_config(compiler_config), custom_decompositions or {})
 
 
-# Under the name of other backends.
+# The name that other backends use.
 get_backend = get_npu_backend
 
 
 def get_compiler(compiler_config: CompilerConfig | None = None) -> Compiler:
-    """A compiler of one graph, for a backend that is written with `aot_module_simplified(fw_compiler=…)`.
+    """A compiler of single graphs, for backends built on `aot_module_simplified(fw_compiler=…)`.
 
-    Raises as `get_npu_backend` does.
+    Raises like `get_npu_backend`.
     """
     config = copied(_config(compiler_config))
     plan = checked(config)
@@ -98,10 +100,10 @@ def _config(given: CompilerConfig | None) -> CompilerConfig:
 
 
 def checked(config: CompilerConfig) -> DumpPlan:
-    """The plan of a configuration, after saying what there is to say about the other options."""
+    """The plan of a configuration; warns about its other options."""
     plan = lower(config)
     if config.mode.value == "reduce-overhead":
-        warn('the mode "reduce-overhead" will go; TorchAir has "npugraph_ex" in its place', DeprecationWarning)
+        warn('the mode "reduce-overhead" is deprecated; TorchAir replaces it by "npugraph_ex"', DeprecationWarning)
     _idle.tell(config)
     return plan
 

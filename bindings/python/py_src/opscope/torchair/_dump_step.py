@@ -1,26 +1,28 @@
-"""The form of `dump_step`: numbers and ranges of steps with a vertical bar between them, `0|2-5|10`.
+"""Parses `dump_step`: numbers and ranges of steps separated by vertical bars, `0|2-5|10`.
 
-Read once from left to right. TorchAir matches a regular expression that takes minutes for two dozen digits with a
-letter after them; it also lets some texts pass that nothing later understands, which are refused here.
+A single pass from left to right. TorchAir matches a regular expression that takes minutes for two
+dozen digits followed by a letter, and accepts some texts that later stages do not understand; they
+are refused here.
 """
 
 from __future__ import annotations
 
 from opscope._plan import STEP_MAX, StepRange
 
-# As many as AscendCL takes.
+# The same limit as AscendCL's.
 ITEMS_MAX = 100
 # Digits of `STEP_MAX`; a number with more is greater.
 _DIGITS_MAX = 20
-# How much of a wrong item an error shows.
+# Maximum length of a wrong item in an error.
 _SHOWN_MAX = 40
 
 
 def parse(text: str) -> tuple[StepRange, ...] | None:
-    """The ranges of a text, or `None` for the empty one, which means every step. Raises `ValueError`."""
+    """The ranges of a text, or `None` for an empty one, which means every step. Raises
+    `ValueError`."""
     if text == "":
         return None
-    # One more than the maximum is enough to know; the rest of a long text is not looked at.
+    # One item more than the maximum suffices; the rest of a long text is not read.
     items = text.split("|", ITEMS_MAX + 1)
     if has_trailing_bar(text) and len(items) <= ITEMS_MAX + 1:
         items.pop()
@@ -30,7 +32,7 @@ def parse(text: str) -> tuple[StepRange, ...] | None:
 
 
 def has_trailing_bar(text: str) -> bool:
-    """Whether a text ends in one bar too many, which TorchAir overlooks."""
+    """Whether a text has a trailing bar, which TorchAir ignores."""
     return text.endswith("|") and len(text) > 1
 
 
@@ -44,7 +46,7 @@ def _item(text: str) -> StepRange:
 
 
 def _number(digits: str, item: str) -> int:
-    # `isdigit` alone would let digits of other scripts pass, and `int` underscores, signs and blanks.
+    # `isdigit` alone accepts digits of other scripts, and `int` underscores, signs and blanks.
     if not (digits.isascii() and digits.isdigit()):
         what = "an empty item" if item == "" else f"`{short(item)}`"
         raise ValueError(f"{what} is neither a number nor a range of numbers")

@@ -24,7 +24,7 @@ from opscope.torchair.core.utils import logger
 
 
 class Engine(Backend):
-    """Compiles graphs as one `CompilerConfig` says."""
+    """Compiles graphs according to a `CompilerConfig`."""
 
     __name__ = "opscope.torchair"
 
@@ -40,9 +40,10 @@ class Engine(Backend):
     def compile_numbered(
         self, gm: GraphModule, phase: str, exposure: Any, example_inputs: Any, number: int, known: Any = None
     ) -> Callable[[list], Any]:
-        """Compiles a graph, or does less where the options ask for less.
+        """Compiles a graph, or less if the options say so.
 
-        The first of these that is asked for counts: a summary without compilation, the dump of the FX graph, the rest.
+        The first requested one of these applies: a summary without compilation, the dump of the FX
+        graph, everything else.
         """
         if self.dump.is_left:
             return _runner.untapped(gm)
@@ -66,18 +67,18 @@ class Engine(Backend):
         return super().compile_numbered(before, phase, exposure, example_inputs, number, known)
 
     def describe_graph(self, described: Described, name: str, phase: str) -> None:
-        """Writes the options that the graph engine would be given as well."""
+        """Also writes the options for the graph engine."""
         super().describe_graph(described, name, phase)
         self.dump_options.add(name, [operator.op_name for operator in described.operators if operator.is_marked])
 
     def finish(self) -> dict:
-        """Writes the rest and says what came of the dump."""
+        """Writes the rest and returns a summary of the dump."""
         found = super().finish()
         return found if self.fx_dump is None else {**found, **self.fx_dump.report()}
 
     def _run_passes(self, gm: GraphModule, example_inputs: Any) -> None:
         passes = (self.options.post_grad_custom_pre_pass, self.options.post_grad_custom_post_pass)
-        for change in (one.value for one in passes):
+        for change in (option.value for option in passes):
             if change is not None:
                 change(gm, example_inputs, self.options)
                 gm.graph.lint()
@@ -87,7 +88,7 @@ class Engine(Backend):
 def make_backend(
     plan: DumpPlan, options: CompilerConfig, *, decompositions: Mapping[Any, Any] | None = None
 ) -> Backend:
-    """A backend that carries out a plan and all other options."""
+    """A backend for a plan and all other options."""
     keeps = bool(options.experimental_config.keep_inference_input_mutations)
     settings = Config(keep_inference_input_mutations=keeps)
     if decompositions:
@@ -96,16 +97,16 @@ def make_backend(
 
 
 def make_compiler(plan: DumpPlan, options: CompilerConfig) -> Callable[[Any, Any], Callable[..., Any]]:
-    """A compiler of one graph of ATen operators, for a backend that comes by its graphs itself."""
+    """A compiler of single graphs of ATen operators, for backends with their own graphs."""
     made = make_backend(plan, options)
     return lambda gm, example_inputs: made.compile_aten(gm, example_inputs=example_inputs)
 
 
 def _fx_dump(plan: DumpPlan, options: CompilerConfig) -> FxDump | None:
-    """The dump of the FX graph, which takes the place of everything else."""
+    """The dump of the FX graph, which replaces everything else."""
     dump = options.debug.data_dump
     if dump.enabled:
-        logger.warning("debug.data_dump is set: graphs run node by node, other dumps and options have no effect")
+        logger.warning("debug.data_dump is set: graphs run node by node, and other dumps and options have no effect")
         return FxDump(dump.directory, dump.filter)
     if plan.enabled and plan.stage is not None and options.debug.run_eagerly:
         logger.warning("graphs run eagerly: tensors are dumped as debug.data_dump does it")

@@ -1,4 +1,4 @@
-"""An FX graph as a program that can be read, with the values' types and the program's lines as comments."""
+"""An FX graph as a readable program, with types of values and source lines as comments."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CALLED = {operator.getitem: "operator.getitem"}
 
 def code_of(gm: GraphModule, name: str) -> str:
     """The program: a class for the graph and for each graph within it, innermost first."""
-    return _HEAD + "".join(f"\n\n{one}" for one in _classes(gm, name))
+    return _HEAD + "".join(f"\n\n{text}" for text in _classes(gm, name))
 
 
 def _classes(gm: GraphModule, name: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The dump of `debug.data_dump`: what each operator of an FX graph reads and gives, as `.npy` files.
+"""The dump of `debug.data_dump`: inputs and outputs of an FX graph's operators as `.npy` files.
 
     {path}/worldsize{N}_global_rank{R}/graph_{number}/{step}/{node}-{target}.{INPUT|OUTPUT}.{position}.{timestamp}.npy
 """
@@ -26,7 +26,7 @@ Filter = Callable[[Any], Any]
 
 
 class FxDump:
-    """The dump that one backend writes in this form."""
+    """One backend's dump in this form."""
 
     def __init__(self, path: str, keeps: Filter | None) -> None:
         self.path = path
@@ -37,7 +37,7 @@ class FxDump:
     def compiled(self, gm: GraphModule, name: str) -> Boxed:
         """The graph, run so that its operators are dumped."""
         mine = copied(gm)
-        # Asked here, so that an error in it comes up before the model runs.
+        # Evaluated here, so that errors occur before the model runs.
         dumped = {node.name for node in gm.graph.nodes if is_operator(node) and self._is_kept(node)}
         steps = itertools.count()
         return boxed(lambda: _Dumper(mine, dumped, *self._opened(name, next(steps))))
@@ -57,7 +57,7 @@ class FxDump:
 
 
 def is_operator(node: Node) -> bool:
-    """Whether a node is one of PyTorch's operators: not an argument, and not one of several results."""
+    """Whether a node is one of PyTorch's operators, rather than an argument or a tuple element."""
     kinds = (torch._ops.OpOverload, torch._ops.HigherOrderOperator)
     return node.op == "call_function" and isinstance(node.target, kinds) and not is_ours(node.target)
 
@@ -74,7 +74,7 @@ class _Dumper(Quiet):
             return super().run_node(n)
         stamp = _layout.timestamp_now()
         args, kwargs = self.fetch_args_kwargs_from_env(n)
-        # Now, for it may write to what it reads.
+        # Saved before the call, which may write to its inputs.
         self._save(n, "INPUT", _inputs(args, kwargs), stamp)
         result = super().run_node(n)
         self._save(n, "OUTPUT", _parts(result if isinstance(result, (tuple, list)) else (result,)), stamp)
@@ -88,7 +88,7 @@ class _Dumper(Quiet):
 
 
 def _inputs(args: tuple, kwargs: dict) -> Iterator[tuple[str, Any]]:
-    """Arguments with their positions or names; of lists of tensors each tensor."""
+    """Arguments with positions or names; for lists of tensors, each tensor."""
     yield from _parts(args)
     for name, value in kwargs.items():
         yield from _named(name, value)
@@ -101,7 +101,7 @@ def _parts(values: Any, above: str = "") -> Iterator[tuple[str, Any]]:
 
 def _named(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, Module):
-        # A graph within the graph is no value.
+        # A nested graph is not a value.
         return
     if isinstance(value, (tuple, list)) and _has_tensor(value):
         yield from _parts(value, f"{name}.")

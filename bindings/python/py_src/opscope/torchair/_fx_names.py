@@ -1,4 +1,4 @@
-"""How nodes of an FX graph are written: their values' types, their code, the program's lines."""
+"""Text forms of FX graph nodes: types of values, code, source lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FRAME = re.compile(r'^\s*File "(.+)", line (\d+), in (.*)$')
 
 
 class Symbols:
-    """Names of extents that are known only when a graph runs: `s0`, `s1` and so on, as they come up in the graph."""
+    """Names of dynamic dimensions: `s0`, `s1` and so on, in order of appearance."""
 
     def __init__(self, nodes: Iterable[Node]) -> None:
         self._names: dict[Any, Any] = {}
@@ -22,7 +22,7 @@ class Symbols:
                 self.text(extent)
 
     def text(self, extent: Any) -> str:
-        """An extent, perhaps as an expression."""
+        """A dimension, perhaps as an expression."""
         expression = getattr(getattr(extent, "node", None), "expr", None)
         if expression is None:
             return str(extent)
@@ -32,7 +32,7 @@ class Symbols:
         return str(expression.xreplace(self._names))
 
     def value(self, value: Any) -> str:
-        """`torch.float32[s0, 4]cpu` of a tensor, and likewise for what is none."""
+        """`torch.float32[s0, 4]cpu` for a tensor, and similar for other values."""
         if isinstance(value, torch.Tensor):
             shape = ", ".join(self.text(extent) for extent in value.shape)
             return f"{value.dtype}[{shape}]{value.device}"
@@ -42,7 +42,7 @@ class Symbols:
 
 
 def annotation(node: Node, symbols: Symbols) -> str:
-    """Describes the result of a node: its type, extents and device."""
+    """Describes a node's result: type, shape and device."""
     return symbols.value(node.meta.get("val"))
 
 
@@ -57,7 +57,7 @@ def _extents(value: Any) -> Iterable[Any]:
 
 
 def source_comment(node: Node) -> str | None:
-    """`# File "…", line n, in f  code` for the program's line that a node came from."""
+    """`# File "…", line n, in f  code` for a node's source line."""
     lines = (node.meta.get("stack_trace") or "").splitlines()
     for i in range(len(lines) - 1, -1, -1):
         if found := _FRAME.match(lines[i]):
@@ -67,7 +67,7 @@ def source_comment(node: Node) -> str | None:
 
 
 def graph_modules(gm: GraphModule) -> Iterable[tuple[str, GraphModule]]:
-    """Graphs within a graph, by the name of the attribute."""
+    """Graphs within a graph, by attribute name."""
     for node in gm.graph.nodes:
         child = getattr(gm, str(node.target), None) if node.op == "get_attr" else None
         if isinstance(child, GraphModule):
