@@ -1,4 +1,4 @@
-"""The table of `debug.fx_summary`: which operators the graphs have, how often, and over what."""
+"""The table of `debug.fx_summary`: operators of the graphs with counts and types."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from opscope.torchair._fx_names import Symbols, annotation
 from opscope.torchair.core.utils import logger
 
 COLUMNS = ("target", "kind", "support", "calls", "inputs", "outputs")
-# The byte order mark that spreadsheets want to see before UTF-8.
+# The byte order mark that spreadsheets expect before UTF-8.
 _MARK = "\ufeff"
 
 
@@ -32,14 +32,14 @@ class _Row:
 
 
 class FxSummaries:
-    """Tables of the graphs of one backend, one file for each; none if there is no directory."""
+    """Tables of one backend's graphs, one file each; none without a directory."""
 
     def __init__(self, directory: str | None) -> None:
         self._directory = None if directory is None else os.path.abspath(directory)
         self._stamps: set[str] = set()
 
     def write(self, gm: GraphModule) -> None:
-        """Writes the table of a graph. A model does not fail for that."""
+        """Writes a graph's table. Errors do not stop the model."""
         if self._directory is None:
             return
         path = os.path.join(self._directory, _layout.summary_file(world().rank, self._stamp()))
@@ -49,7 +49,7 @@ class FxSummaries:
             logger.error("the summary of a graph could not be written: %s", error)
 
     def _stamp(self) -> str:
-        # The clock may be slower than graphs come.
+        # Graphs may come faster than the clock advances.
         stamp = _layout.timestamp_now()
         while stamp in self._stamps:
             stamp = str(int(stamp) + 1)
@@ -68,14 +68,14 @@ def table(gm: GraphModule) -> str:
         row.n_calls += 1
         found: list[Node] = []
         torch.fx.node.map_arg((node.args, node.kwargs), found.append)
-        row.inputs[", ".join(annotation(one, symbols) for one in found)] += 1
+        row.inputs[", ".join(annotation(value, symbols) for value in found)] += 1
         row.outputs[annotation(node, symbols)] += 1
     text = io.StringIO()
     text.write(_MARK)
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
     for target, row in sorted(rows.items()):
-        # Every operator runs, whoever it is of.
+        # Every operator runs here, whatever its namespace.
         writer.writerow((target, row.kind, "supported", row.n_calls, _counted(row.inputs), _counted(row.outputs)))
     return text.getvalue()
 

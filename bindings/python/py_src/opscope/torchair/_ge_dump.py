@@ -1,9 +1,10 @@
-"""Descriptions of graphs that the variables `DUMP_GE_GRAPH`, `DUMP_GRAPH_FORMAT`, `DUMP_GRAPH_LEVEL` and
-`DUMP_GRAPH_PATH` ask for.
+"""Descriptions of graphs for the variables `DUMP_GE_GRAPH`, `DUMP_GRAPH_FORMAT`, `DUMP_GRAPH_LEVEL`
+and `DUMP_GRAPH_PATH`.
 
     {DUMP_GRAPH_PATH}/pid_{pid}_deviceid_{device}/ge_proto_{index}_graph_{graph}_{stage}.txt
 
-Of the graph engine's stages there are two here: `PreRunBegin`, the graph as it came, and `Build`, the graph that runs.
+Two of the graph engine's stages exist here: `PreRunBegin`, the original graph, and `Build`, the
+graph that runs.
 """
 
 from __future__ import annotations
@@ -20,18 +21,18 @@ from opscope.torchair._graph_dump import put
 
 STAGES = ("PreRunBegin", "Build")
 _DEFAULT_FORMATS = "ge_proto|onnx"
-# Beginning and end of a file's name, and what is in it.
+# Prefix and suffix of a file's name, and its content.
 _FORMATS: dict[str, tuple[str, str, Callable[[Graph], str]]] = {
     "ge_proto": ("ge_proto", "txt", _ge_text.model_def),
     "onnx": ("ge_onnx", "pbtxt", _ge_text.onnx_text),
     "readable": ("ge_readable", "txt", _ge_text.readable),
 }
-# Files are numbered through the process; those of one description share the number.
+# Files are numbered per process; those of one description share the number.
 _indices = itertools.count()
 
 
 def write(gm: GraphModule, number: int, stage: str, environment: Mapping[str, str] = os.environ) -> None:
-    """Writes what is asked for of a graph at a stage. A model does not fail for that."""
+    """Writes a graph's requested descriptions at a stage. Errors do not stop the model."""
     if not is_asked_for(stage, environment):
         return
     graph = graph_of(gm, _layout.graph_name(number))
@@ -42,12 +43,12 @@ def write(gm: GraphModule, number: int, stage: str, environment: Mapping[str, st
 
 
 def is_asked_for(stage: str, environment: Mapping[str, str]) -> bool:
-    """Whether the variables ask for a stage."""
+    """Whether the variables request a stage."""
     if environment.get("DUMP_GE_GRAPH", "").strip() not in ("1", "2", "3"):
         return False
     level = environment.get("DUMP_GRAPH_LEVEL", "").strip()
     if level in ("", "1", "2"):
-        # The stages here are among those that every graph has.
+        # Every level includes the stages here.
         return True
     if level in ("3", "4"):
         return stage == ("Build" if level == "3" else "PreRunBegin")
@@ -55,7 +56,7 @@ def is_asked_for(stage: str, environment: Mapping[str, str]) -> bool:
 
 
 def formats(environment: Mapping[str, str]) -> list[tuple[str, str, Callable[[Graph], str]]]:
-    """Lists the files to write: beginning and end of each name, and a function for the text."""
+    """Lists the files to write: prefix and suffix of each name, and a function for the text."""
     wanted = (environment.get("DUMP_GRAPH_FORMAT") or _DEFAULT_FORMATS).lower()
     return [form for name, form in _FORMATS.items() if name in wanted]
 

@@ -1,7 +1,7 @@
-"""An FX graph as a graph of the graph engine: operators, with the outputs of others as their inputs.
+"""An FX graph as a graph of the graph engine: operators whose inputs are others' outputs.
 
-Operators have the names of nodes, which `dump_layer` and `debug.data_dump.filter` know. What takes one of several
-results is no operator here: who reads it reads that output, `node:1`.
+Operators have the names of nodes, which `dump_layer` and `debug.data_dump.filter` use. Selecting
+one of several results is not an operator here: its reader reads that output, `node:1`.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from opscope._argument import text as argument_text
 from opscope.torch._names import alias_base, base_name, module_path, target_name
 from opscope.torchair._fx_names import Symbols, graph_modules
 
-# Extent of an axis that is known only when the graph runs.
+# Marks a dynamic dimension.
 UNKNOWN = -1
 OUTPUT = "NetOutput"
-# Longest text of an attribute.
+# Maximum length of an attribute's text.
 _CHARACTERS_MAX = 4096
 
-# Numbers are those of the graph engine's `DataType`.
+# Values of the graph engine's `DataType`.
 _DTYPES = {
     "float32": "DT_FLOAT",
     "float16": "DT_FLOAT16",
@@ -54,13 +54,13 @@ _DTYPES = {
 
 @dataclass(frozen=True)
 class Described:
-    """Type and shape of an input or output; extents that are not known are -1."""
+    """Type and shape of an input or output; dynamic dimensions are -1."""
 
     name: str
     dtype: str
     shape: tuple[int, ...]
     device: str
-    # As torch writes it, with symbols for extents that are not known.
+    # Torch's text, with symbols for dynamic dimensions.
     text: str
 
 
@@ -98,7 +98,8 @@ class _Converter:
     def __init__(self, gm: GraphModule, name: str) -> None:
         self.graph = Graph(name)
         self.symbols = Symbols(gm.graph.nodes)
-        # Of each node its outputs: a pair of `producer:index` and a description, a tuple of these, or None.
+        # For each node its outputs: a pair of `producer:index` and a description, a tuple of these,
+        # or None.
         self.results: dict[Node, Any] = {}
         children = dict(graph_modules(gm))
         for node in gm.graph.nodes:
@@ -110,7 +111,7 @@ class _Converter:
                 self.results[node] = self._item(node)
             else:
                 self._op(node, children)
-        self.graph.subgraphs = [graph_of(child, f"{name}_{one}") for one, child in children.items()]
+        self.graph.subgraphs = [graph_of(child, f"{name}_{attribute}") for attribute, child in children.items()]
 
     def _item(self, node: Node) -> Any:
         if node.target is not operator.getitem or not isinstance(node.args[0], Node):
@@ -143,7 +144,7 @@ class _Converter:
 
     def _described(self, value: Any, name: str) -> Described:
         if not isinstance(value, torch.Tensor):
-            # Extents are numbers of 64 bits; of anything else nothing is known.
+            # Symbolic integers are 64-bit; other types are unknown.
             dtype = "DT_INT64" if isinstance(value, (int, torch.SymInt)) else "DT_UNDEFINED"
             return Described(name, dtype, (), "CPU", self.symbols.value(value))
         shape = tuple(extent if isinstance(extent, int) else UNKNOWN for extent in value.shape)

@@ -1,9 +1,9 @@
-"""The file of dump options that TorchAir leaves for the graph engine, for tools that read it.
+"""The file of dump options that TorchAir writes for the graph engine, for tools that read it.
 
     ./ge_dump_data_json/dump_options_worldsize{N}_rank{R}_pid{P}.json
 
-It has the form of AscendCL's `acl.json`. Graphs are in it from the first execution that is dumped on. A second backend
-of the process has a file of its own, with `_2` behind the process.
+It has the form of AscendCL's `acl.json`. Graphs are added at their first dumped execution. A second
+backend of the process has a separate file, with `_2` after the process id.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ _numbers = itertools.count(1)
 
 
 class DumpOptions:
-    """The file of one backend; none in modes without a graph engine."""
+    """One backend's file; none in modes without a graph engine."""
 
     def __init__(self, plan: DumpPlan, config: CompilerConfig) -> None:
         self._plan = plan
         self._is_written = plan.enabled and plan.acl_json is None and plan.stage is None
         self._step = config.dump_config.dump_step.value
-        # Where the program stands now: it may go elsewhere before the first graph runs.
+        # The current directory now, because it may change before the first graph runs.
         self._directory = os.path.join(os.getcwd(), DIRECTORY)
         self._number: int | None = None
         self._graphs: list[dict[str, Any]] = []
         self._lock = ForkLock()
 
     def add(self, graph: str, marked: list[str]) -> None:
-        """Writes the file anew, with one more graph. A model does not fail for that."""
+        """Rewrites the file with one more graph. Errors do not stop the model."""
         if not self._is_written:
             return
         with self._lock:
@@ -50,7 +50,7 @@ class DumpOptions:
         try:
             FileWriter(self._directory, []).bytes(self._path(), text.encode("utf-8"))
         except OSError as error:
-            logger.warning("the options of the dump could not be written beside it: %s", error)
+            logger.warning("the file of dump options could not be written: %s", error)
 
     def _content(self) -> dict[str, Any]:
         plan = self._plan

@@ -1,4 +1,4 @@
-"""A graph of `_ge_graph` in the forms that readers of the graph engine's files know."""
+"""Text forms of a `_ge_graph` graph, for readers of the graph engine's files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Union
 from opscope.torchair._ge_graph import Described, Graph, Op
 from opscope.torchair._protobuf_text import Message, Word, text_of
 
-# Numbers of ONNX for the graph engine's words.
+# ONNX type numbers of the graph engine's dtypes.
 _ONNX_TYPES = {
     "DT_FLOAT": 1,
     "DT_UINT8": 2,
@@ -33,29 +33,29 @@ _ONNX_DOMAIN = "torch"
 
 
 def graph_def(graph: Graph) -> str:
-    """A `GraphDef` of the graph engine, with nothing around it."""
+    """A `GraphDef` of the graph engine."""
     return text_of(_graph_message(graph))
 
 
 def model_def(graph: Graph) -> str:
     """A `ModelDef` of the graph engine: the graph and those within it."""
     message: Message = [("name", graph.name), ("version", 1)]
-    message += [("graph", _graph_message(one)) for one in _with_subgraphs(graph)]
+    message += [("graph", _graph_message(member)) for member in _with_subgraphs(graph)]
     return text_of(message)
 
 
 def node_text(graph: Graph) -> str:
     """Nodes as TensorFlow writes them, which TensorBoard and Netron open."""
     message: Message = []
-    for one in _with_subgraphs(graph):
-        # A name may be there once, and in a graph within another one it may be the same.
-        prefix = "" if one is graph else f"{one.name}/"
-        message += [("node", _node_message(op, prefix)) for op in one.ops]
+    for member in _with_subgraphs(graph):
+        # Nested graphs may reuse a name, but names in the file must be unique.
+        prefix = "" if member is graph else f"{member.name}/"
+        message += [("node", _node_message(op, prefix)) for op in member.ops]
     return text_of(message)
 
 
 def onnx_text(graph: Graph) -> str:
-    """A model of ONNX whose operators are PyTorch's."""
+    """An ONNX model whose operators are PyTorch's."""
     named = {op.name: op for op in graph.ops}
     inputs = [op for op in graph.ops if op.type == "Data"]
     body: Message = [("node", _onnx_node(op)) for op in graph.ops if op.type not in ("Data", "NetOutput")]
@@ -77,11 +77,11 @@ def onnx_text(graph: Graph) -> str:
 
 def readable(graph: Graph) -> str:
     """One line for each operator."""
-    return "\n".join(_readable(one) for one in _with_subgraphs(graph))
+    return "\n".join(_readable(member) for member in _with_subgraphs(graph))
 
 
 def _with_subgraphs(graph: Graph) -> list[Graph]:
-    return [graph, *(one for child in graph.subgraphs for one in _with_subgraphs(child))]
+    return [graph, *(member for child in graph.subgraphs for member in _with_subgraphs(child))]
 
 
 def _graph_message(graph: Graph) -> Message:
@@ -122,9 +122,9 @@ def _descriptor(described: Described, name: str) -> Message:
 def _node_message(op: Op, prefix: str) -> Message:
     message: Message = [("name", prefix + op.name), ("op", op.type)]
     message += [("input", prefix + name) for name in op.inputs]
-    described = [(f"[i]x{i}", one) for i, one in enumerate(op.input_descs)]
-    described += [(f"[o]{one.name}", one) for one in op.output_descs]
-    attributes: dict[str, Union[str, int]] = {**op.attributes, **{name: one.text for name, one in described}}
+    described = [(f"[i]x{i}", desc) for i, desc in enumerate(op.input_descs)]
+    described += [(f"[o]{desc.name}", desc) for desc in op.output_descs]
+    attributes: dict[str, Union[str, int]] = {**op.attributes, **{name: desc.text for name, desc in described}}
     return message + [("attr", _attribute(name, value)) for name, value in attributes.items()]
 
 

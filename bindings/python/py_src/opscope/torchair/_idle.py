@@ -1,4 +1,4 @@
-"""Options that are accepted and do nothing here, and telling of them."""
+"""Options that are accepted without effect, and logging them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from opscope.torchair.configs._node import leaves
 from opscope.torchair.configs.compiler_config import CompilerConfig
 from opscope.torchair.core.utils import logger
 
-# Options that the backend looks at; a name that ends in a dot stands for all below it.
+# Options that the backend uses; a name that ends in a dot includes everything below it.
 EFFECTIVE = (
     "mode",
     "dump_config.",
@@ -21,17 +21,17 @@ EFFECTIVE = (
 
 
 def idle_options(config: CompilerConfig) -> list[str]:
-    """Options that were given another value than their default and have no effect on a CPU or a GPU, in order."""
+    """Options that differ from their default but have no effect on a CPU or a GPU, in order."""
     usual = dict(leaves(CompilerConfig()))
     return [
         name
         for name, value in leaves(config)
-        if not any(name.startswith(one) if one.endswith(".") else name == one for one in EFFECTIVE)
+        if not any(name.startswith(known) if known.endswith(".") else name == known for known in EFFECTIVE)
         and (name not in usual or value != usual[name])
     ]
 
 
 def tell(config: CompilerConfig) -> None:
-    """Logs a line for each of them, at the level for debugging."""
+    """Logs a line for each of them, at debug level."""
     for name in idle_options(config):
         logger.debug("config.%s is accepted and has no effect here", name)

@@ -34,9 +34,9 @@ __all__ = [
     "world",
 ]
 
-# Characters that TorchAir writes as underscores in names of models and operators.
+# Characters that TorchAir replaces by underscores in names of models and operators.
 _REPLACED = str.maketrans({".": "_", "/": "_", "\\": "_", " ": "_"})
-# Longest name of a file or directory that common file systems take, in bytes.
+# Maximum file name length of common file systems, in bytes.
 NAME_BYTES_MAX = 255
 
 
@@ -46,25 +46,26 @@ def rank_directory(dump_path: str, of: World) -> str:
 
 
 def time_now() -> str:
-    """Name of the directory of a dump that is configured now: local time, `YYYYMMDDHHMMSS`."""
+    """Name of a dump directory configured now: local time, `YYYYMMDDHHMMSS`."""
     return time.strftime("%Y%m%d%H%M%S", time.localtime())
 
 
 def timestamp_now() -> str:
-    """Returns the time that tells the files of one operator from another's in `debug.data_dump`: 20 digits, UTC."""
+    """Returns the time that distinguishes the files of operators in `debug.data_dump`: 20 digits,
+    UTC."""
     return datetime.now(tz=timezone.utc).strftime("%Y%m%d%H%M%S%f")
 
 
 def graph_name(number: int) -> str:
-    """Name of a compiled graph; numbers begin at 1 and are used once in a process."""
+    """Name of a compiled graph; numbers begin at 1 and are unique per process."""
     return f"graph_{number}"
 
 
 def sanitised(name: str) -> str:
-    """A name that is one part of a path.
+    """A name as a single path component.
 
-    Dots, slashes, backslashes and blanks become underscores, as in TorchAir, and so do control characters. An empty
-    name becomes an underscore, and of too long a name the beginning is kept.
+    Dots, slashes, backslashes and blanks become underscores, as in TorchAir, and so do control
+    characters. An empty name becomes an underscore, and a long name is truncated.
     """
     replaced = "".join(c if c.isprintable() else "_" for c in name.translate(_REPLACED)) or "_"
     encoded = replaced.encode("utf-8", "replace")
@@ -96,8 +97,8 @@ def fx_directory(path: str, of: World, graph: str, step: int) -> str:
 def fx_file(node: str, target: str, side: str, position: str, timestamp: str) -> str:
     """Name of a file of `debug.data_dump`.
 
-    `side` is `INPUT` or `OUTPUT`; `position` is a number, two numbers with a dot between them for an element of a
-    list, or the name of a keyword. A long target is cut so that the rest has room.
+    `side` is `INPUT` or `OUTPUT`; `position` is a number, two numbers separated by a dot for a list
+    element, or a keyword's name. A long target is truncated so that the rest fits.
     """
     end = f".{side}.{position}.{timestamp}.npy"
     start = f"{node}-{target}".replace("/", "_").replace("\\", "_")
@@ -116,5 +117,5 @@ def summary_file(rank: int, timestamp: str) -> str:
 
 
 def tensor_file(node: str, device: int, count: int) -> str:
-    """Name of a file of a dump of one of the modes with ACL graphs."""
+    """Name of a file in the modes with ACL graphs."""
     return f"{sanitised(node)}_device_{device}_{count}.pt"

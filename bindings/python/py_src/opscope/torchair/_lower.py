@@ -1,4 +1,4 @@
-"""From the options of `dump_config` to a plan."""
+"""Converts the options of `dump_config` to a plan."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from opscope._warning import warn
 from opscope.torchair.configs.compiler_config import CompilerConfig
 from opscope.torchair.configs.dump_config import DataDumpConfig
 
-# Options that say what is dumped, in the order of the documentation: those of both kinds of modes, those of graph mode,
-# and those of the modes with captured graphs.
+# Options about the dump's contents, in the order of the documentation: those of both kinds of
+# modes, those of graph mode, and those of the modes with captured graphs.
 _OF_BOTH = ("dump_path",)
 _OF_GRAPH_MODE = ("dump_mode", "quant_dumpable", "dump_step", "dump_layer", "dump_data")
 _OF_CAPTURED = ("data_dump_stage",)
 
 
 def lower(config: CompilerConfig) -> DumpPlan:
-    """Converts the dump options of a configuration to a plan.
+    """Converts a configuration's dump options to a plan.
 
-    Raises `ValueError` for a wrong configuration file, `OSError` for a file that cannot be read. Warns of options that
-    have no effect.
+    Raises `ValueError` for a wrong configuration file, `OSError` for a file that cannot be read.
+    Warns of options without effect.
     """
     options = config.dump_config
     if options.dump_config_path.raw is not None:
@@ -46,7 +46,7 @@ def lower(config: CompilerConfig) -> DumpPlan:
         path=path,
         mode=options.dump_mode.value,
         steps=_dump_step.parse(options.dump_step.value),
-        # A name that is there twice is dumped once.
+        # Duplicate names are dumped once.
         layers=tuple(dict.fromkeys(options.dump_layer.value.split())),
         data=options.dump_data.value,
         quant_dumpable=bool(options.quant_dumpable),

@@ -1,7 +1,7 @@
 """Messages in protobuf's text form.
 
-A message is a list of pairs of a field's name and its value: a number, a `Word` of an enumeration, a text, or another
-message. A repeated field is there several times.
+A message is a list of (field name, value) pairs; a value is a number, a `Word` of an enumeration, a
+text, or another message. A repeated field occurs several times.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ Message = list["tuple[str, Value]"]
 
 
 class Word(str):
-    """A value of an enumeration, which has no quotes."""
+    """A value of an enumeration, written without quotes."""
 
 
 Value = Union[int, float, str, Word, Message]
 
 
 def text_of(message: Message) -> str:
-    """The text, two blanks for each level."""
+    """The text, indented by two blanks per level."""
     return "".join(f"{line}\n" for line in _lines(message, ""))
 
 
@@ -43,12 +43,12 @@ def _scalar(value: float | str) -> str:
 
 
 def quoted(text: str) -> str:
-    """A text in quotes, on one line.
-
+    """A quoted text on one line.
+    
     >>> print(quoted('say "a"' + chr(10)))
     "say \\"a\\"\\n"
     """
     known = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-    # A character that UTF-8 cannot hold, as in names of files, becomes a question mark.
+    # A character that UTF-8 cannot encode, as in file names, becomes a question mark.
     sound = text.encode("utf-8", "replace").decode("utf-8")
     return '"' + "".join(known.get(c) or (c if c >= " " and c != "\x7f" else f"\\{ord(c):03o}") for c in sound) + '"'

@@ -1,6 +1,6 @@
-"""Types and functions for converters to operators of the graph engine, which there is none of here.
+"""Types and functions for converters to graph engine operators, which do not exist here.
 
-The types are there so that annotations of such converters can be read.
+The types only make annotations of such converters valid.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class _Absent:
 
 
 class Tensor(_Absent):
-    """An output of an operator of the graph engine."""
+    """An output of a graph engine operator."""
 
 
 class TensorSpec(_Absent):

@@ -1,4 +1,4 @@
-"""TorchAir's functions for models that only infer."""
+"""TorchAir's functions for inference."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def cache_compile(
     ge_cache: bool = False,
     **kwargs: Any,
 ) -> Callable[..., Any]:
-    """`torch.compile`: nothing is kept on disk, so a new process compiles again."""
+    """`torch.compile` without a cache on disk, so a new process compiles again."""
     if backend is None:
         backend = get_npu_backend(compiler_config=config, custom_decompositions=custom_decompositions)
     elif config is not None and getattr(backend, "compiler_config", config) != config:
-        raise ValueError("config: it differs from the configuration of the given backend")
-    # Here and not above: the package is imported without torch.
+        raise ValueError("config: differs from the configuration of the backend argument")
+    # Imported here, because the package is imported without torch.
     import torch  # type: ignore[import-not-found, unused-ignore]
 
     logger.debug("cache_compile compiles without a cache on disk")
@@ -42,9 +42,9 @@ def cache_compile(
 
 def readable_cache(cache_bin: str, print_output: bool = True, file: str | None = None) -> NoReturn:
     """Not available: there are no such files."""
-    absent("inference.readable_cache", "compilations are not kept on disk")
+    absent("inference.readable_cache", "compilations are not stored on disk")
 
 
 def set_dim_gears(t: Any, dim_gears: Mapping[int, Sequence[int]]) -> None:
-    """Accepted and without effect: sizes need not be known before."""
-    logger.debug("set_dim_gears has no effect: sizes need not be known before")
+    """Accepted without effect: sizes need not be known in advance."""
+    logger.debug("set_dim_gears has no effect: sizes need not be known in advance")

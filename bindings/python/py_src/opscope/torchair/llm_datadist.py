@@ -1,4 +1,4 @@
-"""Tensors over memory of an Ascend device, which there is none of here."""
+"""Tensors in the memory of an Ascend device, which does not exist here."""
 
 from __future__ import annotations
 

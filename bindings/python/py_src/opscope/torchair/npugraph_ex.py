@@ -1,7 +1,8 @@
 """TorchAir's newer backend by its name: `torch.compile(model, backend="npugraph_ex", options={…})`.
 
-Its options are assigned to a `CompilerConfig` of the mode `npugraph_ex`. Graphs that are compiled with the same options
-share one dump. The name is known once torch and this package are imported, in this order; or `opscope.torch`.
+Its options are assigned to a `CompilerConfig` of the mode `npugraph_ex`. Graphs compiled with the
+same options share one dump. The name is registered by importing torch and then this package, or
+`opscope.torch`.
 """
 
 from __future__ import annotations
@@ -22,21 +23,21 @@ _lock = ForkLock()
 
 
 def compile_graph(gm: Any, example_inputs: Any, **keywords: Any) -> Any:
-    """Compiles a graph; torch calls this with each one."""
+    """Compiles a graph; called by torch for each one."""
     options = keywords.pop("options", None) or {}
     return backend_of(options)(gm, example_inputs, **keywords)
 
 
 def compile_fx(gm: Any, example_inputs: Any = None, options: Mapping[str, Any] | None = None) -> Any:
-    """Compiles one graph of ATen operators: a function that is called with a list of its inputs.
+    """Compiles one graph of ATen operators to a function that takes a list of its inputs.
 
-    `torch.npu.npugraph_ex.compile_fx` in TorchAir's world.
+    Corresponds to `torch.npu.npugraph_ex.compile_fx` in TorchAir.
     """
     return get_compiler(configured(options or {}))(gm, example_inputs)
 
 
 def configured(options: Mapping[str, Any]) -> CompilerConfig:
-    """A configuration of the mode with these options, or what they raise."""
+    """A configuration of this mode with these options; raises the options' errors."""
     config = CompilerConfig()
     config.mode = NAME
     assign(config, options)
@@ -44,7 +45,7 @@ def configured(options: Mapping[str, Any]) -> CompilerConfig:
 
 
 def backend_of(options: Mapping[str, Any]) -> NpuBackend:
-    """The backend for options: one for all graphs of the same ones."""
+    """The backend for options: one for all graphs with equal ones."""
     config = configured(options)
     with _lock:
         for known, backend in _made:
@@ -55,6 +56,6 @@ def backend_of(options: Mapping[str, Any]) -> NpuBackend:
 
 
 def register() -> None:
-    """Lets torch know the name, if nobody else has it. Without torch there is nobody to tell."""
+    """Registers the name with torch unless it is taken. Does nothing without torch."""
     if "torch" in sys.modules:
         _backend_names.add(NAME, f"{__name__}:compile_graph")

@@ -1,4 +1,4 @@
-"""Operators that TorchAir adds to PyTorch's. Those that are for Ascend devices only can be imported, and no more."""
+"""Operators that TorchAir adds to PyTorch's. Those for Ascend devices can only be imported."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ _ATTENTION = "it is an operator of Ascend devices; torch.nn.functional.scaled_do
 
 
 def npu_print(*args: Any, summarize_size: int = 3, tensor_detail: bool = False) -> None:
-    """Prints tensors, numbers and texts in one line, in a compiled graph without a graph break and in eager mode.
+    """Prints tensors, numbers and texts in one line, in a compiled graph without a graph break and
+    in eager mode.
 
-    Of an axis with more than twice `summarize_size` elements the first and last ones are shown; -1 shows all. With
-    `tensor_detail` shapes and dtypes are shown as well. Nothing is printed in backward.
+    For an axis with more than twice `summarize_size` elements, prints the first and last ones; -1
+    prints all. With `tensor_detail` also prints shapes and dtypes. Prints nothing in backward.
     """
-    # Here and not above: the package is imported without torch.
+    # Imported here, because the package is imported without torch.
     from opscope.torch import _printing
 
     if isinstance(summarize_size, bool) or not isinstance(summarize_size, int) or summarize_size < -1:
@@ -40,8 +41,8 @@ def npu_print(*args: Any, summarize_size: int = 3, tensor_detail: bool = False) 
 def save_npugraph_tensor(t: Any, *, save_path: str) -> None:
     """Saves a tensor, in a compiled graph without a graph break and in eager mode.
 
-    `x.pt` becomes `x_device_0_0.pt`, and `x_device_0_1.pt` the next time; a name that ends in `.bin` has the bytes
-    alone. `torch_npu.save_npugraph_tensor` in TorchAir's world.
+    `x.pt` becomes `x_device_0_0.pt`, and `x_device_0_1.pt` the next time; for a name that ends in
+    `.bin`, writes raw bytes. Corresponds to `torch_npu.save_npugraph_tensor` in TorchAir.
     """
     from opscope.torch import _printing
 

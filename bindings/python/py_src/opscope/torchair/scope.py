@@ -1,6 +1,6 @@
-"""Context managers that mark operators while a model is traced.
+"""Context managers that mark operators during tracing.
 
-They are used as `with …:` inside of what is compiled, without a graph break between beginning and end.
+Use them as `with …:` in compiled code, without a graph break inside.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ __all__ = [
 
 @contextlib.contextmanager
 def data_dump() -> Iterator[None]:
-    """Marks what is traced inside: it is dumped besides what `dump_layer` names, forward and backward."""
-    # Here and not above: the package is imported without torch.
+    """Marks operators traced inside: they are dumped in addition to `dump_layer`, forward and
+    backward."""
+    # Imported here, because the package is imported without torch.
     from torch.fx import traceback  # type: ignore[import-not-found, unused-ignore]
 
     annotate = getattr(traceback, "annotate", None)
     if annotate is None:
-        # Before torch 2.9. Operators of backward are not marked then.
+        # Before torch 2.9. Backward operators are then not marked.
         from opscope.torch import _printing
 
         _printing.mark_scope(True)
@@ -43,29 +44,29 @@ def data_dump() -> Iterator[None]:
 def npu_stream_switch(
     stream_tag: str, stream_priority: int = 0, enable_inner_parallel: bool = True
 ) -> contextlib.AbstractContextManager[None]:
-    """Accepted and without effect: operators run one after the other."""
+    """Accepted without effect: operators run one after the other."""
     return _nothing()
 
 
 def super_kernel(scope: str, options: str = "") -> contextlib.AbstractContextManager[None]:
-    """Accepted and without effect: operators are not fused into one kernel."""
+    """Accepted without effect: operators are not fused into one kernel."""
     return _nothing()
 
 
 def limit_core_num(op_aicore_num: int, op_vectorcore_num: int) -> contextlib.AbstractContextManager[None]:
-    """Accepted and without effect: there are no such cores."""
+    """Accepted without effect: there are no such cores."""
     return _nothing()
 
 
 def op_never_timeout(enable: bool = True) -> contextlib.AbstractContextManager[None]:
-    """Accepted and without effect: no operator has a time limit."""
+    """Accepted without effect: operators have no time limit."""
     if not isinstance(enable, bool):
         raise TypeError(f"op_never_timeout: `enable` must be bool, got {type(enable).__name__}")
     return _nothing()
 
 
 def npu_wait_tensor(self: Any, dependency: Any) -> Any:
-    """`self`: operators run one after the other, so `dependency` is there already."""
+    """Returns `self`: operators run one after the other, so `dependency` is already available."""
     return self
 
 

@@ -1,1 +1,1 @@
-"""The options of a compilation, under TorchAir's names."""
+"""Compilation options with TorchAir's names."""

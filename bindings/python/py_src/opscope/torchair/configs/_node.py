@@ -1,12 +1,12 @@
-"""Nodes: what holds options and other nodes, and knows each of them by name.
+"""Nodes: containers of named options and other nodes.
 
-A class says what its nodes have, in order:
+A class lists the contents of its nodes, in order:
 
     class Example(Node):
         enable = option(OptionValue, False, [False, True])
         more = child(Other)
 
-Each node then has options and nodes of its own.
+Each node then has separate options and child nodes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ Options = dict[str, Any]
 
 
 class _Option:
-    """The place of an option in a class. Reading gives the option, assigning goes to it."""
+    """The descriptor of an option in a class. Reading returns the option; assigning sets its value.
+    """
 
     def __init__(self, make: Callable[[], OptionValue]) -> None:
         self.make = make
@@ -46,7 +47,7 @@ class _Option:
 
 
 class _Child(Generic[N]):
-    """The place of a node in a class."""
+    """The descriptor of a child node in a class."""
 
     def __init__(self, of: Callable[[], N]) -> None:
         self.of = of
@@ -67,19 +68,19 @@ class _Child(Generic[N]):
 
 
 def option(kind: Callable[..., OptionValue], *arguments: Any, **keywords: Any) -> _Option:
-    """An option of nodes of a class."""
+    """Declares an option of a node class."""
     return _Option(lambda: kind(*arguments, **keywords))
 
 
 def child(of: Callable[[], N]) -> _Child[N]:
-    """A node below nodes of a class."""
+    """Declares a child node of a node class."""
     return _Child(of)
 
 
 class Node:
-    """Options and nodes that have names. No name can be added."""
+    """Named options and nodes. No names can be added."""
 
-    # Names of properties that can be assigned to besides.
+    # Names of properties that can also be assigned.
     _properties: tuple[str, ...] = ()
 
     def __init__(self) -> None:
@@ -100,7 +101,7 @@ class Node:
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def as_dict(self, mode: str = "max-autotune") -> tuple[Options, Options]:
-        """Local and global options, under the names that the graph engine has for them."""
+        """Local and global options, with the graph engine's names."""
         local: Options = {}
         of_process: Options = {}
         for name, place in _places(type(self)):
@@ -118,7 +119,8 @@ class Node:
         return [name for name, _ in _places(type(self))] + list(self._properties)
 
     def _shown(self) -> Iterator[tuple[str, str]]:
-        """Yields the attributes that differ from their defaults: the name, and the value as text."""
+        """Yields the attributes that differ from their defaults: the name, and the value as text.
+        """
         for name, place in _places(type(self)):
             found = self.__dict__[name]
             if isinstance(place, _Option):
@@ -129,7 +131,7 @@ class Node:
 
 
 class PlainNode:
-    """Attributes that are not checked."""
+    """Unchecked attributes."""
 
     def __repr__(self) -> str:
         shown = [f"{name}={what}" for name, what in self._shown()]
@@ -143,7 +145,8 @@ class PlainNode:
 
 
 def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Every value below a node, with its path of names: of options what is kept, of plain attributes themselves."""
+    """Every value below a node, with its path of names: raw values of options, and plain
+    attributes."""
     for name, found in vars(node).items():
         if isinstance(found, (Node, PlainNode)):
             yield from leaves(found, f"{path}{name}.")
@@ -152,7 +155,7 @@ def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def copied(node: N) -> N:
-    """A node that has the same values, and shares nothing else with the old one."""
+    """A copy of a node with the same values that shares no state."""
     same: Any = type(node).__new__(type(node))
     for name, found in vars(node).items():
         if isinstance(found, (Node, PlainNode)):

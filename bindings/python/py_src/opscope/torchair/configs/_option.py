@@ -1,7 +1,7 @@
-"""Options: each checks what is assigned to it, and keeps it.
+"""Options: each checks and stores the assigned value.
 
-`cfg.x = value` goes to the option; `cfg.x` is the option itself, `cfg.x.value` what is kept, as text. That is how
-TorchAir has it, odd as `cfg.x == True` being false then is.
+`cfg.x = value` assigns to the option; `cfg.x` is the option itself, `cfg.x.value` the stored value
+as text. This matches TorchAir, although `cfg.x == True` is then false.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from opscope._warning import warn
 
 
 class OptionValue:
-    """One of a list of values, or anything if there is no list. Values are compared with `==`: 1 stands for `True`."""
+    """One of a list of values, or anything if there is no list. Values are compared with `==`, so 1
+    equals `True`."""
 
     def __init__(self, default: Any, optional: Sequence[Any] | None = None) -> None:
         self._default = default
         self._optional = optional
         self._value = default
-        # Set by the node that the option belongs to.
+        # Set by the option's node.
         self._name = "the option"
 
     def __bool__(self) -> bool:
@@ -33,12 +34,12 @@ class OptionValue:
 
     @property
     def default(self) -> Any:
-        """The value that the option has until another is assigned."""
+        """The value until another is assigned."""
         return self._default
 
     @property
     def optional(self) -> Sequence[Any] | None:
-        """The values to choose from, or `None`."""
+        """The allowed values, or `None`."""
         return self._optional
 
     @property
@@ -47,7 +48,7 @@ class OptionValue:
         if self._value is None or isinstance(self._value, str):
             return self._value
         text = str(self._value)
-        # By their text, so that booleans of numpy count too.
+        # By text, so that numpy booleans count too.
         return {"True": "1", "False": "0"}.get(text, text)
 
     @value.setter
@@ -72,12 +73,12 @@ def _is_in(value: Any, values: Sequence[Any]) -> bool:
     try:
         return value in values
     except (TypeError, ValueError):
-        # A value whose comparison is neither true nor false, such as an array, is not in the list.
+        # A value with an ambiguous comparison, such as an array, is not in the list.
         return False
 
 
 class IntRangeValue(OptionValue):
-    """An `int` (or `bool`) between two bounds, both included."""
+    """An `int` (or `bool`) between two inclusive bounds."""
 
     def __init__(self, default: int | None, lowest: int, highest: int) -> None:
         super().__init__(default)
@@ -93,7 +94,7 @@ class IntRangeValue(OptionValue):
 
 
 class _RawValue(OptionValue):
-    """An option whose `value` is what was assigned, and no text."""
+    """An option whose `value` is the assigned value rather than text."""
 
     @property
     def value(self) -> Any:
@@ -113,8 +114,8 @@ class IntListValue(_RawValue):
             return []
         if not isinstance(value, (list, tuple)):
             raise TypeError(f"{self._name}: None or a list is expected, got {type(value)}")
-        if not all(isinstance(one, int) for one in value):
-            raise TypeError(f"{self._name}: a list of int is expected, got a list of {[type(one) for one in value]}")
+        if not all(isinstance(item, int) for item in value):
+            raise TypeError(f"{self._name}: a list of int is expected, got a list of {[type(item) for item in value]}")
         return value
 
 
@@ -137,7 +138,7 @@ class DictOptionValue(_RawValue):
 
 
 class CallableValue(_RawValue):
-    """Something to call, or `None`."""
+    """A callable, or `None`."""
 
     def _checked(self, value: Any) -> Any:
         if value is not None and not isinstance(value, Callable):  # type: ignore[arg-type]
@@ -155,7 +156,7 @@ class FileValue(OptionValue):
 
 
 def _below_home(path: str) -> str | None:
-    """The path with `$HOME` or `~` at its beginning replaced, if it has either."""
+    """The path with a leading `$HOME` or `~` expanded, if it has either."""
     home = os.environ.get("HOME")
     for word in ("$HOME", "~"):
         if home and (path == word or path.startswith(f"{word}/")):
@@ -164,8 +165,8 @@ def _below_home(path: str) -> str | None:
 
 
 class MustExistedPathValue(OptionValue):
-    """An existing directory. The path is kept as given, but for the user's directory at its beginning, which TorchAir
-    takes literally; the default is not looked at."""
+    """An existing directory. The path is stored as given, except that a leading home directory is
+    expanded, which TorchAir takes literally; the default is not checked."""
 
     def _checked(self, value: Any) -> Any:
         home = None if value is None else _below_home(_path(self._name, value))
@@ -194,7 +195,8 @@ class MustExistedFileAddr(OptionValue):
 
 
 class ParsedValue(OptionValue):
-    """A text in a form of its own. `parse` gives what to keep of it, or raises `ValueError` with a reason."""
+    """A text in a special format. `parse` returns the value to store, or raises `ValueError` with a
+    reason."""
 
     def __init__(self, default: str, parse: Callable[[str], str], example: str, *, none_is_empty: bool = False) -> None:
         super().__init__(default)
@@ -214,7 +216,7 @@ class ParsedValue(OptionValue):
 
 
 class RealPathValue(OptionValue):
-    """A path that need not exist, kept as the absolute path without symbolic links that it means now."""
+    """A path that need not exist, stored as absolute path with symbolic links resolved."""
 
     def _checked(self, value: Any) -> Any:
         return os.path.realpath(_path(self._name, value))

@@ -8,7 +8,7 @@ from opscope.torchair.configs._node import PlainNode
 
 
 class AclGraphConfig(PlainNode):
-    """Options of captured graphs that are not checked."""
+    """Unchecked options of captured graphs."""
 
     def __init__(self) -> None:
         self.use_custom_pool: Any = None

@@ -14,5 +14,5 @@ class AoeConfig(Node):
     aoe_config_file = option(FileValue, None)
 
     def as_dict(self, mode: str = "max-autotune") -> tuple[Options, Options]:
-        """Nothing unless a mode was chosen."""
+        """Empty unless a mode was chosen."""
         return ({}, {}) if self.aoe_mode.value is None else super().as_dict(mode)

@@ -21,10 +21,10 @@ __all__ = ["CompilerConfig"]
 
 
 class CompilerConfig(Node):
-    """All options of a compilation.
+    """All compilation options.
 
-    Every option of TorchAir is here and checks its values as there; `docs/torch/torchair.md` says which of them do
-    something on a CPU or a GPU.
+    Every TorchAir option is present and checks its values as there; `docs/torch/torchair.md` lists
+    those with an effect on a CPU or a GPU.
     """
 
     debug = child(DebugConfig)
@@ -46,16 +46,16 @@ class CompilerConfig(Node):
             return False
         return dict(leaves(self)) == dict(leaves(other))
 
-    # Two that are equal may differ later.
+    # Unhashable, because equal configurations may differ later.
     __hash__ = None  # type: ignore[assignment]
 
     def as_dict(self, mode: Any = None) -> tuple[Options, Options]:
-        """Local and global options, under the names that the graph engine has for them, without what is callable."""
+        """Local and global options with the graph engine's names, except callables."""
         local, of_process = super().as_dict(self.mode.value)
         for name in ("post_grad_custom_pre_pass", "post_grad_custom_post_pass"):
             local.pop(name, None)
         return local, of_process
 
     def _names(self) -> list[str]:
-        # The two nodes with attributes that are not checked cannot be replaced.
+        # The two unchecked nodes cannot be replaced.
         return [name for name in super()._names() if name not in ("aclgraph_config", "npugraphex_config")]

@@ -1,4 +1,4 @@
-"""`config.debug`: what can be looked at while a model is compiled."""
+"""`config.debug`: output about the compilation of a model."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ INT64_MAX = 2**63 - 1
 
 
 class _DebugOutput(Node):
-    """An output that is switched on by its `type`."""
+    """An output enabled by its `type`."""
 
     type = option(OptionValue, None, [None])
-    # Other tools assign to it, with the absolute path that `path` would make of what is given.
+    # Other tools assign to it, with the absolute path that `path` would compute.
     _path = option(OptionValue, None)
 
     @property
@@ -25,7 +25,7 @@ class _DebugOutput(Node):
 
     @property
     def directory(self) -> str:
-        """Where to."""
+        """The output directory."""
         return "." if self._path.raw is None else str(self._path.raw)
 
 
@@ -34,7 +34,7 @@ class _DebugOutputWithPath(_DebugOutput):
 
     @property
     def path(self) -> str | None:
-        """Where to, an absolute path, or `None` for the working directory."""
+        """The output directory, an absolute path, or `None` for the working directory."""
         value: str | None = self._path.value
         return value
 
@@ -64,7 +64,7 @@ class DataDump(_DebugOutputWithPath):
 
     @property
     def filter(self) -> Callable[[Any], Any] | None:
-        """Called with a node of the graph; one for which it returns `None` is left out."""
+        """Called with a node of the graph; nodes for which it returns `None` are skipped."""
         found: Callable[[Any], Any] | None = self.__dict__["filter"]
         return found
 
@@ -99,13 +99,13 @@ class AclGraphDebugConfig(Node):
     remove_cat_ops = option(OptionValue, True, [True, False])
 
     def as_dict(self, mode: str = "max-autotune") -> tuple[Options, Options]:
-        """Four of the options; the graph engine is not told the others."""
+        """Four of the options; the graph engine does not get the others."""
         names = ("disable_mempool_reuse_in_same_fx", "enable_output_clone", "static_capture_size_limit", "clone_input")
         return {name: getattr(self, name).value for name in names}, {}
 
 
 class DebugConfig(Node):
-    """Options for looking into a compilation."""
+    """Options for inspecting a compilation."""
 
     graph_dump = child(GraphDump)
     data_dump = child(DataDump)
@@ -115,7 +115,7 @@ class DebugConfig(Node):
     deadlock_check = option(OptionValue, False, [True, False])
 
     def as_dict(self, mode: str = "max-autotune") -> tuple[Options, Options]:
-        """Local options; what describes graphs is not among them."""
+        """Local options, except those about graph descriptions."""
         local, _ = self.aclgraph.as_dict(mode)
         local["run_eagerly"] = self.run_eagerly.value
         local["deadlock_check"] = self.deadlock_check.value

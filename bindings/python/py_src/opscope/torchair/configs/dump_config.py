@@ -17,7 +17,7 @@ def _kept_step(text: str) -> str:
     _dump_step.parse(text)
     if not _dump_step.has_trailing_bar(text):
         return text
-    warn(f"dump_step: the bar at the end of `{_dump_step.short(text)}` is left out")
+    warn(f"dump_step: the bar at the end of `{_dump_step.short(text)}` is ignored")
     return text[:-1]
 
 
@@ -26,7 +26,7 @@ def _kept_layer(text: str) -> str:
         wrong = next(c for c in text if not _LAYER.fullmatch(c))
         raise ValueError(
             f'{wrong!r} is not allowed: names of operators consist of letters, digits and _ . / \\ " '
-            "and have blanks between them"
+            "and are separated by blanks"
         )
     return text
 
@@ -45,11 +45,12 @@ class DataDumpConfig(Node):
     data_dump_stage = option(OptionValue, "optimized", ["original", "optimized"])
 
     def full_path(self) -> str:
-        """Directory of this process below `dump_path`. It is made when something is written, not here."""
+        """Directory of this process below `dump_path`. It is created on the first write, not here.
+        """
         return _layout.rank_directory(os.fspath(self.dump_path.raw), _layout.world())
 
     def as_dict(self, mode: str = "max-autotune") -> tuple[Options, Options]:
-        """Options of the process; there are no local ones."""
+        """Global options; there are no local ones."""
         found: Options = {}
         if self.dump_config_path.value is not None:
             found["ge_dump_with_acl_config"] = self.dump_config_path.value

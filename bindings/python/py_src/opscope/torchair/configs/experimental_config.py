@@ -12,7 +12,7 @@ from opscope.torchair.configs._option import (
 )
 
 INT64_MAX = 2**63 - 1
-# Numbers that the graph engine has for the orders of operators.
+# The graph engine's numbers of operator orders.
 SORTING_MODES = {"BFS": "0", "DFS": "1", "RDFS": "2", "StableRDFS": "3"}
 
 
@@ -28,7 +28,7 @@ class AclGraphExperimentalConfig(Node):
     _super_kernel_debug_options = option(DictOptionValue, None)
 
     def as_dict(self, mode: str = "max-autotune") -> tuple[Options, Options]:
-        """Options that go with a switch are there only if it is on."""
+        """Options that belong to a switch are included only if it is on."""
         local: Options = {}
         if mode == "max-autotune":
             return local, {}
@@ -66,7 +66,7 @@ class ExperimentalConfig(Node):
     aclgraph = child(AclGraphExperimentalConfig)
 
     def as_dict(self, mode: str = "max-autotune") -> tuple[Options, Options]:
-        """Under the names that the graph engine has for them."""
+        """With the graph engine's names."""
         local: Options = {
             name: getattr(self, name).value for name in ("remove_noop_ops", "pattern_fusion_pass", "frozen_parameter")
         }

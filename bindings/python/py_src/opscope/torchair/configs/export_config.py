@@ -17,7 +17,7 @@ class ExportExperimentalConfig(Node):
 
 
 class ExportConfig(Node):
-    """Options of an export. Names that it does not know can be assigned to here, as in TorchAir."""
+    """Options of an export. Unknown names can be assigned too, as in TorchAir."""
 
     export_mode = option(OptionValue, False, [False, True])
     export_path_dir = option(MustExistedPathValue, "./")
@@ -34,11 +34,11 @@ class ExportConfig(Node):
             self.__dict__[name] = value
 
     def __getattr__(self, name: str) -> Any:
-        # For type checkers, which are told by it that there are attributes of any name.
+        # Tells type checkers that attributes of any name exist.
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def as_dict(self, mode: str = "max-autotune") -> tuple[Options, Options]:
-        """Where to and under which name, if anything is exported."""
+        """Export path and name, if anything is exported."""
         if not self.export_mode:
             return {}, {}
         return {"export_path_dir": self.export_path_dir.value, "export_name": self.export_name}, {}

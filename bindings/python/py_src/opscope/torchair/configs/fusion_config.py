@@ -12,6 +12,6 @@ class FusionConfig(Node):
     fusion_switch_file = option(FileValue, None)
 
     def as_dict(self, mode: str = "max-autotune") -> tuple[Options, Options]:
-        """Under the name that the graph engine has for it."""
+        """With the graph engine's name."""
         path = self.fusion_switch_file.value
         return {}, ({} if path is None else {"ge.fusionSwitchFile": path})

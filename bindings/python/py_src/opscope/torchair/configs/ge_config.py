@@ -19,7 +19,7 @@ class GEConfig(Node):
     optimization_switch = option(OptionValue, None)
 
     def as_dict(self, mode: str = "max-autotune") -> tuple[Options, Options]:
-        """Under the names that the graph engine has for them."""
+        """With the graph engine's names."""
         found: Options = {
             "ge.enableSingleStream": _word(self.enable_single_stream),
             "ge.oo.level": self.oo_level.value,
@@ -33,7 +33,7 @@ class GEConfig(Node):
             found["ge.oo.deadCodeElimination"] = _word(self.oo_dead_code_elimination)
         if self.optimization_switch.value is not None:
             found["ge.optimizationSwitch"] = self.optimization_switch.value
-        # Without optimisation operators keep the order in which they were written.
+        # Without optimisation operators keep their original order.
         is_plain = self.oo_level.value == "O1"
         return ({"ge.topoSortingMode": SORTING_MODES["StableRDFS"]} if is_plain else {}), found
 

@@ -12,5 +12,5 @@ class InferenceConfig(Node):
     dynamic_gears_merge_policy = option(OptionValue, "zip", ["zip", "product"])
 
     def as_dict(self, mode: str = "max-autotune") -> tuple[Options, Options]:
-        """Nothing: the graph engine is not told of it."""
+        """Empty: not passed to the graph engine."""
         return {}, {}

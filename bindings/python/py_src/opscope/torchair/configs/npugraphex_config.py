@@ -1,6 +1,6 @@
-"""`config.npugraphex_config`, and the options that `torch.compile(options=…)` takes.
+"""`config.npugraphex_config`, and the options of `torch.compile(options=…)`.
 
-The options have other names than those of a `CompilerConfig`, and some the opposite meaning.
+These options have other names than those of a `CompilerConfig`, and some the opposite meaning.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 from opscope.torchair.configs._node import PlainNode
 
-# Option of `torch.compile`, option of a configuration, whether the meaning is the opposite.
+# Option of `torch.compile`, option of a configuration, and whether the meaning is inverted.
 _PLACES: dict[str, tuple[str, bool]] = {
     "_vllm_aclnn_static_kernel_sym_index": (
         "experimental_config.aclgraph._aclnn_static_shape_kernel_sym_index",
@@ -48,7 +48,8 @@ OPTIONS = frozenset(_PLACES)
 
 
 class NpuGraphExConfig(PlainNode):
-    """Options of the newer backend, which are not checked. A program sets them by `torch.compile(options=…)`."""
+    """Unchecked options of the newer backend, which a program sets by `torch.compile(options=…)`.
+    """
 
     def __init__(self) -> None:
         self.force_eager: Any = False
@@ -75,7 +76,7 @@ class NpuGraphExConfig(PlainNode):
 
 
 def assign(config: Any, options: Mapping[str, Any]) -> None:
-    """Assigns options of `torch.compile` to a configuration, or raises what the options raise."""
+    """Assigns `torch.compile` options to a configuration; raises the options' errors."""
     for name, value in options.items():
         if name not in _PLACES:
             raise ValueError(f"invalid option {name!r}, allowed options: {sorted(_PLACES)}")
@@ -84,5 +85,5 @@ def assign(config: Any, options: Mapping[str, Any]) -> None:
         node = config
         for part in nodes:
             node = getattr(node, part)
-        # A value that is not a boolean goes to the option as it is, and the option refuses it.
+        # A non-boolean value is passed to the option unchanged, which refuses it.
         setattr(node, last, not value if is_opposite and value in (0, 1) else value)

@@ -1,1 +1,1 @@
-"""Under TorchAir's name."""
+"""TorchAir's `core` namespace."""

@@ -13,15 +13,15 @@ __all__ = ["EVENT_LEVEL", "logger"]
 
 
 class TorchairLogger(logging.Logger):
-    """A logger that knows events, and warnings that are given once."""
+    """A logger with events, and with warnings that are logged once."""
 
     def event(self, message: object, *arguments: Any, **keywords: Any) -> None:
-        """Logs what happens once in a compilation."""
+        """Logs something that happens once per compilation."""
         if self.isEnabledFor(EVENT_LEVEL):
             self._log(EVENT_LEVEL, message, arguments, **keywords)
 
     def warning_once(self, message: object, *arguments: Any, **keywords: Any) -> None:
-        """Logs a warning, unless it was logged before with the same words."""
+        """Logs a warning unless the same text was logged before."""
         seen = self.__dict__.setdefault("_seen", set())
         words = (str(message), *map(str, arguments))
         if words not in seen:
@@ -32,7 +32,7 @@ class TorchairLogger(logging.Logger):
 def _made() -> TorchairLogger:
     logging.addLevelName(EVENT_LEVEL, "EVENT")
     found = logging.getLogger("torchair")
-    # It may have been asked for, and set up, before this package was imported.
+    # The program may have configured it before importing this package.
     is_new = found.level == logging.NOTSET
     found.__class__ = TorchairLogger
     assert isinstance(found, TorchairLogger)
