@@ -1,8 +1,8 @@
 //! Arguments of pyACL's functions.
 //!
 //! pyACL parses arguments with C's types, and programs rely on it: `-1` is the greatest index.
-//! Numbers that C would cut off are cut off here; a value of another type is a `TypeError`. Errors
-//! say what is expected and what was given; PyO3 adds the argument's name.
+//! Numbers that C would truncate are truncated here; a value of another type is a `TypeError`.
+//! Errors state the expected type and the actual value; PyO3 adds the argument's name.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-/// A size, an index, an address or a handle: 64 bits, of any integer.
+/// A size, an index, an address or a handle: 64 bits, from any integer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WordArg(pub(crate) usize);
 
-/// A model id, a kind or flags: 32 bits, of any integer.
+/// A model id, a kind or flags: 32 bits, from any integer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Word32Arg(pub(crate) u32);
 
-/// A switch: 8 bits of any integer, or a truth value of numpy's.
+/// A switch: 8 bits from any integer, or a numpy boolean.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ByteArg(pub(crate) u8);
 
@@ -26,25 +26,25 @@ pub(crate) struct ByteArg(pub(crate) u8);
 #[derive(Clone, Debug)]
 pub(crate) struct TextArg(pub(crate) String);
 
-/// A path without NUL: a text, or what `os.fspath` takes.
+/// A path without NUL: a text, or an argument of `os.fspath`.
 #[derive(Clone, Debug)]
 pub(crate) struct FilePath(PathBuf);
 
-/// A number of C's, which has to be in its range.
+/// A C number, which must be in range.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NumberArg<T>(pub(crate) T);
 
-/// A list, or another sequence than a text.
+/// A sequence other than a text.
 #[derive(Clone, Debug)]
 pub(crate) struct ListArg<T>(pub(crate) Vec<T>);
 
-/// A type of arguments, in words for errors.
+/// Names an argument type in errors.
 pub(crate) trait ArgumentWords {
-    /// With an article.
+    /// The name with an article.
     const WORDS: &'static str;
 }
 
-/// Tells what each type is called.
+/// Names each type.
 macro_rules! expected {
     ($($kind:ty: $words:literal),+ $(,)?) => {
         $(impl ArgumentWords for $kind {
@@ -69,8 +69,8 @@ expected!(
     ListArg<i64>: "a list of whole numbers",
 );
 
-/// The same error in words: what is expected, and what was given. Errors of other kinds, which come
-/// out of the value's own code, stay as they are.
+/// The same error with the expected type and the actual value. Errors raised by the value's own
+/// code stay as they are.
 pub(crate) fn told(value: &Bound<'_, PyAny>, expected: &str, error: PyErr) -> PyErr {
     let message = match message(value, expected) {
         Ok(message) => message,
@@ -87,13 +87,13 @@ pub(crate) fn told(value: &Bound<'_, PyAny>, expected: &str, error: PyErr) -> Py
 
 fn message(value: &Bound<'_, PyAny>, expected: &str) -> PyResult<String> {
     let kind = value.get_type().name()?;
-    // The Python part of the package shows values too, and both do it in the same words.
+    // The Python part of the package formats values too, and both share the wording.
     let shown = value.py().import("opscope._argument")?;
     let shown = shown.call_method1("shown", (value,))?;
     Ok(format!("{expected} is expected, got {shown} ({kind})"))
 }
 
-/// [`told`] of the value of an argument, which is of a wrong type.
+/// [`told`] for an argument of a wrong type.
 pub(crate) fn wrong_type(name: &str, value: &Bound<'_, PyAny>, expected: &str) -> PyErr {
     told(
         value,
@@ -117,7 +117,7 @@ fn lowest_bits(value: &Bound<'_, PyAny>) -> PyResult<u64> {
     if !error.is_instance_of::<PyOverflowError>(value.py()) {
         return Err(told(value, WordArg::WORDS, error));
     }
-    // Two's complement, as C cuts it off: -1 has all bits set.
+    // Two's complement, as C truncates it: -1 has all bits set.
     let integer = value.call_method0("__index__")?;
     integer.bitand(u64::MAX)?.extract()
 }
@@ -146,7 +146,7 @@ impl<'py> FromPyObject<'_, 'py> for ByteArg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        // Tried first: a truth value of numpy's is no integer.
+        // First, because a numpy boolean is not an integer.
         if let Ok(is_on) = value.extract::<bool>() {
             return Ok(ByteArg(u8::from(is_on)));
         }
@@ -161,7 +161,7 @@ impl<'py> FromPyObject<'_, 'py> for TextArg {
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let text: PyResult<String> = value.extract();
         let text = text.map_err(|error| told(&value, TextArg::WORDS, error))?;
-        // C would end the text there, and the call would mean something else than was written.
+        // C would end the text there, which would silently change the call.
         if text.contains('\0') {
             return Err(PyValueError::new_err("embedded null character"));
         }
@@ -202,7 +202,8 @@ where
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        // Items are read one by one, so that an error shows the wrong one and not the whole list.
+        // Items are read one by one, so that an error shows the wrong one instead of the whole
+        // list.
         let items: PyResult<Vec<Bound<'py, PyAny>>> = value.extract();
         let items =
             items.map_err(|error| told(&value, &format!("a list, each {}", T::WORDS), error))?;
@@ -219,10 +220,11 @@ fn has_nul(text: &OsStr) -> bool {
     text.as_encoded_bytes().contains(&0)
 }
 
-/// A function of Python's.
+/// A Python function.
 ///
 /// # Errors
-/// `TypeError` if it cannot be called.
+///
+/// `TypeError` if it is not callable.
 pub(crate) fn callable(name: &str, function: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     if function.is_callable() {
         Ok(function.clone().unbind())

@@ -10,22 +10,22 @@ table! {
     [also finalize_reference, get_version]
 
     codes {
-        /// aclInit: starts the process, with the configuration of a file if a path is given.
+        /// aclInit: starts the process, optionally with a configuration file.
         #[pyo3(signature = (path=None))]
         init(path: Option<FilePath>) => process().init(path.as_ref().map(FilePath::as_path));
         /// aclFinalize: ends the process.
         finalize() => process().finalize();
         /// aclDestroyDataBuffer. The memory stays.
         destroy_data_buffer(data_buffer: WordArg) => process().destroy_data_buffer(data_buffer.0);
-        /// aclUpdateDataBuffer: describes other memory from now on.
+        /// aclUpdateDataBuffer: points the buffer to other memory.
         update_data_buffer(data_buffer: WordArg, data: WordArg, size: WordArg)
             => process().update_data_buffer(data_buffer.0, data.0, size.0);
     }
 
     values {
-        /// aclrtGetSocName: what the models run on.
+        /// aclrtGetSocName: the hardware that models run on.
         get_soc_name() -> &'static str => process().soc_name(), or "";
-        /// aclGetRecentErrMsg: the newest error report and those before it, or None. Reading clears
+        /// aclGetRecentErrMsg: the newest error report and earlier ones, or None. Reading clears
         /// them.
         get_recent_err_msg() -> Option<String> => process().recent_error(), or None;
         /// aclDataTypeSize: bytes of one element.
@@ -37,13 +37,13 @@ table! {
         /// aclFloatToFloat16.
         float_to_float16(value: NumberArg<f32>) -> u16
             => opscope_acl::float_to_float16(value.0), or 0;
-        /// aclCreateDataBuffer: describes memory of the caller's; a handle.
+        /// aclCreateDataBuffer: describes the caller's memory; a handle.
         create_data_buffer(data: WordArg, size: WordArg) -> usize
             => process().create_data_buffer(data.0, size.0), or 0;
         /// aclGetDataBufferAddr.
         get_data_buffer_addr(data_buffer: WordArg) -> usize
             => process().data_buffer_address(data_buffer.0), or 0;
-        /// aclGetDataBufferSize: 32 bits, as it is in C.
+        /// aclGetDataBufferSize: 32 bits, as in C.
         get_data_buffer_size(data_buffer: WordArg) -> usize
             => process().data_buffer_size(data_buffer.0) & 0xFFFF_FFFF, or 0;
         /// aclGetDataBufferSizeV2.
@@ -52,13 +52,14 @@ table! {
     }
 }
 
-/// aclFinalizeReference: one user of the process less; the users that remain, and the code.
+/// aclFinalizeReference: releases one user of the process; the number of remaining users, and the
+/// code.
 #[pyfunction]
 fn finalize_reference(py: Python<'_>) -> Pair<u64> {
     let mut n_users = 0;
     let status = code(py, || {
         let (n_left, answer) = process().finalize_reference();
-        // The users are told beside a failure too, so they do not go through the answer.
+        // The users are also returned on failure, so they bypass `answer`.
         n_users = n_left;
         answer
     });

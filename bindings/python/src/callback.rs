@@ -1,11 +1,11 @@
-//! Functions of Python's that the process calls.
+//! Python functions that the process calls.
 
 use pyo3::prelude::*;
 
-/// Calls a function of Python's from whichever thread this is.
+/// Calls a Python function from any thread.
 ///
-/// Nothing but the answer to "did it return?" can go back: an exception is printed, as Python does
-/// for those that nobody can catch. While the interpreter ends nothing is called.
+/// Returns only whether it succeeded: an exception is printed, as Python does for uncatchable ones.
+/// Nothing is called during interpreter shutdown.
 pub(crate) fn run(
     function: &Py<PyAny>,
     call: impl for<'py> FnOnce(Python<'py>, &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>,
@@ -14,8 +14,7 @@ pub(crate) fn run(
         let function = function.bind(py);
         match call(py, function) {
             Ok(_) => true,
-            // The caller may be a thread of the engine's, which has no frame of Python's to raise
-            // it in.
+            // The caller may be an engine thread without a Python frame to raise it in.
             Err(error) => {
                 error.write_unraisable(py, Some(function));
                 false

@@ -1,11 +1,10 @@
 //! `opscope._native.capture`: a capture session for programs that run their models themselves.
 //!
 //! A [`session::TorchSession`] takes descriptions of graphs; a [`graph::SessionGraph`] begins
-//! steps; a [`run::RunningGraph`] is one execution, which is shown the values that operators
-//! produce. Which values are shown, and when each of them is needed for the last time, is worked
-//! out here once for each graph; Python writes the calls into the graph's code. What runs without a
-//! graph goes through [`eager`]. A [`file_writer::FileWriter`] stands apart: it writes single
-//! files.
+//! steps; a [`run::RunningGraph`] is one execution, which receives the values that operators
+//! produce. This crate computes once per graph which values are needed, and until when; Python
+//! writes the calls into the graph's code. Code without a graph goes through [`eager`]. A separate
+//! [`file_writer::FileWriter`] writes single files.
 
 mod arrival;
 mod background_worker;

@@ -1,4 +1,4 @@
-//! Answers of devices, as the core takes them: numbers into memos, and copies as shared memory.
+//! Passes the answers of devices to the core: statistics into memos, and copies as shared memory.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use super::memory::TensorLender;
 use super::release::ReleaseQueue;
 
-/// A value that a device is at.
+/// A value that a device is processing.
 pub(super) struct DeviceTicket {
     pub(super) elements: Arc<DeviceElements>,
     pub(super) memo: Arc<TensorMemo>,
@@ -17,7 +17,7 @@ pub(super) struct DeviceTicket {
     pub(super) n_bytes: usize,
 }
 
-/// Fills memos with the rows in a tensor of the host's, one for each ticket.
+/// Fills memos with the rows of a host tensor, one for each ticket.
 pub(super) fn complete_rows(
     lender: &TensorLender,
     tickets: impl Iterator<Item = Option<DeviceTicket>>,
@@ -45,7 +45,7 @@ pub(super) fn complete_rows(
     }
 }
 
-/// A copy in the host's memory, most often such that a device writes to without help.
+/// A copy in host memory, usually pinned.
 pub(super) struct CopiedElements<'a, 'py> {
     pub(super) tensor: &'a Bound<'py, PyAny>,
     pub(super) lease: Option<&'a Bound<'py, PyAny>>,
@@ -53,7 +53,7 @@ pub(super) struct CopiedElements<'a, 'py> {
 }
 
 impl CopiedElements<'_, '_> {
-    /// The memory itself, or a copy of it where it is needed for the next values.
+    /// The memory itself, or a copy if it is reused for the next values.
     pub(super) fn bytes(
         &self,
         lender: &TensorLender,

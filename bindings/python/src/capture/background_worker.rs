@@ -1,15 +1,15 @@
-//! Work that a program need not wait for, such as writing the description of a step.
+//! Work that a program need not wait for, such as writing a step's description.
 
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-/// Tasks that may wait; the program waits for room beyond.
+/// Maximum number of queued tasks; the program waits beyond.
 const N_WAITING_MAX: usize = 16;
 
 type Task = Box<dyn FnOnce() + Send>;
 
-/// Does tasks in order, in a thread that is started with the first one.
+/// Runs tasks in order, in a thread that starts with the first one.
 #[derive(Default)]
 pub(super) struct BackgroundWorker {
     worker: Mutex<Option<WorkerThread>>,
@@ -21,8 +21,7 @@ struct WorkerThread {
 }
 
 impl BackgroundWorker {
-    /// Has a task done after those before it; waits while there are too many of them. Without a
-    /// thread it is done now.
+    /// Queues a task; blocks while the queue is full. Without a thread the task runs now.
     pub(super) fn push(&self, task: impl FnOnce() + Send + 'static) {
         let mut worker = self.lock();
         if worker.is_none() {
@@ -31,7 +30,7 @@ impl BackgroundWorker {
         let rejected: Task = match &*worker {
             Some(worker) => match worker.tasks.send(Box::new(task)) {
                 Ok(()) => return,
-                // The thread is gone, so the program does the task itself.
+                // The thread is gone, so the program runs the task itself.
                 Err(rejected) => rejected.0,
             },
             None => Box::new(task),
@@ -39,18 +38,17 @@ impl BackgroundWorker {
         rejected();
     }
 
-    /// Waits until everything is done.
+    /// Waits until all tasks are done.
     pub(super) fn finish(&self) {
         if let Some(WorkerThread { tasks, thread }) = self.lock().take() {
-            // The thread ends when nobody can send any more; `join` would wait for ever before
-            // that.
+            // The thread ends when the channel closes; before that `join` would block forever.
             drop(tasks);
-            // Of a task that panicked its owner has told.
+            // The task reports its own panics.
             let _ = thread.join();
         }
     }
 
-    /// Lets go of a thread that a fork does not have.
+    /// Drops a thread that does not exist in a fork.
     pub(super) fn forget(&self) {
         std::mem::forget(self.lock().take());
     }

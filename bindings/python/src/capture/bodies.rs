@@ -1,4 +1,4 @@
-//! Runs of the graphs that operators hold: of branches, and of the insides of loops.
+//! Runs of the graphs inside operators: branches and loop bodies.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use opscope_store::record::Operator;
 
 use super::parts::GraphParts;
 
-/// How often each body has run.
+/// Number of runs of each body.
 pub(super) struct BodyCalls(Vec<u64>);
 
 impl BodyCalls {
@@ -14,14 +14,14 @@ impl BodyCalls {
         BodyCalls(vec![0; parts.bodies.len()])
     }
 
-    /// Counts a run of a body that begins now; whether its operators are the model's.
+    /// Counts the start of a body's run; returns whether its operators belong to the model.
     pub(super) fn enter(&mut self, parts: &GraphParts, body: usize) -> bool {
         let (Some(part), Some(calls)) = (parts.bodies.get(body), self.0.get_mut(body)) else {
             return false;
         };
         *calls += 1;
         let is_dry = *calls <= part.n_dry_runs;
-        // What is inside begins anew. It comes later in the list.
+        // Resets nested bodies, which follow in the list.
         let mut is_inside = vec![false; parts.bodies.len()];
         is_inside[body] = true;
         for (inner, found) in parts.bodies.iter().enumerate().skip(body + 1) {
@@ -33,8 +33,8 @@ impl BodyCalls {
         !is_dry
     }
 
-    /// Returns the operator under its name in this run of its body: loops add the number of the
-    /// iteration, from 0, the outer ones first.
+    /// Returns the operator under its name in this run of its body: loops append the iteration
+    /// number, from 0, outer ones first.
     pub(super) fn named(&self, parts: &GraphParts, operator: usize) -> Option<Arc<Operator>> {
         let part = &parts.operators[operator];
         let mut numbers = Vec::new();
@@ -42,7 +42,7 @@ impl BodyCalls {
         while let Some(body) = next {
             let found = &parts.bodies[body];
             let n_before = self.0[body].saturating_sub(1 + found.n_dry_runs);
-            // A branch has a plain name, unless it runs again: two records must not have the same
+            // A branch keeps its plain name unless it runs again: two records must not share a
             // name.
             if found.is_loop || n_before > 0 {
                 numbers.push(n_before);

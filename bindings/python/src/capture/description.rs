@@ -1,5 +1,5 @@
-//! A graph as Python describes it. Values go by their number, so that one that several operators
-//! read is the same everywhere.
+//! A graph as described by Python. Values are identified by number, so that a shared value is the
+//! same everywhere.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use pyo3::prelude::*;
 
 use super::parallel::{collective, placements};
 
-/// How long a value's memory keeps its content.
+/// How long a value's memory keeps its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stability {
-    /// As long as anybody holds the tensor.
+    /// As long as the tensor is referenced.
     Held,
     /// Until the execution of the graph ends.
     Run,
@@ -30,37 +30,37 @@ impl<'py> FromPyObject<'_, 'py> for Stability {
             "run" => Ok(Stability::Run),
             "operator" => Ok(Stability::Operator),
             _ => Err(PyValueError::new_err(format!(
-                "`{name}` is no stability: held, run or operator"
+                "stability `{name}`: expected held, run or operator"
             ))),
         }
     }
 }
 
-/// A tensor that an operator produces, or that the graph is given.
+/// A tensor that an operator produces, or an argument of the graph.
 #[derive(FromPyObject)]
 pub(super) struct ValueDescription {
     pub(super) name: String,
     pub(super) stability: Stability,
-    /// Whether a caller gives it, or the graph holds it.
+    /// Whether it is an argument or a constant of the graph.
     pub(super) is_input: bool,
-    /// Why it is not to be looked at, if so.
+    /// Why it cannot be observed, if so.
     pub(super) reason: Option<String>,
 }
 
-/// A graph that an operator holds, such as a branch of `cond`.
+/// A graph inside an operator, such as a branch of `cond`.
 #[derive(FromPyObject)]
 pub(super) struct BodyDescription {
-    /// The operator that holds it, by number.
+    /// The containing operator, by number.
     pub(super) outer: usize,
-    /// Its own operators, by number, without those of bodies further inside.
+    /// Its own operators, by number, without those of nested bodies.
     pub(super) operators: Vec<usize>,
-    /// The body that it is in, by number, which is a lower one.
+    /// The enclosing body, by number, which is lower.
     pub(super) parent: Option<usize>,
-    /// Whether its operators run any number of times.
+    /// Whether its operators may run several times.
     pub(super) is_loop: bool,
-    /// How many of its first runs in an execution of the operator are torch's own, to learn shapes.
+    /// Number of initial runs per execution that torch uses to infer shapes.
     pub(super) n_dry_runs: u64,
-    /// Why its operators are not to be looked at, if so.
+    /// Why its operators cannot be observed, if so.
     pub(super) reason: Option<String>,
 }
 
@@ -71,28 +71,28 @@ pub(super) struct OperatorDescription {
     op_name: String,
     /// Values by number.
     pub(super) inputs: Vec<usize>,
-    /// Values by number, for each result in turn; `None` for results that are no tensors.
+    /// Values by number, one per result; `None` for results that are not tensors.
     pub(super) outputs: Vec<Option<usize>>,
     attributes: Vec<(String, String)>,
-    /// Arguments that it has without being given them, as Python prints them.
+    /// Arguments with default values, as Python prints them.
     default_attributes: Vec<(String, String)>,
-    /// The collective that it is, as text, and the global ranks of its group.
+    /// Its collective as text, and the group's global ranks.
     collective: Option<(String, Vec<u32>)>,
-    /// The operator after which its results are shown, by number, if that is not itself.
+    /// The operator after which its results are recorded, by number, if another.
     pub(super) shown_after: Option<usize>,
-    /// Placements as text; empty ones say nothing.
+    /// Placements as text; empty if unknown.
     input_placements: Vec<String>,
     output_placements: Vec<String>,
-    /// Whether it is to be dumped.
+    /// Whether to dump it.
     pub(super) is_selected: bool,
-    /// Whether its record has both sides, whichever side the plan asks for.
+    /// Whether its record has inputs and outputs regardless of the plan.
     pub(super) has_both_sides: bool,
 }
 
-/// How attributes begin that are arguments of the operator, which Python has printed.
+/// Prefix of attributes that are the operator's arguments, printed by Python.
 const ARGUMENT_PREFIX: &str = "argument.";
 
-/// The type of the value that the text of an attribute of this name stands for.
+/// The type of an attribute's value, by its name.
 fn kind(name: &str) -> AttributeKind {
     if name.starts_with(ARGUMENT_PREFIX) {
         AttributeKind::Python
@@ -110,14 +110,14 @@ fn default((name, text): &(String, String)) -> DefaultAttribute {
 }
 
 impl OperatorDescription {
-    /// The text of an attribute; empty where there is none.
+    /// The text of an attribute; empty if missing.
     fn attribute(&self, name: &str) -> &str {
         let mut attributes = self.attributes.iter();
         let found = attributes.find(|(known, _)| known == name);
         found.map_or("", |(_, text)| text.as_str())
     }
 
-    /// The operator, where `values` says what its values are called.
+    /// The operator with names from `values`.
     pub(super) fn named(
         &self,
         task_id: usize,
@@ -132,8 +132,8 @@ impl OperatorDescription {
         };
         let task_id = u32::try_from(task_id)
             .map_err(|_| PyValueError::new_err("the graph has too many operators"))?;
-        // The empty name keeps the place of a result that is no tensor, so later ones keep their
-        // index.
+        // An empty name keeps the place of a result that is not a tensor, so that later ones keep
+        // their index.
         let outputs = (self.outputs.iter()).map(|value| value.map_or(Ok(String::new()), name));
         Ok(Arc::new(Operator {
             task_id,

@@ -1,12 +1,12 @@
-//! Values on devices, and records that wait for what comes of them.
+//! Values on devices, and records that wait for them.
 //!
-//! Python's queue has a device compute numbers, or copy elements, beside the program. Each value
-//! has a ticket until then, and a record with such a value waits here, behind those before it.
-//! Nobody waits for a device but the end of a session, and a program whose dump has used up its
-//! memory.
+//! Python's queue makes a device compute statistics, or copy elements, concurrently with the
+//! program. Each pending value has a ticket, and a record with such a value waits here, after
+//! earlier records. Only the end of a session waits for a device, and a program whose dump has used
+//! up its memory.
 //!
-//! This file, `shared` and `take` import each other: a session has a link, which notes in the
-//! session what it could not get, and whoever looks at a value asks the link first.
+//! This file, `shared` and `take` import each other: a session has a link, which records losses in
+//! the session, and code that takes a value asks the link first.
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -28,34 +28,34 @@ use super::shared::TorchSessionState;
 use super::take::detached;
 use super::taps::Home;
 
-/// Records that may wait; the program waits for the oldest beyond.
+/// Maximum number of waiting records; beyond, the program waits for the oldest.
 const N_WAITING_MAX: usize = 1 << 16;
 
-/// A session's way to devices.
+/// A session's access to devices.
 pub(super) struct DeviceLink {
     /// Python's queue.
     queue: Py<PyAny>,
-    /// Whether it was asked for anything so far.
+    /// Whether anything was requested so far.
     is_used: AtomicBool,
     tickets: Mutex<HashMap<u64, DeviceTicket>>,
     waiting: Mutex<VecDeque<WaitingWork>>,
-    /// Whether Ctrl-C came while the dump was at work.
+    /// Whether Ctrl-C came while the dump was working.
     is_interrupted: AtomicBool,
-    /// Held by whoever moves records on, so that they keep their order.
+    /// Held while moving records on, so that they keep their order.
     turn: Mutex<()>,
-    /// Values of which a device has computed numbers, and those that were copied to the host.
+    /// Number of values reduced on a device, and of those copied to the host.
     pub(super) n_reduced: AtomicU64,
     pub(super) n_copied: AtomicU64,
 }
 
-/// Work that waits for values of devices.
+/// Work that waits for device values.
 enum WaitingWork {
     Record(ShownRecord),
-    /// The end of a step whose records wait.
+    /// The end of a step with waiting records.
     StepEnd(Tap, Home),
 }
 
-/// An operator that was shown, and its values.
+/// A recorded operator with its values.
 pub(super) struct ShownRecord {
     pub(super) probe: Probe,
     pub(super) inputs: Vec<(usize, Tensor)>,
@@ -73,14 +73,14 @@ pub(super) enum DeviceWork {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Patience {
     None,
-    /// Until the oldest value is there.
+    /// Until the oldest value arrives.
     Oldest,
-    /// Until all are.
+    /// Until all values arrive.
     All,
 }
 
-/// An answer to tickets: `rows`, `copy` or `lost`; the tickets; the tensor that holds their
-/// numbers, or the elements; the object that has the memory; whether that is scarce.
+/// An answer to tickets: `rows`, `copy` or `lost`; the tickets; the tensor with their statistics,
+/// or the elements; the owner of the memory; whether memory is scarce.
 type Completion<'py> = (
     String,
     Vec<u64>,
@@ -92,24 +92,24 @@ type Completion<'py> = (
 /// Python's answer to a request for a value.
 #[derive(FromPyObject)]
 enum QueueAnswer {
-    /// A ticket: of numbers above 0, of a copy below. 0 says that there is no room now.
+    /// A ticket: positive for statistics, negative for a copy. 0 means that there is no room now.
     Ticket(i64),
-    /// Why the value is not looked at.
+    /// Why the value cannot be observed.
     Refusal(String),
-    /// A ticket of numbers, with an object to get the elements by.
+    /// A ticket of statistics, with an object for requesting the elements.
     Kept(i64, Py<PyAny>),
 }
 
-/// A value on a device whose elements can still be had.
+/// A device value whose elements are still available.
 struct KeptValue {
-    /// `None` only while it is dropped.
+    /// `None` only while being dropped.
     object: Option<Py<PyAny>>,
     released: Arc<ReleaseQueue>,
 }
 
 impl Drop for KeptValue {
     fn drop(&mut self) {
-        // This may be a writer's thread, which must not wait for the interpreter.
+        // A writer's thread must not wait for the interpreter.
         if let Some(object) = self.object.take() {
             self.released.push(object);
         }
@@ -131,8 +131,8 @@ impl ShownRecord {
         self.tensors().map(Tensor::n_bytes).sum()
     }
 
-    /// Whether the numbers of a device say that no operator has overflowed: every result is of
-    /// floats, and finite.
+    /// Whether device statistics show that no operator has overflowed: every result is
+    /// floating-point and finite.
     fn is_clear(&self) -> bool {
         let is_finite = |tensor: &Tensor| {
             let elements = tensor.device_elements();
@@ -144,7 +144,7 @@ impl ShownRecord {
         !self.outputs.is_empty() && self.outputs.iter().all(|(_, tensor)| is_finite(tensor))
     }
 
-    /// Asks for the elements of values of which there are numbers alone. Whether any will come.
+    /// Requests the elements of values that only have statistics. Returns whether any will come.
     fn fetch(&mut self, py: Python<'_>, link: &DeviceLink, shared: &TorchSessionState) -> bool {
         let mut has_asked = false;
         for (_, tensor) in self.inputs.iter_mut().chain(&mut self.outputs) {
@@ -158,7 +158,7 @@ impl ShownRecord {
         has_asked
     }
 
-    /// Says that the operator failed; what it read is shown as far as it is there.
+    /// Marks the operator as failed; its available inputs are written.
     pub(super) fn fail(mut self, reason: &str) {
         for (position, tensor) in self.inputs {
             if let Ok(tensor) = tensor.arrived() {
@@ -168,9 +168,9 @@ impl ShownRecord {
         self.probe.fail(reason);
     }
 
-    /// Shows what there is, and hands the record over.
+    /// Completes the record and submits it.
     pub(super) fn submit(mut self, py: Python<'_>, shared: &TorchSessionState) {
-        // Numbers wait for nothing. A full queue may let this thread wait.
+        // Statistics hold no memory. A full queue may block this thread.
         let n_bytes = if shared.is_reducing {
             self.n_bytes()
         } else {
@@ -230,12 +230,13 @@ impl DeviceLink {
         self.is_used.load(Ordering::Relaxed)
     }
 
-    /// Has a device compute numbers of a tensor, or copy it. `is_held` says that nobody writes to it
-    /// as long as anybody has it.
+    /// Makes a device compute statistics of a tensor, or copy it. `is_held` says that nothing
+    /// writes to it while it is referenced.
     ///
     /// # Errors
-    /// [`UnseenReason::Device`] for a tensor that torch has to copy itself; another reason if the
-    /// tensor is not to be looked at.
+    ///
+    /// [`UnseenReason::Device`] for a tensor that torch must copy; another reason if the tensor
+    /// cannot be observed.
     pub(super) fn request(
         &self,
         shared: &TorchSessionState,
@@ -268,21 +269,21 @@ impl DeviceLink {
         Ok((tensor, work))
     }
 
-    /// Remembers who has a ticket.
+    /// Registers the owner of a ticket.
     fn expect(&self, ticket: i64, tensor: &Tensor, elements: Arc<DeviceElements>) {
-        // The memo is shared with whoever has the tensor: filling it here tells them all.
+        // The memo is shared by all clones of the tensor, so filling it here informs them all.
         let waiting = DeviceTicket {
             elements,
             memo: tensor.memo().clone(),
             n_elements: tensor.shape().n_elements(),
             n_bytes: tensor.n_bytes(),
         };
-        // Python tells of a ticket only when it is asked, which this thread has not done since.
+        // Python reports a ticket only when polled, which this thread has not done since.
         lock(&self.tickets).insert(ticket.unsigned_abs(), waiting);
     }
 
-    /// The elements of a value of which there are numbers, which come later; without those of one
-    /// that cannot be had any more.
+    /// The elements, to arrive later, of a value with statistics; without elements if they are no
+    /// longer available.
     fn fetch(&self, py: Python<'_>, shared: &TorchSessionState, tensor: &Tensor) -> Tensor {
         let kept = tensor.observed().keep(|_| None::<KeptValue>);
         let object = (*kept).as_ref().and_then(|kept| kept.object.as_ref());
@@ -294,10 +295,13 @@ impl DeviceLink {
             return tensor.clone();
         };
         let queue = self.queue.bind(py);
-        let question = || queue.call_method1(intern!(py, "fetch"), (object,));
-        // It is this thread's turn already.
-        let make_room = || self.receive(py, shared, Patience::Oldest);
-        match self.ask(py, shared, question, make_room) {
+        // This thread already holds the turn.
+        match self.ask(
+            py,
+            shared,
+            || queue.call_method1(intern!(py, "fetch"), (object,)),
+            || self.receive(py, shared, Patience::Oldest),
+        ) {
             Ok((ticket, _)) => self.expect(ticket, &fetched, elements),
             Err(reason) => {
                 shared.note_unseen(&reason);
@@ -322,11 +326,12 @@ impl DeviceLink {
             let arguments = (object, shared.reduces_on_devices, is_held);
             queue.call_method1(intern!(py, "take"), arguments)
         };
-        let make_room = || self.advance(py, shared, Patience::Oldest);
-        self.ask(py, shared, question, make_room)
+        self.ask(py, shared, question, || {
+            self.advance(py, shared, Patience::Oldest)
+        })
     }
 
-    /// Asks for a value until there is room for it.
+    /// Requests a value until there is room for it.
     fn ask<'py>(
         &self,
         py: Python<'py>,
@@ -337,7 +342,7 @@ impl DeviceLink {
         loop {
             let answer = question();
             let answer = answer.map_err(|error| self.fault(py, shared, &error))?;
-            // Python has no way to this device but a copy that it waits for.
+            // Python can only make a blocking copy for this device.
             if answer.is_none() {
                 return Err(UnseenReason::Device);
             }
@@ -356,7 +361,7 @@ impl DeviceLink {
         }
     }
 
-    /// Lets the program hear a Ctrl-C that came while the dump was at work: it runs again now.
+    /// Re-raises a Ctrl-C that came while the dump was working.
     pub(super) fn pass_interrupt_on(&self, shared: &TorchSessionState) {
         if !self.is_interrupted.swap(false, Ordering::Relaxed) {
             return;
@@ -369,7 +374,7 @@ impl DeviceLink {
         });
     }
 
-    /// Remembers what went wrong in Python.
+    /// Records an error in Python.
     fn fault(&self, py: Python<'_>, shared: &TorchSessionState, error: &PyErr) -> UnseenReason {
         if error.is_instance_of::<PyKeyboardInterrupt>(py) {
             self.is_interrupted.store(true, Ordering::Relaxed);
@@ -379,7 +384,7 @@ impl DeviceLink {
         UnseenReason::Refused("device queue failed".to_owned())
     }
 
-    /// Hands a record over, once its values and the records before it are there.
+    /// Submits a record once its values and earlier records are complete.
     pub(super) fn submit(&self, py: Python<'_>, shared: &TorchSessionState, record: ShownRecord) {
         let is_behind_others = self.is_used() && !lock(&self.waiting).is_empty();
         if !is_behind_others && !record.has_device_values() {
@@ -398,7 +403,7 @@ impl DeviceLink {
         self.advance(py, shared, patience);
     }
 
-    /// Ends a step behind its records; gives the tap back if nothing waits.
+    /// Ends a step after its records; returns the tap if nothing is waiting.
     pub(super) fn end_step(&self, tap: Tap, home: &Home) -> Option<Tap> {
         let mut waiting = lock(&self.waiting);
         if waiting.is_empty() {
@@ -408,7 +413,7 @@ impl DeviceLink {
         None
     }
 
-    /// Lets the device send what it has computed in a step.
+    /// Makes the device send a step's results.
     pub(super) fn flush(&self, py: Python<'_>, shared: &TorchSessionState) {
         if !self.is_used() {
             return;
@@ -419,7 +424,7 @@ impl DeviceLink {
         self.advance(py, shared, Patience::None);
     }
 
-    /// Waits for everything, and lets go of the device.
+    /// Waits for everything, and releases the device.
     pub(super) fn finish(&self, py: Python<'_>, shared: &TorchSessionState) {
         if self.is_used() {
             self.advance(py, shared, Patience::All);
@@ -429,16 +434,16 @@ impl DeviceLink {
         }
     }
 
-    /// Takes what has come, and hands over the records that were waiting for it. Whether anything
-    /// has come, or may come soon.
+    /// Receives arrivals, and submits the records that waited for them. Returns whether anything
+    /// arrived, or may arrive soon.
     fn advance(&self, py: Python<'_>, shared: &TorchSessionState, patience: Patience) -> bool {
         let turn = match self.turn.try_lock() {
             Ok(turn) => turn,
             Err(TryLockError::Poisoned(turn)) => turn.into_inner(),
-            // Whoever is at it hands over this record as well, or the next call does.
+            // The other thread submits this record as well, or the next call does.
             Err(TryLockError::WouldBlock) if patience == Patience::None => return true,
             Err(TryLockError::WouldBlock) => {
-                // The other one may need the interpreter.
+                // The other thread may need the interpreter.
                 let turn = self.turn.lock_py_attached(py);
                 turn.unwrap_or_else(PoisonError::into_inner)
             }
@@ -446,7 +451,7 @@ impl DeviceLink {
         let has_any = self.receive(py, shared, patience);
         self.hand_over(py, shared);
         if patience == Patience::All {
-            // Elements of operators that overflowed are asked for only then.
+            // Elements of overflowing operators are requested only then.
             while !lock(&self.waiting).is_empty() && self.receive(py, shared, patience) {
                 self.hand_over(py, shared);
             }
@@ -457,7 +462,7 @@ impl DeviceLink {
         has_any
     }
 
-    /// Takes what has come; whether anything has.
+    /// Receives arrivals; returns whether there were any.
     fn receive(&self, py: Python<'_>, shared: &TorchSessionState, patience: Patience) -> bool {
         let name = match patience {
             Patience::None => intern!(py, "poll"),
@@ -476,7 +481,7 @@ impl DeviceLink {
             }
             Err(error) => {
                 if !error.is_instance_of::<PyKeyboardInterrupt>(py) {
-                    // What this failure has taken with it will never be told.
+                    // The values lost by this failure will never be reported.
                     self.lose_all();
                 }
                 self.fault(py, shared, &error);
@@ -485,7 +490,7 @@ impl DeviceLink {
         }
     }
 
-    /// Hands over the records at the front whose values are there.
+    /// Submits the leading records whose values are complete.
     fn hand_over(&self, py: Python<'_>, shared: &TorchSessionState) {
         loop {
             let work = {
@@ -500,7 +505,7 @@ impl DeviceLink {
             };
             let work = match work {
                 WaitingWork::Record(record) if shared.is_sifting && record.is_clear() => {
-                    // Nobody asks for the elements: it is over, and selected nothing.
+                    // The elements are not needed: the step is over and selected nothing.
                     continue;
                 }
                 WaitingWork::Record(mut record) if shared.is_sifting => {
@@ -514,7 +519,7 @@ impl DeviceLink {
                 }
                 work => work,
             };
-            // One that fails must not keep those behind it.
+            // A failing record must not block later ones.
             let done = catch_unwind(AssertUnwindSafe(|| work.carry_out(py, shared)));
             if done.is_err() {
                 shared.note_fault(|| "a record that waited panicked".to_owned());
@@ -560,7 +565,7 @@ impl DeviceLink {
     }
 }
 
-/// Values behind these locks stay whole whatever panics.
+/// Ignores poisoning: values behind these locks stay consistent after a panic.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

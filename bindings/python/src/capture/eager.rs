@@ -1,12 +1,11 @@
-//! Operators that are described while they run: those of PyTorch's eager mode.
+//! Operators described while they run: those of PyTorch's eager mode.
 //!
-//! An [`EagerOperators`] belongs to a session and begins steps. A [`step::EagerStep`] is shown each
-//! operator twice: what it is called with, before it runs, and what it gave. Values are recognised
-//! by the memory that they are in ([`values`]), so that one that was looked at is not looked at
-//! again while it is unchanged.
+//! An [`EagerOperators`] belongs to a session and begins steps. A [`step::EagerStep`] receives each
+//! operator twice: its arguments before it runs, and its results. Values are identified by their
+//! memory ([`values`]), so that an unchanged one is not read again.
 //!
-//! This file, `step` and `session` import each other: a session makes an [`EagerOperators`], and
-//! the end of a step hands the step's description to the session's background worker.
+//! This file, `step` and `session` import each other: a session creates an [`EagerOperators`], and
+//! the end of a step passes the step's description to the session's background worker.
 
 mod arguments;
 mod call;
@@ -41,7 +40,7 @@ use super::parallel::PlacementNotes;
 use super::session::TorchSession;
 use super::shared::tidy;
 
-/// Name of the operators' directory, where they count as those of a model.
+/// Directory of the operators, if they count as a model's.
 const MODEL_NAME: &str = "eager";
 
 /// The operators of eager mode in one session.
@@ -53,8 +52,7 @@ pub(super) struct EagerOperators {
 
 #[pymethods]
 impl EagerOperators {
-    /// Begins a step; `None` if nothing is kept of it. With `is_forced` operators are named all the
-    /// same.
+    /// Begins a step; `None` if it is not recorded. With `is_forced` operators are named anyway.
     #[pyo3(signature = (number, is_forced=false))]
     fn begin_step(
         &self,
@@ -83,11 +81,10 @@ impl EagerOperators {
         Ok(Some(EagerStep::new(self.inner.clone(), tap, number)))
     }
 
-    /// Tells what tensors are called that no operator gives, such as parameters.
+    /// Names tensors without a producer, such as parameters.
     fn name_values(&self, named: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<()> {
         for (name, tensor) in named {
-            // One that cannot be looked at is named by the step that meets it, as any other
-            // argument.
+            // A tensor that cannot be read is named in its step, like any other argument.
             let Ok(looked) = self.inner.look(&tensor) else {
                 continue;
             };
@@ -99,12 +96,12 @@ impl EagerOperators {
         Ok(())
     }
 
-    /// Remembers that something went wrong in Python.
+    /// Records an error in Python.
     fn note_fault(&self, text: String) {
         self.inner.shared.note_fault(|| text);
     }
 
-    /// Says that a storage has another size now: what it holds is whatever was in memory.
+    /// Reports that a storage was resized, so its contents are undefined.
     fn note_blank(&self, storage: &Bound<'_, PyAny>) -> PyResult<()> {
         let address: usize = storage.getattr("_cdata")?.extract()?;
         let pin = if lock(&self.inner.values).has(address) {
@@ -116,17 +113,17 @@ impl EagerOperators {
         Ok(())
     }
 
-    /// Whether a backward operator of this number belongs to a forward operator that is known.
+    /// Whether the forward operator of this sequence number is known.
     fn is_linked(&self, seq_nr: u64) -> bool {
         lock(&self.inner.links).find(seq_nr).is_some()
     }
 
-    /// Forgets memory that is gone. Done now and then.
+    /// Forgets freed memory. Called occasionally.
     fn sweep(&self, py: Python<'_>) -> PyResult<()> {
         self.inner.sweep(py)
     }
 
-    /// How many pieces of memory are remembered, for tests.
+    /// Number of known storages, for tests.
     #[getter]
     fn n_storages(&self) -> usize {
         lock(&self.inner.values).n_storages()
@@ -134,9 +131,9 @@ impl EagerOperators {
 }
 
 impl EagerOperators {
-    /// `describe` says what kind of operator one is, `place` which part of a distributed tensor this
-    /// process holds, `choose` which operators are wanted; `is_single` puts them where operators
-    /// are that belong to no model.
+    /// `describe` returns an operator's kind, `place` a distributed tensor's placement, and
+    /// `choose` the wanted operators; `is_single` writes to the directory of operators without a
+    /// model.
     pub(super) fn attach(
         py: Python<'_>,
         session: Py<TorchSession>,
@@ -160,7 +157,7 @@ impl EagerOperators {
             let (tap, _) = held.attach_graph(&Arc::new(model.clone()), GraphView::default());
             (session.shared().clone(), tap.plan().clone())
         };
-        // Its operators are known when they run.
+        // Its operators become known at run time.
         shared.asked.note(&model, None);
         session.get().note_graph("torch eager", MODEL_NAME);
         let inner = EagerState {

@@ -7,11 +7,11 @@ use pyo3::types::{
 
 use super::kind::OperatorKind;
 
-/// Longest text of an argument that is kept.
+/// Maximum length of an argument's text.
 const CHARACTERS_MAX: usize = 200;
-/// Longest list that is written out.
+/// Maximum length of a list's text.
 const N_ITEMS_MAX: usize = 64;
-/// Torch's own types of small things, which it writes itself.
+/// Torch's own small types, which have their own texts.
 const WORDS_OF_TORCH: [&str; 6] = [
     "dtype",
     "device",
@@ -20,17 +20,17 @@ const WORDS_OF_TORCH: [&str; 6] = [
     "qscheme",
     "Size",
 ];
-/// Lists in lists beyond this are not gone into.
+/// Maximum nesting depth of lists.
 const N_LEVELS_MAX: usize = 16;
 
 /// Arguments of one call.
 #[derive(Default)]
 pub(super) struct CallArguments<'py> {
-    /// Tensors, lists spread out.
+    /// Tensors, with lists flattened.
     pub(super) tensors: Vec<Bound<'py, PyAny>>,
-    /// Which of them the operator writes to.
+    /// Those that the operator writes to.
     pub(super) written: Vec<usize>,
-    /// Arguments that are no tensors: `argument.` with position or name, and a text.
+    /// Non-tensor arguments: `argument.` with position or name, and a text.
     pub(super) texts: Vec<(String, String)>,
 }
 
@@ -84,21 +84,21 @@ impl super::kind::WrittenArgument {
             return true;
         };
         let condition = args.get_item(condition);
-        // In doubt the argument counts as written: memory that is read again in vain does less harm
-        // than a value that is out of date.
+        // When in doubt, the argument counts as written: a needless read is better than an outdated
+        // value.
         condition.is_ok_and(|condition| condition.is_truthy().unwrap_or(true))
     }
 }
 
-/// Goes through a value, of which some parts may be lists. `found` gets each tensor, and `None` for
-/// each part that is none.
+/// Visits a value and the items of lists. `found` receives each tensor, and `None` for every other
+/// part.
 pub(super) fn flatten<'py>(
     value: &Bound<'py, PyAny>,
     tensor: &Bound<'py, PyType>,
     n_levels: usize,
     found: &mut dyn FnMut(Option<&Bound<'py, PyAny>>),
 ) -> PyResult<()> {
-    // Cheap looks at the type come first: this runs for each argument of each operator.
+    // Cheap type checks come first, because this runs for each argument of each operator.
     if value.is_none()
         || value.is_instance_of::<PyInt>()
         || value.is_instance_of::<PyFloat>()
@@ -127,9 +127,8 @@ pub(super) fn flatten<'py>(
     Ok(())
 }
 
-/// The text of an argument that is a scalar, a text, or a list of few of these; the name of its
-/// type for anything else. Code of the argument's own never runs: it may take as long as it likes,
-/// or do something else besides.
+/// The text of an argument that is a scalar, a text, or a short list of these; otherwise the name
+/// of its type. The argument's own code never runs: it may be slow, or have side effects.
 fn text(argument: &Bound<'_, PyAny>) -> String {
     if let Some(text) = scalar(argument) {
         return text;
@@ -151,7 +150,7 @@ fn text(argument: &Bound<'_, PyAny>) -> String {
     cut(&text)
 }
 
-/// Of numbers, texts, and torch's words for dtypes, devices and the like; `None` of anything else.
+/// For numbers, texts, and torch's dtypes, devices and similar; otherwise `None`.
 fn scalar(argument: &Bound<'_, PyAny>) -> Option<String> {
     if argument.is_none() {
         return Some("None".to_owned());
@@ -161,7 +160,7 @@ fn scalar(argument: &Bound<'_, PyAny>) -> Option<String> {
         return Some(if is_true { "True" } else { "False" }.to_owned());
     }
     if let Ok(number) = argument.cast_exact::<PyInt>() {
-        // Python makes text of long numbers in quadratic time.
+        // Python formats long numbers in quadratic time.
         let found = number.extract::<i64>().map(|n| n.to_string());
         return Some(found.unwrap_or_else(|_| "int of more than 64 bits".to_owned()));
     }
@@ -177,7 +176,7 @@ fn scalar(argument: &Bound<'_, PyAny>) -> Option<String> {
         .map(|text| cut(&text.to_string_lossy()))
 }
 
-/// The first characters, without a copy of the rest.
+/// The first characters, without copying the rest.
 fn start_of(text: &Bound<'_, PyString>) -> String {
     let is_long = text.len().is_ok_and(|n| n > CHARACTERS_MAX);
     if !is_long {

@@ -1,4 +1,4 @@
-//! One call of an operator, between its beginning and its end.
+//! One call of an operator, from its arguments to its results.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,7 +11,7 @@ use super::links::ForwardLink;
 use super::lock::lock;
 use crate::capture::reason::UnseenReason;
 
-/// One call of an operator, between its beginning and its end.
+/// One call of an operator, from its arguments to its results.
 #[pyclass(name = "Call", frozen, module = "opscope._native.capture")]
 pub(super) struct EagerCall {
     #[pyo3(get)]
@@ -28,11 +28,11 @@ pub(super) struct EagerCall {
     phase: String,
     #[pyo3(get)]
     seq_nr: Option<u64>,
-    /// `None` once the operator has ended.
+    /// `None` after the operator has ended.
     begun: Mutex<Option<PendingOperator>>,
 }
 
-/// An operator as it is known before it runs.
+/// An operator as known before it runs.
 pub(super) struct PendingOperator {
     pub(super) kind: Arc<OperatorKind>,
     pub(super) task_id: u32,
@@ -43,43 +43,43 @@ pub(super) struct PendingOperator {
     pub(super) texts: Vec<(String, String)>,
     pub(super) origin: CallOrigin,
     pub(super) is_selected: bool,
-    /// The collective that it is.
+    /// Its collective, if any.
     pub(super) collective: Option<Arc<Collective>>,
 }
 
-/// A collective, for which Python says more than its arguments do.
+/// A collective, with facts from Python in addition to its arguments.
 #[derive(FromPyObject)]
 pub(super) struct CollectiveCall<'py> {
     /// Such as `all_reduce(sum)`.
     pub(super) kind: String,
     /// The global ranks of its group.
     pub(super) ranks: Vec<u32>,
-    /// Tensors that this process gives.
+    /// This process's inputs.
     pub(super) inputs: Vec<Bound<'py, PyAny>>,
-    /// Tensors that it fills, as far as these are arguments.
+    /// The tensors that it writes to, if they are arguments.
     pub(super) outputs: Vec<Bound<'py, PyAny>>,
 }
 
 /// An input.
 pub(super) struct CallInput {
     pub(super) name: Arc<str>,
-    /// `None` if it is not kept, or cannot be.
+    /// `None` if it is not kept, or cannot be read.
     pub(super) tensor: Option<Tensor>,
-    /// Its memory and torch's count of writes there.
+    /// Its storage and torch's version counter.
     pub(super) memory: Option<(usize, Option<u64>)>,
-    /// Of which distributed tensor it is a part.
+    /// Its placement in a distributed tensor.
     pub(super) placement: Option<Arc<Placement>>,
 }
 
-/// Where an operator comes from.
+/// The origin of an operator.
 #[derive(Clone)]
 pub(super) struct CallOrigin {
     pub(super) phase: String,
     pub(super) module: Arc<str>,
     pub(super) source: Arc<str>,
-    /// Number that a forward operator and its backward ones share.
+    /// Sequence number shared by a forward operator and its backward ones.
     pub(super) seq_nr: Option<u64>,
-    /// The node of autograd's that runs.
+    /// The running autograd node.
     pub(super) node: Option<String>,
     /// The forward operator of a backward one.
     pub(super) forward: Option<ForwardLink>,
@@ -95,8 +95,8 @@ impl PendingOperator {
         }
     }
 
-    /// Why a result is not to be looked at, if so. Those of a collective are shown when they are
-    /// there.
+    /// Why a result cannot be observed, if so. Results of a collective are recorded once they are
+    /// ready.
     pub(super) fn reason(&self, position: usize) -> Option<UnseenReason> {
         if self.kind.blank.contains(&position) {
             return Some(UnseenReason::uninitialised());
@@ -121,7 +121,7 @@ impl EagerCall {
         }
     }
 
-    /// Name of the operator, and the tensors that it writes to, as long as it has not ended.
+    /// The operator's name and the tensors that it writes to, until it has ended.
     pub(super) fn written(&self, py: Python<'_>) -> Option<(Arc<str>, Vec<Py<PyAny>>)> {
         let begun = lock(&self.begun);
         let begun = begun.as_ref()?;
@@ -129,14 +129,14 @@ impl EagerCall {
         Some((begun.op_name.clone(), written.collect()))
     }
 
-    /// Gives the operator another number, as long as it has not ended.
+    /// Renumbers the operator, until it has ended.
     pub(super) fn renumber(&self, task_id: u32) {
         if let Some(begun) = lock(&self.begun).as_mut() {
             begun.task_id = task_id;
         }
     }
 
-    /// Takes the operator that has begun; `None` from the second call on.
+    /// Takes the running operator; `None` from the second call on.
     pub(super) fn take(&self) -> Option<PendingOperator> {
         lock(&self.begun).take()
     }
@@ -144,7 +144,7 @@ impl EagerCall {
 
 #[pymethods]
 impl EagerCall {
-    /// Names of the values that it reads; none once it has ended.
+    /// Names of the values that it reads; empty once it has ended.
     #[getter]
     fn inputs(&self) -> Vec<String> {
         let begun = lock(&self.begun);

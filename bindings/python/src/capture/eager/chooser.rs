@@ -1,4 +1,4 @@
-//! Choosing the tensors to keep of an operator that nobody knew before it ran.
+//! Selecting tensors of an operator that was unknown before it ran.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -10,30 +10,31 @@ use pyo3::prelude::*;
 
 use super::lock::lock;
 
-/// How many inputs an operator has, and which of its outputs are tensors.
+/// Number of inputs, and for each output whether it is a tensor.
 type Form = (usize, Vec<bool>);
 
-/// Says what is kept of an operator.
+/// Selects the slots to keep of an operator.
 pub(super) struct TensorChooser {
     plan: Plan,
     model: ModelId,
-    /// Whether the plan has no rule for single operators.
+    /// Whether the plan has no rules for single operators.
     is_every: bool,
-    /// Asked besides: name, alias, target, base and module of an operator.
+    /// An additional predicate on name, alias, target, base and module.
     choose: Option<Py<PyAny>>,
-    /// Slots to keep of operators with so many inputs, and outputs as given.
+    /// Slots to keep, by operator form.
     of_shape: Mutex<HashMap<Form, Arc<SelectedSlots>>>,
 }
 
 impl TensorChooser {
     /// # Errors
-    /// `NotImplementedError` for a rule that needs to know what comes later.
+    ///
+    /// `NotImplementedError` for a rule that depends on later operators.
     pub(super) fn new(
         plan: &Plan,
         model: &ModelId,
         choose: Option<Py<PyAny>>,
     ) -> PyResult<TensorChooser> {
-        // Without a graph nobody can say which inputs are its own, its parameters or its constants.
+        // Without a graph, an operator's own inputs, parameters and constants cannot be told apart.
         let mut plan = Plan {
             has_graph_inputs: false,
             has_parameters: false,
@@ -41,7 +42,7 @@ impl TensorChooser {
             ..plan.clone()
         };
         if model.load.is_none() {
-            // Operators that run on their own are chosen all or not at all.
+            // Separately run operators are selected all or not at all.
             plan.models = ModelSelection::Every(OperatorSelection::every());
         }
         let has_ranges = match &plan.models {
@@ -51,8 +52,8 @@ impl TensorChooser {
         };
         if has_ranges {
             return Err(PyNotImplementedError::new_err(
-                "the acl.json chooses operators from one to another one, which takes a graph: in eager mode nobody \
-                 knows what comes later",
+                "the acl.json selects a range of operators, which needs a graph: in eager mode later \
+                 operators are unknown",
             ));
         }
         let is_every = plan.excluded.is_empty()
@@ -66,7 +67,7 @@ impl TensorChooser {
         })
     }
 
-    /// Whether an operator is chosen by the names that it has.
+    /// Whether an operator is selected by its names.
     pub(super) fn is_chosen(
         &self,
         py: Python<'_>,
@@ -84,15 +85,15 @@ impl TensorChooser {
         self.plan.sides.inputs()
     }
 
-    /// The same of outputs.
+    /// Whether outputs of an operator may be kept.
     pub(super) fn wants_outputs(&self) -> bool {
         self.plan.sides.outputs()
     }
 
     /// Returns the slots to keep of an operator; `None` if there are none.
-    pub(super) fn kept(&self, operator: &Operator) -> Option<Arc<SelectedSlots>> {
+    pub(super) fn slots_to_keep(&self, operator: &Operator) -> Option<Arc<SelectedSlots>> {
         if !self.is_every {
-            // The selection is asked about a graph of one operator, whose number is 0.
+            // The selection is evaluated on a graph with one operator, number 0.
             let operator = Arc::new(Operator {
                 task_id: 0,
                 ..operator.clone()
@@ -101,7 +102,7 @@ impl TensorChooser {
             return selected.kept.remove(&0);
         }
         let outputs: Vec<bool> = operator.outputs.iter().map(|o| !o.is_empty()).collect();
-        // Without rules the form alone decides, so that few answers serve all operators.
+        // Without rules the form alone decides, so few results serve all operators.
         let key = (operator.inputs.len(), outputs);
         let mut of_shape = lock(&self.of_shape);
         let kept = of_shape.entry(key).or_insert_with_key(|(n, outputs)| {

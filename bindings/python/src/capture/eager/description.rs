@@ -1,4 +1,4 @@
-//! The description of a step beside its dump, in the form that those of graphs have.
+//! A step's description next to its dump, in the form of graph descriptions.
 
 use opscope_store::record::Operator;
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use super::noted::{EagerStepNotes, OperatorDetails};
 /// The text of a step's description.
 pub(super) fn to_json(name: &str, step: u64, noted: &EagerStepNotes) -> String {
     let operators = noted.operators.iter().map(|(operator, details)| {
-        // One line for each: a step has many.
+        // One line each, because a step has many.
         let mut attributes = attributes(operator, details, step);
         for (i, input) in operator.inputs.iter().enumerate() {
             if noted.named.contains(input.as_str()) {
@@ -57,7 +57,7 @@ fn operator_json(
 fn attributes(operator: &Operator, details: &OperatorDetails, step: u64) -> Map<String, Value> {
     let origin = &details.origin;
     let seq_nr = origin.seq_nr.map_or(String::new(), |n| n.to_string());
-    // Names hold within a step.
+    // Names are unique within a step.
     let forward = origin.forward.iter().find(|forward| forward.step == step);
     let known = [
         ("target", details.kind.target.as_str()),

@@ -17,8 +17,8 @@ use crate::capture::shared::TorchSessionState;
 
 /// State that outlives a step.
 ///
-/// No lock is held while Python runs or while the interpreter is given up: another thread would
-/// wait for the lock with the interpreter in its hands.
+/// No lock is held while Python runs or while the interpreter is released: another thread would
+/// wait for the lock while holding the interpreter.
 pub(super) struct EagerState {
     pub(super) shared: Arc<TorchSessionState>,
     pub(super) model: Arc<ModelId>,
@@ -29,7 +29,7 @@ pub(super) struct EagerState {
     pub(super) tensor: Py<PyType>,
     pub(super) values: Mutex<MemoryValues>,
     pub(super) links: Mutex<ForwardLinks>,
-    /// Names that hold for all steps, where these share a directory.
+    /// Names for all steps, if these share a directory.
     pub(super) names: Option<Arc<Mutex<NameCounter>>>,
 }
 
@@ -38,7 +38,7 @@ impl Drop for EagerState {
         if self.shared.is_past() {
             return;
         }
-        // An interpreter that is ending needs no memory back.
+        // During shutdown the interpreter does not need its memory back.
         let _ = Python::try_attach(|py| lock(&self.values).free(py));
     }
 }

@@ -1,4 +1,4 @@
-//! Kinds of operators: the facts that are known before one is called.
+//! Kinds of operators: facts known before a call.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use super::lock::lock;
 use crate::capture::reason::UnseenReason;
 
-/// An operator of torch's.
+/// One of torch's operators.
 pub(super) struct OperatorKind {
     /// `aten.add.Tensor`.
     pub(super) target: String,
@@ -17,15 +17,15 @@ pub(super) struct OperatorKind {
     /// `Add`.
     pub(super) alias: String,
     pub(super) written: Vec<WrittenArgument>,
-    /// Why its results are not to be looked at, if so.
+    /// Why its results cannot be observed, if so.
     pub(super) reason: Option<UnseenReason>,
-    /// Whether it may write to any of its arguments, although it does not say so.
+    /// Whether it may write to any argument without declaring it.
     pub(super) may_write_all: bool,
-    /// Whether it goes on writing after it has returned.
+    /// Whether it continues writing after it has returned.
     pub(super) is_late: bool,
-    /// Positions of results that it leaves as it found them, with whatever was in memory.
+    /// Indices of uninitialised results.
     pub(super) blank: Vec<usize>,
-    /// Whether it is no operator of a model, as marks for a profiler.
+    /// Whether it is not part of a model, such as a profiler mark.
     pub(super) is_ignored: bool,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct OperatorKind {
 pub(super) struct WrittenArgument {
     pub(super) position: usize,
     pub(super) name: String,
-    /// The position of an argument that has to be true for that.
+    /// The position of an argument that enables the write.
     pub(super) only_if: Option<usize>,
 }
 
@@ -51,11 +51,10 @@ struct KindDescription {
     is_ignored: bool,
 }
 
-/// A kind with the object that stands for it.
+/// A kind with its operator object.
 type Known = (Py<PyAny>, Arc<OperatorKind>);
 
-/// Kinds by the object that stands for the operator, which is kept so that its address stays its
-/// own.
+/// Kinds by operator object, which is kept alive so that its address stays unique.
 pub(super) struct KindTable {
     describe: Py<PyAny>,
     known: Mutex<HashMap<usize, Known>>,
@@ -69,7 +68,7 @@ impl KindTable {
         }
     }
 
-    /// Returns the kind of the operator `func`, which Python describes once.
+    /// Returns the kind of the operator `func`, described once by Python.
     pub(super) fn find_or_describe(&self, func: &Bound<'_, PyAny>) -> PyResult<Arc<OperatorKind>> {
         let address = func.as_ptr().addr();
         if let Some((_, kind)) = lock(&self.known).get(&address) {

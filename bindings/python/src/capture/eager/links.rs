@@ -1,11 +1,10 @@
-//! Which forward operator a backward operator belongs to: they have a number of autograd's in
-//! common.
+//! Links from backward to forward operators, by autograd's sequence number.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread::{self, ThreadId};
 
-/// How many forward operators are remembered; numbers only grow, so the lowest are the oldest.
+/// Maximum number of known forward operators; numbers only grow, so the lowest are the oldest.
 const N_LINKS_MAX: usize = 1 << 16;
 
 /// A forward operator.
@@ -22,11 +21,11 @@ pub(super) struct ForwardLink {
 pub(super) struct ForwardLinks(BTreeMap<u64, (ThreadId, Option<ForwardLink>)>);
 
 impl ForwardLinks {
-    /// Remembers the operator for which autograd has made the node with this number.
+    /// Records the operator of autograd's node with this number.
     pub(super) fn add(&mut self, seq_nr: u64, link: ForwardLink) {
         let here = thread::current().id();
         let entry = self.0.entry(seq_nr).or_insert((here, None));
-        // Each thread counts for itself: a number that two of them use means neither.
+        // Each thread counts separately, so a number used by two threads is ambiguous.
         *entry = if entry.0 == here {
             (here, Some(link))
         } else {

@@ -1,4 +1,4 @@
-//! Looking at torch's tensors, and reading them.
+//! Locating torch's tensors in memory, and reading them.
 
 use std::sync::Arc;
 
@@ -17,30 +17,31 @@ use crate::capture::reason::UnseenReason;
 use crate::capture::shown::ShownValue;
 use crate::capture::take::detached;
 
-/// The subclass of tensors that are spread over processes, and where it keeps this process's part.
+/// The subclass of distributed tensors, and its attribute with the local part.
 const SPREAD: (&str, &str) = ("DTensor", "_local_tensor");
-/// The subclass of results of collectives, where it keeps the tensor, and whether that is there.
+/// The subclass of collectives' results, its attribute with the tensor, and the one that says
+/// whether it is ready.
 const AWAITED: (&str, &str, &str) = ("AsyncCollectiveTensor", "elem", "completed");
 
 /// A tensor that can be read.
 pub(super) struct ReadableTensor<'py> {
     pub(super) subject: Bound<'py, PyAny>,
-    /// `None` if its memory cannot be told apart from other memory.
+    /// `None` if its memory cannot be identified.
     pub(super) found: Option<TensorSighting>,
-    /// Of which distributed tensor it is a part.
+    /// Its placement in a distributed tensor.
     pub(super) placement: Option<Arc<Placement>>,
     is_lazy: bool,
 }
 
 impl EagerState {
-    /// Where a tensor lies, or why that cannot be said.
+    /// The location of a tensor, or why it is unknown.
     pub(super) fn look<'py>(
         &self,
         object: &Bound<'py, PyAny>,
     ) -> Result<ReadableTensor<'py>, UnseenReason> {
         let lent = match self.shared.lender.look(object) {
             Ok(lent) => lent.into_memory(),
-            // It can be recognised wherever it is.
+            // Device memory can be identified, too.
             Err(UnseenReason::Device) => {
                 let found = self.shared.lender.look_on_device(object);
                 found.map_err(|_| UnseenReason::Device)?
@@ -50,7 +51,8 @@ impl EagerState {
                     .getattr(SPREAD.1)
                     .map_err(|_| UnseenReason::Type(name))?;
                 let part = awaited(&part)?.unwrap_or(part);
-                // A part that is not plain itself ends here; the call below would go down for ever.
+                // A part that is not plain ends here; otherwise the call below would recurse
+                // forever.
                 self.describe(&part)?;
                 let mut looked = self.look(&part)?;
                 looked.placement = self.placements.find(object);
@@ -68,7 +70,8 @@ impl EagerState {
         if lent.is_packed() {
             return Err(UnseenReason::ElementType("float4_e2m1fn_x2".to_owned()));
         }
-        // In doubt torch resolves it, which gives the same tensor if there is nothing to resolve.
+        // When in doubt torch resolves it, which returns the same tensor if there is nothing to
+        // resolve.
         let is_lazy = is_lazy(object, lent.dtype).unwrap_or(true);
         let TensorMemory {
             address,
@@ -92,7 +95,7 @@ impl EagerState {
         })
     }
 
-    /// Whether a tensor is a plain one, or why nothing is known of it.
+    /// Whether a tensor is plain, or why it is unreadable.
     fn describe(&self, object: &Bound<'_, PyAny>) -> Result<(), UnseenReason> {
         let lender = &self.shared.lender;
         match lender.look(object) {
@@ -102,7 +105,7 @@ impl EagerState {
         }
     }
 
-    /// Keeps the address of torch's object for a tensor's memory, unless that is done.
+    /// Keeps the address of a storage object reserved, unless it already is.
     pub(super) fn pin(&self, subject: &Bound<'_, PyAny>, storage: usize) -> PyResult<Pin> {
         if lock(&self.values).has(storage) {
             return Ok(None);
@@ -113,7 +116,7 @@ impl EagerState {
         Ok(Some(pin))
     }
 
-    /// The elements as they are now, for a record and to be remembered.
+    /// The current elements, for a record and for reuse.
     pub(super) fn read(
         &self,
         tap: &Tap,
@@ -151,7 +154,7 @@ impl EagerState {
             };
             let tensor =
                 detached(py, bytes.len(), || tap.take(view)).map_err(|_| UnseenReason::Copy)?;
-            // Numbers are small enough to remember; elements would stay in memory for nothing.
+            // Statistics are small enough to keep; elements would waste memory.
             let content = if tensor.has_elements() {
                 ValueContent::None
             } else {
@@ -168,7 +171,7 @@ impl EagerState {
                 })?)
             }
         };
-        // Only writers keep the copy: what is remembered must not add to what the queue may hold.
+        // Only writers keep the copy, so that reuse adds nothing to the queue's memory.
         let weak = Arc::downgrade(&bytes);
         let tensor =
             Tensor::new(lent.dtype, lent.shape.clone(), bytes).map_err(|_| UnseenReason::Shape)?;
@@ -176,8 +179,7 @@ impl EagerState {
         Ok((tensor, content))
     }
 
-    /// Numbers or elements of a tensor of a device, which come later where torch does not have to
-    /// copy it itself.
+    /// Statistics or elements of a device tensor, which arrive later unless torch must copy it.
     fn read_device(
         &self,
         tap: &Tap,
@@ -194,7 +196,7 @@ impl EagerState {
         match asked {
             Ok((tensor, work)) => {
                 let content = match tensor.device_elements() {
-                    // Elements would stay in memory for nothing.
+                    // Elements would waste memory.
                     Some(elements) if work == DeviceWork::Copy => {
                         let memo = tensor.memo().clone();
                         ValueContent::DeviceCopy(Arc::downgrade(elements), memo)
@@ -219,7 +221,7 @@ impl EagerState {
         }
     }
 
-    /// The elements side by side.
+    /// The elements, made contiguous.
     fn gather(
         &self,
         py: Python<'_>,
@@ -236,7 +238,7 @@ impl EagerState {
         })
     }
 
-    /// The elements as they were found before; `None` if nobody has them any more.
+    /// The elements as read before; `None` if they have been freed.
     pub(super) fn again(
         &self,
         looked: &ReadableTensor<'_>,
@@ -256,7 +258,7 @@ impl EagerState {
                 Some(tensor.with_memo(memo.clone()))
             }
             ValueContent::Numbers(tensor) if *tensor.shape() == place.shape => Some(tensor.clone()),
-            // These are the same elements with other extents: the numbers hold, the shape does not.
+            // The same elements in another shape: the statistics apply, the shape does not.
             ValueContent::Numbers(tensor) => {
                 if let Some(elements) = tensor.device_elements() {
                     let (dtype, shape) = (place.dtype, place.shape.clone());
@@ -275,7 +277,7 @@ impl EagerState {
         }
     }
 
-    /// Forgets memory that is gone.
+    /// Forgets freed memory.
     pub(super) fn sweep(&self, py: Python<'_>) -> PyResult<()> {
         let (known, spare, [expired, free]) = lock(&self.values).take_suspects(py);
         let mut gone = Vec::new();
@@ -284,7 +286,7 @@ impl EagerState {
                 gone.push(storage);
             }
         }
-        // What is gone stays gone, and nobody looks it up.
+        // Freed storages stay freed and are no longer looked up.
         lock(&self.values).forget(&gone);
         for storage in gone.into_iter().chain(spare) {
             free.call1(py, (storage,))?;
@@ -296,7 +298,8 @@ impl EagerState {
 /// The tensor in a collective's result; `None` for any other tensor.
 ///
 /// # Errors
-/// If the result is not there yet: memory holds anything until then.
+///
+/// If the result is not ready: its memory is undefined until then.
 fn awaited<'py>(object: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>, UnseenReason> {
     let found = object.get_type();
     if !found.name().is_ok_and(|name| name == AWAITED.0) {
@@ -316,7 +319,7 @@ fn find(subject: &Bound<'_, PyAny>, place: ElementPlace) -> PyResult<TensorSight
     let is_counted = !subject
         .call_method0(intern!(py, "is_inference"))?
         .is_truthy()?;
-    // Torch raises an error for the count of a tensor of inference mode.
+    // Torch raises an error for the version counter of an inference tensor.
     let version = if is_counted {
         Some(subject.getattr(intern!(py, "_version"))?.extract()?)
     } else {
@@ -327,14 +330,14 @@ fn find(subject: &Bound<'_, PyAny>, place: ElementPlace) -> PyResult<TensorSight
         version,
         place,
         object: subject.as_ptr().addr(),
-        // Torch does not resize memory that it shares with NumPy, or that others gave it.
+        // Torch does not resize memory shared with NumPy or provided externally.
         is_shared: !storage
             .call_method0(intern!(py, "resizable"))?
             .is_truthy()?,
     })
 }
 
-/// Whether elements stand for something else than what is in memory.
+/// Whether the elements differ from the contents of memory.
 fn is_lazy(tensor: &Bound<'_, PyAny>, dtype: DType) -> PyResult<bool> {
     let py = tensor.py();
     let is_complex = matches!(dtype.kind(), ElementKind::Complex(_));

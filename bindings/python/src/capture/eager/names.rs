@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Counts what was named so far.
+/// Counts of names so far.
 #[derive(Default)]
 pub(super) struct NameCounter {
     n_operators: u32,
@@ -24,21 +24,21 @@ impl NameCounter {
         (task_id, base.into())
     }
 
-    /// A further number, for an operator that has a name.
+    /// A number without a name, for an operator that has one.
     pub(super) fn number(&mut self) -> u32 {
         let task_id = self.n_operators;
         self.n_operators = self.n_operators.saturating_add(1);
         task_id
     }
 
-    /// A value that no operator of the step has given.
+    /// A value without a producer in the step.
     pub(super) fn argument(&mut self) -> Arc<str> {
         let n = self.n_arguments;
         self.n_arguments += 1;
         format!("arg_{n}").into()
     }
 
-    /// A value in memory that was written to since it was called `of`, by way of another tensor.
+    /// A value whose memory was written through another tensor since it was called `of`.
     pub(super) fn alias(&mut self, of: &str) -> Arc<str> {
         self.n_aliases += 1;
         format!("{of}@{}", self.n_aliases).into()

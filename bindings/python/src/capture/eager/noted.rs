@@ -1,4 +1,4 @@
-//! Notes about the operators of a step, for its description and for their records.
+//! Notes about a step's operators, for its description and their records.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,38 +10,37 @@ use opscope_tensor::Tensor;
 use super::call::{CallInput, CallOrigin, PendingOperator};
 use super::kind::OperatorKind;
 
-/// The content of a step's description.
+/// The contents of a step's description.
 #[derive(Default)]
 pub(super) struct EagerStepNotes {
     pub(super) operators: Vec<(Arc<Operator>, OperatorDetails)>,
-    /// Values that no operator gives.
+    /// Values without a producer.
     pub(super) arguments: Vec<Arc<str>>,
-    /// Those of them that have a name in the program: parameters, buffers, gradients and the
-    /// tensors of optimizers.
+    /// Those named by the program: parameters, buffers, gradients and optimizer tensors.
     pub(super) named: HashSet<Arc<str>>,
-    /// The values that the program returns, as far as it says so.
+    /// The values that the program returns, if declared.
     pub(super) results: Vec<Arc<str>>,
-    /// Values in memory that was written to since it had another name, with that name.
+    /// Values whose memory was written since they had another name, with that name.
     pub(super) aliases: Vec<(Arc<str>, Arc<str>)>,
 }
 
-/// Details that the description of an operator has and its record lacks.
+/// Details for an operator's description that its record lacks.
 pub(super) struct OperatorDetails {
     pub(super) kind: Arc<OperatorKind>,
     pub(super) origin: CallOrigin,
     pub(super) is_selected: bool,
 }
 
-/// A result, or what was written to.
+/// A result, or a written argument.
 pub(super) struct CallOutput {
-    /// Empty for what is no tensor.
+    /// Empty if it is not a tensor.
     pub(super) name: Arc<str>,
     pub(super) tensor: Option<Tensor>,
-    /// Of which distributed tensor it is a part.
+    /// Its placement in a distributed tensor.
     pub(super) placement: Option<Arc<Placement>>,
 }
 
-/// The operator as its record has it, what its description says besides, and its inputs.
+/// The operator for its record, the details for its description, and its inputs.
 pub(super) fn described(
     begun: PendingOperator,
     outputs: &[CallOutput],
@@ -74,7 +73,7 @@ pub(super) fn described(
     (Arc::new(operator), details, inputs)
 }
 
-/// Placements in position; none if nothing is known of any, as of nearly every operator.
+/// Placements by position; empty if none is known, as for nearly every operator.
 fn known<'a>(
     placements: impl Iterator<Item = &'a Option<Arc<Placement>>> + Clone,
 ) -> Vec<Option<Arc<Placement>>> {

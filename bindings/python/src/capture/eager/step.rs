@@ -1,4 +1,4 @@
-//! One step: what is called between two calls of the program's.
+//! One step: the operators between two step marks of the program.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -28,15 +28,15 @@ use crate::capture::session::TorchSession;
 use crate::capture::shared::tidy;
 use crate::capture::shown::ShownValue;
 
-/// Results in lists in lists are not gone into further.
+/// Maximum nesting depth of results.
 const N_LEVELS_MAX: usize = 16;
 
 thread_local! {
-    /// Autograd's next number when this thread was last looked at.
+    /// Autograd's next number when this thread was last checked.
     static SEQUENCE: Cell<u64> = const { Cell::new(0) };
 }
 
-/// One step. Nothing here raises: the program goes on whatever happens to its dump.
+/// One step. Nothing here raises: errors of the dump do not stop the program.
 #[pyclass(name = "Step", frozen, module = "opscope._native.capture")]
 pub(super) struct EagerStep {
     inner: Arc<EagerState>,
@@ -77,9 +77,9 @@ impl EagerStep {
         lock(&self.noted).operators.len()
     }
 
-    /// Shows what an operator is called with, just before it runs. `node` is what autograd runs, by
-    /// number and name; `sequence` is its next number, `shared` what a collective is. `None` for
-    /// what is no operator, and if something went wrong.
+    /// Records an operator's arguments, just before it runs. `node` is the running autograd node,
+    /// by number and name; `sequence` is autograd's next number, `shared` describes a collective.
+    /// `None` for calls that are not operators, and after an error.
     #[expect(
         clippy::too_many_arguments,
         reason = "one call costs less than several"
@@ -111,17 +111,17 @@ impl EagerStep {
         .flatten()
     }
 
-    /// Shows what the operator gave, just after it ran.
+    /// Records the operator's results, just after it ran.
     fn after(&self, py: Python<'_>, call: &Bound<'_, EagerCall>, result: &Bound<'_, PyAny>) {
         self.guard(|step| {
             tidy(py, &step.inner.shared);
             let Some(begun) = call.get().take() else {
                 return Ok(());
             };
-            // This comes first: outputs would be taken for what the memory held before.
+            // First, because outputs would otherwise be identified with the memory's old values.
             step.note_written(py, &begun)?;
             let outputs = step.see_outputs(&begun, result)?;
-            // What neither reads nor gives a tensor is no operator either.
+            // A call without any tensor is not an operator either.
             if begun.inputs.is_empty() && outputs.iter().all(|output| output.name.is_empty()) {
                 return Ok(());
             }
@@ -134,14 +134,14 @@ impl EagerStep {
         });
     }
 
-    /// Says that the operator needed collectives, which then come before it: who looks for the first
-    /// wrong value must not find it in a result that another rank's value went into.
+    /// Moves the operator after the collectives that it needed: otherwise a result with another
+    /// rank's value could look like the first wrong one.
     fn renumber(&self, call: &Bound<'_, EagerCall>) {
         let number = lock(&self.names).number();
         call.get().renumber(number);
     }
 
-    /// Says that a collective was issued, whose results come at any time from now on.
+    /// Reports that a collective was issued, whose results may change from now on.
     fn issued(&self, py: Python<'_>, call: &Bound<'_, EagerCall>, results: Vec<Bound<'_, PyAny>>) {
         self.guard(|step| {
             let Some((name, mut written)) = call.get().written(py) else {
@@ -152,7 +152,8 @@ impl EagerStep {
         });
     }
 
-    /// Says that nobody will see the results of a collective, which has its inputs alone then.
+    /// Reports that the results of a collective cannot be observed, so only its inputs are
+    /// recorded.
     fn unfinished(&self, py: Python<'_>, call: &Bound<'_, EagerCall>, n_results: usize) {
         self.guard(|step| {
             let Some(begun) = call.get().take() else {
@@ -174,8 +175,8 @@ impl EagerStep {
         });
     }
 
-    /// Says which values the program returns. Nothing is noted unless all of them are known: the
-    /// rest would pass for all results.
+    /// Declares the values that the program returns. Ignored unless all of them are known: a part
+    /// would look like all results.
     fn returns(&self, results: Vec<Bound<'_, PyAny>>) {
         self.guard(|step| {
             let mut names = Vec::new();
@@ -197,21 +198,20 @@ impl EagerStep {
         });
     }
 
-    /// Says that the operator failed.
+    /// Reports that the operator failed.
     fn failed(&self, py: Python<'_>, call: &Bound<'_, EagerCall>, reason: &str) {
         self.guard(|step| {
             let Some(begun) = call.get().take() else {
                 return Ok(());
             };
-            // An operator that failed may have written half of its result.
+            // A failed operator may have written half of its result.
             step.note_written(py, &begun)?;
             step.fail(begun, reason);
             Ok(())
         });
     }
 
-    /// Says that the step is over, and writes its description. `error` is what ended it, if it went
-    /// wrong.
+    /// Ends the step, and writes its description. `error` is the reason if it failed.
     #[pyo3(signature = (session, error=None))]
     fn end(&self, py: Python<'_>, session: &Bound<'_, TorchSession>, error: Option<&str>) {
         self.guard(|step| {
@@ -235,7 +235,7 @@ impl EagerStep {
                     move || description::to_json(&name, number, &noted)
                 };
                 let session = session.get();
-                // The call waits for room while too many descriptions are to be written.
+                // The call blocks while too many descriptions are queued.
                 py.detach(|| session.describe_later(&name, text));
             }
             tidy(py, &step.inner.shared);
@@ -245,7 +245,7 @@ impl EagerStep {
 }
 
 impl EagerStep {
-    /// Keeps whatever goes wrong inside.
+    /// Catches and records all errors inside.
     fn guard<T>(&self, work: impl FnOnce(&EagerStep) -> PyResult<T>) -> Option<T> {
         if self.inner.shared.is_past() {
             return None;
@@ -286,12 +286,11 @@ impl EagerStep {
             .map(|&i| found.tensors[i].clone().unbind())
             .collect();
         if let Some(shared) = shared {
-            // Buffers that it only fills hold anything so far, and are no inputs.
+            // Buffers that it only writes are undefined so far, and are not inputs.
             found.tensors = shared.inputs;
             written = shared.outputs.into_iter().map(Bound::unbind).collect();
         }
-        // Operators are counted whether they are chosen or not: names must not depend on the
-        // choice.
+        // Operators are counted whether selected or not: names must not depend on the selection.
         let (task_id, op_name) = lock(&self.names).operator(&kind.base);
         let own = own_number(sequence, &found.tensors)?;
         let origin = self.origin(origin, own, node, &op_name);
@@ -300,7 +299,7 @@ impl EagerStep {
             self.tap.is_active() && inner.chooser.is_chosen(py, names, &origin.module)?;
         let is_read = is_selected && inner.chooser.wants_inputs();
         let mut inputs = Vec::with_capacity(found.tensors.len());
-        // Inputs that are not read are looked at as well, because the description names all values.
+        // Unselected inputs are located as well, because the description names all values.
         for tensor in &found.tensors {
             self.add_input(&mut inputs, tensor, is_read)?;
         }
@@ -317,7 +316,7 @@ impl EagerStep {
         })))
     }
 
-    /// Completes where an operator comes from, and remembers it for its backward operators.
+    /// Completes an operator's origin, and records it for its backward operators.
     fn origin(
         &self,
         mut origin: CallOrigin,
@@ -329,12 +328,12 @@ impl EagerStep {
         origin.seq_nr = own;
         if let Some((seq_nr, name)) = node {
             origin.node = Some(name);
-            // Nodes that add up gradients have the largest number, so that they run first; no
-            // operator has made them.
+            // Nodes that accumulate gradients have the largest number, so that they run first; they
+            // have no forward operator.
             origin.seq_nr = Some(seq_nr).filter(|&seq_nr| seq_nr != u64::MAX);
             origin.forward = links.find(seq_nr).cloned();
             if let Some(forward) = &origin.forward {
-                // What is computed a second time in backward has a module of its own.
+                // Operators recomputed in backward have their own module.
                 if origin.module.is_empty() {
                     origin.module = forward.module.clone();
                 }
@@ -355,7 +354,7 @@ impl EagerStep {
         origin
     }
 
-    /// Adds an input; several of a tensor that is made of several, such as a sparse one.
+    /// Adds an input; several for a tensor with parts, such as a sparse one.
     fn add_input(
         &self,
         inputs: &mut Vec<CallInput>,
@@ -378,8 +377,7 @@ impl EagerStep {
         Ok(())
     }
 
-    /// Tensors that stand for one that has no memory in rows, each with a name; none without
-    /// elements to show.
+    /// Named parts of a tensor without plain memory; empty if it has no readable elements.
     fn parts(
         &self,
         object: &Bound<'_, PyAny>,
@@ -458,7 +456,7 @@ impl EagerStep {
     }
 
     fn note_argument(&self, name: &Arc<str>) {
-        // A step that only hooks see has no description, for which names would pile up.
+        // A step that is only for hooks has no description, so names would accumulate.
         if self.tap.is_active() {
             lock(&self.noted).arguments.push(name.clone());
         }
@@ -485,9 +483,9 @@ impl EagerStep {
         }
     }
 
-    /// Forgets what was known of memory that the operator has written to.
+    /// Invalidates memory that the operator has written to.
     fn note_written(&self, py: Python<'_>, begun: &PendingOperator) -> PyResult<()> {
-        // Nobody knows that it has written, so values keep their names and are only read again.
+        // Undeclared writes leave names unchanged, but the values are read again.
         if begun.kind.may_write_all {
             let mut values = lock(&self.inner.values);
             for (storage, _) in begun.inputs.iter().filter_map(|input| input.memory) {
@@ -502,7 +500,7 @@ impl EagerStep {
                 let pin = self.inner.pin(&looked.subject, found.storage)?;
                 let mut values = lock(&self.inner.values);
                 let name = begun.op_name.clone();
-                // A collective that was waited for writes no longer.
+                // A collective no longer writes after the wait.
                 let is_late = begun.kind.is_late && begun.collective.is_none();
                 values.write(found.storage, pin, name, is_late);
             }
@@ -510,7 +508,7 @@ impl EagerStep {
         Ok(())
     }
 
-    /// Forgets what was known of memory that an operator will write to when nobody sees it.
+    /// Invalidates memory that an operator will write to unobserved.
     fn note_late(&self, py: Python<'_>, name: &Arc<str>, tensors: &[Py<PyAny>]) -> PyResult<()> {
         for object in tensors {
             let Ok(looked) = self.inner.look(object.bind(py)) else {
@@ -525,8 +523,7 @@ impl EagerStep {
         Ok(())
     }
 
-    /// Returns the tensors that the operator gave, then those it has written to without giving
-    /// them.
+    /// Returns the operator's result tensors, then written arguments that are not among them.
     fn see_outputs(
         &self,
         begun: &PendingOperator,
@@ -539,18 +536,19 @@ impl EagerStep {
             results.push(part.cloned());
         })?;
         let is_list = !matches!(results.as_slice(), [Some(only)] if only.is(result));
-        // `flatten` takes `None` for one result that is no tensor.
+        // `flatten` takes `None` for a single result that is not a tensor.
         if result.is_none() {
             results.clear();
         }
         let mut given: Vec<usize> = (results.iter().flatten())
             .map(|part| part.as_ptr().addr())
             .collect();
-        // A collective gives all that it fills and that is of use: of `reduce` other ranks than the
-        // one that takes get nothing.
+        // A collective returns all meaningful outputs: in `reduce` only one rank receives the
+        // result.
         let written = begun.collective.is_none().then_some(&begun.written);
         for object in written.into_iter().flatten() {
-            // Operators that work in place mostly give what they write to, which is one output.
+            // In-place operators usually return the argument that they write to, which is one
+            // output.
             if !given.contains(&object.as_ptr().addr()) {
                 given.push(object.as_ptr().addr());
                 results.push(Some(object.bind(py).clone()));
@@ -573,7 +571,7 @@ impl EagerStep {
         Ok(outputs)
     }
 
-    /// Adds an output; several of a tensor that is made of several.
+    /// Adds an output; several for a tensor with parts.
     fn add_output(
         &self,
         outputs: &mut Vec<CallOutput>,
@@ -611,11 +609,11 @@ impl EagerStep {
         let inner = &self.inner;
         let placement = looked.placement.clone();
         let is_read = begun.is_selected && inner.chooser.wants_outputs();
-        // By the end of a collective torch has counted what it wrote.
+        // By the end of a collective torch has updated its version counters.
         let is_written =
             begun.collective.is_none() && begun.written.iter().any(|written| written.is(object));
         if let Some(found) = &mut looked.found {
-            // Torch lets a view count the writes of what it views only once the operator is over.
+            // Torch updates a view's version counter only after the operator.
             let memory = begun.inputs.iter().filter_map(|input| input.memory);
             let same = memory
                 .clone()
@@ -643,7 +641,7 @@ impl EagerStep {
         if let Some(found) = looked.found {
             let pin: Pin = inner.pin(&looked.subject, found.storage)?;
             let mut values = lock(&inner.values);
-            // A collective returns before its result is there, which may come at any time.
+            // A collective returns before its result is ready.
             if begun.kind.is_late && begun.collective.is_none() {
                 values.write(found.storage, pin, name.clone(), true);
             }
@@ -667,7 +665,7 @@ impl EagerStep {
         if !is_selected {
             return;
         }
-        let Some(kept) = self.inner.chooser.kept(&operator) else {
+        let Some(kept) = self.inner.chooser.slots_to_keep(&operator) else {
             return;
         };
         let Some(probe) = self.tap.open_kept(&operator, &kept) else {
@@ -696,7 +694,7 @@ impl EagerStep {
                 .operators
                 .push((operator.clone(), details));
         }
-        let kept = self.inner.chooser.kept(&operator);
+        let kept = self.inner.chooser.slots_to_keep(&operator);
         let Some(kept) = kept.filter(|_| is_selected) else {
             return;
         };
@@ -714,13 +712,13 @@ impl EagerStep {
     }
 }
 
-/// The number of the node that autograd has just made for an operator, if it has.
+/// The sequence number of the node that autograd has just created for an operator, if any.
 fn own_number(sequence: u64, tensors: &[Bound<'_, PyAny>]) -> PyResult<Option<u64>> {
-    // Autograd's number grows with each node: it has made none here since the last look.
+    // Autograd's number grows with each node: none was created here since the last check.
     if SEQUENCE.replace(sequence) >= sequence {
         return Ok(None);
     }
-    // The node may be one of a function of the program's own; only an operator with an input that
+    // The node may belong to one of the program's functions; only an operator with an input that
     // requires a gradient has one.
     for tensor in tensors {
         let py = tensor.py();
