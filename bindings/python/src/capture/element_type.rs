@@ -1,29 +1,28 @@
-//! Which dtype torch means.
+//! Torch's dtypes.
 
 use opscope_tensor::DType;
 
-/// How elements are stored, and what they are.
+/// How elements are stored, and their type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ElementType {
-    /// The dtype that torch counts as one element: a byte, where several are packed into one.
+    /// The dtype that torch counts as one element: a byte, if several are packed into one.
     pub(super) stored: DType,
-    /// The dtype of the values packed into each, side by side along the last axis.
+    /// The dtype of the values packed into each, adjacent along the last axis.
     pub(super) packed: Option<DType>,
 }
 
-/// Two values of four bits in each byte, the first one in the lower half.
+/// Two 4-bit values in each byte, the first one in the lower half.
 const FLOAT4_PAIR: ElementType = ElementType {
     stored: DType::U8,
     packed: Some(DType::F4E2M1),
 };
 
-/// The dtype of DLPack's type code, width and number of lanes; `None` for those that nothing here
-/// can name.
+/// The dtype of DLPack's type code, width and number of lanes; `None` for unsupported ones.
 pub(super) fn from_dlpack(code: u8, bits: u8, lanes: u16) -> Option<ElementType> {
     if (code, bits, lanes) == (17, 4, 2) {
         return Some(FLOAT4_PAIR);
     }
-    // DLPack describes no other dtype of torch's with several lanes.
+    // DLPack describes no other torch dtype with several lanes.
     if lanes != 1 {
         return None;
     }
@@ -58,10 +57,10 @@ fn plain(stored: DType) -> ElementType {
     }
 }
 
-/// The dtype of the name that torch prints, such as `torch.float32`.
+/// The dtype of torch's printed name, such as `torch.float32`.
 pub(super) fn from_torch(name: &str) -> Option<ElementType> {
     let name = name.strip_prefix("torch.")?;
-    // The numbers of quantised tensors mean nothing without their scale.
+    // Quantised elements are meaningless without their scale.
     if name.starts_with('q') {
         return None;
     }
@@ -70,6 +69,6 @@ pub(super) fn from_torch(name: &str) -> Option<ElementType> {
         "float8_e8m0fnu" => DType::F8E8M0,
         _ => name.parse().ok()?,
     };
-    // The widths below a byte are stored otherwise than here, if at all.
+    // Widths below a byte are stored differently here, if at all.
     known.bytes().map(|_| plain(known))
 }

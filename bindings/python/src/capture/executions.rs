@@ -1,4 +1,4 @@
-//! Which graph was executed when: graphs run in another order than they are compiled in.
+//! The order of graph executions, which differs from that of compilation.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -10,14 +10,14 @@ use opscope_store::StoreError;
 use opscope_store::atomic_file::Creator;
 use serde_json::json;
 
-/// How many are kept; what comes after is counted.
+/// Maximum number of stored executions; later ones are only counted.
 const N_EXECUTIONS_MAX: usize = 1 << 20;
 
-/// The executions of a session's graphs, in the order in which they began.
+/// The executions of a session's graphs, in order of their start.
 pub(super) struct ExecutionLog {
-    /// None if they are only counted.
+    /// `None` if they are only counted.
     file: Option<(PathBuf, Creator)>,
-    /// Of all graphs, whether they are dumped or not.
+    /// Of all graphs, dumped or not.
     n_begun: AtomicU64,
     dumped: Mutex<ExecutionList>,
 }
@@ -56,7 +56,7 @@ impl ExecutionPhase {
 }
 
 impl ExecutionLog {
-    /// They are written to `path`.
+    /// A log that is written to `path`.
     pub(super) fn new(path: PathBuf, creator: Creator) -> ExecutionLog {
         ExecutionLog {
             file: Some((path, creator)),
@@ -65,7 +65,7 @@ impl ExecutionLog {
         }
     }
 
-    /// They are counted, and written nowhere.
+    /// A log that only counts.
     pub(super) fn unwritten() -> ExecutionLog {
         ExecutionLog {
             file: None,
@@ -74,16 +74,16 @@ impl ExecutionLog {
         }
     }
 
-    /// Counts an execution; its number in the process.
+    /// Counts an execution; returns its number in the process.
     pub(super) fn count(&self) -> u64 {
         self.n_begun.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Adds one that is dumped. The result is for [`ExecutionLog::end`].
+    /// Adds a dumped execution. The result is for [`ExecutionLog::end`].
     pub(super) fn begin(&self, index: u64, graph: &str, step: u64) -> Option<usize> {
         let mut dumped = self.lock();
         let n_threads = dumped.threads.len() as u32;
-        // Rust gives no number of a `ThreadId` to write, so threads are numbered as they appear.
+        // A `ThreadId` has no number to print, so threads are numbered as they appear.
         let thread = *dumped
             .threads
             .entry(thread::current().id())
@@ -102,8 +102,8 @@ impl ExecutionLog {
         Some(dumped.list.len() - 1)
     }
 
-    /// Says how it ended. Whether this is a time to write the list down, for a process that may be
-    /// killed: each time it is twice as long.
+    /// Records the end. Returns whether to write the list now, in case the process is killed later:
+    /// after each doubling.
     pub(super) fn end(&self, position: Option<usize>, state: ExecutionPhase) -> bool {
         let mut dumped = self.lock();
         let Some(execution) = position.and_then(|position| dumped.list.get_mut(position)) else {
@@ -113,12 +113,12 @@ impl ExecutionLog {
         position.is_some_and(|position| (position + 1).is_power_of_two())
     }
 
-    /// Writes the list, if it has any.
+    /// Writes the list unless empty.
     pub(super) fn write(&self) -> Result<(), StoreError> {
         let Some((path, creator)) = &self.file else {
             return Ok(());
         };
-        // The lock ends with the block: no execution has to wait for the disk.
+        // The lock ends with the block, so executions do not wait for the disk.
         let text = {
             let dumped = self.lock();
             if dumped.list.is_empty() {
@@ -131,10 +131,10 @@ impl ExecutionLog {
         Ok(())
     }
 
-    /// A line for each execution.
+    /// One line per execution.
     fn text(&self, dumped: &ExecutionList) -> String {
         let mut sorted: Vec<&GraphExecution> = dumped.list.iter().collect();
-        // Threads get their number before they enter the list, so that it may be out of order.
+        // Threads get their number before they enter the list, so it may be out of order.
         sorted.sort_by_key(|one| one.index);
         let lines: Vec<String> = (sorted.into_iter())
             .map(|one| {

@@ -1,4 +1,4 @@
-//! Single files for what `opscope.torchair` writes outside of a session: arrays and texts.
+//! Single files written by `opscope.torchair` outside a session: arrays and texts.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -15,11 +15,10 @@ use super::memory::TensorLender;
 use super::reason::UnseenReason;
 use crate::os_error;
 
-/// Most bytes of an expanded tensor that are written out, as in a session.
+/// Maximum size of an expanded tensor to write, as in a session.
 const EXPANDED_BYTES_MAX: usize = 256 << 20;
 
-/// Creates files below a directory, each complete or not there, and follows no symbolic link below
-/// it.
+/// Creates files below a directory atomically, without following symbolic links below it.
 #[pyclass(frozen, module = "opscope._native.capture")]
 pub(super) struct FileWriter {
     lender: TensorLender,
@@ -28,8 +27,8 @@ pub(super) struct FileWriter {
 
 #[pymethods]
 impl FileWriter {
-    /// `plain_types` are `torch.Tensor` and those of its subclasses that only add a name; empty, if
-    /// there are no tensors to write.
+    /// `plain_types` are `torch.Tensor` and subclasses that only add a name; empty if there are no
+    /// tensors to write.
     #[new]
     #[pyo3(signature = (root, plain_types, *, dir_mode=0o700, file_mode=0o600))]
     fn new(
@@ -49,10 +48,11 @@ impl FileWriter {
         })
     }
 
-    /// Writes a tensor as an npy file, or says why it cannot be one. Types that numpy does not have
+    /// Writes a tensor as an npy file, or returns why it cannot be one. Dtypes that numpy lacks
     /// become wider ones that hold the same values.
     ///
     /// # Errors
+    ///
     /// `OSError` if the file cannot be written.
     fn npy(
         &self,
@@ -95,9 +95,10 @@ impl FileWriter {
         }
     }
 
-    /// Writes bytes as they are.
+    /// Writes raw bytes.
     ///
     /// # Errors
+    ///
     /// `OSError` if the file cannot be written.
     fn bytes(&self, py: Python<'_>, path: PathBuf, content: &[u8]) -> PyResult<()> {
         py.detach(|| self.put(&path, &[content]))

@@ -21,7 +21,7 @@ use super::taps::{Home, TapPool};
 pub(super) struct SessionGraph {
     shared: Arc<TorchSessionState>,
     parts: Arc<GraphParts>,
-    /// Values that are written at the end of a step, by number.
+    /// Values written at the end of a step, by number.
     parameters: Vec<usize>,
     unused_rules: Vec<String>,
     is_marking: bool,
@@ -29,16 +29,16 @@ pub(super) struct SessionGraph {
     taps: Home,
 }
 
-/// Facts about a graph beside its operators.
+/// Facts about a graph in addition to its operators.
 pub(super) struct GraphFacts {
     constants: Vec<String>,
     types: Vec<(String, TensorType)>,
-    /// Values that bodies are given, by number.
+    /// Values passed to bodies, by number.
     carried: HashSet<usize>,
 }
 
 impl GraphFacts {
-    /// Of `types` with a dtype that nothing here can name there is nothing to know.
+    /// Ignores `types` with unsupported dtypes.
     pub(super) fn new(
         values: &[ValueDescription],
         constants: &[usize],
@@ -59,7 +59,7 @@ impl GraphFacts {
 }
 
 impl GraphFacts {
-    /// Which operators read a value that a body is given, and its name; sorted.
+    /// The operators that read a value passed to a body, with its name; sorted.
     fn carried_reads(
         &self,
         named: &[Arc<Operator>],
@@ -77,7 +77,7 @@ impl GraphFacts {
     }
 }
 
-/// Operators, values, and graphs that operators hold.
+/// Operators, values, and graphs inside operators.
 type Described<'a> = (
     &'a [OperatorDescription],
     Vec<ValueDescription>,
@@ -132,8 +132,8 @@ impl SessionGraph {
             parts.add(
                 operator,
                 described,
-                // Python has rules of its own, about modules for example, that the plan knows
-                // nothing of.
+                // Python has additional rules, for example about modules, that the plan does not
+                // contain.
                 kept.filter(|_| described.is_selected).map(|kept| &**kept),
             );
         }
@@ -154,7 +154,7 @@ impl SessionGraph {
     }
 }
 
-/// Whether operators are chosen by marks.
+/// Whether operators are selected by marks.
 fn is_marking(plan: &Plan) -> bool {
     let kernels = match &plan.models {
         ModelSelection::Every(operators) => operators.kernels.as_ref(),
@@ -165,13 +165,13 @@ fn is_marking(plan: &Plan) -> bool {
 
 #[pymethods]
 impl SessionGraph {
-    /// Whether its operators are chosen by marks.
+    /// Whether its operators are selected by marks.
     #[getter]
     fn is_marking(&self) -> bool {
         self.is_marking
     }
 
-    /// Numbers of the operators after which results are to be shown, because a record has them.
+    /// Numbers of the operators after which results must be passed, because a record needs them.
     #[getter]
     fn tapped(&self) -> Vec<usize> {
         let values = &self.parts.values;
@@ -191,7 +191,7 @@ impl SessionGraph {
             .collect()
     }
 
-    /// Numbers of the values that a record has.
+    /// Numbers of the values in records.
     #[getter]
     fn wanted(&self) -> Vec<usize> {
         let values = self.parts.values.iter().enumerate();
@@ -201,25 +201,25 @@ impl SessionGraph {
             .collect()
     }
 
-    /// Numbers of the values that are written as they are at the end of a step.
+    /// Numbers of the values that are written at the end of a step.
     #[getter]
     fn parameters(&self) -> Vec<usize> {
         self.parameters.clone()
     }
 
-    /// Texts of the rules that choose nothing of the graph.
+    /// Texts of the rules that match nothing in the graph.
     #[getter]
     fn unused_rules(&self) -> Vec<String> {
         self.unused_rules.clone()
     }
 
-    /// Whether what is wanted is the operator that fails.
+    /// Whether only failing operators are wanted.
     #[getter]
     fn tells_failures(&self) -> bool {
         self.tells_failures
     }
 
-    /// Begins an execution; `None` if nothing is kept of it.
+    /// Begins an execution; `None` if it is not recorded.
     fn begin_step(&self, py: Python<'_>, step: u64) -> Option<RunningGraph> {
         if self.shared.is_over() {
             return None;

@@ -1,9 +1,9 @@
-//! Where torch's tensors lie in memory: the only file of this crate that follows addresses.
+//! The memory of torch's tensors: the only file of this crate that dereferences addresses.
 //!
-//! A tensor's address, dtype and shape come from torch's table of C functions for DLPack where
-//! torch has one (2.10 and later), and from the tensor's attributes otherwise, which takes ten
-//! times as long. Either way only plain tensors are asked: those of a subclass may have no memory,
-//! or memory that means something else.
+//! A tensor's address, dtype and shape come from torch's DLPack table of C functions if available
+//! (2.10 and later), and otherwise from the tensor's attributes, which is ten times slower. Only
+//! plain tensors are queried: those of a subclass may have no memory, or memory with another
+//! meaning.
 
 #![expect(
     unsafe_code,
@@ -24,12 +24,12 @@ use super::element_type::{self, ElementType};
 use super::reason::UnseenReason;
 use super::release::ReleaseQueue;
 
-/// Where torch keeps the table, newest name first.
+/// Attributes with the table, newest name first.
 const TABLE_ATTRIBUTES: [&str; 2] = ["__dlpack_c_exchange_api__", "__c_dlpack_exchange_api__"];
 const TABLE_NAME: &CStr = c"dlpack_exchange_api";
-/// The only version of DLPack's structures that is known here; later minor ones only add to it.
+/// The supported version of DLPack's structures; later minor ones only add to it.
 const MAJOR_VERSION: u32 = 1;
-/// Memory of the CPU, and such memory that a CUDA device can reach as well.
+/// CPU memory, and pinned CPU memory.
 const CPU: [i32; 2] = [1, 3];
 
 /// DLPack's `DLDevice`.
@@ -55,12 +55,12 @@ struct DlTensor {
     n_axes: i32,
     dtype: DlDataType,
     shape: *const i64,
-    /// Null for tensors whose elements lie side by side.
+    /// Null for contiguous tensors.
     strides: *const i64,
     byte_offset: u64,
 }
 
-/// DLPack's `DLPackExchangeAPI`, as far as it is used.
+/// The used part of DLPack's `DLPackExchangeAPI`.
 #[repr(C)]
 struct ExchangeTable {
     major: u32,
@@ -72,28 +72,27 @@ struct ExchangeTable {
     borrow: Option<Borrow>,
 }
 
-/// Describes a tensor without taking a reference; what it says holds while the caller has the
-/// object.
+/// Describes a tensor without taking a reference; valid while the caller holds the object.
 type Borrow = unsafe extern "C" fn(*mut c_void, *mut DlTensor) -> c_int;
 
-/// Looks at tensors.
+/// Describes the memory of tensors.
 pub(super) struct TensorLender {
     /// The types of plain tensors.
     plain: Vec<Py<PyType>>,
     borrow: Option<Borrow>,
     bytes: ByteTypes,
-    /// Whether the CPU's memory stands for a device's, as in tests without a device.
+    /// Whether CPU memory is treated as a device's, as in tests without a device.
     is_host_claimed: bool,
 }
 
-/// Whose memory a tensor is expected in.
+/// The kind of memory that a tensor is expected in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MemoryOwner {
     Host,
     Device,
 }
 
-/// Torch's dtypes of whole bytes.
+/// Torch's byte-sized dtypes.
 struct ByteTypes([Py<PyAny>; 2]);
 
 impl ByteTypes {
@@ -109,15 +108,15 @@ impl ByteTypes {
     }
 }
 
-/// A plain tensor in the CPU's memory.
+/// A plain tensor in CPU memory.
 pub(super) struct LentTensor<'a, 'py> {
     object: &'a Bound<'py, PyAny>,
     memory: TensorMemory,
 }
 
-/// Where a plain tensor lies, in the CPU's memory or in a device's.
+/// The location of a plain tensor, in the CPU's or a device's memory.
 pub(super) struct TensorMemory {
-    /// Of the first element.
+    /// Address of the first element.
     pub(super) address: usize,
     /// From the first element to the end of the last one.
     n_bytes: usize,
@@ -126,12 +125,12 @@ pub(super) struct TensorMemory {
     /// The dtype of the values packed into each element, if any are.
     packed: Option<DType>,
     pub(super) shape: Shape,
-    /// In elements, none negative; `None` if elements lie side by side in row-major order.
+    /// In elements, none negative; `None` if contiguous in row-major order.
     pub(super) strides: Option<Vec<isize>>,
 }
 
 impl TensorLender {
-    /// `plain` are `torch.Tensor` and those of its subclasses that only add a name.
+    /// `plain` are `torch.Tensor` and subclasses that only add a name.
     pub(super) fn new(py: Python<'_>, plain: &[Bound<'_, PyType>]) -> PyResult<TensorLender> {
         let borrow = match plain.first() {
             Some(tensor) => find_borrow(tensor)?,
@@ -145,7 +144,7 @@ impl TensorLender {
         })
     }
 
-    /// The same, which takes tensors of the CPU for those of a device if `is_claimed` says so.
+    /// Treats CPU tensors as those of a device if `is_claimed`.
     pub(super) fn with_host_claimed(self, is_claimed: bool) -> TensorLender {
         TensorLender {
             is_host_claimed: is_claimed,
@@ -153,7 +152,7 @@ impl TensorLender {
         }
     }
 
-    /// Whether tensors are described by torch's C functions.
+    /// Whether torch's C functions describe tensors.
     pub(super) fn has_table(&self) -> bool {
         self.borrow.is_some()
     }
@@ -164,7 +163,7 @@ impl TensorLender {
         self.plain.iter().any(|plain| found.is(plain))
     }
 
-    /// Where the tensor lies, or why that cannot be said.
+    /// The location of the tensor, or why it is unknown.
     pub(super) fn look<'a, 'py>(
         &self,
         object: &'a Bound<'py, PyAny>,
@@ -175,7 +174,7 @@ impl TensorLender {
         self.look_on_host(object)
     }
 
-    /// The same of a tensor that is ours, such as a copy of another one.
+    /// Likewise for our own tensor, such as a copy of another one.
     pub(super) fn look_on_host<'a, 'py>(
         &self,
         object: &'a Bound<'py, PyAny>,
@@ -184,7 +183,7 @@ impl TensorLender {
         Ok(LentTensor { object, memory })
     }
 
-    /// Where a tensor of a device lies, whose memory cannot be read here.
+    /// The location of a device tensor, whose memory cannot be read here.
     pub(super) fn look_on_device(
         &self,
         object: &Bound<'_, PyAny>,
@@ -227,8 +226,8 @@ impl TensorMemory {
                 let strides = strides.iter().map(|&stride| isize::try_from(stride).ok());
                 let strides: Vec<isize> =
                     strides.collect::<Option<_>>().ok_or(UnseenReason::Shape)?;
-                // Only what has no strides can be shared or copied as it lies, so strides that
-                // change nothing are forgotten here.
+                // Only tensors without strides can be shared or copied directly, so redundant
+                // strides are dropped here.
                 (!is_dense(&shape, &strides)).then_some(strides)
             }
             None => None,
@@ -249,7 +248,7 @@ impl TensorMemory {
         })
     }
 
-    /// Whether elements lie side by side in another order than row-major, each of them once.
+    /// Whether elements are dense in another order than row-major.
     pub(super) fn is_permuted(&self) -> bool {
         let Some(strides) = &self.strides else {
             return false;
@@ -267,17 +266,17 @@ impl TensorMemory {
         })
     }
 
-    /// Where the memory is.
+    /// Address and size of the memory.
     pub(super) fn place(&self) -> (usize, usize) {
         (self.address, self.n_bytes)
     }
 
-    /// Whether several values share an element.
+    /// Whether elements hold several packed values.
     pub(super) fn is_packed(&self) -> bool {
         self.packed.is_some()
     }
 
-    /// Dtype and extents of what is packed into the elements, or those of the elements.
+    /// Dtype and shape of the packed values, or of the elements.
     pub(super) fn unpacked(&self) -> Result<(DType, Shape), UnseenReason> {
         Ok(match self.packed {
             Some(packed) => (packed, unpacked(&self.shape)?),
@@ -295,14 +294,14 @@ impl<'py> LentTensor<'_, 'py> {
         unsafe { bytes_at(self.address, self.n_bytes) }
     }
 
-    /// A tensor of these elements, which `bytes` has side by side.
+    /// A tensor of these elements, from contiguous `bytes`.
     pub(super) fn tensor(&self, bytes: SharedBytes) -> Result<Tensor, UnseenReason> {
         let (dtype, shape) = self.unpacked()?;
         Tensor::new(dtype, shape, bytes).map_err(|_| UnseenReason::Shape)
     }
 
-    /// The same memory for longer than this call, which keeps the tensor from being freed. It must
-    /// not be written to meanwhile: the caller knows that nobody does.
+    /// The memory beyond this call, keeping the tensor alive. The caller guarantees that it is not
+    /// written meanwhile.
     pub(super) fn hold(&self, released: &Arc<ReleaseQueue>) -> HeldMemory {
         HeldMemory {
             object: Some(self.object.clone().unbind()),
@@ -312,7 +311,7 @@ impl<'py> LentTensor<'_, 'py> {
         }
     }
 
-    /// The same, with an object of Python's that is let go together with the tensor.
+    /// The same, with a Python object that is released together with the tensor.
     pub(super) fn hold_with(
         &self,
         lease: &Bound<'py, PyAny>,
@@ -320,7 +319,7 @@ impl<'py> LentTensor<'_, 'py> {
     ) -> HeldMemory {
         let object = (self.object.clone(), lease.clone()).into_pyobject(self.object.py());
         HeldMemory {
-            // Making a pair fails only without memory, and then the tensor alone has to do.
+            // Creating a pair fails only when out of memory; then the tensor alone is held.
             object: Some(
                 object
                     .map_or_else(|_| self.object.clone(), Bound::into_any)
@@ -332,12 +331,12 @@ impl<'py> LentTensor<'_, 'py> {
         }
     }
 
-    /// The interpreter that lends it.
+    /// The interpreter of this borrow.
     pub(super) fn py(&self) -> Python<'py> {
         self.object.py()
     }
 
-    /// Where it lies, without the right to look.
+    /// The location without access.
     pub(super) fn into_memory(self) -> TensorMemory {
         self.memory
     }
@@ -352,28 +351,28 @@ impl Deref for LentTensor<'_, '_> {
 }
 
 impl HeldMemory {
-    /// Whether the tensor still has the memory that it had when it was held: its storage may have
-    /// been resized since, and then nothing may be read through this.
+    /// Whether the tensor still has the same memory as when it was held: if its storage was
+    /// resized, it must not be read through this.
     pub(super) fn is_still(&self, lent: &LentTensor<'_, '_>) -> bool {
         self.address == lent.address && self.n_bytes == lent.n_bytes
     }
 
-    /// Whether all bytes of `lent` are among these.
+    /// Whether this memory contains all bytes of `lent`.
     pub(super) fn covers(&self, lent: &LentTensor<'_, '_>) -> bool {
         let end = |address: usize, n_bytes: usize| address.saturating_add(n_bytes);
         let is_inside = end(lent.address, lent.n_bytes) <= end(self.address, self.n_bytes);
         self.address <= lent.address && is_inside
     }
 
-    /// The tensor; `None` only while it is dropped.
+    /// The tensor; `None` only while being dropped.
     pub(super) fn object(&self) -> Option<&Py<PyAny>> {
         self.object.as_ref()
     }
 }
 
-/// Memory of a tensor that cannot be freed meanwhile.
+/// Memory of a tensor, kept alive.
 pub(super) struct HeldMemory {
-    /// `None` only while it is dropped.
+    /// `None` only while being dropped.
     object: Option<Py<PyAny>>,
     address: usize,
     n_bytes: usize,
@@ -390,7 +389,7 @@ impl AsRef<[u8]> for HeldMemory {
 
 impl Drop for HeldMemory {
     fn drop(&mut self) {
-        // This may be a writer's thread, which must not wait for the interpreter.
+        // A writer's thread must not wait for the interpreter.
         if let Some(object) = self.object.take() {
             self.released.push(object);
         }
@@ -407,7 +406,7 @@ unsafe fn bytes_at<'a>(address: usize, n_bytes: usize) -> &'a [u8] {
     unsafe { std::slice::from_raw_parts(ptr::with_exposed_provenance(address), n_bytes) }
 }
 
-/// The function that describes tensors; `None` if this torch has none that is known here.
+/// The function that describes tensors; `None` if this torch has no supported one.
 fn find_borrow(tensor: &Bound<'_, PyType>) -> PyResult<Option<Borrow>> {
     for attribute in TABLE_ATTRIBUTES {
         let Some(found) = tensor.getattr_opt(attribute)? else {
@@ -459,7 +458,7 @@ fn describe_by_table(
     // interpreter.
     let code = unsafe { borrow(object.as_ptr().cast(), &raw mut found) };
     if code != 0 {
-        // Torch says why in words; the attributes say it shorter.
+        // The attributes provide the reason in shorter form.
         drop(PyErr::take(object.py()));
         return Err(UnseenReason::of_refused(object));
     }
@@ -472,7 +471,7 @@ fn describe_by_table(
     if let (0 | 1, 8) = (code, bits)
         && !bytes.are_of(object)
     {
-        // Integers of less than a byte are described as bytes.
+        // Integers smaller than a byte are described as bytes.
         return Err(refused());
     }
     let n_axes = usize::try_from(found.n_axes).map_err(|_| UnseenReason::Shape)?;
@@ -481,13 +480,13 @@ fn describe_by_table(
     let (dims, strides) = unsafe { (list(found.shape, n_axes), list(found.strides, n_axes)) };
     let dims = match (dims, n_axes) {
         (Some(dims), _) => dims,
-        // Nothing is listed for a tensor without axes, so a null pointer is in order there.
+        // A tensor without axes has no list, so a null pointer is valid there.
         (None, 0) => &[],
         (None, _) => return Err(UnseenReason::Shape),
     };
     let offset = usize::try_from(found.byte_offset).map_err(|_| UnseenReason::Shape)?;
     let address = match found.data.expose_provenance() {
-        // Missing memory has to stay a null pointer whatever the offset: it is recognised by that.
+        // Missing memory must stay a null pointer whatever the offset, to be recognised.
         0 => 0,
         address => address.checked_add(offset).ok_or(UnseenReason::Shape)?,
     };
@@ -526,7 +525,7 @@ fn describe_by_attributes(
     TensorMemory::new(address.map_err(refused)?, dtype, &dims, Some(&strides))
 }
 
-/// The shape of what is packed in pairs.
+/// The shape of values packed in pairs.
 fn unpacked(shape: &Shape) -> Result<Shape, UnseenReason> {
     let mut dims: Vec<usize> = shape.iter().copied().collect();
     match dims.last_mut() {
@@ -537,8 +536,8 @@ fn unpacked(shape: &Shape) -> Result<Shape, UnseenReason> {
     Shape::new(dims).map_err(|_| UnseenReason::Shape)
 }
 
-/// Whether elements lie side by side in row-major order. Strides of axes with one element do not
-/// matter.
+/// Whether elements are contiguous in row-major order. Strides of axes with one element are
+/// irrelevant.
 fn is_dense(shape: &Shape, strides: &[isize]) -> bool {
     if shape.n_elements() == 0 {
         return true;
@@ -553,7 +552,7 @@ fn is_dense(shape: &Shape, strides: &[isize]) -> bool {
     strides.len() == shape.n_axes()
 }
 
-/// Elements from the first to the last one.
+/// Number of elements from the first to the last.
 fn span(shape: &Shape, strides: Option<&[isize]>) -> Option<usize> {
     let n_elements = shape.n_elements();
     let Some(strides) = strides.filter(|_| n_elements > 0) else {
@@ -561,7 +560,7 @@ fn span(shape: &Shape, strides: Option<&[isize]>) -> Option<usize> {
     };
     let mut last = 0_usize;
     for (&dim, &stride) in shape.iter().zip(strides) {
-        // A negative stride would put elements before the address, where the slice does not reach.
+        // A negative stride would put elements before the address, outside the slice.
         let step = usize::try_from(stride).ok()?;
         last = last.checked_add((dim - 1).checked_mul(step)?)?;
     }

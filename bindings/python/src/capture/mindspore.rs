@@ -1,4 +1,4 @@
-//! Turning a configuration of MindSpore into a request to a session.
+//! Converting a MindSpore configuration to a session's request.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use super::request::{one_line, tell};
 use crate::os_error;
 
-/// Names of the devices whose trees there are.
+/// Names of the supported trees.
 const TARGETS: [(&str, TreeTarget); 6] = [
     ("cpu", TreeTarget::Cpu),
     ("gpu", TreeTarget::Gpu),
@@ -24,7 +24,7 @@ const TARGETS: [(&str, TreeTarget); 6] = [
     ("ge", TreeTarget::GraphEngine),
 ];
 
-/// Whose dump it is said to be.
+/// The identity that a dump claims.
 #[derive(Clone, Copy)]
 pub(super) struct DumpOwner {
     pub(super) target: TreeTarget,
@@ -50,11 +50,12 @@ impl DumpOwner {
     }
 }
 
-/// Returns the request that a configuration makes; `None` if it asks for nothing.
+/// Returns the request of a configuration; `None` if it requests nothing.
 ///
 /// # Errors
-/// `ValueError` with what is wrong in it; `NotImplementedError` if only an engine of this project
-/// can do what it asks for.
+///
+/// `ValueError` for mistakes in it; `NotImplementedError` if only this project's engines support
+/// the request.
 pub(super) fn request(text: &str, place: DumpOwner, time: &str) -> PyResult<Option<DumpRequest>> {
     let dump = load(text, place)?.dump;
     let modes = PermissionModes::default();
@@ -76,14 +77,14 @@ fn load(text: &str, place: DumpOwner) -> PyResult<MindSporeConfig> {
     let purpose = config.dump.as_ref().map(|dump| dump.purpose);
     if purpose == Some(Purpose::Overflow) && !place.target.has_ranks() {
         return Err(PyNotImplementedError::new_err(
-            "`op_debug_mode` 3 of whole graphs asks which operators overflow; graphs of PyTorch have that on the \
+            "`op_debug_mode` 3 of whole graphs detects overflowing operators; graphs of PyTorch support that on the \
              targets gpu, ascend-o0 and ascend-o1 only",
         ));
     }
     Ok(config)
 }
 
-/// Returns the text of an issue, with MindSpore's own words where it has some.
+/// Returns the text of an issue, in MindSpore's wording if it has one.
 fn told(issue: &ConfigIssue) -> String {
     match &issue.vendor_text {
         Some(text) => format!("{} ({text})", tell(issue)),
@@ -91,8 +92,7 @@ fn told(issue: &ConfigIssue) -> String {
     }
 }
 
-/// Whether a configuration of MindSpore asks for a dump, and warnings; raises what is wrong with
-/// it.
+/// Whether a MindSpore configuration requests a dump, and warnings; raises its mistakes.
 #[pyfunction]
 pub(super) fn check_mindspore_json(
     text: &str,
@@ -101,7 +101,7 @@ pub(super) fn check_mindspore_json(
 ) -> PyResult<(bool, Vec<String>)> {
     let place = DumpOwner::new(target, 0, device)?;
     let warnings = load(text, place)?.issues.iter().map(tell).collect();
-    // Nothing is created for this request, so it needs no time to name a directory by.
+    // This request creates nothing, so it needs no time for a directory name.
     let is_asked = request(text, place, "")?.is_some();
     Ok((is_asked, warnings))
 }
@@ -120,7 +120,7 @@ pub(super) fn read_configuration(path: PathBuf) -> PyResult<String> {
     })
 }
 
-/// Raises what is wrong with the name of a file that `MINDSPORE_DUMP_CONFIG` gives.
+/// Raises if the file name in `MINDSPORE_DUMP_CONFIG` is invalid.
 #[pyfunction]
 pub(super) fn check_mindspore_file(path: &str) -> PyResult<()> {
     mindspore::check_file_name(Path::new(path))

@@ -1,4 +1,4 @@
-//! Names of a configuration that nothing has.
+//! Names in a configuration without a match.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,24 +6,24 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use opscope_capture::{ModelSelection, Plan, SelectedOperators};
 use opscope_store::record::ModelId;
 
-/// Most names of models that are remembered.
+/// Maximum number of stored model names.
 const N_MODELS_MAX: usize = 64;
 
-/// Names that a plan has of models and operators, and what there was.
+/// Model and operator names in a plan, and the models that occurred.
 pub(super) struct AskedNames {
     state: Mutex<AskedState>,
 }
 
 struct AskedState {
-    /// Models that the plan names and that did not come.
+    /// Models that the plan names but that have not occurred.
     models: BTreeSet<String>,
-    /// Operators that no model had that the plan is for; `None` before the first.
+    /// Operators without a match in any model of the plan; `None` before the first.
     operators: Option<BTreeSet<String>>,
-    /// The models that came.
+    /// The models that occurred.
     there: BTreeSet<String>,
 }
 
-/// Models and operators that nothing has, and the models there are.
+/// Models and operators without a match, and the models that occurred.
 pub(super) type Missing = (Vec<String>, Vec<String>, Vec<String>);
 
 impl AskedNames {
@@ -41,10 +41,10 @@ impl AskedNames {
         }
     }
 
-    /// Notes a model, and with it what the plan selects, unless its operators are not known yet.
+    /// Records a model and what the plan selects in it, unless its operators are not known yet.
     pub(super) fn note(&self, model: &ModelId, selected: Option<&SelectedOperators>) {
         let mut state = self.lock();
-        // A `model_name` is either the name of the model's file or the one that its graph carries.
+        // A `model_name` is the name of either the model's file or its graph.
         for name in [&model.graph_name, &model.file_stem] {
             state.models.remove(name);
             if state.there.len() < N_MODELS_MAX && !name.is_empty() {

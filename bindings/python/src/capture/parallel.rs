@@ -1,4 +1,4 @@
-//! Facts that Python tells of several processes which compute together.
+//! Facts about distributed runs, from Python.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,21 +6,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 use opscope_store::record::parallel::{Collective, Placement};
 use pyo3::prelude::*;
 
-/// How many texts are remembered. A model has few, unless shapes change from step to step.
+/// Maximum number of cached texts. A model has few, unless shapes vary.
 const N_TEXTS_MAX: usize = 1 << 16;
 
-/// A collective by kind, such as `all_reduce(sum)`, and the global ranks of its group.
+/// A collective by kind, such as `all_reduce(sum)`, and the group's global ranks.
 ///
-/// `None` for a text that says no collective: an operator without a note is better than none.
+/// `None` for an invalid text: an operator without a note is better than none.
 pub(super) fn collective(kind: &str, ranks: Vec<u32>) -> Option<Arc<Collective>> {
     let kind = kind.parse().ok()?;
     Some(Arc::new(Collective { kind, ranks }))
 }
 
-/// The placements that texts say, in position.
+/// The placements in texts, by position.
 pub(super) fn placements(texts: &[String]) -> Vec<Option<Arc<Placement>>> {
-    let placement = |text: &String| text.parse().ok().map(Arc::new);
-    texts.iter().map(placement).collect()
+    texts
+        .iter()
+        .map(|text| text.parse().ok().map(Arc::new))
+        .collect()
 }
 
 /// Placements by their texts.
@@ -28,7 +30,7 @@ pub(super) fn placements(texts: &[String]) -> Vec<Option<Arc<Placement>>> {
 pub(super) struct PlacementTexts(Mutex<HashMap<String, Option<Arc<Placement>>>>);
 
 impl PlacementTexts {
-    /// The placement that a text says; `None` if it says none.
+    /// The placement in a text; `None` if invalid.
     pub(super) fn find(&self, text: String) -> Option<Arc<Placement>> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(placement) = known.get(&text) {
@@ -43,9 +45,9 @@ impl PlacementTexts {
     }
 }
 
-/// Asks Python which part of a distributed tensor a process holds.
+/// Asks Python for a distributed tensor's placement.
 pub(super) struct PlacementNotes {
-    /// Gives the text for a tensor, or `None`.
+    /// Returns the text for a tensor, or `None`.
     ask: Py<PyAny>,
     texts: PlacementTexts,
 }
@@ -58,7 +60,7 @@ impl PlacementNotes {
         }
     }
 
-    /// The placement of a distributed tensor; `None` where nobody can say it.
+    /// The placement of a distributed tensor; `None` if unknown.
     pub(super) fn find(&self, tensor: &Bound<'_, PyAny>) -> Option<Arc<Placement>> {
         let text = self.ask.bind(tensor.py()).call1((tensor,)).ok()?;
         let text: Option<String> = text.extract().ok()?;

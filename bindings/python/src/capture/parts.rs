@@ -1,4 +1,4 @@
-//! The parts of a graph: its operators, its values, and the graphs that its operators hold.
+//! The parts of a graph: its operators, its values, and the graphs inside operators.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use super::description::{BodyDescription, OperatorDescription, Stability, ValueDescription};
 use super::reason::UnseenReason;
 
-/// The parts of a graph that do not change from step to step.
+/// The static parts of a graph.
 pub(super) struct GraphParts {
     pub(super) operators: Vec<OperatorPart>,
     pub(super) values: Vec<ValuePart>,
@@ -21,40 +21,40 @@ pub(super) struct GraphParts {
 
 pub(super) struct OperatorPart {
     pub(super) operator: Arc<Operator>,
-    /// Values that its record is made of, by position.
+    /// Values in its record, by position.
     pub(super) inputs: Vec<(usize, usize)>,
-    /// Values by number, for each result in turn.
+    /// Values by number, one per result.
     pub(super) outputs: Vec<Option<usize>>,
-    /// The operator after which its results are shown, by number, if that is not itself.
+    /// The operator after which its results are passed, by number, if another.
     pub(super) shown_after: Option<usize>,
     /// All values that it reads, by number.
     pub(super) reads: Vec<usize>,
     /// Whether it has a record.
     pub(super) is_kept: bool,
-    /// Values that nobody needs after it.
+    /// Values that are not needed after it.
     pub(super) last_uses: Vec<usize>,
-    /// The body that it is in, by number.
+    /// The enclosing body, by number.
     pub(super) body: Option<usize>,
-    /// Bodies of its own that cannot be looked at.
+    /// Its bodies that cannot be observed.
     pub(super) hidden: Vec<usize>,
 }
 
 pub(super) struct ValuePart {
     pub(super) name: String,
     pub(super) stability: Stability,
-    /// Whether any record has it.
+    /// Whether any record contains it.
     pub(super) is_wanted: bool,
     pub(super) reason: Option<UnseenReason>,
 }
 
-/// A graph that an operator holds.
+/// A graph inside an operator.
 pub(super) struct BodyPart {
     /// Its own operators.
     pub(super) operators: Vec<usize>,
     pub(super) parent: Option<usize>,
     pub(super) is_loop: bool,
     pub(super) n_dry_runs: u64,
-    /// Why its operators cannot be looked at, if so.
+    /// Why its operators cannot be observed, if so.
     pub(super) reason: Option<UnseenReason>,
 }
 
@@ -79,7 +79,7 @@ impl GraphParts {
         if let Some(kept) = kept {
             let beside = [&kept.graph_inputs, &kept.parameters];
             let beside = beside.into_iter().flatten().map(|input| input.position);
-            // A graph input may be in the operator's record and have one of its own: it is shown
+            // A graph input may be in the operator's record and have a separate one: it is passed
             // once.
             let mut positions: Vec<usize> = kept.inputs.iter().copied().chain(beside).collect();
             positions.sort_unstable();
@@ -96,10 +96,10 @@ impl GraphParts {
         self.operators.push(part);
     }
 
-    /// Says of each wanted value after which operator nobody needs it any more.
+    /// Finds the operator after which each wanted value is no longer needed.
     pub(super) fn find_last_uses(&mut self) {
         let mut is_needed = vec![false; self.values.len()];
-        // A collective is shown right before the operator that waits for it.
+        // A collective is recorded right before the operator that waits for it.
         let mut order: Vec<usize> = (0..self.operators.len()).collect();
         order.sort_by_key(|&number| match self.operators[number].shown_after {
             Some(after) => (after, 0, number),
@@ -108,8 +108,7 @@ impl GraphParts {
         for number in order.into_iter().rev() {
             let part = &mut self.operators[number];
             let read = part.inputs.iter().map(|(_, value)| *value);
-            // Outputs count as well: one that nobody reads is needed until its own operator's
-            // record.
+            // Outputs count as well: an unread one is needed until its own operator's record.
             for value in read.chain(part.outputs.iter().flatten().copied()) {
                 if self.values[value].is_wanted && !is_needed[value] {
                     is_needed[value] = true;
@@ -119,12 +118,12 @@ impl GraphParts {
         }
     }
 
-    /// Says of operators which body they are in, and which ones they hold.
+    /// Assigns operators to their bodies, and bodies to their operators.
     pub(super) fn add_bodies(&mut self, bodies: Vec<BodyDescription>) -> PyResult<()> {
         for (number, body) in bodies.into_iter().enumerate() {
             let unknown = || PyValueError::new_err(format!("body {number} is not of this graph"));
             let outer = self.operators.get_mut(body.outer).ok_or_else(unknown)?;
-            // Outer bodies come first, so that whoever walks outwards comes to an end.
+            // Outer bodies come first, so that walking outwards terminates.
             if body.parent.is_some_and(|parent| parent >= number) {
                 return Err(unknown());
             }

@@ -1,4 +1,4 @@
-//! Why the elements of a tensor cannot be seen.
+//! Why the elements of a tensor cannot be observed.
 
 use std::borrow::Cow;
 
@@ -7,65 +7,64 @@ use pyo3::types::PyType;
 
 use super::element_type;
 
-/// Why the elements of a tensor cannot be seen.
+/// Why the elements of a tensor cannot be observed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum UnseenReason {
-    /// The value is of a type that is no plain tensor; its name.
+    /// The type is not a plain tensor; its name.
     Type(String),
-    /// Torch keeps the elements in another form, such as a sparse one; its name.
+    /// Torch uses another layout, such as a sparse one; its name.
     Form(String),
     /// It is on a device whose memory the CPU cannot read.
     Device,
-    /// The dtype has no counterpart; its name.
+    /// The dtype is unsupported; its name.
     ElementType(String),
-    /// Extents or strides that memory cannot have.
+    /// Impossible shape or strides.
     Shape,
-    /// It has elements and no memory: a fake tensor, a meta tensor, or a storage that was resized
-    /// to nothing.
+    /// It has elements but no memory: a fake tensor, a meta tensor, or a storage that was resized
+    /// to zero.
     NoMemory,
     /// There is no memory for a copy.
     Copy,
-    /// It is expanded, and with every element written out it is larger than all that may wait to be
-    /// written.
+    /// It is expanded, and with every element written out it would exceed the queue.
     Expanded,
-    /// The operator gave fewer results than its description has.
+    /// The operator returned fewer results than described.
     Missing,
-    /// The operator gave a tensor that its description does not have.
+    /// The operator returned a tensor that its description lacks.
     Undescribed,
-    /// The reason that the description of the graph gives, in its words.
+    /// The reason in the graph's description, in its words.
     Known(String),
-    /// The dump does not look at a value that it could look at; why.
+    /// The dump skips a readable value; the reason.
     Refused(String),
 }
 
 impl UnseenReason {
-    /// For memory that nothing was written to.
+    /// For uninitialised memory.
     pub(super) fn uninitialised() -> UnseenReason {
         UnseenReason::Known("uninitialised".to_owned())
     }
 
-    /// For the result of a collective before it is there.
+    /// For the result of a collective before it is ready.
     pub(super) fn unfinished() -> UnseenReason {
         UnseenReason::Known("collective not finished".to_owned())
     }
 
-    /// For a value of a device that failed.
+    /// For a value of a failed device.
     pub(super) fn lost() -> UnseenReason {
         UnseenReason::Refused("lost with its device".to_owned())
     }
 
-    /// For a value of a device while there is no memory to copy it to.
+    /// For a device value while there is no memory to copy it to.
     pub(super) fn behind() -> UnseenReason {
         UnseenReason::Refused("no room for copies from a device".to_owned())
     }
 
-    /// For an object of a type that is no plain tensor.
+    /// For an object that is not a plain tensor.
     pub(super) fn of_type(found: &Bound<'_, PyType>) -> UnseenReason {
         let name = found.name().and_then(|name| name.extract());
         UnseenReason::Type(name.unwrap_or_else(|_| "unknown".to_owned()))
     }
 
-    /// For a plain tensor whose dtype has no counterpart.
+    /// For a plain tensor with an unsupported dtype.
     pub(super) fn of_dtype(tensor: &Bound<'_, PyAny>) -> UnseenReason {
         let text = |tensor: &Bound<'_, PyAny>| -> PyResult<String> {
             tensor.getattr("dtype")?.str()?.extract()
@@ -91,7 +90,8 @@ impl UnseenReason {
         };
         match is_quantized(tensor) {
             Ok(true) => UnseenReason::Form("quantized".to_owned()),
-            // Numbers that torch has only the bits of have no form, but a dtype that DLPack lacks.
+            // Dtypes that torch only stores as bits have no layout problem, but a dtype that DLPack
+            // lacks.
             _ if text("dtype").is_ok_and(|dtype| element_type::from_torch(&dtype).is_none()) => {
                 UnseenReason::of_dtype(tensor)
             }
@@ -99,7 +99,7 @@ impl UnseenReason {
         }
     }
 
-    /// A short name to count by.
+    /// A short name for counting.
     pub(super) fn name(&self) -> Cow<'static, str> {
         match self {
             UnseenReason::Type(name) => format!("type {name}").into(),

@@ -43,8 +43,8 @@ pub(super) fn counters<'py>(
     Ok(report)
 }
 
-/// The counts, and what happened first. `refused` are tensors that the form of the dump has no
-/// place for, by reason.
+/// The counts, and the first events. `refused` are tensors that the dump's form cannot store, by
+/// reason.
 pub(super) fn summary<'py>(
     py: Python<'py>,
     summary: &SessionSummary,

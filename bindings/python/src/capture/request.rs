@@ -1,4 +1,4 @@
-//! Requests to a session, made from Python's options or an `acl.json`.
+//! Requests to a session, from Python's options or an `acl.json`.
 
 use std::path::PathBuf;
 
@@ -11,10 +11,11 @@ use opscope_store::visible::visible;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// Makes the request that options ask for.
+/// Creates the request of options.
 ///
 /// # Errors
-/// `ValueError` for a word that is none of those allowed.
+///
+/// `ValueError` for a word that is not allowed.
 pub(super) fn request_of_options(
     form: DumpForm,
     purpose: &str,
@@ -41,7 +42,8 @@ pub(super) fn request_of_options(
 /// The form of a dump below `place`.
 ///
 /// # Errors
-/// `ValueError` for a word that is none of those allowed.
+///
+/// `ValueError` for a word that is not allowed.
 pub(super) fn form_of(
     form: &str,
     place: PathBuf,
@@ -67,10 +69,11 @@ pub(super) fn form_of(
     }
 }
 
-/// Makes the request of an `acl.json`; `None` if it asks for nothing.
+/// Creates the request of an `acl.json`; `None` if it requests nothing.
 ///
 /// # Errors
-/// `ValueError` with what is wrong in it.
+///
+/// `ValueError` for mistakes in it.
 pub(super) fn request_of_acl_json(text: &str) -> PyResult<Option<DumpRequest>> {
     // The vendor's library counts brackets before it parses, also those inside strings.
     check_nesting(text).map_err(|issue| PyValueError::new_err(tell(&issue)))?;
@@ -79,7 +82,7 @@ pub(super) fn request_of_acl_json(text: &str) -> PyResult<Option<DumpRequest>> {
         let errors = issues.iter().filter(|i| i.severity == Severity::Error);
         PyValueError::new_err(errors.map(tell).collect::<Vec<_>>().join("; "))
     })?;
-    // Operators outside models alone are none of a graph's.
+    // A graph has no operators outside models.
     let dump = config
         .dump
         .filter(|dump| dump.mode != DumpMode::SingleOperators);
@@ -87,20 +90,20 @@ pub(super) fn request_of_acl_json(text: &str) -> PyResult<Option<DumpRequest>> {
         return Ok(None);
     };
     if dump.places.is_empty() {
-        return Err(PyValueError::new_err("the acl.json names no place"));
+        return Err(PyValueError::new_err("the acl.json sets no path"));
     }
     Ok(Some(DumpRequest::from_acl(dump)))
 }
 
 /// Returns the purpose of an `acl.json`: `values`, `watch`, `overflow` or `exception_` with the
-/// detail; `None` if it asks for nothing. Raises what is wrong with it.
+/// detail; `None` if it requests nothing. Raises its mistakes.
 #[pyfunction]
 pub(super) fn acl_json_purpose(text: &str) -> PyResult<Option<&'static str>> {
     let request = request_of_acl_json(text)?;
     Ok(request.map(|request| name_of(request.plan.purpose)))
 }
 
-/// Whether an `acl.json` asks for a dump; raises what is wrong with it.
+/// Whether an `acl.json` requests a dump; raises its mistakes.
 #[pyfunction]
 pub(super) fn check_acl_json(text: &str) -> PyResult<bool> {
     request_of_acl_json(text).map(|request| request.is_some())
@@ -114,12 +117,12 @@ pub(super) fn tell(issue: &ConfigIssue) -> String {
     }
 }
 
-/// A message for an exception, which ends on a terminal: text from files does nothing there.
+/// A message for an exception, escaped for terminals because it may contain text from files.
 pub(super) fn one_line(message: impl std::fmt::Display) -> String {
     visible(&message.to_string()).into_owned()
 }
 
-/// Names of purposes, as Python has them.
+/// Python's names of purposes.
 const PURPOSES: [(&str, Purpose); 6] = [
     ("values", Purpose::Values),
     ("watch", Purpose::Watch),
@@ -133,7 +136,7 @@ fn of_name(name: &str) -> PyResult<Purpose> {
     let found = PURPOSES.iter().find(|(known, _)| *known == name);
     found
         .map(|(_, purpose)| *purpose)
-        .ok_or_else(|| PyValueError::new_err(format!("`{name}` is no purpose of a dump")))
+        .ok_or_else(|| PyValueError::new_err(format!("`{name}` is not a purpose of a dump")))
 }
 
 /// Returns Python's name of a purpose.
@@ -145,7 +148,7 @@ pub(super) fn name_of(purpose: Purpose) -> &'static str {
 fn content(data: &str, purpose: Purpose) -> PyResult<AclContent> {
     match data {
         "tensor" => Ok(AclContent::Tensors),
-        // Tables of steps are for sessions that write every record that they take.
+        // Tables of steps are for sessions that write every record.
         "table" if purpose == Purpose::Values => Ok(AclContent::StepTable),
         "stats" | "table" => Ok(AclContent::Statistics(StatsColumns::Plain)),
         _ => Err(PyValueError::new_err(format!(

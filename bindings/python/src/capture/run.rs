@@ -21,8 +21,8 @@ use super::shown::{RecordSlots, ShownValue};
 use super::take::{KnownNumbers, NumberTaker};
 use super::taps::Home;
 
-/// One execution of a graph, which is shown what operators produce. Nothing here raises: the model
-/// goes on whatever happens to its dump.
+/// One execution of a graph, which receives the values that operators produce. Nothing here raises:
+/// errors of the dump do not stop the model.
 #[pyclass(name = "Run", module = "opscope._native.capture")]
 pub(super) struct RunningGraph {
     shared: Arc<TorchSessionState>,
@@ -30,14 +30,14 @@ pub(super) struct RunningGraph {
     /// `None` once the execution is over.
     tap: Option<Tap>,
     home: Home,
-    /// Values that were shown and are still needed.
+    /// Recorded values that are still needed.
     values: Vec<Option<ShownValue>>,
-    /// Numbers known of them where they lie, for operators that give views of what they read.
+    /// Statistics of their memory, for operators that return views.
     known: Vec<Option<KnownNumbers>>,
     calls: BodyCalls,
-    /// The operator that runs, where failures are told.
+    /// The running operator, if failures are reported.
     running: Option<usize>,
-    /// Its place in the list of executions.
+    /// Its index in the list of executions.
     position: Option<usize>,
     is_closed: bool,
 }
@@ -70,17 +70,17 @@ impl RunningGraph {
 
 #[pymethods]
 impl RunningGraph {
-    /// Says that an operator runs a graph of its own now; whether that is part of the model.
+    /// Reports that an operator runs a nested graph; returns whether that is part of the model.
     fn enter(&mut self, body: usize) -> bool {
         self.calls.enter(&self.parts, body)
     }
 
-    /// Says that an operator is about to run.
+    /// Reports that an operator is about to run.
     fn enter_operator(&mut self, operator: usize) {
         self.running = Some(operator);
     }
 
-    /// Shows what parameters hold at the end, after operators have written to them.
+    /// Records parameters at the end, after operators have written to them.
     fn refresh(&mut self, values: &Bound<'_, PyTuple>, tensors: &Bound<'_, PyTuple>) {
         self.guard(|run| {
             for (value, tensor) in values.iter().zip(tensors.iter()) {
@@ -90,7 +90,7 @@ impl RunningGraph {
         });
     }
 
-    /// Shows values that no operator produces, each before the first operator that reads it.
+    /// Records values without a producer, each before the first operator that reads it.
     fn give(&mut self, values: &Bound<'_, PyTuple>, tensors: &Bound<'_, PyTuple>) {
         self.guard(|run| {
             for (value, tensor) in values.iter().zip(tensors.iter()) {
@@ -100,20 +100,20 @@ impl RunningGraph {
         });
     }
 
-    /// Shows what an operator gave, just after it ran.
+    /// Records an operator's results, just after it ran.
     fn tap(&mut self, py: Python<'_>, operator: usize, result: &Bound<'_, PyAny>) {
         self.guard(|run| {
-            // After every operator: in a long execution torch would otherwise not get back what
-            // writers have finished with until the end.
+            // After every operator: otherwise torch would not get back the writers' finished memory
+            // until the end of a long execution.
             tidy(py, &run.shared);
-            // An error from here on is not this operator's.
+            // Later errors are not this operator's.
             run.running = None;
             let parts = run.parts.clone();
             if let Some(part) = parts.operators.get(operator) {
                 let mut outputs = part.outputs.iter();
                 run.see_results(&mut outputs, result, &part.reads)?;
-                // Every selected tensor has to be accounted for, also one that the operator did not
-                // give.
+                // Every selected tensor must be accounted for, even one that the operator did not
+                // return.
                 for value in outputs.flatten() {
                     run.miss(*value, &UnseenReason::Missing);
                 }
@@ -123,8 +123,7 @@ impl RunningGraph {
                 if part.is_kept {
                     run.submit(py, operator);
                 }
-                // What was shown keeps memory of torch's or a copy of it, which would pile up to
-                // the end.
+                // Recorded values hold torch's memory or a copy, which would accumulate.
                 for &value in &part.last_uses {
                     run.values[value] = None;
                 }
@@ -133,7 +132,7 @@ impl RunningGraph {
         });
     }
 
-    /// Says that the execution went well.
+    /// Reports the successful end of the execution.
     fn end(&mut self, py: Python<'_>) {
         self.guard(|run| {
             run.end_step(py);
@@ -143,9 +142,9 @@ impl RunningGraph {
         tidy(py, &self.shared);
     }
 
-    /// Writes what an operator read that raised an error, and ends the execution. `n_before`
-    /// operators ran before it, `inputs` are pairs of a position and a tensor, `notes` lines for
-    /// the text about it.
+    /// Writes the inputs of an operator that raised, and ends the execution. `n_before` operators
+    /// ran before it, `inputs` are pairs of a position and a tensor, `notes` are lines of the
+    /// report.
     fn fail_operator(
         &mut self,
         py: Python<'_>,
@@ -156,22 +155,22 @@ impl RunningGraph {
         notes: &str,
     ) {
         if let Some(tap) = &self.tap {
-            // Where only failures are wanted nobody shows what goes well, so it is counted in one
-            // go.
+            // If only failures are wanted, successful operators are not reported, so they are
+            // counted at once.
             tap.count_seen(n_before);
         }
         self.guard(|run| run.write_failure(py, operator, &inputs, (reason, notes)));
         self.fail(py, reason);
     }
 
-    /// Counts the graph's operators, of which none was shown because all of them went well.
+    /// Counts the graph's operators after a success in which none was reported.
     fn count_all(&mut self) {
         if let Some(tap) = &self.tap {
             tap.count_seen(self.parts.operators.len() as u64);
         }
     }
 
-    /// Says that the execution ended with an error.
+    /// Reports that the execution raised.
     fn fail(&mut self, py: Python<'_>, reason: &str) {
         let failed = &self.shared.n_runs_failed;
         failed.fetch_add(1, Ordering::Relaxed);
@@ -190,9 +189,9 @@ impl RunningGraph {
 }
 
 impl RunningGraph {
-    /// Keeps whatever goes wrong inside.
+    /// Catches and records all errors inside.
     fn guard(&mut self, work: impl FnOnce(&mut RunningGraph) -> PyResult<()>) {
-        // In a fork any of the locks below may stay locked by a thread that is not there.
+        // In a fork any of the locks below may be held by a thread that does not exist.
         if self.shared.is_past() {
             return;
         }
@@ -207,7 +206,7 @@ impl RunningGraph {
         }
     }
 
-    /// Ends the step, behind records that wait for a device.
+    /// Ends the step, after records that wait for a device.
     fn end_step(&mut self, py: Python<'_>) {
         let Some(link) = &self.shared.devices else {
             if let Some(tap) = &self.tap {
@@ -232,11 +231,11 @@ impl RunningGraph {
         if std::mem::replace(&mut self.is_closed, true) {
             return;
         }
-        // The pool of taps and the list of executions may stay locked for ever in a fork.
+        // In a fork the pool of taps and the list of executions may stay locked forever.
         if self.shared.is_past() {
             return;
         }
-        // A tap that waits behind records of a device goes back with them.
+        // A tap that waits for device records is returned with them.
         if let Some(tap) = tap {
             self.home.put_back(tap);
         }
@@ -248,7 +247,7 @@ impl RunningGraph {
         }
     }
 
-    /// Counts what a graph inside an operator would have shown.
+    /// Counts the values of a nested graph that cannot be observed.
     fn pass_over(&self, py: Python<'_>, body: usize) {
         let parts = &self.parts;
         let part = &parts.bodies[body];
@@ -279,7 +278,7 @@ impl RunningGraph {
             return Ok(());
         };
         for (position, tensor) in inputs {
-            // The record is written before this returns, so nobody writes to the memory meanwhile.
+            // The record is written before this returns, so the memory is not written meanwhile.
             match self.shared.show(Stability::Held, tensor, None) {
                 Ok(ShownValue::Whole(tensor)) => probe.input(*position, tensor),
                 Ok(ShownValue::Parts(_)) => {
@@ -293,7 +292,7 @@ impl RunningGraph {
         Ok(())
     }
 
-    /// Goes through results, of which some may be lists, in step with the values that they are.
+    /// Visits results, including list items, in step with their values.
     fn see_results(
         &mut self,
         outputs: &mut std::slice::Iter<'_, Option<usize>>,
@@ -311,7 +310,7 @@ impl RunningGraph {
         } else if let Some(Some(value)) = outputs.next() {
             self.see(*value, result, reads);
         } else if self.shared.lender.knows(result) {
-            // Numbers and `None` that the description lacks are no loss; a tensor is.
+            // Surplus numbers and `None` are no loss; a tensor is.
             self.shared.note_unseen(&UnseenReason::Undescribed);
         }
         Ok(())
@@ -338,8 +337,8 @@ impl RunningGraph {
                 )
             }
         };
-        // In a loop the value is seen again, and what was known of the last iteration must not stay
-        // if this one cannot be seen.
+        // In a loop the value is seen again; statistics of the last iteration must not remain if
+        // this one is unreadable.
         self.known[value] = None;
         match taken {
             Ok((shown, known)) => {
@@ -361,7 +360,7 @@ impl RunningGraph {
         }
     }
 
-    /// Shows a parameter once more, if it can be looked at.
+    /// Records a parameter once more, if readable.
     fn show_again(&self, value: usize, object: &Bound<'_, PyAny>) {
         let Some(part) = self.parts.values.get(value) else {
             return;
@@ -380,8 +379,8 @@ impl RunningGraph {
         }
     }
 
-    /// Opens the probe of an operator, with its inputs, which are known before it runs. Returns it
-    /// with the places of tensors in its record.
+    /// Opens the probe of an operator with its inputs, which are known before it runs. Returns it
+    /// with the positions of tensors in its record.
     fn probe(&self, operator: usize) -> Option<(ShownRecord, Option<RecordSlots>)> {
         let part = self.parts.operators.get(operator)?;
         let tap = self.tap.as_ref()?;
@@ -439,14 +438,14 @@ impl RunningGraph {
         shown.into_iter().flat_map(ShownValue::tensors)
     }
 
-    /// Where tensors stand in the record, if not each value is one.
+    /// Positions of tensors in the record, if some values have several.
     fn slots(&self, operator: usize, named: &Operator) -> Option<RecordSlots> {
         let part = &self.parts.operators[operator];
         let shown = |value: usize| self.values[value].as_ref();
         let inputs = part.inputs.iter().map(|(_, value)| *value);
         let values = inputs.chain(part.outputs.iter().flatten().copied());
         let mut parted = values.filter(|&value| matches!(shown(value), Some(ShownValue::Parts(_))));
-        // Hardly any operator has such values; the others keep the names that were made once.
+        // Hardly any operator has such values; the others keep their precomputed names.
         parted.next()?;
         let input = |position: usize| {
             let found = part.inputs.iter().find(|(at, _)| *at == position);
@@ -460,8 +459,7 @@ impl RunningGraph {
 
 impl Drop for RunningGraph {
     fn drop(&mut self) {
-        // Only an execution that Python left without ending it still has its tap and stands as
-        // running.
+        // Only an execution that Python abandoned still has its tap and counts as running.
         self.close(ExecutionPhase::Failed);
     }
 }

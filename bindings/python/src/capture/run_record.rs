@@ -1,4 +1,4 @@
-//! The record of a dump, beside it.
+//! The record of a run next to its dump.
 
 use opscope_capture::SessionSummary;
 use opscope_dump::{add_steps, now};
@@ -8,7 +8,7 @@ use opscope_store::file_format::run_json::{
 };
 use opscope_store::run_file::RunFile;
 
-/// The facts that the record of a dump of PyTorch's operators begins with.
+/// The initial record of a PyTorch dump.
 pub(super) fn record(torch_version: &str, n_writers: usize) -> RunRecord {
     RunRecord {
         command: "torch.compile".to_owned(),
@@ -21,12 +21,12 @@ pub(super) fn record(torch_version: &str, n_writers: usize) -> RunRecord {
     }
 }
 
-/// Says by what means operators are shown.
+/// Records how operators are captured.
 pub(super) fn note_command(run: &RunFile, command: &str) {
     run.update(|record| record.command = command.to_owned());
 }
 
-/// Says which of how many processes this is.
+/// Records the number of processes and this one's rank.
 pub(super) fn note_world(run: &RunFile, size: u64, rank: u64) {
     run.update(|record| record.world = Some(ProcessWorld { size, rank }));
 }
@@ -42,9 +42,10 @@ pub(super) fn note_graph(run: &RunFile, name: &str) {
     });
 }
 
-/// Writes its last form.
+/// Writes the final record.
 ///
 /// # Errors
+///
 /// As for [`RunFile::finish`].
 pub(super) fn end(run: &RunFile, summary: &SessionSummary) -> Result<(), StoreError> {
     add_steps(run, summary.counters.n_steps, summary);

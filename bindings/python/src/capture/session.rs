@@ -1,4 +1,4 @@
-//! A session that writes an AscendCL tree, or one of MindSpore's.
+//! A session that writes AscendCL's or MindSpore's tree, or the native form.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ use crate::os_error;
 /// The CPU.
 const DEVICE: u32 = 0;
 
-/// The session's knowledge of torch.
+/// Facts about torch.
 struct TorchFacts<'a, 'py> {
     plain_types: Vec<Bound<'py, PyType>>,
     version: &'a str,
@@ -43,10 +43,10 @@ struct TorchFacts<'a, 'py> {
     is_host_claimed: bool,
 }
 
-/// A plan at work, and the directory that it fills.
+/// A running plan, and its output directory.
 #[pyclass(name = "Session", frozen, module = "opscope._native.capture")]
 pub(super) struct TorchSession {
-    /// `None` once it is finished.
+    /// `None` once finished.
     session: Mutex<Option<opscope_capture::CaptureSession>>,
     shared: Arc<TorchSessionState>,
     root: PathBuf,
@@ -54,28 +54,28 @@ pub(super) struct TorchSession {
     purpose: &'static str,
     run: Arc<RunFile>,
     creator: Arc<Creator>,
-    /// Descriptions of steps that nobody waits for.
+    /// Descriptions of steps, written asynchronously.
     background: BackgroundWorker,
     dump: OpenDump,
-    /// The device that graphs are said to run on.
+    /// The device to record for graphs.
     device: Option<u32>,
-    /// Whether an `acl.json` asks for operators that belong to no model.
+    /// Whether an `acl.json` requests operators without a model.
     has_single_operators: bool,
 }
 
 #[pymethods]
 impl TorchSession {
-    /// Creates `{dump_path}/{time}` with the first of `times` that is free, and starts the writers.
+    /// Creates `{dump_path}/{time}` with the first free one of `times`, and starts the writers.
     ///
     /// `data` is `tensor` or `stats`; `form` is `acl` or `native`; `mode` is `input`, `output` or
     /// `all`; `steps` are pairs of a first and a last step, or `None` for all; `purpose` is
     /// `values`, `watch`, `overflow`, `exception_brief`, `exception_norm` or `exception_detail`.
-    /// `plain_types` are `torch.Tensor` and those of its subclasses that only add a name,
-    /// `torch_version` is for the record of the run. With `has_graph_inputs` a selected operator's
-    /// graph inputs have records of their own. `forms` is called with a tensor that is not in the
-    /// CPU's memory in rows, and why; it gives pairs of tensors that stand for it, a reason, or
-    /// `None`. `devices` is the queue of values of devices, for which tensors of the CPU count as
-    /// well if the host is claimed. `when_behind` is `wait` or `drop`.
+    /// `plain_types` are `torch.Tensor` and subclasses that only add a name, `torch_version` is for
+    /// the run's record. With `has_graph_inputs` a selected operator's graph inputs have separate
+    /// records. `forms` is called with a tensor without plain CPU memory, and the reason; it
+    /// returns pairs of substitute tensors, a reason, or `None`. `devices` is the queue of device
+    /// values, which includes CPU tensors if the host is claimed. `when_behind` is `wait` or
+    /// `drop`.
     #[new]
     #[pyo3(signature = (dump_path, times, plain_types, torch_version, *, data="tensor", form="acl", rank=0,
                         mode="all", steps=None, has_graph_inputs=false, purpose="values", queue_bytes_max=None,
@@ -114,8 +114,7 @@ impl TorchSession {
         TorchSession::start(py, request, Some(times), torch, how)
     }
 
-    /// The same for what an `acl.json` asks for, in `{dump_path}/{below}/{time}` with its
-    /// `dump_path`.
+    /// The same for an `acl.json`, in `{dump_path}/{below}/{time}` with its `dump_path`.
     #[staticmethod]
     #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
     #[pyo3(signature = (text, below, times, plain_types, torch_version, *, queue_bytes_max=None, n_writers=None,
@@ -135,11 +134,10 @@ impl TorchSession {
         when_behind: &str,
     ) -> PyResult<TorchSession> {
         let Some(mut request) = request_of_acl_json(text)? else {
-            return Err(PyValueError::new_err("the acl.json asks for no dump"));
+            return Err(PyValueError::new_err("the acl.json requests no dump"));
         };
         if let DumpForm::Acl { places, .. } = &mut request.form {
-            // All ranks of a job may read the same acl.json, so that its place alone would be one
-            // for all.
+            // All ranks of a job may read the same acl.json, so each needs its own directory.
             places.iter_mut().for_each(|place| place.push(&below));
         }
         let how = options(queue_bytes_max, n_writers, when_behind)?;
@@ -153,8 +151,7 @@ impl TorchSession {
         TorchSession::start(py, request, Some(times), torch, how)
     }
 
-    /// The same for what a configuration of MindSpore asks for, in its `path`; `target` says whose
-    /// tree.
+    /// The same for a MindSpore configuration, in its `path`; `target` selects the tree.
     #[staticmethod]
     #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
     #[pyo3(signature = (text, target, rank, device, time, plain_types, torch_version, *, queue_bytes_max=None,
@@ -178,7 +175,7 @@ impl TorchSession {
     ) -> PyResult<TorchSession> {
         let place = DumpOwner::new(target, rank, device)?;
         let Some(request) = mindspore_request(text, place, time)? else {
-            return Err(PyValueError::new_err("the configuration asks for no dump"));
+            return Err(PyValueError::new_err("the configuration requests no dump"));
         };
         let how = options(queue_bytes_max, n_writers, when_behind)?;
         let torch = TorchFacts {
@@ -189,24 +186,23 @@ impl TorchSession {
             is_host_claimed,
         };
         let mut session = TorchSession::start(py, request, None, torch, how)?;
-        // The tree is that of this device, whatever device torch runs the graphs on.
+        // The tree uses this device number, whatever device torch runs on.
         session.device = Some(device);
         Ok(session)
     }
 
-    /// Writes a description of a graph beside the dump.
+    /// Writes a graph's description next to the dump.
     fn describe(&self, py: Python<'_>, name: &str, text: &str) -> PyResult<()> {
         let written = py.detach(|| self.write_description(name, text));
         written.map_err(|error| os_error::of_store(&error))
     }
 
-    /// Writes a text into the dump's directory, which takes the place of one that is there.
+    /// Writes a text into the dump's directory, replacing an existing one.
     fn write_text(&self, py: Python<'_>, file_name: &str, text: &str) -> PyResult<()> {
-        // The name must not lead out of the directory, and the dot keeps it from `..` and
-        // `.opscope`.
+        // The name must not leave the directory, and the dot excludes `..` and `.opscope`.
         if file_name.is_empty() || file_name.contains(['/', '\\']) || file_name.starts_with('.') {
             return Err(PyValueError::new_err(format!(
-                "`{file_name}` is no name of a file"
+                "`{file_name}` is not a file name"
             )));
         }
         let written = py.detach(|| {
@@ -235,18 +231,18 @@ impl TorchSession {
         self.root.clone()
     }
 
-    /// Whether tensors are described by torch's C functions, and not by their attributes.
+    /// Whether torch's C functions describe tensors, rather than their attributes.
     #[getter]
     fn has_exchange_table(&self) -> bool {
         self.shared.lender.has_table()
     }
 
-    /// Lets a graph take part. `model_name` and `load` are its place in the tree.
+    /// Adds a graph. `model_name` and `load` are its place in the tree.
     ///
-    /// `bodies` are graphs that operators hold, outer ones before those inside; `device` is the
-    /// number of the device that most of it runs on, where the session does not say. `constants`
-    /// are values that are written into the graph, `types` those of which dtype and extents are
-    /// known, -1 for an extent that is not, and `carried` those that bodies are given.
+    /// `bodies` are graphs inside operators, outer ones first; `device` is the number of the device
+    /// that most of it runs on, unless the session sets it. `constants` are constant values of the
+    /// graph, `types` those with known dtype and shape, -1 for a dynamic dimension, and `carried`
+    /// those passed to bodies.
     #[pyo3(signature = (model_name, load, operators, values, bodies=Vec::new(), device=0, constants=Vec::new(),
                         types=Vec::new(), carried=Vec::new()))]
     #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
@@ -278,9 +274,9 @@ impl TorchSession {
         )
     }
 
-    /// Lets a graph take part, or code that has none, whose values are to be watched. `state` says
-    /// of a tensor which storage it has, how many bytes that has, and how many references to it
-    /// there are beside one of the tensor's. At most `bytes_max` bytes are watched at once.
+    /// Adds a graph, or code without one, whose values are to be watched. `state` returns a
+    /// tensor's storage, its size, and the number of references beyond the tensor's own. At most
+    /// `bytes_max` bytes are watched at once.
     #[pyo3(signature = (model_name, load, operators, values, state, bytes_max))]
     fn watch(
         &self,
@@ -301,8 +297,8 @@ impl TorchSession {
         MemoryWatch::attach(&self.shared, session, model, described, (state, bytes_max))
     }
 
-    /// Lets operators take part that run without a graph: [`EagerOperators`]. `is_single` is as the
-    /// `acl.json` says, unless it is given.
+    /// Adds operators that run without a graph: [`EagerOperators`]. The default of `is_single` is
+    /// set by the `acl.json`.
     #[pyo3(signature = (describe, place, choose=None, is_single=None))]
     fn attach_eager(
         slf: Bound<'_, TorchSession>,
@@ -315,13 +311,13 @@ impl TorchSession {
         EagerOperators::attach(slf.py(), slf.unbind(), (describe, place), choose, is_single)
     }
 
-    /// Models and operators that the configuration names and nothing has so far, and the models
-    /// there are.
+    /// Models and operators in the configuration without a match so far, and the models that
+    /// occurred.
     fn missing(&self) -> Missing {
         self.shared.asked.missing()
     }
 
-    /// Says which of how many processes this is, for the record of the run.
+    /// Records the number of processes and this one's rank.
     fn note_world(&self, size: u64, rank: u64) {
         run_record::note_world(&self.run, size, rank);
     }
@@ -339,18 +335,18 @@ impl TorchSession {
         }
     }
 
-    /// Writes the rest, ends the writers, and says what came of it; `None` if that was done before,
-    /// and in a process that was forked from the one that has the writers.
+    /// Writes the rest, stops the writers, and returns the summary; `None` if already done, and in
+    /// a fork of the writers' process.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         if self.shared.is_forked() {
             return Ok(None);
         }
-        // From here on no execution begins: nobody would write what it is shown.
+        // From here on no execution begins, because nothing would be written.
         self.shared.end();
         if let Some(link) = &self.shared.devices
             && self.lock().is_some()
         {
-            // Records that wait have to be with the writers before these end.
+            // Waiting records must reach the writers before these stop.
             link.finish(py, &self.shared);
             link.pass_interrupt_on(&self.shared);
         }
@@ -367,7 +363,7 @@ impl TorchSession {
         if let Err(error) = ended {
             self.shared.note_fault(|| error.to_string());
         }
-        // Reports name tensors without a place of MindSpore's trees only.
+        // Reports list unsupported tensors of MindSpore's trees only.
         let refused = if self.dump.is_acl() {
             Vec::new()
         } else {
@@ -382,18 +378,18 @@ impl TorchSession {
         &self.shared
     }
 
-    /// Adds to the record of the run what is dumped by which means.
+    /// Adds a graph and the way it is captured to the run's record.
     pub(super) fn note_graph(&self, command: &str, name: &str) {
         run_record::note_command(&self.run, command);
         run_record::note_graph(&self.run, name);
     }
 
-    /// Writes a description beside the dump.
+    /// Writes a description next to the dump.
     fn write_description(&self, name: &str, text: &str) -> Result<(), StoreError> {
         write_description(&self.creator, &own::graph_file(&self.root, name), text)
     }
 
-    /// The same soon, by another thread, which makes the text as well.
+    /// The same asynchronously, including the construction of the text.
     pub(super) fn describe_later(
         &self,
         name: &str,
@@ -402,8 +398,7 @@ impl TorchSession {
         let path = own::graph_file(&self.root, name);
         let (shared, creator) = (self.shared.clone(), self.creator.clone());
         self.background.push(move || {
-            // A panic would end the thread, and later descriptions would be made while the program
-            // waits.
+            // A panic would end the thread, and the program would wait for later descriptions.
             match catch_unwind(AssertUnwindSafe(|| {
                 write_description(&creator, &path, &text())
             })) {
@@ -449,20 +444,20 @@ impl TorchSession {
         options: SessionOptions,
     ) -> PyResult<TorchSession> {
         let Some(place) = dump.place() else {
-            return Err(PyValueError::new_err("the dump has no place"));
+            return Err(PyValueError::new_err("the dump has no path"));
         };
         let run = place.run_file(&request.plan, record);
         dump.set_run(&run);
-        // The other trees get their records with the first file; nobody else writes it into
-        // MindSpore's.
+        // The other trees get their records with the first file; for MindSpore's it is written
+        // here.
         if dump.is_mindspore() {
             run.begin().map_err(|error| os_error::of_store(&error))?;
         }
         let failure_dir = dump.failure_dir(&ModelId::default(), 0);
         // MindSpore's trees have a directory of failures for each step, so no single one can be
-        // told.
+        // reported.
         let failure_dir = failure_dir.filter(|_| dump.is_acl());
-        // Rows of samples and digests of MindSpore's need elements after the operator as well.
+        // MindSpore's sample rows and digests need elements after the operator as well.
         let is_reducing = matches!(
             request.form,
             DumpForm::Acl {
@@ -483,7 +478,7 @@ impl TorchSession {
         let creator = || Creator::in_dump(&place.dump_path, place.modes);
         let executions = match purpose {
             "values" => ExecutionLog::new(own::executions_file(&place.root), creator()),
-            // Where nothing is found there is no directory.
+            // Without a finding there is no directory.
             _ => ExecutionLog::unwritten(),
         };
         let shared = TorchSessionState::new(
@@ -525,7 +520,7 @@ impl Drop for TorchSession {
     fn drop(&mut self) {
         let session = self.lock().take();
         if self.shared.is_forked() {
-            // Its writers are threads of another process, nobody can wait for them here.
+            // Its writers are threads of another process and cannot be joined here.
             std::mem::forget(session);
             self.background.forget();
         }

@@ -1,8 +1,8 @@
-//! Which values torch's memory holds.
+//! The values in torch's memory.
 //!
-//! Memory is known by torch's object for it, of which a weak reference is kept: the object's
-//! address is given to no other memory meanwhile. A value in it is known until an operator is seen
-//! to write there, or until torch's count of writes says that somebody else has.
+//! Memory is identified by torch's storage object, to which a weak reference is kept: this reserves
+//! the object's address. A value is known until an observed operator writes to the memory, or until
+//! torch's version counter shows another write.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -12,11 +12,11 @@ use pyo3::prelude::*;
 
 use crate::capture::reason::UnseenReason;
 
-/// How many pieces of memory are remembered before those that are gone are looked for.
+/// Number of known storages from which freed ones are searched.
 const N_SWEEP_MIN: usize = 1024;
-/// How many values are remembered of one piece of memory.
+/// Maximum number of known values per storage.
 const N_KNOWN_MAX: usize = 64;
-/// How many tensors are told apart that are the same value.
+/// Maximum number of tensor objects distinguished per value.
 const N_OBJECTS_MAX: usize = 8;
 
 /// A tensor's elements in memory.
@@ -25,86 +25,86 @@ pub(super) struct ElementPlace {
     pub(super) address: usize,
     pub(super) dtype: DType,
     pub(super) shape: Shape,
-    /// `None` if they lie side by side in row-major order.
+    /// `None` if they are contiguous in row-major order.
     pub(super) strides: Option<Vec<isize>>,
-    /// Whether they stand for their negatives or conjugates.
+    /// Whether they are stored negated or conjugated.
     pub(super) is_lazy: bool,
 }
 
-/// A tensor as it was found.
+/// A located tensor.
 #[derive(Clone)]
 pub(super) struct TensorSighting {
-    /// Torch's object for its memory.
+    /// Torch's storage object.
     pub(super) storage: usize,
-    /// Torch's count of writes; `None` if it keeps none.
+    /// Torch's version counter; `None` if there is none.
     pub(super) version: Option<u64>,
     pub(super) place: ElementPlace,
-    /// Python's object.
+    /// The Python object.
     pub(super) object: usize,
-    /// Whether others than torch may write to the memory.
+    /// Whether code outside torch may write to the memory.
     pub(super) is_shared: bool,
 }
 
-/// Knowledge of a value's elements.
+/// What is known of a value's elements.
 #[derive(Clone)]
 pub(super) enum ValueContent {
-    /// Nothing: they were not looked at.
+    /// Nothing: they were not read.
     None,
-    /// They have no meaning.
+    /// They are meaningless.
     Unseen(UnseenReason),
-    /// A tensor without elements.
+    /// A tensor with statistics only.
     Numbers(Tensor),
-    /// A copy, as long as a writer has it.
+    /// A copy, as long as a writer uses it.
     Copy(Weak<dyn AsRef<[u8]> + Send + Sync>, Arc<TensorMemo>),
-    /// A copy that a device makes, as long as a record waits for it.
+    /// A device's copy, as long as a record waits for it.
     DeviceCopy(Weak<DeviceElements>, Arc<TensorMemo>),
 }
 
-/// Keeps the address of torch's object; `None` if that is done already.
+/// Reserves the address of a storage object; `None` if already done.
 pub(super) type Pin = Option<usize>;
 
 #[derive(Default)]
 struct StorageValues {
     values: Vec<KnownValue>,
-    /// Names that are told from outside.
+    /// Names set from outside.
     given: Vec<(ElementPlace, Arc<str>)>,
-    /// In which step the memory was written to last, and the value that was written.
+    /// The step of the last write to the memory, and the written value.
     writer: Option<(u64, Arc<str>)>,
-    /// Whether something may be writing to it at any time.
+    /// Whether it may be written at any time.
     is_loose: bool,
-    /// Whether it has another size than before, and nothing was written to it since.
+    /// Whether it was resized and not written since.
     is_blank: bool,
 }
 
 struct KnownValue {
     place: ElementPlace,
     version: Option<u64>,
-    /// Whether torch counts the write that made it only after it was seen.
+    /// Whether torch updates the version counter for its producer only later.
     is_count_pending: bool,
-    /// The step that names it.
+    /// The step in which it was named.
     step: u64,
-    /// Names by Python's object; the latest last.
+    /// Names by Python object, the latest last.
     names: Vec<(usize, Arc<str>)>,
     content: ValueContent,
 }
 
-/// The name of a tensor, as far as it is known.
+/// The name of a tensor, if known.
 pub(super) enum TensorName {
     Known(Arc<str>),
-    /// Told from outside.
+    /// Set from outside.
     Given(Arc<str>),
-    /// It was called this, or is part of it, and was written to since.
+    /// It had this name, or is a part of it, and was written since.
     Changed(Arc<str>),
     Unknown,
 }
 
-/// All memory that tensors were seen in.
+/// All storages in which tensors were seen.
 pub(super) struct MemoryValues {
     storages: HashMap<usize, StorageValues>,
-    /// How often a step was begun.
+    /// Number of steps so far.
     step: u64,
     n_max: usize,
-    /// Pins that were not needed.
+    /// Unused pins.
     spare: Vec<usize>,
     expired: Py<PyAny>,
     free: Py<PyAny>,
@@ -135,13 +135,13 @@ impl MemoryValues {
         self.storages.len()
     }
 
-    /// Returns a tensor's name, and what is remembered of its content if that still holds.
+    /// Returns a tensor's name, and its contents if still valid.
     pub(super) fn find(&mut self, found: &TensorSighting) -> (TensorName, ValueContent) {
         let step = self.step;
         let Some(storage) = self.storages.get_mut(&found.storage) else {
             return (TensorName::Unknown, ValueContent::None);
         };
-        // Each of these rules out one way in which a write would go unnoticed.
+        // Each condition excludes a way in which a write would go unnoticed.
         let is_trusted = found.version.is_some() && !storage.is_loose && !found.is_shared;
         let same = storage.values.iter().find(|v| v.place == found.place);
         if let Some(known) = same {
@@ -150,7 +150,7 @@ impl MemoryValues {
                     Some(name) => TensorName::Changed(name),
                     None => TensorName::Unknown,
                 };
-                // Whoever wrote may have written anywhere in this memory.
+                // The write may have been anywhere in this memory.
                 storage.values.clear();
                 return (name, ValueContent::None);
             }
@@ -162,13 +162,13 @@ impl MemoryValues {
             };
             return (storage.name(name, step, found), storage.seen(content));
         }
-        // Elements in the same order are the same, whatever the extents.
+        // Elements in the same order are the same, whatever the shape.
         let dense = (storage.values.iter()).find(|v| is_trusted && v.is_dense_as(found));
         let content = dense.map_or(ValueContent::None, |known| known.content.clone());
         (storage.name(None, step, found), storage.seen(content))
     }
 
-    /// Remembers a value.
+    /// Records a value.
     pub(super) fn record(
         &mut self,
         found: TensorSighting,
@@ -197,7 +197,7 @@ impl MemoryValues {
             return;
         };
         if known.step != step {
-            // What an earlier step called it is not in the description of this one.
+            // The description of this step does not contain names from an earlier step.
             known.names.clear();
             known.step = step;
         }
@@ -213,7 +213,7 @@ impl MemoryValues {
         }
     }
 
-    /// Forgets what was in memory that an operator has written to.
+    /// Invalidates memory that an operator has written to.
     pub(super) fn write(&mut self, storage: usize, pin: Pin, value: Arc<str>, is_late: bool) {
         let step = self.step;
         if let Some(storage) = self.entry(storage, pin) {
@@ -224,7 +224,7 @@ impl MemoryValues {
         }
     }
 
-    /// Forgets what was in memory that has another size now, and with it other elements.
+    /// Invalidates memory that was resized.
     pub(super) fn blank(&mut self, storage: usize, pin: Pin) {
         if let Some(storage) = self.entry(storage, pin) {
             storage.values.clear();
@@ -232,7 +232,7 @@ impl MemoryValues {
         }
     }
 
-    /// Forgets what elements in memory were that may have been written to.
+    /// Invalidates the contents of memory that may have been written to.
     pub(super) fn distrust(&mut self, storage: usize) {
         let storage = self.storages.get_mut(&storage);
         for known in storage.into_iter().flat_map(|found| &mut found.values) {
@@ -248,7 +248,7 @@ impl MemoryValues {
         }
     }
 
-    /// `None` for memory whose address nobody keeps.
+    /// `None` for memory whose address is not reserved.
     fn entry(&mut self, storage: usize, pin: Pin) -> Option<&mut StorageValues> {
         if self.storages.contains_key(&storage) {
             // Another thread was faster.
@@ -259,13 +259,12 @@ impl MemoryValues {
         Some(self.storages.entry(storage).or_default())
     }
 
-    /// Whether it is time to look for memory that is gone.
+    /// Whether it is time to search for freed memory.
     pub(super) fn is_sweep_due(&self) -> bool {
         self.storages.len() > self.n_max
     }
 
-    /// Takes the memory to ask about, the pins that were not needed, and torch's functions to ask
-    /// and to free with.
+    /// Takes the storages to query, the unused pins, and torch's functions to query and free them.
     pub(super) fn take_suspects(
         &mut self,
         py: Python<'_>,
@@ -275,27 +274,27 @@ impl MemoryValues {
         (known, std::mem::take(&mut self.spare), functions)
     }
 
-    /// Forgets memory.
+    /// Forgets storages.
     pub(super) fn forget(&mut self, gone: &[usize]) {
         for storage in gone {
             self.storages.remove(storage);
         }
-        // Each sweep asks about everything, so the next waits until there is twice as much.
+        // Each sweep queries everything, so the next waits until the number has doubled.
         self.n_max = (self.storages.len() * 2).max(N_SWEEP_MIN);
     }
 
-    /// Forgets all of it.
+    /// Releases everything.
     pub(super) fn free(&mut self, py: Python<'_>) {
         let known = std::mem::take(&mut self.storages).into_keys();
         for storage in known.chain(std::mem::take(&mut self.spare)) {
-            // Nothing can be done about a failure.
+            // A failure cannot be handled.
             let _ = self.free.call1(py, (storage,));
         }
     }
 }
 
 impl StorageValues {
-    /// The content, unless the memory has no meaning.
+    /// The contents, unless the memory is meaningless.
     fn seen(&self, content: ValueContent) -> ValueContent {
         if self.is_blank {
             ValueContent::Unseen(UnseenReason::uninitialised())
@@ -351,7 +350,7 @@ impl KnownValue {
 }
 
 impl ValueContent {
-    /// Returns the part that holds however memory may have changed.
+    /// Returns the part that is valid however memory may have changed.
     fn unseen(&self) -> ValueContent {
         match self {
             ValueContent::Unseen(reason) => ValueContent::Unseen(reason.clone()),
