@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use crate::functions;
 
-/// Exit code of a Rust program that panics; the panic was told on standard error.
+/// Exit code of a Rust program that panics; standard error has the message.
 const PANICKED: u8 = 101;
 
 pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -15,9 +15,9 @@ pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// Runs a command, of which the first argument is the program's name; the exit code.
+/// Runs a command, whose first argument is the program's name; returns the exit code.
 ///
-/// Takes over signals as a program of its own does.
+/// Handles signals as a separate program does.
 #[pyfunction]
 fn run(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     py.detach(|| catch_unwind(AssertUnwindSafe(|| opscope_cli::run(arguments))))

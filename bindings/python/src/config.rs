@@ -1,4 +1,4 @@
-//! Judging configuration files.
+//! Validating configuration files.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -14,11 +14,11 @@ pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// Errors, and warnings with notes, about the text of an acl.json, each a line with its place, and
-/// which kind of dump it asks for (`None` for an error, and where nothing is dumped).
+/// Errors and warnings (with notes) about an acl.json, each as a line with its position, and the
+/// requested kind of dump (`None` for an error, and if nothing is dumped).
 ///
-/// Directories are looked up in the surroundings of this process; `$HOME` at the beginning of a
-/// path is the user's.
+/// Directories are checked in this process's environment; `$HOME` at the beginning of a path is
+/// expanded.
 #[pyfunction]
 fn check_acl_json(py: Python<'_>, text: &str) -> PyResult<Findings> {
     let env = ConfigEnvironment::of_process()
@@ -39,7 +39,7 @@ fn findings(text: &str, env: &ConfigEnvironment) -> Findings {
         Ok(AclConfig { dump, issues, .. }) => (issues, dump.map(|dump| dump.mode)),
         Err(issues) => (issues, None),
     };
-    // In a graph nothing runs outside a model.
+    // A graph has no operators outside a model.
     let kind = mode.filter(|mode| *mode != DumpMode::SingleOperators);
     let is_idle = mode.is_some() && kind.is_none();
     let lines = |severities: &[Severity]| -> Vec<String> {
@@ -50,13 +50,13 @@ fn findings(text: &str, env: &ConfigEnvironment) -> Findings {
     };
     let errors = lines(&[Severity::Error]);
     let mut oddities = if is_idle {
-        // The notes are about what is dumped elsewhere.
+        // The notes are about other dumps.
         lines(&[Severity::Warning])
     } else {
         lines(&[Severity::Warning, Severity::Note])
     };
     if is_idle {
-        oddities.push("1:1: warning: nothing is dumped: no graph is asked for".to_owned());
+        oddities.push("1:1: warning: nothing is dumped: no graph is selected".to_owned());
     }
     (errors, oddities, kind.map(DumpMode::name))
 }

@@ -1,4 +1,4 @@
-//! Dictionaries that pyACL returns in place of C's structures.
+//! Dictionaries that pyACL returns instead of C structures.
 
 use opscope_acl::{Answer, NamedDims};
 use pyo3::exceptions::{PyKeyError, PyValueError};
@@ -7,7 +7,7 @@ use pyo3::types::PyDict;
 
 use crate::argument::{ListArg, WordArg, wrong_type};
 
-/// A dictionary, or an empty one where the call failed, beside the code.
+/// A dictionary, empty on failure, and the code.
 pub(crate) type Described<'py> = PyResult<(Bound<'py, PyDict>, i32)>;
 
 /// `aclmdlIODims`.
@@ -17,8 +17,7 @@ pub(crate) fn fill_dims(dict: &Bound<'_, PyDict>, dims: NamedDims) -> PyResult<(
     dict.set_item("dims", dims.dims)
 }
 
-/// Returns the result of a function that describes something: a dictionary filled from the answer,
-/// and the code. The dictionary is empty where the call fails.
+/// Returns a dictionary filled from the answer, and the code. The dictionary is empty on failure.
 pub(crate) fn described<'py, T>(
     py: Python<'py>,
     answer: Answer<T>,
@@ -34,10 +33,11 @@ pub(crate) fn described<'py, T>(
     }
 }
 
-/// The extents in a dictionary of the caller's: the first `dimCount` numbers of `dims`.
+/// The shape in the caller's dictionary: the first `dimCount` numbers of `dims`.
 ///
 /// # Errors
-/// `KeyError`, `TypeError` or `ValueError` if it is not laid out so.
+///
+/// `KeyError`, `TypeError` or `ValueError` if the dictionary has another structure.
 pub(crate) fn extents(dict: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
     let members = dict
         .cast::<PyDict>()
@@ -51,7 +51,7 @@ pub(crate) fn extents(dict: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
         );
         return Err(PyValueError::new_err(message));
     }
-    // The list stands for C's array of 128, of which a program may pass all.
+    // The list corresponds to C's array of 128, of which a program may pass all.
     dims.truncate(n_dims);
     Ok(dims)
 }

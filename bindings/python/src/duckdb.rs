@@ -1,4 +1,4 @@
-//! Where this interpreter has DuckDB.
+//! DuckDB in this interpreter.
 
 use std::ffi::OsString;
 
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 /// The module that runs statements from standard input.
 const MODULE: &str = "opscope._duckdb";
 
-/// The command that runs statements in DuckDB, if its package is installed. It is not imported.
+/// The command that runs statements in DuckDB, if its package is installed. Does not import it.
 pub(crate) fn command() -> Option<Vec<OsString>> {
     Python::try_attach(|py| find(py).ok().flatten()).flatten()
 }

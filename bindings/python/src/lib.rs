@@ -1,15 +1,13 @@
 //! The module `opscope._native`: pyACL's functions over the AscendCL process of `opscope-acl`.
 //!
-//! Every function translates types and nothing else; what a call means is said in `opscope-acl`.
-//! Each gives up the interpreter's lock while it works: another thread may hold the process, and a
-//! dump callback may want the interpreter. The Python files beside this crate give the functions
-//! the places that programs look for: `opscope.acl`, `opscope.acl.rt`, `.mdl`, `.media`, `.op` and
-//! `.util`.
-//! The functions in `config` judge files for `opscope.torchair`.
+//! Every function only translates types; `opscope-acl` implements the call. Each releases the
+//! interpreter's lock while it works: another thread may hold the process, and a dump callback may
+//! need the interpreter. The Python files of this package arrange the functions as programs expect
+//! them: `opscope.acl`, `opscope.acl.rt`, `.mdl`, `.media`, `.op` and `.util`. The functions in
+//! `config` validate files for `opscope.torchair`.
 //!
-//! Apart from these stand `command_line` and `reading`, which are the binary's commands and the
-//! reading of dumps, and `capture`, which `opscope.torch` shows the operators of PyTorch's graphs
-//! to.
+//! In addition, `command_line` and `reading` are the binary's commands and the reading of dumps,
+//! and `capture` receives the operators of PyTorch's graphs from `opscope.torch`.
 
 #![expect(
     clippy::needless_pass_by_value,
@@ -46,7 +44,7 @@ macro_rules! functions {
 }
 pub(crate) use functions;
 
-/// A function that fills a part of the module.
+/// A function that adds functions to a part of the module.
 pub(crate) type Fill = fn(&Bound<'_, PyModule>) -> PyResult<()>;
 
 const PARTS: &[(&str, &[Fill])] = &[
@@ -65,7 +63,7 @@ const PARTS: &[(&str, &[Fill])] = &[
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
-    // The hook of this module's own Rust runtime, which nobody else in the process shares.
+    // The panic hook of this module's own Rust runtime, which is not shared.
     opscope_store::guard::silence_caught_panics();
     opscope_engine::choice::look_in_package(engine::package);
     opscope_cli::look_for_duckdb(duckdb::command);
@@ -78,7 +76,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
             fill(&part)?;
         }
         module.add(*name, &part)?;
-        // An import of a part finds it only there, as no file has its name.
+        // Imports find a part only here, because it has no file.
         imported.set_item(format!("opscope._native.{name}"), &part)?;
     }
     module.add("__version__", env!("CARGO_PKG_VERSION"))

@@ -1,4 +1,4 @@
-//! `opscope.acl.media`: media processing, made from the table that both bindings share.
+//! `opscope.acl.media`: media processing, generated from the table that both bindings share.
 
 use opscope_acl::{MEDIA_ADVICE, MediaField, MediaKind, MediaNumber, Status, media_functions};
 use pyo3::prelude::*;
@@ -8,7 +8,7 @@ use crate::argument::{NumberArg, Word32Arg, WordArg, callable};
 use crate::call::{code, process};
 use crate::table::table;
 
-/// Makes Python's functions of the table, and `fill_table`, which adds them to a module.
+/// Generates Python functions from the table, and `fill_table`, which adds them to a module.
 macro_rules! media {
     (
         creators {$(
@@ -37,7 +37,7 @@ macro_rules! media {
             codes {
                 $($destroy(object: WordArg)
                     => process().destroy_media(MediaKind::$destroyed, object.0);)+
-                // Numbers of every width are cut off as in C.
+                // Numbers of every width are truncated as in C.
                 $($set(object: WordArg, value: WordArg) => process().set_media(
                     MediaKind::$changed,
                     object.0,
@@ -48,7 +48,7 @@ macro_rules! media {
         }
 
         $(
-            /// Needs the hardware: 200001, and `acl.get_recent_err_msg()` says what to do instead.
+            /// Requires the hardware: 200001, and `acl.get_recent_err_msg()` names a replacement.
             #[pyfunction]
             #[pyo3(signature = (*_args))]
             fn $refuse(_args: &Bound<'_, PyTuple>) -> i32 {
@@ -56,8 +56,8 @@ macro_rules! media {
             }
         )+
         $(
-            /// Needs the hardware: zeroes and 200001, and `acl.get_recent_err_msg()` says what to
-            /// do instead.
+            /// Requires the hardware: zeroes and 200001, and `acl.get_recent_err_msg()` names a
+            /// replacement.
             #[pyfunction]
             #[pyo3(signature = (*_args))]
             fn $result(_args: &Bound<'_, PyTuple>) -> ($(zero!($zero),)+ i32) {
@@ -67,7 +67,7 @@ macro_rules! media {
     };
 }
 
-/// The type of a result that is not there.
+/// The result type of a missing value.
 macro_rules! zero {
     ($zero:expr) => {
         u32
@@ -81,14 +81,14 @@ fn refused(function: &str) -> Status {
 // The same table as for C: names and fields cannot drift apart.
 media_functions!(media);
 
-/// Functions that the table has no rows for.
+/// Functions without rows in the table.
 pub(crate) mod more {
     use super::*;
 
     table! {
         [also vdec_set_channel_desc_callback, venc_set_channel_desc_callback]
 
-        // There is one kind of memory, so that programs may free it either way.
+        // There is one kind of memory, so programs may free it either way.
         pairs {
             /// acldvppMalloc: an address and the code. The memory is that of `acl.rt.malloc`.
             dvpp_malloc(size: WordArg) -> usize => process().malloc(size.0, 0);
@@ -97,7 +97,7 @@ pub(crate) mod more {
         codes {
             /// acldvppFree.
             dvpp_free(dev_ptr: WordArg) => process().free(dev_ptr.0);
-            /// acldvppDestroyBatchPicDesc. Its pictures end with it.
+            /// acldvppDestroyBatchPicDesc. Also destroys its images.
             dvpp_destroy_batch_pic_desc(batch_pic_desc: WordArg)
                 => process().destroy_media(MediaKind::BatchPicDesc, batch_pic_desc.0);
             /// acldvppSetBorderConfigValue: one of the four values that fill a border.
@@ -111,7 +111,7 @@ pub(crate) mod more {
             /// acldvppCreateBatchPicDesc: a handle, or 0.
             dvpp_create_batch_pic_desc(batch_size: Word32Arg) -> usize
                 => process().create_media_batch(batch_size.0).unwrap_or(0), or 0;
-            /// acldvppGetPicDesc: a picture of a batch, or 0.
+            /// acldvppGetPicDesc: an image of a batch, or 0.
             dvpp_get_pic_desc(batch_pic_desc: WordArg, index: Word32Arg) -> usize
                 => process().media_picture(batch_pic_desc.0, index.0).unwrap_or(0), or 0;
             /// acldvppGetBorderConfigValue.
@@ -122,7 +122,8 @@ pub(crate) mod more {
         }
     }
 
-    /// aclvdecSetChannelDescCallback: a function that nothing calls, as nothing is decoded here.
+    /// aclvdecSetChannelDescCallback: a function that is never called, because nothing is decoded
+    /// here.
     #[pyfunction]
     fn vdec_set_channel_desc_callback(
         py: Python<'_>,
@@ -132,7 +133,8 @@ pub(crate) mod more {
         set_callback(py, MediaKind::VdecChannelDesc, channel_desc, callback)
     }
 
-    /// aclvencSetChannelDescCallback: a function that nothing calls, as nothing is encoded here.
+    /// aclvencSetChannelDescCallback: a function that is never called, because nothing is encoded
+    /// here.
     #[pyfunction]
     fn venc_set_channel_desc_callback(
         py: Python<'_>,
@@ -149,7 +151,7 @@ pub(crate) mod more {
         callback: &Bound<'_, PyAny>,
     ) -> PyResult<i32> {
         let function = callable("callback", callback)?;
-        // Its number alone: it is not called, so it need not be kept alive.
+        // Its address alone: it is never called, so it need not be kept alive.
         let address = function.as_ptr().addr();
         Ok(code(py, || {
             process().set_media(kind, channel.0, MediaField::Callback, address)

@@ -1,4 +1,4 @@
-//! Refusals of the operating system as Python's `OSError`, with `errno`, reason and path.
+//! Operating system errors as Python's `OSError`, with `errno`, reason and path.
 
 use std::error::Error;
 use std::io;
@@ -9,7 +9,7 @@ use opscope_store::visible::visible;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 
-/// Python's exception for a file or directory that was refused.
+/// Python's exception for an inaccessible file or directory.
 pub(crate) fn of_store(error: &StoreError) -> PyErr {
     match error {
         StoreError::Io { action, path, .. } => {
@@ -19,8 +19,7 @@ pub(crate) fn of_store(error: &StoreError) -> PyErr {
     }
 }
 
-/// Python's exception for the error of the system in the chain of `error`, about the path if there
-/// is one.
+/// Python's exception for the operating system error in the chain of `error`, with a path if given.
 pub(crate) fn of_chain(error: &(dyn Error + 'static), what: &str, path: Option<&Path>) -> PyErr {
     let refusal = refusal_in(error);
     let Some((refusal, errno)) =
@@ -32,7 +31,7 @@ pub(crate) fn of_chain(error: &(dyn Error + 'static), what: &str, path: Option<&
         return PyOSError::new_err(visible(&message).into_owned());
     };
     let reason = refusal.to_string();
-    // Rust puts the number into the text, and Python would show it a second time.
+    // Rust appends the number to the text, and Python would show it a second time.
     let reason = reason.split(" (os error").next().unwrap_or_default();
     let reason = visible(&format!("{what}: {reason}")).into_owned();
     match path {
@@ -42,12 +41,12 @@ pub(crate) fn of_chain(error: &(dyn Error + 'static), what: &str, path: Option<&
     }
 }
 
-/// The operating system's part in an error.
+/// The operating system error in an error's chain.
 fn refusal_in<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a io::Error> {
     let mut cause = Some(error);
     while let Some(error) = cause {
         if let Some(refusal) = error.downcast_ref::<io::Error>() {
-            // An error of ours may be wrapped in one of the operating system's type.
+            // One of our errors may be wrapped in an `io::Error`.
             let inner = refusal.get_ref();
             let inner = inner.and_then(|inner| inner.downcast_ref::<StoreError>());
             return match inner {

@@ -1,8 +1,8 @@
 //! Reading dumps, for `opscope.open`, `opscope.convert` and `opscope.compare`.
 //!
-//! The contents of a dump, and the reading of its elements, are `opscope-analysis`'s; here they
-//! become Python's. The interpreter's lock is given up for all of it, and nothing here keeps a
-//! thread or a lock, so that a process may fork at any time.
+//! `opscope-analysis` lists dumps and reads their elements; this module converts the results to
+//! Python. It releases the interpreter's lock throughout, and keeps no threads or locks, so that a
+//! process may fork at any time.
 
 mod array;
 mod arrow;
@@ -59,8 +59,8 @@ pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<NumpyElements>()
 }
 
-/// The URL of a dump as it may be shown, if this is one, after something was found there; `None` of
-/// any other path. What is there is listed anew.
+/// The displayable URL of a dump, after something was found there; `None` for any other path. Lists
+/// the URL again.
 #[pyfunction]
 fn open_url(py: Python<'_>, text: String) -> PyResult<Option<String>> {
     let url = remote::without_secrets(&text).unwrap_or(text);
@@ -74,7 +74,7 @@ fn open_url(py: Python<'_>, text: String) -> PyResult<Option<String>> {
         remote::metadata(&path)
     })?;
     match found {
-        // A path of `pathlib` would lose one of its slashes.
+        // `pathlib` would remove one of its slashes.
         Ok(_) => Ok(Some(url)),
         Err(source) => {
             let error = StoreError::Io {
@@ -87,7 +87,7 @@ fn open_url(py: Python<'_>, text: String) -> PyResult<Option<String>> {
     }
 }
 
-/// Lets the interpreter remove what is on the disk for URLs before it ends.
+/// Makes the interpreter remove temporary files of URLs before it ends.
 fn remove_at_exit(py: Python<'_>) -> PyResult<()> {
     static IS_REGISTERED: AtomicBool = AtomicBool::new(false);
     if !IS_REGISTERED.swap(true, Ordering::Relaxed) {
@@ -125,12 +125,12 @@ impl TensorCatalogue {
         self.index.tensors.len()
     }
 
-    /// Returns what is known of a tensor without its elements.
+    /// Returns the facts of a tensor except its elements.
     fn item<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyDict>> {
         item::describe(py, self.get(index)?)
     }
 
-    /// Returns an exception for everything that could not be read.
+    /// Returns an exception for each problem.
     fn problems(&self, py: Python<'_>) -> Vec<Py<PyAny>> {
         let errors = self.index.errors.iter();
         errors
@@ -143,12 +143,12 @@ impl TensorCatalogue {
             .collect()
     }
 
-    /// Paths that were not read as a part of the dump, with reasons.
+    /// Paths that are not part of the dump, with reasons.
     fn passed_over(&self) -> Vec<(OsString, &'static str)> {
         pairs(&self.index.passed_over)
     }
 
-    /// The elements of a tensor in a dtype that numpy has.
+    /// The elements of a tensor in a dtype that numpy supports.
     #[pyo3(signature = (index, layout=None, shape=None))]
     fn array(
         &self,
@@ -158,8 +158,10 @@ impl TensorCatalogue {
         shape: Option<Vec<usize>>,
     ) -> PyResult<NumpyElements> {
         let relayout = relayout(py, layout, shape)?;
-        let decode = |record: &_| elements::NumpyArray::decoded(record, relayout.as_ref());
-        self.on_record(py, index, decode).map(NumpyElements::new)
+        self.on_record(py, index, |record| {
+            elements::NumpyArray::decoded(record, relayout.as_ref())
+        })
+        .map(NumpyElements::new)
     }
 
     /// The bytes of a tensor as stored.
@@ -197,8 +199,10 @@ impl TensorCatalogue {
 }
 
 fn pairs(passed_over: &[PassedOver]) -> Vec<(OsString, &'static str)> {
-    let pair = |one: &PassedOver| (one.path.clone().into_os_string(), one.reason.name());
-    passed_over.iter().map(pair).collect()
+    passed_over
+        .iter()
+        .map(|one| (one.path.clone().into_os_string(), one.reason.name()))
+        .collect()
 }
 
 /// Does `work` without the interpreter's lock.
@@ -207,7 +211,7 @@ fn work<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T>
         .map_err(|_| PyRuntimeError::new_err("reading failed for an unknown reason"))
 }
 
-/// The layout that is asked for, its name in any letter case.
+/// The requested layout; the name is case-insensitive.
 fn relayout(
     py: Python<'_>,
     layout: Option<&str>,
@@ -219,10 +223,13 @@ fn relayout(
             Some(_) => Err(ExceptionContent::usage("a shape needs a layout").raise(py)),
         };
     };
-    let is_named = |layout: &&Layout| layout.name().eq_ignore_ascii_case(name);
-    let Some(target) = Layout::ALL.iter().find(is_named).copied() else {
+    let Some(target) = Layout::ALL
+        .iter()
+        .find(|layout| layout.name().eq_ignore_ascii_case(name))
+        .copied()
+    else {
         let message = format!(
-            "`{name}` is no layout; they are called NCHW, NHWC, ND, NC1HWC0, FRACTAL_NZ and so on"
+            "`{name}` is not a layout; expected NCHW, NHWC, ND, NC1HWC0, FRACTAL_NZ and so on"
         );
         return Err(ExceptionContent::usage(message).raise(py));
     };

@@ -1,9 +1,9 @@
 //! Tables of pyACL's functions.
 //!
 //! A row is the function with its parameters, an arrow, and the call that the function makes. Rows
-//! stand under the shape of what their functions return. The macro adds what every function of a
-//! shape does, and a function `fill`, which adds all of them to a module. A function that does more
-//! than its row could say is written out as a function and named after `also`.
+//! are grouped by the shape of their result. The macro adds the code common to each shape, and a
+//! function `fill`, which adds all functions to a module. Functions that need more than a row are
+//! written out and listed after `also`.
 
 /// Makes a table's functions, and `fill`, which adds them to a module:
 ///

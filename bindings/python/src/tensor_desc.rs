@@ -6,12 +6,12 @@ use crate::argument::{ListArg, NumberArg, TextArg, WordArg};
 use crate::call::process;
 use crate::table::table;
 
-/// Answer for the type or the format of something that is not there.
+/// Result for the type or format of a missing item.
 const UNDEFINED: i32 = -1;
 
 table! {
     values {
-        /// aclCreateTensorDesc: a handle; 0 if the extents make no shape.
+        /// aclCreateTensorDesc: a handle; 0 for an invalid shape.
         create_tensor_desc(data_type: NumberArg<i32>, dims: ListArg<i64>, format: NumberArg<i32>) -> usize
             => process().create_tensor_desc(data_type.0, &dims.0, format.0).unwrap_or(0), or 0;
         /// aclGetTensorDescType: -1 for a wrong handle.
@@ -28,7 +28,7 @@ table! {
         /// aclGetTensorDescNumDims.
         get_tensor_desc_num_dims(desc: WordArg) -> usize
             => process().tensor_desc_n_dims(desc.0), or 0;
-        /// aclGetTensorDescDim: the extent of an axis; -1 for a wrong one.
+        /// aclGetTensorDescDim: the size of an axis; -1 for a wrong axis.
         get_tensor_desc_dim(desc: WordArg, index: WordArg) -> i64
             => process().tensor_desc_dim(desc.0, index.0).unwrap_or(-1), or -1;
         /// aclGetTensorDescName: None for a wrong handle.
@@ -37,15 +37,15 @@ table! {
     }
 
     pairs {
-        /// aclGetTensorDescDimV2: the extent of an axis, and the code.
+        /// aclGetTensorDescDimV2: the size of an axis, and the code.
         get_tensor_desc_dim_v2(desc: WordArg, index: WordArg) -> i64
             => process().tensor_desc_dim(desc.0, index.0);
     }
 
     actions {
-        /// aclDestroyTensorDesc. Returns nothing, as it does in C.
+        /// aclDestroyTensorDesc. Returns nothing, as in C.
         destroy_tensor_desc(desc: WordArg) => process().destroy_tensor_desc(desc.0);
-        /// aclSetTensorDescName. Returns nothing, as it does in C.
+        /// aclSetTensorDescName. Returns nothing, as in C.
         set_tensor_desc_name(desc: WordArg, name: TextArg)
             => process().set_tensor_desc_name(desc.0, &name.0);
     }
@@ -63,7 +63,7 @@ table! {
         /// aclSetTensorOriginShape.
         set_tensor_origin_shape(desc: WordArg, dims: ListArg<i64>)
             => process().set_tensor_origin_shape(desc.0, &dims.0);
-        /// aclSetTensorConst: gives a tensor the bytes at an address.
+        /// aclSetTensorConst: sets a tensor's bytes from an address.
         set_tensor_const(desc: WordArg, data: WordArg, size: WordArg) => {
             let bytes = process().read_memory(data.0, size.0).map_err(|_| INVALID_PARAM)?;
             process().set_tensor_const(desc.0, &bytes)

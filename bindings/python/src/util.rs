@@ -1,4 +1,4 @@
-//! `opscope.acl.util`: bytes at addresses. What concerns numpy and threads is written in Python.
+//! `opscope.acl.util`: bytes at addresses. The functions for numpy and threads are in Python.
 
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
@@ -13,7 +13,7 @@ pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// The address of a bytes object's first byte, good while the object exists.
+/// The address of a bytes object's first byte, valid while the object exists.
 #[pyfunction]
 fn bytes_to_ptr(bytes_data: &Bound<'_, PyAny>) -> PyResult<usize> {
     let bytes = bytes_data.cast::<PyBytes>();
@@ -33,12 +33,12 @@ fn ptr_to_bytes<'py>(
     }
     match answer(py, || process().read_memory(ptr.0, size.0)) {
         Ok(bytes) => Ok(PyBytes::new(py, &bytes)),
-        // Python has no larger object, whatever is at the address.
+        // No Python object is larger, whatever is at the address.
         Err(_) if isize::try_from(size.0).is_err() => {
             Err(PyMemoryError::new_err(format!("{} bytes", size.0)))
         }
         Err(_) => Err(PyValueError::new_err(format!(
-            "no {} bytes at this address: they go beyond the end of the memory that was allocated there",
+            "no {} bytes at this address: they exceed the memory allocated there",
             size.0
         ))),
     }

@@ -1,4 +1,4 @@
-//! State that a session's graphs and their executions share.
+//! State shared by a session's graphs and their executions.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,46 +15,46 @@ use super::names_asked::AskedNames;
 use super::reason::UnseenReason;
 use super::release::ReleaseQueue;
 
-/// State that a session's graphs and their executions share.
+/// State shared by a session's graphs and their executions.
 pub(super) struct TorchSessionState {
     pub(super) lender: TensorLender,
     pub(super) pool: Arc<Pool>,
     pub(super) released: Arc<ReleaseQueue>,
     pub(super) executions: ExecutionLog,
-    /// A function of Python's that knows tensors of other kinds than those in the CPU's memory.
+    /// A Python function that converts tensors without plain CPU memory.
     pub(super) forms: Option<Py<PyAny>>,
-    /// The way to values of devices.
+    /// Access to device values.
     pub(super) devices: Option<DeviceLink>,
-    /// Whether the sink takes numbers only, at once, so that nothing outlives the operator.
+    /// Whether the sink takes statistics only, at once, so that nothing outlives the operator.
     pub(super) is_reducing: bool,
-    /// Whether it makes do with numbers that a device can compute.
+    /// Whether statistics computed on a device suffice.
     pub(super) reduces_on_devices: bool,
-    /// Whether only operators that overflow are wanted, which numbers of a device tell apart.
+    /// Whether only overflowing operators are wanted, which device statistics identify.
     pub(super) is_sifting: bool,
-    /// Whether the sink writes a tensor that several operators have several times, so that it pays
-    /// to tell it which ones are the same.
+    /// Whether the sink would write a tensor several times if several operators have it, so that
+    /// identities are worthwhile.
     pub(super) has_identities: bool,
-    /// Expanded tensors beyond this are not written out.
+    /// Larger expanded tensors are not written out.
     pub(super) queue_bytes_max: u64,
     pub(super) n_graphs: AtomicU64,
-    /// Tensors of other devices that were copied to be shown.
+    /// Number of tensors copied from other devices.
     pub(super) n_copied_from_device: AtomicU64,
-    /// Executions that ended with an error.
+    /// Number of executions that raised.
     pub(super) n_runs_failed: AtomicU64,
     is_finished: AtomicBool,
-    /// The process that has the writers.
+    /// The writers' process.
     pid: u32,
     generation: ForkGeneration,
-    /// Names of the plan that nothing has so far.
+    /// Names in the plan without a match so far.
     pub(super) asked: AskedNames,
     notes: Mutex<SessionNotes>,
 }
 
 #[derive(Default)]
 struct SessionNotes {
-    /// Values that were not seen, by reason.
+    /// Unobserved values, by reason.
     unseen: BTreeMap<String, u64>,
-    /// The first thing that went wrong in here.
+    /// The first error in this crate.
     first_fault: Option<String>,
 }
 
@@ -90,18 +90,18 @@ impl TorchSessionState {
         }
     }
 
-    /// Whether this is another process than the one that has the writers: a fork of it.
+    /// Whether this is a fork of the writers' process.
     pub(super) fn is_forked(&self) -> bool {
-        // Forks that code other than Python's makes show in the number of the process only.
+        // Forks by code other than Python's only show in the process id.
         std::process::id() != self.pid
     }
 
-    /// The same as far as Python has told of forks, without a system call.
+    /// Likewise for forks reported by Python, without a system call.
     pub(super) fn is_past(&self) -> bool {
         self.generation.is_past()
     }
 
-    /// Whether nothing is taken any more.
+    /// Whether the session has ended.
     pub(super) fn is_over(&self) -> bool {
         self.is_finished.load(Ordering::Relaxed) || self.is_forked()
     }
@@ -110,7 +110,7 @@ impl TorchSessionState {
         self.is_finished.store(true, Ordering::Relaxed);
     }
 
-    /// Hands over an operator with its values, behind those before it.
+    /// Submits an operator with its values, after earlier ones.
     pub(super) fn submit(&self, py: Python<'_>, record: ShownRecord) {
         match &self.devices {
             Some(link) => link.submit(py, self, record),
@@ -127,7 +127,7 @@ impl TorchSessionState {
         self.lock().first_fault.get_or_insert_with(text);
     }
 
-    /// Values that were not seen by reason, and the first thing that went wrong.
+    /// Unobserved values by reason, and the first error.
     pub(super) fn notes(&self) -> (BTreeMap<String, u64>, Option<String>) {
         let notes = self.lock();
         (notes.unseen.clone(), notes.first_fault.clone())
@@ -138,7 +138,7 @@ impl TorchSessionState {
     }
 }
 
-/// Frees what writers have finished with.
+/// Frees memory that writers have finished with.
 pub(super) fn tidy(py: Python<'_>, shared: &TorchSessionState) {
     if !shared.is_past() {
         shared.released.empty(py);

@@ -1,5 +1,5 @@
-//! A value as it was shown: a tensor, or several that make it up, such as the indices and the
-//! values of a sparse one.
+//! A recorded value: a tensor, or several that make it up, such as a sparse tensor's indices and
+//! values.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use opscope_capture::{GraphInput, SelectedSlots};
 use opscope_store::record::Operator;
 use opscope_tensor::Tensor;
 
-/// A value as it was shown.
+/// A recorded value.
 pub(super) enum ShownValue {
     Whole(Tensor),
-    /// Tensors with what each of them is.
+    /// Named tensors.
     Parts(Vec<(String, Tensor)>),
 }
 
@@ -26,7 +26,7 @@ impl ShownValue {
     }
 }
 
-/// Where the tensors of an execution stand in its record, if some values are made of several.
+/// Positions of an execution's tensors in its record, if some values have several.
 pub(super) struct RecordSlots {
     pub(super) operator: Arc<Operator>,
     inputs: SlotNames,
@@ -36,7 +36,7 @@ pub(super) struct RecordSlots {
 /// One side of an operator.
 struct SlotNames {
     names: Vec<String>,
-    /// Of each value its first slot; one more number at the end.
+    /// The first slot of each value, and the total at the end.
     starts: Vec<usize>,
 }
 
@@ -73,7 +73,7 @@ impl SlotNames {
 }
 
 impl RecordSlots {
-    /// `input` and `output` give what was shown at a position of the operator.
+    /// `input` and `output` return the value at a position of the operator.
     pub(super) fn new<'a>(
         operator: &Operator,
         input: impl Fn(usize) -> Option<&'a ShownValue>,
@@ -103,7 +103,7 @@ impl RecordSlots {
         self.outputs.slots(position).start
     }
 
-    /// Returns what is kept of the operator, slot by slot.
+    /// Returns the slots to keep, with values expanded to their tensors.
     pub(super) fn kept(&self, kept: &SelectedSlots) -> Arc<SelectedSlots> {
         Arc::new(SelectedSlots {
             inputs: self.inputs.all(&kept.inputs),

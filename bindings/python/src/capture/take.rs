@@ -1,4 +1,4 @@
-//! From torch's tensors to what a record is made of.
+//! Converting torch's tensors to records.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,10 +18,10 @@ use super::reason::UnseenReason;
 use super::shared::TorchSessionState;
 use super::shown::ShownValue;
 
-/// Shorter work is done before another thread could have taken the interpreter over.
+/// Shorter work is done before another thread could take over the interpreter.
 const DETACH_BYTES_MIN: usize = 64 << 10;
 
-/// Works without the interpreter, if the work is long enough.
+/// Releases the interpreter during the work if that is long enough.
 pub(super) fn detached<T: Send>(
     py: Python<'_>,
     n_bytes: usize,
@@ -33,36 +33,36 @@ pub(super) fn detached<T: Send>(
     py.detach(work)
 }
 
-/// Numbers of a tensor that was looked at in place, and where that is.
+/// Statistics of a tensor that was read in place, with its location.
 pub(super) struct KnownNumbers {
     place: (usize, usize),
     dtype: DType,
     memo: Arc<TensorMemo>,
-    /// The elements, where a device is to compute the numbers.
+    /// The elements, if a device is to compute the statistics.
     elements: Option<Arc<DeviceElements>>,
-    /// Whether the elements were looked at in row-major order. Numbers of elements in another order
-    /// are only kept where the order makes no difference.
+    /// Whether the elements were read in row-major order. Statistics in another order are only kept
+    /// if the order does not matter.
     is_row_major: bool,
 }
 
-/// The means of taking numbers while an operator is shown.
+/// Computes statistics during an operator's recording.
 pub(super) struct NumberTaker<'a> {
     pub(super) tap: Option<&'a Tap>,
-    /// Of the values that the operator has read.
+    /// Those of the operator's inputs.
     pub(super) known: &'a [&'a KnownNumbers],
-    /// Whether what a device holds may come later.
+    /// Whether device values may arrive later.
     pub(super) may_wait: bool,
 }
 
-/// Tensors that stand for another one: what each of them is, the tensor, and whether nobody else
-/// has it.
+/// Substitutes of a tensor: each with its name, and whether it is unshared.
 type Parts<'py> = Vec<(String, Bound<'py, PyAny>, bool)>;
 
 impl TorchSessionState {
-    /// Returns the tensors that a value is made of, at once, wherever they are.
+    /// Returns a value's tensors at once, wherever they are.
     ///
     /// # Errors
-    /// The reason why nothing can be shown.
+    ///
+    /// The reason why the value cannot be observed.
     pub(super) fn show(
         &self,
         stability: Stability,
@@ -78,7 +78,7 @@ impl TorchSessionState {
         Ok(shown)
     }
 
-    /// The same, and what may be known of other tensors in the same memory now.
+    /// Like `show`, also returning statistics that apply to other tensors in the same memory.
     pub(super) fn show_knowing(
         &self,
         stability: Stability,
@@ -92,7 +92,7 @@ impl TorchSessionState {
         }
     }
 
-    /// Asks Python for plain tensors that a tensor of another kind is made of.
+    /// Asks Python for the plain tensors that make up another tensor.
     pub(super) fn show_parts(
         &self,
         object: &Bound<'_, PyAny>,
@@ -118,14 +118,14 @@ impl TorchSessionState {
         };
         let mut shown = Vec::with_capacity(parts.len());
         for (name, part, is_own) in parts {
-            // What Python made for this call nobody else writes to; of the program's own tensors
-            // nothing is known beyond the operator.
+            // A tensor created by Python for this call is not written to; the program's tensors are
+            // only valid until the next operator.
             let stability = if is_own {
                 Stability::Held
             } else {
                 Stability::Operator
             };
-            // Parts are in the host's memory, whatever the tensor is in.
+            // Parts are in host memory, wherever the tensor is.
             let lent = self.lender.look_on_host(&part)?;
             let eye = NumberTaker {
                 tap,
@@ -140,8 +140,8 @@ impl TorchSessionState {
         }
         match (shown.pop(), shown.is_empty()) {
             (None, _) => Err(reason),
-            // One tensor without a name is the same value in the CPU's rows, such as the copy of
-            // another device's, and keeps the name of the value in the record.
+            // A single unnamed tensor is the same value in plain memory, such as a copy from
+            // another device, and keeps the value's name in the record.
             (Some((name, tensor)), true) if name.is_empty() => Ok(ShownValue::Whole(tensor)),
             (Some(last), _) => {
                 shown.push(last);
@@ -163,7 +163,7 @@ impl TorchSessionState {
         }
     }
 
-    /// Has a device compute numbers, or copy the elements; what comes of it is there later.
+    /// Makes a device compute statistics, or copy the elements; the result arrives later.
     fn take_from_device(
         &self,
         stability: Stability,
@@ -197,8 +197,8 @@ impl TorchSessionState {
         let py = lent.py();
         let mut memo = None;
         if self.is_reducing && (lent.strides.is_none() || lent.is_permuted()) {
-            // Numbers are taken here and now: the memory is in a cache, torch gets it back at once,
-            // and writers would find what the caller or a later operator has written.
+            // Statistics are computed now: the memory is cached, torch gets it back at once, and
+            // later it may have been overwritten.
             let is_steady = stability != Stability::Operator;
             let found = eye
                 .known
@@ -208,19 +208,19 @@ impl TorchSessionState {
                 return Ok((known.tensor(lent)?, Some(known.again())));
             }
             match eye.tap.map(|tap| numbers(py, lent, tap)).transpose()? {
-                // Of elements in another order it could not be said which one is not finite.
+                // In another order the first non-finite element would be unknown.
                 Some((numbers, true)) if lent.strides.is_none() || !numbers.non_finite().any() => {
                     let known = is_steady.then(|| KnownNumbers::new(lent, &numbers));
                     return Ok((numbers, known));
                 }
-                // Numbers of elements in another order do not hold in row-major order.
+                // Statistics in another order do not apply to row-major order.
                 Some((numbers, _)) if lent.strides.is_none() => memo = Some(numbers.memo().clone()),
                 _ => {}
             }
         }
         let (bytes, identity) = match &lent.strides {
             Some(strides) => self.shared_bytes(self.gather(py, lent, strides)?),
-            // A reference serves as well as a copy here, because nobody writes to the memory.
+            // A reference suffices here instead of a copy, because the memory is not written.
             None if stability == Stability::Held => self.shared_bytes(lent.hold(&self.released)),
             None => {
                 let (pool, bytes) = (&self.pool, lent.bytes());
@@ -230,7 +230,7 @@ impl TorchSessionState {
             }
         };
         let tensor = lent.tensor(bytes)?;
-        // The sink that has had its look wants the elements.
+        // The sink has seen the statistics and wants the elements.
         if let Some(memo) = memo {
             return Ok((tensor.with_memo(memo), None));
         }
@@ -244,7 +244,7 @@ impl TorchSessionState {
         Ok((tensor, None))
     }
 
-    /// Memory to share, and a name for it if the sink makes anything of names.
+    /// Memory to share, with an identity if the sink uses them.
     fn shared_bytes<T: AsRef<[u8]> + Send + Sync + 'static>(
         &self,
         bytes: T,
@@ -256,7 +256,7 @@ impl TorchSessionState {
         (owner, identity)
     }
 
-    /// The elements side by side.
+    /// The elements, made contiguous.
     fn gather(
         &self,
         py: Python<'_>,
@@ -265,7 +265,7 @@ impl TorchSessionState {
     ) -> Result<Vec<u8>, UnseenReason> {
         let (dtype, shape, bytes) = (lent.dtype, &lent.shape, lent.bytes());
         let n_bytes = shape.n_bytes(dtype).map_err(|_| UnseenReason::Shape)?;
-        // An expanded tensor of a few bytes may need more than there is of memory when written out.
+        // Written out, an expanded tensor of a few bytes may exceed the memory.
         if n_bytes > bytes.len() && n_bytes as u64 > self.queue_bytes_max {
             return Err(UnseenReason::Expanded);
         }
@@ -275,8 +275,7 @@ impl TorchSessionState {
     }
 }
 
-/// The numbers that the sink found in a tensor where it lies, and whether it needs no more than
-/// these.
+/// The sink's statistics of a tensor in place, and whether it needs nothing more.
 fn numbers(
     py: Python<'_>,
     lent: &LentTensor<'_, '_>,
@@ -322,16 +321,16 @@ impl KnownNumbers {
         }
     }
 
-    /// Whether it holds for these elements: an operator has read them at this place, so they have
-    /// been there since, and nobody writes to them. What was found in row-major order need not hold
-    /// in another one: averages are taken element after element.
+    /// Whether it applies to these elements: an operator has read them at this location, so they
+    /// exist since and are not written. Row-major statistics need not apply to another order,
+    /// because averages depend on it.
     fn is_of(&self, lent: &TensorMemory) -> bool {
         let dtype = lent.unpacked().map(|(dtype, _)| dtype);
         let is_same_order = lent.strides.is_none() || !self.is_row_major;
         is_same_order && self.place == lent.place() && dtype.is_ok_and(|dtype| dtype == self.dtype)
     }
 
-    /// The tensor in `memory` of a device, which has computed its numbers already, or is at it.
+    /// The tensor in device `memory` whose statistics are computed or pending.
     fn awaited(&self, memory: &TensorMemory) -> Result<Tensor, UnseenReason> {
         let (dtype, shape) = memory.unpacked()?;
         let elements = self.elements.clone().ok_or(UnseenReason::Device)?;

@@ -4,16 +4,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use opscope_capture::Tap;
 
-/// Where an execution takes a tap from and puts it back.
+/// The pool from which an execution borrows a tap.
 pub(super) type Home = Arc<TapPool>;
 
-/// A graph's taps: as many as there were executions at the same time.
+/// A graph's taps: as many as there were concurrent executions.
 pub(super) struct TapPool {
     idle: Mutex<IdleTaps>,
 }
 
 struct IdleTaps {
-    /// The tap that further ones are made from.
+    /// The tap from which others are cloned.
     first: Tap,
     taps: Vec<Tap>,
 }
@@ -34,13 +34,13 @@ impl TapPool {
         idle.taps.pop().unwrap_or_else(|| idle.first.another())
     }
 
-    /// Lets another execution have the tap.
+    /// Returns a tap for other executions.
     pub(super) fn put_back(&self, tap: Tap) {
         self.lock().taps.push(tap);
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, IdleTaps> {
-        // Nothing panics while it is locked.
+        // No code panics while it is locked.
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,7 +1,7 @@
-//! Values that are looked at again after each operator, to see who overwrites them.
+//! Values that are compared after each operator, to find who overwrites them.
 //!
-//! Which values, when, and who is to blame is Python's to say; here is the memory. See
-//! `docs/torch/watch.md`.
+//! Python decides which values to watch, when to compare, and who is responsible; this file handles
+//! the memory. See `docs/torch/watch.md`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,28 +18,27 @@ use super::reason::UnseenReason;
 use super::shared::{TorchSessionState, tidy};
 use super::watched::{ValueChange, WatchedMemory};
 
-/// Values that are looked at again after each operator.
+/// Values that are compared after each operator.
 #[pyclass(name = "Watch", module = "opscope._native.capture")]
 pub(super) struct MemoryWatch {
     shared: Arc<TorchSessionState>,
     tap: Tap,
-    /// For each operator of the graph what it is, if it is selected.
+    /// The role of each of the graph's operators, if selected.
     roles: Vec<Option<&'static str>>,
-    /// Says of a tensor which storage it has, how large that is, and how many references there are
-    /// to it.
+    /// Returns a tensor's storage, its size, and its number of references.
     state: Py<PyAny>,
     bytes_max: u64,
     n_bytes: u64,
     next_id: u64,
     /// Oldest first.
     values: Vec<WatchedMemory>,
-    /// Values before and after each change, by its number.
+    /// Values before and after each change, by change number.
     changes: HashMap<u64, (Tensor, Tensor)>,
-    /// Values that are no longer watched, and why.
+    /// Values that are no longer watched, with the reason.
     gone: Vec<(u64, &'static str)>,
 }
 
-/// A storage's number, its size and how many have it.
+/// A storage's id, size and number of references.
 type StorageState = (u64, u64, u64);
 
 impl MemoryWatch {
@@ -96,12 +95,12 @@ impl MemoryWatch {
         self.roles.clone()
     }
 
-    /// How many values are watched now.
+    /// Number of watched values.
     fn __len__(&self) -> usize {
         self.values.len()
     }
 
-    /// Begins an execution, with nothing watched; false if nothing is kept of it.
+    /// Begins an execution with nothing watched; returns whether it is recorded.
     fn begin_step(&mut self, py: Python<'_>, step: u64) -> bool {
         if self.shared.is_over() {
             return false;
@@ -111,7 +110,7 @@ impl MemoryWatch {
         self.tap.is_active()
     }
 
-    /// Ends the execution: nothing is watched any more.
+    /// Ends the execution and all watches.
     fn end_step(&mut self, py: Python<'_>) {
         if self.shared.is_past() {
             return;
@@ -125,9 +124,9 @@ impl MemoryWatch {
         self.tap.count_seen(1);
     }
 
-    /// Watches a tensor's memory from now on. `tensor` has to be one that nobody else knows; it is
-    /// kept. With `is_kept` it stays when nobody else has its memory any more; with `is_view` it is
-    /// left out if its memory is watched already. Gives a number, or why there is none.
+    /// Watches a tensor's memory from now on. `tensor` must be unshared; it is kept. With `is_kept`
+    /// the value stays even if nothing else references its memory; with `is_view` it is skipped if
+    /// its memory is already watched. Returns a number, or why it is not watched.
     #[pyo3(signature = (tensor, *, is_kept=false, is_view=false))]
     fn note(
         &mut self,
@@ -147,14 +146,14 @@ impl MemoryWatch {
         }
     }
 
-    /// Looks at all values. A dictionary for each that changed; the change has a number until
+    /// Compares all values. Returns a dictionary for each change; its number is valid until
     /// `forget`.
     fn look<'py>(&mut self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         if self.shared.is_past() {
             return Ok(Vec::new());
         }
         tidy(py, &self.shared);
-        // What has been resized has to go before anything is compared: its memory may not be there.
+        // Resized memory must be dropped before comparing, because it may be gone.
         self.sweep(py)?;
         let values = &self.values;
         let find = || -> Vec<usize> {
@@ -184,12 +183,12 @@ impl MemoryWatch {
         Ok(found)
     }
 
-    /// Lets go of what a value held before and after a change.
+    /// Releases the values before and after a change.
     fn forget(&mut self, change: u64) {
         self.changes.remove(&change);
     }
 
-    /// Values that are watched no longer since the last call, each with why.
+    /// Values that are no longer watched since the last call, with the reason.
     fn take_gone(&mut self) -> Vec<(u64, &'static str)> {
         std::mem::take(&mut self.gone)
     }
@@ -200,7 +199,7 @@ impl MemoryWatch {
         tidy(py, &self.shared);
     }
 
-    /// Writes a record of what values held at the last look, each with its position among the
+    /// Writes a record of the values at the last comparison, each with its position among the
     /// outputs.
     fn write(
         &self,
@@ -223,8 +222,8 @@ impl MemoryWatch {
         self.write_beside(py, (op_type, op_name, task_id), outputs);
     }
 
-    /// Writes what values held before a change, or after it: pairs of a position among the outputs
-    /// and the number of a change.
+    /// Writes values before or after a change: pairs of a position among the outputs and a change
+    /// number.
     fn write_changes(
         &self,
         py: Python<'_>,
@@ -245,7 +244,7 @@ impl MemoryWatch {
     }
 }
 
-/// Shorter comparisons are done before another thread could have taken the interpreter over.
+/// Shorter comparisons are done before another thread could take over the interpreter.
 const DETACH_BYTES_MIN: u64 = 64 << 10;
 
 impl MemoryWatch {
@@ -266,7 +265,7 @@ impl MemoryWatch {
                 "larger than watch_bytes_max".to_owned(),
             ));
         }
-        // The copy comes first: if there is no memory for it, no older value is given up in vain.
+        // The copy comes first: if there is no memory for it, no older value is dropped in vain.
         let value = WatchedMemory::new(self.next_id, &lent, is_kept, &shared.released)?;
         self.next_id += 1;
         let mut n_excess = (self.n_bytes + n_bytes).saturating_sub(self.bytes_max);
@@ -288,10 +287,10 @@ impl MemoryWatch {
         Ok(Some(id))
     }
 
-    /// Drops values whose memory is gone, or is nobody's but ours.
+    /// Drops values whose memory is gone, or is referenced only here.
     fn sweep(&mut self, py: Python<'_>) -> PyResult<()> {
         let mut states: Vec<Option<StorageState>> = Vec::with_capacity(self.values.len());
-        // How many of our own tensors share a storage.
+        // Number of our own tensors per storage.
         let mut n_ours: HashMap<u64, u64> = HashMap::new();
         for value in &self.values {
             let state = match value.tensor(py) {
@@ -319,7 +318,7 @@ impl MemoryWatch {
         for (value, state) in self.values.iter().zip(states) {
             match state {
                 None => gone.push((value.id, "resized")),
-                // A storage may shrink without a change of the tensor's own address and extents.
+                // A storage may shrink without a change of the tensor's address and shape.
                 Some((_, n_bytes, _)) if n_bytes < value.n_bytes() => {
                     gone.push((value.id, "resized"));
                 }
@@ -360,7 +359,7 @@ impl MemoryWatch {
         if outputs.is_empty() {
             return;
         }
-        // Positions that are not shown have names, so that those that are keep theirs.
+        // Unused positions have names, so that used ones keep theirs.
         let n = outputs.iter().map(|(position, _)| position + 1).max();
         let operator = Operator {
             task_id,
@@ -371,7 +370,7 @@ impl MemoryWatch {
                 .collect(),
             ..Operator::default()
         };
-        // A full queue may let this thread wait.
+        // A full queue may block this thread.
         py.detach(|| self.tap.write_beside(Arc::new(operator), outputs));
     }
 }

@@ -1,4 +1,4 @@
-//! A value whose memory is looked at again and again.
+//! A value whose memory is compared repeatedly.
 
 use std::sync::Arc;
 
@@ -10,21 +10,22 @@ use super::memory::{HeldMemory, LentTensor};
 use super::reason::UnseenReason;
 use super::release::ReleaseQueue;
 
-/// A value whose memory is looked at again and again. Its memory is kept by a tensor of our own
-/// that shares it, so that nothing else gets it meanwhile.
+/// A value whose memory is compared repeatedly. A tensor of our own shares the memory, so that it
+/// is not reused.
 pub(super) struct WatchedMemory {
     pub(super) id: u64,
-    /// Whether it stays although nobody else has the memory any more.
+    /// Whether it stays even if nothing else references the memory.
     is_kept: bool,
     live: HeldMemory,
-    /// Bytes of the memory at the last look, from the first element to the end of the last one.
+    /// Bytes of the memory at the last comparison, from the first element to the end of the last
+    /// one.
     copy: Arc<Vec<u8>>,
     dtype: DType,
     shape: Shape,
     strides: Option<Vec<isize>>,
 }
 
-/// A value before and after something wrote to it.
+/// A value before and after a write.
 pub(super) struct ValueChange {
     pub(super) difference: ByteDifference,
     pub(super) n_elements: u64,
@@ -33,10 +34,10 @@ pub(super) struct ValueChange {
 }
 
 impl WatchedMemory {
-    /// Watches the memory of `lent`, which has to be a tensor that nobody else gives another
-    /// memory.
+    /// Watches the memory of `lent`, whose storage must not be exchanged by others.
     ///
     /// # Errors
+    ///
     /// [`UnseenReason::Copy`] if there is no memory for a copy.
     pub(super) fn new(
         id: u64,
@@ -47,8 +48,7 @@ impl WatchedMemory {
         Ok(WatchedMemory {
             id,
             is_kept,
-            // Bytes between the elements are copied too, so that a look is one comparison of
-            // memory.
+            // Bytes between the elements are copied too, so that a comparison is a single memcmp.
             copy: Arc::new(copy(lent.bytes())?),
             live: lent.hold(released),
             dtype: lent.dtype,
@@ -70,27 +70,28 @@ impl WatchedMemory {
         self.live.object().map(|object| object.clone_ref(py))
     }
 
-    /// Whether the memory is still there.
+    /// Whether the memory still exists.
     pub(super) fn is_still(&self, lent: &LentTensor<'_, '_>) -> bool {
         self.live.is_still(lent)
     }
 
-    /// Whether all of `lent` is watched already.
+    /// Whether all of `lent` is already watched.
     pub(super) fn covers(&self, lent: &LentTensor<'_, '_>) -> bool {
         self.live.covers(lent)
     }
 
-    /// Whether the memory holds something else than at the last look.
+    /// Whether the memory has changed since the last comparison.
     pub(super) fn is_changed(&self) -> bool {
         self.live.as_ref() != self.copy.as_slice()
     }
 
-    /// Looks again. `None` if no element changed: what lies between the elements of a strided
-    /// tensor is somebody else's.
+    /// Updates the copy. Returns `None` if no element changed: bytes between the elements of a
+    /// strided tensor belong to others.
     ///
     /// # Errors
-    /// [`UnseenReason::Copy`] if there is no memory for copies; the next look compares with the
-    /// same state as this.
+    ///
+    /// [`UnseenReason::Copy`] if there is no memory for copies; the next comparison uses the same
+    /// state as this one.
     pub(super) fn refresh(&mut self) -> Result<Option<ValueChange>, UnseenReason> {
         let now = Arc::new(copy(self.live.as_ref())?);
         let (before, after) = (self.dense(&self.copy)?, self.dense(&now)?);
@@ -111,9 +112,10 @@ impl WatchedMemory {
         }))
     }
 
-    /// Returns the value at the last look, element by element.
+    /// Returns the value at the last comparison, as contiguous elements.
     ///
     /// # Errors
+    ///
     /// [`UnseenReason::Copy`] if there is no memory for that.
     pub(super) fn value(&self) -> Result<Tensor, UnseenReason> {
         self.dense(&self.copy)

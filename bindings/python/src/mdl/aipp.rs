@@ -1,4 +1,4 @@
-//! AIPP: how inputs are prepared, and the parameters of those that a program prepares.
+//! AIPP: how inputs are preprocessed, and the parameters for inputs that a program preprocesses.
 
 use opscope_acl::AippInfo;
 use pyo3::prelude::*;
@@ -13,7 +13,7 @@ table! {
     [also get_aipp_type, get_first_aipp_info]
 
     values {
-        /// aclmdlCreateAIPP: a handle; 0 for no pictures.
+        /// aclmdlCreateAIPP: a handle; 0 for no images.
         create_aipp(batch_size: WordArg) -> usize
             => process().create_aipp(batch_size.0 as u64).unwrap_or(0), or 0;
     }
@@ -171,7 +171,7 @@ fn numbers<T, const N: usize>(arguments: [NumberArg<T>; N]) -> [T; N] {
     arguments.map(|argument| argument.0)
 }
 
-/// aclmdlGetAippType: the type, the index of the input that takes the parameters, and the code.
+/// aclmdlGetAippType: the type, the index of the input for the parameters, and the code.
 #[pyfunction]
 fn get_aipp_type(py: Python<'_>, model_id: Word32Arg, index: WordArg) -> (i32, usize, i32) {
     match answer(py, || process().aipp_type(model_id.0, index.0)) {
@@ -180,8 +180,8 @@ fn get_aipp_type(py: Python<'_>, model_id: Word32Arg, index: WordArg) -> (i32, u
     }
 }
 
-/// aclmdlGetFirstAippInfo: a dictionary with the members of `aclAippInfo`, and the code. None where
-/// the call fails.
+/// aclmdlGetFirstAippInfo: a dictionary with the members of `aclAippInfo`, and the code. None on
+/// failure.
 #[pyfunction]
 fn get_first_aipp_info(
     py: Python<'_>,
@@ -241,7 +241,7 @@ fn info_dict(py: Python<'_>, info: AippInfo) -> PyResult<Bound<'_, PyDict>> {
     let shapes = PyList::empty(py);
     for shape in info.shapes {
         let entry = PyDict::new(py);
-        // What AIPP gives is what the model takes, so both halves are the same.
+        // AIPP's output is the model's input, so both halves are the same.
         for (dims, size) in [("srcDims", "srcSize"), ("aippOutdims", "aippOutSize")] {
             let extents = PyDict::new(py);
             fill_dims(&extents, shape.dims.clone())?;
@@ -266,7 +266,7 @@ fn set_all<const N: usize>(
     Ok(())
 }
 
-/// Members whose names end in a number.
+/// Sets members with numbered names.
 fn set_numbered<'py, T: IntoPyObject<'py>, const N: usize>(
     dict: &Bound<'py, PyDict>,
     name: &str,

@@ -31,7 +31,7 @@ table! {
     }
 }
 
-/// aclmdlSetConfigOpt: a text for the option that is a path, a number for the others.
+/// aclmdlSetConfigOpt: a text for the path option, a number for the others.
 #[pyfunction]
 fn set_config_opt(
     py: Python<'_>,
@@ -39,7 +39,7 @@ fn set_config_opt(
     attr: NumberArg<i32>,
     attr_value: &Bound<'_, PyAny>,
 ) -> PyResult<i32> {
-    // The value decides, and not the option: a wrong pair is refused with the interface's code.
+    // The value's type decides: a wrong combination is refused with the interface's code.
     let path = attr_value.extract::<FilePath>().ok();
     let option = match &path {
         Some(path) => ConfigValue::Path(path.as_path()),

@@ -1,4 +1,4 @@
-//! The buffers that a model reads and writes.
+//! The buffers of a model's inputs and outputs.
 
 use pyo3::prelude::*;
 
@@ -29,7 +29,7 @@ table! {
     }
 }
 
-/// aclmdlAddDatasetBuffer: the dataset that was given, and the code.
+/// aclmdlAddDatasetBuffer: the given dataset, and the code.
 #[pyfunction]
 fn add_dataset_buffer(py: Python<'_>, dataset: WordArg, data_buffer: WordArg) -> Pair<usize> {
     let status = code(py, || {
@@ -38,7 +38,7 @@ fn add_dataset_buffer(py: Python<'_>, dataset: WordArg, data_buffer: WordArg) ->
     (dataset.0, status)
 }
 
-/// aclmdlSetDatasetTensorDesc: the dataset that was given, and the code.
+/// aclmdlSetDatasetTensorDesc: the given dataset, and the code.
 #[pyfunction]
 fn set_dataset_tensor_desc(
     py: Python<'_>,

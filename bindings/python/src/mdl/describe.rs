@@ -10,9 +10,9 @@ use crate::call::{Pair, answer, process};
 use crate::dims::fill_dims;
 use crate::table::table;
 
-/// Answer for the type or the format of something that is not there.
+/// Result for the type or format of a missing item.
 const UNDEFINED: i32 = -1;
-/// Most sets of extents that can be asked for.
+/// Maximum number of gears that can be requested.
 const N_GEARS_MAX: usize = 4096;
 
 table! {
@@ -65,10 +65,10 @@ table! {
         /// aclmdlGetOutputDataType: -1 if there is no such output.
         get_output_data_type(model_desc: WordArg, index: WordArg) -> i32
             => process().output_data_type(model_desc.0, index.0), or UNDEFINED;
-        /// aclmdlGetOpAttr: None if the operator or its attribute is not known.
+        /// aclmdlGetOpAttr: None if the operator or its attribute is unknown.
         get_op_attr(model_desc: WordArg, op_name: TextArg, attr: TextArg) -> Option<String>
             => process().operator_attribute(model_desc.0, &op_name.0, &attr.0), or None;
-        /// aclmdlGetTensorRealName: the name in the model of a tensor that was given a shorter one.
+        /// aclmdlGetTensorRealName: the model's name of a tensor with a shortened name.
         get_tensor_real_name(model_desc: WordArg, name: TextArg) -> Option<String>
             => process().real_name(model_desc.0, &name.0), or None;
     }
@@ -77,12 +77,12 @@ table! {
         /// aclmdlGetInputDims: a dictionary with `name`, `dimCount` and `dims`, and the code.
         get_input_dims(model_desc: WordArg, index: WordArg)
             => process().input_dims(model_desc.0, index.0), into fill_dims;
-        /// aclmdlGetInputDimsV2: as `get_input_dims`, but with a height that counts all planes of
-        /// pictures that AIPP prepares.
+        /// aclmdlGetInputDimsV2: like `get_input_dims`, but with a height that includes all planes
+        /// of AIPP images.
         get_input_dims_v2(model_desc: WordArg, index: WordArg)
             => process().input_dims_in_bytes(model_desc.0, index.0), into fill_dims;
         /// aclmdlGetInputDimsRange: a dictionary with `rangeCount` and `range`, pairs of the
-        /// smallest and the largest extent, and the code.
+        /// smallest and the largest dimension, and the code.
         get_input_dims_range(model_desc: WordArg, index: WordArg)
             => process().input_dims_range(model_desc.0, index.0), into fill_ranges;
         /// aclmdlGetOutputDims: a dictionary with `name`, `dimCount` and `dims`, and the code.
@@ -91,9 +91,8 @@ table! {
         /// aclmdlGetCurOutputDims: a dictionary with `name`, `dimCount` and `dims`, and the code.
         get_cur_output_dims(model_desc: WordArg, index: WordArg)
             => process().current_output_dims(model_desc.0, index.0), into fill_dims;
-        /// aclmdlGetDynamicBatch: a dictionary with `batchCount` and `batch`, the sizes that the
-        /// model is prepared for, and the code. There are none without a file of them beside the
-        /// model.
+        /// aclmdlGetDynamicBatch: a dictionary with `batchCount` and `batch`, the model's batch
+        /// sizes, and the code. They come from the gears file next to the model.
         get_dynamic_batch(model_desc: WordArg)
             => process().dynamic_batches(model_desc.0), into fill_batches;
         /// aclmdlGetDynamicHW: a dictionary with `hwCount` and `hw`, a list of heights and widths,
@@ -109,8 +108,7 @@ table! {
         /// aclmdlGetOutputIndexByName: the index and the code.
         get_output_index_by_name(model_desc: WordArg, name: TextArg) -> usize
             => process().output_index(model_desc.0, &name.0);
-        /// aclmdlGetInputDynamicGearCount: how many sets of extents the model is prepared for, and
-        /// the code.
+        /// aclmdlGetInputDynamicGearCount: the number of the model's gears, and the code.
         get_input_dynamic_gear_count(model_desc: WordArg, _index: WordArg) -> usize
             => Ok(process().dynamic_dims(model_desc.0)?.len());
     }
@@ -118,7 +116,7 @@ table! {
 
 fn fill_ranges(dict: &Bound<'_, PyDict>, ranges: Vec<(i64, i64)>) -> PyResult<()> {
     dict.set_item("rangeCount", ranges.len())?;
-    // Lists of two numbers, because a tuple of Rust's would become one of Python's.
+    // Lists of two numbers, because a Rust tuple would become a Python tuple.
     let ranges: Vec<[i64; 2]> = ranges.into_iter().map(|(low, high)| [low, high]).collect();
     dict.set_item("range", ranges)
 }
@@ -134,8 +132,8 @@ fn fill_sizes(dict: &Bound<'_, PyDict>, sizes: Vec<[u64; 2]>) -> PyResult<()> {
     dict.set_item("hw", sizes)
 }
 
-/// aclmdlGetInputDynamicDims: a list of sets of extents, a dictionary each, and the code.
-/// `gear_count` says how many there is room for.
+/// aclmdlGetInputDynamicDims: a list of shapes, one dictionary each, and the code.
+/// `gear_count` is the available room.
 #[pyfunction]
 fn get_input_dynamic_dims<'py>(
     py: Python<'py>,

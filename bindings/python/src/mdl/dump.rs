@@ -1,4 +1,4 @@
-//! Dumping for a stretch of the process.
+//! Dumping during a part of the process.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use crate::call::{code, process};
 use crate::callback;
 use crate::table::table;
 
-/// "After what came before", as the unsigned number that pyACL makes of -1.
+/// "Append", as the unsigned number that pyACL converts -1 to.
 const APPEND: u64 = u64::MAX;
-/// Answer of a callback that fails, in C.
+/// Result of a failing C callback.
 const FAILED: i32 = -1;
 
 table! {
@@ -22,7 +22,7 @@ table! {
     codes {
         /// aclmdlInitDump.
         init_dump() => process().init_dump();
-        /// aclmdlSetDump: the configuration file that models loaded from now on follow.
+        /// aclmdlSetDump: the configuration file for models loaded from now on.
         #[pyo3(signature = (dump_cfg_path=None))]
         set_dump(dump_cfg_path: Option<FilePath>)
             => process().set_dump(dump_cfg_path.as_ref().map(FilePath::as_path));
@@ -39,23 +39,23 @@ table! {
     }
 
     values {
-        /// acldumpGetPath: where a kind of dump goes, or None. pyACL lacks this one.
+        /// acldumpGetPath: the path of a kind of dump, or None. pyACL lacks this one.
         dump_get_path(dump_type: NumberArg<i32>) -> Option<String>
             => process().dump_path(dump_type.0), or None;
     }
 
     pairs {
-        /// acldumpGetExceptionInfoPath: where dumps of failing operators go, and the code. pyACL
+        /// acldumpGetExceptionInfoPath: the path of dumps of failing operators, and the code. pyACL
         /// lacks this one.
         dump_get_exception_info_path(max_len: WordArg) -> String
             => process().exception_info_path(max_len.0);
     }
 }
 
-/// acldumpRegCallback: `callback(dump_chunk)` gets, piece by piece, what would be written to files.
+/// acldumpRegCallback: `callback(dump_chunk)` receives the content of dump files in chunks.
 ///
-/// A chunk is a dictionary with `file_name`, `data_buf` (an address that is good until the callback
-/// returns), `buf_len`, `is_last_chunk`, `offset` and `flag`.
+/// A chunk is a dictionary with `file_name`, `data_buf` (an address that is valid until the
+/// callback returns), `buf_len`, `is_last_chunk`, `offset` and `flag`.
 #[pyfunction]
 fn dump_reg_callback(
     py: Python<'_>,

@@ -1,4 +1,4 @@
-//! Executing with options, which have no effect on the CPU.
+//! Execution options, which have no effect on the CPU.
 
 use opscope_acl::status::INVALID_PARAM;
 

@@ -31,8 +31,8 @@ table! {
     }
 }
 
-/// aclmdlSetInputDynamicDims: extents of all inputs in a row, as a dictionary with `dimCount` and
-/// `dims`.
+/// aclmdlSetInputDynamicDims: the concatenated shapes of all inputs, as a dictionary with
+/// `dimCount` and `dims`.
 #[pyfunction]
 fn set_input_dynamic_dims(
     py: Python<'_>,

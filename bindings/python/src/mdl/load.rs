@@ -12,14 +12,14 @@ table! {
         /// aclmdlLoadFromFile: the model's id and the code.
         load_from_file(model_path: FilePath) -> u32
             => process().load_from_file(model_path.as_path());
-        /// aclmdlLoadFromFileWithMem: as `load_from_file`, which manages memory itself.
+        /// aclmdlLoadFromFileWithMem: like `load_from_file`, which manages memory itself.
         load_from_file_with_mem(
             model_path: FilePath,
             _work_ptr: WordArg, _work_size: WordArg, _weight_ptr: WordArg, _weight_size: WordArg,
         ) -> u32 => process().load_from_file(model_path.as_path());
         /// aclmdlLoadFromMem: the model's id and the code.
         load_from_mem(model: WordArg, model_size: WordArg) -> u32 => load_at(model, model_size);
-        /// aclmdlLoadFromMemWithMem: as `load_from_mem`, which manages memory itself.
+        /// aclmdlLoadFromMemWithMem: like `load_from_mem`, which manages memory itself.
         load_from_mem_with_mem(
             model: WordArg, model_size: WordArg,
             _work_ptr: WordArg, _work_size: WordArg, _weight_ptr: WordArg, _weight_size: WordArg,

@@ -16,7 +16,7 @@ table! {
     }
 
     actions {
-        /// aclopDestroyAttr. Returns nothing, as it does in C.
+        /// aclopDestroyAttr. Returns nothing, as in C.
         destroy_attr(attr: WordArg) => process().destroy_op_attr(attr.0);
     }
 
@@ -33,15 +33,15 @@ table! {
         /// aclopSetAttrString.
         set_attr_string(attr: WordArg, attr_name: TextArg, attr_value: TextArg)
             => set(attr, &attr_name, AttributeValue::String(attr_value.0));
-        /// aclopSetAttrListBool: of a list or an array.
+        /// aclopSetAttrListBool: from a list or an array.
         set_attr_list_bool(attr: WordArg, attr_name: TextArg, attr_value: ListArg<ByteArg>) => {
             let values = attr_value.0.iter().map(|value| value.0 != 0).collect();
             set(attr, &attr_name, AttributeValue::Bools(values))
         };
-        /// aclopSetAttrListInt: of a list or an array.
+        /// aclopSetAttrListInt: from a list or an array.
         set_attr_list_int(attr: WordArg, attr_name: TextArg, attr_value: ListArg<i64>)
             => set(attr, &attr_name, AttributeValue::Ints(attr_value.0));
-        /// aclopSetAttrListFloat: of a list or an array.
+        /// aclopSetAttrListFloat: from a list or an array.
         set_attr_list_float(attr: WordArg, attr_name: TextArg, attr_value: ListArg<f32>)
             => set(attr, &attr_name, AttributeValue::Floats(attr_value.0));
         /// aclopSetAttrListString.
@@ -49,7 +49,7 @@ table! {
             let values = attr_value.0.into_iter().map(|value| value.0).collect();
             set(attr, &attr_name, AttributeValue::Strings(values))
         };
-        /// aclopSetAttrListListInt: of a list of lists or arrays.
+        /// aclopSetAttrListListInt: from a list of lists or arrays.
         set_attr_list_list_int(attr: WordArg, attr_name: TextArg, attr_value: ListArg<ListArg<i64>>) => {
             let lists = attr_value.0.into_iter().map(|list| list.0).collect();
             set(attr, &attr_name, AttributeValue::IntLists(lists))
@@ -61,7 +61,7 @@ fn set(attr: WordArg, name: &TextArg, value: AttributeValue) -> Answer {
     process().set_op_attr(attr.0, &name.0, value)
 }
 
-/// aclopSetAttrDataType: the attributes that were given, and the code.
+/// aclopSetAttrDataType: the given attributes, and the code.
 #[pyfunction]
 fn set_attr_data_type(
     py: Python<'_>,
@@ -73,7 +73,7 @@ fn set_attr_data_type(
     (attr.0, code(py, || set(attr, &attr_name, value)))
 }
 
-/// aclopSetAttrListDataType: the attributes that were given, and the code.
+/// aclopSetAttrListDataType: the given attributes, and the code.
 #[pyfunction]
 fn set_attr_list_data_type(
     py: Python<'_>,

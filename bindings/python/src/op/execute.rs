@@ -1,4 +1,4 @@
-//! Running an operator that is in no model.
+//! Running an operator outside a model.
 
 use opscope_acl::Handle;
 use pyo3::exceptions::PyValueError;
@@ -21,7 +21,7 @@ table! {
     }
 
     actions {
-        /// aclopDestroyHandle. Returns nothing, as it does in C.
+        /// aclopDestroyHandle. Returns nothing, as in C.
         destroy_handle(handle: WordArg) => process().destroy_op_handle(handle.0);
     }
 
@@ -73,7 +73,7 @@ macro_rules! executions {
 }
 
 executions! {
-    /// aclopExecute: as `execute_v2`.
+    /// aclopExecute: like `execute_v2`.
     execute;
     /// aclopExecuteV2: runs one operator on a stream.
     execute_v2;
@@ -82,7 +82,8 @@ executions! {
 /// A description and a buffer for each tensor.
 ///
 /// # Errors
-/// `ValueError` if there are more of one than of the other, which C cannot say.
+///
+/// `ValueError` if their numbers differ, which C cannot express.
 fn pairs(side: &str, descs: &[WordArg], buffers: &[WordArg]) -> PyResult<Vec<(Handle, Handle)>> {
     if descs.len() != buffers.len() {
         let message = format!(

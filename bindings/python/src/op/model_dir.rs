@@ -1,4 +1,4 @@
-//! Where operators would come from, if they were models of their own.
+//! The directory of operator models, which are not used here.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,7 +13,7 @@ table! {
         /// aclopSetModelDir: operators need no models here, so the directory only has to exist. It
         /// can be set once.
         set_model_dir(model_dir: FilePath) => note_model_dir(&model_dir);
-        /// aclopSetMaxOpQueueNum: operators are not kept, so the number only has to be one.
+        /// aclopSetMaxOpQueueNum: operators are not cached, so the number only has to be valid.
         set_max_op_queue_num(max_op_num: NumberArg<u64>)
             => if max_op_num.0 == 0 { Err(INVALID_PARAM) } else { Ok(()) };
     }
@@ -25,7 +25,7 @@ fn note_model_dir(dir: &FilePath) -> Answer {
     if !dir.as_path().is_dir() {
         return Err(READ_MODEL_FAILURE);
     }
-    // Only a directory that was accepted counts as the one.
+    // Only an accepted directory counts as set.
     if HAS_MODEL_DIR.swap(true, Ordering::Relaxed) {
         return Err(REPEAT_INITIALIZE);
     }

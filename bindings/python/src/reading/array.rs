@@ -1,4 +1,4 @@
-//! Elements as numpy takes them over.
+//! Elements for numpy arrays.
 
 use opscope_analysis::elements;
 use opscope_store::file_format::npy;
@@ -6,7 +6,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-/// Memory that numpy makes an array of, and which lives as long as that.
+/// Memory of a numpy array, alive as long as the array.
 #[pyclass(name = "Array", frozen, module = "opscope._native.reading")]
 pub(super) struct NumpyElements {
     array: elements::NumpyArray,
@@ -20,13 +20,13 @@ impl NumpyElements {
 
 #[pymethods]
 impl NumpyElements {
-    /// numpy's array interface, version 3: the address stays valid while this object lives, which
-    /// the array keeps. Nobody may write there, as it may be a file.
+    /// numpy's array interface, version 3: the address is valid while this object lives, which the
+    /// array references. It must not be written, as it may be a file.
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let descr = npy::descr(self.array.dtype);
         let descr = descr.ok_or_else(|| PyTypeError::new_err("numpy has no such type"))?;
-        // numpy makes a pointer of the number again, which is sound for exposed memory only.
+        // numpy converts the number back to a pointer, which requires exposed provenance.
         let address = self.array.bytes().as_ptr().expose_provenance();
         let interface = PyDict::new(py);
         interface.set_item("version", 3)?;

@@ -1,8 +1,8 @@
 //! Arrow's C data and stream interfaces: tables in memory, for other libraries of this process.
 //!
 //! The structures and their rules are those of
-//! <https://arrow.apache.org/docs/format/CDataInterface.html> and `CStreamInterface.html` beside
-//! it. Whoever takes a structure owns it, and calls its `release` once, on any thread.
+//! <https://arrow.apache.org/docs/format/CDataInterface.html> and `CStreamInterface.html` there.
+//! The consumer of a structure owns it, and calls its `release` once, on any thread.
 
 #![allow(
     unsafe_code,
@@ -14,14 +14,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Arc;
 
-/// The code of a failure, as the system has it for input and output: `EIO`.
+/// The error code, `EIO`.
 const FAILURE: c_int = 5;
-/// The flag of a column in which values may be missing.
+/// The flag of a nullable column.
 const NULLABLE: i64 = 2;
-/// The flag is not set for values of lists.
+/// Values of lists are not nullable.
 const REQUIRED: i64 = 0;
 
-/// A column: its name, its type, and whether a value may be missing.
+/// A column: its name, its type, and whether it is nullable.
 #[derive(Clone)]
 pub(super) struct Field {
     pub(super) name: String,
@@ -39,7 +39,7 @@ pub(super) enum Kind {
     Ints,
 }
 
-/// The values of a column; none where one is missing.
+/// The values of a column; `None` marks missing ones.
 pub(super) enum Cells {
     Bool(Vec<Option<bool>>),
     Int(Vec<Option<i64>>),
@@ -60,13 +60,13 @@ impl Cells {
     }
 }
 
-/// Columns of as many rows each.
+/// Columns with the same number of rows.
 pub(super) struct Batch {
     pub(super) n_rows: usize,
     pub(super) columns: Vec<Cells>,
 }
 
-/// Batches one after the other, or why there are no more.
+/// Successive batches, or the reason why reading stopped.
 pub(super) type Batches = Box<dyn Iterator<Item = Result<Batch, String>> + Send>;
 
 #[repr(C)]
@@ -125,7 +125,7 @@ struct ArrayOwner {
     children: Vec<*mut ArrowArray>,
 }
 
-/// Elements of a column in one piece.
+/// A contiguous buffer of a column.
 enum Buffer {
     Bytes(Vec<u8>),
     Offsets(Vec<i32>),
@@ -140,7 +140,7 @@ struct StreamOwner {
     error: Option<CString>,
 }
 
-/// A text without the zeros that C takes for its end.
+/// A text without NUL, which would end it in C.
 fn c_text(text: &str) -> CString {
     CString::new(text.replace('\0', "")).unwrap_or_default()
 }
@@ -169,7 +169,7 @@ impl ArrowSchema {
     }
 
     fn new(format: &CStr, name: &str, flags: i64, children: Vec<ArrowSchema>) -> ArrowSchema {
-        // A consumer may move children out and release them by themselves, so that each has a box.
+        // A consumer may move out children and release them separately, so each has a box.
         let children = children.into_iter();
         let mut owner = Box::new(SchemaOwner {
             _format: format.to_owned(),
@@ -199,7 +199,7 @@ unsafe extern "C" fn release_schema(schema: *mut ArrowSchema) {
     unsafe {
         let owner: Box<SchemaOwner> = Box::from_raw((*schema).private_data.cast());
         for child in owner.children {
-            // A child that was moved out has no release any more.
+            // A child that was moved out has no release function.
             drop(Box::from_raw(child));
         }
         (*schema).release = None;
@@ -245,7 +245,7 @@ impl Buffer {
     }
 }
 
-/// Bits, the first in the lowest place.
+/// A bitmap, least significant bit first.
 fn bits(all: impl ExactSizeIterator<Item = bool>) -> Buffer {
     let mut bytes = vec![0_u8; all.len().div_ceil(8)];
     for (at, is_set) in all.enumerate() {
@@ -254,7 +254,7 @@ fn bits(all: impl ExactSizeIterator<Item = bool>) -> Buffer {
     Buffer::Bytes(bytes)
 }
 
-/// Ends of pieces that lie one behind the other, after a first 0.
+/// End offsets of consecutive items, after a first 0.
 fn offsets(lengths: impl Iterator<Item = usize>) -> Result<Buffer, String> {
     let mut end = 0_usize;
     let mut all = vec![0_i32];
@@ -283,7 +283,7 @@ fn column(cells: Cells) -> Result<ArrowArray, String> {
                 .iter()
                 .map(|cell| cell.as_ref().map_or(0, |text| text.len()));
             let offsets = offsets(lengths)?;
-            // Missing texts are empty ones that the bits of validity hide.
+            // Missing texts are empty; the validity bitmap marks them.
             let bytes = cells
                 .iter()
                 .flatten()
@@ -319,7 +319,7 @@ fn primitive<T>(cells: &[Option<T>], values: Buffer) -> ArrowArray {
     ArrowArray::new(cells.len(), validity(cells), vec![values], Vec::new())
 }
 
-/// How many cells are missing, and which are there; nothing if all are.
+/// Number of missing cells, and the validity bitmap; empty if none is missing.
 fn validity<T>(cells: &[Option<T>]) -> (usize, Buffer) {
     let n_missing = cells.iter().filter(|cell| cell.is_none()).count();
     let is_there = match n_missing {
@@ -333,7 +333,7 @@ impl ArrowArray {
     fn of_batch(batch: Batch) -> Result<ArrowArray, String> {
         let columns = batch.columns.into_iter().map(column);
         let columns = columns.collect::<Result<Vec<_>, _>>()?;
-        // A table is a column of structures, none of which is missing.
+        // A table is a column of structures without missing values.
         Ok(ArrowArray::new(
             batch.n_rows,
             (0, Buffer::None),
@@ -419,8 +419,8 @@ unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSc
 unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, out: *mut ArrowArray) -> c_int {
     // SAFETY: as in `get_schema`.
     let owner = unsafe { &mut *(*stream).private_data.cast::<StreamOwner>() };
-    // A panic must not unwind into the consumer's foreign code.
-    // The consumer learns of it by a code, and of the reason by asking for it.
+    // A panic must not unwind into the consumer's foreign code. The consumer gets an error code,
+    // and can query the reason.
     let next = catch_unwind(AssertUnwindSafe(|| {
         owner
             .batches
@@ -433,7 +433,7 @@ unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, out: *mut ArrowArra
             owner.error = Some(c_text(&error));
             return FAILURE;
         }
-        // The end is an array that is released.
+        // The end is a released array.
         Ok(None) => ArrowArray::released(),
         Err(_) => {
             owner.error = Some(c_text("reading failed for an unknown reason"));

@@ -21,7 +21,7 @@ use super::error::ExceptionContent;
 use super::table::ComparisonTable;
 use super::work;
 
-/// A request for a comparison, as Python gives it.
+/// A request for a comparison, from Python.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(super) struct CompareRequest {
@@ -40,7 +40,7 @@ pub(super) struct CompareRequest {
     jobs: Option<usize>,
 }
 
-/// How it is judged.
+/// Judging options.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(super) struct JudgementRequest {
@@ -50,11 +50,11 @@ pub(super) struct JudgementRequest {
     allow_skip: Vec<String>,
 }
 
-/// The outcome of a comparison.
+/// A comparison's result.
 #[pyclass(name = "Comparison", frozen, module = "opscope._native.reading")]
 pub(super) struct DumpComparison {
     comparison: Arc<result::Comparison>,
-    /// Both dumps, of a comparison that was not read from a file.
+    /// Both dumps, unless the comparison was read from a file.
     dumps: Option<[PathBuf; 2]>,
 }
 
@@ -76,7 +76,7 @@ pub(super) fn compare_dumps(
     }
 }
 
-/// Compares two dumps by the parts that tasks on other machines made in `parts`.
+/// Compares two dumps from the parts in `parts`, measured by tasks on other machines.
 #[pyfunction]
 pub(super) fn merge_parts(
     py: Python<'_>,
@@ -130,7 +130,7 @@ fn comparison_request(
     })
 }
 
-/// Judges a saved result anew.
+/// Judges a saved result again.
 #[pyfunction]
 #[pyo3(name = "judge")]
 pub(super) fn judge_saved(
@@ -200,12 +200,12 @@ impl DumpComparison {
         words::level(self.comparison.summary.level)
     }
 
-    /// The verdict in a line.
+    /// The verdict in one line.
     fn verdict(&self) -> String {
         words::verdict(&self.comparison)
     }
 
-    /// All of it as one JSON document.
+    /// The complete result as one JSON document.
     fn json(&self, py: Python<'_>) -> PyResult<String> {
         let mut text = Vec::new();
         work(py, || {
@@ -219,7 +219,7 @@ impl DumpComparison {
         ComparisonTable::new(self.comparison.clone())
     }
 
-    /// Writes it in the form that the name's ending stands for.
+    /// Writes the format of the name's suffix.
     fn save(&self, py: Python<'_>, path: PathBuf, force: bool) -> PyResult<()> {
         if view_report::is_page_name(&path) {
             return self.save_page(py, &path, force);
@@ -235,7 +235,7 @@ impl DumpComparison {
 }
 
 impl DumpComparison {
-    /// The runs for a page, with the elements of the dumps as far as they are there.
+    /// The runs for a page, with the dumps' elements if available.
     pub(super) fn runs(&self) -> Result<ViewedRuns, ViewError> {
         let comparison = result::Comparison::clone(&self.comparison);
         match &self.dumps {
@@ -246,9 +246,9 @@ impl DumpComparison {
         }
     }
 
-    /// Writes the page, for which the elements of the dumps are read once more.
+    /// Writes the page, which reads the dumps' elements again.
     fn save_page(&self, py: Python<'_>, path: &Path, force: bool) -> PyResult<()> {
-        // Nothing is read for a file that may not be written.
+        // Checked before reading anything.
         if !force && path.symlink_metadata().is_ok() {
             return Err(ExceptionContent::exists(path.to_owned()).raise(py));
         }

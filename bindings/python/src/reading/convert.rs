@@ -1,4 +1,4 @@
-//! Converting dumps to files of other kinds.
+//! Converting dumps to other file formats.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use pyo3::types::PyDict;
 use super::error::ExceptionContent;
 use super::{pairs, relayout, work};
 
-/// Files between two looks at the signals that Python noted.
+/// Files between two checks for signals.
 const N_FILES_AT_ONCE: usize = 256;
 const KINDS: &[(&str, ConvertedForm)] = &[
     ("npy", ConvertedForm::Npy),
@@ -25,7 +25,7 @@ const KINDS: &[(&str, ConvertedForm)] = &[
     ("pt", ConvertedForm::Pt),
 ];
 
-/// A request for a conversion, as Python gives it.
+/// A request for a conversion, from Python.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(super) struct ConvertRequest {
@@ -43,7 +43,7 @@ pub(super) struct ConvertRequest {
     file_mode: u32,
 }
 
-/// Converts everything at `paths`; what became of it, with the failures as exceptions.
+/// Converts everything at `paths`; returns the results, with failures as exceptions.
 #[pyfunction]
 #[pyo3(name = "convert")]
 pub(super) fn convert_files<'py>(
@@ -58,7 +58,7 @@ pub(super) fn convert_files<'py>(
     for path in paths {
         check_path(&path).map_err(|error| ExceptionContent::from(&error).raise(py))?;
         let found = work(py, || convert::sources(&path))?;
-        // Where files could not be read there is something: the report tells of them.
+        // Unreadable files are in the report.
         if found.sources.is_empty() && found.errors.is_empty() {
             let message = format!("`{}` holds no dump files", path.display());
             return Err(ExceptionContent::nothing(message, path).raise(py));
@@ -70,7 +70,7 @@ pub(super) fn convert_files<'py>(
     if let Some((a, b)) = convert::collision(&sources) {
         let (a, b) = (a.path.display(), b.path.display());
         let message = format!(
-            "`{a}` and `{b}` would be converted to the same names; convert them to different directories"
+            "`{a}` and `{b}` would produce the same file names; convert them to different directories"
         );
         return Err(ExceptionContent::usage(message).raise(py));
     }
@@ -115,7 +115,7 @@ fn run(
     options: &convert::ConversionOptions,
 ) -> PyResult<ConvertReport> {
     let mut total = ConvertReport::default();
-    // The directory is made even if there is nothing to convert.
+    // The directory is created even if there is nothing to convert.
     let parts = sources.chunks(N_FILES_AT_ONCE);
     let parts: Vec<&[ConvertSource]> = match sources {
         [] => vec![&[]],

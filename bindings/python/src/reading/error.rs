@@ -1,4 +1,4 @@
-//! Errors, as the exceptions of `opscope`.
+//! Errors as `opscope` exceptions.
 
 use std::io;
 use std::path::PathBuf;
@@ -32,12 +32,12 @@ impl ExceptionContent {
         }
     }
 
-    /// Something that cannot be read as what it should be.
+    /// Damaged or unexpected content.
     pub(super) fn damaged(error: &dyn std::error::Error) -> ExceptionContent {
         ExceptionContent::new("damaged", error)
     }
 
-    /// A mistake of the caller's.
+    /// A mistake by the caller.
     pub(super) fn usage(message: impl Into<String>) -> ExceptionContent {
         ExceptionContent {
             code: "usage",
@@ -48,7 +48,7 @@ impl ExceptionContent {
         }
     }
 
-    /// Something that is not there.
+    /// A missing file or directory.
     pub(super) fn nothing(message: String, path: PathBuf) -> ExceptionContent {
         ExceptionContent {
             code: "nothing",
@@ -59,7 +59,7 @@ impl ExceptionContent {
         }
     }
 
-    /// A file that is there already.
+    /// A file that already exists.
     pub(super) fn exists(path: PathBuf) -> ExceptionContent {
         ExceptionContent {
             code: "exists",
@@ -70,7 +70,7 @@ impl ExceptionContent {
         }
     }
 
-    /// Why a model could not be read; `source` is the operating system's answer, if it refused.
+    /// Why a model could not be read; `source` is the operating system error, if any.
     pub(super) fn of_model(
         error: &dyn std::error::Error,
         source: Option<&io::Error>,
@@ -96,7 +96,7 @@ impl ExceptionContent {
         described.in_file(path)
     }
 
-    /// Adds the file, where the message does not name it yet.
+    /// Adds the file, unless the message names it.
     pub(super) fn in_file(self, path: PathBuf) -> ExceptionContent {
         if self.path.is_some() {
             return self;

@@ -1,4 +1,4 @@
-//! The inputs of a model, for those who bring the tensors.
+//! The inputs of a model, for callers that provide the tensors.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,11 +9,11 @@ use pyo3::prelude::*;
 use super::error::ExceptionContent;
 use super::work;
 
-/// An input: its name, its dtype, and its extents, `None` where the model leaves one open. Without
-/// extents not even the number of axes is known.
+/// An input: name, dtype and shape, with `None` for a dynamic dimension. Without a shape even the
+/// rank is unknown.
 type DeclaredInput = (String, &'static str, Option<Vec<Option<usize>>>);
 
-/// The values that a caller of the model has to provide, in the order of the file.
+/// The inputs that a caller of the model must provide, in file order.
 #[pyfunction]
 pub(super) fn model_inputs(py: Python<'_>, path: PathBuf) -> PyResult<Vec<DeclaredInput>> {
     match work(py, || onnx::read_signature(&path))? {
@@ -23,7 +23,7 @@ pub(super) fn model_inputs(py: Python<'_>, path: PathBuf) -> PyResult<Vec<Declar
 }
 
 fn declared(value: ValueInfo) -> DeclaredInput {
-    // A name that extents have in common is left to the engine to check.
+    // The engine checks dimensions that share a name.
     let extents = value.dims.map(|dims| {
         let dims = dims.into_iter().map(|dim| match dim {
             DeclaredDim::Fixed(n) => Some(n),
@@ -35,7 +35,7 @@ fn declared(value: ValueInfo) -> DeclaredInput {
 }
 
 fn content(error: &EngineError, path: PathBuf) -> ExceptionContent {
-    // Whether a file is missing is an exception of its own in Python.
+    // A missing file has its own exception in Python.
     let source: Option<&io::Error> = match error {
         EngineError::Read { source, .. } => Some(source),
         _ => None,

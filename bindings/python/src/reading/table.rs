@@ -1,8 +1,7 @@
-//! A dump's tensors and a comparison's slots as Arrow's arrays, for whatever takes those: through
-//! the PyCapsule interface.
+//! A dump's tensors and a comparison's slots as Arrow arrays, through the PyCapsule interface.
 //!
-//! The consumer calls the stream without the interpreter's lock, on threads of its own. Nothing
-//! here takes it there, as who waits for the consumer may hold it.
+//! The consumer calls the stream without the interpreter's lock, on its own threads. This module
+//! never takes the lock there, because code that waits for the consumer may hold it.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,17 +19,17 @@ use super::arrow::{ArrowArrayStream, ArrowSchema, Batch, Batches, Cells, Field, 
 use super::error::{ExceptionContent, chain};
 use super::work;
 
-/// Rows that are one batch: few enough that their texts never fill an array.
+/// Rows per batch, few enough that their texts never exceed an array.
 const N_BATCH_ROWS: usize = 1 << 14;
 
 /// The tensors of a dump as a table.
 #[pyclass(name = "TensorTable", frozen, module = "opscope._native.reading")]
 pub(super) struct TensorTable(Arc<SharedRows>);
 
-/// A dump that several streams may read.
+/// A dump shared by several streams.
 struct SharedRows {
     rows: TensorRows,
-    /// For each part that was read, the problems found in it.
+    /// For each part that was read, its problems.
     problems: Mutex<Vec<Option<Vec<String>>>>,
 }
 
@@ -76,7 +75,7 @@ impl TensorTable {
         schema_capsule(py, &tensor_fields())
     }
 
-    /// The rows, in a capsule. Each call begins anew.
+    /// The rows, in a capsule. Each call starts from the beginning.
     fn stream<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let batches = PartBatches {
             shared: self.0.clone(),
@@ -119,7 +118,7 @@ impl ComparisonTable {
 
 #[pymethods]
 impl ComparisonTable {
-    /// Nothing: what was not compared has rows of its own.
+    /// Empty: uncompared items have rows.
     fn problems(&self) -> Vec<String> {
         Vec::new()
     }
@@ -131,7 +130,7 @@ impl ComparisonTable {
 
     /// The rows, in a capsule.
     fn stream<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        // A comparison is in memory as a whole, so that one batch holds all of it.
+        // A comparison is fully in memory, so one batch holds all of it.
         let (fields, columns) = self.columns();
         let batch = Batch {
             n_rows: columns.first().map_or(0, Cells::len),
@@ -154,10 +153,10 @@ fn stream_capsule<'py>(
     PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
 }
 
-/// Batches of rows, of which one part is in memory at a time.
+/// Batches of rows; one part is in memory at a time.
 struct PartBatches {
     shared: Arc<SharedRows>,
-    /// Parts that were read, up to the one of which rows are left.
+    /// Number of parts read, including the current one.
     n_begun: usize,
     rest: vec::IntoIter<SlotRow>,
 }
@@ -186,12 +185,12 @@ impl Iterator for PartBatches {
 
 impl SharedRows {
     fn part(&self, index: usize) -> Result<Vec<SlotRow>, String> {
-        // Rows that are missing would go unnoticed, so that the consumer gets the error.
+        // Missing rows would go unnoticed, so the consumer gets the error.
         let part = self.rows.part(index);
         let part = part.map_err(|error| chain(&error))?;
         let problems = self.problems.lock();
         let mut problems = problems.unwrap_or_else(PoisonError::into_inner);
-        // Several streams may read a part: each finds the same, and it is told once.
+        // Several streams may read a part; each finds the same problems, which are reported once.
         if let Some(known) = problems.get_mut(index) {
             *known = Some(part.problems);
         }
@@ -199,9 +198,9 @@ impl SharedRows {
     }
 }
 
-/// The columns of `docs/formats/tables.md`, with the types that readers of Parquet give those.
+/// The columns of `docs/formats/tables.md`, with the types that Parquet readers use.
 fn tensor_fields() -> Vec<Field> {
-    // Columns of no rows have all names and types, so that both are listed in one place.
+    // Columns without rows have all names and types, so these are listed only once.
     let columns = take_columns(&mut []).into_iter();
     let fields = columns.map(|column| Field {
         name: column.name.into(),

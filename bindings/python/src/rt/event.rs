@@ -8,10 +8,9 @@ table! {
     pairs {
         /// aclrtCreateEvent: a handle and the code.
         create_event() -> usize => process().create_event();
-        /// aclrtCreateEventWithFlag: a handle and the code. Every flag gives the same kind of
-        /// event.
+        /// aclrtCreateEventWithFlag: a handle and the code. The flag has no effect.
         create_event_with_flag(_flag: Word32Arg) -> usize => process().create_event();
-        /// aclrtQueryEvent: 0 when it has happened and 1 before, and the code.
+        /// aclrtQueryEvent: 0 after it has happened and 1 before, and the code.
         query_event(event: WordArg) -> i32 => process().query_event(event.0);
         /// aclrtEventElapsedTime: milliseconds from one event to another, and the code.
         event_elapsed_time(start: WordArg, end: WordArg) -> f32
@@ -23,7 +22,7 @@ table! {
         destroy_event(event: WordArg) => process().destroy_event(event.0);
         /// aclrtRecordEvent.
         record_event(event: WordArg, stream: WordArg) => process().record_event(event.0, stream.0);
-        /// aclrtSynchronizeEvent: waits for it.
+        /// aclrtSynchronizeEvent: waits for an event.
         synchronize_event(event: WordArg) => process().synchronize_event(event.0);
         /// aclrtStreamWaitEvent.
         stream_wait_event(stream: WordArg, event: WordArg)

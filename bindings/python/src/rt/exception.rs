@@ -1,4 +1,4 @@
-//! Reporting an operator that fails to the program.
+//! Reporting failing operators to the program.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use crate::call::{code, process};
 use crate::callback;
 use crate::table::table;
 
-/// Answer about an exception that is not there.
+/// Result for an unknown exception.
 const INVALID: u32 = u32::MAX;
 
 table! {
@@ -36,7 +36,7 @@ table! {
     }
 }
 
-/// Exceptions that are being told, by the number that stands for the pointer of C.
+/// Exceptions being reported, by the number that replaces C's pointer.
 static TOLD: PerProcess<Mutex<(u64, BTreeMap<u64, ExceptionInfo>)>> = PerProcess::new();
 
 fn told() -> MutexGuard<'static, (u64, BTreeMap<u64, ExceptionInfo>)> {
@@ -44,7 +44,7 @@ fn told() -> MutexGuard<'static, (u64, BTreeMap<u64, ExceptionInfo>)> {
 }
 
 /// aclrtSetExceptionInfoCallback: `callback(exception_info)` is called when an operator fails; None
-/// takes it back. The number it gets is good until it returns.
+/// removes it. Its argument is valid until it returns.
 #[pyfunction]
 #[pyo3(signature = (callback=None))]
 fn set_exception_info_callback(
@@ -64,7 +64,7 @@ fn tell(function: &Py<PyAny>, info: &ExceptionInfo) {
     exceptions.0 += 1;
     let number = exceptions.0;
     exceptions.1.insert(number, *info);
-    // The function asks for the fields, which takes the lock again.
+    // The function queries the fields, which takes the lock again.
     drop(exceptions);
     callback::run(function, |_, function| function.call1((number,)));
     told().1.remove(&number);

@@ -1,4 +1,4 @@
-//! Memory of the device and of the host, which here are the same.
+//! Device and host memory, which are the same here.
 
 use crate::argument::{NumberArg, Word32Arg, WordArg};
 use crate::call::process;
@@ -17,8 +17,8 @@ table! {
         free(dev_ptr: WordArg) => process().free(dev_ptr.0);
         /// aclrtFreeHost.
         free_host(host_ptr: WordArg) => process().free_host(host_ptr.0);
-        /// aclrtMemcpy. A size that is larger than an allocation gives a code; an address that the
-        /// process did not give out is followed as it is, as in C.
+        /// aclrtMemcpy. A size beyond an allocation returns an error code; an address outside the
+        /// process's allocations is used unchecked, as in C.
         memcpy(dst: WordArg, dest_max: WordArg, src: WordArg, count: WordArg, kind: NumberArg<i32>)
             => process().memcpy(dst.0, dest_max.0, src.0, count.0, kind.0);
         /// aclrtMemcpyAsync.

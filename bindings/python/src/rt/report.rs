@@ -1,4 +1,4 @@
-//! Functions of the program's that run between the tasks of a stream.
+//! Program functions that run between the tasks of a stream.
 
 use pyo3::prelude::*;
 
@@ -11,7 +11,7 @@ table! {
     [also launch_callback, process_report]
 
     codes {
-        /// aclrtSubscribeReport: lets a thread, whose id `acl.util.start_thread` gives, run the
+        /// aclrtSubscribeReport: makes a thread, with its id from `acl.util.start_thread`, run the
         /// functions of a stream.
         subscribe_report(thread_id: NumberArg<u64>, stream: WordArg)
             => process().subscribe_report(thread_id.0, stream.0);
@@ -21,8 +21,8 @@ table! {
     }
 }
 
-/// aclrtLaunchCallback: `fn(user_data_list)` runs when the stream comes to it, in the thread that
-/// is subscribed.
+/// aclrtLaunchCallback: `fn(user_data_list)` runs when the stream reaches it, in the subscribed
+/// thread.
 #[pyfunction]
 #[pyo3(signature = (r#fn, user_data_list, block_type, stream))]
 fn launch_callback(
@@ -43,11 +43,11 @@ fn launch_callback(
     }))
 }
 
-/// aclrtProcessReport: runs what the streams of the calling thread have to run, or waits for so
-/// many milliseconds until there is something.
+/// aclrtProcessReport: runs the pending functions of the calling thread's streams, or waits for
+/// some for so many milliseconds.
 #[pyfunction]
 fn process_report(py: Python<'_>, timeout: NumberArg<i32>) -> PyResult<i32> {
-    // What C calls `pthread_self`.
+    // The result of C's `pthread_self`.
     let thread_id: u64 = py.import("_thread")?.call_method0("get_ident")?.extract()?;
     Ok(code(py, || process().process_report(thread_id, timeout.0)))
 }
