@@ -1,7 +1,7 @@
 """Train a small digit classifier in plain numpy and export it to ONNX.
 
 The network is two 3x3 convolutions, each followed by ReLU and 2x2 max pooling, and one fully connected layer. The
-data are the 1797 8x8 images that scikit-learn carries. Everything is written beside this script:
+data are the 1797 8x8 images that scikit-learn carries. Everything is written next to this script:
 
     digits_cnn.onnx   the trained model, `image` float32 [batch, 1, 8, 8] -> `probs` float32 [batch, 10]
     images.npy        16 held-out images, float32 [16, 1, 8, 8], pixels 0..1
@@ -245,7 +245,7 @@ def export(layers: list[Layer]) -> onnx.ModelProto:
 
 
 def check(model: onnx.ModelProto, images: Floats, expected: Floats) -> Floats:
-    """The probabilities ONNX Runtime gives, once they are known to agree with numpy's."""
+    """The probabilities from ONNX Runtime, after checking that they agree with numpy's."""
     onnx.checker.check_model(model, full_check=True)
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     (probs,) = session.run(["probs"], {"image": images})

@@ -16,7 +16,7 @@ WEIGHT = "conv2.weight"
 
 
 def main() -> None:
-    """Writes the faulty model beside the sound one."""
+    """Writes the faulty model next to the sound one."""
     model = onnx.load(FOLDER / "digits_cnn.onnx")
     weight = next(tensor for tensor in model.graph.initializer if tensor.name == WEIGHT)
     kernels = numpy_helper.to_array(weight)
