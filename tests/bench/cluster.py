@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-# Without this Ray takes the loopback address for another of this machine's, where nobody listens.
+# Without this Ray uses another of this machine's addresses instead of loopback, where nothing listens.
 os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
 
 import re
@@ -26,7 +26,7 @@ MB_PER_SECOND = 50
 N_NODES = 4
 SPEEDUP_MIN = 3.5
 LOOPBACK = {"num_cpus": 1, "object_store_memory": 80 << 20, "node_ip_address": "127.0.0.1"}
-# Units of 1.3 GB each, of which most is told apart without reading it twice.
+# Units of 1.3 GB each, most of which is read only once.
 SHAPE = ("--dp", 2, "--tp", 2, "--steps", 1, "--bulk")
 
 

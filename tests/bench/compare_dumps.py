@@ -1,4 +1,4 @@
-"""A benchmark of `opscope compare` on two dumps of 200 files of 4 MB each, beside numpy and the vendor's script.
+"""A benchmark of `opscope compare` on two dumps of 200 files of 4 MB each, compared with numpy and the vendor's script.
 
 Files are in the page cache. `MSACCUCMP` names the vendor's `msaccucmp.py`, which is run by this Python; it is left out
 otherwise. Results are checked: every operator is compared, and its metrics are numpy's.
@@ -71,7 +71,7 @@ def run(opscope: str, out: Path, dtype: np.dtype, code: int) -> None:
 
 
 def make(out: Path, dtype: np.dtype, code: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Writes the dumps; what is in the first files."""
+    """Writes the dumps; returns the contents of the first files."""
     rng = np.random.default_rng(0)
     shape = (N_BYTES // dtype.itemsize // 1024, 1024)
     base = rng.standard_normal(shape).astype(np.float32)

@@ -1,4 +1,4 @@
-"""A benchmark of `opscope diff` on a sound and a faulty model, beside running both without looking at anything.
+"""A benchmark of `opscope diff` on a sound and a faulty model, compared with running both without observing values.
 
 Plain runs are `opscope dump` with a configuration that dumps nothing, in processes of their own. One pass over the bytes
 is what reading all tensors of both sides takes from memory, measured here. Answers are checked: the changed weight is
@@ -60,7 +60,7 @@ def timed(command: list[str]) -> tuple[float, int, subprocess.CompletedProcess[s
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     out, error = process.communicate()
     elapsed = time.perf_counter() - start
-    # Of the largest child so far: a process tells the kernel itself, and nobody else asks in time.
+    # Of the largest child so far: only the process itself can query the kernel in time.
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
     return elapsed, peak, subprocess.CompletedProcess(command, process.returncode, out, error)
 
@@ -113,7 +113,7 @@ def check(result: Path, weight: str) -> int:
 
 
 def shapes(model: ModelProto) -> list[str]:
-    """Extents of inputs that are open."""
+    """Sizes of dynamic input dimensions."""
     given = {initializer.name for initializer in model.graph.initializer}
     options = []
     for value in model.graph.input:

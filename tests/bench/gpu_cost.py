@@ -1,4 +1,4 @@
-"""The cost of dumps of `opscope.torch` on a GPU, beside the same training steps without one and beside other tools.
+"""Cost of dumps of `opscope.torch` on a GPU, compared with the same training steps without dumps and with other tools.
 
 First the kernel alone: tensors of 16 MiB to 1 GiB beside a copy on the device. Then training steps of three models with
 random weights: medians over rounds in which the plain step and each variant take turns. Each part checks its answers:
@@ -37,7 +37,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 NO_GPU = 4
-# The first is what the package takes. Nobody knows yet which of them is best.
+# The first is the package's choice. It is not known yet which is best.
 KERNEL_OPTIONS: tuple[dict[str, int], ...] = (
     {"num_warps": 4},
     {"num_warps": 4, "maxnreg": 160},
@@ -110,7 +110,7 @@ def check_row(row: device_rows.Row, tensor: Tensor) -> None:
 
 
 def measure_kernel(device: Device, sizes: Sizes) -> None:
-    """Prints how fast tensors are read, beside how fast they are copied."""
+    """Prints how fast tensors are read and how fast they are copied."""
     print("kernel: bytes read a second; a copy reads and writes, and both count")
     reducer = Reducer(device.device)
     for options in KERNEL_OPTIONS if device.is_gpu else ({},):
@@ -129,7 +129,7 @@ def measure_kernel_speed(device: Device, sizes: Sizes, reducer: Reducer) -> None
         for mib in sizes.kernel_mib:
             n = mib * _MIB // dtype.itemsize
             n_tensors = 2 if sizes.is_tiny else max(2, min(64, _ROTATED_BYTES // (mib * _MIB)))
-            # One random tensor, shifted a little: making each anew would take longer than the measurement.
+            # One random tensor, shifted a little: creating a new one each time would take longer than the measurement.
             first = torch.randn(n, device=device.device, dtype=torch.float32).to(dtype)
             tensors = [first.roll(i) for i in range(n_tensors)]
             target = torch.empty_like(first)
@@ -179,7 +179,7 @@ def measure_launches(device: Device, reducer: Reducer, sizes: Sizes) -> None:
 
 @dataclass
 class Workload:
-    """A training step and what it needs. `step` gives the loss, still on the device."""
+    """A training step with its state. `step` returns the loss, still on the device."""
 
     name: str
     model: nn.Module
@@ -297,7 +297,7 @@ def dumped(name: str, path: Path, **options: Any) -> Variant:
 
     def close() -> None:
         report = dump.finish()
-        # Of memory that nobody has written to there are no values.
+        # Uninitialised memory has no values.
         n_lost = report["n_dropped"] - report["unseen"].get("uninitialised", 0)
         if report["first_error"] or report["first_fault"] or n_lost:
             raise SystemExit(f"{name}: the dump is not complete: {report}")
@@ -351,7 +351,7 @@ def by_msprobe(workload: Workload, path: Path) -> Variant:
 
 
 def steps(workload: Workload, variant: Variant, device: Device, n: int) -> tuple[float, list[Tensor]]:
-    """Runs steps from the same weights; gives the seconds of one and the losses."""
+    """Runs steps from the same weights; returns the seconds per step and the losses."""
     workload.reset()
     losses = []
     device.settle()

@@ -29,7 +29,7 @@ BUFFER_BYTES = 1 << 20
 
 
 def index(opscope: Path, dump: Path, *options: object) -> tuple[dict, float]:
-    """What the command tells of the dump, and its seconds. The tables are made anew."""
+    """The command's report of the dump, and its seconds. The tables are rebuilt."""
     tables = dump.with_name(f"{dump.name}.tables")
     shutil.rmtree(tables, ignore_errors=True)
     command = [opscope, "index", dump, "--out", tables, "--jobs", 2, "--json", *options]

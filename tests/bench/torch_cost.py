@@ -1,4 +1,4 @@
-"""The cost of a dump of `opscope.torch` on the CPU, beside the same graphs without taps and beside other tools.
+"""The cost of a dump of `opscope.torch` on the CPU, compared with the same graphs without taps and with other tools.
 
 Each variant runs in turn with the plain graph, on one thread; shown are medians over the rounds, and next to each its
 ratio to the plain runs: the process's CPU time, writers included; the CPU time of the thread that runs the model; and the
@@ -240,7 +240,7 @@ class NativeEagerDumped(EagerDumped):
 
 
 def check_native(dumped: Dumped, expected: Tensor) -> None:
-    """Every operator was written, and one tensor is what the model gives."""
+    """Every operator was written, and one tensor equals the model's output."""
     report = dumped.backend.finish()
     if report["first_error"] or report["first_fault"] or report["unseen"] or report["n_dropped"]:
         raise SystemExit(f"the dump is not complete: {report}")
@@ -416,7 +416,7 @@ def n_bytes_of(folder: Path | None) -> int:
 
 
 def seconds_of_file(folder: Path, n_bytes: int) -> float:
-    """What it takes to write one plain file of so many bytes beside the folder."""
+    """The time to write one plain file of so many bytes next to the folder."""
     content = np.ones(n_bytes, np.uint8)
     path = folder.with_name(f"{folder.name}.plain")
     start = time.perf_counter()

@@ -51,7 +51,7 @@ class Case:
 
     @property
     def dtypes(self) -> set[str]:
-        """Types among the graph's inputs and outputs; of values that are no tensors, what they are."""
+        """Types among the graph's inputs and outputs; for values that are not tensors, their kind."""
         return {value.dtype or value.kind for value in (*self.inputs, *self.outputs)}
 
 

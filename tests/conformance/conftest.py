@@ -1,4 +1,4 @@
-"""Lets the tests here find the modules beside them and the readers of dumps."""
+"""Lets the tests here import the modules next to them and the readers of dumps."""
 
 import sys
 from pathlib import Path

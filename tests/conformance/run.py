@@ -62,7 +62,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Runner:
-    """Runs one case in a folder of its own."""
+    """Runs one case in a separate folder."""
 
     binary: Path
     engine: Engine

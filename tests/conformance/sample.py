@@ -38,7 +38,7 @@ def choose(cases: list[Case]) -> list[Case]:
 
 
 def save(results: dict[str, list[Result]], chosen: list[Case]) -> None:
-    """Keep the outcomes of the engines that ran beside those of the others."""
+    """Merge the outcomes of the engines that ran with those of the others."""
     stored = load() if PATH.exists() else {}
     table: dict[str, dict[str, str]] = {case.name: dict(stored.get(case.name, {})) for case in chosen}
     for engine, all_of in results.items():

@@ -22,7 +22,7 @@ TIMEOUT_SECONDS = 600
 
 @dataclass(frozen=True)
 class Binary:
-    """The `opscope` executable, and the engine that `dump` is told to use, if any.
+    """The `opscope` executable, and the engine passed to `dump`, if any.
 
     Every call demands success and shows what the tool said when it is refused.
     """

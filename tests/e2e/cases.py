@@ -39,7 +39,7 @@ QUANTISED = Tolerance(relative=0, of_max=1e-2, steps=1)
 
 @dataclass(frozen=True)
 class Case:
-    """`folder` is None for a model that `generate.py` builds; `inputs` names a file beside the model.
+    """`folder` is None for a model that `generate.py` builds; `inputs` names a file next to the model.
 
     `tolerance` is for engines other than the one that computes the reference.
     """

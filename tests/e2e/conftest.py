@@ -32,7 +32,7 @@ os.environ["PATH"] = os.pathsep.join([str(Path(duckdb_cli.__file__).parent), os.
 
 @dataclass(frozen=True)
 class Dumped:
-    """One model after `dump` and `convert`, beside what ONNX Runtime computes for it."""
+    """One model after `dump` and `convert`, with ONNX Runtime's results for it."""
 
     case: Case
     engine: Engine
@@ -59,7 +59,7 @@ class Dumped:
 
 @pytest.fixture(scope="session", params=ENGINES, ids=str)
 def engine(request: pytest.FixtureRequest) -> Engine:
-    """Whoever asks for it, or for `opscope`, runs once with each."""
+    """Tests that use it, or `opscope`, run once with each."""
     return request.param
 
 

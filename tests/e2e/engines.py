@@ -36,7 +36,7 @@ ENGINES = (TRACT, ONNX_RUNTIME)
 
 @cache
 def library_path() -> Path:
-    """The library that Python's package brings, beside its module."""
+    """The library that Python's package brings, next to its module."""
     folder = Path(onnxruntime.__file__).parent / "capi"
     found = [path for pattern in ("libonnxruntime.so*", "libonnxruntime*.dylib") for path in folder.glob(pattern)]
     assert len(found) == 1, f"one library expected in {folder}, found {found}"

@@ -1,4 +1,4 @@
-"""The grammar of a dump tree of MindSpore's: what is left of it without numbers, times and names.
+"""The grammar of a dump tree of MindSpore's: its structure without numbers, times and names.
 
 Written from the description of the format, without the tool's own reader.
 """
@@ -71,7 +71,7 @@ def read(root: Path, net_name: str) -> Tree:
     """Everything below `root`, the `path` of the configuration. It is net `net_name`'s."""
     tree = Tree()
     for path in sorted(root.rglob("*")):
-        # The files that the tool keeps beside a dump are no part of it.
+        # The tool's own files next to a dump are not part of it.
         if ".opscope" in path.relative_to(root).parts:
             continue
         if path.is_file():

@@ -261,7 +261,7 @@ def upload(address: tuple[str, int], folder: Path, prefix: str) -> None:
 
 
 def environment(**values: str) -> dict[str, str]:
-    """The environment without credentials or proxies of whoever runs the tests."""
+    """The environment without the user's credentials or proxies."""
     kept = {
         name: value
         for name, value in os.environ.items()

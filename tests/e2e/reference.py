@@ -62,7 +62,7 @@ def run(model_path: Path, inputs: Mapping[str, NDArray], shows_loops: bool = Fal
 
 
 def outputs(model_path: Path, inputs: Mapping[str, NDArray]) -> dict[str, NDArray]:
-    """The model's outputs when nobody looks at what is inside."""
+    """The model's outputs without observing intermediate values."""
     model = onnx.load(model_path)
     names = [output.name for output in model.graph.output]
     return _evaluate(model, names, inputs)
@@ -143,7 +143,7 @@ class _Reference:
         _check_outputs(node, scope, [*carried, *map(np.stack, zip(*collected, strict=True))])
 
     def turn(self, body: onnx.GraphProto, scope: Scope, state: list[Any], suffix: str):
-        """One iteration's operators; what it returns are the body's outputs."""
+        """One iteration's operators; returns the body's outputs."""
         own = {value.name: array for value, array in zip(body.input, state, strict=True)}
         values = own | self.captured(body, scope)
         yield from self.operators(self.model(body, scope, own), scope, values, suffix)

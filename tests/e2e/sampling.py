@@ -1,4 +1,4 @@
-"""A pytest plugin that runs a sample of generated cases, drawn anew for each commit, or all with `--exhaustive`.
+"""A pytest plugin that runs a sample of generated cases, drawn for each commit, or all with `--exhaustive`.
 
 `@pytest.mark.sampled(0.1)` marks the cases of a test function, or of every function of a module, as a family of
 generated ones, of which a tenth runs by default. With `each="dtype"` at least one case of each value of that parameter
@@ -128,7 +128,7 @@ def sample_of(family: list[pytest.Item]) -> list[pytest.Item]:
 
 
 def case_group(item: pytest.Item, parameter: str) -> int:
-    """What tells the values of a parameter apart: cases share the objects."""
+    """An identity of a parameter's values: cases share the objects."""
     return id(item.callspec.params[parameter])  # type: ignore[attr-defined]
 
 

@@ -1,4 +1,4 @@
-"""The tables of an index in SQLite, with views and functions of their own: another engine for the same questions.
+"""The tables of an index in SQLite, with separate views and functions: another engine for the same questions.
 
 SQLite has no lists and no table functions, so that a question is rewritten: shapes are JSON, and `changed('a', 'b')`
 is a query. It holds no NaN either, which is a missing value there.

@@ -132,7 +132,7 @@ def test_golden_data_of_onnx_runtime(opscope: Binary, sound: Path, faulty: Path,
     found = compare(opscope, sound, golden)
     assert {reason for *_, reason in found.skips} == {"missing_slot"}
     assert (found.code, found.not_passing) == (PARTIAL, [])
-    # There are no inputs, so nobody can be accused.
+    # There are no inputs, so no operator can be blamed.
     found = compare(opscope, faulty, golden)
     assert (found.first, found.accused) == ((CULPRIT, "output.0", "unknown"), [])
     assert found.name(found.summary["ranking"][0]) == CULPRIT

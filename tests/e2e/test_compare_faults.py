@@ -1,4 +1,4 @@
-"""`opscope compare` names the fault that was planted into a model or a dump, and accuses nobody else."""
+"""`opscope compare` names the fault that was planted into a model or a dump, and no other."""
 
 from __future__ import annotations
 

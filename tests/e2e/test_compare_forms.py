@@ -1,4 +1,4 @@
-"""`opscope compare` between two graphs of one network: who is named, and that nobody is where both are sound."""
+"""`opscope compare` between two graphs of one network: the named culprit, and that there is none if both are sound."""
 
 from __future__ import annotations
 

@@ -131,6 +131,6 @@ def test_a_loop_and_its_rounds(
         return
     operator, _, cause = found.first
     assert operator == operators[0 if is_onnx_target else 1]
-    # The dump has no factors, so that nobody can tell whether they or the operator are wrong.
+    # The dump has no factors, so it is unknown whether they or the operator are wrong.
     assert cause == ("unknown" if "factors" in faults else "outside")
     assert found.accused == []

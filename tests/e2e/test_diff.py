@@ -444,7 +444,7 @@ def test_nothing_is_left_in_the_temporary_directory(
     for more in (["--memory", 0], ["--html", tmp_path / "page.html"]):
         assert run_diff(opscope, *paths, *more).returncode == FAILED
         assert files() == []
-    # A place that takes no file is told.
+    # An unwritable place is reported.
     monkeypatch.setenv("TMPDIR", str(tmp_path / "missing"))
     refused = run_diff(opscope, *paths, "--memory", 0)
     assert (refused.returncode, "temporary file" in refused.stderr) == (PARTIAL, True), refused.stderr

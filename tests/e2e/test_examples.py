@@ -1,4 +1,4 @@
-"""The commands of the documentation's examples, run in their order, print what stands there."""
+"""The commands of the documentation's examples, run in their order, print the documented output."""
 
 from __future__ import annotations
 

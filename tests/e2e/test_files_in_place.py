@@ -61,7 +61,7 @@ def test_no_link_leads_arrays_out_of_their_directory(opscope: Binary, tmp_path: 
     assert done.returncode == 3
     assert "symbolic link, which is not followed" in done.stderr
     assert list((tmp_path / "victim").iterdir()) == []
-    # A link that somebody names is somebody's wish.
+    # A link in a given path is the user's choice.
     (tmp_path / "named").symlink_to(tmp_path / "victim")
     opscope.run("convert", "-d", tmp_path / "d", "-t", "npy", "-out", tmp_path / "named")
     assert list((tmp_path / "victim").rglob("*.npy"))

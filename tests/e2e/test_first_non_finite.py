@@ -1,4 +1,4 @@
-"""A masked attention with a NaN in its last step: the mask is not what is told of."""
+"""A masked attention with a NaN in its last step: the mask is not reported."""
 
 from __future__ import annotations
 

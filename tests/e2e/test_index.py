@@ -48,7 +48,7 @@ def ask(tables: Path, question: str) -> list[tuple[Any, ...]]:
 def test_forms_give_the_same_rows(dumped: Dumped, tables: Path) -> None:
     counts = "n_nan, n_pos_inf, n_neg_inf, n_zero, n_neg_zero, n_negative, n_subnormal, n_saturated"
     numbers = "min, max, sum, mean, std, l1, l2"
-    # AscendCL's files leave absent optional inputs out and count on, so slots are told by their order.
+    # AscendCL's files leave absent optional inputs out and count on, so slots are identified by their order.
     order = "row_number() over (partition by run, position, side order by slot)"
     columns = f"op_type, op_name, call, side, {order}, dtype, shape, n_elements, n_bytes, digest, {counts}, {numbers}"
     rows = {run: Counter(map(repr, found)) for run, found in by_run(tables, f"select run, {columns} from tensors").items()}

@@ -1,4 +1,4 @@
-"""Tests that a dump needs little memory beside the model's, however many steps and however large the tensors."""
+"""A dump needs little memory in addition to the model's, however many steps and however large the tensors."""
 
 from __future__ import annotations
 

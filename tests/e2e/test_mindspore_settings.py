@@ -166,7 +166,7 @@ def contents(root: Path) -> dict[str, bytes]:
 
 
 def dump(tool: Binary, folder: Path, target: str, setting: Setting, value: Any) -> tuple[dict[str, bytes], str]:
-    """The dump with this value, and the warnings beside it."""
+    """The dump with this value, and its warnings."""
     root = folder / "root"
     shutil.rmtree(root, ignore_errors=True)
     root.mkdir()

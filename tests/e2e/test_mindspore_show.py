@@ -70,7 +70,7 @@ def test_show_tells_every_tensor(tool: Binary, name: str) -> None:
 
 
 def compare_values(tensor: dict[str, Any], array: NDArray) -> None:
-    """The first elements, and what is told of all of them."""
+    """The first elements, and the statistics of all of them."""
     first = array.reshape(-1)[:N_FIRST]
     np.testing.assert_allclose(np.array(tensor["first"], np.float64), first.astype(np.float64), rtol=1e-6)
     numbers = array.astype(np.float64)

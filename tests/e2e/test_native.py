@@ -56,7 +56,7 @@ def test_rows_and_elements_are_those_of_the_reference(dumped: Dumped, native: Pa
 def test_every_content_is_there_once(dumped: Dumped, native: Path) -> None:
     found = Counter()
     for path in native.rglob("*.safetensors"):
-        # Opened by the library, so that its header is checked by somebody else too.
+        # Opened by the library, so that its header is checked independently.
         for name, tensor in safetensors.deserialize(path.read_bytes()):
             if not name.startswith("padding/"):
                 found[bytes(tensor["data"])] += 1
@@ -67,7 +67,7 @@ def test_every_content_is_there_once(dumped: Dumped, native: Path) -> None:
 
 
 def test_order_and_places(dumped: Dumped, native: Path) -> None:
-    """Executions are numbered from 0 in each step, and their rows stand in order."""
+    """Executions are numbered from 0 in each step, and their rows are in order."""
     for step in range(N_STEPS):
         of_step = [row for row in rows_of(native) if row["step"] == step]
         order = [(row["position"], row["side"] == "output", row["slot"]) for row in of_step]

@@ -33,7 +33,7 @@ GROUPS = [sorted(RECIPES)[i : i + N_TOGETHER] for i in range(0, len(RECIPES), N_
 
 
 def samples(op_type: str) -> list[tuple[Sample, Expected]]:
-    """Those that somebody can compute."""
+    """Those that some engine can compute."""
     made = []
     for number in sampling.sample(range(N_SAMPLES), SHARE, lambda number: f"{op_type} {number}"):
         rng = np.random.default_rng([SEED, number, zlib.crc32(op_type.encode())])

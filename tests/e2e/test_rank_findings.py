@@ -162,7 +162,7 @@ def test_maker_and_spread_of_nan(tool: Binary, case: RunCase, tmp_path: Path) ->
 def test_sum_that_overflows(tool: Binary, dtype: str, content: str, tmp_path: Path) -> None:
     case = RunCase("sum", Mesh(dp=2, tp=4), dtype=dtype, content=content)
     (origin,) = found(tool, "nan", case.write(tmp_path / "run"))["non_finite"]["origins"]
-    # Without elements nothing tells an overflow from a fault on the way.
+    # Without elements an overflow and a transmission fault look the same.
     assert origin["cause"] == ("overflow_of_reduction" if content == "both" else "collective")
     assert (origin["step"], origin["collective"]["op_name"]) == (case.fault.step, case.fault.op_name)
     assert origin["collective"]["group"] == group_of(case, "all_reduce", case.fault.rank)
@@ -267,7 +267,7 @@ def test_replica_that_drifts(tool: Binary, case: RunCase, tmp_path: Path) -> Non
     if case.mesh.dp > 2:
         assert (finding["ranks"], finding["each_rank"]) == ([case.fault.rank], True)
     else:
-        # Two ranks differ, and nothing tells which of them is right.
+        # Two ranks differ, and it is unknown which is right.
         assert not finding["each_rank"] and case.fault.rank in finding["ranks"]
 
 
@@ -356,7 +356,7 @@ def test_nobody_is_accused_in_a_clean_run(tool: Binary, case: RunCase, tmp_path:
 
 @pytest.mark.parametrize("form, types", [("acl", "hccl"), ("mindspore", "mindspore")])
 def test_other_forms(tool: Binary, form: str, types: str, tmp_path: Path) -> None:
-    """Types of operators alone tell collectives there, and their results the groups."""
+    """There, operator types identify collectives, and their results the groups."""
     for kind, command in (("nan", "nan"), ("flip", "ranks"), (None, "ranks")):
         case = RunCase(kind, Mesh(dp=2, tp=2), types=types, seed=5)
         run = case.write(tmp_path / f"{kind}-run")
@@ -435,7 +435,7 @@ def test_overflows_of_several_ranks(tool: Binary, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["rename", "fuse"])
 @pytest.mark.parametrize("mesh", [Mesh(dp=2, tp=2), Mesh(dp=2, tp=4)], ids=str)
 def test_other_names_are_no_difference(tool: Binary, tmp_path: Path, kind: str, mesh: Mesh) -> None:
-    """An operator that has another name, or is two in one, computes the same; what is wrong beside it is found."""
+    """An operator that has another name, or is two in one, computes the same; faults next to it are found."""
     golden = RunCase(None, mesh, n_steps=2).write(tmp_path / "golden")
     changed = RunCase(kind, mesh, n_steps=2)
     done = compared(tool, changed.write(tmp_path / "changed"), golden)

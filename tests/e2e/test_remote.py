@@ -204,7 +204,7 @@ def test_what_never_answers_is_an_error(tool: Binary, proxy: Proxy) -> None:
     start = time.monotonic()
     done = ask(tool, settings(proxy, OPSCOPE_REMOTE_RETRIES="4"), "show", "s3://runs/native/run")
     assert done.returncode == 3 and "503" in done.stderr and "bucket `runs`" in done.stderr
-    # One for the dump, one for the names beside a file.
+    # One for the dump, one for the names next to a file.
     assert len(proxy.requests) == 2 * (1 + 4)
     # They are apart. A machine that is busy takes longer.
     assert time.monotonic() - start > 0.5
@@ -414,7 +414,7 @@ def test_little_is_kept_if_little_may_be(tool: Binary, dumps: Path, proxy: Proxy
 
 
 def test_google_s_urls(tool: Binary, dumps: Path, proxy: Proxy) -> None:
-    """Google's service answers listings and reads as S3 does, so that the same server stands in for it."""
+    """Google's service answers listings and reads as S3 does, so the same server can replace it."""
     env = object_servers.environment(GOOGLE_BASE_URL=proxy.url, GOOGLE_SKIP_SIGNATURE="true")
     there = json.loads(answer(tool, env, "show", "gs://runs/native/run", "--json"))
     here = json.loads(answer(tool, env, "show", dumps / "native/run", "--json"))

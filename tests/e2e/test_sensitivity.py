@@ -360,7 +360,7 @@ def test_an_interrupted_study_leaves_no_file(tmp_path: Path) -> None:
     arguments = [*save(STUDIES["language_model"](), tmp_path), "--steps", "4000", "--csv", tmp_path / "ranking.csv"]
     command = Binary.from_environment().command("sensitivity", *TRACT.options, *arguments)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    # Told when signals are taken over, before the first of many runs.
+    # Printed when signals are handled, before the first of many runs.
     line = process.stderr.readline()
     assert "engine" in line
     deadline = time.monotonic() + TIMEOUT_SECONDS

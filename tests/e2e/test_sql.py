@@ -1,4 +1,4 @@
-"""`opscope sql` gives SQLite's answers on the same tables, in every form of answer, and does nothing but answer.
+"""`opscope sql` returns SQLite's answers on the same tables, in every format, and does nothing but answer.
 
 OPSCOPE=target/debug/opscope pytest tests/e2e/test_sql.py
 """
@@ -201,7 +201,7 @@ def test_dumps_are_asked_without_an_index(tool: Binary, dumps: list[Path], table
     query = "select run, step, op_name, side, slot, digest, n_nan from tensors order by run, step, position, side, slot"
     assert ask(tool, query, *dumps) != ask(tool, query, tables), "no statistics yet"
     assert ask(tool, query, *dumps, "--stats") == ask(tool, query, tables)
-    # They stay when somebody asks without.
+    # They stay after a query without the option.
     assert ask(tool, query, *dumps) == ask(tool, query, tables)
     # A dump of the same name is another run.
     shutil.copytree(dumps[0], tmp_path / "sound")
@@ -300,7 +300,7 @@ def test_exact_values(tool: Binary, tables: Path, tmp_path: Path) -> None:
 
 
 def test_damaged_tables_are_told(tool: Binary, tables: Path, tmp_path: Path) -> None:
-    """A table that lost bytes gives an error and its name, or the right answer, and never another one."""
+    """A truncated table causes an error with its name, or the right answer, and never a wrong one."""
     query = "select count(*) n, sum(n_bytes) b, max(l2) m, max(digest) d from tensors where op_name is not null"
     right = ask(tool, query, tables)
     part = next(path.relative_to(tables) for path in sorted((tables / "tensors").rglob("*.parquet")))
@@ -324,13 +324,13 @@ def test_damaged_tables_are_told(tool: Binary, tables: Path, tmp_path: Path) -> 
 
 
 def test_parts_that_cannot_answer_stay_closed(tool: Binary, tables: Path, tmp_path: Path) -> None:
-    """By the ranges beside the parts; of a part that is another one today they say nothing."""
+    """By the ranges stored with the parts; they are ignored for a changed part."""
     out = tmp_path / "tables"
     shutil.copytree(tables, out)
     query = "select run, step, op_name, n_nan from tensors where step = 1 and n_nan > 0 order by run, op_name, side, slot"
     right = ask(tool, query, out)
     assert right
-    # A part of another step, which holds nothing now: whoever opens it fails.
+    # A part of another step, which is empty now: opening it fails.
     part = next(path for path in (out / "tensors/sound").glob("*.parquet") if path.stem.endswith("step-0"))
     times = (part.stat().st_atime_ns, part.stat().st_mtime_ns)
     whole = part.read_bytes()

@@ -129,10 +129,10 @@ def test_ranks_against_one_process(tool: Binary, tmp_path: Path, dp: int, tp: in
     mlp = Mlp()
     found = compare(tool, tmp_path, mlp.sharded(dp, tp), mlp.golden())
     assert found.code == FINE, found.text
-    # The collective is told, and accused of nothing.
+    # The collective is reported, but not blamed.
     assert found.reasons() == {"collective"}
     assert found.result["summary"]["operators"] == [2, 0, 0, 0]
-    # Nothing but the sum is computed anew.
+    # Only the sum is recomputed.
     assert found.slot("up")["metrics"]["is_identical"] in (0, 1)
     assert found.slot("up", "input.1")["metrics"]["is_identical"] == 1
     assert found.slot("down")["ranks"]["n_target"] == dp * tp
@@ -225,7 +225,7 @@ def test_ranks_without_notes(tool: Binary, tmp_path: Path) -> None:
     # One process has the batch of both ranks, in their order.
     found = compare(tool, tmp_path, target, one_process(a=whole, b=same))
     assert (found.code, found.slot("a")["ranks"]["n_target"]) == (FINE, 2), found.text
-    # In another order nothing tells how the ranks share it, and a fault would look the same.
+    # In another order the sharing is unknown, and a fault would look the same.
     (tmp_path / "second").mkdir()
     found = compare(tool, tmp_path / "second", target, one_process(a=whole[::-1].copy(), b=same), "--whole")
     assert found.code == PARTIAL
@@ -664,7 +664,7 @@ def test_what_ranks_have_alike_of_parts_of_their_own_is_not_the_whole(
 ) -> None:
     mapping = {"target": {"mesh": ["dp=2"], "tensors": [{"operator": "*", "dims": dims}]}} if dims else {}
     found = compare(tool, tmp_path, counting(), counted(), "--whole", **mapping)
-    # Neither the number of samples nor what reads it is wrong, as far as anybody can tell.
+    # Neither the number of samples nor what reads it is wrong, as far as is known.
     for operator, key in (("count", "output.0"), ("use", "input.0")):
         assert found.slot(operator, key)["level"] == "skip", found.text
     skips = {(skip["operator"]["op_name"], skip["slot"]) for skip in found.result["skips"] if "slot" in skip}
@@ -691,7 +691,7 @@ def test_rules_hold_for_a_phase_of_training(tool: Binary, tmp_path: Path) -> Non
     found = compare(tool, tmp_path, counting(), counted(), target={"mesh": ["dp=2"], "tensors": [rule]})
     assert found.code == USAGE
     assert "`ranks.target.tensors[0].phase`: there is no phase `onward`" in found.text
-    # Nothing tells the phase of these operators, so that the rule fits none.
+    # The phase of these operators is unknown, so the rule matches none.
     rule["phase"] = "forward"
     (tmp_path / "second").mkdir()
     found = compare(tool, tmp_path / "second", counting(), counted(), target={"mesh": ["dp=2"], "tensors": [rule]})
@@ -742,7 +742,7 @@ def test_an_absolute_tolerance(tool: Binary, tmp_path: Path) -> None:
     assert found.code == FINE and found.slot("a")["level"] == "pass", found.text
     assert float(dict(found.result["config"]["options"])["atol"]) == float(told)
     assert compare(tool, tmp_path, target, golden, "--atol", str(limit / 2)).code == FOUND
-    # Saved numbers are judged anew, and a file of thresholds may say the same.
+    # Saved numbers are judged again, and a file of thresholds may say the same.
     saved = [str(tool.path), "compare", "--from", str(tmp_path / "result.json")]
     (tmp_path / "limits.yaml").write_text(f"atol: {told}\n")
     for options, code in (([], FOUND), (["--atol", told], FINE), (["--thresholds", tmp_path / "limits.yaml"], FINE)):

@@ -96,7 +96,7 @@ def test_report_names_the_run(dumped: Dumped) -> None:
 
 
 def test_first_non_finite_is_found(dumped: Dumped) -> None:
-    # An infinity that the model is given is none of its own.
+    # An infinity in the model's inputs is not its own.
     found = dumped.report["first_non_finite"] or dumped.report["deliberate_infinities"]["first"]
     if not (possible := reference.may_be_first_non_finite(dumped.operators)):
         assert found is None

@@ -1,4 +1,4 @@
-"""A bit that was flipped in the elements of a dump is told with its tensor: `opscope verify` and `--verify`.
+"""A flipped bit in a dump's elements is reported with its tensor: `opscope verify` and `--verify`.
 
 OPSCOPE=target/debug/opscope pytest tests/e2e/test_verify.py
 """

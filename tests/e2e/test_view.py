@@ -1,4 +1,4 @@
-"""`opscope view` answers what NumPy says of the same tensors, to whoever has the token, and to nobody else.
+"""`opscope view` returns NumPy's results for the same tensors, only to clients with the token.
 
 OPSCOPE=target/debug/opscope pytest tests/e2e/test_view.py
 """
@@ -249,7 +249,7 @@ def test_one_dump_shows_where_infinities_begin(alone: Page) -> None:
 
 
 def test_a_mask_accuses_nobody(tool: Binary, tmp_path: Path) -> None:
-    """-Inf of a logarithm alone may be wanted: it is told, and no more than that."""
+    """-Inf of a logarithm may be intended: it is reported without a culprit."""
     nodes = [helper.make_node("Relu", ["x"], ["r"], "relu"), helper.make_node("Log", ["r"], ["y"], "log")]
     values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4]) for name in "xy"]
     graph = helper.make_graph(nodes, "mask", values[:1], values[1:])

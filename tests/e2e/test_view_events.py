@@ -74,7 +74,7 @@ def test_records_of_acl_are_events(tool: Binary, folder: Path) -> None:
         assert "events" in info["views"]
         assert info["n_events"] == page.ask("events")["total"] >= len(CAUSES)
         assert info["first_overflow"]["op"] == events[0]["op"]
-        # The verdict's operator has its own record beside it.
+        # The verdict's operator also has its own record.
         verdict = info["verdict"]
         (own,) = [event for event in events if event["op"] == verdict["op"]]
         assert verdict["overflow"] == own["overflow"]
@@ -115,7 +115,7 @@ def test_a_record_of_finite_values_gives_the_verdict(tool: Binary, tmp_path: Pat
     write_record(step, record, task=5, stream=9, time=1700000000000001)
     vector = vector_record(task=8, stream=9, status=(0x20, 0, 6, 0))
     write_record(step, vector, task=8, stream=9, time=1700000000000002)
-    # Nobody knows the operator of this one.
+    # The operator of this one is unknown.
     lone = block_record(task=77, stream=1, status=0x400)
     write_record(step, lone, task=77, stream=1, time=1700000000000003)
     quiet = block_record(task=8, stream=9, status=0)

@@ -31,7 +31,7 @@ def half(*dims: int) -> NDArray:
 
 @dataclass
 class Case:
-    """A model of float16, and what tells it from the others."""
+    """A float16 model, and its distinguishing features."""
 
     nodes: list[NodeProto]
     inputs: dict[str, NDArray]

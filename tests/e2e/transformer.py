@@ -14,7 +14,7 @@ N_BLOCKS = 3
 
 @dataclass
 class Transformer:
-    """`is_fused`: linear layers are one operator, and an operator reads what a cast would hand on.
+    """`is_fused`: linear layers are one operator, and an operator reads the input of a cast directly.
 
     The exported form has a `MatMul` and an `Add` in place of each `Gemm`, and an `Identity` that the fused one lacks.
     The fused one has reshapes of its own around each `Gemm`, under names that say nothing.

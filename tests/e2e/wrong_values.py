@@ -12,7 +12,7 @@ from opscope import _argument
 
 
 class Untold:
-    """Something whose text nobody must ask for."""
+    """An object whose text must not be requested."""
 
     def __repr__(self) -> str:
         raise AssertionError("asked for its text")

@@ -65,7 +65,7 @@ class Dumper:
         return done.returncode == 0
 
     def has_effect(self, changed: Path, name: str, form: str) -> bool:
-        """Whether a changed model runs and gives another result than the sound one."""
+        """Whether a changed model runs and returns another result than the sound one."""
         inputs = dict(np.load(self.folder / name / "inputs.npz"))
         options = onnxruntime.SessionOptions()
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -90,7 +90,7 @@ class Dumper:
         return ["--config", str(config)]
 
     def dump_forms(self, name: str) -> None:
-        """One network in all its forms, each in a directory of its own."""
+        """One network in all its forms, each in a separate directory."""
         folder = self.folder / name
         if folder.exists():
             return

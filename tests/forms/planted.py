@@ -24,7 +24,7 @@ CAUSES = {
     "slice": OWN_OR_OUTSIDE,
     "mask": OWN_OR_OUTSIDE,
     "quantisation": frozenset({OUTSIDE}),
-    # With an operator gone, nobody can tell whether it or its reader is wrong.
+    # If an operator is missing, it is unknown whether it or its reader is wrong.
     "removed": frozenset({OWN, UNKNOWN}),
 }
 """The causes that may be given for a kind of fault; the operator itself for all others."""
@@ -166,7 +166,7 @@ class Planter:
         return [node.name]
 
     def turn(self, model: ModelProto, position: int) -> list[str] | None:
-        """Exchanges two axes of equal extents."""
+        """Swaps two axes of equal size."""
         node = model.graph.node[position]
         perm = list(node.attribute[0].ints)
         shape = self.shapes.get(node.output[0], ((),))[0]
@@ -180,7 +180,7 @@ class Planter:
         return [node.name]
 
     def swap(self, model: ModelProto, position: int) -> list[str] | None:
-        """Exchanges operands of equal extents."""
+        """Swaps operands of equal shape."""
         node = model.graph.node[position]
         a, b = node.input[:2]
         if self.shapes.get(a) is None or self.shapes.get(a) != self.shapes.get(b) or a == b:
@@ -189,7 +189,7 @@ class Planter:
         return [node.name]
 
     def remove(self, model: ModelProto, position: int) -> list[str] | None:
-        """Hands the input of an operator to its readers; nobody can say which of these is wrong."""
+        """Passes an operator's input to its readers; it is unknown which of these is wrong."""
         node = model.graph.node[position]
         (value, *_), (output, *_) = node.input, node.output
         if self.shapes.get(value) != self.shapes.get(output) or is_result(model, output):
@@ -201,7 +201,7 @@ class Planter:
         return [node.name, *(reader.name for reader in readers)]
 
     def rewire(self, model: ModelProto, position: int) -> list[str] | None:
-        """Reads another value of the same extents, made before."""
+        """Reads another, earlier value of the same shape."""
         node = model.graph.node[position]
         for k, value in enumerate(node.input):
             shape = self.shapes.get(value)
@@ -317,7 +317,7 @@ def attribute(name: str, value: float | str, *, unless: str | None = None) -> Ed
 
 
 def dilate(model: ModelProto, position: int) -> list[str] | None:
-    """Spreads a kernel of three, with the extents of the result kept."""
+    """Dilates a kernel of three, keeping the result's shape."""
     node = model.graph.node[position]
     attributes = {other.name: helper.get_attribute_value(other) for other in node.attribute}
     if list(attributes.get("pads", [])) != [1] * 4 or list(attributes.get("strides", [1, 1])) != [1, 1]:

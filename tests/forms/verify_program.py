@@ -1,4 +1,4 @@
-"""How often `torch.onnx.verification.verify_onnx_program` shows the culprit, beside `opscope compare`.
+"""How often `torch.onnx.verification.verify_onnx_program` shows the culprit, compared with `opscope compare`.
 
     python verify_program.py OPSCOPE_BINARY FOLDER [N]
 

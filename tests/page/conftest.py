@@ -95,7 +95,7 @@ class Witness:
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    """A page of 1440 × 900 that must end without errors, and have asked nobody but its server."""
+    """A page of 1440 × 900 that must end without errors, and with requests only to its server."""
     context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme="light", locale="en-US")
     context.set_default_timeout(TIMEOUT_MS)
     page = context.new_page()

@@ -1,4 +1,4 @@
-"""A dump with damage of several kinds: what is sound is shown, and the damage is told.
+"""A dump with damage of several kinds: sound parts are shown, and the damage is reported.
 
 OPSCOPE=target/debug/opscope OPSCOPE_BROWSER=/usr/bin/chromium pytest tests/page
 """
@@ -59,7 +59,7 @@ def test_each_damage_is_told_once(page: Page, damaged: Viewer) -> None:
     expect(tab(page, "Coverage")).to_have_attribute("aria-selected", "true")
     coverage = page.locator(".coverage")
     for name in (f"Mul.cut.1.0.{TIME + 1}", f"Opdebug.Node_OpDebug.0.0.{TIME}", "overwrites.json"):
-        # As a message; files that were passed over stand in a list of their own.
+        # As a message; skipped files are in a separate list.
         expect(coverage.locator("p.line", has=page.locator(".glyph")).filter(has_text=name)).to_have_count(1)
 
 

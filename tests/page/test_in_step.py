@@ -227,7 +227,7 @@ def test_unpairing_says_that_there_is_no_partner(
 def test_fused_pairs_have_marks_and_dots(
     page: Page, tool: Binary, dumps: list[Path], tmp_path: Path
 ) -> None:
-    """All linear layers paired by a mapping: each stands beside both operators that it replaces."""
+    """All linear layers paired by a mapping: each is next to both operators that it replaces."""
     model = onnx.load(dumps[1].with_suffix(".onnx"))
     layers = [node.name.removesuffix("/MatMul") for node in model.graph.node if node.name.endswith("/MatMul")]
     layers = [layer for layer in layers if not layer.endswith("/attn")]
@@ -270,7 +270,7 @@ def test_the_graph_that_onnxruntime_executes_stands_beside_its_model(
     for name, options in (("changed", executed), ("exported", ("--engine", "tract"))):
         tool.dump(tmp_path / f"{name}.onnx", "--out", tmp_path / name, "--input", f"x={tmp_path}/x.npy", *options)
     page.goto(view(tmp_path / "changed", tmp_path / "exported").url("graph"))
-    # Fusions that nobody described were found, and the bias of one of them differs.
+    # Undescribed fusions were found, and the bias of one of them differs.
     expect(page.locator("main")).to_contain_text("its bias differs")
     expect(count(page, "fused").last).not_to_have_text("0")
     assert box_named(page, GEMM, "target")["at_fault"]

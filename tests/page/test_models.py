@@ -32,7 +32,7 @@ def digits(tool: Binary, tmp_path_factory: pytest.TempPathFactory) -> list[Path]
 def test_the_digits_are_looked_at_by_keys_alone(page: Page, view: Callable[..., Viewer], digits: list[Path]) -> None:
     page.goto(view(digits[1]).address)
     expect(page.get_by_role("heading", level=1)).to_have_text("No NaN or Inf.")
-    # Nobody is accused.
+    # There is no culprit.
     expect(page.get_by_role("img", name="culprit")).to_have_count(0)
     page.keyboard.press("j")
     page.keyboard.press("j")

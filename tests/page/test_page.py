@@ -82,7 +82,7 @@ def test_the_culprit_is_named_selected_and_shown(page: Page, both: Viewer) -> No
     expect(page.get_by_role("status").first).to_contain_text("all in [5, :, :, :]")
     expect(selected(page)).to_contain_text("weight differs")
     expect(page.get_by_role("grid")).to_have_attribute("aria-rowcount", str(2 * N_BLOCKS + 2))
-    # Nobody else is accused.
+    # There is no other culprit.
     assert page.get_by_role("gridcell").filter(has_text="weight differs").count() == 1
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(rf"/tensor\?.*op={CULPRIT}"))

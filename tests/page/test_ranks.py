@@ -1,4 +1,4 @@
-"""A run of eight ranks in which one makes a NaN: operators beside ranks, and the way to one of them.
+"""A run of eight ranks in which one makes a NaN: operators over ranks, and navigation to one of them.
 
 OPSCOPE=target/debug/opscope OPSCOPE_BROWSER=/usr/bin/chromium pytest tests/page/test_ranks.py
 """

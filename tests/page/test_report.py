@@ -134,7 +134,7 @@ def test_links_lead_to_a_selection(page: Page, report: str) -> None:
     page.goto(f"{report}#/overview?op=3")
     expect(selected(page)).to_contain_text("Relu")
     expect(page.get_by_role("region", name="Selected operator")).to_contain_text("#3 of 81")
-    # A link that is followed in the open page leads there without loading it anew.
+    # A link that is followed in the open page leads there without reloading it.
     page.evaluate("window.is_same = true")
     page.goto(f"{report}#/tensor?op={CULPRIT}&slot=in1")
     expect(page.get_by_text("Worst elements")).to_be_visible()

@@ -183,7 +183,7 @@ if __name__ == "__main__":
     if len(sys.argv) == 4:
         main(sys.argv[2], root, float(sys.argv[3]))
     else:
-        # A process of its own for each, as the tool changes torch when it is set up.
+        # A separate process for each, as the tool changes torch when it is set up.
         for case in CASES:
             for suffix, bend in [("", "0"), ("_bent", "0.5")][: 1 + (case in BENT)]:
                 place = root / f"{case}{suffix}"

@@ -43,7 +43,7 @@ NARROW = {
     "uint2": (ml_dtypes.uint2, [3, 1, 0, 2, 3]),
     "float4_e2m1": (ml_dtypes.float4_e2m1fn, [6, -1.5, 0.5, -0.0, 4]),
 }
-# Names of values of a model and their extents.
+# Names of a model's values and their shapes.
 DEBUG = {"/fc/MatMul_output_0": (2, 3), "relu:0": (3,), "input.4": (1, 2), "größe": (2,)}
 
 

@@ -17,7 +17,7 @@ POLYGRAPHY = [str(Path(sys.executable).with_name("polygraphy"))]
 
 
 def model():
-    """Values of several dtypes and extents; names with characters that file names and slots give a meaning, and
+    """Values of several dtypes and shapes; names with characters that file names and slots give a meaning, and
     that of another node."""
     weight = np.random.default_rng(1).standard_normal((3, 2)).astype(np.float32)
     nodes = [

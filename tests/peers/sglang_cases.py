@@ -219,7 +219,7 @@ def known(path):
 def main(wheels):
     shutil.rmtree(GOLDEN, ignore_errors=True)
     GOLDEN.mkdir(parents=True)
-    # A process of its own for each, as the tools change modules and keep what they count.
+    # A separate process for each, as the tools change modules and keep what they count.
     context = mp.get_context("spawn")
     jobs = [(of_old_version, GOLDEN / "plain"), (of_passes, GOLDEN / "passes")]
     jobs += [(of_modules, GOLDEN / "modules", 0.0), (of_modules, GOLDEN / "modules_bent", 0.5)]

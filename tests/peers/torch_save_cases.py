@@ -230,7 +230,7 @@ def save(value, path, **options):
 
 
 class Command:
-    """What a pickle can do to whoever loads it with Python."""
+    """Attacks that a pickle can perform when loaded with Python."""
 
     def __reduce__(self):
         return os.system, ("echo opened",)
@@ -255,7 +255,7 @@ def doubled(times):
 
 
 def hostile(folder):
-    """Files that nobody should read, with a part of the error."""
+    """Files that must be refused, with a part of the error."""
     folder.mkdir(exist_ok=True)
     seed = GOLDEN / "one.pt"
     looped = [torch.ones(1)]

@@ -18,7 +18,7 @@ from typing import Any
 from native_dump import DumpOptions, RankDump
 from network import COLLECTIVE_TYPES, FAULTS, Fault, Mesh, Simulation
 
-# Faults that are told by the difference from another run alone.
+# Faults that only a comparison with another run shows.
 FAULTS_AGAINST_GOLDEN = ("rename", "fuse")
 
 
@@ -52,7 +52,7 @@ def fault_of_kind(kind: str, mesh: Mesh, n_steps: int, n_layers: int, pattern: s
     layer = f"layers.{rng.randrange(n_layers)}"
     rank, step = rng.randrange(mesh.n_ranks), rng.randrange(n_steps)
     if kind in ("drift", "weight"):
-        # What was equal before tells that it should be.
+        # Earlier equality shows that it should be equal.
         step = max(step, 1)
     operators = {
         "nan": ["norm", "up", "gelu", "down", "residual", "grad"],

@@ -72,7 +72,7 @@ class Execution:
 
 @dataclass(frozen=True)
 class DumpOptions:
-    """What a dump holds beside names, dtypes and extents."""
+    """A dump's contents in addition to names, dtypes and shapes."""
 
     dtype: str = "float32"
     has_elements: bool = True
@@ -206,7 +206,7 @@ class RankDump:
         return cells
 
     def _extents(self, shape: tuple[int, ...], n_bytes: int) -> tuple[tuple[int, ...], int]:
-        """Extents with padding at the end of the first axis, and the bytes of the padding."""
+        """A shape with padding at the end of the first axis, and the bytes of the padding."""
         if len(shape) < 2 or self.options.padded_bytes <= n_bytes:
             return shape, 0
         factor = self.options.padded_bytes // n_bytes

@@ -206,7 +206,7 @@ class Simulation:
                 f"{name}.part",
                 "dp=S(0),tp=P(sum)",
             )
-            # The fused operator keeps what the gradient needs, and shows it to nobody.
+            # The fused operator keeps what the gradient needs, and does not expose it.
             a = {r: Value(f"{name}.a", rounded(np.tanh(h[r].array), self.dtype), h[r].placement) for r in ranks}
         else:
             a = self.compute(f"{name}/gelu", "aten.gelu.default", ranks, lambda r: [h[r]], np.tanh, f"{name}.a", hidden)
@@ -299,7 +299,7 @@ class Simulation:
             made[rank] = Value(value, out, placement)
             self._record(rank, Execution(op_type, shown, inputs, [made[rank]]))
             if self._is_at("overwrite", rank, name):
-                # Whoever reads it next finds another content under its name.
+                # The next reader finds other contents under its name.
                 changed = out.copy()
                 changed.flat[:2] = changed.flat[-1] + 1
                 made[rank] = Value(value, rounded(changed, self.dtype), placement)

@@ -17,9 +17,9 @@ pytest_plugins = ["sampling"]
 
 GENERATOR = Path(__file__).parents[1] / "ranks" / "generate.py"
 N_RANKS, N_STEPS = 4, 2
-# Processes of tests stay on this machine, and tell nobody of it.
+# Processes of tests stay on this machine, and send no usage reports.
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-# Without this Ray takes the loopback address for another of this machine's, where nobody listens.
+# Without this Ray uses another of this machine's addresses instead of loopback, where nothing listens.
 os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
 TIMEOUT_SECONDS = 600
 

@@ -118,7 +118,7 @@ def test_a_dump_that_changed_is_looked_at_again(tool: Tool, golden: Path, change
     content = bytearray(elements.read_bytes())
     content[-1] ^= 0x40
     elements.write_bytes(content)
-    # Even where somebody sets the size and the time of a file back, the parts of other ranks are taken.
+    # Even if a file's size and time are restored, the parts of other ranks are taken.
     os.utime(elements, ns=(0, 0))
     states = [json.loads(line) for line in units_of(tool, changed, golden, parts)]
     assert {unit["unit"] for unit in states if unit["state"] == "missing"} == {"rank-1.step-0", "rank-1.step-1"}

@@ -89,7 +89,7 @@ def _pairs() -> Iterator[Unusual]:
 
 
 def _quantised() -> Iterator[Unusual]:
-    """A model of coarse steps next to floats, which accuses nobody."""
+    """A model of coarse steps next to floats, without a culprit."""
     nodes = [
         node("QuantizeLinear", "x scale zero", "q", "quantise"),
         node("DequantizeLinear", "q scale zero", "r", "dequantise"),
@@ -98,7 +98,7 @@ def _quantised() -> Iterator[Unusual]:
     coarse = _model(nodes, {"y": FLOAT}, scale=np.float32(0.05), zero=np.uint8(0))
     fine = _model([node("MatMul", "x w", "y", "mm")], {"y": FLOAT})
     apart = Truth(exits=(1,), outputs=("quantise", "dequantise", "mm"), says="QUANTISED: outputs .* % apart")
-    # Statistics do not tell which operator adds most.
+    # Statistics do not show which operator adds most.
     yield Unusual("quantised", coarse, fine, apart, forms=FORMS[:-1])
     accepted = Truth(exits=(0,))
     yield Unusual("quantised within a limit", coarse, fine, accepted, options=("--limit", "0.2"))

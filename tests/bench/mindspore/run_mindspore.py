@@ -33,7 +33,7 @@ class Conv(nn.Cell):
 
 
 class Residual(nn.Cell):
-    """A block; `network` says what it is made of."""
+    """A block; `network` chooses its layers."""
 
     def __init__(self, block: Block, weights: dict[str, NDArray]) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ def main() -> None:
     seconds, outputs = [], []
     for _ in range(args.steps):
         start = time.perf_counter()
-        # The array is there once everything has run, and with it the dump, which runs beside the operators.
+        # The array is there once everything has run, and with it the dump, which runs concurrently with the operators.
         output = net(x).asnumpy()
         seconds.append(time.perf_counter() - start)
         outputs.append(output.copy())

@@ -35,7 +35,7 @@ class Expected:
 
 
 def expected(sample: Sample) -> Expected | None:
-    """None for a model that nobody takes."""
+    """None for a model that no engine accepts."""
     return from_library(sample) or from_standard(sample)
 
 

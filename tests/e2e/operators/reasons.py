@@ -19,7 +19,7 @@ from .sample import SUMMED, Sample, Tolerance
 
 @dataclass(frozen=True)
 class Found:
-    """One output of a sample at one step, beside what was expected."""
+    """One output of a sample at one step, with the expected one."""
 
     sample: Sample
     step: int

@@ -10,7 +10,7 @@ LENGTH, BATCH, WIDTH, HIDDEN = 5, 2, 4, 3
 
 
 def recurrent() -> Generated:
-    """Each recurrent operator, alone, in a branch and in the body of a Scan, where each begins anew."""
+    """Each recurrent operator, alone, in a branch and in the body of a Scan, where each starts over."""
     graph = Graph("recurrent", seed=11)
     x = graph.input("x", np.float32, [LENGTH, BATCH, WIDTH])
     flag = graph.input("flag", np.bool_, [])
