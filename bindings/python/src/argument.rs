@@ -114,6 +114,8 @@ fn lowest_bits(value: &Bound<'_, PyAny>) -> PyResult<u64> {
         Ok(number) => return Ok(number),
         Err(error) => error,
     };
+    // Most numbers fit and return above. A number out of range is truncated below; anything else is
+    // not a number.
     if !error.is_instance_of::<PyOverflowError>(value.py()) {
         return Err(told(value, WordArg::WORDS, error));
     }
@@ -137,6 +139,7 @@ impl<'py> FromPyObject<'_, 'py> for Word32Arg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        // The lowest 32 bits, as C's conversion keeps them.
         let [a, b, c, d, ..] = lowest_bits(&value)?.to_le_bytes();
         Ok(Word32Arg(u32::from_le_bytes([a, b, c, d])))
     }

@@ -25,6 +25,8 @@ pub(crate) fn of_chain(error: &(dyn Error + 'static), what: &str, path: Option<&
     let Some((refusal, errno)) =
         refusal.and_then(|refusal| Some((refusal, refusal.raw_os_error()?)))
     else {
+        // Without a number Python cannot choose a class or a text, so both come from the error
+        // itself.
         let reason = refusal.map_or_else(|| error.to_string(), ToString::to_string);
         let place = path.map_or_else(String::new, |path| format!(" `{}`", path.display()));
         let message = format!("{what}{place}: {reason}");

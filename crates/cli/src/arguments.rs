@@ -158,6 +158,7 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     }
     let unit: u64 = match unit.to_ascii_lowercase().as_str() {
         "" | "b" => 1,
+        // Decimal units, as disks and `format::bytes` have them; binary ones only when spelled out.
         "k" | "kb" => 1_000,
         "m" | "mb" => 1_000_000,
         "g" | "gb" => 1_000_000_000,
@@ -168,6 +169,7 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
         "tib" => 1 << 40,
         _ => return Err(expected()),
     };
+    // Both steps can exceed `u64`: the digits alone, and their product with the unit.
     let n: Option<u64> = digits.parse().ok();
     let n_bytes = n.and_then(|n| n.checked_mul(unit));
     n_bytes.ok_or_else(|| format!("the maximum is {} bytes", u64::MAX))

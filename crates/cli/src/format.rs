@@ -35,6 +35,7 @@ pub(crate) fn bytes(n: u64) -> String {
 /// A duration with three significant digits.
 pub(crate) fn duration(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
+    // Runs below a microsecond still print as fractions of one; the clock resolves no less.
     let (value, unit) = match seconds {
         s if s >= 1.0 => (s, "s"),
         s if s >= 1e-3 => (s * 1e3, "ms"),

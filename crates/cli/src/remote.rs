@@ -29,6 +29,8 @@ pub(crate) fn has_url(argument: &OsString) -> bool {
 /// Splits an argument into a leading option and its value: `--dump=` and `s3://…`, `-d` and
 /// `s3://…`.
 fn value_of(argument: &str) -> (&str, &str) {
+    // A short option may be followed by its value at once. A letter of several bytes is no option,
+    // and splitting inside of it would panic.
     let n_option = match argument.as_bytes() {
         [b'-', b'-', ..] => argument.find('=').map_or(0, |at| at + 1),
         [b'-', letter, b'=', ..] if letter.is_ascii() => 3,

@@ -268,6 +268,8 @@ fn nearest<'a>(word: &str, words: impl Iterator<Item = &'a str>) -> Option<&'a s
     let near = words.map(|known| (strsim::jaro_winkler(word, known), known));
     // A word far from all others is not a misspelling.
     let best = near.max_by(|a, b| a.0.total_cmp(&b.0));
+    // The threshold lets through one or two wrong letters in the short words of the columns; the
+    // page's own filter has the same.
     best.filter(|(likeness, _)| *likeness > 0.6)
         .map(|(_, known)| known)
 }

@@ -34,6 +34,7 @@ pub(crate) fn slot(key: SlotKey) -> String {
 /// Parses the slot of an address.
 pub(crate) fn parse_slot(text: &str) -> Option<SlotKey> {
     // Short, because it is in every address.
+    // Only these two prefixes exist, so everything that is not an input must be an output.
     let (side, index) = match text.strip_prefix("in") {
         Some(index) => (SlotSide::Input, index),
         None => (SlotSide::Output, text.strip_prefix("out")?),

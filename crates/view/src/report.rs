@@ -77,6 +77,7 @@ pub fn file_name(runs: &ViewedRuns) -> String {
         .flatten()
         .map(|dump| safe_name(&dump.name()));
     let names: Vec<String> = names.filter(|name| !name.is_empty()).collect();
+    // A dump whose name has no safe letter leaves nothing between the dash and the suffix.
     format!("opscope-{}.html", names.join("-")).replace("-.html", ".html")
 }
 

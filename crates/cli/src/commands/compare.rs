@@ -143,7 +143,7 @@ pub(crate) struct ComparisonArguments {
     /// Number of operators and skips to show
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     top: usize,
-    /// What makes the exit code 1: failures, also warnings, or also uncompared items
+    /// Outcomes that set the exit code to 1: failures, also warnings, or also uncompared items
     #[arg(long, value_enum, value_name = "LEVEL", default_value = "fail")]
     fail_on: FailOn,
     /// Also fail for internal differences (1) and for uncompared items (4) when the outputs agree

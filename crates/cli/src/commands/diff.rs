@@ -443,5 +443,7 @@ pub(crate) fn quote(word: &str) -> String {
     {
         return word.to_owned();
     }
+    // Single quotes have no escape inside: each one ends the quoted part, follows it escaped, and
+    // begins another part.
     format!("'{}'", word.replace('\'', "'\\''"))
 }

@@ -345,6 +345,8 @@ fn rows(number: usize, shown: &OverflowDetail<'_>) -> Vec<Vec<String>> {
         .operator
         .as_ref()
         .map(|operator| operator.op_type.clone());
+    // The dump knows the full name. A path is the next best hint, and an unreadable dump is said to
+    // be one rather than replaced by the name in its path.
     let op_name = match (&shown.operator, &overflow.operator) {
         (Some(content), _) if !content.is_readable => "its dump is unreadable".to_owned(),
         (Some(content), _) if !content.op_name.is_empty() => content.op_name.clone(),

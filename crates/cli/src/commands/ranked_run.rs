@@ -115,6 +115,7 @@ pub(crate) fn ranks_noun(listed: &[u32]) -> String {
 /// `1st`, `2nd`, `3rd`, `4th`, `11th`.
 pub(crate) fn ordinal(n: u64) -> String {
     let ending = match (n % 10, n % 100) {
+        // 11, 12 and 13 are irregular in every hundred, so they are matched before the last digit.
         (_, 11..=13) => "th",
         (1, _) => "st",
         (2, _) => "nd",

@@ -94,6 +94,8 @@ fn difference(target: Option<f64>, golden: Option<f64>) -> f64 {
 fn largest(row: &[f64]) -> f64 {
     let magnitudes = row.iter().map(|value| value.abs());
     magnitudes.fold(0.0, |most, value| {
+        // `f64::max` would ignore NaN, and a row with one must stand out. Once found it stays,
+        // because no number compares as larger.
         if value.is_nan() || value > most {
             value
         } else {

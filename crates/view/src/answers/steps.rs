@@ -176,6 +176,7 @@ impl AskedSteps {
 /// First and last step of each column.
 pub(super) fn columns(steps: &[u64], n_columns: usize) -> Vec<[u64; 2]> {
     let columns = (0..n_columns).map(|column| {
+        // Every column has at least one step, as there are never more columns than steps.
         let start = first_of(column, n_columns, steps.len());
         let end = first_of(column + 1, n_columns, steps.len());
         [steps[start], steps[end - 1]]
@@ -201,6 +202,7 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
         .min(N_CELLS_MAX / n_columns.max(1));
     let mut cells = vec![StepCell::default(); n_rows * n_columns];
     for &(row, place, id) in &table.entries {
+        // Rows and columns are scaled alike: several may share a cell, and none is skipped.
         let column = table.columns.partition_point(|known| *known < place);
         let at =
             row * n_rows / table.rows.len() * n_columns + column * n_columns / table.columns.len();

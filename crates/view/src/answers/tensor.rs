@@ -153,6 +153,7 @@ fn python_text(text: &str) -> String {
     for letter in text.chars() {
         match letter {
             '"' | '\\' => literal.extend(['\\', letter]),
+            // Control characters end below U+00A0, so two digits are enough.
             letter if letter.is_control() => literal += &format!("\\x{:02x}", u32::from(letter)),
             letter => literal.push(letter),
         }
@@ -163,6 +164,7 @@ fn python_text(text: &str) -> String {
 /// The histogram, with the same bins for both sides, and the percentiles.
 fn distributions(sides: [Option<&SideNumbers>; 2]) -> (Value, Vec<Value>) {
     let ranges = sides.into_iter().flatten().filter_map(SideNumbers::range);
+    // Both sides share the bins, so that the histograms can be drawn over each other.
     let range = ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
     let found = sides.map(|side| match (side.and_then(SideNumbers::numbers), range) {
         (Some(numbers), Some((low, high))) => {

@@ -45,7 +45,7 @@ pub(super) struct TensorSighting {
     pub(super) is_shared: bool,
 }
 
-/// What is known of a value's elements.
+/// Knowledge about the elements of a value.
 #[derive(Clone)]
 pub(super) enum ValueContent {
     /// Nothing: they were not read.

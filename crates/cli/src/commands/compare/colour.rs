@@ -28,6 +28,8 @@ pub(super) fn is_wanted() -> bool {
         return true;
     }
     let is_refused = variable("CLICOLOR").is_some_and(|value| value == "0");
+    // Without `TERM` nothing is known of the terminal, and `dumb` is the name of one that prints
+    // sequences as text.
     let is_dumb = variable("TERM").is_none_or(|term| term == "dumb");
     console::is_terminal() && !is_refused && !is_dumb
 }

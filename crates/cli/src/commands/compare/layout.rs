@@ -39,6 +39,7 @@ impl NameTable {
             if room >= widest.min(NAME_WIDTH_WISHED) {
                 return self.with_names(column, room);
             }
+            // Each dropped column frees room, so the names are measured again.
             match dispensable.next() {
                 Some(title) => self.leave_out(title),
                 None => return self.with_names(column, room.max(NAME_WIDTH_MIN)),
@@ -75,6 +76,8 @@ fn shortened(text: &str, width: usize) -> String {
         return text.to_owned();
     }
     let room = width.saturating_sub(1);
+    // Names share their beginnings more often than their ends, so the end gets two thirds. A wide
+    // character may leave a column of the head unused, which the end gets too.
     let head = fitting_part(text.chars(), room / 3);
     let head_width = head.iter().collect::<String>().width();
     let tail = fitting_part(text.chars().rev(), room - head_width);
@@ -102,6 +105,8 @@ pub(super) fn wrapped(text: &str, width: usize, indent: usize) -> String {
     let mut is_empty = true;
     for word in words.split(' ') {
         let mut line = lines.last_mut().expect("there is a first line");
+        // The first word of a line is never moved: it would leave an empty line, and not fit the
+        // next one either.
         if !is_empty && line.width() + 1 + word.width() > width {
             lines.push(format!("{leading}{}", " ".repeat(indent)));
             line = lines.last_mut().expect("one was added");

@@ -1,4 +1,5 @@
-//! What a run writes: tensors, statistics or both, for everything or for tensors that match rules.
+//! The content that a run writes: tensors, statistics or both, for everything or for tensors that
+//! match rules.
 
 use opscope_capture::{SelectedOperators, TensorRule, TensorRules};
 use opscope_config::dialect::acl::AclContent;
@@ -11,7 +12,7 @@ use opscope_store::record::ModelId;
 use crate::console::report;
 use crate::exit::{CommandFailure, USAGE};
 
-/// What to write.
+/// Options about the content to write.
 #[derive(clap::Args)]
 pub(crate) struct VolumeArguments {
     /// Content to write for each selected operator [default: from the configuration; with `--out`,
