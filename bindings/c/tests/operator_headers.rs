@@ -120,24 +120,16 @@ fn headers_are_those_of_the_table() {
 
 /// The section of the documentation that lists the operators.
 fn listed() -> String {
-    let mut text = String::from("## Operators\n");
+    let mut text = String::from("## Operators\n\n| family | functions |\n| --- | --- |\n");
     for family in OPERATOR_FAMILIES {
         let (first, rest) = family.name.split_at(1);
-        let _ = write!(text, "\n{}{rest}:\n", first.to_uppercase());
-        let mut line = String::new();
-        for (i, row) in family.rows.iter().enumerate() {
-            let end = if i + 1 == family.rows.len() { "." } else { "," };
-            let name = format!("`{}`{end}", row.function);
-            if !line.is_empty() && line.len() + name.len() + 1 > WIDTH {
-                let _ = writeln!(text, "{line}");
-                line.clear();
-            }
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(&name);
-        }
-        let _ = writeln!(text, "{line}");
+        let names: Vec<_> = family
+            .rows
+            .iter()
+            .map(|row| format!("`{}`", row.function))
+            .collect();
+        let names = names.join(", ");
+        let _ = writeln!(text, "| {}{rest} | {names} |", first.to_uppercase());
     }
     text
 }
