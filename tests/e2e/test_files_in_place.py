@@ -112,7 +112,7 @@ def test_the_model_runs_on_without_the_files_beside_the_tensors(
 def test_a_umask_that_hides_our_own_files_ends_the_command(opscope: Binary, tmp_path: Path, umask: int) -> None:
     command = [opscope.path, "dump", DIGITS / "digits_cnn.onnx", "--engine", "tract", "--out", tmp_path / "d"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False, umask=umask)
-    assert (done.returncode, f"the umask {umask:03o} takes" in done.stderr) == (2, True), done.stderr
+    assert (done.returncode, f"the umask {umask:03o} removes" in done.stderr) == (2, True), done.stderr
     assert not (tmp_path / "d").exists()
 
 

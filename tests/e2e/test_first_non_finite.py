@@ -145,7 +145,7 @@ def test_an_archive_given_as_one_input_points_to_the_right_option(opscope: Binar
     np.savez(tmp_path / "all.npz", q=np.ones(1))
     for given, hint in (
         (("--input", tmp_path / "all.npz"), "use --inputs"),
-        (("--input", f"q={tmp_path / 'all.npz'}"), "are for `--inputs`"),
+        (("--input", f"q={tmp_path / 'all.npz'}"), "an archive or a directory by `--inputs`"),
         (("--input", tmp_path), "use --inputs"),
         (("--inputs", tmp_path / "q.npy"), "--input NAME=FILE"),
     ):

@@ -749,7 +749,7 @@ def test_an_absolute_tolerance(tool: Binary, tmp_path: Path) -> None:
         assert subprocess.run([*saved, *map(str, options)], capture_output=True, check=False).returncode == code
     for wrong in ("-1", "nan", "inf", "x"):
         run = subprocess.run([*saved, f"--atol={wrong}"], capture_output=True, text=True, check=False)
-        assert run.returncode == USAGE and "a finite number from 0 on" in run.stderr
+        assert run.returncode == USAGE and "a finite number of at least 0" in run.stderr
 
 
 def test_no_tolerance_takes_a_nan_for_nothing(tool: Binary, tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def check(function: Callable[..., Any], option: str, value: Any, arguments: dict
         function(**{**arguments, option: value})
     message = str(raised.value)
     assert message.startswith(option), message
-    assert re.search("expected|is none of|must be|is no number", message), message
+    assert re.search("expected|is none of|must be|is neither a number", message), message
     # The value that was given where it is short, or else its type.
     given = value[0] if isinstance(value, list) and len(value) == 1 else value
     telling = (type(given).__name__, type(value).__name__, _argument.shown(given).strip("'"))

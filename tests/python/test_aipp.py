@@ -250,7 +250,7 @@ def test_static_aipp_prepares_pictures(
 ) -> None:
     model = write_model(tmp_path, shape, dtype)
     said = configure(model, {"aipp_mode": "static", **settings}, engine=engine)
-    assert f"image: AIPP of {settings['input_format']} pictures" in said
+    assert f"image: AIPP of {settings['input_format']} images" in said
     data = pictures(settings, shape[0])
     (tmp_path / "pictures").write_bytes(data.tobytes())
     out = tmp_path / "out"

@@ -115,7 +115,7 @@ def test_nothing_that_could_be_converted_is_an_exception(tmp_path: Path) -> None
     ("options", "said"),
     [
         ({"type": "png"}, "npy, msnpy, bin, txt, safetensors, pt"),
-        ({"layout": "ABCD"}, "no layout"),
+        ({"layout": "ABCD"}, "is not a layout"),
         ({"compress": "gzip"}, "compress"),
         ({"compress": 20}, "compress"),
         ({"compress": 300}, "compress"),
@@ -138,5 +138,5 @@ def test_arguments_that_make_no_sense(tmp_path: Path, options: dict[str, object]
 def test_results_of_equal_names(tmp_path: Path) -> None:
     for folder in ("a", "b"):
         dw.write_dump_file(tmp_path / folder, "Add.a.0.0.1", [TENSOR])
-    with pytest.raises(opscope.UsageError, match="the same names"):
+    with pytest.raises(opscope.UsageError, match="the same file names"):
         opscope.convert([tmp_path / "a", tmp_path / "b"], tmp_path / "out")

@@ -153,7 +153,7 @@ REFUSED: list[tuple[str, list[object], int, str]] = [
         "aclnnPromptFlashAttention",
         [HEADS, HEADS, HEADS, None, None, None, 2, 1.0, 1, 1, "TND", 0, torch.zeros_like(HEADS)],
         INVALID,
-        '`inputLayout` is "TND"',
+        '`inputLayout` "TND" is not supported',
     ),
     ("aclnnRotaryPositionEmbedding", [HEADS, HEADS, HEADS, 4, HEADS.clone()], INVALID, "in mode 4"),
 ]

@@ -64,8 +64,9 @@ def dumped(opscope_binary: Binary, tmp_path_factory: pytest.TempPathFactory) -> 
 
 def record_eager(_: Binary, model: ProbedNetwork, folder: Path) -> None:
     given = image()
-    with opscope.torch.eager(folder):
+    with opscope.torch.eager(folder) as eager:
         model(given)
+    eager.finish()
 
 
 def record_graph(_: Binary, model: ProbedNetwork, folder: Path) -> None:

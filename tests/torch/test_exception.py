@@ -214,5 +214,5 @@ def test_an_operator_in_place_may_have_changed_its_input(tmp_path: Path) -> None
     with pytest.raises(IndexError), opscope.torch.catch(tmp_path):
         value.index_put_((torch.tensor([0, 7]),), torch.ones(2))
     (found,) = files(next(tmp_path.iterdir()))
-    assert "argument self is one that the operator writes to" in message(found)
+    assert "argument self is written by the operator" in message(found)
 

@@ -360,7 +360,7 @@ def test_refusals_are_those_of_mindspore(folder: Path) -> None:
         backend(folder, "npu")
     with pytest.raises(NotImplementedError, match="op_debug_mode"):
         backend(folder, "ascend-o2", op_debug_mode=3)
-    with pytest.raises(ValueError, match="configuration of each"):
+    with pytest.raises(ValueError, match="both configurations are set"):
         acl_json = '{"dump": {"dump_path": "/tmp", "dump_list": [{}]}}'
         opscope.torch.backend(mindspore_json=configuration(folder), acl_json=acl_json)
 
