@@ -26,7 +26,8 @@ N_THREADS = 1
 class Operator:
     """One executed node. Absent optional inputs and outputs have no entry; an unnamed node takes its output's name.
 
-    A value without an array, such as a sequence or text, is None. `writes` are the outputs' names.
+    A value without an array, such as a sequence or text, is None. `writes` are the outputs' names, `numbers` the
+    positions of inputs and outputs in the node, absent ones counted.
     """
 
     op_type: str
@@ -34,6 +35,7 @@ class Operator:
     inputs: list[NDArray | None]
     outputs: list[NDArray | None]
     writes: list[str]
+    numbers: dict[str, list[int]]
 
     @property
     def slots(self) -> list[tuple[str, int, NDArray]]:
@@ -107,6 +109,7 @@ class _Reference:
                 [_array(inner.values[name]) for name in _present(node.input)],
                 [_array(inner.values[name]) for name in _present(node.output)],
                 _present(node.output),
+                {"input": _numbers(node.input), "output": _numbers(node.output)},
             )
             yield from self.inside(node, inner, suffix)
 
@@ -220,6 +223,10 @@ def _arrays(tensors: Iterable[TensorProto]) -> dict[str, NDArray]:
 
 def _present(names: Iterable[str]) -> list[str]:
     return [name for name in names if name]
+
+
+def _numbers(names: Iterable[str]) -> list[int]:
+    return [number for number, name in enumerate(names) if name]
 
 
 def _is_bad(value: NDArray) -> bool:

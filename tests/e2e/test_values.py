@@ -55,7 +55,8 @@ def test_files_follow_the_format(dumped: Dumped) -> None:
         positions = [*range(len(data.inputs)), *range(len(data.outputs))]
         tensors = zip(operator.slots, positions, data.inputs + data.outputs, strict=True)
         for (side, idx, expected), position, tensor in tensors:
-            assert tensor.slot == (None if idx == position else idx)
+            number = operator.numbers[side][idx]
+            assert tensor.slot == (None if number == position else number)
             slot = f"{operator.op_type} `{operator.name}` {side}.{idx}"
             assert DTYPES[tensor.data_type] == expected.dtype, slot
             assert tensor.shape == tensor.original_shape == expected.shape, slot
