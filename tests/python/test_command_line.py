@@ -20,7 +20,7 @@ from waiting import wait_for
 SECONDS_MAX = 600
 COMMANDS = [
     *"dump op config convert compare diff show view index sql overflow nan verify".split(),
-    *"ranks replay sensitivity msaccucmp".split(),
+    *"ranks replay sensitivity msaccucmp gears doctor completions man".split(),
 ]
 
 
@@ -43,8 +43,19 @@ def test_help_has_every_command() -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "Usage: opscope <COMMAND>" in done.stdout
     assert re.findall(r"^  (\w+) ", done.stdout, re.MULTILINE)[: len(COMMANDS)] == COMMANDS
-    for name in COMMANDS[:-1]:
+    for name in COMMANDS:
+        if name == "msaccucmp":
+            continue
         assert run(name, "--help").stdout.count(f"Usage: opscope {name}") == 1
+
+
+def test_doctor_checks_this_interpreter() -> None:
+    done = run("doctor", "--json")
+    assert done.returncode == 0, done.stderr
+    checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+    assert checks["python"]["path"] == sys.executable
+    assert checks["python package"]["state"] == "ok", checks["python package"]
+    assert checks["python package"]["version"] == opscope.__version__
 
 
 def test_version_is_that_of_the_package() -> None:

@@ -2,12 +2,15 @@
 
 pub(crate) mod cluster;
 pub(crate) mod compare;
+pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod convert;
 pub(crate) mod diff;
+pub(crate) mod doctor;
 pub(crate) mod dump;
 pub(crate) mod gears;
 pub(crate) mod index;
+pub(crate) mod man;
 mod mindspore_target;
 pub(crate) mod model_experiments;
 pub(crate) mod msaccucmp;

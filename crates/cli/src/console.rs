@@ -33,6 +33,11 @@ pub(crate) fn print_json(value: &Value) -> io::Result<()> {
     writeln!(json_out(), "{value:#}")
 }
 
+/// Prints generated text in which control characters have a meaning.
+pub(crate) fn print_generated(text: &[u8]) -> io::Result<()> {
+    io::stdout().write_all(text)
+}
+
 /// Whether standard output is a terminal.
 pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()

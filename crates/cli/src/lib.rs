@@ -6,6 +6,7 @@ mod console;
 mod engine;
 mod exit;
 mod format;
+mod help;
 mod inputs;
 mod passed_over;
 mod progress;
@@ -18,8 +19,8 @@ use clap::{Parser, Subcommand};
 use opscope_store::run_file::umask;
 
 use crate::commands::{
-    cluster, compare, config, convert, diff, dump, gears, index, msaccucmp, nan, op, overflow,
-    ranks, replay, sensitivity, show, sql, verify, view,
+    cluster, compare, completions, config, convert, diff, doctor, dump, gears, index, man,
+    msaccucmp, nan, op, overflow, ranks, replay, sensitivity, show, sql, verify, view,
 };
 use crate::console::report;
 use crate::exit::CommandFailure;
@@ -58,6 +59,9 @@ enum CliCommand {
     Sensitivity(Box<sensitivity::SensitivityArguments>),
     Msaccucmp(msaccucmp::MsaccucmpArguments),
     Gears(gears::GearsArguments),
+    Doctor(doctor::DoctorArguments),
+    Completions(completions::CompletionsArguments),
+    Man(man::ManArguments),
 }
 
 /// Runs a command. The first argument is the program's name; returns the exit code.
@@ -70,7 +74,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
     remote::enable();
     let arguments = accept_single_dash(arguments);
     let arguments = remote::without_passwords(arguments);
-    let code = match CommandLine::try_parse_from(&arguments) {
+    let code = match help::parse(&arguments) {
         Ok(mut cli) => {
             if let CliCommand::Diff(command) = &mut cli.command {
                 command.words = words(&arguments);
@@ -122,10 +126,11 @@ fn words(arguments: &[OsString]) -> Vec<String> {
 /// The usage error as text. clap repeats arguments among its own lines, so arguments are escaped to
 /// one line each first.
 fn usage(arguments: &[OsString], error: &clap::Error) -> String {
-    let visible = arguments
+    let visible: Vec<OsString> = arguments
         .iter()
-        .map(|argument| console::escaped(argument.to_string_lossy()));
-    match CommandLine::try_parse_from(visible) {
+        .map(|argument| console::escaped(argument.to_string_lossy()).into())
+        .collect();
+    match help::parse(&visible) {
         // Escaped arguments may be parsed differently; the original message then fits better.
         Err(same) if same.kind() == error.kind() => same.render().to_string(),
         _ => error.render().to_string(),
@@ -137,7 +142,8 @@ fn execute(command: &CliCommand) -> u8 {
     // report.
     opscope_store::guard::silence_caught_panics();
     signals::take_over();
-    if let Some(umask) = umask().filter(|umask| umask & 0o700 != 0) {
+    let is_doctor = matches!(command, CliCommand::Doctor(_));
+    if let Some(umask) = umask().filter(|umask| umask & 0o700 != 0 && !is_doctor) {
         report!(
             "opscope: the umask {umask:03o} removes the owner's permissions from new \
              files, so they could not be read back"
@@ -164,6 +170,9 @@ fn execute(command: &CliCommand) -> u8 {
         CliCommand::Replay(arguments) => replay::run(arguments),
         CliCommand::Sensitivity(arguments) => sensitivity::run(arguments),
         CliCommand::Msaccucmp(arguments) => msaccucmp::run(arguments),
+        CliCommand::Doctor(arguments) => doctor::run(arguments),
+        CliCommand::Completions(arguments) => completions::run(arguments),
+        CliCommand::Man(arguments) => man::run(arguments),
     };
     ended(result)
 }

@@ -29,6 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if _command.is_ours(given):
             _open_standard_streams()
             return _command.run(given)
+    if given[:1] == ["doctor"]:
+        # The interpreter to check is this one; in an environment that is not active, PATH has another.
+        os.environ.setdefault("OPSCOPE_PYTHON", sys.executable)
     _behave_like_a_program()
     from opscope._native import command_line
 

@@ -16,6 +16,11 @@ const MODULE: &str = "opscope.cluster";
 const PROBE: &str = "import importlib.util as u
 raise SystemExit(not all(map(u.find_spec, ('opscope', 'opscope.cluster', 'ray'))))";
 
+/// The interpreter that has the Python package.
+pub(crate) fn python() -> OsString {
+    std::env::var_os(PYTHON).unwrap_or_else(|| DEFAULT_PYTHON.into())
+}
+
 /// Replaces this process with a command run by the Python package; `arguments` omit the program's
 /// name.
 ///
@@ -23,7 +28,7 @@ raise SystemExit(not all(map(u.find_spec, ('opscope', 'opscope.cluster', 'ray'))
 ///
 /// Returns only on failure: a usage error if no Python has both the package and Ray.
 pub(crate) fn hand_over(arguments: &[OsString]) -> Result<(), CommandFailure> {
-    let python = std::env::var_os(PYTHON).unwrap_or_else(|| DEFAULT_PYTHON.into());
+    let python = python();
     let mut probe = Command::new(&python);
     probe.args(["-c", PROBE]);
     // The interpreter's own error would only obscure ours.

@@ -61,8 +61,6 @@ use crate::inputs::{InputArguments, InputSource};
 pub(crate) struct DumpArguments {
     /// The ONNX model
     model: PathBuf,
-    #[command(flatten)]
-    run: RunArguments,
     /// Also write the model's outputs at each step, dumped or not: `{step}/{name}.npy`, or `.bin`
     /// for dtypes that numpy lacks, and a list of them in `{step}/outputs.json`
     #[arg(long, value_name = "DIR", conflicts_with = "dry_run")]
@@ -73,6 +71,9 @@ pub(crate) struct DumpArguments {
     view: bool,
     #[command(flatten)]
     server: ServerArguments,
+    // Last, because its headings apply to every option below them.
+    #[command(flatten)]
+    run: RunArguments,
 }
 
 /// How to run a model, and what to dump.

@@ -19,7 +19,7 @@ use crate::console::{self, Out, line, report};
 use crate::exit::CommandFailure;
 use crate::{format, passed_over};
 
-/// Show which rank produced a NaN or an infinity first, and how it propagation
+/// Show which rank produced a NaN or an infinity first, and how it propagates
 ///
 /// Finds operators that produced NaN or Inf from finite inputs, over all ranks of a run, and
 /// follows the values through collectives. Ranks are ordered by steps and collectives, not by

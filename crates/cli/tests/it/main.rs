@@ -8,6 +8,7 @@ mod compressed_dump;
 mod config;
 mod control;
 mod debug_mode;
+mod doctor;
 mod dump;
 mod ends;
 mod engine;

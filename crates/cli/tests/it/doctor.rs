@@ -1,0 +1,67 @@
+//! Checking the machine, and what shells and manuals need.
+
+use super::support::{json, opscope, text};
+
+#[test]
+fn the_built_in_engine_works_and_the_rest_is_reported() {
+    let mut command = opscope();
+    // Neither of them exists, and the exit code is 0 nevertheless.
+    command
+        .args(["doctor", "--json"])
+        .env("OPSCOPE_PYTHON", "/nowhere/python3")
+        .env("OPSCOPE_ENGINE_LIB", "/nowhere/lib")
+        .env("TMPDIR", "/nowhere/tmp");
+    let found = json(&mut command);
+    assert_eq!(found["works"], true, "{found:#}");
+    let states = found["checks"].as_array().unwrap();
+    let state = |name: &str| {
+        let check = states.iter().find(|check| check["name"] == name);
+        let check = check.unwrap_or_else(|| panic!("{name}: {found:#}"));
+        let needs_advice = check["state"] != "ok";
+        assert_eq!(check["advice"].is_string(), needs_advice, "{check:#}");
+        check["state"].as_str().unwrap().to_owned()
+    };
+    for (name, expected) in [
+        ("tract", "ok"),
+        ("onnxruntime", "problem"),
+        ("variables", "ok"),
+        ("python", "missing"),
+        ("temporary files", "problem"),
+        ("processors", "ok"),
+    ] {
+        assert_eq!(state(name), expected, "{name}: {found:#}");
+    }
+    for name in ["gpu", "disk", "open files", "file size", "memory", "umask"] {
+        state(name);
+    }
+}
+
+#[test]
+fn the_text_names_the_next_command() {
+    let (code, told, errors) = text(opscope().arg("doctor").env_remove("OPSCOPE_PYTHON"));
+    assert_eq!((code, errors.as_str()), (0, ""), "{told}");
+    assert!(told.contains("\nengine in use    tract 0.23.9\n"), "{told}");
+    let last = told.lines().last().unwrap();
+    assert!(last.contains("next: opscope dump MODEL.onnx"), "{told}");
+}
+
+#[test]
+fn shells_get_their_completions_and_man_its_pages() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let (code, script, errors) = text(opscope().args(["completions", shell]));
+        assert_eq!((code, errors.as_str()), (0, ""), "{shell}");
+        // An option that only `--help-all` shows.
+        assert!(script.contains("queue-mib"), "{shell}");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("man1");
+    for _ in 0..2 {
+        let (code, told, errors) = text(opscope().args(["man", "--out"]).arg(&out));
+        assert_eq!((code, errors.as_str()), (0, ""), "{told}");
+        assert!(told.ends_with("/opscope.1\n"), "{told}");
+    }
+    let page = |name: &str| std::fs::read_to_string(out.join(name)).unwrap();
+    assert!(page("opscope.1").contains("opscope\\-dump(1)"));
+    assert!(page("opscope-dump.1").contains("\\-\\-queue\\-mib"));
+    assert!(page("opscope-config-check.1").contains("opscope config check"));
+}
