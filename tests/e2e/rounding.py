@@ -1,4 +1,4 @@
-"""Results of operators rounded by nodes that are put into the model, which ONNX Runtime's Python package runs.
+"""Results and weights of operators rounded by nodes that are put into the model, which ONNX Runtime's Python package runs.
 
 One session for each rounding: slow and plain, so that it can be trusted.
 """
@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 import onnxruntime
 from numpy.typing import NDArray
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 FORMATS = ("float16", "bfloat16", "float8_e4m3", "int8")
 CASTS = {
@@ -22,6 +22,10 @@ CASTS = {
 }
 # The first version of the standard operators in which `Cast` knows float8.
 OPSET_MIN = 19
+# Operators whose float constants say how they compute.
+UNTOUCHED = ("Resize", "Range", "QuantizeLinear", "DequantizeLinear", "If", "Loop", "Scan")
+# Inputs that int8 leaves as they are.
+BIASES = {"Conv": {2}, "ConvTranspose": {2}, "Gemm": {2}, "GRU": {3}, "LayerNormalization": {2}}
 
 
 def nodes_of(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
@@ -57,6 +61,45 @@ def round_through(prefix: str, source: str, target: str, dtype: str) -> list[onn
     return nodes
 
 
+def constants_of(graph: onnx.GraphProto) -> dict[str, NDArray]:
+    """The float32 constants of a graph and its bodies by name; no two have the same one in these models."""
+    found = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+    for node in graph.node:
+        if node.op_type == "Constant":
+            value = helper.get_attribute_value(node.attribute[0])
+            is_tensor = isinstance(value, onnx.TensorProto)
+            array = numpy_helper.to_array(value) if is_tensor else np.asarray(value)
+            found[node.output[0]] = array.astype(np.float32) if node.attribute[0].name == "value_float" else array
+        for body in bodies_of(node):
+            found |= constants_of(body)
+    return {name: array for name, array in found.items() if array.dtype == np.float32}
+
+
+def scales_of(node: onnx.NodeProto, position: int, weight: NDArray) -> NDArray:
+    """The int8 scales of a weight, one for each output channel, in a shape that broadcasts."""
+    transposed = {attribute.name: attribute.i for attribute in node.attribute}.get("transB", 0)
+    axes = {
+        ("Conv", 1): (0,),
+        ("ConvTranspose", 1): (1,),
+        ("Gemm", 1): (0,) if transposed else (1,),
+        ("MatMul", 1): (weight.ndim - 1,) if weight.ndim > 1 else (),
+        ("GRU", 1): (0, 1),
+        ("GRU", 2): (0, 1),
+    }.get((node.op_type, position), ())
+    others = tuple(axis for axis in range(weight.ndim) if axis not in axes)
+    return np.abs(weight).max(axis=others, keepdims=True).astype(np.float32) / np.float32(127)
+
+
+def int8_weight(node: onnx.NodeProto, position: int, weight: NDArray) -> NDArray:
+    """The weight as an operator reads it that has it in int8."""
+    if position in BIASES.get(node.op_type, ()) or not weight.size:
+        return weight
+    step = scales_of(node, position, weight)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rounded = np.clip(np.round(weight / step), -127, 127) * step
+    return np.where(step > 0, rounded, weight).astype(np.float32)
+
+
 @dataclass
 class RoundedModel:
     """A model whose operators have float32 results at `floats`: the positions by the number of the node."""
@@ -87,26 +130,50 @@ class RoundedModel:
         """The outputs for each sample while the results of `tasks` are rounded."""
         model = onnx.ModelProto()
         model.CopyFrom(self.model)
-        self._add(model.graph, dtype, set(tasks), iter(range(1 << 20)))
+        constants = constants_of(model.graph)
+        self._add(model.graph, dtype, set(tasks), iter(range(1 << 20)), constants)
         options = onnxruntime.SessionOptions()
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.intra_op_num_threads = 1
         session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
         return [session.run(None, sample) for sample in samples]
 
-    def _add(self, graph: onnx.GraphProto, dtype: str, tasks: set[int], numbers: Iterator[int]) -> None:
+    def _add(
+        self,
+        graph: onnx.GraphProto,
+        dtype: str,
+        tasks: set[int],
+        numbers: Iterator[int],
+        constants: dict[str, NDArray],
+    ) -> None:
         nodes = list(graph.node)
         del graph.node[:]
         for node in nodes:
             number = next(numbers)
             for body in bodies_of(node):
-                self._add(body, dtype, tasks, numbers)
+                self._add(body, dtype, tasks, numbers, constants)
+            before = []
+            # Also without rounding: kernels add in another order where they may pack a constant beforehand.
+            read = node.input if number in self.floats and node.op_type not in UNTOUCHED else ()
+            for position, name in enumerate(read):
+                if name not in constants:
+                    continue
+                own = node.input[position] = f"{name}:weight:{number}:{position}"
+                if number in tasks and dtype != "int8":
+                    before += round_through(f"{own}:rounding", name, own, dtype)
+                    continue
+                if number in tasks:
+                    rounded = int8_weight(node, position, constants[name])
+                    name = f"{own}:int8"
+                    value = numpy_helper.from_array(np.ascontiguousarray(rounded), name)
+                    before.append(helper.make_node("Constant", [], [name], value=value))
+                before.append(helper.make_node("Identity", [name], [own]))
             behind = []
             for position in self.floats.get(number, ()) if number in tasks else ():
                 name = node.output[position]
                 node.output[position] = f"{name}:unrounded"
                 behind += round_through(f"{name}:rounding", f"{name}:unrounded", name, dtype)
-            graph.node.extend([node, *behind])
+            graph.node.extend([*before, node, *behind])
 
 
 def _types(graph: onnx.GraphProto) -> Iterator[tuple[str, int]]:

@@ -22,7 +22,8 @@ from binary import TIMEOUT_SECONDS, Binary
 from engines import ENGINES, ONNX_RUNTIME, TRACT, Engine
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
-from rounding import FORMATS, RoundedModel, distance, nodes_of
+from onnxruntime.quantization import quant_utils
+from rounding import FORMATS, RoundedModel, constants_of, distance, nodes_of
 
 ROOT = Path(__file__).resolve().parents[2]
 # ONNX Runtime computes the same to the last bit. Where tract's last digits are others, a few elements near a tie are
@@ -243,9 +244,56 @@ def test_what_overflows_is_kept(tmp_path: Path) -> None:
     for sample in study.samples:
         values = session.run(list(first.values()), sample)
         large |= {number for number, value in zip(first, values, strict=True) if np.abs(value).max() >= 65520}
+    for name, array in constants_of(study.model.graph).items():
+        if array.size and np.abs(array).max() >= 65520:
+            large |= {number for number in rounded.floats if name in nodes[number].input}
     assert large
     assert {entry["task_id"] for entry in found["choice"]["kept"]} == large
     assert {entry["task_id"] for entry in found["ranking"] if entry["overflows"]} == large
+
+
+def test_weights_are_rounded_as_the_quantizer_does(tmp_path: Path) -> None:
+    """Codes and scales of ONNX Runtime's quantizer, for each output channel, against the outputs of one operator."""
+    random = np.random.default_rng(5)
+    # Channels of very different sizes, which one scale for all would lose.
+    weight = (random.normal(size=(16, 8)) * 10.0 ** np.arange(-4, 4)).astype(np.float32)
+    bias = random.normal(size=8).astype(np.float32)
+    x = np.eye(16, dtype=np.float32)
+    info = helper.make_tensor_value_info
+    model = helper.make_model(
+        helper.make_graph(
+            [helper.make_node("Gemm", ["x", "w", "b"], ["y"], "gemm"), helper.make_node("Shape", ["y"], ["n"], "shape")],
+            "weights",
+            [info("x", TensorProto.FLOAT, [16, 16])],
+            [info("y", TensorProto.FLOAT, [16, 8]), info("n", TensorProto.INT64, [2])],
+            [numpy_helper.from_array(weight, "w"), numpy_helper.from_array(bias, "b")],
+        ),
+        opset_imports=[helper.make_opsetid("", 18)],
+        ir_version=9,
+    )
+    quantized = np.empty_like(weight)
+    for channel in range(8):
+        column = weight[:, channel].copy()
+        _, scale, codes = quant_utils.quantize_data(column, TensorProto.INT8, True)
+        quantized[:, channel] = codes.astype(np.float32) * np.float32(scale)
+    expected = {}
+    for dtype, rounded, added in (
+        ("int8", quantized, bias),
+        ("float16", weight.astype(np.float16).astype(np.float32), bias.astype(np.float16).astype(np.float32)),
+    ):
+        y = rounded + added
+        if dtype == "int8":
+            step = np.abs(y).max() / np.float32(127)
+            y = np.round(y / step) * step
+        else:
+            y = y.astype(np.float16).astype(np.float32)
+        golden = weight + bias
+        expected[dtype] = float(np.linalg.norm((y - golden).astype(np.float64)) / np.linalg.norm(golden.astype(np.float64)))
+    study = Study("weights", model, [{"x": x}])
+    for engine in ENGINES:
+        for one in measure(engine, *save(study, tmp_path), "--as", "int8,float16")["dtypes"]:
+            found = one["ranking"][0]["distance"]["rel_l2"]
+            assert abs(found - expected[one["dtype"]]) < 1e-5 * found, (engine, one["dtype"], found, expected)
 
 
 def test_lists_are_those_that_converters_take(tmp_path: Path) -> None:

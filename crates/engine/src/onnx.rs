@@ -19,6 +19,7 @@ mod proto;
 mod quantised;
 #[cfg(any(feature = "tract", feature = "onnxruntime"))]
 mod random;
+mod rounded_weights;
 mod schema;
 #[cfg(feature = "tract")]
 mod tract;

@@ -1,13 +1,17 @@
-//! Rounding results of operators while a model runs.
+//! Rounding results and weights of operators while a model runs.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use opscope_store::record::Operator;
-use opscope_tensor::{DType, RoundingFormat};
+use opscope_tensor::{Channels, DType, RoundingFormat};
 
 /// Which operators have their results rounded, and to which format.
+///
+/// Such an operator also reads its float weights and constants rounded, while other readers of the
+/// same weight have the original. An `int8` weight has a scale for each output channel, and a bias
+/// stays as it is then.
 ///
 /// All float outputs of such an operator are rounded, each by itself, as soon as the operator has
 /// computed them and before anything reads them, those that are results of the model too; an
@@ -34,15 +38,38 @@ impl ResultRounding {
         self.formats.contains_key(&task_id)
     }
 
+    /// The format that an operator's results and weights are rounded to.
+    pub fn format_of(&self, task_id: u32) -> Option<RoundingFormat> {
+        self.formats.get(&task_id).copied()
+    }
+
     /// Rounds a result of an operator, if it is to be rounded and of a dtype that is.
     pub fn round(&self, task_id: u32, dtype: DType, bytes: &mut [u8]) {
+        self.round_weight(task_id, dtype, Channels::WHOLE, bytes);
+    }
+
+    /// Rounds an input of an operator likewise, with an `int8` scale for each of these channels.
+    pub fn round_weight(&self, task_id: u32, dtype: DType, channels: Channels, bytes: &mut [u8]) {
         let Some(format) = self.formats.get(&task_id) else {
             return;
         };
         let is_beyond = format.is_beyond(dtype, bytes);
-        format.round(dtype, bytes);
+        format.round_channels(dtype, channels, bytes);
         if is_beyond {
-            self.has_overflowed.store(true, Ordering::Relaxed);
+            self.note_overflow();
+        }
+    }
+
+    /// Notes that rounding has made an infinity of a finite element.
+    pub fn note_overflow(&self) {
+        self.has_overflowed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a weight of an operator stays as it is: a bias does for `int8`.
+    pub fn keeps_weight(&self, task_id: u32, is_bias: bool) -> bool {
+        match self.formats.get(&task_id) {
+            Some(RoundingFormat::Int8) => is_bias,
+            format => format.is_none(),
         }
     }
 

@@ -61,7 +61,7 @@ pub use layout::{Layout, ParseLayoutError};
 pub use memo::{TensorMemo, TensorObserver};
 pub use numbers::Numbers;
 pub use range::{LargestElement, RangeLoss, is_wider_range, largest_finite, range_loss};
-pub use rounding::RoundingFormat;
+pub use rounding::{Channels, RoundingFormat};
 pub use shape::{Shape, ShapeError};
 pub use single_pass::{digest_and_non_finite, digest_and_stats};
 pub use stats::{

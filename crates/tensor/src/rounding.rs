@@ -11,13 +11,14 @@
 //! | `float8_e4m3` | ±448, infinities too, as ONNX's `Cast` does unless told otherwise | NaN |
 //! | `int8` | ±127 steps, infinities too | NaN, so that it is noticed |
 //!
-//! An `int8` is a number of steps. The step is the largest finite magnitude of the tensor divided
-//! by 127: one for the tensor, symmetric, so that zero stays zero. That is the `QuantizeLinear` of
+//! An `int8` is a number of steps. The step is the largest finite magnitude of the tensor, or of a
+//! channel of it, divided by 127: symmetric, so that zero stays zero. That is the `QuantizeLinear` of
 //! ONNX with a zero point of 0, whose -128 nothing reaches. Steps are computed in the tensor's own
 //! dtype if it is float64, else in float32. Without a step, as all finite elements are zero or so
 //! small that the quotient vanishes, elements stay as they are.
 
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 
 use half::{bf16, f16};
@@ -35,6 +36,42 @@ const E4M3_MAX: f64 = 448.0;
 const E4M3_MIN_EXPONENT: i32 = -6;
 /// Bits of its mantissa that are stored.
 const E4M3_MANTISSA_BITS: i32 = 3;
+
+/// The parts of a tensor that have an `int8` step each: `n_channels` in turn, of `n_inner` elements
+/// at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Channels {
+    n_channels: usize,
+    n_inner: usize,
+}
+
+impl Channels {
+    /// The whole tensor has one step.
+    pub const WHOLE: Channels = Channels {
+        n_channels: 1,
+        n_inner: usize::MAX,
+    };
+
+    /// A channel for each index of these axes of a shape, from `axes.start` to before `axes.end`.
+    /// The whole tensor is one channel if the range is empty or beyond the shape.
+    pub fn along(shape: &[usize], axes: Range<usize>) -> Channels {
+        let product = |dims: &[usize]| dims.iter().try_fold(1_usize, |n, dim| n.checked_mul(*dim));
+        let n_channels = shape.get(axes.clone()).filter(|dims| !dims.is_empty());
+        let n_inner = shape.get(axes.end..);
+        match (n_channels.and_then(product), n_inner.and_then(product)) {
+            // A tensor without elements has nothing to round.
+            (Some(0), _) | (_, Some(0) | None) | (None, _) => Channels::WHOLE,
+            (Some(n_channels), Some(n_inner)) => Channels {
+                n_channels,
+                n_inner,
+            },
+        }
+    }
+
+    fn n_inner_of(self, n_elements: usize) -> usize {
+        self.n_inner.min(n_elements.max(1))
+    }
+}
 
 /// A format that floats are rounded to.
 ///
@@ -54,7 +91,7 @@ pub enum RoundingFormat {
     Bfloat16,
     /// ONNX's `FLOAT8E4M3FN`, which has no infinities.
     Float8E4M3,
-    /// Integers of eight bits, with one step for the tensor.
+    /// Integers of eight bits, with one step for the tensor or for each channel.
     Int8,
 }
 
@@ -86,22 +123,7 @@ impl RoundingFormat {
     /// dtype [that is rounded](Self::applies_to). Others stay as they are, and so do bytes behind
     /// the last whole element.
     pub fn round(self, dtype: DType, bytes: &mut [u8]) -> bool {
-        match dtype {
-            DType::F32 => self.round_all(bytes, f32::from_le_bytes, f32::to_le_bytes),
-            DType::F16 => self.round_all(
-                bytes,
-                |element| f16::from_le_bytes(element).to_f32(),
-                |value| f16::from_f32(value).to_le_bytes(),
-            ),
-            DType::BF16 => self.round_all(
-                bytes,
-                |element| bf16::from_le_bytes(element).to_f32(),
-                |value| bf16::from_f32(value).to_le_bytes(),
-            ),
-            DType::F64 => self.round_doubles(bytes),
-            _ => return false,
-        }
-        true
+        self.round_channels(dtype, Channels::WHOLE, bytes)
     }
 
     /// Whether rounding would turn a finite element into an infinity. Formats that end at their
@@ -133,50 +155,99 @@ impl RoundingFormat {
         }
     }
 
+    /// Like [`round`](Self::round), but an `int8` has a step for each channel. Other formats round
+    /// each element by itself.
+    pub fn round_channels(self, dtype: DType, channels: Channels, bytes: &mut [u8]) -> bool {
+        match dtype {
+            DType::F32 => self.round_all(channels, bytes, f32::from_le_bytes, f32::to_le_bytes),
+            DType::F16 => self.round_all(
+                channels,
+                bytes,
+                |element| f16::from_le_bytes(element).to_f32(),
+                |value| f16::from_f32(value).to_le_bytes(),
+            ),
+            DType::BF16 => self.round_all(
+                channels,
+                bytes,
+                |element| bf16::from_le_bytes(element).to_f32(),
+                |value| bf16::from_f32(value).to_le_bytes(),
+            ),
+            DType::F64 => self.round_doubles(channels, bytes),
+            _ => return false,
+        }
+        true
+    }
+
     /// Rounds elements that `read` converts to float32 without loss.
     fn round_all<const N: usize>(
         self,
+        channels: Channels,
         bytes: &mut [u8],
         read: fn([u8; N]) -> f32,
         store: fn(f32) -> [u8; N],
     ) {
         let elements = bytes.as_chunks_mut::<N>().0;
-        let finite = elements.iter().map(|element| read(*element).abs());
-        let largest = finite.filter(|x| x.is_finite()).fold(0.0, f32::max);
-        let step = largest / N_STEPS as f32;
-        for element in elements {
-            let x = read(*element);
-            *element = store(match self {
-                RoundingFormat::Float16 => f16::from_f32(x).to_f32(),
-                RoundingFormat::Bfloat16 => bf16::from_f32(x).to_f32(),
-                RoundingFormat::Float8E4M3 => e4m3(x.into()) as f32,
-                // Without a step there is nothing to count in.
-                RoundingFormat::Int8 if step == 0.0 => x,
-                RoundingFormat::Int8 => {
-                    let n_steps = (x / step).round_ties_even();
-                    n_steps.clamp(-N_STEPS as f32, N_STEPS as f32) * step
-                }
-            });
+        let n_inner = channels.n_inner_of(elements.len());
+        let mut largest = vec![0.0_f32; channels.n_channels.max(1)];
+        let mut steps = Vec::new();
+        if self == RoundingFormat::Int8 {
+            for (i, run) in elements.chunks(n_inner).enumerate() {
+                let finite = run.iter().map(|element| read(*element).abs());
+                let channel = i % largest.len();
+                largest[channel] = finite
+                    .filter(|x| x.is_finite())
+                    .fold(largest[channel], f32::max);
+            }
+            steps.extend(largest.iter().map(|largest| largest / N_STEPS as f32));
+        }
+        for (i, run) in elements.chunks_mut(n_inner).enumerate() {
+            let step = steps.get(i % largest.len()).copied().unwrap_or(0.0);
+            for element in run {
+                let x = read(*element);
+                *element = store(match self {
+                    RoundingFormat::Float16 => f16::from_f32(x).to_f32(),
+                    RoundingFormat::Bfloat16 => bf16::from_f32(x).to_f32(),
+                    RoundingFormat::Float8E4M3 => e4m3(x.into()) as f32,
+                    // Without a step there is nothing to count in.
+                    RoundingFormat::Int8 if step == 0.0 => x,
+                    RoundingFormat::Int8 => {
+                        let n_steps = (x / step).round_ties_even();
+                        n_steps.clamp(-N_STEPS as f32, N_STEPS as f32) * step
+                    }
+                });
+            }
         }
     }
 
-    fn round_doubles(self, bytes: &mut [u8]) {
+    fn round_doubles(self, channels: Channels, bytes: &mut [u8]) {
         let elements = bytes.as_chunks_mut::<8>().0;
-        let finite = elements.iter().map(|b| f64::from_le_bytes(*b).abs());
-        let step = finite.filter(|x| x.is_finite()).fold(0.0, f64::max) / N_STEPS;
-        for element in elements {
-            let x = f64::from_le_bytes(*element);
-            let rounded = match self {
-                RoundingFormat::Float16 => f16::from_f32(to_odd(x)).to_f64(),
-                RoundingFormat::Bfloat16 => bf16::from_f32(to_odd(x)).to_f64(),
-                RoundingFormat::Float8E4M3 => e4m3(x),
-                RoundingFormat::Int8 if step == 0.0 => x,
-                RoundingFormat::Int8 => {
-                    let n_steps = (x / step).round_ties_even();
-                    n_steps.clamp(-N_STEPS, N_STEPS) * step
-                }
-            };
-            *element = rounded.to_le_bytes();
+        let n_inner = channels.n_inner_of(elements.len());
+        let mut steps = vec![0.0_f64; channels.n_channels.max(1)];
+        let n_channels = steps.len();
+        for (i, run) in elements.chunks(n_inner).enumerate() {
+            let finite = run.iter().map(|b| f64::from_le_bytes(*b).abs());
+            let largest = &mut steps[i % n_channels];
+            *largest = finite.filter(|x| x.is_finite()).fold(*largest, f64::max);
+        }
+        for step in &mut steps {
+            *step /= N_STEPS;
+        }
+        for (i, run) in elements.chunks_mut(n_inner).enumerate() {
+            let step = steps[i % n_channels];
+            for element in run {
+                let x = f64::from_le_bytes(*element);
+                let rounded = match self {
+                    RoundingFormat::Float16 => f16::from_f32(to_odd(x)).to_f64(),
+                    RoundingFormat::Bfloat16 => bf16::from_f32(to_odd(x)).to_f64(),
+                    RoundingFormat::Float8E4M3 => e4m3(x),
+                    RoundingFormat::Int8 if step == 0.0 => x,
+                    RoundingFormat::Int8 => {
+                        let n_steps = (x / step).round_ties_even();
+                        n_steps.clamp(-N_STEPS, N_STEPS) * step
+                    }
+                };
+                *element = rounded.to_le_bytes();
+            }
         }
     }
 }

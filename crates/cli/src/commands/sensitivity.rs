@@ -25,7 +25,7 @@ use crate::exit::{CommandFailure, FOUND};
 use crate::inputs::{InputArguments, InputSource};
 use crate::progress;
 
-/// Rank operators by how far the outputs move when only their results are rounded to a dtype
+/// Rank operators by how far the outputs move when only their weights and results are rounded
 ///
 /// With `--limit`, also searches for the few operators to keep so that rounding all others stays
 /// within the limit, and verifies the choice by a run. Inputs are calibration samples; several sets

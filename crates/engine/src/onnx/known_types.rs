@@ -4,7 +4,7 @@ use opscope_store::record::graph::TensorType;
 use opscope_tensor::DType;
 
 use super::proto;
-use super::schema::{AttributeProto, GraphProto, TensorProto};
+use super::schema::{AttributeProto, GraphProto, NodeProto, TensorProto};
 use crate::{DeclaredDim, ModelSignature, ValueInfo};
 
 /// A dynamic dimension.
@@ -20,10 +20,7 @@ pub(super) fn collect_types(
     add_weights(graph, &mut types);
     for node in proto::all_nodes(graph) {
         proto::bodies(node).for_each(|body| add_weights(body, &mut types));
-        if node.op_type == proto::CONSTANT
-            && let (Some(name), Some(attribute)) = (node.output.first(), node.attribute.first())
-            && let Some(known) = of_constant(attribute)
-        {
+        if let (Some(name), Some(known)) = (node.output.first(), of_constant_node(node)) {
             types.push((name.clone(), known));
         }
     }
@@ -49,11 +46,20 @@ fn of_input(input: &ValueInfo) -> Option<(String, TensorType)> {
     Some((input.name.clone(), TensorType { dtype, shape }))
 }
 
-fn of_tensor(tensor: &TensorProto) -> Option<TensorType> {
+/// The type of a weight.
+pub(super) fn of_tensor(tensor: &TensorProto) -> Option<TensorType> {
     Some(TensorType {
         dtype: proto::dtype(tensor.data_type())?,
         shape: tensor.dims.clone(),
     })
+}
+
+/// The type of the value that a `Constant` node holds; `None` for other nodes.
+pub(super) fn of_constant_node(node: &NodeProto) -> Option<TensorType> {
+    let attribute = node.attribute.first();
+    attribute
+        .filter(|_| node.op_type == proto::CONSTANT)
+        .and_then(of_constant)
 }
 
 /// A `Constant` node has one attribute, named after the form in which it holds its value.

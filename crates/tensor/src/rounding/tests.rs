@@ -268,3 +268,42 @@ fn nothing_to_step_by() {
     assert!(!RoundingFormat::Int8.round(DType::I32, &mut integers));
     assert_eq!(integers, 7_i32.to_le_bytes());
 }
+
+/// Each channel has its own largest magnitude, which becomes 127 steps.
+#[test]
+fn channels_have_steps_of_their_own() {
+    let check = |shape: &[usize], axes: Range<usize>, expected: [f32; 8]| {
+        let elements = [127.0_f32, 0.7, 12.7, 0.07, -254.0, 3.0, 1.27, 0.004];
+        let mut bytes: Vec<u8> = elements.iter().flat_map(|x| x.to_le_bytes()).collect();
+        let channels = Channels::along(shape, axes);
+        assert!(RoundingFormat::Int8.round_channels(DType::F32, channels, &mut bytes));
+        for (found, expected) in bytes.as_chunks().0.iter().zip(expected) {
+            let found = f32::from_le_bytes(*found);
+            assert!(
+                (found - expected).abs() <= 1e-6 * expected.abs(),
+                "{shape:?} {found} {expected}"
+            );
+        }
+    };
+    // Steps 2 of all, 1 and 2 of halves, 2 and 3/127 of odd and even columns.
+    check(&[8], 0..0, [128.0, 0.0, 12.0, 0.0, -254.0, 4.0, 2.0, 0.0]);
+    check(
+        &[2, 4],
+        0..1,
+        [127.0, 1.0, 13.0, 0.0, -254.0, 4.0, 2.0, 0.0],
+    );
+    let odd = 3.0 / 127.0;
+    let columns = [128.0, 30.0 * odd, 12.0, 3.0 * odd, -254.0, 3.0, 2.0, 0.0];
+    check(&[4, 2], 1..2, columns);
+    // Both leading axes together: pairs.
+    let pairs = [127.0, 1.0, 12.7, 0.1, -254.0, 4.0, 1.27, 0.0];
+    check(&[2, 2, 2], 0..2, pairs);
+    // Axes that the shape lacks.
+    check(&[8], 3..4, [128.0, 0.0, 12.0, 0.0, -254.0, 4.0, 2.0, 0.0]);
+    let mut empty = [];
+    assert!(RoundingFormat::Int8.round_channels(
+        DType::F64,
+        Channels::along(&[0, 3], 0..1),
+        &mut empty
+    ));
+}

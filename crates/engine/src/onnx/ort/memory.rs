@@ -173,7 +173,7 @@ impl<'a> KernelInputs<'a> {
     /// Copies the first input, a dense tensor on the CPU, to the first output, and lets `work` change
     /// the copy. `None` if the library refuses or the input is something else; then nothing was
     /// changed.
-    pub(super) fn copy_through(&self, work: impl FnOnce(DType, &mut [u8])) -> Option<()> {
+    pub(super) fn copy_through(&self, work: impl FnOnce(DType, &[usize], &mut [u8])) -> Option<()> {
         let KernelTensor {
             dtype,
             shape,
@@ -203,7 +203,7 @@ impl<'a> KernelInputs<'a> {
             let copy =
                 unsafe { std::slice::from_raw_parts_mut(data.cast::<u8>().as_ptr(), bytes.len()) };
             copy.copy_from_slice(bytes);
-            work(dtype, copy);
+            work(dtype, shape.dims(), copy);
         }
         Some(())
     }

@@ -25,7 +25,9 @@ use opscope_store::record::Operator;
 pub(super) use self::names::{name_nodes, with_own_names};
 pub(super) use self::own_node::{DEVICE_TAP, DOMAIN, SITE, START, TAP, TICK};
 use self::own_node::{PREFIX, VERSION, own_node};
-pub(super) use self::rounding::{FloatOutputs, rounding_operator, with_rounding};
+pub(super) use self::rounding::{
+    CHANNELS_BEGIN, CHANNELS_END, FloatOutputs, IS_BIAS, rounding_operator, with_rounding,
+};
 use self::scope::{NameBinding, ScopeStack};
 pub(super) use self::turns::TURN_SHAPE;
 use self::turns::TapTurns;

@@ -1,8 +1,9 @@
-//! The operators that round results, as ONNX Runtime calls them.
+//! The operators that round results and weights, as ONNX Runtime calls them.
 
+use std::ops::Range;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use opscope_tensor::DType;
+use opscope_tensor::{Channels, DType};
 use ort::operator::{
     ComputeContext, Kernel, KernelContext, Operator, OperatorDomain, OperatorInput, OperatorOutput,
 };
@@ -10,7 +11,7 @@ use ort::value::TensorElementType;
 
 use super::error;
 use super::memory::KernelInputs;
-use super::rewrite::{DOMAIN, SITE, rounding_operator};
+use super::rewrite::{CHANNELS_BEGIN, CHANNELS_END, DOMAIN, IS_BIAS, SITE, rounding_operator};
 use crate::{ResultRounding, guard};
 
 /// The types that there is such an operator for.
@@ -60,6 +61,9 @@ struct RoundOperator {
 /// One node of it.
 struct RoundKernel {
     task_id: u32,
+    /// The axes of a weight that have a scale for each index.
+    channel_axes: Range<usize>,
+    is_bias: bool,
     switch: Arc<RoundingSwitch>,
 }
 
@@ -81,7 +85,12 @@ impl Operator for RoundOperator {
     fn create_kernel<'attr>(&self, attributes: &KernelContext<'attr>) -> ort::Result<RoundKernel> {
         let task_id: Option<i64> = attributes.get(SITE);
         let task_id = task_id.and_then(|task_id| u32::try_from(task_id).ok());
+        // Nodes behind results have no such attributes.
+        let number = |name| attributes.get::<i64>(name).unwrap_or(0);
+        let axis = |name| usize::try_from(number(name)).unwrap_or(0);
         Ok(RoundKernel {
+            channel_axes: axis(CHANNELS_BEGIN)..axis(CHANNELS_END),
+            is_bias: number(IS_BIAS) != 0,
             task_id: task_id.ok_or_else(|| ort::Error::new("a node that rounds has no number"))?,
             switch: self.switch.clone(),
         })
@@ -93,8 +102,12 @@ impl Kernel for RoundKernel {
         // A panic would end the process: C++ is on the stack above.
         let result = guard::catch(|| {
             let rounding = self.switch.0.read().unwrap_or_else(PoisonError::into_inner);
-            KernelInputs::new(context, false)
-                .copy_through(|dtype, bytes| rounding.round(self.task_id, dtype, bytes))
+            KernelInputs::new(context, false).copy_through(|dtype, dims, bytes| {
+                if !rounding.keeps_weight(self.task_id, self.is_bias) {
+                    let channels = Channels::along(dims, self.channel_axes.clone());
+                    rounding.round_weight(self.task_id, dtype, channels, bytes);
+                }
+            })
         });
         match result {
             Ok(Some(())) => Ok(()),

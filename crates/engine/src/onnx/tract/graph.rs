@@ -18,10 +18,11 @@ use tract_onnx::tract_core::plan;
 use tract_onnx::tract_hir::internal::*;
 use tract_onnx::tract_hir::ops::scan::InferenceScan;
 
+use super::super::rounded_weights::{self, RoundedWeight};
 use super::super::schema::{GraphProto, NodeProto};
 use super::super::{defaults, layout, proto};
 use super::error::{NAME, chain, quietly};
-use super::observation::Observation;
+use super::observation::{Observation, RoundedConstants};
 use super::scan::{self, ScanNode};
 use super::shared_cache::{SharedCache, SharedCaches};
 use super::{extents, value};
@@ -51,6 +52,9 @@ struct TractNode {
     n_outputs_read: usize,
     /// For each input, whether it is a constant of the model.
     is_constant: Vec<bool>,
+    /// The inputs that are rounded together with the node's results, by their index here.
+    weights: Vec<(usize, RoundedWeight)>,
+    rounded_constants: RoundedConstants,
     cache: SharedCache,
     branches: Option<IfBranches>,
     scan: Option<ScanNode>,
@@ -89,6 +93,7 @@ impl TractGraph {
         let task_ids = TaskIds {
             ids: ids.collect(),
             opsets: opsets.to_vec(),
+            weights: rounded_weights::find(proto),
         };
         let mut executor = None;
         // One thread needs no executor, and operators then run on the caller's own.
@@ -154,8 +159,11 @@ impl TractGraph {
             let operator = Arc::new(operator);
             operators.push(operator.clone());
             let node = model.node(id);
+            let input_positions = present(&operator.inputs);
             nodes[id] = Some(TractNode {
-                input_positions: present(&operator.inputs),
+                weights: task_ids.weights_of(task_id, &input_positions),
+                rounded_constants: RoundedConstants::default(),
+                input_positions,
                 output_positions: present(&operator.outputs),
                 n_outputs_read: n_outputs_read(&results, node),
                 is_constant: node
@@ -196,6 +204,7 @@ impl TractGraph {
                 let Some(node) = &self.nodes[tract_node.id] else {
                     return interpret(inputs);
                 };
+                let inputs = node.round_weights(observation, inputs);
                 node.run(observation.tap, &inputs, || {
                     let outputs = node.eval(observation, tract_node, &inputs, interpret)?;
                     let positions = &node.output_positions;
@@ -214,6 +223,17 @@ impl TractGraph {
 }
 
 impl TractNode {
+    /// The inputs, with the node's weights rounded if its results are.
+    fn round_weights(&self, observation: Observation<'_>, inputs: TVec<TValue>) -> TVec<TValue> {
+        let task_id = self.operator.task_id;
+        match observation.rounding {
+            Some(rounding) if !self.weights.is_empty() && rounding.rounds(task_id) => self
+                .rounded_constants
+                .replace(rounding, task_id, &self.weights, inputs),
+            _ => inputs,
+        }
+    }
+
     /// Shows the operator to the tap around its evaluation.
     fn run(
         &self,
@@ -415,6 +435,21 @@ struct TaskIds {
     ids: HashMap<*const NodeProto, u32>,
     /// Versions of the operator sets, by domain.
     opsets: Vec<(String, i64)>,
+    /// The weights of each operator.
+    weights: HashMap<u32, Vec<RoundedWeight>>,
+}
+
+impl TaskIds {
+    /// The weights of an operator, by their index among its present inputs.
+    fn weights_of(&self, task_id: u32, input_positions: &[usize]) -> Vec<(usize, RoundedWeight)> {
+        let weights = self.weights.get(&task_id).into_iter().flatten();
+        let indexed = weights.filter_map(|weight| {
+            let mut positions = input_positions.iter();
+            let index = positions.position(|position| *position == weight.position)?;
+            Some((index, weight.clone()))
+        });
+        indexed.collect()
+    }
 }
 
 /// Which tract node produces each named value.

@@ -2,13 +2,14 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use opscope_capture::Tap;
 use opscope_store::record::Operator;
-use opscope_tensor::{DType, RoundingFormat};
+use opscope_tensor::{Channels, DType, RoundingFormat};
 use tract_onnx::prelude::*;
 
+use super::super::rounded_weights::RoundedWeight;
 use super::value;
 use crate::{ResultRounding, ResultSurvey};
 
@@ -52,6 +53,69 @@ impl<'a> Observation<'a> {
         }
         outputs
     }
+}
+
+/// The constants of an operator as they were rounded last. Each run reads the same tensors, because
+/// a plan has its weights built in and is compiled again for others.
+#[derive(Default)]
+pub(super) struct RoundedConstants(Mutex<Option<RoundedInputs>>);
+
+struct RoundedInputs {
+    format: RoundingFormat,
+    /// Whether a finite element is infinite in the format.
+    overflows: bool,
+    /// By index of the input.
+    values: Vec<(usize, TValue)>,
+}
+
+impl RoundedConstants {
+    /// The inputs of an operator with its weights rounded.
+    pub(super) fn replace(
+        &self,
+        rounding: &ResultRounding,
+        task_id: u32,
+        weights: &[(usize, RoundedWeight)],
+        mut inputs: TVec<TValue>,
+    ) -> TVec<TValue> {
+        let Some(format) = rounding.format_of(task_id) else {
+            return inputs;
+        };
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.as_ref().is_none_or(|known| known.format != format) {
+            let alone = ResultRounding::new(format, [task_id]);
+            let rounded = weights.iter().filter_map(|(index, weight)| {
+                let value = inputs.get(*index)?;
+                let is_kept = alone.keeps_weight(task_id, weight.is_bias);
+                (!is_kept).then(|| (*index, round_weight(value, &alone, task_id, weight)))
+            });
+            *known = Some(RoundedInputs {
+                values: rounded.collect(),
+                overflows: alone.has_overflowed(),
+                format,
+            });
+        }
+        for known in known.iter() {
+            if known.overflows {
+                rounding.note_overflow();
+            }
+            for (index, value) in &known.values {
+                inputs[*index] = value.clone();
+            }
+        }
+        inputs
+    }
+}
+
+fn round_weight(
+    value: &TValue,
+    rounding: &ResultRounding,
+    task_id: u32,
+    weight: &RoundedWeight,
+) -> TValue {
+    let mut tensor = value.clone().into_tensor();
+    let channels = Channels::along(tensor.shape(), weight.channel_axes.clone());
+    rounding.round_weight(task_id, weight.dtype, channels, tensor.as_bytes_mut());
+    tensor.into_arc_tensor().into_tvalue()
 }
 
 /// Rounds a value, if it is of floats. Where others hold the same tensor, as an operator that hands

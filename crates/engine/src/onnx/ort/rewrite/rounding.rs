@@ -1,15 +1,21 @@
-//! Putting nodes into a model that round results of its operators.
+//! Putting nodes into a model that round results and weights of its operators.
 //!
 //! Such a node directly follows its operator. The operator's output is renamed, and the node
 //! outputs the rounded value under the old name, so that every reader, in this graph or in a body,
 //! reads the rounded value.
+//!
+//! A node before each operator that reads a weight rounds it, so that other readers get the weight of
+//! the file.
 
 use std::collections::HashMap;
 
 use opscope_tensor::DType;
 
 use super::super::super::proto;
-use super::super::super::schema::{AttributeProto, GraphProto, ModelProto, OnnxAttributeType};
+use super::super::super::rounded_weights::{self, RoundedWeight};
+use super::super::super::schema::{
+    AttributeProto, GraphProto, ModelProto, NodeProto, OnnxAttributeType,
+};
 use super::own_node::{PREFIX, SITE, own_node};
 
 /// Types of the outputs that are rounded, by task and position.
@@ -26,11 +32,18 @@ pub(in super::super) fn rounding_operator(dtype: DType) -> Option<&'static str> 
     }
 }
 
+/// The attributes of a node that rounds a weight: the axes of its channels, from the first to before
+/// the end, and 1 if it is a bias.
+pub(in super::super) const CHANNELS_BEGIN: &str = "channels_begin";
+pub(in super::super) const CHANNELS_END: &str = "channels_end";
+pub(in super::super) const IS_BIAS: &str = "is_bias";
+
 /// The model with a node behind each of these outputs.
 pub(in super::super) fn with_rounding(model: &ModelProto, floats: &FloatOutputs) -> ModelProto {
     let mut model = model.clone();
     if let Some(graph) = &mut model.graph {
-        add_to(graph, floats, &mut 0);
+        let weights = rounded_weights::find(graph);
+        add_to(graph, floats, &weights, &mut 0);
     }
     super::add_domain(&mut model);
     model
@@ -38,13 +51,26 @@ pub(in super::super) fn with_rounding(model: &ModelProto, floats: &FloatOutputs)
 
 /// Nodes are numbered in file order, those of bodies right after the node that they belong to, as
 /// everywhere.
-fn add_to(graph: &mut GraphProto, floats: &FloatOutputs, n_tasks: &mut u32) {
+fn add_to(
+    graph: &mut GraphProto,
+    floats: &FloatOutputs,
+    weights: &HashMap<u32, Vec<RoundedWeight>>,
+    n_tasks: &mut u32,
+) {
     let mut nodes = Vec::with_capacity(graph.node.len() * 2);
     for mut node in std::mem::take(&mut graph.node) {
         let task_id = *n_tasks;
         *n_tasks += 1;
         for body in proto::bodies_mut(&mut node) {
-            add_to(body, floats, n_tasks);
+            add_to(body, floats, weights, n_tasks);
+        }
+        if floats
+            .get(&task_id)
+            .is_some_and(|floats| !floats.is_empty())
+        {
+            for weight in weights.get(&task_id).into_iter().flatten() {
+                nodes.extend(weight_node(&mut node, task_id, weight));
+            }
         }
         let mut behind = Vec::new();
         for &(position, dtype) in floats.get(&task_id).into_iter().flatten() {
@@ -59,12 +85,7 @@ fn add_to(graph: &mut GraphProto, floats: &FloatOutputs, n_tasks: &mut u32) {
             let title = format!("{PREFIX}round:{task_id}:{position}");
             let mut rounding = own_node(op_type, &title, vec![own], vec![name]);
             // A kernel learns from its node only what the node's attributes say.
-            rounding.attribute.push(AttributeProto {
-                name: SITE.to_owned(),
-                r#type: Some(OnnxAttributeType::Int as i32),
-                i: Some(task_id.into()),
-                ..AttributeProto::default()
-            });
+            rounding.attribute.push(number(SITE, task_id.into()));
             behind.push(rounding);
         }
         nodes.push(node);
@@ -72,4 +93,31 @@ fn add_to(graph: &mut GraphProto, floats: &FloatOutputs, n_tasks: &mut u32) {
         nodes.extend(behind);
     }
     graph.node = nodes;
+}
+
+/// The node in front of an operator that rounds a weight; the operator reads its output.
+fn weight_node(node: &mut NodeProto, task_id: u32, weight: &RoundedWeight) -> Option<NodeProto> {
+    let op_type = rounding_operator(weight.dtype)?;
+    let input = node.input.get_mut(weight.position)?;
+    let own = format!("{PREFIX}weight:{task_id}:{}", weight.position);
+    let name = std::mem::replace(input, own.clone());
+    let title = format!("{PREFIX}round_weight:{task_id}:{}", weight.position);
+    let mut rounding = own_node(op_type, &title, vec![name], vec![own]);
+    let axis = |axis: usize| i64::try_from(axis).unwrap_or(0);
+    rounding.attribute.extend([
+        number(SITE, task_id.into()),
+        number(CHANNELS_BEGIN, axis(weight.channel_axes.start)),
+        number(CHANNELS_END, axis(weight.channel_axes.end)),
+        number(IS_BIAS, weight.is_bias.into()),
+    ]);
+    Some(rounding)
+}
+
+fn number(name: &str, value: i64) -> AttributeProto {
+    AttributeProto {
+        name: name.to_owned(),
+        r#type: Some(OnnxAttributeType::Int as i32),
+        i: Some(value),
+        ..AttributeProto::default()
+    }
 }
