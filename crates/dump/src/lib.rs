@@ -28,7 +28,7 @@ pub use run_record::{RunRecorder, add_steps, model_file, non_finite_finding, not
 pub use sink::{
     AclSink, CHUNK_BYTES_MAX, ChunkFunction, DistinctRows, FileAmount, FileChunk, FileSharing,
     MindSporeOptions, MindSporeSink, NativeContent, NativeSink, OperatorVolume, RangeReport,
-    RangeRow, RangeRows, RangeSink, RangeTotal, RuntimeMode, SpooledRows, StatsRow, StatsRows,
-    StatsSink, StoredRow, StoredRows, Volume, VolumeSink,
+    RangeRow, RangeRows, RangeSink, RangeTotal, RuntimeMode, SmallLosses, SpooledRows, StatsRow,
+    StatsRows, StatsSink, StoredRow, StoredRows, Volume, VolumeSink,
 };
 pub use transcribe::{TranscriptionError, TranscriptionReport, copy_graphs, transcribe};

@@ -15,7 +15,9 @@ pub use acl::{AclSink, CHUNK_BYTES_MAX, ChunkFunction, FileChunk};
 pub use mindspore::{MindSporeOptions, MindSporeSink, RuntimeMode};
 pub use native::{NativeContent, NativeSink};
 pub use once::FileSharing;
-pub use range::{DistinctRows, RangeReport, RangeRow, RangeRows, RangeSink, RangeTotal};
+pub use range::{
+    DistinctRows, RangeReport, RangeRow, RangeRows, RangeSink, RangeTotal, SmallLosses,
+};
 pub use spool::{SpooledRows, StoredRow, StoredRows};
 pub use stats::{StatsRow, StatsRows, StatsSink};
 pub use volume::{FileAmount, OperatorVolume, Volume, VolumeSink};

@@ -186,3 +186,24 @@ fn a_dtype_that_is_wide_enough() {
     let line = "as float8_e4m3fn  4 of 7 tensors overflow, the first is Mul `/scale/Mul` input.1, step 0: 1 of 1 element";
     assert!(told.contains(line), "{told}");
 }
+
+#[test]
+fn small_losses_are_one_line() {
+    let mut command = opscope();
+    command.arg("dump").arg(digits("digits_cnn.onnx"));
+    command.arg("--input");
+    command.arg(format!("image={}", digits("images.npy").display()));
+    let (code, printed, errors) = text(command.args(["--as", "float16"]));
+    assert_eq!(code, 0, "{errors}");
+    let line = "as float16        nothing overflows in 16 tensors; 2 lose small values: 5 elements to \
+                zero, 82 to subnormal (`--json` lists them)\n";
+    assert!(printed.contains(line), "{printed}");
+    assert!(printed.starts_with("model"), "no table: {printed}");
+    let (code, printed) = ranges(&["--as", "float8_e5m2"]);
+    assert_eq!(code, 1);
+    let table = printed.lines().take_while(|line| !line.is_empty());
+    for row in table.skip(1) {
+        let n_overflow = row.split_whitespace().nth_back(4).unwrap();
+        assert_ne!(n_overflow, "0", "{row}");
+    }
+}

@@ -15,7 +15,7 @@ use opscope_tensor::{DType, RangeLoss, Shape, range_loss};
 
 use super::spool::{N_IN_MEMORY_MAX, RowSpooler, SpooledRows, StoredRows};
 
-pub use report::{RangeReport, RangeTotal};
+pub use report::{RangeReport, RangeTotal, SmallLosses};
 
 /// One tensor in one narrower dtype.
 #[derive(Clone, Debug)]

@@ -53,7 +53,8 @@ impl NarrowFloat {
 pub(super) struct RangePrinter<'a>(pub(super) &'a RangeReport);
 
 impl RangePrinter<'_> {
-    /// The tensors that would lose values.
+    /// The tensors that would overflow. Nearly every model has small values, whose loss is harmless;
+    /// a row for each such tensor would bury the overflows.
     pub(super) fn print_table(&self, out: &mut impl Write) -> Result<(), CommandFailure> {
         const HEADER: [&str; 13] = [
             "step",
@@ -78,13 +79,13 @@ impl RangePrinter<'_> {
             "subnormal",
             "largest",
         ];
-        if !self.0.has_losses() {
+        if !self.0.has_overflow() {
             return Ok(());
         }
         print_in_pieces(out, (&HEADER, &RIGHT), || {
             let rows = self.0.rows.iter().map_err(unreadable)?;
             // Keeps unreadable rows, so that their error ends the table.
-            let rows = rows.filter(|row| row.as_ref().map_or(true, loses));
+            let rows = rows.filter(|row| row.as_ref().map_or(true, |row| row.loss.n_overflow > 0));
             Ok(rows.map(|row| row.map(|row| cells(&row))))
         })
     }
@@ -160,8 +161,9 @@ fn summary(total: &RangeTotal) -> String {
         return "no tensor has a wider dtype".to_owned();
     }
     let tensors = format::count(total.n_tensors, "tensor");
+    let small = small_losses(total);
     let Some(first) = &total.first_overflow else {
-        return format!("nothing overflows in {tensors}");
+        return format!("nothing overflows in {tensors}{small}");
     };
     let RangeRow {
         step,
@@ -170,7 +172,7 @@ fn summary(total: &RangeTotal) -> String {
         ..
     } = first;
     format!(
-        "{} of {tensors} overflow, the first is {} `{}` {}, step {step}: {} of {}",
+        "{} of {tensors} overflow, the first is {} `{}` {}, step {step}: {} of {}{small}",
         total.n_overflow,
         operator.op_type,
         operator.op_name,
@@ -180,8 +182,24 @@ fn summary(total: &RangeTotal) -> String {
     )
 }
 
-fn loses(row: &RangeRow) -> bool {
-    row.loss.n_overflow + row.loss.n_underflow + row.loss.n_subnormal > 0
+/// The tensors that lose only small values, which the table does not list.
+fn small_losses(total: &RangeTotal) -> String {
+    let small = &total.of_small;
+    if small.n_tensors == 0 {
+        return String::new();
+    }
+    let others = if total.n_overflow > 0 { " more" } else { "" };
+    let verb = if small.n_tensors == 1 {
+        "loses"
+    } else {
+        "lose"
+    };
+    format!(
+        "; {}{others} {verb} small values: {} to zero, {} to subnormal (`--json` lists them)",
+        small.n_tensors,
+        format::count(small.n_underflow, "element"),
+        small.n_subnormal
+    )
 }
 
 fn slot(row: &RangeRow) -> String {

@@ -26,6 +26,19 @@ pub struct RangeTotal {
     pub n_subnormal: u64,
     /// The first tensor that would overflow.
     pub first_overflow: Option<RangeRow>,
+    /// Losses of the tensors that would not overflow.
+    pub of_small: SmallLosses,
+}
+
+/// Losses of the tensors without elements beyond the range.
+#[derive(Default)]
+pub struct SmallLosses {
+    /// Those of them that would lose anything.
+    pub n_tensors: u64,
+    /// Elements that would become 0.
+    pub n_underflow: u64,
+    /// Elements that would become subnormal.
+    pub n_subnormal: u64,
 }
 
 impl RangeTotal {
@@ -38,6 +51,12 @@ impl RangeTotal {
         // Rows come in the order of execution, so the first that is added is the earliest.
         if loss.n_overflow > 0 && self.first_overflow.is_none() {
             self.first_overflow = Some(row.clone());
+        }
+        if loss.n_overflow == 0 {
+            let small = &mut self.of_small;
+            small.n_tensors += u64::from(loss.n_underflow + loss.n_subnormal > 0);
+            small.n_underflow += loss.n_underflow;
+            small.n_subnormal += loss.n_subnormal;
         }
     }
 }
@@ -62,12 +81,5 @@ impl RangeReport {
     /// Whether anything would overflow.
     pub fn has_overflow(&self) -> bool {
         self.totals.iter().any(|(_, total)| total.n_overflow > 0)
-    }
-
-    /// Whether anything would be lost.
-    pub fn has_losses(&self) -> bool {
-        let n_losses =
-            |total: &RangeTotal| total.n_overflow + total.n_underflow + total.n_subnormal;
-        self.totals.iter().any(|(_, total)| n_losses(total) > 0)
     }
 }
