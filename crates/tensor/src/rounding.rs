@@ -190,6 +190,7 @@ impl RoundingFormat {
         let n_inner = channels.n_inner_of(elements.len());
         let mut largest = vec![0.0_f32; channels.n_channels.max(1)];
         let mut steps = Vec::new();
+        // Only int8 looks at the whole tensor before it rounds; the others skip this pass.
         if self == RoundingFormat::Int8 {
             for (i, run) in elements.chunks(n_inner).enumerate() {
                 let finite = run.iter().map(|element| read(*element).abs());
@@ -200,6 +201,7 @@ impl RoundingFormat {
             }
             steps.extend(largest.iter().map(|largest| largest / N_STEPS as f32));
         }
+        // Channels repeat in turn for each index of the axes before them.
         for (i, run) in elements.chunks_mut(n_inner).enumerate() {
             let step = steps.get(i % largest.len()).copied().unwrap_or(0.0);
             for element in run {

@@ -64,6 +64,7 @@ fn add_graph<'a>(
     let initializers = graph.initializer.iter();
     visible
         .extend(initializers.map(|tensor| (tensor.name.as_str(), known_types::of_tensor(tensor))));
+    // Before any node is visited: a body may read a constant that its graph lists further down.
     for node in &graph.node {
         let constant = known_types::of_constant_node(node);
         visible.extend(
@@ -107,6 +108,7 @@ fn of_node(node: &NodeProto, visible: &VisibleConstants<'_>) -> Vec<RoundedWeigh
 /// product of more axes the last, where its default would be a batch axis.
 fn channel_axes(node: &NodeProto, position: usize, n_axes: usize) -> Range<usize> {
     let axis = |axis: usize| axis..axis + 1;
+    // Other shapes are invalid models, whose engines report them; one scale is then harmless.
     match (node.op_type.as_str(), position) {
         ("Conv", 1) if n_axes > 2 => axis(0),
         ("ConvTranspose", 1) if n_axes > 2 => axis(1),

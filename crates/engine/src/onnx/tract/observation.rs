@@ -82,6 +82,7 @@ impl RoundedConstants {
         };
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.as_ref().is_none_or(|known| known.format != format) {
+            // Separate, so that its overflows are known for later runs, which do not round again.
             let alone = ResultRounding::new(format, [task_id]);
             let rounded = weights.iter().filter_map(|(index, weight)| {
                 let value = inputs.get(*index)?;
