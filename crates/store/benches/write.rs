@@ -1,4 +1,5 @@
-//! Measures the cost of creating a dump's files, beside one plain file of the same bytes.
+//! Measures the cost of creating a dump's files, compared with one plain file of the same
+//! bytes.
 //!
 //! `cargo bench -p opscope-store --bench write -- [DIR]`; without `DIR`, below the build directory.
 //! Four ways take turns: a plain sequential writer, [`Creator::create_file`] with one and two

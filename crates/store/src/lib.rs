@@ -17,7 +17,7 @@
 //! | [`temporary`] | names of files that are being written, and removing what killed processes left of them |
 //! | [`owner`] | which process something belongs to |
 //! | `memory`, `space` | how much room there is in memory and on the disk |
-//! | [`run_file`] | the record of a run that lies beside its dump |
+//! | [`run_file`] | the record of a run, next to its dump |
 //! | `shared_path`, `shared_text` | a path and a text that are cheap to clone |
 //! | [`visible`] | text from files, so that a terminal shows it and does nothing else |
 //!

@@ -1,5 +1,5 @@
-//! Measures the cost of the statistics and digests of a tensor, beside reading and copying the same
-//! bytes.
+//! Measures the cost of the statistics and digests of a tensor, compared with reading and copying
+//! the same bytes.
 //!
 //! `cargo bench -p opscope-tensor --bench stats -- [stats] [digests] [passes]`. One thread, tensors
 //! that no cache holds. Every slice of 8 MiB counts with the best of several rounds, in which

@@ -221,7 +221,7 @@ fn execution(dump: &MindSporeListing, run: &OperatorRun) -> IndexedExecution {
     }
 }
 
-/// The line of the program that made an operator, from the graph beside the dump.
+/// The line of the program that made an operator, from the graph next to the dump.
 fn call_site(dump: &MindSporeListing, run: &OperatorRun) -> Option<CallSite> {
     Some(CallSite {
         source: dump.source_of(run)?,

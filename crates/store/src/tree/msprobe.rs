@@ -27,7 +27,7 @@ pub const DATA_DIR: &str = "dump_tensor_data";
 /// Failures of the tool.
 pub const ERROR_FILE: &str = "dump_error_info.log";
 
-/// The tool's own configuration, which people keep beside what it wrote.
+/// The tool's configuration, which users keep next to its output.
 pub const CONFIG_FILE: &str = "config.json";
 
 /// Families of modules.

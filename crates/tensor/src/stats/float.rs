@@ -106,7 +106,8 @@ pub(super) trait FloatFormat {
     fn count_small<M: LaneMachine>(m: M, group: &[u8]) -> [u32; 3];
     /// How many elements have the largest magnitude.
     fn count_largest<M: LaneMachine>(m: M, group: &[u8]) -> u32;
-    /// Sums and extremes of elements that are assumed to be finite. `beside` receives the pieces.
+    /// Sums and extremes of elements that are assumed to be finite. The reader receives the
+    /// pieces.
     fn survey<M: LaneMachine>(m: M, bytes: &[u8], beside: &mut impl PieceReader) -> FloatSurvey;
 }
 

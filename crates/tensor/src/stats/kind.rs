@@ -36,7 +36,7 @@ pub(super) enum StatsKind {
 pub(super) trait ElementReader {
     /// Bytes in an element.
     const WIDTH: usize;
-    /// The statistics of at most one block. `beside` receives its pieces.
+    /// The statistics of at most one block. The reader receives its pieces.
     fn block<M: LaneMachine>(m: M, bytes: &[u8], beside: &mut impl PieceReader) -> StatsBlock;
     /// The values of [`crate::cpu::LANES`] elements.
     fn reals<M: LaneMachine>(m: M, bytes: &[u8]) -> M::Reals;
@@ -145,7 +145,7 @@ impl StatsKind {
     }
 
     /// Processes a chunk and hands over its blocks, in order. Codes make one block of a chunk.
-    /// `beside` receives each piece first.
+    /// The reader receives each piece first.
     #[inline(always)]
     pub(super) fn blocks<M: LaneMachine>(
         self,

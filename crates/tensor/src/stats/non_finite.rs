@@ -48,7 +48,7 @@ pub fn non_finite(tensor: TensorView<'_>) -> NonFinite {
     non_finite_beside(tensor, &mut ())
 }
 
-/// [`non_finite`], where `beside` may receive the first pieces of the bytes first. It does not
+/// [`non_finite`], with a reader that may receive the first pieces of the bytes first. It does not
 /// receive those of narrow floats.
 pub(crate) fn non_finite_beside(
     tensor: TensorView<'_>,
@@ -220,7 +220,7 @@ fn is_any<F: FloatFormat>(block: &[u8]) -> bool {
     }) > zero
 }
 
-/// The same, where `beside` receives each piece first.
+/// The same; the reader receives each piece first.
 #[inline(always)]
 fn is_any_beside<M: LaneMachine, F: FloatFormat>(
     m: M,

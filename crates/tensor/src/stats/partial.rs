@@ -247,7 +247,8 @@ impl TensorChunk<'_> {
         })
     }
 
-    /// [`TensorChunk::look`] without options. `beside` receives each piece of the bytes first.
+    /// [`TensorChunk::look`] without options. The reader receives each piece of the bytes
+    /// first.
     pub(crate) fn look_beside(self, beside: &mut impl PieceReader) -> PartialStats {
         let part = PartialStats::default();
         cpu::run(ChunkTask {
@@ -323,7 +324,7 @@ impl<R: PieceReader> LaneTask for ChunkTask<'_, R> {
     }
 }
 
-// Blocks and chunks of the narrowest dtypes still end with a piece, or `beside` would miss bytes.
+// Blocks and chunks of the narrowest dtypes still end with a piece, or the reader would miss bytes.
 const _: () = assert!(BLOCK.is_multiple_of(PIECE_BYTES));
 const _: () = assert!((CHUNK_ELEMENTS / 8).is_multiple_of(PIECE_BYTES));
 

@@ -41,7 +41,7 @@ impl ComparedDump {
         parts.map(|(key, own, recorded)| {
             // PyTorch's operators have both among their attributes.
             let text = described.attributes.get(key).unwrap_or(own).clone();
-            // Graphs of MindSpore keep lines beside the operators.
+            // Graphs of MindSpore keep lines separately from the operators.
             [text, recorded].into_iter().find(|text| !text.is_empty())
         })
     }
