@@ -392,7 +392,7 @@ fn part_file(index: &Path, table: &str, label: &str, part: &TablePart) -> PathBu
     dir.join(format!("{}.{EXTENSION}", part.name))
 }
 
-/// The part at `path`, if it matches the dump's current files. With `needs_stats` its statistics
+/// The part in the file `path`, if it matches the dump's current files. With `needs_stats` its statistics
 /// must have been computed; without, they may have been.
 fn current_part(path: &Path, sources: &Fingerprints, needs_stats: bool) -> Option<SlotTable> {
     // Damaged parts and those of other versions have no sources and are rewritten.

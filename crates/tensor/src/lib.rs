@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | [`DType`] | the element type, with its width in bits and what its elements stand for |
 //! | [`NumpyType`] | the element types that numpy has, to which the others decode |
-//! | [`Shape`] | the extents of the axes, with checked element and byte counts |
+//! | [`Shape`] | the dimensions of the axes, with checked element and byte counts |
 //! | [`Layout`] | what the axes mean (`NCHW`, `ND`, `FRACTAL_NZ`, …) |
 //! | [`Tensor`] | dtype, shape, layout and shared elements; cloning copies no data |
 //! | [`TensorElements`] | where the elements are |

@@ -1,4 +1,4 @@
-"""Locks that are free in a forked process, whoever held them in the parent.
+"""Locks that are free in a forked process, even if a thread held them in the parent.
 
 A fork has no other threads, so a lock that another thread held would stay locked forever.
 """

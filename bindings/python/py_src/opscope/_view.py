@@ -32,7 +32,7 @@ class View:
 
     @property
     def url(self) -> str:
-        """The address of the page; whoever has it can see the dump."""
+        """The address of the page, which grants access to the dump."""
         return self._native.address()
 
     @property

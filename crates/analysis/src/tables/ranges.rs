@@ -95,7 +95,7 @@ impl PartRanges {
         self.parts.get(file_name)
     }
 
-    /// The range of the part at `path`; `None` if unknown or the file has changed since.
+    /// The range of the part in the file `path`; `None` if unknown or the file has changed since.
     pub fn current_part(&self, path: &Path) -> Option<&PartRange> {
         let part = self.part(path.file_name()?.to_str()?)?;
         let stamp = stamp(&fs::metadata(path).ok()?)?;

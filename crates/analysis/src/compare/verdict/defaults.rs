@@ -118,7 +118,7 @@ pub(super) const NOT_JUDGED: [&str; 31] = [
     "new_empty*",
 ];
 
-/// Those of them whose outputs are memory that nobody wrote.
+/// Those of them whose outputs are unwritten memory.
 pub(super) const UNWRITTEN: [&str; 2] = ["empty*", "new_empty*"];
 
 /// Limits by dtype name; `float` and `integer` for dtypes without an entry.

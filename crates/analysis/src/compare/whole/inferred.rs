@@ -251,7 +251,7 @@ fn cut_like(whole: &WholeTensor, other: &[u64]) -> Option<(WholeTensor, u32)> {
     Some((cut, u32::try_from(n_parts).ok()?))
 }
 
-/// Whether parts at one place have the same bytes.
+/// Whether parts in one place have the same bytes.
 fn are_replicas(whole: &WholeTensor, places: &[u64]) -> bool {
     let mut firsts: HashMap<u64, Vec<u8>> = HashMap::new();
     whole.parts.iter().zip(places).all(|(part, place)| {

@@ -13,7 +13,7 @@ use crate::{StoreError, regular_file};
 
 /// Largest list or table that is read to find out.
 const BESIDE_BYTES_MAX: u64 = 1 << 30;
-/// Shortest time between two runs, in microseconds, where no list tells of them: a program takes
+/// Shortest time between two runs, in microseconds, where no list has them: a program takes
 /// longer to start.
 const PAUSE_MIN: u64 = 1_000_000;
 /// How many times longer than all other pauses it is.
