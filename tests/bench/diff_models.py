@@ -1,6 +1,6 @@
 """A benchmark of `opscope diff` on a sound and a faulty model, compared with running both without observing values.
 
-Plain runs are `opscope dump` with a configuration that dumps nothing, in processes of their own. One pass over the bytes
+Plain runs are `opscope dump` with a configuration that dumps nothing, in separate processes. One pass over the bytes
 is what reading all tensors of both sides takes from memory, measured here. Answers are checked: the changed weight is
 what the verdict names. Each memory limit is measured, and the memory that the process takes at most is printed.
 """

@@ -2,8 +2,8 @@
 
 DUMPS has two native dumps of statistics, `sound` and `faulty`, that `many_ranks` of opscope-store's benchmarks made.
 `opscope index` makes tables of both. Three questions go to `opscope sql` and to DuckDB with `views.sql` in turn, each
-in a process of its own, with two threads and 4 GiB; every answer is known from how the dumps were made. Shown are the
-shortest of three runs beside the limit, and the peak memory of a process.
+in a separate process, with two threads and 4 GiB; every answer is known from how the dumps were made. Shown are the
+shortest of three runs with the limit, and the peak memory of a process.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Costs of very many steps, very many operators and very large tensors: `scale.py OPSCOPE OUT [ONNXRUNTIME_LIBRARY]`.
 
-Each command runs in a process of its own, whose CPU time and peak memory are printed beside the limit. Every answer is
+Each command runs in a separate process, whose CPU time and peak memory are printed with the limit. Every answer is
 checked: how many operators were seen, tensors written and rows printed. The values of the chain are known too.
 """
 

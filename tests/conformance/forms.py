@@ -1,6 +1,6 @@
 """A case with its inputs in other forms: computed by operators, as constants, with open shapes.
 
-All forms of a case make one model, in which each is a copy of the case's graph with outputs of its own.
+All forms of a case make one model, in which each is a copy of the case's graph with separate outputs.
 """
 
 from __future__ import annotations

@@ -206,7 +206,7 @@ def _raw(folder: Path, name: str) -> bytes:
 def refusal(case: Case, code: int, errors: str) -> Verdict:
     """How a run without results ended; every end but these two is a crash.
 
-    An engine's panic that is told as the failure of an operator is one of the two.
+    An engine's panic that is reported as the failure of an operator is one of the two.
     """
     lines = [line for line in errors.splitlines() if line.strip()]
     text = re.sub(r"\x1b\[[0-9;]*m", "", next((line for line in lines if "error" in line), errors.strip()))

@@ -35,7 +35,7 @@ def change_weight(model: ModelProto, name: str, change: Payload) -> ModelProto:
 
 
 def change_constant(model: ModelProto, name: str, value: float) -> ModelProto:
-    """Gives a `Constant` another value everywhere."""
+    """Changes the value of a `Constant` everywhere."""
     model = changed(model)
     (attribute,) = node(model, name).attribute
     array = np.full_like(numpy_helper.to_array(attribute.t), value)

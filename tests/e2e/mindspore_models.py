@@ -1,4 +1,4 @@
-"""ONNX models that stand for the networks whose dumps by MindSpore are kept; nodes have MindSpore's names."""
+"""ONNX models that represent the networks whose dumps by MindSpore are kept; nodes have MindSpore's names."""
 
 from __future__ import annotations
 

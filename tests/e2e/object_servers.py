@@ -32,7 +32,7 @@ class Request:
 class Proxy:
     """Hands requests on, notes them, and breaks those that `fault` picks.
 
-    `fault` gives a number of milliseconds to wait, `503`, `cut` for an answer that ends in the middle, or nothing.
+    `fault` returns a number of milliseconds to wait, `503`, `cut` for an answer that ends in the middle, or nothing.
     """
 
     target: tuple[str, int]

@@ -1,6 +1,6 @@
 """Attributes that ONNX's operators have without naming them, as the table of the engine crate lists them.
 
-`python tests/e2e/onnx_defaults.py` writes the table anew from the installed `onnx`.
+`python tests/e2e/onnx_defaults.py` rewrites the table from the installed `onnx`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TYPES = {
 
 
 def table() -> str:
-    """A line for each attribute, and one without an attribute for each version that gives an operator none."""
+    """A line for each attribute, and one without an attribute for each version in which an operator has none."""
     found: dict[tuple[str, str, int], list[tuple[str, str, str]]] = {}
     for schema in defs.get_all_schemas_with_history():
         rows = found.setdefault((schema.domain, schema.name, schema.since_version), [])

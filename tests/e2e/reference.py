@@ -1,6 +1,6 @@
 """The inputs and outputs of every operator by ONNX Runtime's Python package, with graph optimisation off.
 
-A graph runs with all its values made outputs. The graphs inside If, Loop and Scan run as models of their own, once for
+A graph runs with all its values made outputs. The graphs inside If, Loop and Scan run as separate models, once for
 each iteration, with the values that they read from around them as inputs.
 """
 

@@ -200,5 +200,5 @@ def distance(found: list[list[NDArray]], golden: list[list[NDArray]]) -> float:
 
 
 def _kinds(array: NDArray) -> NDArray:
-    """0 for finite elements, and numbers of their own for NaN and the infinities."""
+    """0 for finite elements, and separate numbers for NaN and the infinities."""
     return np.select([np.isnan(array), np.isposinf(array), np.isneginf(array)], [1, 2, 3], 0)

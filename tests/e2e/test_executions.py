@@ -1,6 +1,6 @@
 """That every execution of a loaded model is like the first.
 
-Each case runs in a session of its own: the executions that measure the baseline, then its inputs, others, and its
+Each case runs in a separate session: the executions that measure the baseline, then its inputs, others, and its
 inputs again.
 """
 

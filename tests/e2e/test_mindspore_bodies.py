@@ -41,9 +41,9 @@ def scalar(name: str, number: object, dtype: type) -> onnx.TensorProto:
 
 
 def loop() -> onnx.ModelProto:
-    """A Loop that adds a weight of its own and one from outside to what it carries, and asks an If on the way.
+    """A Loop that adds a weight of its body and one from outside to what it carries, and asks an If on the way.
 
-    The weight `state` has the name that a body gives what it carries elsewhere.
+    The weight `state` has the name of a carried value elsewhere.
     """
     grown = helper.make_graph([helper.make_node("Mul", ["sum", "two"], ["g"], "/body/Mul")], "then", [], [value("g")])
     kept = helper.make_graph([helper.make_node("Neg", ["state"], ["k"], "/body/Neg")], "else", [], [value("k")])

@@ -31,7 +31,7 @@ def compare(tool: Binary, text: Path) -> dict[str, Any]:
     """The graph that both files of it have in common, after seeing that it is the same."""
     message = text.with_suffix(".pb")
     of_text, beside = [json.loads(tool.run("show", path, "--json")) for path in (text, message)]
-    # The text says what the message beside it leaves out.
+    # The text has what the message next to it lacks.
     assert {**beside, "path": None} == {**of_text, "path": None}
     with tempfile.TemporaryDirectory(prefix="opscope-") as name:
         alone = Path(shutil.copy(message, name))

@@ -30,7 +30,7 @@ PARAMETER = f"{PLACE}/<n>/Parameter.<name>.0.0.<16 digits>.output.<n>.DefaultFor
 
 @dataclass(frozen=True)
 class Case:
-    """A run of MindSpore and the model that stands for its network.
+    """A run of MindSpore and the model that represents its network.
 
     `only_here` and `only_there` are the patterns of paths that one of the trees is meant to lack.
     """

@@ -1,4 +1,4 @@
-"""Quantised models under `--quant-dumpable`: floats before, integers, and the floats that these stand for."""
+"""Quantised models under `--quant-dumpable`: floats before, integers, and the floats that these represent."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def along_axis(numbers: NDArray, n_axes: int, axis: int) -> NDArray:
 
 
 def floats_of(slots: dict[str, NDArray], axis: int) -> NDArray:
-    """Returns the values that the integers of a record stand for, in float32."""
+    """Returns the values that the integers of a record represent, in float32."""
     codes, scale = slots["input.0"], slots["input.1"]
     zero = slots.get("input.2", np.zeros((), codes.dtype))
     n_axes = codes.ndim

@@ -17,7 +17,7 @@ class Transformer:
     """`is_fused`: linear layers are one operator, and an operator reads the input of a cast directly.
 
     The exported form has a `MatMul` and an `Add` in place of each `Gemm`, and an `Identity` that the fused one lacks.
-    The fused one has reshapes of its own around each `Gemm`, under names that say nothing.
+    The fused one has separate reshapes around each `Gemm`, under names that say nothing.
     """
 
     is_fused: bool

@@ -2,7 +2,7 @@
 
     python verify_program.py OPSCOPE_BINARY FOLDER [N]
 
-Only every Nth fault of a network is looked at, since the verification takes half a second for each value.
+Only every Nth fault of a network is checked, since the verification takes half a second for each value.
 
 Both look at the same faults in the same files of the dynamo exporter, against PyTorch. The verification gives the largest
 differences of values that the exported program and the ONNX model have under one name; the first value that is beyond the

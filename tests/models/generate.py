@@ -47,7 +47,7 @@ SMALL_MODELS: tuple[Callable[[], Generated], ...] = (
     recurrent,
     constants,
 )
-# Each is told whether it is to have its real size.
+# Each takes whether it has its real size.
 ARCHITECTURES: tuple[Callable[[bool], Generated], ...] = (
     resnet50,
     resnet50_qdq,

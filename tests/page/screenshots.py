@@ -1,7 +1,7 @@
 """Pictures of the page: `screenshots.py OUT`, with OPSCOPE and OPSCOPE_BROWSER set as for the tests.
 
-A ResNet-18 with one weight channel multiplied stands beside the original, also as a file; a training run that goes NaN,
-a dump of overflows and a model that makes a NaN stand alone. Each view is taken at several widths, light and dark, in
+A ResNet-18 with one weight channel multiplied is compared with the original, also as a file; a training run that goes NaN,
+a dump of overflows and a model that makes a NaN are shown alone. Each view is taken at several widths, light and dark, in
 both languages.
 """
 

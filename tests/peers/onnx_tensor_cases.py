@@ -14,7 +14,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 GOLDEN = Path(__file__).parents[2] / "crates/store/tests/golden/onnx_tensor"
-# The dtypes whose values lie in bytes of their own, by the names that a reader gives them.
+# The dtypes whose values lie in separate bytes, by their names in a reader.
 RAW = {
     "float32": np.float32,
     "float64": np.float64,

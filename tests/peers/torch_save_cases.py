@@ -99,7 +99,7 @@ def same_names():
 
 
 def unread():
-    """Tensors that have no elements of their own, or others than plain ones, beside one that is read."""
+    """Tensors that have no elements of their own, or others than plain ones, next to one that is read."""
     ones = torch.ones(2, 3)
     return {
         "plain": ones,

@@ -1,4 +1,4 @@
-"""Locks of the package are free in a fork, whoever held them in the parent."""
+"""Locks of the package are free in a fork, even if a thread held them in the parent."""
 
 from __future__ import annotations
 

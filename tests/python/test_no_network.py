@@ -1,7 +1,7 @@
-"""No command, in no engine, looks anything up on a network or writes outside of where it was told to.
+"""No command, in no engine, looks anything up on a network or writes outside of its output directory.
 
 Every process runs with an empty home, and the kernel ends it as soon as it opens a network socket. ONNX Runtime 1.32
-and newer do both unless they are told not to before they are loaded.
+and newer do both unless a variable forbids it before they are loaded.
 """
 
 from __future__ import annotations

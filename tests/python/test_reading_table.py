@@ -87,7 +87,7 @@ def test_statistics_come_from_an_index_that_is_current(tmp_path: Path) -> None:
 
     def means(array: np.ndarray) -> list[tuple[float]]:
         np.savez(path, **{"conv/output.0": array})
-        # Other elements in a file of the same name, size and time: only who reads it can tell.
+        # Other elements in a file of the same name, size and time: only reading it shows the change.
         os.utime(path, ns=times)
         found = rows("(select mean from tensors)", tensors=opscope.open(dump).to_arrow(stats=True))
         return [(float(mean),) for (mean,) in found]

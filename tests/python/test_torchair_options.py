@@ -1,4 +1,4 @@
-"""Tests of the options of a `CompilerConfig`: what they accept, refuse and tell the graph engine."""
+"""Tests of the options of a `CompilerConfig`: accepted and refused values, and those passed to the graph engine."""
 
 from __future__ import annotations
 
@@ -359,7 +359,7 @@ def test_the_graph_engine_is_told_the_defaults() -> None:
 
 
 def dump_keys(config: CompilerConfig) -> dict[str, Any]:
-    """Returns the options that the graph engine is told beyond the defaults."""
+    """Returns the options passed to the graph engine beyond the defaults."""
     usual = CompilerConfig().as_dict()[1]
     return {key: value for key, value in config.as_dict()[1].items() if key not in usual}
 
@@ -437,6 +437,6 @@ def test_the_page_about_options_has_every_one() -> None:
     page = (Path(__file__).parents[2] / "docs" / "torch" / "torchair.md").read_text(encoding="utf-8")
     names = [path for path, _ in leaves(CompilerConfig()) if not path.startswith("npugraphex_config.")]
     assert len(names) > 60
-    # In a row by its whole path, or after a dot behind another of the same node; `_path` stands for `path`.
+    # In a row by its whole path, or after a dot behind another of the same node; `_path` represents `path`.
     written = {name.replace("debug.fx_summary._path", "type").replace("._path", ".path") for name in names}
     assert [name for name in sorted(written) if not re.search(rf"`(\S*\.)?{name.split('.')[-1]}`", page)] == []

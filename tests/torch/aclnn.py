@@ -328,7 +328,7 @@ class Draw:
 
 @dataclass
 class Case:
-    """An operator with a way to draw its arguments. `draw` gives them in the order of C, with
+    """An operator with a way to draw its arguments. `draw` returns them in the order of C, with
     [`Out`][] for outputs; `dtypes` are passed to it one after the other."""
 
     function: str

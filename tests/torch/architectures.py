@@ -91,7 +91,7 @@ class Outcome:
 
 @dataclass
 class Trainer:
-    """A network, and how often and with what it is run. The same seed gives the same run."""
+    """A network, and how often and with what it is run. Equal seeds make equal runs."""
 
     architecture: Architecture
     is_training: bool

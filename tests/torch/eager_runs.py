@@ -108,7 +108,7 @@ def check(tmp_path: Any, function: Callable[[], Any], **options: Any) -> tuple[d
 
 
 def check_rows(rows: list[dict[str, str]], wanted: list) -> None:
-    """The largest and the number of elements say enough: the rest of the numbers has tests of its own."""
+    """The largest and the number of elements say enough: the rest of the numbers has separate tests."""
     rows_of_content = [(row, payload) for row, (_, payload) in zip(rows, wanted) if payload]
     for row, payload in rows_of_content:
         dtype = known_dtype(row)

@@ -1,6 +1,6 @@
 """A backend that runs the graphs of AOT autograd node by node, and remembers all shapes and some of the bytes.
 
-It shares no code with Opscope's describer of graphs: what an operator reads and gives is what goes in and comes out.
+It shares no code with Opscope's describer of graphs: what an operator reads and returns is what goes in and comes out.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     alone = parallel_models.run(other, mesh={}, n_steps=2)
 
 or, as a program, `python parallel_models.py FOLDER --mesh dp=2,tp=2 --steps 2`. Axis `dp` is `fully_shard`, whose
-processes have a part of the batch each; `tp` is `parallelize_module`. `rank_roots` gives the dumps. A `Fault` changes
+processes have a part of the batch each; `tp` is `parallelize_module`. `rank_roots` returns the dumps. A `Fault` changes
 one element on one rank, behind the back of the dump, as a broken machine would.
 """
 
@@ -236,8 +236,8 @@ def run(
 ) -> Path:
     """Makes a run below `folder`, in as many processes as the mesh has; without one in a single process.
 
-    `n_hidden` that the ranks do not divide gives uneven parts; `is_sequence` spreads what is between layers as well;
-    without `has_local_results` more operators are those of distributed tensors. Gives the folder of the dumps.
+    `n_hidden` that the ranks do not divide makes uneven parts; `is_sequence` spreads what is between layers as well;
+    without `has_local_results` more operators are those of distributed tensors. Returns the folder of the dumps.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)

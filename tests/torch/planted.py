@@ -167,8 +167,8 @@ def culprits(
     """The operators at which two runs part, by the names of an eager dump: where they read or give something else first.
 
     What reads the same pair of tensors later counts as well, since the first reader may make nothing of it, as a
-    product with a state of zeros. From where other operators run, it is the first of each side that gives what the
-    other never gives, with the views that lead there; of one that was put in, the operator that reads it counts as well.
+    product with a state of zeros. From where other operators run, it is the first of each side that returns what the
+    other never returns, with the views that lead there; of one that was put in, the operator that reads it counts as well.
     """
     of_target, of_golden = (_calls(side, inputs, autocast) for side in (target, golden))
     for i, (one, other) in enumerate(zip(of_target, of_golden)):

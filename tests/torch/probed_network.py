@@ -1,7 +1,7 @@
 """A network that msProbe, `opscope.torch` and, exported, `opscope dump` record, sound and with faults.
 
 Weights are made by arithmetic, so that every version of torch has the same. The golden dumps of msProbe hold the numbers
-of this file's lines: `tests/peers/msprobe_network.py` writes them anew after an edit.
+of this file's lines: `tests/peers/msprobe_network.py` rewrites them after an edit.
 """
 
 from __future__ import annotations

@@ -172,7 +172,7 @@ def test_arguments_that_do_not_fit_are_refused(
 
 
 def test_statistics_of_a_batch_of_one_element_are_those_of_torch() -> None:
-    """The variance of a population cannot be told from one element: torch divides by 0 as well."""
+    """The variance of a population cannot be computed from one element: torch divides by 0 as well."""
     x, mean, variance = torch.ones(1, 2), zeros(2), torch.ones(2)
     out, saved = zeros(1, 2), [zeros(2), zeros(2)]
     aclnn.call("aclnnBatchNorm", x, None, None, mean, variance, True, 0.5, 1e-5, out, *saved)

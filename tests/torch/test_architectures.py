@@ -179,7 +179,7 @@ def test_graph_breaks(tmp_path) -> None:
 
 
 def test_sizes_that_change(tmp_path) -> None:
-    # All shorter than the batch: its full length would have other strides, and a graph of its own.
+    # All shorter than the batch: its full length would have other strides, and a separate graph.
     lengths = itertools.cycle([9, 10, 11])
     trainer = _small("gpt2", n_steps=3, adapt=lambda x: x[:, : next(lengths)], compiler={"dynamic": True})
     graphs = check(trainer, tmp_path / "dump", step=2)

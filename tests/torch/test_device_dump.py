@@ -194,7 +194,7 @@ def test_many_rows(tmp_path) -> None:
 
 
 def test_a_waiting_dump_is_noticed(tmp_path) -> None:
-    """The device tells of what waits; otherwise the other tests would say nothing."""
+    """The device reports waits; otherwise the other tests would prove nothing."""
     device = FakeDevice()
     with installed(device), step(device), pytest.raises(WaitedError):
         device.wait(device.record(device.main))

@@ -1,6 +1,6 @@
 """The numbers that devices compute, by both forms, against the core's statistics of the same elements.
 
-The kernels run in Triton's interpreter, which has to be asked for before Triton is imported: a program of its own does.
+The kernels run in Triton's interpreter, which has to be asked for before Triton is imported: a separate program does.
 """
 
 from __future__ import annotations
@@ -286,7 +286,7 @@ def test_small_tensors_share_a_launch_and_large_ones_take_two(launched: dict[str
     assert small[0] == "rows" and addresses[:2] == ["small", "one"] and sizes[:4] == [1000, 1, 72, 72]
     assert places[:4] == [i * rows.N_WORDS for i in (0, 1, 4, 5)]
     assert len(set(addresses[:4])) == 4
-    # Compiled kernels are taken the second time, with the same arguments but for memory that is taken anew.
+    # Compiled kernels are taken the second time, with the same arguments but for memory that is allocated again.
     assert [(kernel, n) for kernel, n, _ in again] == [(kernel, n) for kernel, n, _ in first]
 
 

@@ -90,7 +90,7 @@ number = 3
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory, with a module, and a place of its own for temporary files, which is empty afterwards."""
+    """The working directory, with a module, and a separate place for temporary files, which is empty afterwards."""
     (tmp_path / "work/pack").mkdir(parents=True)
     (tmp_path / "temporary").mkdir()
     (tmp_path / "work/nets.py").write_text(NETS)

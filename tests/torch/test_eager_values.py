@@ -138,7 +138,7 @@ def test_values(tmp_path, function: Callable[[], Tensor]) -> None:
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
 def test_statistics_are_those_of_what_was_read(tmp_path, function: Callable[[], Tensor]) -> None:
-    """An input that was looked at as an output of another operator, and that was written to since."""
+    """An input that was inspected as an output of another operator, and that was written to since."""
     torch.manual_seed(3)
     with opscope.torch.eager(tmp_path / "tensor", form="acl") as dump:
         function()

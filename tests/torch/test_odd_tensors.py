@@ -256,7 +256,7 @@ def test_the_description_says_shapes(tmp_path) -> None:
 
 
 def test_how_another_device_is_asked(monkeypatch) -> None:
-    """Which tensors are copied; the copy itself is tested on a device of its own below."""
+    """Which tensors are copied; the copy itself is tested on a separate device below."""
     x = torch.ones(2, device="meta")
     assert _forms.parts(x, "no memory") is None
     monkeypatch.setattr(_forms, "_copied", lambda tensor: ([("", tensor, True)], True))
@@ -307,7 +307,7 @@ def library(tmp_path_factory) -> Path:
 
 
 def test_another_device(tmp_path, library) -> None:
-    """A device whose memory only torch reads, in a process of its own, for a device cannot be taken back."""
+    """A device whose memory only torch reads, in a separate process, for a device cannot be taken back."""
     whole, stats, inputs = tmp_path / "whole", tmp_path / "stats", tmp_path / "inputs.pt"
     command = [sys.executable, "-c", textwrap.dedent(DEVICE_PROGRAM), library, whole, stats, inputs]
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)

@@ -99,7 +99,7 @@ def test_a_fault_in_one_shard_is_named_with_its_rank(tmp_path: Path, golden: Pat
 
 
 def test_tensor_parallel_training(tmp_path: Path, golden: Path) -> None:
-    # Without data-parallel ranks there is nothing that the dump itself does not tell.
+    # Without data-parallel ranks the dump itself has everything.
     target = parallel_models.run(tmp_path / "run", mesh={"tp": 2})
     _, result, text = compare(tmp_path, target, golden, "--outputs-only")
     levels = compared(result)

@@ -1,7 +1,7 @@
 """Faults of one operator inside of a network: the operator has to be named, whatever names the operators have.
 
 Names are those of modules, or a type and a counter, which one operator more shifts. In `masked` golden's mask is minus
-infinity and the target's is -1e4: the sums differ everywhere, and nothing comes of it.
+infinity and the target's is -1e4: the sums differ everywhere, and nothing follows from it.
 """
 
 from __future__ import annotations

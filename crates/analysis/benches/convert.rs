@@ -1,5 +1,5 @@
-//! Measures the cost of conversion: a directory of dumps to arrays beside `cp -r` of the same
-//! directory, and changes of layout in memory beside a copy, in turn within the same run.
+//! Measures the cost of conversion: a directory of dumps to arrays against `cp -r` of the same
+//! directory, and changes of layout in memory against a copy, in turn within the same run.
 //!
 //! `cargo bench -p opscope-analysis --bench convert -- [files] [layouts]`. Every measurement checks
 //! its answer. If the environment variable `MSACCUCMP` holds the vendor's command (such as

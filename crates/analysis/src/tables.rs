@@ -392,8 +392,8 @@ fn part_file(index: &Path, table: &str, label: &str, part: &TablePart) -> PathBu
     dir.join(format!("{}.{EXTENSION}", part.name))
 }
 
-/// The part in the file `path`, if it matches the dump's current files. With `needs_stats` its statistics
-/// must have been computed; without, they may have been.
+/// The part in the file `path`, if it matches the dump's current files. With `needs_stats` its
+/// statistics must have been computed; without, they may have been.
 fn current_part(path: &Path, sources: &Fingerprints, needs_stats: bool) -> Option<SlotTable> {
     // Damaged parts and those of other versions have no sources and are rewritten.
     let table = SlotTable::open(path).ok()?;

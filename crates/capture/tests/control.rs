@@ -306,7 +306,7 @@ fn what_a_plan_may_not_change() {
     assert_eq!(**tap.plan(), limited);
 }
 
-/// Remembers which operators the sink was told of.
+/// Remembers which operators reached the sink.
 #[derive(Default)]
 struct Listener(Mutex<Vec<Vec<u32>>>);
 

@@ -1,4 +1,4 @@
-//! Which NaN or infinity is told of, and which infinities count as wanted.
+//! Which NaN or infinity is reported, and which infinities count as wanted.
 
 use std::sync::Arc;
 
@@ -254,7 +254,7 @@ fn a_mask_of_an_earlier_step_does_not_hide_a_nan() {
     for sides in [SlotSides::Both, SlotSides::Outputs, SlotSides::Inputs] {
         let summary = run(sides, &[good, good, bad]);
         let first = summary.first_non_finite.as_ref();
-        // Nobody sees a result that nobody reads, where inputs alone are dumped.
+        // A result without readers is unseen where inputs alone are dumped.
         let step = if sides == SlotSides::Inputs { 0 } else { 2 };
         assert_eq!(first.map(|first| first.step), Some(step), "{sides:?}");
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Measures the cost of comparing two tensors, beside reading the same bytes, and numpy where there
+//! Measures the cost of comparing two tensors, against reading the same bytes, and numpy if there
 //! is one.
 //!
 //! `cargo bench -p opscope-tensor --bench difference`. One thread. The best of several rounds
@@ -112,7 +112,7 @@ fn compare(dtype: DType, n_bytes: usize) {
     );
 }
 
-/// As fast as memory gives bytes.
+/// As fast as memory delivers bytes.
 fn read(bytes: &[u8]) -> u64 {
     let mut lanes = [0; 32];
     for words in bytes.as_chunks::<256>().0 {

@@ -4,7 +4,7 @@ use opscope_tensor::convert::layout::{LayoutConversion, LayoutError, LayoutPlan}
 use opscope_tensor::{Layout, Shape};
 use proptest::prelude::*;
 
-/// Extents, or an index along each of them.
+/// Dimensions, or an index along each of them.
 #[derive(Clone, Copy, Debug)]
 struct Axes {
     n: usize,
@@ -14,7 +14,7 @@ struct Axes {
     w: usize,
 }
 
-/// One element's place and the shape, from extents, block size and index.
+/// One element's place and the shape, from dimensions, block size and index.
 struct Formula {
     layout: Layout,
     has_depth: bool,

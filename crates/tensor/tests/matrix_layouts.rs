@@ -11,7 +11,7 @@ fn noise(n_bytes: usize) -> Vec<u8> {
         .collect()
 }
 
-/// `offset` gives the place of element (m, n) of matrix `lead`.
+/// `offset` returns the position of element (m, n) of matrix `lead`.
 fn expected(
     src: &[u8],
     width: usize,
@@ -27,7 +27,7 @@ fn expected(
     dst
 }
 
-/// There gives `device`, back gives `src`.
+/// To the device yields `device`, back yields `src`.
 fn check(there: &LayoutConversion<'_>, src: &[u8], device_shape: &[usize], device: &[u8]) {
     let plan = LayoutPlan::new(there).unwrap();
     let name = format!("{there:?}");

@@ -66,7 +66,7 @@ class Draw:
         return int(self.rng.integers(low, high + 1))
 
     def dtype(self, type_str: str = "T") -> np.dtype:
-        """The type that a type parameter of the operator stands for in this sample."""
+        """The type that a type parameter of the operator represents in this sample."""
         if type_str not in self._dtypes:
             (allowed,) = (c.allowed_type_strs for c in self.schema.type_constraints if c.type_param_str == type_str)
             known = [DTYPES[name] for name in allowed if name in DTYPES]

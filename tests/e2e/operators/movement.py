@@ -122,7 +122,7 @@ def slice_(draw: Draw) -> Sample:
         return sample(draw, [filled(draw, dims)], EXACT, axes=axes, starts=starts, ends=ends)
     steps = [draw.choice([1, 1, 2, 3, -1, -2]) for _ in axes]
     for i, step in enumerate(steps):
-        # Backward, the largest numbers of a type stand for the beginning in some engines, and for the end in numpy.
+        # Backward, the largest numbers of a type mean the beginning in some engines, and the end in numpy.
         if step < 0 and (draw.maybe() or ends[i] == far):
             starts[i], ends[i] = draw.choice([1 << 30, 5, -1]), draw.choice([-(1 << 30), -7, 0])
     if draw.maybe(0.3):

@@ -1,6 +1,6 @@
 """Differences between tract and the reference that are known, each with its reason.
 
-A reason holds for some operators, and for the elements that its condition tells. Everything else that differs is an
+A reason holds for some operators, and for the elements of its condition. Everything else that differs is an
 error.
 """
 

@@ -1,4 +1,4 @@
-"""The registry of recipes for samples, and the parts that recipes are made of."""
+"""The registry of recipes for samples, and the parts that recipes consist of."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def control(draw: Draw, values: Any, dtype: Any = np.int64) -> Value:
 
 
 def filled(draw: Draw, shape: Sequence[int], type_str: str = "T", profile: str = "") -> Value:
-    """An input of the type that a type parameter stands for."""
+    """An input of the type that a type parameter represents."""
     return data(draw, draw.array(draw.dtype(type_str), shape, profile))
 
 

@@ -53,7 +53,7 @@ SUMMED = Tolerance(1e-4, 2e-5, 1e-6)
 
 @dataclass(frozen=True)
 class Sample:
-    """`outputs` tells which outputs there are. `domain` is the operator's."""
+    """`outputs` lists the outputs. `domain` is the operator's."""
 
     op_type: str
     opset: int

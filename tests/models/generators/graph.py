@@ -82,7 +82,7 @@ class Graph:
         return self.constant(self._next_name(scope, "Constant"), np.array(value, dtype))
 
     def integers(self, value: int | Sequence[int], scope: str = "") -> str:
-        """A Constant node of int64, such as axes and shapes are made of."""
+        """A Constant node of int64, as axes and shapes have them."""
         return self.number(value, scope, np.int64)
 
     def size(self, value: str, axis: int, scope: str = "") -> str:

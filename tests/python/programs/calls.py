@@ -1,6 +1,6 @@
 """Makes the calls that standard arguments list and writes what each returned.
 
-Arguments: a JSON list of [function, arguments], where texts that begin with `@CB` stand for callbacks.
+Arguments: a JSON list of [function, arguments], where texts that begin with `@CB` represent callbacks.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Arithmetic that is made of several simpler operators."""
+"""Arithmetic that consists of several simpler operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors that are made of numbers, and conversion."""
+"""Tensors made from numbers, and conversion."""
 
 from __future__ import annotations
 

@@ -251,7 +251,7 @@ def rms_norm_backward(draw: Draw, dtype: torch.dtype) -> list[object]:
     leaf, factor = x.double().requires_grad_(), gamma.double().requires_grad_()
     axes = list(range(first, len(shape)))
     (leaf / (leaf.square().mean(axes, keepdim=True) + 1e-3).sqrt() * factor).backward(grad.double())
-    # The document's shape lacks the axes that the forward operator gives an extent of 1.
+    # The document's shape lacks the axes whose size is 1 in the forward operator.
     rstd = rstd.reshape(shape[:first]) if draw.flag() else rstd
     return [
         *(grad, x, draw.view(rstd), gamma),

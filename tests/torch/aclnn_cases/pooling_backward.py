@@ -14,7 +14,7 @@ from aclnn_cases.pooling import SPATIAL, distinct, each, one_or_each, planes, wi
 def gradient(
     draw: Draw, x: torch.Tensor, dtype: torch.dtype, pool: Callable[[torch.Tensor], object]
 ) -> tuple[torch.Tensor, Out, torch.Tensor | None]:
-    """A gradient of the result, that of the operand, and the places if the pool tells them."""
+    """A gradient of the result, that of the operand, and the positions if the pool returns them."""
     leaf = x.double().contiguous().requires_grad_()
     found = pool(leaf)
     out, places = found if isinstance(found, tuple) else (found, None)

@@ -128,7 +128,7 @@ def place(function: str, reference: Callable[..., tuple[torch.Tensor, torch.Tens
     def draw(draw: Draw, dtype: torch.dtype) -> list[object]:
         x = draw.tensor(draw.shape(empty=0), dtype, special=0.1)
         axis, keeps = draw.int(-max(x.dim(), 1), max(x.dim() - 1, 0)), draw.flag()
-        # With values that repeat, the first place is told; torch's own argmax does not promise it.
+        # With values that repeat, the first position is returned; torch's own argmax does not promise it.
         return [x, axis, keeps, Out(reference(x, axis, keeps)[1])]
 
     return Case(function, draw, NUMBERS)

@@ -1,4 +1,4 @@
-//! DumpIndexs of dumps: files of every format beside each other, in order.
+//! DumpIndexs of dumps: files of every format next to each other, in order.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Descriptions of graphs beside a dump: who made what an operator reads.
+//! Descriptions of graphs next to a dump: who made what an operator reads.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -14,7 +14,7 @@ use std::{env, thread};
 
 use trees::{Choices, compare_pair};
 
-/// Tells the child what to do.
+/// Instructs the child.
 const WORK: &str = "OPSCOPE_TEST_HOSTILE_WORK";
 /// Address space of the child, in KiB.
 const MEMORY_KIB_MAX: u64 = 4 << 20;

@@ -7,7 +7,7 @@ use opscope_analysis::elements::{LastFile, NumpyArray};
 use opscope_analysis::read_dump;
 use opscope_store::reader::{FileKind, TensorFile};
 
-/// Files with views that are gathered beside tensors that lie as they are.
+/// Files with views that are gathered next to tensors that are stored densely.
 const FILES: [&str; 3] = [
     "torch_save/views.pt",
     "torch_save/dtypes.pt",

@@ -33,7 +33,7 @@ fn op(op_type: &str, op_name: &str, inputs: &[&[u64]], outputs: &[&[u64]]) -> Op
     }
 }
 
-/// An operator with one input and one output of the same extents.
+/// An operator with one input and one output of the same shape.
 fn same(op_type: &str, op_name: &str, shape: &[u64]) -> OperatorExecution {
     op(op_type, op_name, &[shape], &[shape])
 }

@@ -14,10 +14,10 @@ use crate::double::{
     additions, assert_adds_up, bytes, float, model, one_writer, run_step, show, with_session,
 };
 
-/// Bytes that a record takes in the queue beside its tensors.
+/// Bytes that a record takes in the queue in addition to its tensors.
 const OVERHEAD: u64 = 1024;
 
-/// Writes only while nobody else holds the gate.
+/// Writes only while the gate is free.
 #[derive(Default)]
 struct Gated(Arc<Mutex<()>>);
 
@@ -129,7 +129,7 @@ fn a_slow_sink_bounds_memory() {
         });
         let c = summary.counters;
         assert_eq!((c.n_written, c.dropped.n_not_shown), (300, 600));
-        // The queue and the writers, and what the engine has at hand. A queue that is smaller than
+        // The queue and the writers, and what the engine holds. A queue that is smaller than
         // a record has room for one.
         let most = queue_bytes_max.max(RECORD_BYTES) + RECORD_BYTES;
         let peak = peak.into_inner();

@@ -97,7 +97,7 @@ pub(crate) fn show(tap: &Tap, operator: &Arc<Operator>, inputs: [Tensor; 2], out
     probe.submit();
 }
 
-/// Does what it is told with each record, by the number of the call.
+/// Follows its instruction for each record, by the number of the call.
 pub(crate) struct Scripted<F> {
     script: F,
     n_calls: AtomicU64,

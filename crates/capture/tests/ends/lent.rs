@@ -113,7 +113,7 @@ fn sizes_are_checked_where_the_tensor_is_wanted() {
     let shape = Shape::new([4]).unwrap();
     let summary = with_session(plan, sink, one_writer(), &operators, |tap| {
         let mut probe = tap.open(&operators[0]).unwrap();
-        // Nobody wants it, so nobody looks.
+        // It is not selected, so it is not inspected.
         assert_eq!(probe.input_borrowed(0, view(&shape, &[0; 3])), Ok(()));
         assert_eq!(probe.output_borrowed(7, view(&shape, &[0; 3])), Ok(()));
         for n in [0, 3, 5] {

@@ -19,7 +19,7 @@ pub(crate) fn is_meant(path: &Path) -> bool {
     path.file_stem().is_some_and(|stem| stem == "wide")
 }
 
-/// Runs each mode in a process of its own and prints the peaks.
+/// Runs each mode in a separate process and prints the peaks.
 pub(crate) fn measure(path: &Path) {
     let program = std::env::current_exe().unwrap();
     let peaks = MODES.map(|mode| {

@@ -12,7 +12,7 @@ const N_BATCH: usize = 8;
 /// Memory that a dump may use beside the engine and the queue.
 const ALLOWANCE_MIB: u64 = 64;
 
-/// Runs each mode in a process of its own and prints the peaks.
+/// Runs each mode in a separate process and prints the peaks.
 pub(crate) fn measure(library: &Path, path: &Path) {
     let program = std::env::current_exe().unwrap();
     let peaks = Mode::WITH_PEAK.map(|mode| {

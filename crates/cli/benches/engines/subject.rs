@@ -1,4 +1,4 @@
-//! A model in a session of its own, run in one way.
+//! A model in a separate session, run in one way.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;

@@ -140,7 +140,7 @@ fn inputs_promise_no_more_than_the_model_takes() {
     }
 }
 
-/// An archive may hold what no memory can, as long as nobody asks for it.
+/// An archive may hold what no memory can, as long as it is not requested.
 #[test]
 fn only_the_inputs_of_an_archive_are_read() {
     let place = place();

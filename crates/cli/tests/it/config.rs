@@ -1,4 +1,4 @@
-//! `opscope config`: what it tells of a configuration, and how it ends.
+//! `opscope config`: its report on a configuration, and its exit code.
 
 use std::fs;
 use std::path::Path;
@@ -135,7 +135,7 @@ fn verdicts_of_targets() {
     check(files().path(), &cases);
 }
 
-/// Checks files: the arguments, the code, and a part of what is told.
+/// Checks files: the arguments, the code, and a part of the output.
 fn check(dir: &Path, cases: &[(&str, i32, &str)]) {
     for (args, code, part) in cases {
         let (found, told, errors) = config(dir, &format!("check {args}"));

@@ -128,7 +128,7 @@ impl Running {
         line.trim().rsplit(' ').next().unwrap().parse().unwrap()
     }
 
-    /// Interrupts the run; its report, and what else was told.
+    /// Interrupts the run; its report, and other output.
     fn end(mut self) -> (Value, String) {
         self.signal("INT");
         let mut report = String::new();
@@ -192,7 +192,7 @@ fn a_file_switches_and_replaces_the_configuration() {
     let on = running.step_of("dump on from step");
     assert_eq!(running.step_of("another configuration from step"), on);
     running.wait_for("the model has no operator `none`");
-    // What is wrong is told once and changes nothing.
+    // An error is reported once and changes nothing.
     place.control("{\n\"enabled\": 0}");
     running.wait_for("control.json:2:12: error at `/enabled`: found a number, expected `true`");
     running.wait_for("changes nothing");

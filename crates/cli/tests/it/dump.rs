@@ -251,7 +251,7 @@ fn an_interrupted_run_says_so_and_keeps_what_it_had() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // The handler stands once the first step's directory is there.
+    // The handler is installed once the first step's directory is there.
     let step = |entry: fs::ReadDir| {
         entry
             .flatten()

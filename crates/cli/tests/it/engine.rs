@@ -145,7 +145,7 @@ fn a_library_that_cannot_be_used_is_told() {
             "opscope: engine: tract 0.23.9: the ONNX Runtime that was found cannot be used\n";
         assert!(errors.ends_with(line), "{errors}");
         assert!(told.contains("(tract, 1 step)"), "{told}");
-        // Whoever asks for it gets no other one.
+        // A request for it never falls back to another.
         let (code, told, errors) = text(&mut places.dump(variables, "--engine onnxruntime"));
         assert_eq!((code, told.as_str()), (2, ""));
         assert!(

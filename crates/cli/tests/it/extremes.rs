@@ -82,7 +82,7 @@ fn operators_of_any_size_are_refused_alike() {
     }
 }
 
-/// Numbers of steps are looked at, not counted through.
+/// Numbers of steps are checked, not counted through.
 #[test]
 fn steps_without_end() {
     let dir = tempfile::tempdir().unwrap();
@@ -175,7 +175,7 @@ fn a_limit_on_the_size_of_files() {
     }
 }
 
-/// SIGUSR2 keeps steps where a run keeps any, and is told elsewhere.
+/// SIGUSR2 keeps steps where a run keeps any, and is reported elsewhere.
 #[test]
 fn a_signal_without_steps_to_keep() {
     for more in [&[][..], &["--keep-last", "2", "--trigger", "nan"]] {
@@ -228,7 +228,7 @@ fn a_signal_without_steps_to_keep() {
     }
 }
 
-/// A full disk behind standard output is told.
+/// A full disk behind standard output is reported.
 #[test]
 fn output_that_cannot_be_written() {
     let dir = tempfile::tempdir().unwrap();

@@ -127,7 +127,7 @@ fn mistakes() {
     );
 }
 
-/// The library of the tests stands for one that is found.
+/// The library of the tests replaces one that is found.
 #[test]
 fn an_open_choice_takes_the_engine_that_can() {
     let Some(library) = std::env::var_os("OPSCOPE_ENGINE_LIB") else {
@@ -166,7 +166,7 @@ fn an_open_choice_takes_the_engine_that_can() {
     let (code, _, errors) = run(&model, values, "auto");
     assert_eq!(code, 0, "{errors}");
     assert!(!errors.contains("engine: tract"), "{errors}");
-    // Who names the engine is told what it lacks.
+    // If the user names the engine, the error says what it lacks.
     let (code, _, errors) = run(&model, watch, "onnxruntime");
     assert_eq!(code, 3, "{errors}");
     assert!(errors.contains("tract can"), "{errors}");

@@ -33,7 +33,7 @@ struct Ran {
 }
 
 impl Ran {
-    /// Runs a command; `is_named` says that it has to tell of a hostile name.
+    /// Runs a command; `is_named` says that its output has a hostile name.
     fn run<S: AsRef<OsStr>>(
         &mut self,
         what: &str,
@@ -46,7 +46,7 @@ impl Ran {
             let text = String::from_utf8(bytes).unwrap();
             let found = text.chars().find(|&c| is_hostile(c));
             assert_eq!(found, None, "{what}, {stream}: {text:?}");
-            // A line that begins so was said by the program, and by nobody else.
+            // A line that begins so comes from the program alone.
             assert!(
                 !text.lines().any(|line| line.starts_with("opscope: y")),
                 "{what}: {text}"

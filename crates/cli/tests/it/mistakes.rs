@@ -31,7 +31,7 @@ impl Damage {
         self.0.path().join(name).display().to_string()
     }
 
-    /// Runs `dump MODEL ARGS…`, in which `@` stands for this directory and `%` for that of the
+    /// Runs `dump MODEL ARGS…`, in which `@` is this directory and `%` that of the
     /// digits example.
     fn check(&self, model: &Path, args: &str, code: i32, part: &str) {
         let dir = self.0.path().display().to_string();

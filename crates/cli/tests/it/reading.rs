@@ -23,7 +23,7 @@ fn json(text: &str) -> serde_json::Value {
     serde_json::from_str(text).unwrap()
 }
 
-/// Converts with these options and returns exit code, what was told, and the names of the results.
+/// Converts with these options and returns exit code, output, and the names of the results.
 fn convert(dump: &Path, options: &[&str]) -> (i32, String, Vec<String>) {
     let out = tempfile::tempdir().unwrap();
     let mut command = opscope();

@@ -153,7 +153,7 @@ fn what_was_not_dumped_comes_from_elsewhere() {
     let (code, told, errors) = replay(&out, &[&relu]);
     assert_eq!(code, 0, "{told} {errors}");
     assert!(told.contains("note: input.0 is output.0 of"), "{told}");
-    // Nobody has made the input of the model.
+    // No operator produces the input of the model.
     let conv = name_in(&file_of(&out, "Conv"));
     let (code, _, errors) = replay(&out, &[&conv]);
     assert_eq!(code, 3, "{errors}");

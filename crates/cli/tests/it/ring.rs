@@ -225,7 +225,7 @@ fn mistakes() {
     }
 }
 
-/// Starts a run that nobody waits for, and waits until it has come to a step.
+/// Starts a run in the background, and waits until it has come to a step.
 fn start(dir: &Path, more: &[&str], step: u64) -> Child {
     let mut command = dump(dir, more);
     command.args([

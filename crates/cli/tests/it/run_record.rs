@@ -57,7 +57,7 @@ fn a_finished_run_says_what_it_did() {
         let time = record[name].as_str().unwrap();
         assert_eq!(time.len(), 27, "{time}");
     }
-    // Readers pass over it, and tell of it.
+    // Readers pass over it, and report it.
     let (code, told, errors) = text(opscope().arg("show").arg(dir.path()));
     assert_eq!((code, errors.as_str()), (0, ""));
     assert!(told.contains("finished 20"), "{told}");

@@ -285,7 +285,7 @@ fn overflow_and_models_exclude_each_other() {
     }
 }
 
-/// One code for a configuration that cannot be read, whoever reads it and whose it is.
+/// One code for a configuration that cannot be read, whichever command reads it and whose it is.
 #[test]
 fn unreadable_configurations_have_one_code() {
     let dir = Place::new("");

@@ -98,7 +98,7 @@ fn tensors_are_converted_and_come_back() {
         .map(|bytes| f32::from_le_bytes(*bytes))
         .collect();
     assert_eq!(values[..7], [0.0, 12.0, 4.0, 16.0, 8.0, 20.0, 1.0]);
-    // What is not read is told, and does not become an empty array.
+    // Unread values are reported, and become no empty array.
     let out = dir.path().join("unread");
     let (code, told, errors) = convert(&golden("unread.pt"), "npy", &out);
     assert_eq!(

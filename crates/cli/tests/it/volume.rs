@@ -43,7 +43,7 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// A dry run creates nothing and tells what a run then leaves in the empty directory `dir`.
+/// A dry run creates nothing and reports what a run then leaves in the empty directory `dir`.
 fn check_dry(dir: &Path, more: &[&str]) -> Value {
     let before = files(dir);
     let forecast = json_of(dump(more).args(["--seed", "1", "--dry-run"]));

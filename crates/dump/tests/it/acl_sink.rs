@@ -91,7 +91,7 @@ fn a_session_counts_what_is_on_disk() {
         std::slice::from_ref(&template.operator),
         &[],
     );
-    // The plan wants the input as well, but nobody shows it.
+    // The plan wants the input as well, but no engine shows it.
     let by_task = tap.open(&template.operator);
     assert!(by_task.is_some());
     let mut probe = by_task.unwrap();

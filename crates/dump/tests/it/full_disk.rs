@@ -1,6 +1,6 @@
 //! A dump on disk where files cannot grow any more.
 //!
-//! A limit on the size of files stands for a full disk: it needs no rights and fails in the same
+//! A limit on the size of files replaces a full disk: it needs no rights and fails in the same
 //! call.
 
 use std::path::Path;

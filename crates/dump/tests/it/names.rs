@@ -208,8 +208,8 @@ fn in_trees_of_mindspore() {
     }
 }
 
-/// Names that a file system may take for the same have files of their own here, and no file takes
-/// another's place there, since every name is created anew.
+/// Names that a file system may take for the same have separate files here, and no file takes
+/// another's place there, since every name is newly created.
 #[test]
 fn names_that_look_alike_stay_apart() {
     let dir = tempfile::tempdir().unwrap();
@@ -225,7 +225,7 @@ fn names_that_look_alike_stay_apart() {
     assert_eq!(files.len(), alike.len());
 }
 
-/// Somebody else has put links where the dump is going to write.
+/// Another program has put links where the dump is going to write.
 #[test]
 fn planted_links_are_not_followed() {
     let outer = tempfile::tempdir().unwrap();

@@ -150,7 +150,7 @@ fn with_limited_files(dir: &Path) {
                 .iter()
                 .all(|(slot, bytes)| all.get(slot) == Some(bytes))
         );
-        // What is reported as an error is where it happened.
+        // Errors name their place.
         let error = summary.first_error.unwrap().to_string();
         assert!(error.contains("elements-0.safetensors"), "{error}");
     }

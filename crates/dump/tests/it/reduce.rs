@@ -1,4 +1,4 @@
-//! Sinks that want numbers only: each tensor is looked at once, and let go of at once.
+//! Sinks that want numbers only: each tensor is checked once, and let go of at once.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use opscope_dump::StatsSink;
 use opscope_store::record::{ModelId, Operator, Record};
 use opscope_tensor::{DType, Shape, Tensor, TensorIdentity, TensorObserver};
 
-/// How often elements were looked at, and what records came with.
+/// How often elements were inspected, and what records came with.
 #[derive(Default)]
 struct Looks {
     n_looks: AtomicU64,

@@ -136,7 +136,7 @@ fn n_unfinished(dir: &Path) -> usize {
     entries.map(n).sum()
 }
 
-/// Cleans twice: the second time there is nothing left to do, and nobody looks.
+/// Cleans twice: the second time there is nothing left to do, and no search.
 fn check_clean(
     dir: &Path,
     root: &Path,

@@ -451,7 +451,7 @@ fn databases_are_known_by_their_tables() {
         .map(|one| one.reason.name())
         .collect();
     assert_eq!(reasons, ["journal"]);
-    // Another database tells nothing of a dump, and is told.
+    // Another database is no dump, and is reported.
     put("pages/small.db", "other.db");
     let index = open(dir.path());
     assert_eq!((index.errors.len(), index.tensors.len()), (1, 14));
@@ -460,7 +460,7 @@ fn databases_are_known_by_their_tables() {
         error.to_string().contains("expected the table `Tensors`"),
         "{error}"
     );
-    // Whoever names a file wants it read, whatever it is called.
+    // A file named by the user is read, whatever its name.
     put("outputs-pid2.db", "trace");
     let index = open(&dir.path().join("trace"));
     assert_eq!((index.errors.len(), index.tensors.len()), (0, 14));

@@ -253,7 +253,7 @@ fn directories_of_logs_have_ranks_and_steps() {
         (Some(0), Some(1), None),
         (Some(0), Some(2), None),
         (Some(1), Some(1), None),
-        // The file beside the logs.
+        // The file next to the logs.
         (None, None, None),
     ];
     assert_eq!(places, expected);

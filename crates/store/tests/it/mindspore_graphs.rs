@@ -29,7 +29,7 @@ fn files(extension: &str) -> Vec<PathBuf> {
 
 #[test]
 fn text_is_written_as_it_was_read() {
-    // The text does not tell two constants of the same value from one that is used twice; only the
+    // In the text two constants of one value look like one that is used twice; only the
     // number of nodes does.
     let is_count = |line: &str| line.starts_with("Total number of nodes: ");
     let mut n_other_counts = 0;

@@ -132,7 +132,7 @@ fn statistics_come_back() {
     assert_eq!(n_rows, 53 + 12 + 20);
 }
 
-/// Real numbers go through a float, so that their text is made anew.
+/// Real numbers go through a float, so that their text is generated again.
 fn cell(category: StatisticCategory, text: &str) -> StatisticCell {
     match category {
         StatisticCategory::Md5 | StatisticCategory::Sha1 => StatisticCell::Text(text.to_owned()),

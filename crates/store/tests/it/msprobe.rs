@@ -81,7 +81,7 @@ fn check_listed(golden: &Path) {
             for text in row["statistics"].as_object_mut().unwrap().values_mut() {
                 *text = number(text.as_str());
             }
-            // The tool gives a scalar itself in place of its digest.
+            // The tool writes a scalar itself instead of its digest.
             if let Some(scalar) = row["digest"].as_f64() {
                 row["digest"] = json!(scalar.to_string());
             }

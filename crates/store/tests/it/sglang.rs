@@ -246,7 +246,7 @@ fn damaged_and_foreign_files_are_errors() {
     assert_eq!(index.tensors.iter().filter(is_damaged).count(), n_files);
     let names: Vec<_> = index.tensors.iter().map(slot).collect();
     assert!(names.contains(&"..x output.0".to_owned()), "{names:?}");
-    // What lies beside is read as it is without a dump around it.
+    // Other files are read as without a dump around them.
     assert!(names.contains(&"float16 output.0".to_owned()), "{names:?}");
     assert!(
         index

@@ -1,4 +1,4 @@
-//! Who is suspected where nobody can be accused.
+//! Who is suspected where no operator can be accused.
 
 use opscope_analysis::compare::attribution::attribute;
 use opscope_analysis::compare::result::{
@@ -114,7 +114,7 @@ fn other_causes_have_no_suspects() {
     assert_eq!(suspects(&comparison, 0), []);
 }
 
-/// Each search goes back from its own operator; one that looked at all others would do so 400
+/// Each search goes back from its own operator; one that inspected all others would do so 400
 /// million times.
 #[test]
 fn searches_of_large_dumps_end() {

@@ -186,7 +186,7 @@ fn write_tree(choices: &mut Choices<'_>, root: &Path, form: usize) {
     };
     fs::create_dir_all(&dir).unwrap();
     let n = 1 + choices.below(N_OPERATORS_MAX);
-    // Without a number, order has to be told from times; of equal times nothing tells.
+    // Without a number, order follows from times; equal times leave it open.
     let has_tasks = !choices.is(4);
     let is_timed = !choices.is(4);
     let mut operators = Vec::new();

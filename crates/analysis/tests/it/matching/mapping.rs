@@ -1,4 +1,4 @@
-//! Matching by the mapping that the user gives.
+//! Matching by the mapping of the user.
 
 use opscope_analysis::compare::matching::{
     Mapping, MappingError, MappingForm, Matching, MatchingOptions,

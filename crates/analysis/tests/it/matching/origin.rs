@@ -104,7 +104,7 @@ fn as_many_of_a_type_in_a_module_are_taken_in_order() {
         "Torch.relu.1.forward = Functional.relu.1.forward, origin",
     ];
     check(target, golden, &expected, &[]);
-    // Of others nothing tells which they are; the order has to.
+    // Others are identified only by their order.
     let expected = [
         "Torch.relu.0.forward = Functional.relu.0.forward, order",
         "golden: Functional.relu.1.forward, missing",

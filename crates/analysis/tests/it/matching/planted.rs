@@ -271,7 +271,7 @@ fn without_an_order_nothing_goes_by_order() {
         lines(&matched(&target, &unknown), &target, &unknown),
         expected
     );
-    // The times tell the order.
+    // The times show the order.
     let timed = unordered(golden, [8, 7, 6]);
     let expected = [
         "conv_a = my_conv_a, order",

@@ -11,7 +11,7 @@ use crate::matching::{matched, same, side};
 
 const TYPES: [&str; 6] = ["Conv", "Relu", "Add", "MatMul", "Softmax", "Transpose"];
 
-/// Operators of a few types and extents, names of their own.
+/// Operators of a few types and shapes, with distinct names.
 fn network() -> impl Strategy<Value = Vec<OperatorExecution>> {
     let op = (0_usize..TYPES.len(), 2_u64..5);
     prop::collection::vec(op, 1..60).prop_map(|ops| {

@@ -386,7 +386,7 @@ fn pages_hold_names_as_data_only() {
             !page.contains("<img") && !page.contains("<iframe") && !page.contains("<link rel=\"s")
         );
         assert!(!page.contains("src=\"") && !page.contains("http-equiv=\"refresh"));
-        // The only addresses are names of namespaces, which nobody fetches.
+        // The only addresses are names of namespaces, which are never fetched.
         let mut addresses = page.split("://").skip(1);
         assert!(addresses.all(|rest| rest.starts_with("www.w3.org/")));
         let data = page_contents(&page);

@@ -53,7 +53,7 @@ pub(crate) enum Fate {
     Read,
     Passed(&'static str),
     Unread,
-    /// It was looked at, and there is nothing of interest in it.
+    /// It was inspected, and there is nothing of interest in it.
     NoRecord,
 }
 

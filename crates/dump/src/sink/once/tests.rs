@@ -255,7 +255,7 @@ fn the_table_forgets_tensors_that_are_gone() {
 fn equal_bytes_are_linked_across_tables_and_runs() {
     let place = Place::new(FileSharing::Content);
     let put = |name: &str, bytes: &[u8]| {
-        // A table of its own, as another process has.
+        // A separate table, as another process has.
         let once = WriteOnce::new(
             FileSharing::Content,
             place.dir.path(),
@@ -275,7 +275,7 @@ fn equal_bytes_are_linked_across_tables_and_runs() {
     assert_eq!(put("b", b"one"), 1);
     assert_eq!(put("c", b"two"), 0);
     assert_eq!(place.inode("a"), place.inode("b"));
-    // Whoever changes a file changes all of its names, but none that come later.
+    // Changing a file changes all of its names, but none that come later.
     fs::write(place.path("a"), "ONE").unwrap();
     assert_eq!(put("d", b"one"), 0);
     assert_eq!(put("e", b"one"), 1);

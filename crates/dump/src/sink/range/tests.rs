@@ -63,7 +63,7 @@ fn rows(n_in_memory: usize) -> Vec<String> {
 #[test]
 fn rows_are_the_same_however_few_are_in_memory() {
     let expected = rows(usize::MAX);
-    // Three inputs and one output that nobody reads, for two dtypes.
+    // Three inputs and one unread output, for two dtypes.
     assert_eq!(expected.len(), 20 * 4 * 2);
     for n_in_memory in [1, 7, 100] {
         assert_eq!(rows(n_in_memory), expected, "{n_in_memory}");

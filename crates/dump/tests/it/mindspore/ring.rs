@@ -94,7 +94,7 @@ fn whole_graphs_have_steps_at_the_top() {
             ..options(dir.path(), TreeTarget::AscendGraph)
         };
         run(of_graph, false);
-        // Constants lie beside the first step, and stay.
+        // Constants are next to the first step, and stay.
         let steps = ["0", "3", "4", "8", "9", "acl_dump_0.json"];
         assert_eq!(names(dir.path()), steps);
         let first = dir.path().join("0/20240102030405/0/net/1");
@@ -129,6 +129,6 @@ fn an_earlier_dump_in_the_same_directories_stays() {
         names(&net.join("0")),
         ["Relu.a.0.0.1.output.0.npy", "statistic.csv"]
     );
-    // Eight arrays beside the earlier files; rows go into the table that is there.
+    // Eight arrays next to the earlier files; rows go into the table that is there.
     assert_eq!(names(&net.join("3")).len(), 10);
 }

@@ -1,4 +1,4 @@
-//! Which tensors have files beside the rows of statistics, and how much a dump would take.
+//! Which tensors have files in addition to the rows of statistics, and how much a dump would take.
 
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
@@ -43,7 +43,7 @@ fn run_by(
     (summary, sink.take())
 }
 
-/// Array files of the first iteration beside its statistics.
+/// Array files of the first iteration next to its statistics.
 fn check(texts: &[&str], h: &[f32], expected: &[&str]) {
     let dir = tempfile::tempdir().unwrap();
     let options = MindSporeOptions {

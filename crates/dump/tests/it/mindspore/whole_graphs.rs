@@ -46,7 +46,7 @@ fn array_files_below_step_and_time() {
     );
 }
 
-/// Array files beside the iterations of the model, whatever form operators have, and once.
+/// Array files next to the iterations of the model, whatever form operators have, and once.
 #[test]
 fn constants_lie_beside_iterations() {
     let name = "constants/Parameter.data-0.0.0.T.output.0.DefaultFormat.float32.npy";

@@ -51,7 +51,7 @@ fn run_step(tap: &Tap, operators: &[Arc<Operator>], sum: f32) {
     execute(tap, &operators[2], &[r, w], &[floats(&[sum, -300.0])]);
 }
 
-/// Which files of tensors are there beside the tables of all operators, and how many tensors that
+/// Which files of tensors are there next to the tables of all operators, and how many tensors that
 /// is.
 fn check(texts: &[&str], expected: &[&str], n_whole: u64) {
     let dir = tempfile::tempdir().unwrap();

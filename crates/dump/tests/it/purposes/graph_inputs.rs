@@ -1,4 +1,4 @@
-//! Graph inputs in records of their own.
+//! Graph inputs in separate records.
 
 use std::sync::Arc;
 

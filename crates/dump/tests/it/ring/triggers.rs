@@ -211,7 +211,7 @@ fn nan_is_found_however_late_a_writer_comes() {
             options,
             n_writers,
             |_, tap, operators| {
-                // With one writer, nobody has looked at step 1 when step 4 begins.
+                // With one writer, step 1 is not inspected when step 4 begins.
                 for (number, value) in (0..).zip([1.0, NAN, 1.0, 1.0, 1.0, 1.0, 1.0]) {
                     step(tap, operators, number, value);
                 }

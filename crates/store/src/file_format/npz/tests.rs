@@ -79,7 +79,7 @@ fn only_what_is_asked_for_is_read() {
     }
 }
 
-/// More than the header promises, less, and what no bytes can stand for; what the list says may be
+/// More than the header promises, less, and what no bytes can represent; what the list says may be
 /// a lie.
 #[test]
 fn no_more_is_unpacked_than_a_header_promises() {

@@ -1,4 +1,4 @@
-"""Makes the files beside it with h5py: `python make.py`."""
+"""Makes the files next to it with h5py: `python make.py`."""
 
 from pathlib import Path
 

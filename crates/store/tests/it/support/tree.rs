@@ -107,7 +107,7 @@ fn walk(
     for entry in fs::read_dir(dir).unwrap() {
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();
-        // What a run of ours says of itself is no part of the tree.
+        // The record of a run is no part of the tree.
         if name == ".opscope" {
             continue;
         }

@@ -135,7 +135,7 @@ fn every_code_of_eight_bits() {
     }
 }
 
-/// The values that ml_dtypes 0.6 gives.
+/// The values of ml_dtypes 0.6.
 #[test]
 fn formats_without_negative_zero() {
     let codes: Vec<u8> = (0..=255).collect();

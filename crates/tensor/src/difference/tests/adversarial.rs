@@ -38,7 +38,7 @@ fn random(dtype: DType, n: usize, seed: u64) -> Case {
     Case::new(dtype, n, bytes)
 }
 
-/// The same with some bytes changed, in a block of its own now and then.
+/// The same with some bytes changed, in a separate block now and then.
 fn disturbed(case: &Case, seed: u64) -> Case {
     let mut next = bits(seed);
     let mut other = case.clone();

@@ -38,7 +38,7 @@ fn exact_sum(terms: impl Iterator<Item = f64>) -> f64 {
     sum.high + sum.low
 }
 
-/// The bounds that `docs/statistics.md` gives.
+/// The bounds in `docs/statistics.md`.
 #[test]
 fn sums_are_within_their_bounds() {
     let mut x = 9_u64;
@@ -140,7 +140,7 @@ fn standard_deviation_survives_a_large_mean() {
     assert_eq!(stats_of_bytes(DType::F64, &ends).std, 1.25_f64.sqrt());
 }
 
-/// Chunks looked at apart and appended in order give the bits of the whole, and a histogram counts
+/// Chunks inspected apart and appended in order give the bits of the whole, and a histogram counts
 /// every number that is neither zero nor infinite.
 #[test]
 fn parts_make_up_the_whole() {
@@ -171,7 +171,7 @@ fn parts_make_up_the_whole() {
         };
         let chunks: Vec<_> = chunks(dtype, n, &bytes).unwrap().collect();
         assert_eq!(chunks.len(), 3);
-        // Looked at in another order than appended.
+        // Processed in another order than appended.
         let mut parts: Vec<_> = chunks
             .iter()
             .rev()

@@ -110,7 +110,7 @@ fn check(dtype: DType, bytes: &[u8], case: &str) {
     {
         assert_eq!(found.len(), expected.len());
         for (found, expected) in found.iter().zip(&expected) {
-            // As text, which tells -0 from 0 and takes every NaN for the same.
+            // As text, in which -0 differs from 0 and all NaN are equal.
             let (found, expected) = (format!("{found:?}"), format!("{expected:?}"));
             assert_eq!(
                 found,
