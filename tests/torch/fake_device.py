@@ -1,7 +1,7 @@
 """A device without hardware: tensors of the CPU count as its own, and what is enqueued runs late.
 
 Operators of the program run at once, as the CPU runs them. What the dump enqueues runs as late as the device allows: a
-copy in parallel with the program only when its event is queried behind it, after everything that the program has written
+copy in parallel with the program only when its event is queried, after everything that the program has written
 meanwhile. What a real device would then find in memory is what the copy finds here, but for memory that was given back,
 which is filled with garbage first. Waiting inside a step is an error, unless the test allows it.
 """

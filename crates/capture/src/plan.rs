@@ -74,8 +74,8 @@ pub enum ModelSelection {
     /// Every model, by the same rule.
     Every(OperatorSelection),
     /// Models by name: the file name without directory and last suffix, or the name that the graph
-    /// carries. A match of the file name goes before a match of the graph's name, and a later entry
-    /// before an earlier one.
+    /// carries. A match of the file name takes precedence over one of the graph's name, and a later
+    /// entry over an earlier one.
     Named(Vec<(String, OperatorSelection)>),
 }
 

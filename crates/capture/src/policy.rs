@@ -8,8 +8,8 @@ use crate::SinkError;
 /// Response to a failure of the sink: a full disk, a directory that is gone, a panic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FailurePolicy {
-    /// The first failure ends capturing. What waits to be written and what is selected later is
-    /// dropped, and the model runs to its end undisturbed.
+    /// The first failure ends capturing. Queued and later tensors are dropped, and the model runs
+    /// to its end undisturbed.
     #[default]
     StopCapture,
     /// The record that failed is lost; the others go on.

@@ -79,7 +79,7 @@ pub enum ShowingRule {
     Always,
     /// Every one of the operator that is first to read it in a step.
     ByFirstReader,
-    /// The first one in a step: nothing produces the value, so it stays the same.
+    /// The first one in a step: no operator produces the value, so it never changes.
     Once,
 }
 

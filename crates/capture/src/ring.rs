@@ -222,7 +222,7 @@ impl Ring {
         self.let_go(&leaving);
     }
 
-    /// Decides on what is left, when every record is written, and reports.
+    /// Decides about the remaining steps, once every record is written, and reports.
     pub(crate) fn finish(&self) -> RingReport {
         self.look_at_flag();
         self.sweep(SweepMode::Wait);

@@ -41,8 +41,8 @@ pub fn select(
     select_marked(plan, model, graph, &[])
 }
 
-/// [`select`] with what is known of constants, and which operators are marked; a later mark goes
-/// before an earlier one.
+/// [`select`] with the known constants and the marks of operators, of which later ones take
+/// precedence.
 pub(crate) fn select_marked(
     plan: &Plan,
     model: &ModelId,

@@ -203,7 +203,7 @@ impl fmt::Display for TensorRule {
     }
 }
 
-/// Rules of which one is enough. Without any rule every tensor is chosen.
+/// Alternative rules: one match suffices. Without rules every tensor matches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TensorRules(Vec<TensorRule>);
 
@@ -256,7 +256,7 @@ impl TensorRules {
             })
     }
 
-    /// The rules that can choose nothing of a plan's selection, whatever the tensors hold.
+    /// The rules that match nothing in a plan's selection, whatever the tensors hold.
     pub fn unused(
         &self,
         selected: &SelectedOperators,

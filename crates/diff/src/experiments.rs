@@ -52,7 +52,7 @@ pub struct ExperimentSide<'a> {
 
 /// Experiments with two models.
 pub struct ModelExperiments<'a> {
-    /// The model that is examined.
+    /// The model under test.
     pub target: ExperimentSide<'a>,
     /// The reference model.
     pub golden: ExperimentSide<'a>,

@@ -29,7 +29,7 @@ use crate::sink::{
 /// How a dump is opened.
 #[derive(Clone, Debug, Default)]
 pub struct DumpOptions {
-    /// Permissions of what is created.
+    /// Permissions of new files and directories.
     pub modes: PermissionModes,
     /// Candidate names for the dump's directory. The first free one is used: two dumps never share
     /// a tree. `None` means [`dump_times`].

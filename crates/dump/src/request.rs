@@ -58,7 +58,7 @@ pub struct NativeOptions {
 }
 
 impl DumpForm {
-    /// The options of a tree of MindSpore's, if it is one.
+    /// The options of MindSpore's form, if the dump has it.
     pub fn mindspore(&self) -> Option<&MindSporeOptions> {
         match self {
             DumpForm::Acl { .. } | DumpForm::Native(_) => None,

@@ -180,7 +180,7 @@ impl Creator {
         self.modes
     }
 
-    /// The stamp of a file that is there, or would be.
+    /// The stamp of an existing or pretended file.
     ///
     /// # Errors
     /// The operating system's.

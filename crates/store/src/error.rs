@@ -13,7 +13,7 @@ pub struct FormatError {
     pub offset: u64,
     /// Content that the format asks for there.
     pub expected: String,
-    /// Content that is there instead.
+    /// The actual content.
     pub found: String,
 }
 
@@ -63,7 +63,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether something in the path is not there.
+    /// Whether a part of the path does not exist.
     pub(crate) fn is_not_found(&self) -> bool {
         match self {
             StoreError::Io { source, .. } => source.kind() == io::ErrorKind::NotFound,

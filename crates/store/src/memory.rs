@@ -47,7 +47,7 @@ pub fn free_memory_bytes() -> Option<u64> {
     machine.into_iter().chain(groups).min()
 }
 
-/// Refuses what is larger than that.
+/// Refuses a size beyond the memory.
 ///
 /// # Errors
 /// [`io::ErrorKind::OutOfMemory`] with both sizes.

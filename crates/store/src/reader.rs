@@ -53,7 +53,7 @@ pub use term::DumpTerm;
 /// Reads all of the files that a reader asks for; the results keep their order.
 pub type ReadFiles<'a> = &'a mut dyn FnMut(&[FileRequest]) -> Vec<Result<FileContent, StoreError>>;
 
-/// Takes tensors, of one execution one behind the other.
+/// Receives tensors; those of one execution are consecutive.
 pub type TakeTensors<'a> = &'a mut dyn FnMut(Vec<IndexedTensor>);
 
 /// A form of dump that can be read.

@@ -129,7 +129,7 @@ pub fn read_dir(path: &Path) -> io::Result<ReadDir> {
     std::fs::read_dir(local(path)?)
 }
 
-/// [`std::path::absolute`]. A URL is absolute as it is.
+/// [`std::path::absolute`]. URLs are absolute.
 ///
 /// # Errors
 /// As for [`std::path::absolute`].

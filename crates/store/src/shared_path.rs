@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A path that is cheap to clone: many tensors lie in one file.
+/// A path that is cheap to clone, because many tensors share a file.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SharedPath(Arc<Path>);
 

@@ -29,7 +29,7 @@ pub enum DeviceArrival {
 }
 
 impl DeviceElements {
-    /// Says what has come. The first answer stays.
+    /// Reports the arrival. Later reports are ignored.
     pub fn arrive(&self, arrival: DeviceArrival) {
         // A device that is lost after it has answered takes nothing back.
         let _ = self.arrival.set(arrival);

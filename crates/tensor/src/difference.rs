@@ -170,8 +170,7 @@ pub struct TensorDifference {
     pub rel_l2: f64,
     /// Cosine of the angle between both; none where one side is all zero and the other is not.
     pub cosine: Option<f64>,
-    /// Kullback-Leibler divergence of both, normalised as distributions; none if it was not asked
-    /// for.
+    /// Kullback-Leibler divergence of both, normalised as distributions; `None` unless requested.
     pub kl: Option<f64>,
     /// Signal-to-noise ratio in decibels; infinite if the tensors are equal.
     pub snr_db: f64,

@@ -123,7 +123,7 @@ impl<'a> Iterator for TextIter<'a> {
 
 impl ExactSizeIterator for TextIter<'_> {}
 
-/// Puts texts one behind the other.
+/// Concatenates texts.
 #[derive(Clone, Debug)]
 pub struct TextBuilder {
     bytes: Vec<u8>,

@@ -124,7 +124,7 @@ impl Agreement {
         }
     }
 
-    /// The executions that make the same values.
+    /// Executions with equal outputs.
     pub(super) fn anchors(&self) -> Vec<ValueAnchor> {
         let places = self.places.iter();
         places

@@ -7,10 +7,9 @@ use regress::Regex;
 use super::result::Skip;
 use super::verdict::is_match;
 
-/// A pattern for things that may stay uncompared: a regular expression that is looked for in the
-/// name or type of the operator, in the path of the file and in the reason. A text that is no
-/// regular expression, such as `*/Dropout*`, has to fit one of them from beginning to end, with `*`
-/// and `?`.
+/// A pattern for things that may stay uncompared: a regular expression that is searched in the name
+/// or type of the operator, in the path of the file and in the reason. A text that is no regular
+/// expression, such as `*/Dropout*`, must match one of them as a whole, with `*` and `?`.
 #[derive(Clone)]
 pub struct SkipPattern {
     text: String,

@@ -27,7 +27,7 @@ pub enum DocumentError {
         /// The file.
         path: PathBuf,
     },
-    /// It is not what is expected.
+    /// Its content is not as expected.
     #[error("`{}`, line {line}, column {column}: {message}", path.display())]
     Content {
         /// The file.

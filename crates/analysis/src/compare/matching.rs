@@ -69,9 +69,9 @@ pub struct MatchingOptions {
     pub models: Vec<(String, String)>,
     /// Steps of the target with those of the golden side, likewise.
     pub steps: Vec<(u64, u64)>,
-    /// How far the target's steps are numbered ahead of the golden side's; none if that is not said.
+    /// How far the target's step numbers are ahead of golden's; `None` if unspecified.
     pub step_offset: Option<i64>,
-    /// The user's mapping of operators that belong together.
+    /// The user's mapping of operators.
     pub mapping: Option<Mapping>,
     /// Rules of the fusions that the compiler made in the target.
     pub target_fusion: Option<FusionRules>,
@@ -83,7 +83,7 @@ pub struct MatchingOptions {
     /// Executions of both sides that belong together by their names or by their places in both
     /// graphs, whatever their values are.
     pub certain: Vec<[usize; 2]>,
-    /// Executions that were found to make the same values.
+    /// Executions with equal outputs.
     pub anchors: Vec<ValueAnchor>,
     /// Which slots of both sides show the same elements.
     pub values: SharedValues,
@@ -123,11 +123,10 @@ pub struct ValueAnchor {
 }
 
 impl Matching {
-    /// Finds what belongs together. No slot is in two pairs, and the same input leads to the same
-    /// result.
+    /// Matches operators and slots. No slot is in two pairs, and equal inputs have equal results.
     ///
     /// # Errors
-    /// [`MappingError`] if the mapping names what is in neither step of a side, or something twice.
+    /// [`MappingError`] if the mapping has a name that no step of its side has, or repeats one.
     pub fn align(
         target: &ComparedDump,
         golden: &ComparedDump,
@@ -188,12 +187,12 @@ impl Matching {
     }
 }
 
-/// Two sides and what belongs together.
+/// Two dumps and their matches.
 #[derive(Clone, Copy, Debug)]
 pub struct MatchedDumps<'a> {
-    /// The dump that is examined.
+    /// The dump under test.
     pub target: &'a ComparedDump,
-    /// The dump that is taken for right.
+    /// The trusted dump.
     pub golden: &'a ComparedDump,
     /// Which of their slots belong together.
     pub matching: &'a Matching,
@@ -217,7 +216,7 @@ pub struct RunPair {
     pub target: Vec<usize>,
     /// Executions of the golden side.
     pub golden: Vec<usize>,
-    /// The evidence that brought them together.
+    /// The evidence of the match.
     pub how: MatchEvidence,
     /// Slots that are compared.
     pub slots: Vec<SlotPair>,
@@ -254,8 +253,7 @@ pub struct SlotPair {
     pub target: SlotRef,
     /// The golden side's.
     pub golden: SlotRef,
-    /// The layout that both are brought to before they are compared; none if they are compared as
-    /// they are.
+    /// The layout that both are converted to for the comparison; `None` if neither is.
     pub layout: Option<Layout>,
     /// A conversion that may apply if the shapes differ; only made on request.
     pub hint: Option<LayoutHint>,
@@ -326,7 +324,7 @@ pub enum UnmatchedReason {
     Ambiguous(String, String),
     /// It vanished in a fused operator, whose inner values the other side does not have.
     InsideFusion(String),
-    /// It is a collective, and the other side has none of its name.
+    /// It is a collective without a counterpart of its name.
     Collective,
     /// A mapping or choice of the user leaves it out.
     LeftOut,

@@ -213,7 +213,7 @@ pub(super) fn slot_of(side: &ComparedDump, place: SlotRef) -> &ExecutionSlot {
 /// The result of a pair, with the bytes that were read; or why there is none.
 type Outcome = Result<(SlotResult, u64), Box<Skip>>;
 
-/// The result of two slots that need not be partners; or why there is none.
+/// The result of two slots, partners or not; or the reason for its absence.
 ///
 /// # Errors
 /// The [`Skip`] that takes its place.
@@ -507,7 +507,7 @@ pub(super) enum MeasureFault {
     Shape,
     /// The elements of one side cannot be read.
     Read(Party, LoadError),
-    /// The parts of one side cannot be put together, and why.
+    /// The parts of one side cannot be combined, and the reason.
     InParts(Party, String),
     /// They have no values to compare.
     Difference(String),
@@ -602,7 +602,7 @@ impl MatchEvidence {
 }
 
 impl Matching {
-    /// The pair that each slot of the golden side is in.
+    /// The pair of each golden slot.
     pub fn partners_of_golden(&self) -> HashMap<SlotRef, SlotPair> {
         let slots = self.pairs.iter().flat_map(|pair| pair.slots.iter());
         slots.map(|pair| (pair.golden, *pair)).collect()

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Party {
-    /// The dump that is examined.
+    /// The dump under test.
     Target,
-    /// The dump that is taken for right.
+    /// The trusted dump.
     Golden,
 }
 

@@ -79,9 +79,9 @@ pub struct PassedOverFile {
 pub struct ComparisonConfig {
     /// Version of the program.
     pub program: String,
-    /// The dump that is examined.
+    /// The dump under test.
     pub target: String,
-    /// The dump that is taken for right.
+    /// The trusted dump.
     pub golden: String,
     /// The dump whose distance from the golden one is the yardstick.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,8 +92,8 @@ pub struct ComparisonConfig {
     /// How the golden dump was made, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub golden_run: Option<RunOrigin>,
-    /// The mapping's rules by which tensors of ranks were put together; without any rule by notes of
-    /// the dumps alone. `None` if ranks were compared one by one.
+    /// The mapping's rules that combined tensors of ranks; empty if notes of the dumps sufficed.
+    /// `None` if ranks were compared one by one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<RankRules>,
     /// Further options, as the command line has them.
@@ -210,7 +210,7 @@ pub struct OperatorName {
 pub struct SlotResult {
     /// The target's slot.
     pub slot: SlotKey,
-    /// The golden side's, where it is another.
+    /// Golden's slot, if it differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub golden_slot: Option<SlotKey>,
     /// The target's dtype, layout and shape.
@@ -219,7 +219,7 @@ pub struct SlotResult {
     pub golden: SharedSummary,
     /// The kind of evidence that was compared.
     pub evidence: Evidence,
-    /// The layout in which they were compared, where it is none of theirs.
+    /// The layout in which they were compared, if it differs from both.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layout: Option<SharedText>,
     /// The name of the parameter or weight in this input, if it does not pass and a graph next to
@@ -254,7 +254,7 @@ pub struct SlotResult {
     /// Elements by the decimal exponent of their relative difference.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub histogram: Vec<u64>,
-    /// The ranks whose parts the tensors were put together from, if they were.
+    /// The ranks whose parts the tensors were combined from, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<Box<SlotRanks>>,
     /// Where the elements are that differ, of the slots at which the sides part.
@@ -342,10 +342,10 @@ pub struct Skip {
     /// The operator; none for a file that belongs to none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operator: Option<OperatorName>,
-    /// The slot, where it is one alone.
+    /// The slot, if a single slot is concerned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slot: Option<SlotKey>,
-    /// The file, if it is about one.
+    /// The file, if a file is concerned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// The reason.
@@ -407,8 +407,8 @@ pub struct ComparisonSummary {
     pub n_bytes: u64,
 }
 
-/// An operator at which the values of both sides part: everything that it reads is on the golden
-/// side too, or comes from outside, and what it makes is not.
+/// An operator at which the sides diverge: golden has all values that it reads, or they come from
+/// outside, and lacks one that it produces.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PartingOperator {
     /// The operator of the list that it is, or is a part of.

@@ -30,9 +30,9 @@ pub use super::verdict_options::VerdictOptions;
 /// The dumps to compare, and how.
 #[derive(Clone, Debug)]
 pub struct ComparisonRequest {
-    /// The dump that is examined.
+    /// The dump under test.
     pub target: PathBuf,
-    /// The dump that is taken for right.
+    /// The trusted dump.
     pub golden: PathBuf,
     /// A dump whose distance from the golden one is the yardstick.
     pub reference: Option<PathBuf>,
@@ -85,7 +85,7 @@ impl ComparisonRequest {
 }
 
 impl ComparisonRequest {
-    /// The same without what the user says of operators that belong together.
+    /// The same request without the user's mapping.
     pub(super) fn without_mapping(&self) -> ComparisonRequest {
         ComparisonRequest {
             matching: matching::MatchingOptions {
@@ -121,7 +121,7 @@ pub enum CompareError {
     /// The mapping does not fit the dumps.
     #[error("the mapping does not fit these dumps")]
     Mapping(#[from] MappingError),
-    /// The selection leaves nothing of a side.
+    /// The selection excludes all of a side.
     #[error("the selection excludes every operator of the {side} dump")]
     NothingChosen {
         /// `target`, `golden`, or `target and golden`.
@@ -132,9 +132,9 @@ pub enum CompareError {
 /// Dumps that were read before, without what the request leaves out ([`narrow`]).
 #[derive(Clone, Copy)]
 pub struct OpenedDumps<'a> {
-    /// The dump that is examined.
+    /// The dump under test.
     pub target: &'a ComparedDump,
-    /// The dump that is taken for right.
+    /// The trusted dump.
     pub golden: &'a ComparedDump,
     /// A dump whose distance from the golden one is the yardstick.
     pub reference: Option<&'a ComparedDump>,
@@ -156,8 +156,8 @@ pub fn run(
     run_with(request, experimenter, |_, _| {})
 }
 
-/// [`run`] that shows each dump, with its number (target, golden side, reference), before anything
-/// of it is compared.
+/// [`run`] that passes on each dump, with its number (target, golden, reference), before comparing
+/// it.
 pub(super) fn run_with(
     request: &ComparisonRequest,
     experimenter: Option<&dyn Experimenter>,

@@ -43,8 +43,8 @@ impl Selection {
         is_in(&self.steps, step) && is_in(&self.ranks, rank.map(u64::from))
     }
 
-    /// Leaves out operators of which neither side has a chosen name and type, and inputs if they
-    /// are not wanted.
+    /// Removes operators without a selected name and type on either side, and inputs unless they
+    /// are selected.
     pub(super) fn narrow(
         &self,
         matching: &mut Matching,

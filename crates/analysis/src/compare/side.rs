@@ -474,7 +474,7 @@ impl ComparedDump {
         self.described.renumber(&numbers);
     }
 
-    /// Leaves out what ran behind an execution of this step and time.
+    /// Removes the executions after this step and time.
     pub fn cut_after(&mut self, step: u64, timestamp_us: u64) {
         let last = (Some(step), Some(timestamp_us));
         self.retain_runs(|_, run| (run.place.step, run.timestamp_us) <= last);

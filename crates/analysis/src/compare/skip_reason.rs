@@ -35,7 +35,7 @@ pub enum SkipReason {
     NotComparable,
     /// The shapes differ.
     Shape,
-    /// Its parts on the ranks cannot be put together.
+    /// Its parts on several ranks cannot be combined.
     InParts,
     /// It is a collective, which a side without ranks does not need.
     Collective,
@@ -84,9 +84,9 @@ impl fmt::Display for SkipReason {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SkipSide {
-    /// The dump that is examined.
+    /// The dump under test.
     Target,
-    /// The dump that is taken for right.
+    /// The trusted dump.
     Golden,
     /// Both of them.
     #[default]

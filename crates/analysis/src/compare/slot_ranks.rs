@@ -18,7 +18,7 @@ pub struct SlotRanks {
     /// that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_unnoted_replicas: bool,
-    /// Whether the mapping left open if ranks share it, and they turned out to hold parts.
+    /// Whether the mapping leaves the sharing open (`varying`) and the ranks hold parts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_varying: bool,
     /// Replicas that do not have the same elements.

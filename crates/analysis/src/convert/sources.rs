@@ -55,7 +55,7 @@ impl ConvertSource {
 pub struct FoundSources {
     /// Files to convert.
     pub sources: Vec<ConvertSource>,
-    /// Files without anything to convert.
+    /// Files with nothing to convert.
     pub passed_over: Vec<PassedOver>,
     /// Files and directories that could not be read.
     pub errors: Vec<StoreError>,

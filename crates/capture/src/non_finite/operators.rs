@@ -203,7 +203,7 @@ fn is_difference(operator: &Operator) -> bool {
     base(&operator.op_type) == "sub"
 }
 
-/// Whether the operator says nothing of how its input is used.
+/// Whether the operator only tests its input's values.
 pub(super) fn is_asking(operator: &Operator) -> bool {
     ASKING.contains(&base(&operator.op_type).as_str())
 }

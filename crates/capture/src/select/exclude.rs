@@ -28,8 +28,8 @@ struct ExcludedSlots {
 impl<'a> ModelExclusions<'a> {
     /// The exclusions of `plan` that concern `model`, which `rule` is for.
     ///
-    /// Single tensors stay when the purpose is overflow or failures: neither can be judged from
-    /// half of an operator.
+    /// For overflow and failures single tensors are not excluded: neither can be judged from half
+    /// of an operator.
     pub(super) fn new(
         plan: &'a Plan,
         rule: &'a OperatorSelection,

@@ -7,7 +7,7 @@ use opscope_store::record::graph::TensorType;
 
 use crate::QuantisedPlace;
 
-/// The parts of a model that a plan asks about.
+/// The parts of a model that a plan refers to.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GraphView<'a> {
     /// Its operators, in order of execution.

@@ -155,8 +155,8 @@ impl AclSink {
         }
     }
 
-    /// Lets the record of the run come just before the first file, if it is not there by then. The
-    /// first record that is given stays.
+    /// Writes the record of the run just before the first file, unless it exists by then. Later
+    /// calls have no effect.
     pub fn set_run(&self, run: Arc<RunFile>) {
         let _ = self.run.set(run);
     }

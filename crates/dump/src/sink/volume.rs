@@ -22,7 +22,7 @@ pub struct VolumeSink {
 pub struct Volume {
     /// Operators of the models.
     pub n_operators: u64,
-    /// Operators of which the plan keeps anything.
+    /// Operators with a selected tensor.
     pub n_operators_selected: u64,
     /// Amount written for each step, including files without tensors.
     pub steps: BTreeMap<u64, FileAmount>,

@@ -51,8 +51,8 @@ impl KnownDirectories {
         lock(&self.known).insert(path.to_owned());
     }
 
-    /// Opens a directory that is there. Inside a dump it follows no links, even if one has replaced
-    /// the directory.
+    /// Opens an existing directory. Inside a dump it follows no links, even if one has replaced the
+    /// directory.
     pub(super) fn open(&self, dir: &Path) -> io::Result<TargetDirectory> {
         remote::check_writable(dir)?;
         let below = self.root.as_ref().and_then(|root| {

@@ -207,7 +207,7 @@ fn can_grow(dir: &Path) -> io::Result<()> {
     Ok(access(there, Access::WRITE_OK | Access::EXEC_OK)?)
 }
 
-/// The path itself, or the nearest one above it that is there.
+/// The path itself, or its nearest existing ancestor.
 pub(crate) fn nearest(path: &Path) -> &Path {
     let found = path.ancestors().find(|path| known(path));
     let found = found.filter(|path| !path.as_os_str().is_empty());

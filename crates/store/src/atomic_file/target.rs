@@ -104,7 +104,7 @@ impl TargetName<'_> {
         self.dir.path_of(self.name)
     }
 
-    /// Creates a file that is not there yet.
+    /// Creates a file; it must not exist.
     pub(super) fn create(&self, mode: u32) -> io::Result<File> {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(mode);

@@ -39,7 +39,7 @@ pub enum GearKind {
     Size,
     /// Any axes: a number for each open one, in the order of inputs and axes.
     Dims,
-    /// None: there is one gear, without numbers. Such a file is there for AIPP.
+    /// None: there is one gear, without numbers. Such a file exists for AIPP.
     Fixed,
 }
 

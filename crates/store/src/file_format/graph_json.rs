@@ -83,7 +83,7 @@ pub struct GraphOperator {
     pub op_name: String,
     /// Which set of operators the type is from; empty for the standard one.
     pub domain: String,
-    /// Names of what it reads, in position; none where there is no tensor.
+    /// Names of its inputs by position; `None` for an absent one.
     pub inputs: Vec<Option<String>>,
     /// Names of what it makes.
     pub outputs: Vec<Option<String>>,

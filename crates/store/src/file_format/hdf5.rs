@@ -33,7 +33,7 @@ const N_FILLED_BYTES_MAX: u64 = 64 << 20;
 /// takes no room.
 const N_BYTES_TOTAL_MIN: u64 = 1 << 30;
 
-/// Whether a file's name is that of such a file.
+/// Whether a file has the name of an HDF5 file.
 pub fn is_name(file_name: &str) -> bool {
     SUFFIXES.iter().any(|suffix| file_name.ends_with(suffix))
 }

@@ -139,12 +139,11 @@ impl Database {
         Ok(database)
     }
 
-    /// The table of a name, whose letters may be large or small.
+    /// The table of a name, in any case.
     ///
     /// # Errors
     /// [`FormatError`] if the list of tables is damaged or has none of this name, if it is a view
-    /// or a virtual table, and if the statement that made it says more of its columns than names
-    /// and types.
+    /// or a virtual table, and if its statement has more than names and types of columns.
     pub fn table(&self, name: &str) -> Result<SqlTable, FormatError> {
         let mut rows = self.rows_of_tree(1);
         let mut buffer = RowBuffer::default();

@@ -113,7 +113,7 @@ pub fn is_file(file: &[u8]) -> bool {
     file.starts_with(&OLD_MAGIC) || archive::has_pickle(file)
 }
 
-/// Whether a file has the name and the content of such a file; not if it cannot be read.
+/// Whether name and content are those of a PyTorch file; `false` if it cannot be read.
 pub fn is_file_at(path: &Path, file_name: &str) -> bool {
     stem_of(file_name).is_some() && FileBytes::open(path).is_ok_and(|file| is_file(file.as_ref()))
 }

@@ -175,7 +175,7 @@ pub struct TensorType {
     pub shape: Vec<i64>,
 }
 
-/// How the tensors of a kernel lie on the device.
+/// Dtypes, shapes and layouts of a kernel's tensors on the device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelView {
     /// Its inputs.

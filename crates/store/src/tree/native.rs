@@ -113,7 +113,7 @@ impl StepFile {
     }
 }
 
-/// Whether a file is one of elements, by its name and that of its directory.
+/// Whether a file holds elements, by its name and that of its directory.
 pub fn is_elements_file(path: &Path) -> bool {
     let name = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
     let dir = path.parent().and_then(name);

@@ -31,7 +31,7 @@ pub fn is_time(name: &str) -> bool {
     name.len() == 14 && name.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// Whether a directory of a MindSpore tree goes by this name, and how many levels are below it.
+/// The number of levels below a directory of this name in a MindSpore tree; `None` for other names.
 pub fn levels_below(name: &str) -> Option<usize> {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     match name.strip_prefix("rank_") {

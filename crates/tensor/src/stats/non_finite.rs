@@ -42,8 +42,8 @@ impl Add for NonFinite {
 
 /// Counts the NaN and infinite elements of `tensor`.
 ///
-/// Types that cannot hold any, and types without a numeric value, give zeros. A complex element
-/// counts once for each of its two parts.
+/// Types that cannot hold any, and types without a numeric value, have counts of 0. A complex
+/// element counts once for each of its two parts.
 pub fn non_finite(tensor: TensorView<'_>) -> NonFinite {
     non_finite_beside(tensor, &mut ())
 }

@@ -14,9 +14,9 @@ use crate::compare::side::{ComparedDump, OperatorExecution};
 /// Operators with equal keys are brought together: by name and repetition, by type, or by nothing.
 type LikenessKey = (String, usize);
 
-/// Brings together operators of which an output is the same value: those of one name first, then
-/// those of one type, then the rest, in the order of execution; and then those at which both sides
-/// part. Operators that hand an input on make nothing.
+/// Matches operators with an output of equal value: those of one name first, then of one type, then
+/// the rest in execution order; and then those at which both sides diverge. Operators that pass an
+/// input on produce nothing.
 pub(super) fn find(values: &mut ComparedValues, dumps: [&ComparedDump; 2]) {
     let makers = [0, 1].map(|i| values.sides[i].makers());
     let mut is_taken = [HashSet::new(), HashSet::new()];

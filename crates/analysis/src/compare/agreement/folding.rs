@@ -170,8 +170,7 @@ fn n_axes(slot: &ExecutionSlot) -> usize {
     shape.map_or(0, |dims| dims.iter().filter(|dim| **dim != 1).count())
 }
 
-/// Whether most elements of two slots are the very same, in any order: a weight of which a part was
-/// changed.
+/// Whether most elements of two slots are equal, in any order, as in a partly changed weight.
 pub(super) fn share_most(a: &ExecutionSlot, b: &ExecutionSlot) -> bool {
     if a.n_bytes.max(b.n_bytes) > N_BYTES_MAX {
         return false;

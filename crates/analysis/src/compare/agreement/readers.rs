@@ -34,7 +34,7 @@ impl GoldenReaders {
         }
     }
 
-    /// Whether an operator of the golden side is one of them.
+    /// Whether they include this golden operator.
     pub(super) fn contains(&self, run: usize) -> bool {
         self.runs.contains(&run)
     }

@@ -352,7 +352,7 @@ impl SideValues {
         parts.collect()
     }
 
-    /// The operators of which something was computed that the last one made, itself included.
+    /// The operators that the last output depends on, its producer included.
     pub(super) fn live(&self) -> HashSet<usize> {
         let mut makers: HashMap<ValueIndex, Vec<usize>> = HashMap::new();
         for (&run, outputs) in &self.outputs {

@@ -236,7 +236,7 @@ const SHAPE_FILLING: &[&str] = &[
     "zeros_like",
     "zeroslike",
 ];
-/// Beginnings of types that write to what they read.
+/// Prefixes of operator types that write to their inputs.
 const IN_PLACE: &[&str] = &["assign", "scatter", "apply", "sparseapply", "inplace"];
 
 /// Whether operators of a type are sums and differences.

@@ -88,7 +88,7 @@ pub(super) fn axes(pair: &ElementPair<'_>) -> Option<TensorChange> {
     Some(TensorChange::Axes { order, in_memory })
 }
 
-/// The same elements in another shape: axes in another order, or only the shape is another.
+/// The same elements in another shape: with axes in another order, or merely reshaped.
 pub(super) fn of_other_shape(
     target: &ComparedElements<'_>,
     golden: &ComparedElements<'_>,

@@ -6,7 +6,7 @@ use opscope_tensor::{DType, largest_finite};
 use super::TensorChange;
 use super::elements::{ComparedElements, ElementPair, precision};
 
-/// Fewer elements before a cut are equal by chance.
+/// With fewer elements before a cut, equality may be chance.
 const N_BEFORE_CUT_MIN: usize = 8;
 /// Roundings by which elements may differ next to those that overflow.
 const N_ROUNDINGS: f64 = 16.0;

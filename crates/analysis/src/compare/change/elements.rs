@@ -275,9 +275,8 @@ impl<'a> ElementPair<'a> {
         }
     }
 
-    /// The same with a tolerance, of which so much is used as leaves no doubt: the operation has to
-    /// explain nearly all of the difference. `None` if that is no more than rounding, or if there
-    /// are few elements.
+    /// The same with a tolerance, as far as that leaves no doubt: the operation must explain nearly
+    /// all of the difference. `None` if the difference is mere rounding, or there are few elements.
     pub(super) fn within(&self, tolerance: f64) -> Option<ElementPair<'a>> {
         let distance = (self.sums.dd / self.sums.n).sqrt();
         let absolute = tolerance.min(UNEXPLAINED_MAX * distance);

@@ -88,7 +88,7 @@ pub(super) fn in_memory(pair: &ElementPair<'_>) -> Option<TensorChange> {
     })
 }
 
-/// Moved in memory order, as by a wrong offset in a file; the elements at one end are others.
+/// Moved in memory order, as by a wrong offset in a file; the elements at one end are new.
 pub(super) fn moved(pair: &ElementPair<'_>) -> Option<TensorChange> {
     let n = pair.len();
     let least = (OVERLAP_MIN * n as f64) as usize;

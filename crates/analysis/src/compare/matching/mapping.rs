@@ -59,7 +59,7 @@ pub struct OperatorMapping {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub golden_run: Option<usize>,
     /// Slots of the target with those of the golden side, as `output.0`, or `relu1:output.0` where
-    /// there are several operators. Slots that are not named go by side and position.
+    /// there are several operators. Other slots match by side and position.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub slots: BTreeMap<String, String>,
     /// The evidence that brought them together, in a proposal. Not read.

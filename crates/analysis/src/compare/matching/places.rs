@@ -13,11 +13,11 @@ use crate::compare::side::{ComparedDump, OperatorExecution};
 pub(super) struct PlaceScope {
     /// Those of the target and of the golden side.
     pub runs: [Vec<usize>; 2],
-    /// Whether the order of both is known to be that of execution.
+    /// Whether both dumps list operators in execution order.
     pub is_ordered: bool,
 }
 
-/// Everything that can belong together.
+/// The places whose operators may match.
 pub(super) struct PlaceScopes {
     pub scopes: Vec<PlaceScope>,
     /// Executions at a place that the other side does not have.

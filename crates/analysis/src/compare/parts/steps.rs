@@ -137,7 +137,7 @@ impl DumpSteps {
         }
     }
 
-    /// The files that the elements of a step are found by and lie in.
+    /// The files with the elements of a step, and those that locate them.
     pub(super) fn files(&self, place: RankStep) -> StepFiles {
         let mut files = StepFiles::default();
         let mut contents: HashSet<Content> = HashSet::new();

@@ -19,9 +19,9 @@ use crate::compare::result::{Comparison, Evidence, SlotKey};
 /// The names of both dumps in the columns `run` and `golden_run`.
 #[derive(Clone, Copy, Debug)]
 pub struct ComparedRuns<'a> {
-    /// The dump that is examined.
+    /// The dump under test.
     pub target: &'a str,
-    /// The dump that is taken for right.
+    /// The trusted dump.
     pub golden: &'a str,
 }
 

@@ -95,7 +95,7 @@ pub fn name_of(operator: &OperatorResult) -> OperatorName {
     names.cloned().unwrap_or_default()
 }
 
-/// Rank, model, step and repetition, as far as they say anything.
+/// Rank, model, step and repetition, as far as known.
 pub fn place(name: &OperatorName) -> String {
     let rank = name.rank.map(|rank| format!("rank {rank}"));
     let model = name.model.as_ref().map(ToString::to_string);
@@ -177,8 +177,8 @@ fn rank_words(ranks: &[u32]) -> String {
 /// Most parts that are named.
 const N_PARTS: usize = 4;
 
-/// Findings about the ranks of a slot whose tensors were put together: which parts differ, where the
-/// largest difference is, and which replicas do not agree.
+/// Findings about a slot whose tensors were combined from ranks: the parts that differ, the place
+/// of the largest difference, and the replicas that disagree.
 pub fn ranks(slot: &SlotResult) -> Vec<String> {
     let Some(ranks) = slot.ranks.as_deref() else {
         return Vec::new();

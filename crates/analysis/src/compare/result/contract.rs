@@ -205,7 +205,7 @@ pub struct ContractValue {
     /// numbers, where the same two tensors are compared there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pair: Option<[usize; 2]>,
-    /// Its numbers, where they are not there.
+    /// Its numbers, if `pair` has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Box<SlotResult>>,
     /// Of an output that differs, the output of the target that has the golden value.
@@ -228,7 +228,7 @@ pub enum ValuePairing {
     Name,
     /// They have the same position.
     Position,
-    /// The operators that make them belong together.
+    /// Their producers are matched.
     Operator,
     /// They have the same elements.
     Value,
@@ -249,7 +249,7 @@ pub enum ValuePresence {
     NotInTarget,
     /// Both, and golden's dump does not show it.
     NotInGolden,
-    /// Both return an input of this name as it is.
+    /// Both return an unchanged input of this name.
     PassedThrough,
 }
 
@@ -275,7 +275,7 @@ pub enum ValueState {
     Extra,
     /// It has no value on which two runs agree.
     NotJudged,
-    /// A pattern of the user says that it may stay uncompared.
+    /// The user allows it to stay uncompared.
     Allowed,
     /// It was not compared.
     #[default]

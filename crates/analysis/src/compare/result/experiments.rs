@@ -73,7 +73,7 @@ pub struct HealedCause {
     /// Further operators that came, or went, with it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<OperatorName>,
-    /// The type that golden's operator has, if it is another.
+    /// The type of golden's operator, if it differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub golden_type: Option<String>,
     /// Attributes that differ.
@@ -96,7 +96,7 @@ pub struct HealedCause {
     /// Operators that the models themselves define otherwise.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub functions: Vec<String>,
-    /// The output of the model that is another value.
+    /// The output of the model that has another source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
 }

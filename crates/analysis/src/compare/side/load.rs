@@ -62,8 +62,7 @@ impl LoadedSlot {
 }
 
 impl ExecutionSlot {
-    /// Calls `work` with the elements as they are stored; `file` stays open for the slots that are
-    /// read next.
+    /// Calls `work` with the stored elements; `file` stays open for the following slots.
     ///
     /// # Errors
     /// [`LoadError`].

@@ -18,7 +18,7 @@ use crate::compare::whole::WholeTensor;
 /// A tensor of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExecutionSlot {
-    /// Input or output; an array of which nothing is known is an output.
+    /// Input or output; an array of unknown side is an output.
     pub side: record::SlotSide,
     /// Which one.
     pub index: u32,
@@ -116,8 +116,7 @@ impl ExecutionSlot {
         }
     }
 
-    /// A tensor that is put together from the parts that ranks hold, in place of the slot of the
-    /// first of them.
+    /// A tensor combined from the parts of ranks, in place of the slot of the first rank.
     pub(in crate::compare) fn of_whole(first: &ExecutionSlot, whole: Arc<WholeTensor>) -> Self {
         let mut slot = first.without_own_elements();
         slot.dtype = Some(whole.dtype);
@@ -155,7 +154,7 @@ impl ExecutionSlot {
         slot
     }
 
-    /// The parts that it was put together from; none of a tensor in one piece.
+    /// The parts that it was combined from; `None` for a tensor in one piece.
     pub fn whole(&self) -> Option<&WholeTensor> {
         self.parts.as_ref()?.as_deref().ok()
     }

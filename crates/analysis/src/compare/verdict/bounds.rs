@@ -37,7 +37,7 @@ impl MetricBounds {
         }
     }
 
-    /// Nothing but zero passes.
+    /// Only zero passes.
     pub(super) const NEVER: MetricBounds = MetricBounds {
         warn: None,
         fail: Some(0.0),

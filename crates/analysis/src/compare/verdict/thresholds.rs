@@ -87,7 +87,7 @@ pub enum ThresholdsError {
     /// An absolute tolerance that is none.
     #[error("`atol`: expected a finite number from 0 on, found {0}")]
     Tolerance(f64),
-    /// A factor that is none.
+    /// An invalid factor.
     #[error("`yardstick_factor`: expected a number from 1 on, found {0}")]
     Factor(f64),
 }

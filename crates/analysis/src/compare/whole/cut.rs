@@ -11,7 +11,7 @@ const N_RANGES_MAX: usize = 1 << 16;
 /// Ranges of the whole axis, one behind the other on the rank.
 pub(super) type HeldRanges = Vec<Range<u64>>;
 
-/// Elements that belong together along an axis, such as the queries of a fused projection.
+/// A stretch of an axis, such as the queries of a fused projection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FusedPiece {
     /// Its name.
@@ -33,7 +33,7 @@ pub(super) enum AxisCut {
     /// In twice as many parts as ranks: the first and the last for the first rank, and so on
     /// inwards. Where lengths are given, each stretch of that length is cut so by itself.
     Zigzag(Option<Vec<u64>>),
-    /// Each piece by itself, and the parts one behind the other.
+    /// Each piece is cut separately, and its parts are concatenated.
     Fused(Vec<FusedPiece>),
 }
 

@@ -33,8 +33,8 @@ struct ExecutionKey {
     repeat: usize,
 }
 
-/// Puts the tensors of all ranks of a side together. The result has no ranks; what cannot be put
-/// together has neither elements nor statistics, and says why. Returns the positions of rules that
+/// Combines the tensors of all ranks of a side. The result has no ranks; tensors that cannot be
+/// combined have neither elements nor statistics, but a reason. Returns the positions of rules that
 /// no tensor fits.
 pub(in crate::compare) fn put_together(
     side: &mut ComparedDump,

@@ -21,7 +21,7 @@ pub(super) struct ReplicaClasses {
 pub(super) enum ReplicaFault {
     /// The parts cannot be read.
     Read(LoadError),
-    /// Parts differ, and nothing says that they are replicas.
+    /// Parts differ, and neither note nor rule calls them replicas.
     Unexplained(String),
 }
 

@@ -145,10 +145,10 @@ impl SideRules {
         *self == SideRules::default()
     }
 
-    /// The rules with all texts understood.
+    /// The rules with all texts parsed.
     ///
     /// # Errors
-    /// The place below the side, and what is wrong there.
+    /// The place below the side, and the problem.
     pub(in crate::compare) fn check(&self) -> Result<CheckedRules, (String, String)> {
         let mesh = Mesh::parse(self)?;
         let mut tensors = Vec::new();

@@ -56,7 +56,7 @@ pub struct WholeTensor {
     pub parts: Vec<RankPart>,
     /// By how much elements are divided where they are read; 1 of nearly every tensor.
     pub(super) divisor: u32,
-    /// How ranks share it along an axis of which a rule left that open.
+    /// How ranks share it along an axis whose rule is `varying`.
     pub(super) varying: Option<VaryingShare>,
     /// Shape, with adjacent axes merged that no part splits.
     pub(super) dims: Vec<u64>,

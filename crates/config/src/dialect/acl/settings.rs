@@ -43,7 +43,7 @@ pub enum DumpLevel {
 pub enum DumpScene {
     /// Of operators that other operators may overwrite.
     Watcher,
-    /// Of operators that fail.
+    /// A dump of failing operators.
     Failures(FailureDetail),
 }
 

@@ -76,7 +76,7 @@ impl TensorFiles {
         self.creator.create_file(path, &[bytes])
     }
 
-    /// Creates a file or takes the place of the one that is there.
+    /// Creates a file or replaces the existing one.
     pub(super) fn replace(&self, path: &Path, bytes: &[u8]) -> Result<WrittenFiles, StoreError> {
         self.creator.replace_file(path, &[bytes])?;
         self.note(path, bytes.len() as u64, FileOrigin::New)?;

@@ -17,7 +17,7 @@ use crate::sink::FileSharing;
 pub struct MindSporeOptions {
     /// Whose tree.
     pub target: TreeTarget,
-    /// The directory below which everything goes.
+    /// The root directory of the dump.
     pub path: PathBuf,
     /// The rank.
     pub rank: u32,

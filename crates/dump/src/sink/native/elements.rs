@@ -141,7 +141,7 @@ impl ElementsStore {
         }
     }
 
-    /// Writes the elements of a record that are not there yet. With a `step`, they are those of
+    /// Writes the elements of a record that are not stored yet. With a `step`, they are those of
     /// this step alone, which may be removed. Returns the place of each tensor.
     pub(super) fn put(
         &self,

@@ -33,7 +33,7 @@ pub struct RangeTotal {
 /// Losses of the tensors without elements beyond the range.
 #[derive(Default)]
 pub struct SmallLosses {
-    /// Those of them that would lose anything.
+    /// Tensors that would lose values or digits.
     pub n_tensors: u64,
     /// Elements that would become 0.
     pub n_underflow: u64,

@@ -143,7 +143,7 @@ impl DumpFile {
         &self.checked.header
     }
 
-    /// The header, to correct what it says of the tensors.
+    /// The header, for corrections of its tensors' descriptions.
     pub fn header_mut(&mut self) -> &mut DumpHeader {
         &mut self.checked.header
     }

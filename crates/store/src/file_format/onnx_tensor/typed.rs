@@ -7,7 +7,7 @@ use super::fields::{DOUBLE_DATA, FLOAT_DATA, INT32_DATA, INT64_DATA, STRING_DATA
 use crate::file_format::protobuf::{FieldValue, MessageReader};
 use crate::{FormatError, check_memory};
 
-/// Words of an error.
+/// Expectation in an error message.
 const EXPECTED_TEXTS: &str = "as many texts as the shape has elements (field 6)";
 
 /// The elements in a field, as bytes of a dtype; they have to be `n_bytes` together.

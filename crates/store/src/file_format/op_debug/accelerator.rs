@@ -6,7 +6,7 @@ use super::words::WordForm;
 use super::{Accelerator, MAGIC, u32_at};
 use crate::FormatError;
 
-/// Where the number of the accelerator lies; an error there means that it is unknown.
+/// Offset of the accelerator's number; an error at this offset means that the number is unknown.
 pub const ACC_TYPE_OFFSET: usize = 12;
 /// The version in which cores report four status words.
 const VERSION_WIDE_STATUS: u32 = 1;

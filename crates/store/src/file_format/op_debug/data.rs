@@ -102,7 +102,7 @@ impl Accelerator {
         }
     }
 
-    /// Reads the data of an accelerator; `is_wide` says that a core has four status registers.
+    /// Reads the data of an accelerator; with `is_wide` a core has four status words.
     pub(super) fn decode(
         acc_type: AccType,
         bytes: &[u8],

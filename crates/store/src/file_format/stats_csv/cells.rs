@@ -63,7 +63,7 @@ impl fmt::Display for PrintedNumber {
     }
 }
 
-/// In which order a tensor's elements lie in memory.
+/// The order of a tensor's elements in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ElementOrder {
     /// The order in which the rules of the cells go through them.

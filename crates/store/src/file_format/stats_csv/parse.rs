@@ -45,7 +45,7 @@ pub fn read_if_table(path: &Path) -> Result<Option<StatsTable>, StoreError> {
     read_file(path).map(Some)
 }
 
-/// Reads a file that by its name holds statistics.
+/// Reads a file whose name says that it holds statistics.
 ///
 /// # Errors
 /// [`StoreError`] if it cannot be read, is too large, or holds something else.

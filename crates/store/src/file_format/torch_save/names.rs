@@ -37,7 +37,7 @@ pub(super) struct PathName {
 }
 
 impl PathName {
-    /// The name of a path; none if a step of it has none.
+    /// The name of a path; `None` if a step has no name.
     pub(super) fn new(path: &[PathStep<'_>]) -> Option<PathName> {
         let (mut joined, mut exact) = (String::new(), String::new());
         for (position, step) in path.iter().enumerate() {

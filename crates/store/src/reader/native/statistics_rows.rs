@@ -22,7 +22,7 @@ pub(super) fn columns() -> Vec<String> {
     titles.map(|title| (*title).to_owned()).collect()
 }
 
-/// The side in the words of such a table.
+/// The side's title in a table of statistics.
 pub(super) fn side_title(row: &SlotRow) -> String {
     match row.side.as_deref() {
         Some("input") => "Input",

@@ -7,7 +7,7 @@ use super::super::index::{IndexedExecution, IndexedTensor, OperatorInFile};
 use crate::SharedPath;
 use crate::record::SlotSide;
 
-/// A tensor with its execution, of which it is not known yet which run it is.
+/// A tensor with its execution, before executions are numbered.
 pub(super) struct SavedTensor {
     pub(super) execution: IndexedExecution,
     pub(super) record: IndexedTensor,

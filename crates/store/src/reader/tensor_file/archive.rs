@@ -345,7 +345,7 @@ fn torch_facts(file: &TorchFile) -> FileFacts {
     }
 }
 
-/// The tensors of a file by their descriptions, and what it says of itself.
+/// The tensors of a file by their descriptions, and the file's attributes.
 pub(super) fn torch_members(file: &[u8]) -> Result<(Vec<StoredTensor>, FileFacts), FormatError> {
     let decoded = torch_save::decode(file)?;
     let facts = torch_facts(&decoded);

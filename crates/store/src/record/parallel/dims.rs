@@ -18,7 +18,7 @@ pub struct TensorDims {
 /// An axis, and how ranks share it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedAxis {
-    /// Its name; `1` of an axis of 1 that has none.
+    /// Its name; `1` for an unnamed axis of size 1.
     pub name: String,
     /// The axes of the mesh along which ranks share it, in the order in which they cut it.
     pub marks: Vec<MeshMark>,

@@ -28,7 +28,7 @@ struct MatrixBlockSizes {
     c0: usize,
 }
 
-/// Copies everything as it is.
+/// Copies all elements unchanged.
 pub(super) fn keep(c: &LayoutConversion<'_>) -> Result<(Shape, Vec<CopyRegion>), LayoutError> {
     let walk = AxisWalk::Even(1);
     let axes = vec![AxisWalks {

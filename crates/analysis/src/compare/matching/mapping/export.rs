@@ -11,8 +11,8 @@ use crate::compare::side::{ComparedDump, RunPlace};
 
 impl Matching {
     /// Every pair that equal names did not make, with what made it and how sure that is, and the
-    /// names of the operators without a partner. Steps and ranks in which the same operators belong
-    /// together are one entry; of those that say otherwise the first counts.
+    /// names of the operators without a partner. Steps and ranks with equal matches are one entry;
+    /// of contradictory ones the first counts.
     pub fn to_mapping(&self, target: &ComparedDump, golden: &ComparedDump) -> Mapping {
         let sides = [target, golden];
         let repeats = sides.map(repeats);

@@ -8,7 +8,7 @@ pub(super) struct SortedPrefixes<'n> {
 }
 
 impl<'n> SortedPrefixes<'n> {
-    /// Sorts words. The empty word, with which every text begins, is none.
+    /// Sorts words. The empty word, which begins every text, is skipped.
     pub(super) fn from_words(words: impl Iterator<Item = &'n str>) -> SortedPrefixes<'n> {
         let mut words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
         words.sort_unstable();
