@@ -4,7 +4,7 @@
 //! others, a collective returned something other than its group contributed, or a tensor changed
 //! between its producer and its reader. Later differences that follow from these are not reported.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use opscope_store::record::SlotSide;
@@ -17,6 +17,9 @@ use super::replicas;
 use super::results;
 use super::run::RankedRun;
 use crate::compare::side::SlotRef;
+
+/// Equal results of a type of collective that its readers must confirm before one exception counts.
+const N_CONFIRMED_MIN: usize = 4;
 
 /// Finds divergences between ranks. Elements of collectives are read on `n_threads` threads. The
 /// run's marks must have been read before.
@@ -99,6 +102,7 @@ fn desyncs(run: &RankedRun, found: &mut RankDivergences) {
 fn overwritten(run: &RankedRun, fits: &[MeetingFits], found: &mut RankDivergences) {
     let mut written: HashMap<SlotRef, Vec<usize>> = HashMap::new();
     let mut told: HashSet<SlotRef> = HashSet::new();
+    let mut unsettled = UnsettledResults::default();
     for sequence in &run.ranks {
         // Ranks share no memory.
         written.clear();
@@ -121,8 +125,12 @@ fn overwritten(run: &RankedRun, fits: &[MeetingFits], found: &mut RankDivergence
                 let is_written = written.contains_key(&maker);
                 if let Some(is_equal) = is_unchanged(run, reader, at, maker) {
                     found.n_edges += 1;
-                    let is_sure = is_settled(run, fits, maker.run);
-                    if !is_equal && !is_written && is_sure && told.insert(maker) {
+                    if is_written {
+                        continue;
+                    }
+                    if !is_settled(run, fits, maker.run) {
+                        unsettled.add(run, fits, (reader, at), maker, is_equal);
+                    } else if !is_equal && told.insert(maker) {
                         found
                             .findings
                             .push(overwritten_finding(run, reader, at, maker.run));
@@ -136,6 +144,62 @@ fn overwritten(run: &RankedRun, fits: &[MeetingFits], found: &mut RankDivergence
                 }
             }
         }
+    }
+    for (reader, at, maker) in unsettled.exceptions() {
+        let finding = overwritten_finding(run, reader, at, maker.run);
+        found.findings.push(finding);
+    }
+}
+
+/// Collective results that cannot be recomputed, by the collective's type. A capture of an
+/// asynchronous collective may have seen them unfinished, and then differs from many readers. A
+/// single exception among results that readers confirm is no matter of timing.
+#[derive(Default)]
+struct UnsettledResults<'a> {
+    of_type: BTreeMap<&'a str, UnsettledType>,
+}
+
+#[derive(Default)]
+struct UnsettledType {
+    confirmed: HashSet<SlotRef>,
+    /// The first reader of each differing result.
+    differing: BTreeMap<usize, (usize, usize, SlotRef)>,
+}
+
+impl<'a> UnsettledResults<'a> {
+    fn add(
+        &mut self,
+        run: &'a RankedRun,
+        fits: &[MeetingFits],
+        (reader, at): (usize, usize),
+        maker: SlotRef,
+        is_equal: bool,
+    ) {
+        let op_type = run.dump.runs[maker.run].op_type.as_str();
+        let of_type = self.of_type.entry(op_type).or_default();
+        // A result that does not follow from the inputs has a finding already.
+        let is_wrong = run
+            .meetings
+            .of_run
+            .get(&maker.run)
+            .is_some_and(|&(nth, at)| fits[nth][at].is_some());
+        if is_equal {
+            of_type.confirmed.insert(maker);
+        } else if !is_wrong {
+            let edge = (reader, at, maker);
+            of_type.differing.entry(maker.run).or_insert(edge);
+        }
+    }
+
+    /// Reader, its slot, and the result, of each type with a single exception.
+    fn exceptions(self) -> impl Iterator<Item = (usize, usize, SlotRef)> {
+        let of_type = self.of_type.into_values();
+        of_type.filter_map(|mut of_type| {
+            let (_, edge) = of_type.differing.pop_first()?;
+            let is_single = of_type.differing.is_empty();
+            let is_confirmed = of_type.confirmed.len() >= N_CONFIRMED_MIN;
+            (is_single && is_confirmed).then_some(edge)
+        })
     }
 }
 

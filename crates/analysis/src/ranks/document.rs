@@ -6,7 +6,7 @@ use super::finding::{DivergenceFinding, DivergenceKind, RankDivergences};
 use super::meetings::{Desync, Meeting};
 use super::restart::RestartComparison;
 use super::run::RankedRun;
-use super::spread::{FirstOrigin, NonFiniteOrigin, NonFiniteSpread};
+use super::spread::{FirstOrigin, NonFiniteOrigin, NonFiniteSpread, UnknownOutputs};
 
 /// An execution: rank, step, operator and place.
 pub fn execution(run: &RankedRun, index: usize) -> Value {
@@ -83,8 +83,16 @@ pub fn spread(run: &RankedRun, spread: &NonFiniteSpread) -> Value {
         "executions_with_nan_or_inf": spread.n_executions,
         "maybe_masks": spread.n_maybe_masks,
         "unknown_executions": spread.n_unknown,
+        "unknown": spread.unknown.iter().map(|item| unknown(run, item)).collect::<Value>(),
         "problems": spread.problems,
     })
+}
+
+fn unknown(run: &RankedRun, unknown: &UnknownOutputs) -> Value {
+    let mut value = execution(run, unknown.run);
+    let slots = unknown.slots.iter().map(|index| format!("output.{index}"));
+    value["slots"] = slots.collect();
+    value
 }
 
 fn origin(run: &RankedRun, origin: &NonFiniteOrigin) -> Value {

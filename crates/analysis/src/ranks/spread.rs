@@ -17,6 +17,8 @@ use crate::survey::{DumpSurvey, SpreadRole, non_finite, survey};
 
 /// Maximum number of origins that are sorted and traced; the first ones are chosen.
 const N_FOLLOWED_MAX: usize = 256;
+/// Maximum number of executions with unknown outputs that are listed.
+const N_UNKNOWN_MAX: usize = 8;
 
 /// NaN and infinities of a run.
 #[derive(Debug, Default)]
@@ -31,10 +33,21 @@ pub struct NonFiniteSpread {
     pub n_maybe_masks: u64,
     /// Executions with unknown outputs.
     pub n_unknown: u64,
+    /// The first of them.
+    pub unknown: Vec<UnknownOutputs>,
     /// Origins that are not listed.
     pub n_unlisted: u64,
     /// Tensors whose elements could not be read.
     pub problems: Vec<String>,
+}
+
+/// An execution whose outputs may hold a NaN or an infinity that the dump does not show.
+#[derive(Debug)]
+pub struct UnknownOutputs {
+    /// The execution.
+    pub run: usize,
+    /// Its outputs without readable elements and counts.
+    pub slots: Vec<u32>,
 }
 
 /// An execution or collective with a NaN or an infinity that has no earlier source.
@@ -164,15 +177,32 @@ pub fn trace(run: &RankedRun, n_threads: usize) -> NonFiniteSpread {
         origin.reached = follow(run, &survey, origin);
     }
     spread.first = first_of(run, &spread.origins);
-    let roles = survey.executions.iter();
-    for found in roles {
+    let mut unknown: Vec<usize> = Vec::new();
+    for (index, found) in survey.executions.iter().enumerate() {
         let is_non_finite = found.n_nan.unwrap_or(0) + found.n_inf.unwrap_or(0) > 0;
         spread.n_executions += u64::from(is_non_finite);
         spread.n_maybe_masks += u64::from(found.role == Some(SpreadRole::MayBeMask));
-        spread.n_unknown += u64::from(found.n_nan.is_none() || found.n_inf.is_none());
+        if found.n_nan.is_none() || found.n_inf.is_none() {
+            unknown.push(index);
+        }
     }
+    // The earliest are the most likely to hide the origin.
+    unknown.sort_by_key(|index| run.sort_key(*index));
+    spread.n_unknown = unknown.len() as u64;
+    let first = unknown.into_iter().take(N_UNKNOWN_MAX);
+    spread.unknown = first.map(|index| unknown_outputs(run, index)).collect();
     spread.problems = survey.problems;
     spread
+}
+
+fn unknown_outputs(run: &RankedRun, index: usize) -> UnknownOutputs {
+    let slots = run.dump.runs[index].slots.iter();
+    let outputs = slots.filter(|slot| slot.side == SlotSide::Output);
+    let unknown = outputs.filter(|slot| non_finite(slot).is_none());
+    UnknownOutputs {
+        run: index,
+        slots: unknown.map(|slot| slot.index).collect(),
+    }
 }
 
 /// Whether an execution has a NaN or an infinity in its outputs that is no mask. A collective

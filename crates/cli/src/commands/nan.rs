@@ -92,6 +92,7 @@ fn print(
             ),
         };
         line!(out, "{summary}")?;
+        print_unknown(&mut out, run, propagation)?;
         return ranked_run::print_coverage(&mut out, run);
     }
     // "First" requires that the order of collectives proves it.
@@ -135,8 +136,31 @@ fn print(
             out,
             "incomplete ({n} without statistics): there may be earlier ones"
         )?;
+        print_unknown(&mut out, run, propagation)?;
     }
     ranked_run::print_coverage(&mut out, run)
+}
+
+/// The tensors that the dump describes but does not hold. One of them may be the origin.
+fn print_unknown(
+    out: &mut Out,
+    run: &RankedRun,
+    propagation: &NonFiniteSpread,
+) -> Result<(), CommandFailure> {
+    for unknown in &propagation.unknown {
+        let slots = unknown.slots.iter().map(|index| format!("output.{index}"));
+        let slots = slots.collect::<Vec<_>>().join(", ");
+        line!(
+            out,
+            "  not in the dump: {} {slots}",
+            execution(run, unknown.run)
+        )?;
+    }
+    let n_more = propagation.n_unknown - propagation.unknown.len() as u64;
+    if n_more > 0 {
+        line!(out, "  and of {}", format::count(n_more, "more execution"))?;
+    }
+    Ok(())
 }
 
 fn distinct(mut ranks: Vec<u32>) -> Vec<u32> {
