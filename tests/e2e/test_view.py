@@ -8,6 +8,7 @@ from __future__ import annotations
 import http.client
 import io
 import json
+import math
 import os
 import resource
 import shutil
@@ -246,6 +247,40 @@ def test_one_dump_shows_where_infinities_begin(alone: Page) -> None:
         assert close(row["max_abs"], np.abs(values[np.isfinite(values)]).max())
     assert [step["role"] for step in alone.ask("operator/4")["chain"]] == ["before", "makes"]
     assert alone.raw("npy", op=4, slot="out0", side="golden")[0] == 404
+
+
+def test_an_overflow_says_what_was_needed(tool: Binary, tmp_path: Path) -> None:
+    """Golden in float32 has the number that float16 cannot hold; one dump alone knows the largest float16 only."""
+    weight = (np.random.default_rng(4).normal(size=(16, 8)) * 2000).astype(np.float16)
+    x = np.float16([[100] * 16])
+    for name, dtype, kind in (("half", np.float16, TensorProto.FLOAT16), ("single", np.float32, TensorProto.FLOAT)):
+        values = [helper.make_tensor_value_info("x", kind, [1, 16]), helper.make_tensor_value_info("y", kind, [1, 8])]
+        nodes = [helper.make_node("MatMul", ["x", "w"], ["z"], "product"), helper.make_node("Neg", ["z"], ["y"], "neg")]
+        weights = [numpy_helper.from_array(weight.astype(dtype), "w")]
+        graph = helper.make_graph(nodes, "overflow", values[:1], values[1:], weights)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        onnx.save(model, tmp_path / f"{name}.onnx")
+        np.save(tmp_path / f"{name}.npy", x.astype(dtype))
+        arguments = ("--out", tmp_path / name, "--input", f"x={tmp_path / name}.npy")
+        tool.dump(tmp_path / f"{name}.onnx", *arguments)
+    needed = float(np.abs(x.astype(np.float64) @ weight.astype(np.float64)).max())
+    with served(tool, tmp_path / "half", tmp_path / "single") as page:
+        verdict = page.ask("info")["verdict"]
+    assert (verdict["kind"], verdict["op_name"], verdict["dtype"]) == ("overflows", "product", "float16")
+    assert verdict["limit"]["largest"] == 65504
+    golden_needs = verdict["limit"]["needed"]
+    assert abs(golden_needs - needed) < 1
+    assert 0 < verdict["n_bad"] <= verdict["n_elements"] == 8
+    with served(tool, tmp_path / "half") as page:
+        verdict = page.ask("info")["verdict"]
+    assert (verdict["kind"], verdict["limit"]) == ("overflows", {"largest": 65504, "needed": None})
+    command = tool.command("compare", tmp_path / "half", tmp_path / "single")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
+    assert done.returncode == 1, done.stderr
+    told = " ".join(done.stdout.split())
+    words = f"it overflows float16 (needs {math.ceil(golden_needs):,}, the largest is 65,504)"
+    assert f"NaN or Inf first made by MatMul `product`: {words}" in told
+    assert told.startswith("FAIL") and words in told.split("operators:")[0]
 
 
 def test_a_mask_accuses_nobody(tool: Binary, tmp_path: Path) -> None:

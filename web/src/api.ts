@@ -72,6 +72,8 @@ export interface Verdict {
     region?: string;
   } | null;
   n_after: number;
+  /** Of a result that overflowed: the dtype's largest number, and the one that golden has. */
+  limit?: { largest: Num; needed: Num | null } | null;
   /** The overflow record of the operator. */
   overflow: Overflow | null;
   /** First and last byte of the overwritten range. */

@@ -143,8 +143,10 @@ fn array<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
     bytes.try_into().ok()
 }
 
-/// A magnitude with thousands separators: 677,596.
+/// A magnitude with thousands separators: 677,596. Fractions of large magnitudes are rounded up, so
+/// that a number beyond a limit stays beyond it.
 pub(crate) fn thousands(value: f64) -> String {
+    let value = if value >= 1e3 { value.ceil() } else { value };
     if value != value.trunc() || value.abs() >= 1e12 {
         return format!("{value:.4e}");
     }
@@ -193,6 +195,20 @@ mod tests {
         ];
         for (text, expected) in cases {
             assert_eq!(escaped(text), expected);
+        }
+    }
+
+    #[test]
+    fn large_magnitudes_have_separators() {
+        let cases = [
+            (65504.0, "65,504"),
+            (677_595.4, "677,596"),
+            (448.0, "448"),
+            (0.5, "5.0000e-1"),
+            (3.402_823_4e38, "3.4028e38"),
+        ];
+        for (value, expected) in cases {
+            assert_eq!(thousands(value), expected);
         }
     }
 

@@ -179,6 +179,11 @@ function evidence(page: Page): ComponentChildren[] {
       </>,
     );
   }
+  if (verdict.limit) {
+    const { largest, needed } = verdict.limit;
+    const words = needed === null ? t.beyond_largest : t.needs_more;
+    facts.push(words(verdict.dtype ?? "", formatNumber(largest), formatNumber(needed)));
+  }
   if (verdict.overflow && verdict.kind !== "overflow_recorded") {
     const status = <StatusWords overflow={verdict.overflow} />;
     facts.push(filled(t.status_is, { status }));

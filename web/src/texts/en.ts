@@ -74,6 +74,10 @@ export const en = {
   on_rank: (rank: number) => `first on rank ${rank}`,
   of_elements: (n: number, all: number) =>
     `${formatCount(n)} of ${many(all, "element", "elements")}`,
+  needs_more: (dtype: string, largest: string, needed: string) =>
+    `needs ${needed}, the largest ${dtype} is ${largest}`,
+  beyond_largest: (dtype: string, largest: string, _needed: string) =>
+    `beyond ${largest}, the largest ${dtype}`,
   of_elements_beyond: (n: number, all: number) =>
     `${formatCount(n)} of ${many(all, "element", "elements")} beyond rounding`,
   limit_is: (limit: string) => `limit ${limit}`,

@@ -53,6 +53,8 @@ export const zh: Texts = {
   in_step: (step) => `第 ${formatCount(step)} 步：`,
   on_rank: (rank) => `首先出现于 rank ${rank}`,
   of_elements: (n, all) => `${formatCount(all)} 个元素中有 ${formatCount(n)} 个`,
+  needs_more: (dtype, largest, needed) => `需要 ${needed}，而 ${dtype} 的最大值为 ${largest}`,
+  beyond_largest: (dtype, largest) => `超出 ${dtype} 的最大值 ${largest}`,
   of_elements_beyond: (n, all) =>
     `${formatCount(all)} 个元素中有 ${formatCount(n)} 个超出舍入误差`,
   limit_is: (limit) => `限值 ${limit}`,

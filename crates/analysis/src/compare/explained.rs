@@ -31,6 +31,8 @@ pub(super) fn explain_slots(
     let summary = &comparison.summary;
     let firsts = [&summary.first_divergence, &summary.first_failure];
     let firsts = firsts.into_iter().flatten().map(|at| at.operator);
+    // An overflow may have no effect on the outputs, so that the verdict names something else.
+    let firsts = firsts.chain(summary.first_non_finite);
     let mut slots: Vec<(usize, usize)> = firsts
         .flat_map(|i| (0..comparison.operators[i].slots.len()).map(move |k| (i, k)))
         .collect();

@@ -2,15 +2,17 @@
 
 use std::collections::HashMap;
 
+use opscope_analysis::beyond;
 use opscope_analysis::compare::report::words::{self, promises};
 use opscope_analysis::compare::result::{
-    Cause, Comparison, Conclusion, DivergencePoint, RuleName, SlotResult,
+    Cause, Comparison, Conclusion, DivergencePoint, RuleName, SlotResult, TensorChange,
 };
 use opscope_analysis::compare::side::ExecutionSlot;
 use opscope_analysis::events::EventKind;
 use opscope_analysis::overflow::Finding;
 use opscope_analysis::survey::{self, SpreadRole};
 use opscope_store::record::SlotSide;
+use opscope_tensor::{DType, largest_finite};
 use serde_json::{Value, json};
 
 use super::events;
@@ -122,6 +124,20 @@ fn of_comparison(runs: &ViewedRuns, comparison: &Comparison) -> Value {
         verdict["metric"] = worst_rule(found);
         verdict["box"] = differing(found);
         verdict["dtype"] = found.target.dtype.as_str().into();
+        if let Some(TensorChange::Overflow {
+            largest, needed, n, ..
+        }) = found.change.as_deref()
+        {
+            verdict["limit"] = json!({"largest": largest, "needed": needed});
+            // Its own result: an input that overflowed names the operator before.
+            if verdict["kind"] == "own" {
+                verdict["kind"] = "overflows".into();
+                verdict["n_bad"] = (*n).into();
+                let dims = found.target.shape.iter();
+                let n_elements = dims.fold(1_u64, |n, dim| n.saturating_mul(*dim));
+                verdict["n_elements"] = n_elements.into();
+            }
+        }
     }
     verdict
 }
@@ -253,16 +269,18 @@ fn of_survey(runs: &ViewedRuns) -> Value {
     };
     let found = first.surveyed.copied().unwrap_or_default();
     let has_nan = found.n_nan.is_some_and(|n| n > 0);
+    let output = bad_output(runs, &first);
+    let dtype = output.and_then(|output| output.dtype);
+    let is_beyond = dtype.is_some_and(|dtype| beyond(dtype, first.op_type).is_some());
     let kind = match found.role {
         Some(SpreadRole::MakesNan) => "makes_nan",
-        // Finite elements reach the dtype's limit; the logarithm of 0 does not overflow.
-        Some(SpreadRole::MakesInf) if found.headroom == Some(0) => "overflows",
+        // The logarithm of 0 does not overflow, unless other elements reach the dtype's limit.
+        Some(SpreadRole::MakesInf) if found.headroom == Some(0) || is_beyond => "overflows",
         Some(SpreadRole::MakesInf) => "makes_inf",
         Some(SpreadRole::MayBeMask) => "may_be_mask",
         _ if has_nan => "has_nan",
         _ => "has_inf",
     };
-    let output = bad_output(runs, &first);
     let n_bad = if has_nan { found.n_nan } else { found.n_inf };
     let name = format!("{} `{}`", first.op_type, first.op_name);
     let what = if has_nan { "NaN" } else { "infinity" };
@@ -279,8 +297,21 @@ fn of_survey(runs: &ViewedRuns) -> Value {
         "n_bad": n_bad, "n_elements": found.n_elements,
         "dtype": output.map(|output| output.dtype_name.as_str()),
         "metric": null, "box": null, "n_after": n_after,
+        "limit": limit(kind, dtype),
         "text": format!("first {what} at {name}{how}"),
     })
+}
+
+/// The largest number of the dtype of a result that overflowed. One dump alone does not hold the
+/// number that was needed.
+fn limit(kind: &str, dtype: Option<DType>) -> Value {
+    let largest = dtype
+        .filter(|_| kind == "overflows")
+        .and_then(largest_finite);
+    largest.map_or(
+        Value::Null,
+        |largest| json!({"largest": largest, "needed": null}),
+    )
 }
 
 /// Each execution's position within its rank and step. Graphs that share a step, such as a

@@ -228,9 +228,11 @@ impl TerminalReport<'_> {
             Some(NonFiniteRole::Producer) => "made",
             _ => "read",
         };
+        let overflow = first.slots.iter().find_map(words::overflow);
+        let overflow = overflow.map_or_else(String::new, |overflow| format!(": {overflow}"));
         self.put(
             &mut text,
-            &format!("NaN or Inf first {verb} by {}", name(first)),
+            &format!("NaN or Inf first {verb} by {}{overflow}", name(first)),
         );
         let way = chain::of_first(self.comparison, self.top.saturating_add(1));
         // The path begins with the producer, which has its own line already.

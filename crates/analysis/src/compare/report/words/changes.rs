@@ -22,7 +22,7 @@ pub fn change(slot: &SlotResult) -> Option<String> {
 }
 
 /// `it overflows float16: …`, of a slot whose dtype cannot hold golden's elements.
-pub(super) fn overflow(slot: &SlotResult) -> Option<String> {
+pub fn overflow(slot: &SlotResult) -> Option<String> {
     match slot.change.as_deref()? {
         TensorChange::Overflow {
             dtype,
