@@ -78,6 +78,7 @@ def _pairs() -> Iterator[Unusual]:
     yield from _parts()
     yield from _numbers()
     yield from _weights()
+    yield from _masks()
     split = [*PRODUCT, node("Split", "a", "y z", "split", axis=1)]
     other = [*PRODUCT, node("Split", "a", "z y", "split", axis=1)]
     yield Unusual(
@@ -212,6 +213,31 @@ def _numbers() -> Iterator[Unusual]:
         },
     )
     yield Unusual("first output left out", state, state, SOUND)
+
+
+def _masks() -> Iterator[Unusual]:
+    """Scores next to the numbers of a mask, in whose norms they vanish."""
+
+    def attention(lowest: float, axis: int = -1, factor: float = 1) -> ModelProto:
+        nodes = [
+            node("MatMul", "x k", "s", "scores"),
+            node("Add", "s mask", "a", "masked"),
+            node("Softmax", "a", "p", "softmax", axis=axis),
+            node("MatMul", "p w", "y", "mm"),
+        ]
+        key = WEIGHT / 4
+        key[:, 1] *= factor
+        mask = np.triu(np.full((4, 8), lowest, np.float32), 3)
+        return _model(nodes, {"y": FLOAT}, k=key, mask=mask)
+
+    lowest = float(np.finfo(np.float32).min)
+    golden = attention(lowest)
+    changed = _fault("y", "k", says="another", culprits=("scores",))
+    for kind, number in (("weight before a mask", -1e4), ("weight before the lowest numbers", lowest)):
+        yield Unusual(kind, attention(number, factor=1.6), attention(number), changed)
+    yield Unusual("mask of another number", attention(-1e4), golden, SOUND)
+    wrong = _fault("y", culprits=("softmax",))
+    yield Unusual("axis behind a mask of another number", attention(-1e4, axis=0), golden, wrong)
 
 
 def _weights() -> Iterator[Unusual]:

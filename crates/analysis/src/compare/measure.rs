@@ -1,7 +1,7 @@
 //! Measuring matched slots: elements, or what a dump has instead of them.
 
 mod hidden;
-mod masked;
+pub(super) mod masked;
 mod measured_pairs;
 mod same_contents;
 mod text;

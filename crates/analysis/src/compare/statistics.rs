@@ -13,6 +13,7 @@ use opscope_tensor::{ElementCounts, Layout, Shape, Stats};
 use self::described::{DescribedSlot, REALS, SHARES, is_extreme};
 use self::number::RoundedNumber;
 use super::evidence::Evidence;
+use super::measure::masked;
 use super::metric::{MetricId, TensorStatistic};
 use super::parts::facts::{self, Fact};
 use super::party::Party;
@@ -219,10 +220,19 @@ fn n_elements(dims: &[u64]) -> Option<u64> {
 /// Adds what both have in common, and says whether that is anything.
 fn numbers(a: &DescribedSlot, b: &DescribedSlot, metrics: &mut Vec<(MetricId, f64)>) -> bool {
     let mut has_any = false;
+    let extremes = [a, b].map(|side| {
+        let extremes = [TensorStatistic::Min, TensorStatistic::Max];
+        extremes.map(|name| side.get(name).map_or(f64::NAN, |number| number.value))
+    });
+    let are_masks = masked::are_masks(extremes);
     for name in REALS {
         let (Some(x), Some(y)) = (a.get(name), b.get(name)) else {
             continue;
         };
+        // All but the largest score is the mask's.
+        if are_masks && name != TensorStatistic::Max {
+            continue;
+        }
         // Tables differ in whether a NaN shows in the extremes.
         if is_extreme(name) && a.family != b.family && (a.has_nan() || b.has_nan()) {
             continue;
@@ -274,8 +284,13 @@ fn scale(golden: &DescribedSlot, name: TensorStatistic, own: RoundedNumber) -> f
         rms(),
     ];
     let largest = largest.into_iter().flatten().reduce(f64::max);
+    let extreme = |name: TensorStatistic| finite(name).map_or(0.0, |number| number.value);
+    let [min, max] = [TensorStatistic::Min, TensorStatistic::Max].map(extreme);
     match name {
         TensorStatistic::L2Norm => own.value.abs(),
+        // Scores vanish next to the numbers of a mask. A softmax reads them, so that differences of
+        // a small part of 1 do not count.
+        TensorStatistic::Max if masked::is_masked(min, max) => own.value.abs().max(1.0),
         TensorStatistic::Mean => rms().or(largest).unwrap_or(own.value.abs()),
         _ => largest.unwrap_or(own.value.abs()),
     }

@@ -7,6 +7,7 @@ use opscope_tensor::{DType, Shape, Stats, TensorView};
 
 use super::values::{DumpValue, SideValues, ValueIndex};
 use crate::compare::matching::SlotRef;
+use crate::compare::measure::masked;
 use crate::compare::metric::MetricId;
 use crate::compare::parts::facts::{self, Fact, FactKind};
 use crate::compare::result::{Evidence, Metrics, SlotResult, TensorSummary, VerdictLevel};
@@ -178,6 +179,9 @@ fn distance(a: &DumpValue, b: &DumpValue) -> f64 {
             f64::INFINITY
         };
     }
+    if masked::are_masks([[a.min, a.max], [b.min, b.max]]) {
+        return (a.max - b.max).abs() / a.max.abs().max(b.max.abs()).max(1.0);
+    }
     let scale = a.l2.max(b.l2);
     if scale == 0.0 {
         return 0.0;
@@ -264,9 +268,17 @@ fn agreement_of(
 /// others differ, if distances were relative to them.
 fn have_like_extremes([a, b]: [&DumpValue; 2], slack: f64) -> bool {
     let [a, b] = [&a.stats, &b.stats];
+    let is_masked = [a, b].map(|stats| masked::is_masked(stats.min, stats.max));
     let largest = largest(a).max(largest(b));
     [(a.max, b.max), (a.min, b.min)].into_iter().all(|(a, b)| {
-        let apart_max = EXTREMES_APART_MAX * a.abs().max(b.abs()) + slack * largest;
+        let size = a.abs().max(b.abs());
+        // The mask says nothing of what it leaves.
+        let scale = if is_masked == [true; 2] {
+            size
+        } else {
+            largest
+        };
+        let apart_max = EXTREMES_APART_MAX * size + slack * scale;
         let apart = (a - b).abs();
         // Of what a table lacks nothing is known.
         apart.is_nan() || apart <= apart_max
@@ -367,7 +379,7 @@ fn elements_measured([a, b]: [TensorView<'_>; 2]) -> Option<(Evidence, Metrics)>
     if have_unlike_beginnings(a, b) {
         return None;
     }
-    let found = difference::difference(a, b, DifferenceOptions::default()).ok()?;
+    let found = masked::difference(a, b, DifferenceOptions::default()).ok()?;
     // A few large elements, such as those of a mask, are all of a norm, and hide what the others
     // are.
     let n: u64 = found.histogram.iter().sum();

@@ -11,17 +11,30 @@ use crate::element::float;
 
 /// The largest number that is taken for one that a mask made.
 const LARGEST: f64 = -9e3;
-/// Numbers below this are the lowest of a dtype, and mean no quantity: float32's and bfloat16's
-/// differ.
+/// Numbers below this are the lowest of a dtype: float32's and bfloat16's differ.
 const LOWEST: f64 = -1e30;
+/// The lowest number of float16.
+const LOWEST_F16: f64 = -65504.0;
 /// How many times larger than all others masked numbers are.
 const TIMES: f64 = 20.0;
+
+/// Whether extremes are those of a mask and of scores that vanish next to it.
+pub(in crate::compare) fn is_masked(min: f64, max: f64) -> bool {
+    min <= LARGEST && max.abs() * TIMES <= -min
+}
+
+/// Whether extremes of two tensors are those of masks, one of them made of the lowest number of a
+/// dtype, so that their size means nothing.
+pub(in crate::compare) fn are_masks(extremes: [[f64; 2]; 2]) -> bool {
+    extremes.iter().all(|[min, max]| is_masked(*min, *max))
+        && extremes.iter().any(|[min, _]| is_lowest(*min))
+}
 
 /// The difference of two tensors, with relative distances of what a mask leaves.
 ///
 /// # Errors
 /// As [`difference::difference`].
-pub(super) fn difference(
+pub(in crate::compare) fn difference(
     target: TensorView<'_>,
     golden: TensorView<'_>,
     options: DifferenceOptions,
@@ -33,27 +46,28 @@ pub(super) fn difference(
 
 /// Measures what the mask leaves, and takes over the relative distances where they are larger.
 fn look_behind(found: &mut TensorDifference, [a, b]: [TensorView<'_>; 2]) {
-    let lowest = found.golden.min;
+    let lowest = [found.target.min, found.golden.min];
     let is_whole = found.n_finite == found.n && found.n_equal < found.n;
-    if !(lowest <= LARGEST && is_whole && is_float(a.dtype) && is_float(b.dtype)) {
+    let is_any = lowest.iter().all(|lowest| *lowest <= LARGEST);
+    if !(is_any && is_whole && is_float(a.dtype) && is_float(b.dtype)) {
         return;
     }
-    let is_masked = |value: f64| value <= lowest / 2.0;
+    let [is_own, is_other] = lowest.map(|lowest| move |value: f64| value <= lowest / 2.0);
     // A mask on one side alone is a separate difference.
     let mut largest = 0.0_f64;
     for (own, other) in numbers(a).zip(numbers(b)) {
-        if is_masked(own) != is_masked(other) {
+        if is_own(own) != is_other(other) {
             return;
         }
-        if !is_masked(other) {
+        if !is_other(other) {
             largest = largest.max(own.abs()).max(other.abs());
         }
     }
     // Numbers of all sizes are no mask.
-    if largest * TIMES > -lowest {
+    if lowest.iter().any(|lowest| largest * TIMES > -lowest) {
         return;
     }
-    let bytes = [a, b].map(|view| without(view, is_masked));
+    let bytes = [without(a, is_own), without(b, is_other)];
     let views = [a, b].into_iter().zip(&bytes);
     let views = views.map(|(view, bytes)| TensorView { bytes, ..view });
     let [own, other] = &views.collect::<Vec<_>>()[..] else {
@@ -62,12 +76,26 @@ fn look_behind(found: &mut TensorDifference, [a, b]: [TensorView<'_>; 2]) {
     let Ok(behind) = difference::difference(*own, *other, DifferenceOptions::default()) else {
         return;
     };
-    if behind.rel_l2 > found.rel_l2 || lowest <= LOWEST {
+    if lowest.iter().any(|lowest| is_lowest(*lowest)) {
+        // The distance of two masks is none, though they are not the same.
+        *found = TensorDifference {
+            n_equal: found.n_equal,
+            is_identical: found.is_identical,
+            target: found.target,
+            golden: found.golden,
+            ..behind
+        };
+    } else if behind.rel_l2 > found.rel_l2 {
         found.rel_l2 = behind.rel_l2;
         found.cosine = behind.cosine;
         found.snr_db = behind.snr_db;
         found.psnr_db = behind.psnr_db;
     }
+}
+
+/// Whether a number is the lowest of a dtype, and means no quantity.
+fn is_lowest(number: f64) -> bool {
+    number <= LOWEST || number == LOWEST_F16
 }
 
 fn is_float(dtype: DType) -> bool {
@@ -122,6 +150,10 @@ mod tests {
             assert!(distance(&[mask, 2.0, mask, mask], &golden) > 0.1, "{mask}");
             assert_eq!(distance(&golden, &golden), 0.0);
         }
+        // The lowest number of a dtype hides what any other mask does.
+        assert_eq!(distance(&[1.0, 2.0, -65504.0], &[1.0, 2.0, f32::MIN]), 0.0);
+        assert_eq!(distance(&[1.0, 2.0, -1e4], &[1.0, 2.0, f32::MIN]), 0.0);
+        assert!(distance(&[1.0, 2.0, -2e4], &[1.0, 2.0, -1e4]) > 0.1);
         let golden = [-700.0, -8e3, -1e4];
         assert!(distance(&[-701.0, -8e3, -1e4], &golden) < 1e-3);
     }

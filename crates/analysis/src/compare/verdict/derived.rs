@@ -1,5 +1,6 @@
 //! Metrics that follow from saved ones.
 
+use crate::compare::measure::masked;
 use crate::compare::metric::MetricId;
 use crate::compare::result::{Metrics, SlotResult};
 
@@ -64,6 +65,12 @@ pub(super) fn value(metrics: &Metrics, metric: MetricId) -> Option<f64> {
 /// if both sides have the same finite elements, and enough of them.
 fn beyond_chance(metrics: &Metrics, error: f64) -> Option<f64> {
     let get = |metric| metrics.get(metric);
+    if let (Some(min), Some(max)) = (get(MetricId::GoldenMin), get(MetricId::GoldenMax))
+        && masked::is_masked(min, max)
+    {
+        // Norms and means are those of the mask.
+        return None;
+    }
     let has_all = value(metrics, MetricId::NonFiniteMismatches)? == 0.0;
     let chance = N_DEVIATIONS * get(MetricId::RelL2)? / get(MetricId::FiniteCount)?.sqrt();
     (has_all && error.is_finite() && chance.is_finite()).then(|| (error - chance).max(0.0))
