@@ -24,6 +24,8 @@ struct NamedPairs<'a> {
     families: HashMap<&'a str, NameFamily>,
     /// Whether both sides have the same names, in the same order.
     is_one_listing: bool,
+    /// Names in several graphs of one program, which the other side has as one.
+    of_several_graphs: HashSet<&'a str>,
 }
 
 /// The pairs of `sides` whose names are certain, the target's execution first. `comparison` has the
@@ -45,6 +47,29 @@ pub(in crate::compare) fn certain(
         is_certain.then_some([t, g])
     });
     found.collect()
+}
+
+/// Names that several graphs of a side have, if the other side has one graph.
+fn of_several_graphs(dumps: [&ComparedDump; 2]) -> HashSet<&str> {
+    let graphs = dumps.map(|dump| {
+        let mut graphs: HashMap<&str, HashSet<_>> = HashMap::new();
+        for run in &dump.runs {
+            let graph = (run.place.model.as_ref(), run.place.model_id);
+            graphs.entry(&run.op_name).or_default().insert(graph);
+        }
+        graphs
+    });
+    let n_graphs = graphs.each_ref().map(|graphs| {
+        let all: HashSet<_> = graphs.values().flatten().collect();
+        all.len()
+    });
+    let several = graphs.into_iter().zip(n_graphs.into_iter().rev());
+    let several = several.filter(|(_, n_others)| *n_others == 1);
+    let names = several.flat_map(|(graphs, _)| graphs);
+    names
+        .filter(|(_, graphs)| graphs.len() > 1)
+        .map(|(name, _)| name)
+        .collect()
 }
 
 /// Names that differ in their counters alone.
@@ -111,6 +136,7 @@ impl<'a> NamedPairs<'a> {
             partners,
             next_to_alone,
             is_one_listing: is_one_listing(dumps),
+            of_several_graphs: of_several_graphs(dumps),
             families,
         }
     }
@@ -133,6 +159,7 @@ impl<'a> NamedPairs<'a> {
             && a.original_names == b.original_names
             && !is_uncertain(0, t)
             && !is_uncertain(1, g)
+            && !self.of_several_graphs.contains(a.op_name.as_str())
     }
 
     /// Whether one of a pair may have taken an operator next to it in, and kept its name.

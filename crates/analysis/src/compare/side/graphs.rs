@@ -48,6 +48,9 @@ struct DescribedGraph {
     made: HashSet<String>,
 }
 
+/// The phase of graphs without a backward pass.
+const INFERENCE: &str = "inference";
+
 /// Type and name of an operator, as file names have them.
 type OperatorKey = (String, String);
 
@@ -316,7 +319,20 @@ impl ComparedDump {
         let read = self
             .value_read(slot)
             .filter(|_| self.producer_of(slot).is_none());
-        read.is_some_and(|(file, name)| self.described.files[file].made.contains(name))
+        read.is_some_and(|(file, name)| {
+            self.described.files[file].made.contains(name) || self.is_between_graphs(file, slot)
+        })
+    }
+
+    /// Whether an argument of a graph may be the work of another graph, or of what runs between two:
+    /// a program that the compiler cut into several has values in place of inputs.
+    fn is_between_graphs(&self, file: usize, slot: SlotRef) -> bool {
+        let files = &self.described.files;
+        let is_part = |graph: &GraphFile| graph.phase == INFERENCE && graph.opsets.is_empty();
+        files.len() > 1
+            && files.iter().all(|file| is_part(&file.graph))
+            && files[file].graph.name != files[0].graph.name
+            && self.parameter_of(slot).is_none()
     }
 
     /// Whether an input is a constant of its graph, and no input of the model.

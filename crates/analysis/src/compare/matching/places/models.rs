@@ -1,6 +1,6 @@
 //! Which model or graph of one side is which of the other.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use super::{PlaceScopes, grouped};
 use crate::compare::matching::UnmatchedReason;
@@ -32,6 +32,11 @@ pub(super) fn align(
     if chosen.is_empty() && keys(&models[0]) != keys(&models[1]) {
         // Where a network is cut into graphs depends on how its loops and branches are written.
         models = [0, 1].map(|i| united(sides[i], std::mem::take(&mut models[i])));
+        for i in [0, 1] {
+            if models[1 - i].len() == 1 && are_of_one_program(sides[i], &models[i]) {
+                models[i] = vec![as_one(std::mem::take(&mut models[i]))];
+            }
+        }
     }
     let pairs = if !chosen.is_empty() {
         by_choice(&models, chosen)
@@ -106,10 +111,38 @@ fn united(side: &ComparedDump, models: Models) -> Models {
             }
         }
     }
-    let key = (models[0].0.0.clone(), None);
+    vec![as_one(models)]
+}
+
+/// Graphs as one, with their executions in order.
+fn as_one(models: Models) -> (Key, Vec<usize>) {
+    let name = models.first().and_then(|(key, _)| key.0.clone());
     let mut runs: Vec<usize> = models.into_iter().flat_map(|(_, runs)| runs).collect();
     runs.sort_unstable();
-    vec![(key, runs)]
+    ((name, None), runs)
+}
+
+/// Whether several graphs are those that torch compiled for the parts of one program: they have the
+/// compiler's names, and ran in the same steps.
+fn are_of_one_program(side: &ComparedDump, models: &Models) -> bool {
+    let steps = |runs: &[usize]| -> BTreeSet<Option<u64>> {
+        let steps = runs.iter().map(|&run| side.runs[run].place.step);
+        steps.collect()
+    };
+    let is_compiled = |key: &Key| {
+        let number = key
+            .0
+            .as_deref()
+            .and_then(|name| name.strip_prefix("graph_"));
+        number.is_some_and(|number| number.parse::<u32>().is_ok())
+    };
+    let Some((_, first)) = models.first().filter(|_| models.len() > 1) else {
+        return false;
+    };
+    let first = steps(first);
+    models
+        .iter()
+        .all(|(key, runs)| is_compiled(key) && steps(runs) == first)
 }
 
 /// The n-th load of a chosen model belongs to the n-th of its partner.
