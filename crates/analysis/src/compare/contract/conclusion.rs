@@ -196,8 +196,9 @@ fn by_outputs(
     let nan = is_nothing_but_nan(contract, comparison).then(|| nan.to_owned());
     if let Some(message) = uncompared(contract, comparison).or(nan) {
         contract.missing.push(message);
-        // An inner difference is evidence unless an output contradicts it.
-        return if slots_level(comparison) == VerdictLevel::Fail {
+        // An inner difference is evidence unless an output contradicts it, or quantising makes
+        // every value differ.
+        return if slots_level(comparison) == VerdictLevel::Fail && !contract.is_quantised {
             Conclusion::Fail
         } else {
             Conclusion::Incomplete
@@ -372,6 +373,14 @@ fn by_weights(contract: &Contract, comparison: &Comparison) -> Option<Conclusion
 /// The verdict where the outputs are not known: every slot counts.
 fn by_slots(contract: &mut Contract, comparison: &Comparison) -> Conclusion {
     let level = slots_level(comparison);
+    // Codes that are read as others are an error by themselves.
+    let mut loss = contract.loss.iter();
+    let is_misread = loss.any(|loss| loss.codes.is_some());
+    if level == VerdictLevel::Fail && contract.is_quantised && !is_misread {
+        let message = "no output is known, and quantising makes every value differ";
+        contract.missing.push(message.to_owned());
+        return Conclusion::Incomplete;
+    }
     if level == VerdictLevel::Fail {
         return Conclusion::Fail;
     }
