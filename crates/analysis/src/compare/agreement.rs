@@ -24,6 +24,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use self::parting::PartingPair;
 use self::search::find_equals;
+pub(super) use self::values::{CAST_TYPES, is_one_of};
 use self::values::{SideValues, ValueIndex};
 use super::matching::{
     MatchEvidence, MatchedDumps, RunPair, SharedValues, SlotPair, SlotRef, ValueAnchor,

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use opscope_store::record::SlotSide;
 
 use super::Edges;
+use crate::compare::agreement::{CAST_TYPES, is_one_of};
 use crate::compare::flow::ValueFlow;
 use crate::compare::matching::{MatchedDumps, SlotRef, is_view_type};
 use crate::compare::result::{
@@ -59,6 +60,11 @@ fn before_output(
         if members.iter().any(computes) {
             members.retain(computes);
         }
+        // One model computes in another dtype.
+        members.retain(|run| !is_one_of(&CAST_TYPES, &dump.runs[*run]));
+    }
+    if members.iter().all(Vec::is_empty) {
+        return None;
     }
     edges.region(operator, &members)
 }
