@@ -127,7 +127,7 @@ fn anchor(values: &ComparedValues, dumps: [&ComparedDump; 2], runs: [usize; 2]) 
 
 impl SideValues {
     /// The operators that make each value, in the order of execution.
-    fn makers(&self) -> HashMap<ValueIndex, Vec<usize>> {
+    pub(super) fn makers(&self) -> HashMap<ValueIndex, Vec<usize>> {
         let mut makers: HashMap<ValueIndex, Vec<usize>> = HashMap::new();
         let mut runs: Vec<(&usize, &Vec<ValueIndex>)> = self.outputs.iter().collect();
         runs.sort_unstable_by_key(|(run, _)| **run);

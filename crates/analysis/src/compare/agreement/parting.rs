@@ -9,11 +9,13 @@ use opscope_store::record::SlotSide;
 
 use super::folding::share_most;
 use super::readers::GoldenReaders;
-use super::region::{LearnedRegions, RegionCulprit};
+use super::region::{self, LearnedRegions, RegionCulprit};
 use super::values::{IDLE_TYPES, SideValues, ValueIndex, is_one_of};
 use super::{ComparedValues, name_of};
 use crate::compare::attribution::kinds::is_additive;
-use crate::compare::matching::{MatchedDumps, RunPair, SlotRef, is_same_type, is_view};
+use crate::compare::matching::{
+    MatchedDumps, RunPair, SlotRef, is_same_type, is_view, may_be_fused,
+};
 use crate::compare::result::{
     Cause, MetricId, OperatorName, OperatorResult, PartingOperator, RewiredInput, SlotKey,
     SlotResult, VerdictLevel,
@@ -30,6 +32,8 @@ pub(super) struct PartingPair {
     pub(super) others: Vec<usize>,
     /// Whether they read weights that have most elements in common.
     pub(super) shares_weight: bool,
+    /// Whether it is known which operators of the target are the golden side's.
+    pub(super) is_learned: bool,
 }
 
 impl PartingPair {
@@ -39,6 +43,7 @@ impl PartingPair {
             golden,
             others,
             shares_weight: false,
+            is_learned: false,
         }
     }
 }
@@ -102,16 +107,18 @@ pub(super) fn frontier(
             continue;
         };
         let idle = idle_before(values, dumps, target, &inputs);
-        let RegionCulprit { run, others } = match idle.filter(|run| !is_taken[0].contains(run)) {
-            Some(run) => RegionCulprit {
-                run,
-                others: Vec::new(),
-            },
+        let culprit = match idle.filter(|run| !is_taken[0].contains(run)) {
+            Some(run) => Some(RegionCulprit::alone(run)),
             None => regions.culprit(values, dumps, [target, golden]),
         };
+        let is_learned = culprit.is_some();
+        let RegionCulprit { run, others } = culprit.unwrap_or(RegionCulprit::alone(target));
         if is_taken[0].insert(run) {
             is_taken[1].insert(golden);
-            parting.push(PartingPair::new(run, Some(golden), others));
+            parting.push(PartingPair {
+                is_learned,
+                ..PartingPair::new(run, Some(golden), others)
+            });
         }
     }
     // An unread value has no effect: an operator whose input was replaced has lost its reader, and
@@ -214,10 +221,11 @@ fn changed_weights(
         let mut goldens = goldens.iter();
         let golden = goldens.find(|at| share_most(slot(0, of.first), slot(1, **at)))?;
         Some(PartingPair {
-            target: of.first.run,
-            golden: Some(golden.run),
+            target: values.reader_behind_views(dumps, 0, of.first.run),
+            golden: Some(values.reader_behind_views(dumps, 1, golden.run)),
             others: Vec::new(),
             shares_weight: true,
+            is_learned: true,
         })
     });
     changed
@@ -275,6 +283,21 @@ impl ComparedValues {
             .filter(|_| is_one_of(&IDLE_TYPES, &dump.runs[run]))
     }
 
+    /// The operator that computes with what an operator hands on in another shape, or itself.
+    fn reader_behind_views(&self, dumps: [&ComparedDump; 2], side: usize, mut run: usize) -> usize {
+        let own = &self.sides[side];
+        while is_view(&dumps[side].runs[run]) {
+            let made = own.outputs.get(&run).into_iter().flatten();
+            let readers = made.flat_map(|value| own.values[value.0].readers.iter().copied());
+            // Each step goes to an operator that ran later.
+            match readers.filter(|reader| *reader > run).min() {
+                Some(reader) => run = reader,
+                None => break,
+            }
+        }
+        run
+    }
+
     /// How many operators that say that they do nothing hand a value on.
     fn n_idle(&self, side: usize, dump: &ComparedDump, value: ValueIndex) -> usize {
         // Readers of a value are those that make something else of it, and these do not.
@@ -330,69 +353,122 @@ impl ComparedValues {
                 of_run.extend(runs.iter().map(|&run| (run, operator)));
             }
         }
-        let found = self.parting.iter().filter_map(|pair| {
-            let PartingPair {
-                target,
-                golden,
-                others,
-                ..
-            } = pair;
-            let (target, golden) = (*target, *golden);
-            let partner = golden.and_then(|golden| of_run[1].get(&golden));
-            let runs = golden.map(|golden| [target, golden]);
-            let outside = runs.and_then(|runs| self.changed_outside(sides, runs));
-            let outside = outside.map(|place| self.before_views(sides.target, place));
-            let target = outside.map_or(target, |place| place.run);
-            // A value that could not be put together is missing on one side, and may be the same.
-            let hides = self.hides_output(0, sides.target, target)
-                || golden.is_some_and(|golden| self.hides_output(1, sides.golden, golden));
-            if outside.is_none() && hides {
-                return None;
-            }
-            let paired = of_run[0].get(&target);
-            if outside.is_none() && paired.is_some_and(|&own| gives_the_same(&operators[own])) {
-                return None;
-            }
-            let own = paired.or(partner).copied();
-            // An operator that vanished from the other side's graph precedes the next one that
-            // remains.
-            let next = || {
-                of_run[0]
-                    .range(target..)
-                    .next()
-                    .map(|(_, &operator)| operator)
+        let fused = self.fused_regions(sides, &of_run);
+        let is_inner = |pair: &PartingPair| {
+            let mut regions = fused.iter().filter(|(start, _)| **start != pair.target);
+            regions.any(|(_, region)| region.contains(&pair.target))
+        };
+        let parting = self.parting.iter().filter(|pair| !is_inner(pair));
+        let found = parting.filter_map(|pair| {
+            // Of a region of the target that is one operator of golden's any may be at fault.
+            let region = fused.get(&pair.target);
+            let region = region.filter(|_| pair.others.is_empty());
+            let (target, others) = match region.and_then(|region| region.split_first()) {
+                Some((first, rest)) => (*first, rest),
+                None => (pair.target, &pair.others[..]),
             };
-            let operator = own.or_else(next)?;
-            let key = |place: SlotRef| sides.target.runs[place.run].slots[place.slot].key();
-            let slot = outside
-                .map(key)
-                .or_else(|| self.new_output(sides.target, target))?;
-            let shown = golden.or_else(|| sides.matching.pairs[own?].golden.first().copied());
-            let cause = match (outside, operators.get(operator)?.cause) {
-                (Some(_), _) => Cause::Outside,
-                // The golden side has not shown the value, so it may or may not be the same there.
-                (None, _) if self.reads_unseen(sides, target, shown) => Cause::Unknown,
-                (None, Some(Cause::Gradual)) if own.is_some() => Cause::Gradual,
-                (None, _) => Cause::Own,
-            };
-            Some(PartingOperator {
-                operator,
-                name: OperatorName::for_execution(&sides.target.runs[target]),
-                slot,
-                cause,
-                parameter: outside.and_then(|place| sides.target.parameter_of(place)),
-                others: others
-                    .iter()
-                    .filter(|_| outside.is_none())
-                    .map(|run| OperatorName::for_execution(&sides.target.runs[*run]))
-                    .collect(),
-                change: None,
-                rewired: runs
-                    .map(|runs| self.rewired(sides, runs))
-                    .unwrap_or_default(),
-            })
+            let runs = (target, pair.golden);
+            self.parting_operator(sides, operators, &of_run, (runs, others))
         });
         found.collect()
+    }
+
+    fn parting_operator(
+        &self,
+        sides: MatchedDumps<'_>,
+        operators: &[OperatorResult],
+        of_run: &[BTreeMap<usize, usize>; 2],
+        ((target, golden), others): ((usize, Option<usize>), &[usize]),
+    ) -> Option<PartingOperator> {
+        let partner = golden.and_then(|golden| of_run[1].get(&golden));
+        let runs = golden.map(|golden| [target, golden]);
+        let outside = runs.and_then(|runs| self.changed_outside(sides, runs));
+        let outside = outside.map(|place| self.before_views(sides.target, place));
+        let target = outside.map_or(target, |place| place.run);
+        // A value that could not be put together is missing on one side, and may be the same.
+        let hides = self.hides_output(0, sides.target, target)
+            || golden.is_some_and(|golden| self.hides_output(1, sides.golden, golden));
+        if outside.is_none() && hides {
+            return None;
+        }
+        let paired = of_run[0].get(&target);
+        if outside.is_none() && paired.is_some_and(|&own| gives_the_same(&operators[own])) {
+            return None;
+        }
+        let own = paired.or(partner).copied();
+        // An operator that vanished from the other side's graph precedes the next one that
+        // remains.
+        let next = || {
+            of_run[0]
+                .range(target..)
+                .next()
+                .map(|(_, &operator)| operator)
+        };
+        let operator = own.or_else(next)?;
+        let key = |place: SlotRef| sides.target.runs[place.run].slots[place.slot].key();
+        let slot = outside
+            .map(key)
+            .or_else(|| self.new_output(sides.target, target))?;
+        let shown = golden.or_else(|| sides.matching.pairs[own?].golden.first().copied());
+        let cause = match (outside, operators.get(operator)?.cause) {
+            (Some(_), _) => Cause::Outside,
+            // The golden side has not shown the value, so it may or may not be the same there.
+            (None, _)
+                if self.reads_unseen(sides, target, shown)
+                    || self.reads_computed_extents(sides, target, shown) =>
+            {
+                Cause::Unknown
+            }
+            (None, Some(Cause::Gradual)) if own.is_some() => Cause::Gradual,
+            (None, _) => Cause::Own,
+        };
+        Some(PartingOperator {
+            operator,
+            name: OperatorName::for_execution(&sides.target.runs[target]),
+            slot,
+            cause,
+            parameter: outside.and_then(|place| sides.target.parameter_of(place)),
+            others: others
+                .iter()
+                .filter(|_| outside.is_none())
+                .map(|run| OperatorName::for_execution(&sides.target.runs[*run]))
+                .collect(),
+            change: None,
+            rewired: runs
+                .map(|runs| self.rewired(sides, runs))
+                .unwrap_or_default(),
+        })
+    }
+
+    /// The regions of the target that are one operator of golden's, by where they begin.
+    fn fused_regions(
+        &self,
+        sides: MatchedDumps<'_>,
+        of_run: &[BTreeMap<usize, usize>; 2],
+    ) -> HashMap<usize, Vec<usize>> {
+        let partner = |golden: usize| {
+            let operator = *of_run[1].get(&golden)?;
+            sides.matching.pairs[operator].target.first().copied()
+        };
+        let unknown = self.parting.iter().filter(|pair| !pair.is_learned);
+        let regions = unknown.filter_map(|pair| {
+            let reader = || {
+                let read = self.sides[0].inputs_of(pair.target);
+                let equal = read.filter_map(|value| self.equals[0][value.0]);
+                let readers = equal.flat_map(|value| &self.sides[1].values[value.0].readers);
+                readers
+                    .copied()
+                    .find(|run| !is_view(&sides.golden.runs[*run]))
+            };
+            let runs = [pair.target, pair.golden.or_else(reader)?];
+            let [a, b] = [&sides.target.runs[runs[0]], &sides.golden.runs[runs[1]]];
+            if is_same_type(a, b) || !may_be_fused(&b.op_type) {
+                return None;
+            }
+            let region = region::of_fused(self, sides.target, runs, partner);
+            (region.len() > 1).then_some((pair.target, region))
+        });
+        regions.collect()
     }
 
     /// Whether an operator reads something from outside of which the other dump shows nothing, as
@@ -426,6 +502,32 @@ impl ComparedValues {
                     && (!of.is_distinctive() || self.is_orphan(i, value))
             };
             !is_shown && own.inputs_of(run).any(is_unseen)
+        })
+    }
+
+    /// Whether an operator reads a shape or an index that the target computes and golden's does not
+    /// read, as where exporters write the same slice in other ways. Whether it is right is unknown.
+    fn reads_computed_extents(
+        &self,
+        sides: MatchedDumps<'_>,
+        target: usize,
+        golden: Option<usize>,
+    ) -> bool {
+        let extents = |side: usize, value: ValueIndex| {
+            let of = &self.sides[side].values[value.0];
+            let stats = &of.stats;
+            of.is_extents
+                .then_some((stats.counts.n_elements, stats.min, stats.max))
+        };
+        let read: Vec<_> = golden
+            .into_iter()
+            .flat_map(|run| self.sides[1].inputs_of(run))
+            .filter_map(|value| extents(1, value))
+            .collect();
+        sides.target.inputs_of(target).any(|slot| {
+            let value = self.sides[0].value_of(slot);
+            let own = value.and_then(|value| extents(0, value));
+            own.is_some_and(|own| !read.contains(&own)) && sides.target.producer_of(slot).is_some()
         })
     }
 

@@ -152,6 +152,15 @@ pub(super) struct RegionCulprit {
     pub(super) others: Vec<usize>,
 }
 
+impl RegionCulprit {
+    pub(super) fn alone(run: usize) -> RegionCulprit {
+        RegionCulprit {
+            run,
+            others: Vec::new(),
+        }
+    }
+}
+
 impl LearnedRegions {
     pub(super) fn learn(
         values: &ComparedValues,
@@ -197,13 +206,13 @@ impl LearnedRegions {
     }
 
     /// The operator of the target to name for a region that begins with `target` and is `golden` on
-    /// the other side.
+    /// the other side. None if it is not known how golden's looks in the target.
     pub(super) fn culprit(
         &self,
         values: &ComparedValues,
         dumps: [&ComparedDump; 2],
         [target, golden]: [usize; 2],
-    ) -> RegionCulprit {
+    ) -> Option<RegionCulprit> {
         let region = after(values, target);
         let fused = &dumps[1].runs[golden].original_names;
         let is_part = |run: &usize| {
@@ -218,7 +227,7 @@ impl LearnedRegions {
             let mut within = region.iter().copied().take_while(|run| *run <= last + 1);
             let foreign =
                 within.find(|run| !self.names.contains(dumps[0].runs[*run].op_name.as_str()));
-            return self.in_parts(values, golden, &parts, foreign);
+            return Some(self.in_parts(values, golden, &parts, foreign));
         }
         if fused.len() > 1 {
             let computed = region
@@ -226,7 +235,7 @@ impl LearnedRegions {
                 .copied()
                 .filter(|run| *run == target || !is_view(&dumps[0].runs[*run]));
             let parts = computed.take(fused.len());
-            return self.in_parts(values, golden, &parts.collect::<Vec<_>>(), None);
+            return Some(self.in_parts(values, golden, &parts.collect::<Vec<_>>(), None));
         }
         let steps: Vec<RegionStep> = region
             .iter()
@@ -242,18 +251,13 @@ impl LearnedRegions {
             .into_iter()
             .flatten()
             .max_by_key(|known| n_common(known));
-        let Some(known) = nearest.filter(|known| n_common(known) > 0) else {
-            return RegionCulprit {
-                run: target,
-                others: Vec::new(),
-            };
-        };
+        let known = nearest.filter(|known| n_common(known) > 0)?;
         let n = n_common(known);
         let other = region.get(n).copied().filter(|_| n < known.len());
         // A multiplication by 1 has no part in the region, and is where another factor should be.
         let other =
             other.map(|other| idle_between(values, dumps[0], [target, other]).unwrap_or(other));
-        self.in_parts(values, golden, &region[..n], other)
+        Some(self.in_parts(values, golden, &region[..n], other))
     }
 
     /// The one of a region's operators that reads what the golden operator does not, else `other`,
@@ -296,16 +300,48 @@ impl LearnedRegions {
             .find(|run| is_told && reads_other(run))
             .copied();
         match changed.or(rewired).or(other) {
-            Some(run) => RegionCulprit {
-                run,
-                others: Vec::new(),
-            },
+            Some(run) => RegionCulprit::alone(run),
             None => RegionCulprit {
                 run: parts[0],
                 others: parts[1..].iter().copied().take(N_OTHERS_MAX).collect(),
             },
         }
     }
+}
+
+/// The operators of the target that are one operator of the golden side, in the order of execution,
+/// if what golden computes from its outputs has partners: all from which those are computed. `runs`
+/// has the partners of golden's. None if `start` is none of them, or if they are too many; the last
+/// ones are left out.
+pub(super) fn of_fused(
+    values: &ComparedValues,
+    dump: &ComparedDump,
+    [start, golden]: [usize; 2],
+    runs: impl Fn(usize) -> Option<usize>,
+) -> Vec<usize> {
+    let outputs = values.sides[1].outputs.get(&golden).into_iter().flatten();
+    let readers = outputs.flat_map(|value| values.sides[1].values[value.0].readers.iter());
+    let next = readers
+        .filter_map(|reader| runs(*reader))
+        .filter(|run| *run > start)
+        .min();
+    let Some(next) = next else {
+        return Vec::new();
+    };
+    let mut region = before(values, &values.sides[0].makers(), next);
+    let is_whole = region.contains(&start) && region.len() < N_OPERATORS_MAX;
+    region.retain(|run| is_whole && *run != next && !is_view(&dump.runs[*run]));
+    // What computes with single numbers, such as the factor of an attention, comes last.
+    let is_number = |run: &usize| {
+        let mut outputs = values.sides[0].outputs.get(run).into_iter().flatten();
+        !outputs.any(|value| {
+            let of = &values.sides[0].values[value.0];
+            of.is_distinctive() && !of.is_extents
+        })
+    };
+    region.sort_by_key(|run| (is_number(run), *run));
+    region.truncate(N_OTHERS_MAX + 1);
+    region
 }
 
 /// The first operator of a stretch that computes nothing although its type does.
