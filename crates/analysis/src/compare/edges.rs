@@ -16,8 +16,8 @@ use super::attribution::kinds::is_in_place;
 use super::flow::{ResultSlot, ValueFlow};
 use super::matching::{MatchedDumps, RunPair, SlotRef};
 use super::result::{
-    Cause, Comparison, OperatorName, OperatorResult, PartingOperator, RewiredInput, SlotKey,
-    SlotResult, VerdictLevel, WiringChange,
+    Cause, Comparison, OperatorName, OperatorResult, PartingOperator, RewiredInput, SlotAgreement,
+    SlotKey, SlotResult, VerdictLevel, WiringChange,
 };
 use super::side::ComparedDump;
 
@@ -54,6 +54,7 @@ pub(super) fn note(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
     let edges = Edges::new(sides, ValueFlow::trace(comparison));
     edges.note_readers(comparison);
     edges.note_outside(comparison);
+    edges.withdraw_excuses(comparison);
     edges.note_partings(comparison);
     edges.name_inner_readers(comparison);
     edges.leave_absorbed(comparison);
@@ -77,19 +78,17 @@ impl<'a> Edges<'a> {
     }
 
     /// Operators of the list that read each output of the target's, also through operators that
-    /// have no partner.
+    /// have no partner. An output that was not compared has the place behind the last slot.
     fn note_readers(&self, comparison: &mut Comparison) {
         let readers = self.readers();
         for (index, operator) in comparison.operators.iter_mut().enumerate() {
-            let slots = self.pairs[index].slots.iter().enumerate();
+            let pair = &self.pairs[index];
             let mut found = BTreeSet::new();
-            for (k, slot) in slots.filter(|(k, _)| operator.slots[*k].is_output()) {
-                let next = self.readers_of(slot.target, &readers);
-                found.extend(
-                    next.into_iter()
-                        .filter(|&next| next != index)
-                        .map(|next| [k, next]),
-                );
+            for made in pair.target.iter().flat_map(|&run| self.outputs_of(run)) {
+                let place = pair.slots.iter().position(|slot| slot.target == made);
+                let next = self.readers_of(made, &readers);
+                let next = next.into_iter().filter(|&next| next != index);
+                found.extend(next.map(|next| [place.unwrap_or(operator.slots.len()), next]));
             }
             operator.readers = found.into_iter().collect();
         }
@@ -120,12 +119,17 @@ impl<'a> Edges<'a> {
             if let Some(&operator) = self.operators[0].get(&run) {
                 found.insert(operator);
             } else if passed.len() < N_PASSED_MAX && passed.insert(run) {
-                let slots = self.dumps[0].runs[run].slots.iter().enumerate();
-                let outputs = slots.filter(|(_, slot)| slot.side == SlotSide::Output);
-                open.extend(outputs.flat_map(|(slot, _)| of(&SlotRef { run, slot })));
+                open.extend(self.outputs_of(run).flat_map(|made| of(&made)));
             }
         }
         found
+    }
+
+    /// The outputs of an execution of the target.
+    fn outputs_of(&self, run: usize) -> impl Iterator<Item = SlotRef> {
+        let slots = self.dumps[0].runs[run].slots.iter().enumerate();
+        let outputs = slots.filter(|(_, slot)| slot.side == SlotSide::Output);
+        outputs.map(move |(slot, _)| SlotRef { run, slot })
     }
 
     /// Drops findings about operators without a partner if all their readers agree.
@@ -148,9 +152,9 @@ impl<'a> Edges<'a> {
             let Some(&run) = of_name.get(&parting.name) else {
                 return parting.change.is_none() || leads_on[parting.operator];
             };
-            let slots = self.dumps[0].runs[run].slots.iter().enumerate();
-            let outputs = slots.filter(|(_, slot)| slot.side == SlotSide::Output);
-            let next = outputs.map(|(slot, _)| self.readers_of(SlotRef { run, slot }, &readers));
+            let next = self
+                .outputs_of(run)
+                .map(|made| self.readers_of(made, &readers));
             let next: BTreeSet<usize> = next.flatten().collect();
             next.is_empty() || next.into_iter().any(|next| leads_on[next])
         });
@@ -172,6 +176,30 @@ impl<'a> Edges<'a> {
                 });
                 result.is_outside |= is_made == [false, false]
                     || slots.into_iter().all(|(i, at)| self.is_of_constants(i, at));
+            }
+        }
+    }
+
+    /// Counts an output as different again of which a certain reader shows that it matters. Values
+    /// excuse it where each side has it under some operator.
+    fn withdraw_excuses(&self, comparison: &mut Comparison) {
+        let operators = &comparison.operators;
+        let certain = operators.iter().filter(|operator| operator.is_certain);
+        let inputs = certain.flat_map(|operator| self.inputs_apart(operator));
+        let wrong: BTreeSet<usize> = inputs
+            .filter_map(|(_, [target, golden], _)| {
+                let made = self.dumps[0].producer_of(target)?;
+                let read = self.dumps[1].producer_of(golden)?;
+                let maker = *self.operators[0].get(&made.run)?;
+                let mut slots = self.pairs[maker].slots.iter();
+                let at = slots.position(|slot| slot.target == made && slot.golden == read)?;
+                let agreement = operators[maker].slots[at].agreement.as_ref()?;
+                (*agreement == SlotAgreement::Downstream).then_some(maker)
+            })
+            .collect();
+        for maker in wrong {
+            for slot in &mut comparison.operators[maker].slots {
+                slot.agreement = None;
             }
         }
     }

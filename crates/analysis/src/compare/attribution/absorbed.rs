@@ -68,8 +68,13 @@ fn along(operators: &[OperatorResult], readers: &[Readers]) -> Vec<bool> {
             may_differ(result) && (known.is_empty() || goes_on) || !is_exact(result) && grows
         };
         let mut outputs = operator.slots.iter().enumerate();
+        // Nothing says that an output agrees that was not compared.
+        let mut hidden = readers[i]
+            .iter()
+            .filter(|[made, reader]| *made == operator.slots.len() && *reader < operators.len());
         leads_on[i] = !has_outputs(operator)
-            || outputs.any(|(slot, result)| result.is_output() && is_open((slot, result)));
+            || outputs.any(|(slot, result)| result.is_output() && is_open((slot, result)))
+            || hidden.any(|&[_, reader]| reader <= i || leads_on[reader]);
     }
     leads_on
 }

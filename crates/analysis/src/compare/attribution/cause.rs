@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use opscope_store::record::SlotSide;
 
-use super::kinds::{ErrorGrowth, is_contracting, is_in_place, is_source, manner};
+use super::kinds::{ErrorGrowth, is_contracting, is_in_place, is_source, manner, plain_type};
 use super::{distance, is_apart, slots};
 use crate::compare::flow::ResultSource;
 use crate::compare::result::{
@@ -18,25 +18,58 @@ const STEEP_AMPLIFICATION_MAX: f64 = 1000.0;
 /// Inputs that are farther apart than this can lead anywhere.
 const INPUTS_MAX: f64 = 0.1;
 
-/// Of each operator, whether it has inputs that were not compared.
+/// Types of operators that put elements into another order, in lower case.
+const REORDERING: [&str; 3] = ["transpose", "permute", "t"];
+
+/// Of each operator, whether it has inputs that were not compared, or not in their order.
 pub(super) fn has_hidden_inputs(comparison: &Comparison) -> Vec<bool> {
-    let missing: HashSet<&OperatorName> = comparison
-        .skips
+    let skipped = |reason: SkipReason| -> HashSet<&OperatorName> {
+        let skips = comparison.skips.iter().filter(|skip| {
+            let is_input = skip.slot.is_some_and(|slot| slot.side == SlotSide::Input);
+            is_input && skip.reason == reason
+        });
+        skips.filter_map(|skip| skip.operator.as_ref()).collect()
+    };
+    let missing = skipped(SkipReason::MissingSlot);
+    let inner = skipped(SkipReason::InsideFusion);
+    let mut reads_reordered = vec![false; comparison.operators.len()];
+    for operator in comparison
+        .operators
         .iter()
-        .filter(|skip| skip.reason == SkipReason::MissingSlot)
-        .filter(|skip| skip.slot.is_some_and(|slot| slot.side == SlotSide::Input))
-        .filter_map(|skip| skip.operator.as_ref())
-        .collect();
-    let operators = comparison.operators.iter();
+        .filter(|operator| reorders(operator))
+    {
+        for &[_, reader] in &operator.readers {
+            if let Some(reads) = reads_reordered.get_mut(reader) {
+                *reads = true;
+            }
+        }
+    }
+    let operators = comparison.operators.iter().zip(reads_reordered);
     operators
-        .map(|operator| {
+        .map(|(operator, reads_reordered)| {
             let is_hidden =
                 |slot: &SlotResult| !slot.is_output() && slot.level == VerdictLevel::Skip;
             let mut names = operator.target.iter().chain(&operator.golden);
+            // Only a group of operators has values inside. What one operator reads and the other
+            // graph does not know, such as a value in blocks of channels, is an input.
+            let is_alone = operator.target.len() == 1 && operator.golden.len() == 1;
+            let is_skipped =
+                |name: &OperatorName| missing.contains(name) || is_alone && inner.contains(name);
             let is_any = operator.slots.iter().any(is_hidden) || !operator.hidden_inputs.is_empty();
-            is_any || names.any(|name| missing.contains(name))
+            is_any || reads_reordered || names.any(is_skipped)
         })
         .collect()
+}
+
+/// Whether an operator puts elements into another order, and statistics are all that is known of
+/// them: these are the same in every order.
+fn reorders(operator: &OperatorResult) -> bool {
+    let mut outputs = slots(operator, true);
+    let is_reordering = operator.target.last().is_some_and(|name| {
+        let name = plain_type(&name.op_type);
+        REORDERING.contains(&name.as_str())
+    });
+    is_reordering && outputs.any(|slot| slot.evidence == Evidence::Statistics)
 }
 
 /// The cause, if any output is apart. `source` says where an input comes from, by its position

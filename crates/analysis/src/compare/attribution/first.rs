@@ -208,7 +208,7 @@ impl FaultSearch<'_> {
         let mut partings: HashMap<usize, &PartingOperator> = HashMap::new();
         for parting in &self.comparison.partings {
             let is_here = places.contains(&operators[parting.operator].place());
-            if is_here && !self.tells_nothing(parting) {
+            if is_here && !self.tells_nothing(parting) && self.is_apart_at(parting) {
                 partings.entry(parting.operator).or_insert(parting);
             }
         }
@@ -233,18 +233,7 @@ impl FaultSearch<'_> {
                 let computes = !is_view_type(&parting.name.op_type);
                 !changed() || parting.cause == Cause::Outside && !is_listed && computes
             };
-            // An operator that passes is no place where anything goes wrong.
-            let is_apart_there = |parting: &&&PartingOperator| {
-                let is_listed = operator.target.last() == Some(&parting.name);
-                // The overwrite shows at the reader.
-                let overwrites = parting.change == Some(WiringChange::Overwrites);
-                // Of several that are one on the golden side, the output may be in another form.
-                let is_uncompared = operator.target.len() > 1
-                    && parting.cause == Cause::Own
-                    && !operator.slots.iter().any(SlotResult::is_output);
-                !is_listed || overwrites || is_uncompared || operator.slots.iter().any(is_apart)
-            };
-            let parting = partings.get(i).filter(is_first).filter(is_apart_there);
+            let parting = partings.get(i).filter(is_first);
             if let Some(parting) = parting {
                 return Some(self.at_parting(parting));
             }
@@ -268,6 +257,22 @@ impl FaultSearch<'_> {
         parting.cause == Cause::Own && is_form
     }
 
+    /// Whether something differs where a parting is: an operator that passes is no place where
+    /// anything goes wrong.
+    fn is_apart_at(&self, parting: &PartingOperator) -> bool {
+        let operator = &self.comparison.operators[parting.operator];
+        let is_listed = operator.target.last() == Some(&parting.name);
+        // The overwrite shows at the reader.
+        let overwrites = parting.change == Some(WiringChange::Overwrites);
+        // Golden's output may be in another form, as that of a view in front of a convolution in
+        // blocks of channels is.
+        let computes = operator.target.len() > 1 || !is_view_type(&parting.name.op_type);
+        let is_uncompared = parting.cause == Cause::Own
+            && computes
+            && !operator.slots.iter().any(SlotResult::is_output);
+        !is_listed || overwrites || is_uncompared || operator.slots.iter().any(is_apart)
+    }
+
     /// Places whose first parting names no operator that was compared, such as a module around
     /// many, or one at which small differences grew: an operator before it may say more.
     fn vague_places(
@@ -289,10 +294,17 @@ impl FaultSearch<'_> {
     fn at_parting(&self, parting: &PartingOperator) -> DivergencePoint {
         let operator = &self.comparison.operators[parting.operator];
         let is_listed = operator.target.last() == Some(&parting.name);
+        // Golden's may compute what comes next as well, such as an activation.
+        let is_open = is_listed
+            && operator.target.len() == 1
+            && !operator.slots.iter().any(SlotResult::is_output);
         DivergencePoint {
             operator: parting.operator,
             slot: parting.slot,
-            cause: parting.cause,
+            cause: match parting.cause {
+                Cause::Own if is_open => Cause::Unknown,
+                cause => cause,
+            },
             name: (!is_listed).then(|| parting.name.clone()),
             suspects: Vec::new(),
         }
@@ -356,6 +368,14 @@ impl FaultSearch<'_> {
             [made(source.target), made(source.golden)]
         };
         match makers {
+            // An operator before it reads the same, and it is as unknown there.
+            [Some(a), Some(_)]
+                if source.is_same && made(Some(a)).is_none() && a.operator < operator.index =>
+            {
+                let reader = &self.comparison.operators[a.operator];
+                let source = self.flow.source(a.operator, a.slot);
+                self.of_input(reader, &reader.slots[a.slot], source)
+            }
             // Its maker was not judged, or by other limits.
             [Some(a), Some(_)] if source.is_same => {
                 let maker = &self.comparison.operators[a.operator];
