@@ -81,6 +81,8 @@ impl UserConverters {
         to: Layout,
         call: &ConverterCall<'_, '_>,
     ) -> Option<Result<ElementArray<'static>, String>> {
+        // Of several scripts for the same layouts, such as a `.py` and a `.pyc`, the last one
+        // counts.
         let script = self
             .scripts
             .iter()
@@ -94,6 +96,7 @@ impl UserConverters {
     }
 
     fn takes_the_right_arguments(&self, script: &ConverterScript) -> bool {
+        // Only these layouts depend on the number of groups.
         let takes_groups = formats::name(script.to).is_some_and(|to| to.starts_with("FRACTAL_Z"));
         let expected = if takes_groups {
             ARGUMENTS_WITH_GROUPS
@@ -134,6 +137,7 @@ impl UserConverters {
     }
 
     fn put_back(&self, process: InterpreterProcess) {
+        // An interpreter that failed is dropped: the next call starts a new one.
         if process.is_usable()
             && let Ok(mut idle) = self.idle.lock()
         {

@@ -95,6 +95,7 @@ impl BlockCache {
                 continue;
             }
             let n_blocks = object.n_bytes().div_ceil(BLOCK_BYTES);
+            // Whoever needs the block after a known one probably reads on.
             let is_reading_on = numbers.start.checked_sub(1).is_some_and(|before| {
                 let is_known = state.blocks.contains_key(&(id, before));
                 is_known || state.arriving.contains(&(id, before))
@@ -110,8 +111,11 @@ impl BlockCache {
                 .arriving
                 .extend(mine.iter().map(|&number| (id, number)));
             drop(state);
+            // Without the lock, so that other threads can read known blocks meanwhile.
             let read = read_blocks(object, &mine);
             let mut state = lock(&self.state);
+            // After a failure as well: those who wait for these blocks then request them
+            // themselves.
             for number in &mine {
                 state.arriving.remove(&(id, *number));
             }

@@ -70,8 +70,10 @@ impl HttpConnector for Connector {
         let config = ureq::Agent::config_builder()
             .https_only(allows_http.as_deref() != Some("true"))
             .tls_config(tls)
+            // `object_store` itself interprets statuses, and `ask` follows redirects.
             .http_status_as_error(false)
             .max_redirects(0)
+            // WebDAV lists a directory with `PROPFIND`.
             .allow_non_standard_methods(true)
             .user_agent(concat!("opscope/", env!("CARGO_PKG_VERSION")))
             .timeout_connect(Some(CONNECT_TIMEOUT))

@@ -1,9 +1,9 @@
 //! Directories and files that appear whole or not at all.
 //!
 //! A file is written without a name, or under a temporary name in its own directory, and then given
-//! its final name in one step that fails if the name is taken, or takes the name over where the
-//! caller says so. A directory listing shows whole files only. A finished file can get further
-//! names. A creator may also run dry, and only count what it would write.
+//! its final name in one step, which fails if the name is taken, or replaces the other file if the
+//! caller asks for it. A directory listing shows complete files only. A finished file can get
+//! further names. A creator can also do a dry run, which only counts what it would write.
 
 mod append;
 mod directories;
@@ -37,7 +37,7 @@ pub use link::{FileIdentity, LinkMethod, SharingOutcome, file_holds};
 pub use pretend::DryRunTotals;
 pub(crate) use pretend::nearest;
 
-/// How temporary files begin; readers pass over them.
+/// The prefix of temporary files, which readers ignore.
 pub use crate::temporary::PREFIX as TEMPORARY_PREFIX;
 
 /// Permission bits for new files and directories. Dumps can hold private data, so the default
@@ -60,8 +60,8 @@ impl Default for PermissionModes {
 }
 
 impl PermissionModes {
-    /// A umask can only take bits of others away from what the owner has; who admits others has
-    /// asked for it. A file system without permissions may refuse: then fewer are admitted.
+    /// Sets the bits for other users, which the umask may have removed although the caller asked
+    /// for them. A file system without permissions may refuse: then fewer users have access.
     fn settle_file(self, file: &File) {
         if self.file & 0o077 == 0 {
             return;
@@ -96,13 +96,13 @@ impl PermissionModes {
 pub struct Creator {
     modes: PermissionModes,
     directories: KnownDirectories,
-    /// Most names that a file is given.
+    /// Maximum number of names of a file.
     n_links_max: u64,
     /// Whether files without a name work, as far as is known.
     has_unnamed: AtomicBool,
     pace: WritePace,
     last_table: Mutex<Option<AppendedTable>>,
-    /// Takes everything instead of the disk.
+    /// Receives everything instead of the disk in a dry run.
     pretence: Option<DryRunNames>,
 }
 
@@ -154,8 +154,8 @@ impl Creator {
         }
     }
 
-    /// The same; from each directory that was there before, it removes what killed processes left
-    /// unfinished.
+    /// Like [`Creator::in_dump`], and removes the unfinished files of killed processes from each
+    /// directory that existed before.
     pub fn in_shared_dump(root: &Path, modes: PermissionModes) -> Creator {
         Creator {
             directories: KnownDirectories::below(root, true),
@@ -211,7 +211,7 @@ impl Creator {
         self.directories.create(dir, self.modes)
     }
 
-    /// Says that `dir` is about to be removed: it is created again when it is needed again.
+    /// Forgets `dir`, which is about to be removed, so that it is created again when needed.
     pub fn forget_dir(&self, dir: &Path) {
         self.directories.forget(dir);
     }
@@ -270,6 +270,7 @@ impl Creator {
                 NamingOutcome::Taken => return Ok(false),
                 NamingOutcome::Refused => {}
             }
+            // Later files get a temporary name at once.
             self.has_unnamed.store(false, Ordering::Relaxed);
             // `write` runs only once, so the content comes out of the file that could not be named.
             return self.create_named(path, |copy| {

@@ -17,11 +17,11 @@ use crate::{StoreError, regular_file, remote};
 pub use passed_over::{PassReason, PassedOver};
 pub use several_runs::list_one_run;
 
-/// Deepest nesting of directories that is followed.
+/// Maximum nesting of directories.
 pub const DEPTH_MAX: usize = 64;
 /// Digits of the largest number in a directory's name.
 const N_DIGITS: usize = 20;
-/// Largest `mapping.csv` that is read.
+/// Maximum size of a `mapping.csv`.
 const MAPPING_BYTES_MAX: u64 = 256 << 20;
 
 /// One file of a dump.
@@ -44,7 +44,7 @@ impl DumpEntry {
         sort_key(self)
     }
 
-    /// Whether the file goes by digits because its real name is too long.
+    /// Whether the file has a number as its name because its real name is too long.
     pub fn is_mapped(&self) -> bool {
         self.path
             .file_name()
@@ -71,11 +71,11 @@ pub struct DumpListing {
     pub tables: Vec<DumpEntry>,
     /// Tables of whole steps.
     pub step_tables: Vec<DumpEntry>,
-    /// Files and directories that hold nothing of a dump, or are not looked into.
+    /// Files and directories that are not part of a dump, or are not searched.
     pub passed_over: Vec<PassedOver>,
     /// Entries that could not be read: directories, links, pipes and devices.
     pub errors: Vec<StoreError>,
-    /// When the run wrote that is read, where tables have rows of other runs as well.
+    /// The times of the run that is read, if tables also have rows of other runs.
     pub kept_times: Vec<KeptTimes>,
 }
 
@@ -191,7 +191,7 @@ fn visit(
         listing.passed_over.push(PassedOver { path, reason });
         return;
     }
-    // The metadata of an entry is that of a link itself, so that links end among the errors.
+    // The metadata is that of a link itself, not of its target, so links are errors.
     let error = match entry.metadata() {
         Ok(metadata) if metadata.is_dir() && depth < DEPTH_MAX => {
             return walk(&path, depth + 1, listing);
@@ -214,7 +214,7 @@ fn visit(
 }
 
 impl DumpListing {
-    /// Puts a file where it belongs; texts about failures hold nothing of a dump.
+    /// Adds a file to the list for its kind. Texts about failures are not part of a dump.
     fn add(&mut self, path: PathBuf, real_name: String, n_bytes: u64) {
         let named = |suffix| real_name.strip_suffix(suffix).and_then(DumpFileName::parse);
         if named(TRACE_SUFFIX).is_some() {
@@ -262,7 +262,7 @@ pub fn real_name_of(path: &Path) -> Result<Option<String>, StoreError> {
 /// The real names in the `mapping.csv` of `dir`; empty if there is none.
 ///
 /// # Errors
-/// [`StoreError::Io`] if it cannot be read, or is larger than any that is.
+/// [`StoreError::Io`] if it cannot be read, or is too large.
 pub fn mapping(dir: &Path) -> Result<HashMap<String, String>, StoreError> {
     let path = dir.join(mapping_csv::FILE_NAME);
     let bytes = match regular_file::read_in_dump(&path, MAPPING_BYTES_MAX) {
@@ -270,7 +270,7 @@ pub fn mapping(dir: &Path) -> Result<HashMap<String, String>, StoreError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(HashMap::new()),
         Err(error) => return Err(StoreError::io("read", &path)(error)),
     };
-    // Lossy like the names of the listed files, so that a name that is no UTF-8 finds its row.
+    // Lossy like the names of the listed files, so that a name that is not UTF-8 finds its row.
     let text = String::from_utf8_lossy(&bytes);
     let pairs = mapping_csv::parse(&text);
     Ok(pairs
@@ -283,7 +283,7 @@ pub fn read_mapping(dir: &Path) -> HashMap<String, String> {
     mapping(dir).unwrap_or_default()
 }
 
-/// A name whose number at the end has as many digits as any, so that `rank_10` is behind `rank_9`.
+/// The name with zeros before its final number, so that `rank_10` sorts after `rank_9`.
 fn with_long_number(name: String) -> String {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let digits = &name[stem.len()..];

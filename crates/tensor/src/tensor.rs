@@ -20,9 +20,9 @@ pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 pub enum TensorElements {
     /// In the host's memory: dense, row-major and little-endian.
     Host(SharedBytes),
-    /// In the memory of a device. The host gets a copy of them, or numbers, later.
+    /// In the memory of a device. The host receives a copy, or numbers computed from them, later.
     Device(Arc<DeviceElements>),
-    /// Nowhere any more. Numbers that the tensor's [`TensorMemo`] holds are still known.
+    /// No longer in memory. Only the numbers in the tensor's [`TensorMemo`] are still known.
     Dropped,
 }
 
@@ -39,7 +39,7 @@ pub struct Tensor {
     dtype: DType,
     shape: Shape,
     layout: Layout,
-    /// Kept apart from the elements, because queues and counters ask for it after a drop.
+    /// Stored separately, because queues and counters need it after the elements are dropped.
     n_bytes: usize,
     elements: TensorElements,
     identity: Option<TensorIdentity>,
@@ -62,19 +62,19 @@ pub struct TensorView<'a> {
 /// Bytes that do not fit the description of a tensor.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TensorError {
-    /// The byte count differs from what dtype and shape ask for.
+    /// The number of bytes differs from what dtype and shape require.
     #[error("{dtype} tensor of shape {shape} takes {expected} bytes, found {found}")]
     Size {
         /// Type of the elements.
         dtype: DType,
         /// Dimensions.
         shape: Shape,
-        /// Bytes that dtype and shape ask for.
+        /// Bytes that dtype and shape require.
         expected: usize,
-        /// Bytes that are there.
+        /// The actual number of bytes.
         found: usize,
     },
-    /// Bytes that are no texts.
+    /// Bytes that are not valid texts.
     #[error(transparent)]
     Text(#[from] TextError),
     /// The shape itself is unusable.
@@ -83,12 +83,12 @@ pub enum TensorError {
 }
 
 impl Tensor {
-    /// Puts description and bytes together, layout `ND`.
+    /// Combines a description and bytes; the layout is `ND`.
     ///
     /// # Errors
-    /// [`TensorError`] if the byte count is not exactly what dtype and shape ask for, or if bytes
-    /// of [`DType::String`] are not in the form of [`text`]. Other types without a fixed width take
-    /// any number of bytes.
+    /// [`TensorError`] if the number of bytes is not exactly what dtype and shape require, or if
+    /// bytes of [`DType::String`] are not in the form of [`text`]. Other types without a fixed
+    /// width take any number of bytes.
     pub fn new(dtype: DType, shape: Shape, data: SharedBytes) -> Result<Tensor, TensorError> {
         let bytes = (*data).as_ref();
         check(dtype, &shape, bytes)?;
@@ -112,13 +112,13 @@ impl Tensor {
         Tensor::new(dtype, shape, Arc::new(data))
     }
 
-    /// The same tensor with its axes given a meaning.
+    /// The same tensor with another layout.
     #[must_use]
     pub fn with_layout(self, layout: Layout) -> Tensor {
         Tensor { layout, ..self }
     }
 
-    /// The same tensor with a name that the engine's other references to it have too.
+    /// The same tensor with an identity, which the engine's other references to it share.
     #[must_use]
     pub fn with_identity(self, identity: TensorIdentity) -> Tensor {
         Tensor {
@@ -153,7 +153,7 @@ impl Tensor {
         })
     }
 
-    /// The place of elements on a device is all that is known of them, so nothing is checked.
+    /// Only the place of elements on a device is known, so nothing is checked.
     pub(crate) fn with_device_elements(
         (dtype, shape): (DType, Shape),
         n_bytes: usize,
@@ -183,7 +183,7 @@ impl Tensor {
         &self.memo
     }
 
-    /// Which of the engine's tensors it is; `None` if the engine does not say.
+    /// Its identity among the engine's tensors; `None` if the engine does not provide one.
     pub fn identity(&self) -> Option<&TensorIdentity> {
         self.identity.as_ref()
     }
@@ -213,7 +213,7 @@ impl Tensor {
         &self.elements
     }
 
-    /// Whether the elements are anywhere.
+    /// Whether the elements are still in memory, of the host or of a device.
     pub fn has_elements(&self) -> bool {
         match self.elements {
             TensorElements::Host(_) | TensorElements::Device(_) => true,

@@ -264,6 +264,7 @@ impl AippParameters {
     /// A description of the difference.
     pub(crate) fn check_fit(&self, channels: usize, size: (usize, usize)) -> Result<(), String> {
         let is_grey = self.format == AippInputFormat::Yuv400U8;
+        // Colour conversion can also compute the only channel of a grey picture.
         if is_grey != (channels == 1) && !(channels == 1 && self.csc.is_some()) {
             return Err(format!(
                 "the model takes {channels} channels, which pictures of this format do not have{}",

@@ -64,6 +64,7 @@ fn rules(dir: &Path) -> Result<Vec<(String, PathBuf)>, CompareStop> {
         }
         let value = load_value(&path)?;
         for name in graph_names(&value, &path)? {
+            // As in a Python `dict`: the place of the first rule, the path of the last.
             match rules.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, known)) => known.clone_from(&path),
                 None => rules.push((name, path.clone())),
@@ -107,6 +108,7 @@ fn matched(
             if lengths != [NAME_NUMBERS; 2] {
                 return Err(wrong_layout(root));
             }
+            // The same graph, built at another time.
             if graph_numbers[1] == model_numbers[1] {
                 log::warning(&format!(
                     "The {graph} and {model} are not generated at the same time. The result may be \
@@ -165,6 +167,7 @@ fn wrong_layout(root: &Path) -> CompareStop {
 fn name_start(root: &Path, step: &Path) -> String {
     let below = step.strip_prefix(root).unwrap_or(step);
     let mut parts: Vec<_> = below.iter().map(|part| part.to_string_lossy()).collect();
+    // Without the ID of the model.
     if parts.len() > 1 {
         parts.remove(parts.len() - 2);
     }

@@ -98,6 +98,7 @@ impl DumpDir {
         kind: &mut Option<DumpFileKind>,
     ) -> Result<(), CompareStop> {
         let mut real = name;
+        // Too long names are replaced by numbers, and a table holds the real ones.
         if is_number(name.strip_suffix(".npy").unwrap_or(name)) {
             let table = self.path.join(mapping_csv::FILE_NAME);
             match self.mapping.get(name) {

@@ -137,6 +137,7 @@ fn check_kinds(mine: &DumpDir, golden: &DumpDir, rules: &RulePaths) -> Result<()
     );
     let cannot = "this scenario cannot be compared.";
     let (parameter, kind) = (ErrorCode::InvalidParameter, ErrorCode::DumpType);
+    // The order of the checks determines which mistake is reported, as in the reference.
     match (mine.kind, golden.kind) {
         (DumpFileKind::Offline, DumpFileKind::Offline)
             if mine.is_quantised != golden.is_quantised =>

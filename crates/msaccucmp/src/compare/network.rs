@@ -173,6 +173,7 @@ fn finish(
 ) -> Result<Option<ErrorCode>, CompareStop> {
     let rows = outcomes.iter().flat_map(|outcome| &outcome.rows);
     let mut rows: Vec<&Vec<String>> = rows.flat_map(|rows| &rows.rows).collect();
+    // As in the reference, the rows before the refused one stay in the file.
     if let Some(bad) = rows.iter().position(|row| table::check(row).is_err()) {
         output.text(name, &table::text(header, &rows[..bad])?)?;
         table::check(rows[bad])?;

@@ -43,8 +43,7 @@ pub struct MindSporeListing {
     pub iterations: Vec<GraphOrder<u64>>,
     /// Statistics.
     pub tables: Vec<StatisticTable>,
-    /// Files of statistics that the runtime below wrote, and tables of whole steps, as in
-    /// [`DumpListing`].
+    /// Files of statistics that the runtime wrote, as in [`DumpListing::tables`].
     pub runtime_tables: Vec<DumpEntry>,
     /// Tables of whole steps.
     pub step_tables: Vec<DumpEntry>,
@@ -52,7 +51,7 @@ pub struct MindSporeListing {
     pub passed_over: Vec<PassedOver>,
     /// Errors of files and directories that could not be read.
     pub errors: Vec<StoreError>,
-    /// When the run wrote that is read.
+    /// The times of the run that is read.
     kept_times: Vec<KeptTimes>,
     /// Lines of the program that made operators.
     sources: SourceLines,
@@ -82,7 +81,7 @@ pub enum FileName {
     Dump(DumpFileName),
     /// Nothing: an array whose real name is lost.
     Unknown,
-    /// Nothing, not even that it is a part of the dump: a file that may hold anything.
+    /// Nothing: a file of unknown content, which may not even be part of the dump.
     Foreign,
 }
 
@@ -171,8 +170,8 @@ pub struct OperatorRun {
     pub op_name: String,
     /// Its name with its scope, if a file other than the tensor's contains it.
     pub full_name: Option<String>,
-    /// The name under which graph files and lists have it, where they do. The number at its end can
-    /// differ from that of the running operator.
+    /// Its name in graph files and lists, if they have it. The number at its end can differ from
+    /// that of the running operator.
     pub listed_name: Option<String>,
     /// Which execution in this iteration, counted from 0.
     pub run: usize,
@@ -213,7 +212,7 @@ pub struct MindSporeSlot {
 }
 
 impl MindSporeListing {
-    /// Takes a listing as MindSpore's.
+    /// Reads a listing as a dump of MindSpore.
     pub fn from_listing(listing: DumpListing) -> MindSporeListing {
         let mut dump = MindSporeListing {
             errors: listing.errors,

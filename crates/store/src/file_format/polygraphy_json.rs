@@ -1,8 +1,7 @@
 //! Polygraphy's JSON: arrays by the names of an ONNX model's values, for each runner and iteration.
 //!
-//! `docs/formats/polygraphy.md` has the form. Source: what Polygraphy 0.53 writes, and its own
-//! reader. Each array is numpy's file in base64; it is decoded when it is asked for, and stays
-//! where it is until then.
+//! `docs/formats/polygraphy.md` describes the format. Source: what Polygraphy 0.53 writes, and its
+//! own reader. Each array is a numpy file in base64, which is decoded only on request.
 
 mod base64;
 mod document;
@@ -23,13 +22,13 @@ use crate::{FormatError, check_memory, regular_file};
 
 /// The name used in error messages.
 pub const FORMAT_NAME: &str = "Polygraphy JSON";
-/// How names of files end.
+/// The suffix of file names.
 pub const SUFFIX: &str = ".json";
-/// Most arrays of a file.
+/// Maximum number of arrays in a file.
 pub const N_ARRAYS_MAX: usize = 1 << 20;
 /// Digits of a file's name in a directory with one file for each iteration.
 const ITERATION_DIGITS: usize = 10;
-/// Bytes at the beginning of a file that are searched for something of Polygraphy's own.
+/// Bytes at the beginning of a file that are searched for [`SIGNS`].
 const START_BYTES: usize = 64 << 10;
 /// Texts that no other JSON has. An array may be so long that the class comes after
 /// [`START_BYTES`], but each begins with numpy's magic.
@@ -43,7 +42,7 @@ const SIGNS: [&[u8]; 3] = [
 pub struct PolygraphyArray<'a> {
     /// The name of the value.
     pub name: String,
-    /// Which tool ran the model; none of the inputs of a run.
+    /// The tool that ran the model; `None` for the inputs of a run.
     pub runner: Option<String>,
     /// Which run of the model, counted from 0.
     pub iteration: u64,
@@ -62,7 +61,7 @@ pub struct ReadArray {
     pub range: Range<usize>,
 }
 
-/// Whether the first bytes of a file are those of such a file.
+/// Whether the first bytes of a file are those of Polygraphy's JSON.
 pub fn has_signs(bytes: &[u8]) -> bool {
     let start = bytes.get(..START_BYTES).unwrap_or(bytes);
     let is_json = matches!(start.trim_ascii_start().first(), Some(b'{' | b'['));
@@ -70,7 +69,8 @@ pub fn has_signs(bytes: &[u8]) -> bool {
     is_json && SIGNS.iter().any(is_within)
 }
 
-/// Whether a file has the name and the first bytes of such a file; not if it cannot be read.
+/// Whether a file has the name and the first bytes of Polygraphy's JSON; `false` if it cannot be
+/// read.
 pub fn is_file(path: &Path, file_name: &str) -> bool {
     file_name.ends_with(SUFFIX)
         && regular_file::open(path)
@@ -83,7 +83,7 @@ fn start_of(file: File) -> io::Result<Vec<u8>> {
     Ok(start)
 }
 
-/// The iteration in the name of a file that has one to itself.
+/// The iteration in the name of a file with a single iteration.
 pub fn iteration_of(file_name: &str) -> Option<u64> {
     let digits = file_name.strip_suffix(SUFFIX)?;
     let is_number = digits.len() == ITERATION_DIGITS && digits.bytes().all(|b| b.is_ascii_digit());
@@ -139,7 +139,7 @@ fn add_iterations<'a>(
 }
 
 impl PolygraphyArray<'_> {
-    /// Bytes of numpy's file.
+    /// Size of the numpy file.
     fn n_bytes(&self) -> u64 {
         self.encoded.text().map_or(0, base64::n_bytes)
     }
@@ -150,10 +150,10 @@ impl PolygraphyArray<'_> {
         Base64Reader::new(text).map_err(|error| self.error("base64", &error.to_string()))
     }
 
-    /// The header of numpy's file, whose size is that of the text.
+    /// The header of the numpy file, which must match the length of the text.
     ///
     /// # Errors
-    /// [`FormatError`] if it is damaged, or if the value is no array of numpy's.
+    /// [`FormatError`] if it is damaged, or if the value is not a numpy array.
     fn header(&self) -> Result<(NpyHeader, usize), FormatError> {
         let mut start = Vec::new();
         let header = npy::stream_header(&mut self.reader()?, &mut start);
@@ -196,7 +196,7 @@ impl PolygraphyArray<'_> {
     /// Appends the elements, in row-major order and little-endian.
     ///
     /// # Errors
-    /// [`FormatError`] if the array is damaged, does not fit memory, or is none of numpy's.
+    /// [`FormatError`] if the array is damaged, does not fit in memory, or is not a numpy array.
     pub fn read(&self, out: &mut Vec<u8>) -> Result<ReadArray, FormatError> {
         let (header, n_header) = self.header()?;
         let start = out.len();

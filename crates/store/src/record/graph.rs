@@ -1,7 +1,7 @@
 //! A graph of operators, as the graph files of a dump describe it.
 //!
-//! Neutral where it can be: nodes, edges, types, attributes and where in the source a node comes
-//! from. Positions are indices into the lists of [`GraphDescription`].
+//! Independent of the framework where possible: nodes, edges, types, attributes and source
+//! locations. Positions are indices into the lists of [`GraphDescription`].
 
 mod completion;
 mod literal;
@@ -14,8 +14,7 @@ use opscope_tensor::DType;
 pub const NONE: &str = "None";
 /// Marks a shape with any number of dimensions.
 pub const ANY_RANK: i64 = -2;
-/// Types of nodes that compute nothing by themselves: they hold values together, order them, or run
-/// graphs.
+/// Types of nodes without a kernel: they group or order values, or run graphs.
 const NO_KERNELS: [&str; 13] = [
     "Load",
     "Depend",
@@ -47,13 +46,13 @@ pub struct GraphDescription {
     pub instance: u64,
     /// Weights and inputs: the values that the graph reads from outside.
     pub parameters: Vec<GraphParameter>,
-    /// Values that are written into the graph.
+    /// Values that are part of the graph.
     pub constants: Vec<Constant>,
     /// The operators, in topological order.
     pub nodes: Vec<GraphNode>,
     /// Values that the graph returns.
     pub outputs: Vec<InputOrigin>,
-    /// How the node that returns it is called.
+    /// The node that returns the outputs.
     pub result: GraphResult,
 }
 
@@ -70,13 +69,13 @@ pub struct GraphParameter {
     pub input_shape: Option<Vec<i64>>,
     /// Whether it has a value before the first run.
     pub has_default: bool,
-    /// How it lies on the device.
+    /// Its dtype, layout and shape on the device.
     pub device: Option<DeviceTensor>,
     /// Whether it is a weight.
     pub is_weight: bool,
 }
 
-/// A value that is written into a graph.
+/// A value that is part of a graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Constant {
     /// The value.
@@ -98,7 +97,7 @@ pub struct GraphNode {
     pub full_name: String,
     /// Name of the member that holds the operator in the source.
     pub instance_name: Option<String>,
-    /// Its inputs, in position.
+    /// Its inputs, by position.
     pub inputs: Vec<InputOrigin>,
     /// Type of its output; a tuple where there are several outputs.
     pub output: ValueType,
@@ -139,7 +138,7 @@ pub enum InputOrigin {
 pub enum ValueType {
     /// A tensor.
     Tensor(TensorType),
-    /// A tensor that is held by name.
+    /// A tensor that is referred to by a name.
     Reference {
         /// Type of the tensor.
         tensor: TensorType,
@@ -156,7 +155,7 @@ pub enum ValueType {
     Tuple(Vec<ValueType>),
     /// A state that orders side effects, such as `UMonad`.
     Monad(String),
-    /// Anything else, as the file has it.
+    /// Anything else, as in the file.
     Other(String),
 }
 

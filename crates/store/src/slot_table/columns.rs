@@ -38,7 +38,7 @@ macro_rules! named {
     };
 }
 
-/// Columns that are no statistics.
+/// Columns other than statistics.
 const N_DESCRIPTIONS: usize = 31;
 const DESCRIPTIONS: [TableColumn; N_DESCRIPTIONS] = [
     named!(Text, run),

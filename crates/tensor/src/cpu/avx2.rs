@@ -185,8 +185,8 @@ impl LaneMachine for Avx2 {
     }
     #[inline(always)]
     fn sign_longs(self, a: Self::Longs) -> Self::Longs {
-        // AVX2 shifts 64-bit integers without their sign only, so a comparison with zero spreads
-        // it.
+        // AVX2 has no arithmetic shift of 64-bit integers, so a comparison with zero spreads the
+        // sign.
         registers!(4, I => _mm256_cmpgt_epi64(_mm256_setzero_si256(), a[I]))
     }
     #[inline(always)]

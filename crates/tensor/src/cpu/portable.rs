@@ -1,8 +1,8 @@
-//! Sixteen lanes as plain arrays, which the compiler turns into what the target has.
+//! Sixteen lanes as plain arrays, for which the compiler chooses the target's instructions.
 
 use super::{LANES, LaneMachine};
 
-/// The machine that exists everywhere.
+/// The machine that every CPU can run.
 #[derive(Clone, Copy)]
 pub(crate) struct PortableMachine;
 
@@ -29,9 +29,9 @@ pub(crate) fn float16_to_float32(bits: u16) -> u32 {
     let sign = u32::from(bits & 0x8000) << 16;
     let rebias = (127 - 15) << 23;
     let normal = magnitude + rebias;
-    // Once more for the exponent of infinity and NaN.
+    // Infinity and NaN have the largest exponent of either type: 31 becomes 255.
     let special = normal + rebias;
-    // As a normal number with the smallest exponent, less the one that is implied then.
+    // A normal number with the smallest exponent, minus its implied leading one.
     let one = 0x3880_0000;
     let subnormal = (f32::from_bits(magnitude + one) - f32::from_bits(one)).to_bits();
     let finite = if bits & 0x7c00 == 0 {

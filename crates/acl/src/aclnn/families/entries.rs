@@ -151,7 +151,7 @@ fn fill_entries(call: &mut OperatorCall<'_>) -> Composed {
         elements.write(call, entries.out, &value);
         return Ok(());
     }
-    // An excess index accesses memory beyond the axis.
+    // Places beyond the axis mark an additional entry, which is cut off afterwards.
     let places = read_any_places(call, entries.index)?;
     let places = reshaped(call, &places, &[entries.index.n_elements()])?;
     let behind = call.constant_dims(&[n])?;

@@ -23,6 +23,7 @@ pub(super) struct ElementErrors {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum WideElement {
     Float(f64),
+    // Wide enough for the difference of any two integers.
     Integer(i128),
     Bool(bool),
 }
@@ -47,6 +48,7 @@ impl ElementErrors {
             is_bool,
         };
         let difference = promote(my_type, golden_type);
+        // numpy's division of integers returns doubles.
         let quotient = match promote(difference, golden_type) {
             float @ (DType::F16 | DType::F32) => float,
             _ => DType::F64,
@@ -80,6 +82,7 @@ impl ElementErrors {
                 return (f64::NAN, f64::NAN);
             }
             let errors = errors.iter().map(|&error| known(error));
+            // `min` and `max` ignore a NaN, so it remains only without elements.
             errors.fold((f64::NAN, f64::NAN), |(min, max), error| {
                 (min.min(error), max.max(error))
             })
@@ -226,6 +229,7 @@ fn promote(a: DType, b: DType) -> DType {
         return a;
     }
     match (integer_kind(a), integer_kind(b)) {
+        // A float has twice the bits of the widest integer that it must hold.
         (None, None) => float_of(float_bits(a).max(float_bits(b))),
         (Some((bits, _)), None) => float_of(float_bits(b).max(bits * 2)),
         (None, Some((bits, _))) => float_of(float_bits(a).max(bits * 2)),
@@ -233,6 +237,7 @@ fn promote(a: DType, b: DType) -> DType {
             if x >= y { a } else { b }
         }
         (Some((x, is_signed)), Some((y, _))) => {
+            // The largest unsigned number needs a signed type of twice the width.
             let (signed, unsigned) = if is_signed { (x, y) } else { (y, x) };
             match signed.max(unsigned * 2) {
                 8 => DType::I8,

@@ -24,9 +24,9 @@ use crate::{SharedPath, SharedText, StoreError};
 /// The part of a dump that rows are read for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RowUse {
-    /// Executions and tensors, and all of the next.
+    /// Everything: executions, tensors, operators in files, and tables of statistics.
     All,
-    /// Executions, tensors and operators in files. Tables would say again what the tensors do, in
+    /// Executions, tensors and operators in files. Tables would repeat what the tensors have, in
     /// several times the memory.
     Tensors,
     /// Operators in files, and tables of statistics.
@@ -39,7 +39,7 @@ impl RowUse {
     }
 }
 
-/// Names and contents that were met in the steps before.
+/// Names and contents of earlier steps.
 #[derive(Default)]
 pub(super) struct KnownParts {
     /// Steps repeat the names of models, types and operators.
@@ -113,7 +113,7 @@ pub(super) struct StepOperators<'a> {
     refused: HashSet<String>,
 }
 
-/// The execution that the last row was of.
+/// The execution of the last row.
 struct CurrentExecution {
     position: Option<i64>,
     time_us: Option<i64>,
@@ -121,7 +121,7 @@ struct CurrentExecution {
     row_name: Option<Arc<str>>,
     op_type: SharedText,
     op_name: SharedText,
-    /// Its place among the operators of the file, once a tensor of it was counted.
+    /// Its index in the operators of the file, set when its first tensor is counted.
     operator: Option<usize>,
     /// Made only if tensors are wanted.
     indexed: Option<Arc<IndexedExecution>>,
@@ -204,13 +204,14 @@ impl<'a> StepOperators<'a> {
             return TensorStatistics::from_row(row);
         };
         let is_read = self.row_use.has_tensors();
+        // Slots with the same content share its statistics, which saves memory.
         match known.contents.entry(place) {
             Entry::Occupied(first) if !is_read || first.get().is_digest_of(row) => {
                 first.get().clone()
             }
             Entry::Occupied(_) => TensorStatistics::from_row(row),
             Entry::Vacant(new) => {
-                // Several slots show it, and it takes room once.
+                // Several slots can have the same content, which takes space once.
                 self.n_bytes += n_bytes(row).unwrap_or(0);
                 let statistics = if is_read {
                     TensorStatistics::from_row(row)
@@ -411,7 +412,7 @@ impl<'a> StepOperators<'a> {
         operator.n_bytes += n_bytes(row).unwrap_or(0);
     }
 
-    /// Rows of statistics alone, one table for each execution.
+    /// Adds a row of a tensor without elements to the table of its execution.
     fn add_statistics(
         &mut self,
         row: &SlotRow,

@@ -7,7 +7,7 @@ use crate::file_format::ms_dtype;
 use crate::file_format::number_text::general;
 use crate::record::AttributeKind;
 
-/// Deepest nesting of lists that is followed.
+/// Maximum nesting of lists.
 const DEPTH_MAX: usize = 32;
 /// Marks a truncated list.
 const CUT: char = '…';
@@ -47,7 +47,7 @@ impl Literal {
     }
 }
 
-/// Six decimals, as C++ prints a float; more digits where those would lose some of the first six.
+/// Six decimals, as C++ prints a float; more where these would lose some of the first six digits.
 pub fn decimals(value: f64) -> String {
     let plain = format!("{value:.6}");
     let is_same = plain
@@ -77,7 +77,7 @@ fn list(text: &str, element: impl Fn(&str) -> Option<Literal>) -> Option<Vec<Lit
     values.collect()
 }
 
-/// The parts between the commas that are in no quotes.
+/// The parts between commas outside quotes.
 fn elements(text: &str) -> Vec<&str> {
     let mut all = Vec::new();
     let (mut start, mut is_quoted, mut is_escaped) = (0, false, false);
@@ -101,6 +101,7 @@ fn elements(text: &str) -> Vec<&str> {
 
 /// A value whose type follows from the text alone.
 fn guessed(text: &str) -> Option<Literal> {
+    // The number of its elements is known, but not the elements.
     if text.contains(CUT) {
         return None;
     }
@@ -154,7 +155,7 @@ fn unquoted(text: &str) -> String {
     out
 }
 
-/// A value as Python prints it; none of a text that is cut off or no value.
+/// A value as Python prints it; `None` if the text is truncated or not a value.
 fn python(text: &str) -> Option<Literal> {
     let mut scanner = Scanner { rest: text };
     let value = scanner.value(0)?;
@@ -220,7 +221,7 @@ impl Scanner<'_> {
         None
     }
 
-    /// Up to what ends an element; parentheses such as those of `device(type='cpu')` belong to it.
+    /// Reads to the end of an element, which may contain parentheses, as in `device(type='cpu')`.
     fn word(&mut self) -> Literal {
         let mut depth = 0_usize;
         let end = self.rest.find(|c| match c {

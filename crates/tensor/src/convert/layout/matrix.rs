@@ -4,7 +4,7 @@ use super::nest::{AxisWalk, AxisWalks, CopyRegion};
 use super::{LayoutConversion, LayoutError, LayoutFamily, extent, family};
 use crate::{Layout, Shape};
 
-/// Rows of a block, where the source does not say.
+/// Rows of a block, unless the shape of the source determines them.
 const M0: usize = 16;
 
 /// A stack of matrices.
@@ -198,7 +198,8 @@ fn source(
     Ok(placement)
 }
 
-/// How matrices lie in a layout. Offsets fit because the shape's count does.
+/// The placement of matrices in a layout. Offsets cannot overflow, because the number of elements
+/// does not.
 fn place(
     layout: Layout,
     dims: &[usize],
@@ -218,6 +219,7 @@ fn place(
                 outer,
                 inner: 1,
             };
+            // The blocks of a column follow one another, so that its rows are evenly spaced.
             (step(&[n1, outer]), AxisWalk::Even(c0), n)
         }
         Layout::FractalZz => {
