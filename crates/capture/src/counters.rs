@@ -1,4 +1,4 @@
-//! Counts of everything that was offered to a session, by what became of it.
+//! Counts of everything that was offered to a session, by outcome.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,17 +17,17 @@ use crate::WrittenFiles;
 pub struct Counters {
     /// Executions of models that began.
     pub n_steps: u64,
-    /// Those of them in which the dump was on and whose number the plan selects. In others
-    /// operators are not shown, so that they count nowhere below.
+    /// Those in which the dump was on and whose number the plan selects. Operators of other
+    /// executions are not inspected, so no count below includes them.
     pub n_steps_active: u64,
-    /// Operator executions that an engine showed.
+    /// Operator executions that an engine reported.
     pub n_operators_seen: u64,
     /// Operator executions with at least one written tensor.
     pub n_operators_written: u64,
     /// Operator executions whose arithmetic overflowed; counted under
     /// [`Purpose::Overflow`](crate::Purpose::Overflow) only.
     pub n_operators_overflowed: u64,
-    /// Tensors that those operators read and produced.
+    /// Tensors that the reported operators read and produced.
     pub n_offered: u64,
     /// Tensors that the plan selected.
     pub n_selected: u64,
@@ -38,7 +38,7 @@ pub struct Counters {
     /// Tensors that the dump's format cannot represent, such as an empty tensor where each tensor
     /// is a separate file.
     pub n_refused: u64,
-    /// Selected tensors that never reached the sink; [`Counters::dropped`] says why.
+    /// Selected tensors that never reached the sink; [`Counters::dropped`] has the reasons.
     pub n_dropped: u64,
     /// The same, by reason.
     pub dropped: DropCounts,
@@ -50,8 +50,8 @@ pub struct Counters {
     pub n_operators_skipped: u64,
     /// Files that were created, links included.
     pub n_files: u64,
-    /// Those of the files that are further names of bytes that were there already. Their tensors
-    /// count as written like any others.
+    /// Those of the files that are additional names of existing bytes. Their tensors count as
+    /// written, like any others.
     pub n_linked: u64,
     /// Bytes of tensors that were selected and were within the limits.
     pub n_bytes_selected: u64,
@@ -59,14 +59,14 @@ pub struct Counters {
     pub n_bytes_written: u64,
     /// Bytes of the linked files, which are not in `n_bytes_written`.
     pub n_bytes_linked: u64,
-    /// Of the files, those that were removed again with a step that became too old.
+    /// Files that were removed again with a step that became too old.
     pub n_files_removed: u64,
-    /// Of the bytes that reached the sink, those that were removed again.
+    /// Bytes that reached the sink and were removed again.
     pub n_bytes_removed: u64,
 }
 
 impl Counters {
-    /// Bytes of all files, each of them counted as if it had been written.
+    /// Bytes of all files, as if linked ones had been written too.
     pub fn n_bytes_asked(&self) -> u64 {
         self.n_bytes_written.saturating_add(self.n_bytes_linked)
     }
@@ -75,11 +75,11 @@ impl Counters {
 /// Selected tensors that never reached the sink, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DropCounts {
-    /// The engine did not show them: it holds the value in a form without bytes, such as a
-    /// sequence, or where it cannot be read. Or they were to be computed
-    /// ([`FloatView`](crate::FloatView)), and what that takes was not shown or does not fit.
+    /// The engine did not provide them: the value is in a form without bytes, such as a sequence,
+    /// or in memory that cannot be read. Or they had to be computed
+    /// ([`FloatView`](crate::FloatView)) from values that were not provided or do not match.
     pub n_not_shown: u64,
-    /// The operator failed, or the engine broke off while it ran.
+    /// The operator failed, or the engine stopped while it ran.
     pub n_operator_failed: u64,
     /// They were beyond [`SessionOptions::n_bytes_max`](crate::SessionOptions::n_bytes_max) or
     /// [`SessionOptions::n_tensors_max`](crate::SessionOptions::n_tensors_max).
@@ -133,7 +133,7 @@ pub struct FirstOverflow {
     pub op_type: String,
     /// The operator's name.
     pub op_name: String,
-    /// The status bits that say what overflowed.
+    /// The status bits of what overflowed.
     pub status: u64,
 }
 
@@ -161,7 +161,7 @@ macro_rules! live_counters {
         }
 
         impl Counters {
-            /// Every count with its name.
+            /// All counts with their names.
             pub fn fields(&self) -> Vec<(&'static str, u64)> {
                 vec![$((stringify!($field), self.$field),)*]
             }

@@ -1,4 +1,4 @@
-//! Plans that say what to keep, as values with names.
+//! Plans: what a session keeps.
 
 use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
@@ -10,14 +10,14 @@ use crate::KernelSelection;
 /// Rules that select what a session keeps of the models that run under it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Which executions of a selected operator are worth keeping.
+    /// Which executions of a selected operator are kept.
     pub purpose: Purpose,
     /// Which models, and which operators of each.
     pub models: ModelSelection,
     /// Tensors, or whole operators, that are left out although they are selected.
     pub excluded: Vec<Exclusion>,
-    /// Which sides of a selected operator. [`Purpose::Overflow`] and [`Purpose::Failures`] keep
-    /// both whatever this says, [`Purpose::Watch`] outputs.
+    /// Which sides of a selected operator. Regardless of this, [`Purpose::Overflow`] and
+    /// [`Purpose::Failures`] keep both, and [`Purpose::Watch`] keeps outputs.
     pub sides: SlotSides,
     /// Which executions of the model.
     pub steps: Steps,
@@ -28,21 +28,21 @@ pub struct Plan {
     /// model) are kept as separate records at the end of a step. Requires outputs to be selected;
     /// rules of [`OperatorSelection::kernels`] choose among them by name.
     pub has_parameters: bool,
-    /// The same of values that are written into the graph.
+    /// The same for constants of the graph.
     pub has_constants: bool,
     /// Whether quantisation around selected operators is kept: neighbouring quantising and
     /// dequantising operators with both sides, and, for a quantised value that nothing in the model
     /// dequantises, the floats it represents. Under [`Purpose::Values`] only.
     pub shows_quantising: bool,
-    /// How many operators are kept under [`Purpose::Overflow`] and [`Purpose::NonFinite`], in a
-    /// whole session; `None` is all.
+    /// Maximum number of operators that a session keeps under [`Purpose::Overflow`] and
+    /// [`Purpose::NonFinite`]; `None` means all.
     pub n_overflows_max: Option<u64>,
 }
 
 /// Which executions of a selected operator are worth keeping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Every execution is.
+    /// Every execution.
     Values,
     /// Only executions in which the arithmetic overflowed, each with a record of how.
     Overflow,
@@ -82,12 +82,12 @@ pub enum ModelSelection {
 /// Which operators of a model to keep: those named, those inside a range and those that rules
 /// choose.
 ///
-/// With none of these it is every operator.
+/// Without any of these, every operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OperatorSelection {
     /// Exact, case-sensitive names; one of the names of operators that were fused counts too.
     pub names: Option<Vec<String>>,
-    /// Stretches of the order of execution.
+    /// Ranges of the execution order.
     pub ranges: Vec<NameRange>,
     /// Under [`Purpose::Watch`], the operators whose outputs are watched.
     pub watched: Vec<String>,
@@ -95,7 +95,7 @@ pub struct OperatorSelection {
     pub kernels: Option<KernelSelection>,
 }
 
-/// A stretch of the order of execution, both ends included.
+/// A range of the execution order, both ends included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameRange {
     /// Name of the first operator.
@@ -107,10 +107,9 @@ pub struct NameRange {
 /// Operators or tensors that are left out although they are selected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exclusion {
-    /// The model it is about, by either name as in [`ModelSelection::Named`]; `None` is every
-    /// model.
+    /// The model, by either name as in [`ModelSelection::Named`]; `None` means every model.
     pub model: Option<String>,
-    /// The operators it is about.
+    /// The operators.
     pub operators: OperatorRule,
     /// The tensors to leave out; `None` leaves the operator out.
     pub slots: Option<Vec<(SlotSide, usize)>>,
@@ -150,7 +149,7 @@ impl OperatorSelection {
         }
     }
 
-    /// No operator; parameters only where the plan asks for them.
+    /// No operator; parameters only if the plan requests them.
     pub fn none() -> OperatorSelection {
         OperatorSelection::named(Vec::<String>::new())
     }
@@ -187,13 +186,13 @@ impl SlotSides {
 /// Which executions of a model to keep. Executions count from 0, kept or not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Steps {
-    /// Those in any of these; `None` is all.
+    /// The executions in any of these; `None` means all.
     ranges: Option<Vec<RangeInclusive<u64>>>,
-    /// Of these only the ones that every stride meets.
+    /// Of these, only those that match every stride.
     strides: Vec<StepStride>,
 }
 
-/// Every execution whose number leaves `rest` when it is divided by `divisor`.
+/// Every execution whose number has the remainder `rest` when divided by `divisor`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct StepStride {
     divisor: NonZeroU64,
@@ -244,8 +243,8 @@ impl Steps {
         Steps { ranges, strides }
     }
 
-    /// The ranges, in the order given; `None` for every execution. With [`Steps::every_nth`] it is
-    /// not all of the executions in them.
+    /// The ranges, in the order given; `None` for every execution. With [`Steps::every_nth`], not
+    /// all of the executions in them are kept.
     pub fn ranges(&self) -> Option<&[RangeInclusive<u64>]> {
         self.ranges.as_deref()
     }

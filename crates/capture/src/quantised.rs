@@ -10,7 +10,7 @@ use opscope_store::record::{Operator, SlotSide};
 pub(crate) use self::claims::ValueClaims;
 pub(crate) use self::job::{DequantiseJob, OperatorTurn, ShownParts};
 
-/// Where an operator has a value: the side, and the position on it.
+/// The slot of an operator: the side, and the position on it.
 pub type SlotPosition = (SlotSide, usize);
 
 /// An operator's slot that holds quantised elements, and the slots of its scale and zero point.
@@ -18,15 +18,15 @@ pub type SlotPosition = (SlotSide, usize);
 pub struct QuantisedPlace {
     /// The operator.
     pub task_id: u32,
-    /// Where it has the elements.
+    /// The slot of the elements.
     pub place: SlotPosition,
-    /// Which value that is: a number that all places of one value share.
+    /// The number of the value, which all its places share.
     pub value: u32,
     /// How the operator uses it.
     pub kind: QuantisedKind,
-    /// Where it has the factors of the scale; none if it has no scale for these elements.
+    /// The slots of the scale's factors; empty if it has no scale for these elements.
     pub scale: Vec<SlotPosition>,
-    /// Where it has the zero point, if there is one.
+    /// The slot of the zero point, if any.
     pub zero_point: Option<SlotPosition>,
     /// The axis that a scale with one axis runs along; negative ones count from the end.
     pub axis: i64,
@@ -37,11 +37,11 @@ pub struct QuantisedPlace {
 /// How an operator uses a quantised value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuantisedKind {
-    /// Makes it of floats, which are its first input.
+    /// Converts floats, its first input, to it.
     Quantises,
-    /// Makes floats of it, which are its first output.
+    /// Converts it to floats, its first output.
     Dequantises,
-    /// Computes with it, or produces it by computing.
+    /// Computes with it, or computes it.
     Computes,
 }
 
@@ -51,13 +51,13 @@ pub enum QuantisedKind {
 pub struct FloatView {
     /// Which value, as in [`QuantisedPlace::value`].
     pub value: u32,
-    /// Which executions show it.
+    /// Which executions provide it.
     pub showing: ShowingRule,
-    /// Where the operator has the elements.
+    /// The operator's slot of the elements.
     pub elements: SlotPosition,
-    /// Where it has the factors of the scale, at least one.
+    /// The slots of the scale's factors, at least one.
     pub scale: Vec<SlotPosition>,
-    /// Where it has the zero point, if there is one.
+    /// The slot of the zero point, if any.
     pub zero_point: Option<SlotPosition>,
     /// As [`QuantisedPlace::axis`].
     pub axis: i64,
@@ -72,12 +72,12 @@ pub struct FloatView {
     pub inputs: Vec<usize>,
 }
 
-/// Which executions of operators that have a value show the floats.
+/// Which executions of the operators with a quantised value provide the floats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShowingRule {
-    /// Every one: the operator produces the value.
+    /// All: the operator produces the value.
     Always,
-    /// Every one of the operator that is first to read it in a step.
+    /// All executions of the operator that reads it first in a step.
     ByFirstReader,
     /// The first one in a step: no operator produces the value, so it never changes.
     Once,
@@ -89,18 +89,18 @@ impl FloatView {
         self.inputs.len() as u64 + 1
     }
 
-    /// The places of the operator that it takes tensors from.
+    /// The operator's slots whose tensors it uses.
     pub fn places(&self) -> impl Iterator<Item = SlotPosition> {
         let scales = self.scale.iter().copied();
         scales.chain([self.elements]).chain(self.zero_point)
     }
 
-    /// Whether it takes the operator's tensor at this place.
+    /// Whether it uses the tensor in this slot of the operator.
     pub fn needs(&self, place: SlotPosition) -> bool {
         self.places().any(|needed| needed == place)
     }
 
-    /// Whether it takes any tensor of this side.
+    /// Whether it uses any tensor of this side.
     pub fn needs_side(&self, side: SlotSide) -> bool {
         self.places().any(|(of, _)| of == side)
     }

@@ -17,7 +17,7 @@ use crate::{GraphView, OperatorFailure, SelectedOperators};
 pub use memory::MemorySink;
 pub use nothing::NoSink;
 
-/// Takes records, from several threads at once and in any order.
+/// Receives records, from several threads concurrently and in any order.
 pub trait Sink: Send + Sync {
     /// Keeps `record`. When it returns, the record's memory may be freed.
     ///
@@ -25,8 +25,8 @@ pub trait Sink: Send + Sync {
     /// [`SinkError`] if nothing of the record was kept; the session counts it as failed.
     fn write(&self, record: &Record) -> Result<WrittenFiles, SinkError>;
 
-    /// Whether the sink holds on to tensors after [`Sink::write`]. The memory of one that does not
-    /// may be the engine's own, which then waits until it has it back.
+    /// Whether the sink keeps tensors after [`Sink::write`]. If not, they may be in the engine's
+    /// own memory, and the engine waits until they are released.
     fn keeps_tensors(&self) -> bool {
         false
     }
@@ -67,7 +67,7 @@ pub trait Sink: Send + Sync {
         self.write(record)
     }
 
-    /// Hears of a model before it runs.
+    /// Notifies the sink of a model before it runs.
     ///
     /// # Errors
     /// [`SinkError`] if a file that accompanies the records could not be written.
@@ -80,7 +80,7 @@ pub trait Sink: Send + Sync {
         Ok(WrittenFiles::default())
     }
 
-    /// Hears that a selected step begins.
+    /// Notifies the sink that a selected step begins.
     ///
     /// # Errors
     /// As for [`Sink::open_model`].
@@ -106,8 +106,8 @@ pub trait Sink: Send + Sync {
         Ok(WrittenFiles::default())
     }
 
-    /// The part that computes what the sink wants of a tensor before its record is written; `None`
-    /// if the sink writes the elements alone.
+    /// The part that computes what the sink needs of a tensor before its record is written; `None`
+    /// if the sink only writes elements.
     fn summarizer(&self) -> Option<&dyn TensorSummarizer> {
         None
     }
@@ -117,36 +117,37 @@ pub trait Sink: Send + Sync {
         None
     }
 
-    /// The part that takes steps back, if the sink can.
+    /// The part that removes steps again, if the sink can.
     fn step_remover(&self) -> Option<&dyn StepRemover> {
         None
     }
 }
 
-/// Computes what a sink wants to know of tensors while they are likely to be in a cache.
+/// Computes what a sink needs of tensors while they are probably still in a cache.
 pub trait TensorSummarizer {
-    /// Computes what the sink wants of the elements of `tensor` and leaves it in the tensor's memo
+    /// Computes what the sink needs of the elements of `tensor` and stores it in the tensor's memo
     /// ([`TensorObserver::stats`], [`TensorObserver::keep`]). Called on the engine's thread; a
     /// tensor that several operators share is computed once.
     ///
-    /// Returns whether that is all: the record comes without the tensor's elements then.
+    /// Returns whether that is all that the sink needs: then the record has no elements of the
+    /// tensor.
     fn summarize(&self, tensor: TensorObserver<'_>) -> bool;
 
-    /// [`TensorSummarizer::summarize`] of elements that lie side by side in memory in another order
-    /// than row-major, the first one first. The memo must not depend on the order: returns `false`
-    /// if it would, and the memo is not used then.
+    /// [`TensorSummarizer::summarize`] for elements that are contiguous in memory, but not in
+    /// row-major order; the first element comes first. Returns `false` if the memo would depend on
+    /// the order; then it is not used.
     fn summarize_permuted(&self, _tensor: TensorObserver<'_>) -> bool {
         false
     }
 }
 
-/// Computes for several records what is cheaper together.
+/// Computes what is cheaper for several records together.
 pub trait BatchPreparer {
-    /// Number of records that a writer should take from the queue together, if there are so many.
+    /// Maximum number of records that a writer should take from the queue together.
     fn batch_size(&self) -> usize;
 
-    /// How many of them a writer should wait for while any holds elements. Fewer keep less of the
-    /// engine's memory, and inspect it while it is still in a cache.
+    /// How many of them a writer should wait for while one of them has elements. With fewer, less
+    /// of the engine's memory is in use, and it is inspected while still in a cache.
     fn n_awaited(&self) -> usize {
         self.batch_size()
     }
@@ -155,15 +156,15 @@ pub trait BatchPreparer {
     fn prepare_batch(&self, records: &[&Record]);
 }
 
-/// Removes what a sink has written for a step.
+/// Removes the files that a sink has written for a step.
 pub trait StepRemover {
-    /// Begins to remember what is written for each step. Called before anything else, if at all.
+    /// Starts remembering the files of each step. Called before anything else, if at all.
     fn remember_steps(&self);
 
     /// Removes the files of a step whose records are all written. Files from other sources stay.
     ///
     /// # Errors
-    /// [`SinkError`] if something could not be removed; the rest is removed all the same.
+    /// [`SinkError`] if something could not be removed; the rest is removed anyway.
     fn remove_step(&self, model: &ModelId, step: u64) -> Result<StepRemoval, SinkError>;
 
     /// Forgets a step that will never be removed.

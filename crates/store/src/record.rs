@@ -17,11 +17,11 @@ pub struct Operator {
     pub task_id: u32,
     /// The operator's type, such as `Conv`.
     pub op_type: String,
-    /// The node's name. A node without one goes by the name of its first output.
+    /// The node's name; without one, the name of its first output.
     pub op_name: String,
-    /// Names of the values it reads, in position; empty where an optional input is absent.
+    /// Names of the values it reads, by position; empty for an absent optional input.
     pub inputs: Vec<String>,
-    /// Names of the values it produces, in position; empty where an optional output is absent.
+    /// Names of the values it produces, by position; empty for an absent optional output.
     pub outputs: Vec<String>,
     /// Its attributes with their values as text, in file order.
     pub attributes: Vec<(String, String)>,
@@ -30,28 +30,28 @@ pub struct Operator {
     pub attribute_types: Vec<AttributeKind>,
     /// Attributes that it leaves at their defaults, if known.
     pub default_attributes: Arc<[DefaultAttribute]>,
-    /// In a loop: the iterations that this execution belongs to, those of the outermost loop first.
-    /// The name ends in their numbers, a dot before each.
+    /// In a loop, the iterations that this execution belongs to, outermost loop first. The name
+    /// ends in their numbers, each after a dot.
     pub iterations: Vec<i64>,
-    /// Which set of operators the type is from; empty for the standard one.
+    /// The operator set of the type; empty for the standard one.
     pub domain: String,
-    /// Names of the source operators, where this one was fused from several.
+    /// Names of the source operators, if this one was fused from several.
     pub original_names: Vec<String>,
-    /// For each output the source operator that made this value, and which of its outputs it was;
-    /// empty where nothing of them is known.
+    /// For each output, the source operator that produced this value, and which of its outputs it
+    /// was; empty if nothing is known.
     pub original_outputs: Vec<Option<(String, u32)>>,
-    /// Where a program calls it, if it is known.
+    /// The call in the program, if known.
     pub call_site: Option<CallSite>,
-    /// The collective that it is.
+    /// Its collective, if it is one.
     pub collective: Option<Arc<Collective>>,
     /// The distributed tensors that its inputs are parts of, by position; shorter if the rest is
     /// unknown.
     pub input_placements: Vec<Option<Arc<Placement>>>,
-    /// The same of its outputs.
+    /// The same for its outputs.
     pub output_placements: Vec<Option<Arc<Placement>>>,
 }
 
-/// Where a program calls an operator; texts are empty if unknown.
+/// The call of an operator in a program; texts are empty if unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CallSite {
     /// Path of the module that the operator belongs to.
@@ -67,7 +67,7 @@ impl CallSite {
     }
 }
 
-/// An attribute that an operator has unless it says otherwise.
+/// The default of an operator's attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DefaultAttribute {
     /// Its name.
@@ -79,7 +79,7 @@ pub struct DefaultAttribute {
 }
 
 impl Operator {
-    /// Of which distributed tensor a slot holds a part.
+    /// The distributed tensor of which a slot holds a part.
     pub fn placement(&self, side: SlotSide, index: usize) -> Option<&Arc<Placement>> {
         let placements = match side {
             SlotSide::Input => &self.input_placements,
@@ -100,10 +100,10 @@ impl Operator {
         name
     }
 
-    /// Names, texts and types of its attributes; those that it names itself come first.
+    /// Names, texts and types of its attributes; explicit ones come before defaults.
     pub fn all_attributes(&self) -> impl Iterator<Item = (&str, &str, AttributeKind)> {
         let types = self.attribute_types.iter().copied();
-        // The list of types is empty where nothing says them, and `zip` would drop the attributes.
+        // The list of types is empty if they are unknown, and `zip` would drop the attributes.
         let types = types.chain(std::iter::repeat(AttributeKind::Other));
         let own = self.attributes.iter().zip(types);
         let own = own.map(|((name, text), r#type)| (name.as_str(), text.as_str(), r#type));
@@ -157,12 +157,12 @@ impl SlotSide {
     }
 }
 
-/// A loaded model, as a dump names it.
+/// A loaded model, as named in a dump.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelId {
     /// The file name without directory and last suffix.
     pub file_stem: String,
-    /// The name that the graph carries inside the file.
+    /// The graph's name in the file.
     pub graph_name: String,
     /// Number of the load in this process, counted from 1. `None` means operators outside a model:
     /// there is no model then, and both names are empty.
@@ -194,7 +194,7 @@ impl Record {
         (self.inputs.len() + self.outputs.len()) as u64
     }
 
-    /// Bytes of all tensors together, of those too whose elements were let go.
+    /// Bytes of all tensors, including those whose elements were dropped.
     pub fn n_bytes(&self) -> u64 {
         self.slots()
             .map(|(_, _, tensor)| tensor.n_bytes() as u64)

@@ -1,7 +1,7 @@
 //! Which operator reads which output, according to the graphs next to the dumps.
 //!
-//! Values show what agrees, edges show where it comes from. If an input differs although its source
-//! agrees with the source's own partner, the operator reads something else than golden's does.
+//! Values show what agrees, edges show the origin. If an input differs although its source agrees
+//! with the partner of the source, the operator reads another value than golden's operator.
 
 mod before_output;
 mod inner_readers;
@@ -21,12 +21,12 @@ use super::result::{
 };
 use super::side::ComparedDump;
 
-/// Most operators without a partner that are passed on the way to the next that has one.
+/// Maximum number of operators without a partner that are followed to the next one with a partner.
 const N_PASSED_MAX: usize = 64;
-/// Most operators between values that agree and one that does not.
+/// Maximum number of operators between values that agree and one that differs.
 const N_MEMBERS_MAX: usize = 16;
 
-/// Both sides with the place of each execution in the list of results.
+/// Both sides, with the index of each execution in the list of results.
 struct Edges<'a> {
     dumps: [&'a ComparedDump; 2],
     pairs: &'a [RunPair],
@@ -43,10 +43,10 @@ struct Region {
     borders: Vec<SlotRef>,
 }
 
-/// Notes which operators read the outputs of each, inputs from outside, and inputs that read
-/// another value than the golden side's. Levels have to be there, and have to be given again.
+/// Notes the readers of each operator's outputs, inputs from outside, and inputs that read another
+/// value than golden's. Levels must be known before, and must be determined again afterwards.
 pub(super) fn note(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
-    // Where all agrees, nothing is asked, and results stay small.
+    // If everything agrees, these notes have no use, and results stay small.
     let slots = comparison.operators.iter().flat_map(|one| &one.slots);
     if !slots.into_iter().any(is_apart) {
         return;
@@ -180,8 +180,8 @@ impl<'a> Edges<'a> {
         }
     }
 
-    /// Counts an output as different again of which a certain reader shows that it matters. Values
-    /// excuse it where each side has it under some operator.
+    /// Withdraws the excuse of an output that a certain reader shows to matter. Values excuse an
+    /// output if the other side has what was computed from it.
     fn withdraw_excuses(&self, comparison: &mut Comparison) {
         let operators = &comparison.operators;
         let certain = operators.iter().filter(|operator| operator.is_certain);
@@ -204,8 +204,8 @@ impl<'a> Edges<'a> {
         }
     }
 
-    /// Whether an input is a constant, or made of constants by operators that have no partner, as
-    /// quantised weights are.
+    /// Whether an input is a constant, or computed from constants by operators without a partner,
+    /// like quantised weights.
     fn is_of_constants(&self, side: usize, slot: SlotRef) -> bool {
         let dump = self.dumps[side];
         let mut open = vec![slot];
@@ -217,7 +217,7 @@ impl<'a> Edges<'a> {
                 }
                 return false;
             };
-            // A chain of constants is short, and a damaged graph may have a circle.
+            // A chain of constants is short, and a damaged graph may have a cycle.
             n_passed += 1;
             if n_passed > N_MEMBERS_MAX || self.operators[side].contains_key(&made.run) {
                 return false;
@@ -259,7 +259,7 @@ impl<'a> Edges<'a> {
                 .retain(|known| known.operator != one.operator);
             comparison.partings.push(one);
         }
-        // What an operator got is not its own.
+        // An operator is not the cause of a difference in its inputs.
         let operators = &comparison.operators;
         comparison.partings.retain(|parting| {
             let operator = &operators[parting.operator];
@@ -272,7 +272,7 @@ impl<'a> Edges<'a> {
         comparison.partings.sort_by_key(|one| one.operator);
     }
 
-    /// Names the operator that wrote in place to what another one reads, instead of its reader.
+    /// Names the operator that overwrote a value in place, instead of the operator that reads it.
     fn name_writers(&self, comparison: &mut Comparison) {
         for parting in &mut comparison.partings {
             let reader = &comparison.operators[parting.operator];
@@ -300,7 +300,7 @@ impl<'a> Edges<'a> {
         }
     }
 
-    /// The operator that wrote in place to the value that an input reads on the golden side.
+    /// The operator that overwrote in place the value that the input reads on the golden side.
     fn writer(&self, reader: &OperatorResult, slot: SlotKey) -> Option<usize> {
         let pair = &self.pairs[reader.index];
         let input = |side: usize, runs: &[usize]| {
@@ -343,7 +343,7 @@ impl<'a> Edges<'a> {
         })
     }
 
-    /// Inputs of an operator that differ, by their places on both sides.
+    /// Inputs of an operator that differ, with their slots on both sides.
     fn inputs_apart<'r>(
         &'r self,
         operator: &'r OperatorResult,
@@ -378,7 +378,7 @@ impl<'a> Edges<'a> {
             let runs = members[side].iter().map(|&run| &self.dumps[side].runs[run]);
             runs.map(OperatorName::for_execution).collect::<Vec<_>>()
         });
-        // Of a region with operators on both sides the target's are named: one of them is wrong.
+        // If both sides have operators in the region, the target's are named: one of them is wrong.
         let (side, change) = match members.each_ref().map(Vec::is_empty) {
             [false, true] => (0, Some(WiringChange::Inserted)),
             [true, _] => (1, Some(WiringChange::Missing)),
@@ -399,8 +399,8 @@ impl<'a> Edges<'a> {
         })
     }
 
-    /// The operators without a partner that lead to an input from values that agree. Nothing if one
-    /// of these values differs, or if nothing is known of it.
+    /// The operators without a partner between values that agree and an input. `None` if one of
+    /// these values differs or is unknown.
     fn members_before(
         &self,
         side: usize,
@@ -411,7 +411,7 @@ impl<'a> Edges<'a> {
         self.members_up_to(side, made, operators)
     }
 
-    /// The same of an output.
+    /// The same for an output.
     fn members_up_to(
         &self,
         side: usize,
@@ -424,7 +424,7 @@ impl<'a> Edges<'a> {
             if let Some(&maker) = self.operators[side].get(&made.run) {
                 let mut slots = self.pairs[maker].slots.iter();
                 let at = slots.position(|slot| [slot.target, slot.golden][side] == made)?;
-                // What differs already is explained by what made it.
+                // A value that already differs is explained by its producer.
                 if operators[maker].slots[at].level != VerdictLevel::Pass {
                     return None;
                 }
@@ -444,8 +444,8 @@ impl<'a> Edges<'a> {
         Some(region)
     }
 
-    /// An input that differs although the target's source agrees with its own partner, which is not
-    /// the source that golden reads.
+    /// An input that differs although its source in the target agrees with that source's partner,
+    /// which golden's operator does not read.
     fn rewired(
         &self,
         slots: [SlotRef; 2],
@@ -460,7 +460,7 @@ impl<'a> Edges<'a> {
         let own = pair.slots[at].golden;
         let agrees = operators[maker].slots[at].level == VerdictLevel::Pass;
         let name = |run: usize| OperatorName::for_execution(&self.dumps[1].runs[run]);
-        // Behind an operator that the target lacks, golden's comes to the same value.
+        // After an operator that the target lacks, golden's input leads to the same value.
         let golden = self.members_before(1, slots[1], operators);
         let leads_here = golden.is_none_or(|region| region.borders.contains(&own));
         let is_other = self.operators[1].contains_key(&read.run) || !leads_here;
@@ -473,7 +473,7 @@ impl<'a> Edges<'a> {
 }
 
 impl Edges<'_> {
-    /// Likewise without a graph, from numbers that only one earlier output has.
+    /// The same without a graph, from numbers that only one earlier output has.
     fn rewired_by_numbers(
         &self,
         [operator, k]: [usize; 2],

@@ -1,4 +1,4 @@
-//! The evidence that a comparison rests on, under its names in results.
+//! The evidence of a comparison, with its names in results.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::metric::MetricId;
 
-/// The evidence that was compared of two slots.
+/// The evidence by which two slots were compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Evidence {
     /// Nothing.
@@ -62,13 +62,13 @@ impl<'de> Deserialize<'de> for Evidence {
             "statistics" => Evidence::Statistics,
             "digest" => Evidence::Digest,
             "shape" => Evidence::Shape,
-            // A replay says in words why it compared nothing, so no text is unknown here.
+            // A replay states in words why it compared nothing, so every text is valid here.
             _ => Evidence::Reason(name.into_owned()),
         })
     }
 }
 
-/// The evidence that brought operators together.
+/// The evidence for a pair of operators.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PairingEvidence {
@@ -77,17 +77,17 @@ pub enum PairingEvidence {
     Name,
     /// The same position in both graphs.
     Structure,
-    /// They make the same values.
+    /// They produce the same values.
     Value,
-    /// One module or line of the program called them.
+    /// The same module or line of the program called them.
     Origin,
     /// The same position between other pairs.
     Order,
     /// One operator corresponds to several on the other side.
     Fusion,
-    /// A mapping says so.
+    /// A mapping lists the pair.
     Mapping,
-    /// They are alike; how much, says the likeness.
+    /// They are similar; the likeness measures how much.
     Fuzzy,
 }
 
@@ -115,11 +115,11 @@ pub enum RuleName {
     Shape,
     /// Outputs without a defined value are not judged.
     NotJudged,
-    /// The other side has the value, or all that was computed from it.
+    /// The other side has the value, or everything that was computed from it.
     Agreement,
-    /// Replicas on several ranks have to be the same.
+    /// Replicas on several ranks must be equal.
     Replicas,
-    /// A metric has to stay within a threshold.
+    /// A metric must stay within a threshold.
     Metric(MetricId),
 }
 

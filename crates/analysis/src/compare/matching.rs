@@ -60,45 +60,45 @@ pub(in crate::compare) use op_type::{
 };
 pub(super) use structure::extended;
 
-/// How partners are looked for.
+/// Options of matching.
 #[derive(Clone, Debug, Default)]
 pub struct MatchingOptions {
     /// Pairs of target and golden ranks. If empty, they are inferred.
     pub ranks: Vec<(u32, u32)>,
-    /// Names of models of the target with those of the golden side, likewise.
+    /// Pairs of target and golden model names. If empty, they are inferred.
     pub models: Vec<(String, String)>,
-    /// Steps of the target with those of the golden side, likewise.
+    /// Pairs of target and golden steps. If empty, they are inferred.
     pub steps: Vec<(u64, u64)>,
     /// How far the target's step numbers are ahead of golden's; `None` if unspecified.
     pub step_offset: Option<i64>,
     /// The user's mapping of operators.
     pub mapping: Option<Mapping>,
-    /// Rules of the fusions that the compiler made in the target.
+    /// The compiler's fusion rules for the target.
     pub target_fusion: Option<FusionRules>,
-    /// Rules of the fusions that the compiler made in the golden side.
+    /// The compiler's fusion rules for the golden side.
     pub golden_fusion: Option<FusionRules>,
     /// Whether operators may only be matched by mapping, declared fusion and name, never by a
     /// guess.
     pub no_guesses: bool,
-    /// Executions of both sides that belong together by their names or by their places in both
-    /// graphs, whatever their values are.
+    /// Executions of both sides that match by name or by position in both graphs, whatever their
+    /// values.
     pub certain: Vec<[usize; 2]>,
     /// Executions with equal outputs.
     pub anchors: Vec<ValueAnchor>,
-    /// Which slots of both sides show the same elements.
+    /// Which slots of both sides have the same elements.
     pub values: SharedValues,
 }
 
-/// Slots by the values that they show: slots of both sides with one number have the same elements.
+/// Slots by value: slots of both sides with the same number have the same elements.
 #[derive(Clone, Debug, Default)]
 pub struct SharedValues {
-    /// The numbers of the target's slots, and those of the golden side's. Slots whose value the
-    /// other side has nowhere have none.
+    /// The numbers of the target's slots, and of the golden side's. Slots whose value does not
+    /// exist on the other side have none.
     pub of_slot: [HashMap<SlotRef, usize>; 2],
-    /// Numbers of values that no two operators show by chance, and whether they come from outside,
-    /// as weights do.
+    /// Numbers of values that two operators cannot share by chance, and whether they come from
+    /// outside, like weights.
     pub distinctive: HashMap<usize, bool>,
-    /// Whether a side lacks operators that the other shows, so that type and order say little.
+    /// Whether a side lacks operators of the other one, so that type and order are weak evidence.
     pub is_partial: bool,
 }
 
@@ -113,10 +113,10 @@ impl SharedValues {
     }
 }
 
-/// Executions of both sides that make the same values.
+/// Executions of both sides that produce the same values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueAnchor {
-    /// The target's and the golden side's, as indices into their runs.
+    /// The target's and golden's execution, as indices into the sides' runs.
     pub runs: [usize; 2],
     /// Slots with the same values, each by side and position.
     pub slots: Vec<[(SlotSide, u32); 2]>,
@@ -137,8 +137,8 @@ impl Matching {
         for one in apart {
             board.leave(one.party.index(), one.run, one.reason);
         }
-        // Names are checked against whole sides, as an operator that a mapping names may run in
-        // some of the steps only.
+        // Names are checked against whole sides, because an operator in a mapping may run in only
+        // some of the steps.
         let entries = match &options.mapping {
             Some(given) => mapping::resolve(given, &mut board)?,
             None => Vec::new(),
@@ -152,22 +152,22 @@ impl Matching {
         for scope in &scopes {
             mapping::apply(&entries, &mut board, scope);
             // Before equal names: a fused operator often keeps the name of its first part, whose
-            // output it makes no longer.
+            // output it no longer produces.
             fusion::declared(&mut board, scope, rules);
-            // What values say of these is what is wrong with them.
+            // For these pairs, different values are faults, not evidence against the pair.
             board.pair_certain(&options.certain, scope);
-            // Before names, which count in the order of the parameters.
+            // Before names, which are numbered in the order of the parameters.
             optimizer::equal(&mut board, scope);
-            // Before equal names: a value may have the name of another operator than the one that
-            // makes it.
+            // Before equal names: a value may have the name of an operator that does not produce
+            // it.
             values::equal(&mut board, &anchors, scope);
-            // Before names: a name that contradicts values is that of another operator.
+            // Before names: a name that contradicts the values belongs to another operator.
             board.pair_anchors(&anchors, scope);
             name::equal(&mut board, scope);
-            // What both sides fused alike under different names is left over by equal names.
+            // Equal names leave operators that both sides fused alike under different names.
             fusion::same_originals(&mut board, scope, rules);
             if !options.no_guesses {
-                // Before fusion and order, which know nothing of the program.
+                // Before fusion and order, which do not use the program's source.
                 origin::equal(&mut board, scope);
                 fusion::by_name(&mut board, scope);
                 if scope.is_ordered {
@@ -175,8 +175,8 @@ impl Matching {
                     fusion::chains(&mut board, scope);
                     order::align(&mut board, scope);
                     name::equal_between_anchors(&mut board, scope);
-                    // New pairs have narrowed the gaps, so that more operators are alone between
-                    // two pairs.
+                    // New pairs have narrowed the gaps, so more operators are now alone between two
+                    // pairs.
                     fusion::chains(&mut board, scope);
                 }
                 fuzzy::likely(&mut board, scope);
@@ -194,13 +194,13 @@ pub struct MatchedDumps<'a> {
     pub target: &'a ComparedDump,
     /// The trusted dump.
     pub golden: &'a ComparedDump,
-    /// Which of their slots belong together.
+    /// The matched slots of both.
     pub matching: &'a Matching,
     /// A dump whose distance from the golden one is the yardstick, matched with the golden one.
     pub reference: Option<(&'a ComparedDump, &'a Matching)>,
 }
 
-/// Executions that belong together, and those that are left over.
+/// Matched executions, and those without a partner.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Matching {
     /// In the order in which the target ran.
@@ -209,7 +209,7 @@ pub struct Matching {
     pub unmatched: Vec<UnmatchedExecution>,
 }
 
-/// Executions that belong together: one of each side, or several of one where operators were fused.
+/// Matched executions: one of each side, or several of one side if operators were fused.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunPair {
     /// Executions of the target, as indices into its runs, in order.
@@ -224,10 +224,10 @@ pub struct RunPair {
     pub missing: Vec<MissingSlot>,
 }
 
-/// The evidence that brought executions together.
+/// The evidence for a match of executions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum MatchEvidence {
-    /// The same name, of an operator or of a value, place and number.
+    /// The same name of an operator or value, the same place and number.
     #[default]
     Name,
     /// The same place in both graphs.
@@ -240,9 +240,9 @@ pub enum MatchEvidence {
     Order,
     /// The operators that one was fused from.
     Fusion,
-    /// A mapping that the user gave.
+    /// The user's mapping.
     Mapping,
-    /// A likeness of names, types, shapes and neighbours, from 0 to 1.
+    /// The similarity of names, types, shapes and neighbours, from 0 to 1.
     Fuzzy(f64),
 }
 
@@ -294,14 +294,14 @@ pub struct MissingSlot {
     pub side: SlotSide,
     /// Which one.
     pub index: u32,
-    /// Whether it is a value inside of what the other side fused.
+    /// Whether it is a value inside a fused operator of the other side.
     pub is_inner: bool,
 }
 
 /// An execution without a partner.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UnmatchedExecution {
-    /// The side that it is of.
+    /// The side.
     pub party: Party,
     /// Which of the side's runs.
     pub run: usize,
@@ -312,20 +312,20 @@ pub struct UnmatchedExecution {
 /// Why an execution has no partner.
 #[derive(Clone, Debug, PartialEq)]
 pub enum UnmatchedReason {
-    /// Nothing of the other side has its name, or is enough like it.
+    /// No operator of the other side has its name, or is similar enough.
     NoSuchName,
     /// The other side has no such step or rank.
     NoSuchPlace,
-    /// The other side has it less often.
+    /// The other side ran it less often.
     NoSuchRepeat,
-    /// The operator that has its name on the other side is of another type, which is named.
+    /// The operator with its name on the other side has another type, the one given.
     OtherType(String),
-    /// Two operators of the other side are about equally like it.
+    /// Two operators of the other side, the ones given, are about equally similar to it.
     Ambiguous(String, String),
-    /// It vanished in a fused operator, whose inner values the other side does not have.
+    /// It is part of a fused operator, whose inner values the other side does not have.
     InsideFusion(String),
-    /// It is a collective without a counterpart of its name.
+    /// It is a collective without a counterpart of the same name.
     Collective,
-    /// A mapping or choice of the user leaves it out.
+    /// The user's mapping or selection excludes it.
     LeftOut,
 }

@@ -1,4 +1,4 @@
-//! The numbers of a comparison: one table of their names and of what each is used for.
+//! The metrics of a comparison: one table with their names and uses.
 
 use std::fmt;
 
@@ -168,7 +168,7 @@ impl MetricId {
         self.row().is_better_large
     }
 
-    /// Whether it counts elements, so that it says something however small the values are.
+    /// Whether it counts elements, so that it is meaningful however small the values are.
     pub fn counts_elements(self) -> bool {
         self.name().starts_with("n_") || self == MetricId::DigestMismatch
     }
@@ -203,7 +203,7 @@ impl MetricId {
         TABLE[first as usize + statistic as usize].metric
     }
 
-    /// The side whose tensor it is a statistic of, `None` of those that are about both.
+    /// The side of whose tensor it is a statistic; `None` if it concerns both.
     pub fn party(self) -> Option<Party> {
         let position = self as usize;
         let n_statistics = TensorStatistic::ALL.len();
@@ -239,8 +239,7 @@ impl<'de> Deserialize<'de> for MetricId {
     }
 }
 
-/// A statistic of one tensor, whatever a table calls it. The order is that of the metrics of a
-/// side.
+/// A statistic of one tensor, whatever its name in a table. The order is that of a side's metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum TensorStatistic {
@@ -254,19 +253,19 @@ pub enum TensorStatistic {
     Std,
     /// The square root of the sum of squares.
     L2Norm,
-    /// How many elements are NaN.
+    /// Number of NaN elements.
     NanCount,
-    /// How many are +∞.
+    /// Number of +∞ elements.
     PositiveInfCount,
-    /// How many are −∞.
+    /// Number of −∞ elements.
     NegativeInfCount,
-    /// How many are zero.
+    /// Number of zeros.
     Zero,
-    /// How many there are.
+    /// Number of elements.
     Count,
-    /// How many are below zero, which MindSpore calls negative zeros.
+    /// Number of elements below zero, which MindSpore calls negative zeros.
     Negative,
-    /// How many are above zero.
+    /// Number of elements above zero.
     Positive,
 }
 
@@ -287,7 +286,7 @@ impl TensorStatistic {
         TensorStatistic::Positive,
     ];
 
-    /// The metric that says how far apart both sides' statistics are, of those that have one.
+    /// The metric for the distance between both sides' statistics, if there is one.
     pub fn distance(self) -> Option<MetricId> {
         Some(match self {
             TensorStatistic::Max => MetricId::StatisticMaxRel,

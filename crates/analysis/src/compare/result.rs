@@ -42,28 +42,28 @@ pub struct Comparison {
     pub config: ComparisonConfig,
     /// Pairs of operators, in the order in which the target ran them.
     pub operators: Vec<OperatorResult>,
-    /// Where the values of both sides part, as far as they were looked for.
+    /// The operators at which the values of both sides diverge, if they were searched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub partings: Vec<PartingOperator>,
-    /// Whether a dump shows some of the operators alone, so that type and order were no evidence.
+    /// Whether a dump shows only some of the operators, so that type and order are no evidence.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_partial: bool,
     /// Operators, slots and files that were not compared, and why.
     pub skips: Vec<Skip>,
-    /// Files of both dumps that hold nothing to compare.
+    /// Files of both dumps with nothing to compare.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passed_over: Vec<PassedOverFile>,
     /// Inputs, outputs and weights of both models, and the verdict that follows from them.
     #[serde(default)]
     pub contract: Contract,
-    /// Runs of the target with parts replaced, if there were any.
+    /// Runs of the target with replaced parts, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub experiments: Option<Box<Experiments>>,
     /// The verdict, counts and first divergences.
     pub summary: ComparisonSummary,
 }
 
-/// A file that holds nothing to compare.
+/// A file with nothing to compare.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PassedOverFile {
     /// The side that has it.
@@ -86,21 +86,21 @@ pub struct ComparisonConfig {
     /// The dump whose distance from the golden one is the yardstick.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
-    /// How the target's dump was made, if known.
+    /// The run that wrote the target's dump, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_run: Option<RunOrigin>,
-    /// How the golden dump was made, if known.
+    /// The run that wrote the golden dump, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub golden_run: Option<RunOrigin>,
     /// The mapping's rules that combined tensors of ranks; empty if notes of the dumps sufficed.
     /// `None` if ranks were compared one by one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<RankRules>,
-    /// Further options, as the command line has them.
+    /// Further options, as on the command line.
     pub options: Vec<(String, String)>,
 }
 
-/// Operators that belong together.
+/// Matched operators of both sides.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OperatorResult {
     /// Position in the list, from 0: the order of execution of the target.
@@ -111,30 +111,30 @@ pub struct OperatorResult {
     pub golden: Vec<OperatorName>,
     /// The evidence that brought them together.
     pub how: PairingEvidence,
-    /// How sure that is, from 0 to 1, where it is a guess.
+    /// The certainty of a guessed pair, from 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub likeness: Option<f64>,
-    /// Whether its name makes the pair certain, so that nothing that differs is owed to the pairing.
+    /// Whether the name makes the pair certain, so that no difference can come from wrong pairing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_certain: bool,
     /// Inputs, then outputs.
     pub slots: Vec<SlotResult>,
-    /// Positions of inputs that it has and the dumps do not show.
+    /// Positions of the inputs that the dumps do not contain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hidden_inputs: Vec<u32>,
-    /// The verdict on the operator: the worst of its outputs'; of its inputs' if no output was
+    /// The verdict on the operator: the worst of its outputs, or of its inputs if no output was
     /// judged.
     pub level: VerdictLevel,
     /// Why its outputs are not what they should be, if they are not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
-    /// Of an unknown cause, the operators that may be behind it, the nearest first.
+    /// If the cause is unknown, the operators that may be responsible, nearest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suspects: Vec<Suspect>,
     /// The path of its module, if it does not pass and a graph next to the dumps has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
-    /// The line of the program that it comes from, likewise.
+    /// The line of the program that calls it, under the same conditions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// Attributes with different values in the graphs, if it does not pass and both graphs have
@@ -153,8 +153,8 @@ pub struct OperatorResult {
     pub non_finite: Option<NonFiniteRole>,
 }
 
-/// An attribute that has another value on each side, as text; none where the side does not give it,
-/// which means its default.
+/// An attribute whose values differ, as text; `None` for a side without it, which means its
+/// default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttributeDifference {
     /// Its name.
@@ -166,7 +166,7 @@ pub struct AttributeDifference {
 }
 
 impl AttributeDifference {
-    /// Attributes with other texts, or on one side alone, by name.
+    /// Attributes with different texts, or on one side only, by name.
     pub fn between(
         target: &BTreeMap<&str, &str>,
         golden: &BTreeMap<&str, &str>,
@@ -226,13 +226,12 @@ pub struct SlotResult {
     /// the dumps has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameter: Option<SharedText>,
-    /// The numbers; those that do not exist are left out. Infinities and NaN are the texts `inf`,
-    /// `-inf` and `nan`.
+    /// The metrics that exist. Infinities and NaN are the texts `inf`, `-inf` and `nan`.
     pub metrics: Metrics,
-    /// The numbers of the reference against the golden side, if there is one.
+    /// The metrics of the reference against the golden side, if there is a reference.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub yardstick: Option<Box<Metrics>>,
-    /// The dtype whose limits applied, where the values went through a coarser one than both sides
+    /// The dtype whose limits applied, if the values passed through a coarser one than both sides
     /// have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged_as: Option<SharedText>,
@@ -243,7 +242,7 @@ pub struct SlotResult {
     /// elements of all tensors.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_outside: bool,
-    /// Why a difference is no evidence of a fault, if it is none.
+    /// Why a difference is no evidence of a fault, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreement: Option<SlotAgreement>,
     /// The verdict.
@@ -257,36 +256,36 @@ pub struct SlotResult {
     /// The ranks whose parts the tensors were combined from, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<Box<SlotRanks>>,
-    /// Where the elements are that differ, of the slots at which the sides part.
+    /// The positions of differing elements, for slots at which the sides diverge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub differing: Option<Box<DifferingElements>>,
-    /// The operation that turns golden's tensor into the target's, of the same slots and of weights
-    /// that differ.
+    /// The operation that turns golden's tensor into the target's, for the same slots and for
+    /// weights that differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<Box<TensorChange>>,
 }
 
-/// Where the other side has what a slot shows, although the slot's partner shows something else.
+/// Where the other side has the value of a slot whose partner has another value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SlotAgreement {
-    /// Of an output: whatever was computed from it is on the other side as well, on both sides. The
-    /// pair computes different things in graphs that come to the same.
+    /// For outputs: whatever was computed from it, on either side, is on the other side as well.
+    /// The pair computes different values in equivalent graphs.
     Downstream,
-    /// Of an input: the partner shows nothing of the kind. The operators that made it read what the
-    /// other side has, and are those that make sound values elsewhere in the graph.
+    /// For inputs: the partner has no such value. The operators that produced it read values that
+    /// the other side has, and produce sound values elsewhere in the graph.
     Inner,
-    /// Of an input: the partner reads the value as another input.
+    /// For inputs: the partner reads the value as another input.
     OtherInput,
     /// For inputs: a shape, or a weight with its elements in another order, with equal results of
     /// the operators; or a weight with a folded batch normalization.
     Stored,
-    /// Of an input: the golden dump has the value, first at this operator, and the partner does not
+    /// For inputs: the golden dump has the value, first at this operator, but the partner does not
     /// read it.
     Elsewhere(Box<OperatorName>),
 }
 
-/// A threshold that was passed.
+/// A threshold that was exceeded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RuleHit {
     /// The metric, or another rule.
@@ -297,7 +296,7 @@ pub struct RuleHit {
     /// The threshold.
     #[serde(with = "super::number")]
     pub threshold: f64,
-    /// The level that follows from crossing it.
+    /// The resulting level.
     pub level: VerdictLevel,
 }
 
@@ -324,8 +323,7 @@ pub struct OwnError {
 pub enum NonFiniteRole {
     /// Its inputs are finite, its outputs are not, and the golden side's are.
     Producer,
-    /// It got them from an operator, whose index in [`Comparison::operators`] is given where it is
-    /// known.
+    /// It received them from an operator, whose index in [`Comparison::operators`] is set if known.
     Propagator {
         /// The operator before it in the chain.
         from: Option<usize>,
@@ -339,7 +337,7 @@ pub enum NonFiniteRole {
 pub struct Skip {
     /// The side or sides that have it.
     pub side: SkipSide,
-    /// The operator; none for a file that belongs to none.
+    /// The operator; `None` for a file without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operator: Option<OperatorName>,
     /// The slot, if a single slot is concerned.
@@ -355,12 +353,12 @@ pub struct Skip {
     /// Whether the user allowed it.
     #[serde(default)]
     pub is_allowed: bool,
-    /// Of an operator without a partner, the first of [`Comparison::operators`] that its side ran
-    /// after it.
+    /// For an operator without a partner, the first of [`Comparison::operators`] that ran after it
+    /// on its side.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<usize>,
-    /// Of an operator that vanished in a fused one, the one of [`Comparison::operators`] that it is
-    /// inside, where that is certain.
+    /// For an operator that became part of a fused one, the index of the latter in
+    /// [`Comparison::operators`], if certain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inside: Option<usize>,
 }
@@ -368,16 +366,16 @@ pub struct Skip {
 /// The summary of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ComparisonSummary {
-    /// The verdict as a level: `fail` also of a quantised model that is too far off, `skip` of an
+    /// The verdict as a level: `fail` also for a quantised model beyond its limit, `skip` for an
     /// incomplete comparison.
     pub level: VerdictLevel,
     /// Operators by level: pass, warn, fail, skip.
     pub operators: [usize; 4],
     /// Slots by level: pass, warn, fail, skip.
     pub slots: [usize; 4],
-    /// Slots of the target, and how many of them were compared.
+    /// Numbers of the target's slots, and of those that were compared.
     pub target_coverage: [usize; 2],
-    /// Slots of the golden side, and how many of them were compared.
+    /// Numbers of golden's slots, and of those that were compared.
     pub golden_coverage: [usize; 2],
     /// The first slot beyond the limits of a warning.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -385,25 +383,25 @@ pub struct ComparisonSummary {
     /// The first slot beyond the limits of a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_failure: Option<DivergencePoint>,
-    /// How sure the verdict is of the slot that it names.
+    /// How certain it is that the named slot is the cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certainty: Option<Certainty>,
-    /// The first divergence of each rank, where there are several ranks.
+    /// The first divergence of each rank, if there are several ranks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub first_by_rank: Vec<DivergencePoint>,
-    /// The steps one by one, where there are several.
+    /// The findings on each step, if there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<StepFindings>,
-    /// The first operator that made a NaN or an infinity, or the first that shows one if none is
-    /// known to.
+    /// The first operator that produced a NaN or an infinity, or the first with one if no producer
+    /// is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_non_finite: Option<usize>,
-    /// The way of the bad values from that operator to the last one that is known to pass them on.
+    /// The operators that passed these values on, from that operator to the last known one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub non_finite_chain: Vec<usize>,
-    /// Operators by what they added, most first; at most as many as were asked for.
+    /// Operators by the error that they added, largest first; at most as many as requested.
     pub ranking: Vec<usize>,
-    /// Bytes that were compared, both sides together.
+    /// Compared bytes of both sides together.
     pub n_bytes: u64,
 }
 
@@ -411,7 +409,7 @@ pub struct ComparisonSummary {
 /// outside, and lacks one that it produces.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PartingOperator {
-    /// The operator of the list that it is, or is a part of.
+    /// The index of the operator, or of the group that it belongs to.
     pub operator: usize,
     /// The target's operator.
     pub name: OperatorName,
@@ -436,7 +434,7 @@ pub struct PartingOperator {
     pub rewired: Vec<RewiredInput>,
 }
 
-/// An operator that one side alone has, between values that agree and one that does not.
+/// An operator that only one side has, between values that agree and one that differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WiringChange {
@@ -444,26 +442,26 @@ pub enum WiringChange {
     Inserted,
     /// The golden side has it, and the target does not.
     Missing,
-    /// It overwrites a value that a later operator reads, and the golden side's leaves that alone.
+    /// It overwrites a value that a later operator reads, and golden's operator does not.
     Overwrites,
-    /// It reads a value that the golden side has inside of one operator alone, whose output is read
-    /// there.
+    /// It reads a value that on the golden side only exists inside an operator, whose output is
+    /// read there.
     ReadsInner,
 }
 
-/// An input whose value the golden side has at another place of its graph.
+/// An input whose value is elsewhere in golden's graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RewiredInput {
     /// The target's slot.
     pub slot: SlotKey,
     /// The operator that shows the value on the golden side.
     pub golden: OperatorName,
-    /// The operator whose value is read there in its place, where that is known.
+    /// The operator whose value is read there instead, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead: Option<OperatorName>,
 }
 
-/// Where two runs part.
+/// The point at which two runs diverge.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DivergencePoint {
     /// The operator, as an index into [`Comparison::operators`].
@@ -472,8 +470,7 @@ pub struct DivergencePoint {
     pub slot: SlotKey,
     /// The cause, as far as it is known.
     pub cause: Cause,
-    /// The operator, where it is one of several that belong together, or another than that of the
-    /// list.
+    /// The operator, if it is one of several in a group, or differs from that in the list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<OperatorName>,
     /// Uncompared operators between agreeing operators and this slot, nearest first.
@@ -481,22 +478,21 @@ pub struct DivergencePoint {
     pub suspects: Vec<Suspect>,
 }
 
-/// How sure a verdict is of the operator that it names, the surest first.
+/// How certain it is that the named operator is the cause, most certain first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Certainty {
     /// With golden's definition in its place all outputs agree.
     Proven,
-    /// All its inputs are the same bit for bit, but for the weight that is the cause.
+    /// All its inputs are bitwise identical, except for the weight that is the cause.
     Measured,
     /// Its inputs agree within rounding, or as far as statistics show.
     Likely,
-    /// It is the first that differs, and not all of its inputs are known.
+    /// It is the first operator that differs, and not all of its inputs are known.
     FirstDifference,
 }
 
-/// An operator that was not compared, or not in all of its slots, and may be the reason of a
-/// divergence.
+/// An operator that was not compared, or only partly, and may be the reason for a divergence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Suspect {
     /// The side or sides that have it.
@@ -517,15 +513,15 @@ pub enum Cause {
     Outside,
     /// The inputs differ already.
     Inherited,
-    /// The inputs agree, though not exactly, and the output differs by no more than the operator
-    /// may make of that.
+    /// The inputs agree, though not exactly, and the difference of the output can follow from
+    /// theirs.
     Gradual,
     /// Not all inputs were compared, or something before it was not.
     #[default]
     Unknown,
 }
 
-/// The process and the execution of the model: values do not go from one to another.
+/// The process and the execution of the model. No value passes from one to another.
 pub type OperatorPlace = (Option<u32>, Option<u64>);
 
 impl OperatorResult {
@@ -539,7 +535,7 @@ impl OperatorResult {
 impl ComparisonSummary {
     /// The slot that the verdict names: the first failure, or the first warning if nothing fails.
     pub fn headline(&self) -> Option<&DivergencePoint> {
-        // A warning may come before, and is not why the whole fails.
+        // An earlier warning is not the reason for a failure.
         self.first_failure
             .as_ref()
             .or(self.first_divergence.as_ref())
@@ -552,7 +548,7 @@ impl SlotResult {
         self.slot.side == SlotSide::Output
     }
 
-    /// The norm of the difference itself, where it is known.
+    /// The norm of the difference, if known.
     pub fn absolute_distance(&self) -> Option<f64> {
         // `rmse` is a mean over finite pairs, and their number brings it back to the norm.
         let rmse = self.metrics.get(MetricId::Rmse)?;

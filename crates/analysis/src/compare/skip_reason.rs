@@ -1,4 +1,4 @@
-//! Reasons why something was not compared, under their names in results.
+//! Reasons why something was not compared, with their names in results.
 
 use std::fmt;
 
@@ -17,13 +17,13 @@ pub enum SkipReason {
     MissingPlace,
     /// The other side ran the operator less often.
     MissingRepeat,
-    /// The operator of its name on the other side is of another type.
+    /// The operator with its name on the other side has another type.
     OtherType,
-    /// Several operators of the other side are about equally like it.
+    /// Several operators of the other side are about equally similar to it.
     Ambiguous,
-    /// It vanished in a fused operator.
+    /// It became part of a fused operator.
     InsideFusion,
-    /// A mapping or a choice leaves it out.
+    /// A mapping or a selection excludes it.
     LeftOut,
     /// The other side does not have the slot.
     MissingSlot,
@@ -67,8 +67,7 @@ impl SkipReason {
 }
 
 impl SkipReason {
-    /// Whether it says nothing against the comparison: there is nothing that the other side could
-    /// have.
+    /// Whether it is no flaw of the comparison, because the other side needs no counterpart.
     pub fn is_expected(self) -> bool {
         self == SkipReason::Collective
     }
@@ -80,7 +79,7 @@ impl fmt::Display for SkipReason {
     }
 }
 
-/// The dump, or the dumps, that something was not compared of.
+/// The side or sides of something that was not compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SkipSide {

@@ -1,10 +1,11 @@
-//! Which operators make infinities up, pass them on or take them away.
+//! Which operators create infinities without arithmetic, pass them on or remove them.
 
 use opscope_store::record::Operator;
 
 use opscope_overflow::{ArithmeticKind, arithmetic_kind, attributes_may_be_non_finite};
 
-/// Operators of PyTorch that move, choose or make up values, by the middle of their type.
+/// Operators of PyTorch that move, select or create values without arithmetic, by the middle part
+/// of their type.
 const TORCH_MOVING: &[&str] = &[
     "_adaptive_max_pool2d",
     "_to_dense",
@@ -86,8 +87,8 @@ const TORCH_MOVING: &[&str] = &[
     "where",
 ];
 
-/// Operators that compute each element from the elements at its place, and may make an infinity of
-/// finite ones. ONNX's and PyTorch's have the same names but for capitals.
+/// Operators that compute each element from those at the same position, and may produce an infinity
+/// from finite ones. ONNX and PyTorch use the same names except for letter case.
 const ELEMENTWISE: &[&str] = &[
     "_to_copy",
     "add",
@@ -118,8 +119,7 @@ const ELEMENTWISE: &[&str] = &[
     "true_divide",
 ];
 
-/// Operators that only ask about values, or choose the largest of a row, as a softmax in parts
-/// does.
+/// Operators that only test values, or select the largest of a row, as in a decomposed softmax.
 const ASKING: &[&str] = &[
     "all",
     "amax",
@@ -150,8 +150,7 @@ const ASKING: &[&str] = &[
     "sym_size",
 ];
 
-/// The type without the namespace, the overload, and the mark of writing in place; in small
-/// letters.
+/// The type in lower case, without namespace, overload and the suffix of in-place operators.
 pub(super) fn base(op_type: &str) -> String {
     let mut parts = op_type.split('.');
     let name = match (parts.next(), parts.next()) {
@@ -167,7 +166,7 @@ pub(super) fn base(op_type: &str) -> String {
 /// Whether no output of the operator results from arithmetic, so that an infinity in it was copied
 /// from an input or requested.
 pub(super) fn makes_up(operator: &Operator) -> bool {
-    // Without inputs there is nothing that arithmetic could have been done on.
+    // Without inputs there is no arithmetic.
     operator.inputs.iter().all(String::is_empty)
         || arithmetic_kind(operator) == ArithmeticKind::Moves
         || (is_of_torch(operator) && TORCH_MOVING.contains(&base(&operator.op_type).as_str()))
@@ -185,14 +184,14 @@ pub(super) fn is_elementwise(operator: &Operator) -> bool {
     ELEMENTWISE.contains(&base(&operator.op_type).as_str())
 }
 
-/// Whether the operator is an attention, which applies a mask itself and may show what it masked.
+/// Whether the operator is an attention, which applies a mask itself and may output masked values.
 pub(super) fn is_attention(operator: &Operator) -> bool {
     let base = base(&operator.op_type);
     base.contains("attention")
 }
 
-/// Whether -Inf is what a mask looks like to this operator. `exp` counts where it comes after a
-/// difference, as in a softmax in parts.
+/// Whether -Inf in an input of this operator is probably a mask. `exp` counts after a difference,
+/// as in a decomposed softmax.
 pub(super) fn is_softmax(operator: &Operator, comes_after: Option<&Operator>) -> bool {
     let base = base(&operator.op_type);
     let is_part = base == "exp" && comes_after.is_some_and(is_difference);

@@ -13,15 +13,15 @@ use crate::temporary::LeftOvers;
 
 /// The version that is written.
 pub const VERSION: u32 = 1;
-/// Largest file that is read.
+/// Maximum size of a file.
 pub const FILE_BYTES_MAX: usize = 4 << 20;
-/// Most bytes of a name or message that are kept.
+/// Maximum number of bytes of a name or message; the rest is cut off.
 const TEXT_BYTES_MAX: usize = 4 << 10;
-/// Largest configuration that is kept word for word.
+/// Maximum size of a configuration whose text is kept.
 pub const CONFIGURATION_BYTES_MAX: usize = 64 << 10;
-/// Most models that are listed.
+/// Maximum number of listed models.
 const N_MODELS_MAX: usize = 64;
-/// Most interfaces of devices that are listed.
+/// Maximum number of listed device interfaces.
 const N_PROVIDERS_MAX: usize = 64;
 
 /// How a run ended, if it did.
@@ -30,13 +30,13 @@ const N_PROVIDERS_MAX: usize = 64;
 pub enum RunState {
     /// It is running, or was killed: [`RunRecord::process`] distinguishes them.
     Running,
-    /// It came to its end.
+    /// It finished.
     Finished,
-    /// A signal stopped it, and it wrote what it had.
+    /// A signal stopped it after it had written its data.
     Interrupted,
-    /// The model or the tool failed; earlier results are there.
+    /// The model or the tool failed; earlier results exist.
     Failed,
-    /// A state that a later version knows.
+    /// A state of a later version.
     #[default]
     #[serde(other)]
     Unknown,
@@ -81,7 +81,7 @@ pub struct RunRecord {
     pub command: String,
     /// The configuration file, if there was one.
     pub configuration: Option<ConfigurationFile>,
-    /// Whose form the dump has.
+    /// The format of the dump.
     pub dialect: String,
     /// Summary of what was kept.
     pub plan: BTreeMap<String, String>,
@@ -94,9 +94,9 @@ pub struct RunRecord {
     /// The interfaces of devices that operators were to run on, the preferred one first; none for
     /// the CPU alone.
     pub engine_providers: Vec<String>,
-    /// Threads that the engine was given.
+    /// Threads of the engine.
     pub n_engine_threads: u64,
-    /// Threads that wrote.
+    /// Threads that write files.
     pub n_writers: u64,
     /// The models, or operators that ran on their own; the first 64.
     pub models: Vec<ModelFile>,
@@ -104,7 +104,7 @@ pub struct RunRecord {
     pub n_steps: u64,
     /// The counts of the session, by name.
     pub counters: BTreeMap<String, u64>,
-    /// The first thing that could not be written.
+    /// The first error of writing.
     pub first_error: Option<String>,
     /// The first tensor with NaN or an infinity.
     pub first_non_finite: Option<NonFiniteFinding>,
@@ -146,9 +146,9 @@ pub struct HostMachine {
     pub name: String,
     /// The operating system and its release.
     pub os: String,
-    /// The processor as it names itself.
+    /// The processor's name.
     pub cpu: String,
-    /// Processors that the process may use.
+    /// Number of processors that the process may use.
     pub n_cpus: u64,
 }
 
@@ -156,7 +156,7 @@ pub struct HostMachine {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ConfigurationFile {
-    /// Its path as it was given.
+    /// Its path, as given by the user.
     pub path: String,
     /// The 128-bit XXH3 digest of its bytes.
     pub xxh3_128: String,
@@ -176,11 +176,11 @@ pub struct ModelFile {
     pub n_bytes: Option<u64>,
     /// The 128-bit XXH3 digest of the file's bytes.
     pub xxh3_128: Option<String>,
-    /// The name that the graph carries.
+    /// The graph's name.
     pub graph: String,
 }
 
-/// The first tensor that holds NaN or an infinity.
+/// The first tensor with NaN or an infinity.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NonFiniteFinding {
@@ -204,13 +204,13 @@ pub struct NonFiniteFinding {
     pub element: Option<u64>,
     /// That element: `NaN`, `Inf` or `-Inf`.
     pub value: String,
-    /// How it got there: `computed`, `given`, `constant` or `unknown`.
+    /// Its origin: `computed`, `given`, `constant` or `unknown`.
     pub origin: String,
-    /// How many NaN.
+    /// Number of NaN.
     pub nan: u64,
-    /// How many positive infinities.
+    /// Number of positive infinities.
     pub pos_inf: u64,
-    /// How many negative infinities.
+    /// Number of negative infinities.
     pub neg_inf: u64,
 }
 
@@ -218,9 +218,9 @@ pub struct NonFiniteFinding {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DeliberateFinding {
-    /// Operator executions that made them up, read them or passed them on.
+    /// Number of operator executions that created them, read them or passed them on.
     pub n_operators: u64,
-    /// The first of these.
+    /// The first of them.
     pub first: Option<NonFiniteFinding>,
 }
 
@@ -240,7 +240,7 @@ pub struct OverflowFinding {
     pub status: u64,
 }
 
-/// That a later run cleaned up after this one.
+/// The cleanup of this run by a later one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CleanupNote {
@@ -261,15 +261,15 @@ pub fn encode(record: &RunRecord) -> String {
 /// Reads a file's bytes.
 ///
 /// # Errors
-/// [`FormatError`] if there are too many, or if they are no JSON object with a `version` and keys
-/// of the right types.
+/// [`FormatError`] if there are too many, or if they are not a JSON object with a `version` and
+/// keys of the right types.
 pub fn parse(bytes: &[u8]) -> Result<RunRecord, FormatError> {
     if bytes.len() > FILE_BYTES_MAX {
         let found = format!("{} bytes", bytes.len());
         let expected = format!("at most {FILE_BYTES_MAX} bytes");
         return Err(FormatError::new(FILE_BYTES_MAX as u64, expected, found));
     }
-    // Serde would take a list for the fields in their order.
+    // Serde would also accept a list with the fields in order.
     if bytes
         .trim_ascii_start()
         .first()
@@ -294,8 +294,7 @@ pub fn parse(bytes: &[u8]) -> Result<RunRecord, FormatError> {
 }
 
 fn bounded(mut record: RunRecord) -> RunRecord {
-    // Names come from models and may have any length, and the file must stay below what `parse`
-    // takes.
+    // Names come from models and may have any length, but `parse` limits the size of the file.
     record.models.truncate(N_MODELS_MAX);
     for model in &mut record.models {
         cut(&mut model.name);
@@ -318,7 +317,7 @@ fn bounded(mut record: RunRecord) -> RunRecord {
     if let Some(configuration) = &mut record.configuration {
         cut(&mut configuration.path);
         let is_long = |text: &String| text.len() > CONFIGURATION_BYTES_MAX;
-        // A configuration that was cut would not be JSON any more. Its digest still identifies it.
+        // A truncated configuration would not be JSON. Its digest still identifies it.
         configuration.text = configuration.text.take().filter(|text| !is_long(text));
     }
     record

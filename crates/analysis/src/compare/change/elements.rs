@@ -1,17 +1,17 @@
-//! Both tensors, and when their elements are equal.
+//! Both tensors, and when their elements count as equal.
 
 use opscope_tensor::{DType, Numbers};
 
-/// Elements that a candidate is tried on first.
+/// Number of elements on which a candidate is tested first.
 const N_SAMPLES: usize = 64;
 /// Roundings of computed elements: of golden's, of the target's, and of the parameters.
 const N_ROUNDINGS: f64 = 4.0;
-/// Roundings up to which a difference is none.
+/// Differences of up to this number of roundings are noise.
 const N_NOISE_ROUNDINGS: f64 = 16.0;
-/// The part of the difference that an operation may leave unexplained, where both sides were
-/// computed with other errors.
+/// The part of the difference that an operation may leave unexplained if both sides were computed
+/// with different errors.
 const UNEXPLAINED_MAX: f64 = 0.003;
-/// The same where the dtype limits what can be explained; as root mean squares.
+/// The same if the dtype limits what can be explained, as a ratio of root mean squares.
 const CONTRAST: f64 = 0.1;
 /// Fewer elements fit operations within a tolerance by chance.
 const N_WITHIN_MIN: usize = 16;
@@ -33,7 +33,8 @@ enum ElementNumbers<'a> {
 }
 
 impl<'a> ComparedElements<'a> {
-    /// Decoded elements; `dtype` is the one before. `None` unless the shape has as many.
+    /// Decoded elements; `dtype` is the one before decoding. `None` if their number does not match
+    /// the shape.
     pub(in crate::compare) fn stored(
         numbers: Numbers<'a>,
         shape: &[usize],
@@ -43,7 +44,8 @@ impl<'a> ComparedElements<'a> {
         ComparedElements::checked(numbers, shape, dtype)
     }
 
-    /// Elements that were put together for this. `None` unless the shape has as many.
+    /// Elements that were assembled for a comparison. `None` if their number does not match the
+    /// shape.
     pub(super) fn copied(
         elements: Vec<f64>,
         shape: &[usize],
@@ -103,7 +105,7 @@ impl<'a> ComparedElements<'a> {
         }
     }
 
-    /// An element; NaN behind the last.
+    /// An element; NaN after the last one.
     #[inline]
     pub(super) fn at(&self, index: usize) -> f64 {
         let element = match &self.numbers {
@@ -169,9 +171,9 @@ impl PairSums {
 pub(super) struct ElementPair<'a> {
     pub(super) target: &'a ComparedElements<'a>,
     pub(super) golden: &'a ComparedElements<'a>,
-    /// When an element is another one in another place.
+    /// When an element equals another one at a different position.
     pub(super) same: ElementTolerance,
-    /// When an element was computed from another one.
+    /// When an element equals one computed from another.
     pub(super) computed: ElementTolerance,
     /// Elements that differ.
     pub(super) n_differing: usize,
@@ -249,7 +251,7 @@ impl<'a> ElementPair<'a> {
         self.sums = sums;
         self.n_distinct = distinct.len();
         self.samples = differing.positions;
-        // Elements that agree must be so by the operation, too. An odd step visits all columns.
+        // The operation must also explain the elements that agree. An odd step visits all columns.
         let step = (n / N_SAMPLES).max(1) | 1;
         self.samples
             .extend((0..n).step_by(step).take(N_SAMPLES + 1));
@@ -275,8 +277,8 @@ impl<'a> ElementPair<'a> {
         }
     }
 
-    /// The same with a tolerance, as far as that leaves no doubt: the operation must explain nearly
-    /// all of the difference. `None` if the difference is mere rounding, or there are few elements.
+    /// The same with a tolerance that leaves no doubt: the operation must explain nearly all of the
+    /// difference. `None` if the difference is mere rounding, or there are few elements.
     pub(super) fn within(&self, tolerance: f64) -> Option<ElementPair<'a>> {
         let distance = (self.sums.dd / self.sums.n).sqrt();
         let absolute = tolerance.min(UNEXPLAINED_MAX * distance);
@@ -313,14 +315,14 @@ impl<'a> ElementPair<'a> {
         self.same.allows(self.target.at(target), g, g.abs())
     }
 
-    /// Whether each sample is golden's at `source` of its place.
+    /// Whether each sample equals golden's element at `source` of its position.
     pub(super) fn samples_hold(&self, source: impl Fn(usize) -> usize) -> bool {
         let mut samples = self.samples.iter();
         samples.all(|&i| self.is_same(i, source(i)))
     }
 
-    /// Whether each element is what `expected` makes of golden's: the number, and the largest
-    /// magnitude in its computation. The difference must shrink to a tenth, which excludes
+    /// Whether each element equals what `expected` computes from golden's: the number, and the
+    /// largest magnitude in its computation. The difference must shrink to a tenth, which excludes
     /// parameters that fit noise.
     pub(super) fn is_computed_by(&self, expected: impl Fn(usize, f64) -> (f64, f64)) -> bool {
         let holds = |i: usize| {

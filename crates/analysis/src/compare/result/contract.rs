@@ -1,4 +1,4 @@
-//! The contract as it is saved.
+//! The saved form of the contract.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ pub struct Contract {
     pub weights: Vec<ContractValue>,
     /// How many weights were compared.
     pub n_weights: usize,
-    /// Whether a graph has the inputs of golden's operators.
+    /// Whether a graph lists the inputs of golden's operators.
     pub has_golden_graph: bool,
     /// Whether both graphs have the same operators with the same names and wiring.
     pub is_same_graph: bool,
@@ -30,16 +30,18 @@ pub struct Contract {
     pub is_quantised: bool,
     /// Whether the target computes with quantised values.
     pub has_quantised: bool,
-    /// Bytes of the outputs of golden's operators, each value once, and how many of them were
+    /// Bytes of the outputs of golden's operators, each value counted once, and those that were
     /// compared.
     pub n_output_bytes: [u64; 2],
-    /// Operators without a partner that ran last on their side, where the outputs are not known.
+    /// Operators without a partner that ran last on their side, if the outputs are unknown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub last_alone: Vec<OperatorName>,
-    /// The first slot inside that differs although the outputs agree, or is quantised.
+    /// The first slot inside the model that differs although the outputs agree, or that is
+    /// quantised.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inside: Option<DivergencePoint>,
-    /// Slots inside with a warning, and with a failure, although the outputs agree.
+    /// Numbers of slots inside the model with a warning and with a failure, although the outputs
+    /// agree.
     pub n_inside: [usize; 2],
     /// Operators of the target that compute in a shorter dtype than golden's, where nearly all
     /// others have golden's dtype and the outputs agree.
@@ -48,7 +50,8 @@ pub struct Contract {
     /// The place where a quantized model loses most, if an operator stands out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<Box<QuantisedLoss>>,
-    /// The operators that one side alone has before an output that differs, where none inside does.
+    /// The operators that only one side has before an output that differs, if no slot inside
+    /// differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before_output: Option<Box<PartingOperator>>,
     /// Why the comparison is incomplete, in words.
@@ -59,37 +62,37 @@ pub struct Contract {
     pub limit: Option<f64>,
 }
 
-/// An operator in a shorter dtype than all around it.
+/// An operator in a shorter dtype than those around it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NarrowOperator {
-    /// Its place among those of the comparison.
+    /// Its index in the comparison's operators.
     pub operator: usize,
-    /// The dtype of its output.
+    /// The dtype of the target's output.
     pub target: String,
-    /// That of golden's.
+    /// The dtype of golden's output.
     pub golden: String,
 }
 
 /// Where a quantised model loses most.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QuantisedLoss {
-    /// The operator of the comparison that it is, or the first one that reads what it makes.
+    /// The index of the operator, or of the first one that reads its result.
     pub operator: usize,
     /// The target's operator.
     pub name: OperatorName,
     /// The slot that shows it.
     pub slot: SlotKey,
-    /// Operators between the values that were compared and it, of which one may be it instead, the
-    /// nearest first.
+    /// Operators between the compared values and this one that may be the culprit instead, nearest
+    /// first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<OperatorName>,
-    /// How far apart the values before it are, relative to their size.
+    /// The relative distance of the values before it.
     #[serde(with = "crate::compare::number")]
     pub before: f64,
-    /// How far apart those behind it are.
+    /// The relative distance of the values after it.
     #[serde(with = "crate::compare::number")]
     pub behind: f64,
-    /// The operator that has another parameter of the same codes, if it is that.
+    /// The operator with a different parameter for the same codes, if that is the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub codes: Option<OtherCodes>,
 }
@@ -114,7 +117,7 @@ pub enum CodesParameter {
 }
 
 impl CodesParameter {
-    /// The input of `QuantizeLinear` and `DequantizeLinear` that it is.
+    /// Its position among the inputs of `QuantizeLinear` and `DequantizeLinear`.
     pub fn index(self) -> u32 {
         match self {
             CodesParameter::Scale => 1,
@@ -137,16 +140,16 @@ impl CodesParameter {
 pub enum Conclusion {
     /// The outputs agree.
     Pass,
-    /// They agree, but something else needs a check.
+    /// They agree, but something else should be checked.
     Warn,
-    /// An output differs, or is lost, exchanged or of another shape.
+    /// An output differs, is missing, is exchanged with another one, or has another shape.
     Fail,
-    /// Too little was compared to say so.
+    /// Too little was compared to decide.
     #[default]
     Incomplete,
     /// The outputs of a quantised model are farther from those of a float model than the limit.
     Quantised,
-    /// They are within the limit that the user gave.
+    /// They are within the user's limit.
     QuantisedWithin,
 }
 
@@ -177,9 +180,9 @@ impl Conclusion {
 pub enum OutputSource {
     /// The graph next to the dump lists them.
     Graph,
-    /// The graph next to the dump does not, and they are the values that no operator reads.
+    /// No graph lists them: they are the values that no operator reads.
     Unread,
-    /// Unknown, or the dump shows none of them.
+    /// They are unknown, or the dump contains none of them.
     #[default]
     Unknown,
 }
@@ -189,7 +192,7 @@ pub enum OutputSource {
 pub struct ContractValue {
     /// Its name; golden's unless only the target has it.
     pub name: String,
-    /// The target's name, where it is another.
+    /// The target's name, if it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_name: Option<String>,
     /// The evidence that brought both together.
@@ -198,23 +201,24 @@ pub struct ContractValue {
     pub presence: ValuePresence,
     /// The verdict on it.
     pub state: ValueState,
-    /// The operators that make it: the target's and the golden side's. Of an input or a weight,
+    /// The operators that produce it, of the target and the golden side. For an input or a weight,
     /// those that read it first.
     pub operators: [Option<OperatorName>; 2],
     /// The operator and slot of [`Comparison`](crate::compare::result::Comparison) with its
-    /// numbers, where the same two tensors are compared there.
+    /// metrics, if the same two tensors are compared there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pair: Option<[usize; 2]>,
-    /// Its numbers, if `pair` has none.
+    /// Its metrics, if there is no `pair`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Box<SlotResult>>,
-    /// Of an output that differs, the output of the target that has the golden value.
+    /// For an output that differs, the output of the target with golden's value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exchanged_with: Option<String>,
-    /// The limits that it is beyond.
+    /// The limits that it exceeds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<RuleHit>,
-    /// Whether the value is judged by what its operator reads, as the dump shows the operator not.
+    /// Whether it is judged by the inputs of its operator, because the dump does not contain the
+    /// operator.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_by_operands: bool,
 }
@@ -241,13 +245,13 @@ pub enum ValuePresence {
     /// Both.
     #[default]
     Both,
-    /// Only golden: the target's model does not return it.
+    /// Only golden returns it.
     Lost,
     /// Only the target.
     Extra,
-    /// Both, and the target's dump does not show it.
+    /// Both, but the target's dump does not contain it.
     NotInTarget,
-    /// Both, and golden's dump does not show it.
+    /// Both, but golden's dump does not contain it.
     NotInGolden,
     /// Both return an unchanged input of this name.
     PassedThrough,
@@ -263,9 +267,9 @@ pub enum ValueState {
     Warn,
     /// Beyond the limits of a failure.
     Differ,
-    /// Of another shape.
+    /// The shapes differ.
     OtherShape,
-    /// Of another kind of dtype: floats, integers, booleans or text.
+    /// The kinds of dtype differ: floats, integers, booleans or text.
     OtherDtype,
     /// Another output of the target has its value.
     Exchanged,
@@ -273,7 +277,7 @@ pub enum ValueState {
     Lost,
     /// Only the target returns it.
     Extra,
-    /// It has no value on which two runs agree.
+    /// Its value may differ between two correct runs.
     NotJudged,
     /// The user allows it to stay uncompared.
     Allowed,
@@ -297,7 +301,7 @@ impl ValueState {
 }
 
 impl Contract {
-    /// Whether the outputs of a model are known, so that they decide.
+    /// Whether the model's outputs are known, so that they determine the verdict.
     pub fn is_known(&self) -> bool {
         let is_of_golden = |value: &&ContractValue| value.presence != ValuePresence::Extra;
         self.outputs.iter().any(|value| is_of_golden(&value))
@@ -305,7 +309,7 @@ impl Contract {
 }
 
 impl ContractValue {
-    /// Which execution of the model it belongs to, for order and for people.
+    /// The execution of the model that it belongs to, for sorting and display.
     pub fn step(&self) -> Option<u64> {
         self.operators.iter().flatten().find_map(|name| name.step)
     }

@@ -1,4 +1,4 @@
-//! How far is too far.
+//! The limits beyond which a difference counts.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,7 +20,7 @@ use crate::compare::side::without_dots;
 
 /// The name of the limits for models that are quantised to 8 bits.
 pub const PRESET_INT8: &str = "int8";
-/// The name of the limits under which every element has to be the same.
+/// The name of the limits under which every element must be equal.
 pub const PRESET_EXACT: &str = "exact";
 
 /// All limits: the defaults, and those of a file.
@@ -29,20 +29,21 @@ pub const PRESET_EXACT: &str = "exact";
 pub struct Thresholds {
     /// By name of the dtype; `float` and `integer` for all of their kind.
     pub dtypes: BTreeMap<String, Limits>,
-    /// By type of the operator, before those of the dtype.
+    /// By type of the operator; they take precedence over those of the dtype.
     pub op_types: BTreeMap<String, Limits>,
-    /// By name of the operator, with `*` and `?`; before everything else, later ones first.
+    /// By name of the operator, with `*` and `?`; they take precedence over all others, and later
+    /// ones over earlier ones.
     #[serde(deserialize_with = "in_order")]
     pub names: Vec<(String, Limits)>,
     /// Types of operators, with `*` and `?` and in any letter case, whose outputs are not judged.
     pub not_judged: Vec<String>,
-    /// Differences up to this count for nothing, whatever they are relative to.
+    /// Differences up to this are ignored, whatever their relative size.
     pub atol: f64,
-    /// How many times the reference's own distance is allowed.
+    /// The factor by which the reference's distance may be exceeded.
     pub yardstick_factor: f64,
     /// The effect of the reference's distance on limits.
     pub yardstick: YardstickUse,
-    /// Whether every element has to be the same, so that nothing excuses a difference.
+    /// Whether every element must be equal, so that nothing excuses a difference.
     #[serde(skip)]
     pub is_exact: bool,
 }
@@ -54,14 +55,14 @@ pub enum YardstickUse {
     /// A limit becomes wider where the reference itself is farther away, and never narrower.
     #[default]
     Widen,
-    /// The reference's distance takes the place of the limit of a failure.
+    /// The reference's distance replaces the limit of a failure.
     Replace,
 }
 
 /// Why thresholds cannot be used.
 #[derive(Debug, Error)]
 pub enum ThresholdsError {
-    /// The file cannot be read, or is no such file.
+    /// The file cannot be read, or is not a file of thresholds.
     #[error(transparent)]
     Document(#[from] DocumentError),
     /// A dtype that does not exist.
@@ -84,7 +85,7 @@ pub enum ThresholdsError {
         /// A hint at the name that may be meant.
         hint: String,
     },
-    /// An absolute tolerance that is none.
+    /// An invalid absolute tolerance.
     #[error("`atol`: expected a finite number from 0 on, found {0}")]
     Tolerance(f64),
     /// An invalid factor.
@@ -99,7 +100,7 @@ impl Default for Thresholds {
             op_types: BTreeMap::new(),
             names: Vec::new(),
             not_judged: defaults::NOT_JUDGED.map(str::to_owned).to_vec(),
-            // Which values are nothing to a network, only its user knows.
+            // Only the user knows which values are negligible for a network.
             atol: 0.0,
             yardstick_factor: defaults::YARDSTICK_FACTOR,
             yardstick: YardstickUse::default(),
@@ -109,9 +110,9 @@ impl Default for Thresholds {
 }
 
 impl Thresholds {
-    /// The defaults with what a file says laid over them, metric by metric. A file whose name ends
-    /// in `.json` is JSON, any other YAML. [`PRESET_INT8`] and [`PRESET_EXACT`] are no files, unless
-    /// there are some.
+    /// The defaults, overridden by those of a file, metric by metric. A file whose name ends in
+    /// `.json` is JSON, any other YAML. [`PRESET_INT8`] and [`PRESET_EXACT`] are presets, unless
+    /// files with these names exist.
     ///
     /// # Errors
     /// [`ThresholdsError`].
@@ -130,8 +131,8 @@ impl Thresholds {
         Ok(file.over_defaults())
     }
 
-    /// No element may differ. Memory that nobody wrote alone is not judged: random numbers are the
-    /// same where both sides draw the same.
+    /// No element may differ. Only uninitialised memory is not judged: random numbers are equal if
+    /// both sides draw the same ones.
     pub fn exact() -> Thresholds {
         Thresholds {
             dtypes: defaults::exact(),

@@ -9,9 +9,9 @@ use super::cut::FusedPiece;
 use crate::compare::slot_key::SlotKey;
 use crate::compare::verdict::is_match;
 
-/// Ranks that a mesh may have.
+/// Maximum number of ranks of a mesh.
 const N_RANKS_MAX: u64 = 1 << 20;
-/// Phases of training that descriptions of steps know.
+/// The phases of training in descriptions of steps.
 const PHASES: [&str; 3] = ["forward", "backward", "optimizer"];
 
 /// Notes about the ranks of both sides.
@@ -27,7 +27,7 @@ pub struct RankRules {
 }
 
 impl RankRules {
-    /// Whether nothing is said.
+    /// Whether there are no notes.
     pub fn is_empty(&self) -> bool {
         self.target.is_empty() && self.golden.is_empty()
     }
@@ -37,14 +37,14 @@ impl RankRules {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SideRules {
-    /// The axes of the mesh with their sizes, such as `dp=2`, those that vary slowest first. Ranks
-    /// are numbered along the last one first.
+    /// The axes of the mesh with their sizes, such as `dp=2`. Consecutive ranks differ in the last
+    /// axis first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mesh: Vec<String>,
     /// The mesh coordinates of ranks, if their numbers do not determine them: `dp=0,tp=1` by rank.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub ranks: BTreeMap<String, String>,
-    /// How tensors are shared. The first rule that fits a tensor holds for it.
+    /// How tensors are shared. The first matching rule applies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tensors: Vec<TensorRule>,
     /// Numbers in names that each rank counts from 0, such as those of layers and experts.
@@ -58,11 +58,11 @@ pub struct SideRules {
 pub struct TensorRule {
     /// Names of operators, with `*` and `?`.
     pub operator: String,
-    /// The slot; without one, all of the operator.
+    /// The slot; without it, all slots of the operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slot: Option<String>,
-    /// The phase of training that the operator runs in, as the dump's description of its step says:
-    /// `forward`, `backward` or `optimizer`. Without one, any.
+    /// The operator's phase of training according to the description of its step in the dump:
+    /// `forward`, `backward` or `optimizer`. Without it, any phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
     /// The axes of the tensor, and how ranks share them: `b s h[tp]`.
@@ -76,19 +76,19 @@ pub struct TensorRule {
     /// Sizes without padding, which is at the end of an axis.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub extents: BTreeMap<String, u64>,
-    /// Which tokens there are.
+    /// Which tokens exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<TokenRule>,
 }
 
-/// Which tokens of a padded or packed batch there are.
+/// Which tokens of a padded or packed batch exist.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TokenRule {
     /// The number of tokens of each sequence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lengths: Option<TokenNumbers>,
-    /// Where each sequence begins among all tokens, and at the end their number.
+    /// The position of each sequence's first token among all tokens, and finally their number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cu_seqlens: Option<TokenNumbers>,
     /// A slot of shape `[b, s]` with zeros for missing tokens, as `mask:output.0`.
@@ -140,7 +140,7 @@ pub struct RenumberRule {
 }
 
 impl SideRules {
-    /// Whether nothing is said.
+    /// Whether there are no notes.
     pub fn is_empty(&self) -> bool {
         *self == SideRules::default()
     }
@@ -175,7 +175,7 @@ impl SideRules {
     }
 }
 
-/// The axes of a mesh, and where ranks are on it.
+/// The axes of a mesh, and the coordinates of ranks.
 #[derive(Clone, Debug, Default)]
 pub(in crate::compare) struct Mesh {
     pub(super) axes: Vec<(String, u64)>,
@@ -247,9 +247,9 @@ impl Mesh {
         self.axes.iter().position(|(known, _)| known == name)
     }
 
-    /// The place of a rank along each axis; none of a rank beyond the mesh.
+    /// The coordinates of a rank; `None` for a rank beyond the mesh.
     pub(super) fn coordinates(&self, rank: u32) -> Option<Vec<u64>> {
-        // Explicit places are complete: a rank without one is not on the mesh.
+        // Explicit coordinates are complete: a rank without them is not on the mesh.
         if !self.given.is_empty() {
             return self.given.get(&rank).cloned();
         }
@@ -263,7 +263,7 @@ impl Mesh {
     }
 }
 
-/// Rules of a side, understood.
+/// The parsed rules of a side.
 #[derive(Clone, Debug, Default)]
 pub(in crate::compare) struct CheckedRules {
     pub(super) mesh: Mesh,
@@ -272,13 +272,13 @@ pub(in crate::compare) struct CheckedRules {
 }
 
 impl CheckedRules {
-    /// Whether a rule says of any tensor how ranks share it.
+    /// Whether there are rules about tensors.
     pub(in crate::compare) fn has_tensors(&self) -> bool {
         !self.tensors.is_empty()
     }
 }
 
-/// A rule of a tensor, understood.
+/// A parsed rule of a tensor.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CheckedRule {
     operator: String,
@@ -292,7 +292,7 @@ pub(super) struct CheckedRule {
     pub(super) tokens: Option<TokenRule>,
 }
 
-/// An operator, as far as rules choose by it.
+/// The properties of an operator that rules match.
 #[derive(Clone, Copy)]
 pub(super) struct NamedOperator<'a> {
     pub(super) op_name: &'a str,
@@ -304,8 +304,8 @@ pub(super) struct NamedOperator<'a> {
 #[derive(Clone, Debug)]
 pub(super) struct FusedAxis {
     pub(super) pieces: Vec<FusedPiece>,
-    /// How many groups of these pieces follow each other in the tensor; none where each piece is
-    /// there once, and ranks share it by itself.
+    /// The number of consecutive groups of these pieces; `None` if each piece exists once, and
+    /// ranks share each separately.
     pub(super) n_groups: Option<u64>,
 }
 
@@ -317,7 +317,7 @@ impl CheckedRule {
         };
         let dims = TensorDims::parse(&rule.dims).map_err(at("dims"))?;
         for mark in dims.axes.iter().flat_map(|axis| &axis.marks) {
-            // A misspelt axis would be one that nothing shares.
+            // A misspelt axis would count as not shared.
             if mesh.position(&mark.mesh_axis).is_none() {
                 let message = format!("the mesh has no axis `{}`", mark.mesh_axis);
                 return Err(at("dims")(message));
@@ -357,7 +357,8 @@ impl CheckedRule {
                     matches!(mark.share, Sharded | Varying | Zigzag)
                 })
                 .count();
-            // Pieces of pieces would need the order of both cuts, which programs do not agree on.
+            // Cutting pieces twice would need the order of both cuts, which differs between
+            // programs.
             if n_cuts > 1 && fused.n_groups.is_none() {
                 let message = format!("one axis of the mesh can share `{name}`, not {n_cuts}");
                 return Err(at("fused")(message));
@@ -379,7 +380,7 @@ impl CheckedRule {
         Ok(checked)
     }
 
-    /// Whether it is about a slot of an operator, which has so many axes.
+    /// Whether it applies to a slot of an operator with this number of axes.
     pub(super) fn fits(&self, operator: NamedOperator<'_>, slot: SlotKey, n_axes: usize) -> bool {
         let NamedOperator { op_name, phase } = operator;
         self.slot.is_none_or(|own| own == slot)

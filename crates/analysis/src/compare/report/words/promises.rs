@@ -12,10 +12,10 @@ use crate::compare::result::{
 };
 use crate::compare::verdict::PRESET_INT8;
 
-/// Most values that are named in one sentence.
+/// Maximum number of values named in one sentence.
 const N_NAMES_MAX: usize = 3;
 
-/// The finding on outputs, inputs or weights that the conclusion rests on, in words.
+/// The finding on outputs, inputs or weights behind the conclusion, in words.
 pub(super) fn finding(comparison: &Comparison) -> String {
     let contract = &comparison.contract;
     match contract.conclusion {
