@@ -14,7 +14,7 @@ pub struct Overview {
     pub operators: Vec<OperatorOverview>,
     /// Number of readable files.
     pub n_files: u64,
-    /// How many of them hold overflow records.
+    /// Number of them that hold overflow records.
     pub n_record_files: u64,
     /// Bytes of these files.
     pub n_bytes: u64,

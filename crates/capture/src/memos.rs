@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use opscope_tensor::{DType, Shape, Tensor, TensorIdentity, TensorMemo};
 
-/// How many tensors are remembered before those that are gone are looked for.
+/// Number of tensors that are remembered before those that are gone are looked for.
 const N_SWEEP_MIN: usize = 1024;
 
 /// Memos by identity.

@@ -45,7 +45,7 @@ pub struct FirstNonFinite {
     pub dtype: Option<DType>,
     /// Value of that element: NaN or an infinity.
     pub value: f64,
-    /// How many elements, by kind.
+    /// Number of elements, by kind.
     pub counts: NonFinite,
     /// How it got there.
     pub origin: NonFiniteOrigin,

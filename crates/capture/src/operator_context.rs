@@ -28,7 +28,7 @@ pub(crate) struct OperatorContext {
 pub(crate) struct OperatorPlace {
     /// How many operators the session had seen before.
     pub(crate) order: u64,
-    /// How many of them in the same step.
+    /// Number of them in the same step.
     pub(crate) position_in_step: u64,
 }
 

@@ -16,7 +16,7 @@ use opscope_tensor::Tensor;
 
 pub use self::difference::ByteDifference;
 
-/// Most changes that are remembered; all are counted.
+/// Maximum number of remembered changes; all are counted.
 const N_OVERWRITES_MAX: usize = 1000;
 
 /// A watched value that changed after its operator had run.

@@ -89,7 +89,7 @@ pub(crate) struct Queue {
 #[derive(Default)]
 struct QueueState {
     items: VecDeque<WriteJob>,
-    /// How many of them hold on to elements.
+    /// Number of them that hold on to elements.
     n_heavy: usize,
     /// The room of what waits and of what writers are at.
     bytes: u64,

@@ -32,8 +32,8 @@ use crate::{
 /// How much a session may hold and use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionOptions {
-    /// Most bytes of tensors that wait to be written or are being written; a single larger record
-    /// goes through alone.
+    /// Maximum number of bytes of tensors that wait to be written or are being written; a single
+    /// larger record goes through alone.
     pub queue_bytes_max: u64,
     /// Number of writer threads; at least one is started.
     pub n_writers: usize,
@@ -41,8 +41,9 @@ pub struct SessionOptions {
     pub on_failure: FailurePolicy,
     /// Response to a record that would exceed `queue_bytes_max`.
     pub when_behind: WhenBehind,
-    /// Most bytes of tensors that are taken in all. An operator is taken whole or not at all; the
-    /// first that would go beyond, in the order of execution, and all later ones are dropped.
+    /// Maximum number of bytes of tensors that are taken in all. An operator is taken whole or not
+    /// at all; the first that would go beyond, in the order of execution, and all later ones are
+    /// dropped.
     pub n_bytes_max: Option<u64>,
     /// The same for the number of tensors.
     pub n_tensors_max: Option<u64>,
@@ -105,7 +106,7 @@ pub struct SessionSummary {
     /// Watched values that changed after their operator had run, by order of execution; the first
     /// 1000.
     pub overwrites: Vec<OverwrittenValue>,
-    /// How many changes there were.
+    /// Number of changes.
     pub n_overwrites: u64,
     /// Which steps stay, with [`SessionOptions::ring`].
     pub ring: Option<RingReport>,

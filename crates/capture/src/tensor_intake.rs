@@ -40,7 +40,8 @@ pub(crate) struct TensorIntake {
     sink: Arc<dyn Sink>,
     /// Whether the sink inspects tensors before they are queued.
     summarizes_early: bool,
-    /// Most bytes of a tensor that may wait for a writer in memory that the engine does without.
+    /// Maximum number of bytes of a tensor that may wait for a writer in memory that the engine
+    /// does without.
     waiting_bytes_max: u64,
     pool: Arc<Pool>,
 }

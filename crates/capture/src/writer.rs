@@ -162,7 +162,8 @@ impl RecordWriter {
         }
     }
 
-    /// Searches for an overflow that only makes the ring keep its steps and is no reason to write.
+    /// Searches for an overflow that only makes the ring keep its steps and is not a reason to
+    /// write.
     fn look_for_overflow(&self, job: &WriteJob) {
         let is_operator = matches!(job.work, RecordWork::Write);
         let is_wanted = |hold: &StepHold| hold.wants(TriggerKind::Overflow);

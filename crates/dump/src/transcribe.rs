@@ -152,7 +152,7 @@ pub fn transcribe(tensors: &[IndexedTensor], sink: &dyn Sink) -> TranscriptionRe
     report
 }
 
-/// Most bytes of a description that is copied.
+/// Maximum number of bytes of a description that is copied.
 const GRAPH_BYTES_MAX: u64 = 1 << 30;
 
 /// Copies the graph descriptions of the runs of a dump to the dump at `place`. A name that two runs

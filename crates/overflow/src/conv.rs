@@ -8,7 +8,7 @@ use super::integers::IntegerTensor;
 use super::operators::{int, ints, text};
 use super::walk::{OperandWalk, dense_strides};
 
-/// Most elements of a padded input that are checked individually: 1 GiB of memory.
+/// Maximum number of elements of a padded input that are checked individually: 1 GiB of memory.
 const N_PADDED_MAX: usize = 1 << 26;
 
 /// `ConvInteger`, accumulated in 32 bits.

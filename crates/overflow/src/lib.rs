@@ -64,7 +64,7 @@ pub trait OverflowDetector: Send + Sync {
 /// Detects overflows from the values that an operator read and produced.
 ///
 /// The record must hold both sides: a missing input may have held anything, and an overflow that it
-/// could explain is not reported. Passing on an infinity or NaN of an input is no overflow.
+/// could explain is not reported. Passing on an infinity or NaN of an input is not an overflow.
 /// Operators that only move, choose or make up values never overflow.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ValueDetector;

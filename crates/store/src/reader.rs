@@ -64,7 +64,7 @@ pub trait DumpReader: Sync {
     /// Whether a listing is a dump of this form.
     fn detect(&self, listing: &DumpListing) -> bool;
 
-    /// Why a listed file that is no table of statistics holds no tensors to convert, by its name;
+    /// Why a listed file other than a table of statistics has no tensors to convert, by its name;
     /// none if it may hold some.
     fn reason_to_pass(&self, entry: &DumpEntry) -> Option<PassReason>;
 

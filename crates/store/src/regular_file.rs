@@ -12,7 +12,7 @@ use rustix::fs::OFlags;
 
 use crate::remote;
 
-/// Most bytes that are set aside before any of them has been read.
+/// Maximum number of bytes that are allocated before any of them has been read.
 const RESERVE_BYTES_MAX: u64 = 16 << 20;
 
 /// Whether a symbolic link in the last place of a path is followed.

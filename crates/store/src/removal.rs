@@ -110,7 +110,7 @@ impl EmptiedDirectory<'_> {
     }
 }
 
-/// Removes an empty directory; `false` if it is not empty, is gone, or is no directory.
+/// Removes an empty directory; `false` if it is not empty, does not exist, or is not a directory.
 ///
 /// # Errors
 /// [`StoreError::Io`] if the operating system refuses for another reason.

@@ -71,7 +71,7 @@ impl EscapeForm {
     }
 }
 
-/// A writer that lets only what can be seen through. Bytes that are no UTF-8 become `\xff`.
+/// A writer that passes only visible characters on. Bytes that are not UTF-8 become `\xff`.
 #[derive(Debug)]
 pub struct VisibleWriter<W> {
     inner: W,

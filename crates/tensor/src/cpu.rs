@@ -148,17 +148,17 @@ pub(crate) trait LaneMachine: Copy {
     /// Words shifted right by 16 bits, with zeros.
     fn upper_halves(self, a: Self::Words) -> Self::Words;
 
-    /// How many halfwords equal `value`.
+    /// Number of halfwords that equal `value`.
     fn count_equal_halves(self, a: Self::Halves, value: i16) -> u32;
-    /// How many signed halfwords are below `value`.
+    /// Number of signed halfwords that are below `value`.
     fn count_below_halves(self, a: Self::Halves, value: i16) -> u32;
-    /// How many words equal `value`.
+    /// Number of words that equal `value`.
     fn count_equal_words(self, a: Self::Words, value: i32) -> u32;
-    /// How many signed words are below `value`.
+    /// Number of signed words that are below `value`.
     fn count_below_words(self, a: Self::Words, value: i32) -> u32;
-    /// How many words equal `value`.
+    /// Number of words that equal `value`.
     fn count_equal_longs(self, a: Self::Longs, value: i64) -> u32;
-    /// How many signed words are below `value`.
+    /// Number of signed words that are below `value`.
     fn count_below_longs(self, a: Self::Longs, value: i64) -> u32;
 
     /// One word, sixteen times.

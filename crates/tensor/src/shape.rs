@@ -29,7 +29,7 @@ pub enum ShapeError {
 }
 
 impl Shape {
-    /// Most axes that a tensor may have. Ascend's headers allow 25, numpy 64.
+    /// Maximum number of axes that a tensor may have. Ascend's headers allow 25, numpy 64.
     pub const N_AXES_MAX: usize = 64;
 
     /// Checks that the element count fits the address space.

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
     use crate::{DType, Layout, Shape};
 
-    /// Bytes that are no pattern of any dtype, but have zeros, NaN and infinities of most.
+    /// Bytes without a pattern of any dtype, but with zeros, NaN and infinities of most.
     fn bytes(n: usize) -> Vec<u8> {
         let mut state = 1_u32;
         let mut bytes: Vec<u8> = (0..n)

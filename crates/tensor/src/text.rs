@@ -12,7 +12,7 @@ use crate::{DType, Shape, TensorView};
 /// Bytes of the head of one text.
 pub const HEAD_BYTES: usize = 16;
 
-/// Bytes that are no texts.
+/// Bytes that are not valid texts.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TextError {
     /// The elements are something else.

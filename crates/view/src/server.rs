@@ -400,7 +400,7 @@ fn is_own_host(host: &str, given: &str) -> bool {
 /// Compares two texts in constant time.
 fn is_same(a: &str, b: &str) -> bool {
     // Stopping at the first difference would let a client guess the token letter by letter, by the
-    // time of an answer. The length is no secret.
+    // time of an answer. The length is not a secret.
     let pairs = a.bytes().zip(b.bytes());
     a.len() == b.len() && pairs.fold(0, |differing, (a, b)| differing | (a ^ b)) == 0
 }

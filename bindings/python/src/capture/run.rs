@@ -310,7 +310,7 @@ impl RunningGraph {
         } else if let Some(Some(value)) = outputs.next() {
             self.see(*value, result, reads);
         } else if self.shared.lender.knows(result) {
-            // Surplus numbers and `None` are no loss; a tensor is.
+            // Surplus numbers and `None` do not matter; a tensor does.
             self.shared.note_unseen(&UnseenReason::Undescribed);
         }
         Ok(())

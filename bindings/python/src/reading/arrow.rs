@@ -409,7 +409,7 @@ unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSc
     // SAFETY: the owner lives as long as the stream, and a consumer makes one call at a time.
     let owner = unsafe { &mut *(*stream).private_data.cast::<StreamOwner>() };
     let schema = ArrowSchema::of_table(&owner.fields);
-    // SAFETY: what lies at `out` is no schema yet, and is not dropped.
+    // SAFETY: the memory at `out` does not contain a schema yet, so none is dropped.
     unsafe { out.write(schema) };
     0
 }

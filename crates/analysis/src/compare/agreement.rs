@@ -166,7 +166,7 @@ impl Agreement {
         shared
     }
 
-    /// Notes which slots that differ are no evidence of a fault, and says whether there are any.
+    /// Marks differing slots that are not evidence of a fault, and returns whether there are any.
     /// Verdicts have to be there, and have to be given again then.
     pub(super) fn note(&self, comparison: &mut Comparison, sides: MatchedDumps<'_>) -> bool {
         let of_place: HashMap<OperatorPlace, &ComparedValues> = self
@@ -215,7 +215,7 @@ impl ComparedValues {
         }
     }
 
-    /// Notes the slots of a pair that differ and are no evidence of a fault.
+    /// Marks differing slots of a pair that are not evidence of a fault.
     fn note_pair(
         &self,
         sides: MatchedDumps<'_>,

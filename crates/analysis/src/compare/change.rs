@@ -34,7 +34,7 @@ pub use self::tensor_change::{
     AxisPart, ElementFunction, RoundedFormat, RoundingMode, TensorChange,
 };
 
-/// Most elements of a tensor that are examined. Larger tensors get no explanation.
+/// Maximum number of elements of an examined tensor. Larger tensors get no explanation.
 pub(super) const N_ELEMENTS_MAX: usize = 1 << 26;
 /// Golden tensors with fewer distinct elements fit several operations by chance.
 const N_DISTINCT_MIN: usize = 4;

@@ -8,7 +8,7 @@ pub struct DifferingElements {
     /// The absolute difference beyond which an element counts. NaN and infinities count unless the
     /// other side has the same.
     pub tolerance: f64,
-    /// How many elements differ.
+    /// Number of elements that differ.
     pub n: u64,
     /// The shape of the tensor, as compared.
     pub shape: Vec<u64>,

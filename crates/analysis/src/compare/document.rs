@@ -7,7 +7,7 @@ use opscope_store::regular_file;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-/// Largest file that is read.
+/// Maximum size of a file.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// Why a file of the user could not be used.

@@ -16,9 +16,9 @@ use super::result::{Comparison, TensorChange, VerdictLevel};
 use super::side::{ComparedDump, ExecutionSlot, LoadedSlot, SlotRef};
 use super::verdict::{Thresholds, element_tolerance};
 
-/// Most weights that are examined.
+/// Maximum number of examined weights.
 const N_WEIGHTS_MAX: usize = 64;
-/// Most weights of golden's that are read to find the one that the target has.
+/// Maximum number of weights of golden's that are read to find the one that the target has.
 const N_CANDIDATES_MAX: usize = 64;
 
 /// Looks for the operation between the sides of the operators with the first warning and the first

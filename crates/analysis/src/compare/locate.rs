@@ -76,7 +76,7 @@ fn differing(
         slot_of(sides.target, pair.target),
         slot_of(sides.golden, pair.golden),
     );
-    // They were read before; a later change is no reason to drop the result.
+    // They were read before; a later change is not a reason to drop the result.
     let [a, b] = load(slots, pair.layout).ok()?;
     let found = difference::extent(a.view(), b.view(), tolerance).ok()??;
     Some(DifferingElements {

@@ -85,7 +85,7 @@ pub fn measure(
     comparison
 }
 
-/// How many pairs of operators are measured together, at least one.
+/// Number of pairs of operators that are measured together, at least one.
 fn n_in_batch(pairs: &[RunPair]) -> usize {
     let mut n_slots = 0;
     let large = pairs.iter().position(|pair| {

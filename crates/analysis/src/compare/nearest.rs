@@ -1,6 +1,6 @@
 //! Suggests the word that the user may have meant.
 
-/// Longer words are no misspelt names.
+/// Longer words do not count as misspelt names.
 const N_CHARS_MAX: usize = 40;
 /// More edits than this make another word.
 const N_EDITS_MAX: usize = 3;

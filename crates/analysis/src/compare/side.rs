@@ -135,7 +135,7 @@ impl OperatorExecution {
     }
 }
 
-/// Most names of operators before fusion, of all executions together.
+/// Maximum number of names of operators before fusion, of all executions together.
 const N_ORIGINALS_MAX: usize = 1 << 22;
 
 /// Which items belong to one execution: the number of its place, type, name, task, repeat and file.

@@ -83,7 +83,7 @@ pub struct PartApart {
     pub coordinates: String,
     /// The part of the whole tensor, as Python would index it.
     pub region: String,
-    /// How many of its elements differ.
+    /// Number of its elements that differ.
     pub n: u64,
 }
 

@@ -70,7 +70,7 @@ fn compared_steps(operators: &[OperatorResult]) -> Vec<StepResult> {
         found.level = found.level.max(level);
         found.has_elements |= judged.iter().any(|slot| slot.evidence == Evidence::Tensor);
         let error = operator.error.map_or(0.0, |error| error.outputs);
-        // A distance that is no number comes from values that are none, which is as bad as it gets.
+        // A NaN distance comes from NaN elements, which is the worst case.
         let error = if error.is_nan() { f64::INFINITY } else { error };
         let known = farthest.entry(step).or_insert(0.0);
         if level > VerdictLevel::Pass && (found.worst.is_none() || error > *known) {

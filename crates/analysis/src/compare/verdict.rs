@@ -95,7 +95,7 @@ pub(super) fn judge_along(comparison: &mut Comparison, thresholds: &Thresholds, 
     }
 }
 
-/// Takes the verdict off a difference that is no evidence of a fault.
+/// Withdraws the verdict on a difference that is not evidence of a fault.
 fn respect_agreement(slot: &mut SlotResult) {
     let is_apart = matches!(slot.level, VerdictLevel::Warn | VerdictLevel::Fail);
     let level = match slot.agreement {

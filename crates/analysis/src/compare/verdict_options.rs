@@ -8,7 +8,7 @@ use super::verdict::Thresholds;
 pub struct VerdictOptions {
     /// How far is too far.
     pub thresholds: Thresholds,
-    /// How many operators are ranked.
+    /// Number of operators that are ranked.
     pub n_ranked: usize,
     /// Patterns for things that may stay uncompared.
     pub allowed: Vec<SkipPattern>,

@@ -198,7 +198,7 @@ fn role_number(role: SpreadRole) -> u8 {
     place.map_or(0, |place| place as u8 + 1)
 }
 
-/// The role with this number, where 0 is no role; `None` for an unknown number.
+/// The role with this number, where 0 means no role; `None` for an unknown number.
 fn role_of(number: u8) -> Option<Option<SpreadRole>> {
     match number.checked_sub(1) {
         None => Some(None),

@@ -5,7 +5,7 @@ use std::ops::Range;
 use opscope_tensor::convert::dtype::decode;
 use opscope_tensor::{DType, NumpyType, Shape, TensorView};
 
-/// Most ranges that are listed.
+/// Maximum number of listed ranges.
 const N_RANGES_MAX: usize = 16;
 /// Equal stretches are skipped in steps of this many elements.
 const BLOCK: usize = 1024;

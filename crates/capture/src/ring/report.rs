@@ -23,7 +23,7 @@ pub struct RingReport {
     /// Triggers that kept steps for good, in the order of steps: of each kind, the first in each
     /// step. The first 1000.
     pub triggers: Vec<TriggerEvent>,
-    /// How many there were.
+    /// Number of them.
     pub n_triggers: u64,
     /// Steps that were removed.
     pub n_steps_removed: u64,
@@ -57,7 +57,7 @@ pub enum TriggerCause {
         side: SlotSide,
         /// Which of them.
         index: usize,
-        /// How many elements, by kind.
+        /// Number of elements, by kind.
         counts: NonFinite,
     },
     /// The operator, or the step, failed; why.

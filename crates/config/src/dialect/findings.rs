@@ -97,7 +97,7 @@ pub(in crate::dialect) fn shown(text: &str) -> String {
 /// word.
 pub(in crate::dialect) fn nearest_hint(word: &str, known: &[&str]) -> Option<String> {
     let n_chars = word.chars().count();
-    // The longest key has 16 characters; a much longer word is no typo.
+    // The longest key has 16 characters; a much longer word is not a typo.
     if n_chars > 40 {
         return None;
     }

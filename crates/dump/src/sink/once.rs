@@ -25,7 +25,7 @@ use self::index::SourceIndex;
 
 /// Number of entries that are kept before unused ones are removed.
 const N_ENTRIES_MIN: usize = 1024;
-/// Most files that are remembered by their content. The index on disk has the others.
+/// Maximum number of files that are remembered by their content. The index on disk has the others.
 const N_CONTENTS_MAX: usize = 1 << 18;
 
 /// Which tensors share a file, where a sink writes one file for each tensor.

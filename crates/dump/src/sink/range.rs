@@ -246,7 +246,7 @@ impl Sink for RangeSink {
         next.map_or_else(|| Ok(WrittenFiles::default()), |next| next.finish())
     }
 
-    /// The rows of a step that is removed stay: they are no part of the dump.
+    /// The rows of a removed step stay: they are not part of the dump.
     fn step_remover(&self) -> Option<&dyn StepRemover> {
         self.next.as_ref()?.step_remover()
     }

@@ -13,19 +13,19 @@ use opscope_tensor::{DType, Shape};
 
 /// Bytes that are read of a stretch at once.
 const N_READ_BYTES: usize = 16 << 10;
-/// Most rows that are in memory while further ones come; the others wait in a file without a name.
+/// Maximum number of rows in memory while more follow; the others wait in a file without a name.
 pub(super) const N_IN_MEMORY_MAX: usize = 1 << 16;
 const N_WORD_BYTES: usize = 8;
 
 /// A row that can wait in a file.
 pub trait StoredRow: Clone {
-    /// How many numbers of 64 bits it is.
+    /// Number of 64-bit numbers in it.
     const N_WORDS: usize;
 
     /// The numbers, of which those may name what many rows have in common.
     fn to_words(&self, common: &mut SharedValues) -> Vec<u64>;
 
-    /// The row that these numbers are; `None` if they are no row's.
+    /// The row with these numbers; `None` if they do not form a row.
     fn from_words(words: &[u64], common: &SharedValues) -> Option<Self>;
 
     /// Which of two rows comes first.

@@ -68,7 +68,7 @@ impl StatsSink {
         self.take_rows().iter()?.collect()
     }
 
-    /// Most rows that are in memory now.
+    /// Maximum number of rows that are in memory now.
     #[cfg(test)]
     fn n_in_memory(&self) -> usize {
         self.lock().n_in_memory()

@@ -29,7 +29,7 @@ impl Creator {
     ///
     /// # Errors
     /// [`StoreError::Io`] if the operating system refuses, or if there is a symbolic link or
-    /// another thing that is no file.
+    /// another thing that is not a file.
     pub fn append(&self, path: &Path, header: &str, lines: &str) -> Result<bool, StoreError> {
         if let Some(pretence) = &self.pretence {
             let is_new = !pretence.exists(path);

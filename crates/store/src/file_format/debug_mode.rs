@@ -18,11 +18,11 @@ pub use hashes::{HASH_TITLE, NORM_TITLE, XOR_TITLE};
 
 /// Name of the format in errors.
 pub const FORMAT_NAME: &str = "DebugMode log";
-/// Largest file that is read.
+/// Maximum size of a file.
 pub const FILE_BYTES_MAX: usize = 1 << 30;
-/// Most calls of a log.
+/// Maximum number of calls of a log.
 pub const N_CALLS_MAX: usize = 1 << 22;
-/// Most tensors of all calls of a log.
+/// Maximum number of tensors of all calls of a log.
 pub const N_TENSORS_MAX: usize = 1 << 23;
 /// Number of bytes at the beginning of a file that are enough to recognize a log.
 pub const HEAD_BYTES: usize = 16 << 10;
@@ -39,7 +39,7 @@ pub struct DebugLog {
 /// The parts of a log that could not be read, counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnreadParts {
-    /// How many lines are no calls.
+    /// Number of lines other than calls.
     pub n_lines: usize,
     /// The number of the first of them, counted from 1, and how it begins.
     pub first_line: Option<(usize, String)>,
@@ -77,7 +77,7 @@ pub struct DebugTensor {
     /// The number that the log gives to the tensor, if it gives any. Tensors that are views of one
     /// another have different ones.
     pub number: Option<u64>,
-    /// Whether it is in memory that no call has written, so that it is no value.
+    /// Whether it is in memory that no call has written, so that its contents are meaningless.
     pub is_unwritten: bool,
     /// Hashes with their titles.
     pub hashes: Vec<(&'static str, String)>,

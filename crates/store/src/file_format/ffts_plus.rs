@@ -51,7 +51,7 @@ impl FftsPlus {
     /// the lists are not needed, and unreadable ones count as absent.
     ///
     /// # Errors
-    /// [`FormatError`], counted from the start of the text, if it is no JSON object with a
+    /// [`FormatError`], counted from the start of the text, if it is not a JSON object with a
     /// `threadMode`, or a list that is needed has another form than expected.
     pub fn parse(text: &str) -> Result<FftsPlus, FormatError> {
         let mut value: Value = serde_json::from_str(text).map_err(|error| {

@@ -16,13 +16,14 @@ pub use self::aipp::{AippInputFormat, AippMode, AippOp};
 use super::json_object;
 use crate::FormatError;
 
-/// Longest text that is read.
+/// Maximum length of a text.
 pub const FILE_BYTES_MAX: usize = 16 << 20;
-/// Most gears; the interface's lists have room for no more.
+/// Maximum number of gears; the interface's lists have room for no more.
 pub const N_GEARS_MAX: usize = 128;
-/// Most inputs or outputs, and most axes of all inputs together.
+/// Maximum number of inputs or outputs, and of axes of all inputs together.
 const N_VALUES_MAX: usize = 1024;
-/// Most axes of all inputs together; a gear's dimensions fill one list of the interface.
+/// Maximum number of axes of all inputs together; a gear's dimensions fill one list of the
+/// interface.
 const N_AXES_MAX: usize = 128;
 /// The version of the form.
 const VERSION: u32 = 1;
@@ -102,7 +103,7 @@ pub fn path_of(model: &Path) -> PathBuf {
 /// Reads a file.
 ///
 /// # Errors
-/// [`FormatError`] if it is no such file, is too large, or contradicts itself.
+/// [`FormatError`] if it is not such a file, is too large, or contradicts itself.
 pub fn parse(bytes: &[u8]) -> Result<Gears, FormatError> {
     let gears: Gears = json_object::decode(bytes, FILE_BYTES_MAX, "the gears of a model")?;
     let checked = gears.check();

@@ -23,7 +23,7 @@ pub const FORMAT_NAME: &str = "graph description";
 pub const EXTENSION: &str = "json";
 /// The version that is written.
 pub const VERSION: u32 = 1;
-/// Largest file that is read.
+/// Maximum size of a file.
 pub const FILE_BYTES_MAX: usize = 512 << 20;
 /// The key of the standard operators in [`GraphFile::opsets`], which have no name in models.
 pub const STANDARD_DOMAIN: &str = "ai.onnx";

@@ -19,9 +19,9 @@ use crate::{FormatError, check_memory};
 pub const FORMAT_NAME: &str = "HDF5";
 /// How names of files end.
 pub const SUFFIXES: [&str; 2] = [".h5", ".hdf5"];
-/// Most datasets of a file.
+/// Maximum number of datasets of a file.
 pub const N_DATASETS_MAX: usize = 1 << 16;
-/// Most groups inside one another.
+/// Maximum nesting of groups.
 const DEPTH_MAX: usize = 64;
 /// Maximum expansion of one byte of a file, which deflate reaches for zeros.
 const EXPANSION_MAX: u64 = 1032;

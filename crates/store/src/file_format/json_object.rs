@@ -8,8 +8,8 @@ use crate::FormatError;
 /// Decodes the object that a file consists of. `expected` names it in errors.
 ///
 /// # Errors
-/// [`FormatError`] if there are more than `n_bytes_max` bytes, or if they are no such object; with
-/// the place where decoding ended.
+/// [`FormatError`] if there are more than `n_bytes_max` bytes, or if they are not such an object;
+/// with the place where decoding ended.
 pub(super) fn decode<T: DeserializeOwned>(
     bytes: &[u8],
     n_bytes_max: usize,

@@ -17,7 +17,7 @@ pub use write::encode;
 pub const FORMAT_NAME: &str = "MindSpore graph (.ir)";
 /// How a file's name ends.
 pub const EXTENSION: &str = "ir";
-/// Deepest nesting of values and types that is followed.
+/// Maximum nesting of values and types.
 const DEPTH_MAX: usize = 64;
 /// How functional primitives begin.
 const FUNCTIONAL_PREFIX: &str = "PrimFunc_";

@@ -17,7 +17,7 @@ pub const FORMAT_NAME: &str = "MindSpore graph (.pb)";
 pub const EXTENSION: &str = "pb";
 /// Version that files carry.
 const IR_VERSION: u64 = 1;
-/// Deepest nesting of values and types that is followed.
+/// Maximum nesting of values and types.
 const DEPTH_MAX: usize = 64;
 
 #[cfg(test)]

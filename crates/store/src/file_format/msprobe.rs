@@ -18,7 +18,7 @@ pub use dump::{ProbeDump, ProbeEntry, ProbeTensor, is_dump, parse_dump};
 
 /// Name of the format in errors.
 pub const FORMAT_NAME: &str = "msProbe JSON";
-/// Largest file that is read.
+/// Maximum size of a file.
 pub const FILE_BYTES_MAX: usize = 1 << 30;
 /// Number of bytes at the beginning of a file that are enough to recognize a dump.
 pub const HEAD_BYTES: usize = 16 << 10;

@@ -19,7 +19,7 @@ pub const FORMAT_NAME: &str = "nano dump";
 pub const MAGIC: u32 = 0x5a5a_5a5a;
 /// Bytes of the length that precedes the header.
 pub const LENGTH_BYTES: usize = 8;
-/// Most axes that are accepted in one shape.
+/// Maximum number of axes that are accepted in one shape.
 pub const AXES_MAX: usize = 1 << 10;
 
 /// Content of the header.

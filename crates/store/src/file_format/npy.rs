@@ -64,7 +64,7 @@ pub fn descr(dtype: DType) -> Option<&'static str> {
 /// Reads an array file: dense, C order, little-endian, whatever the file's own order.
 ///
 /// # Errors
-/// [`StoreError::Io`] if it cannot be read, [`StoreError::Corrupt`] if it is no npy file, holds
+/// [`StoreError::Io`] if it cannot be read, [`StoreError::Corrupt`] if it is not an npy file, holds
 /// objects, dates, records or what only another program knows, or has too few or too many bytes.
 pub fn read_file(path: &Path) -> Result<Tensor, StoreError> {
     read_file_as(path, None)

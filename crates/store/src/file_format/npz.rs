@@ -20,7 +20,7 @@ use crate::{FormatError, StoreError, regular_file};
 pub const FORMAT_NAME: &str = "npz";
 /// How names of archives end.
 pub const SUFFIX: &str = ".npz";
-/// Most arrays of an archive.
+/// Maximum number of arrays of an archive.
 pub const N_MEMBERS_MAX: usize = 1 << 16;
 /// Maximum expansion of one packed byte.
 const EXPANSION_MAX: u64 = 1032;
@@ -35,8 +35,8 @@ impl Archive {
     /// Opens an archive and reads the list of its arrays.
     ///
     /// # Errors
-    /// [`StoreError::Io`] if it cannot be read, [`StoreError::Corrupt`] if it is no zip file, has
-    /// more than [`N_MEMBERS_MAX`] arrays, two of one name, or two that share bytes.
+    /// [`StoreError::Io`] if it cannot be read, [`StoreError::Corrupt`] if it is not a zip file,
+    /// has more than [`N_MEMBERS_MAX`] arrays, two of one name, or two that share bytes.
     pub fn open(path: &Path) -> Result<Archive, StoreError> {
         let (file, _) = regular_file::open(path).map_err(StoreError::io("open", path))?;
         let members = ZipMembers::new(BufReader::new(file));

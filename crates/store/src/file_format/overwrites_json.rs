@@ -10,9 +10,9 @@ use crate::FormatError;
 
 /// The name used in error messages.
 pub const FORMAT_NAME: &str = "list of overwritten values";
-/// Largest file that is read.
+/// Maximum size of a file.
 pub const FILE_BYTES_MAX: usize = 64 << 20;
-/// Most entries that are kept; writers list 1000.
+/// Maximum number of kept entries; writers list 1000.
 const N_ENTRIES_MAX: usize = 10_000;
 
 /// The list of a run.
@@ -70,7 +70,7 @@ pub struct OverwriteEntry {
 /// Reads a file's bytes.
 ///
 /// # Errors
-/// [`FormatError`] if there are too many, or if they are no JSON object with keys of the right
+/// [`FormatError`] if there are too many, or if they are not a JSON object with keys of the right
 /// types.
 pub fn parse(bytes: &[u8]) -> Result<OverwriteList, FormatError> {
     let mut list: OverwriteList = json_object::decode(bytes, FILE_BYTES_MAX, FORMAT_NAME)?;

@@ -5,7 +5,7 @@
 
 use crate::FormatError;
 
-/// Deepest nesting of (long deprecated) groups that is skipped.
+/// Maximum nesting of (long deprecated) groups.
 const GROUP_DEPTH_MAX: u32 = 32;
 
 /// One field's content.
@@ -48,7 +48,7 @@ impl<'a> MessageReader<'a> {
     /// The next field's number and content, or `None` at the end of the message.
     ///
     /// # Errors
-    /// [`FormatError`] if the bytes break off or are no field.
+    /// [`FormatError`] if the bytes end early or are not a field.
     pub fn field(&mut self) -> Result<Option<(u32, FieldValue<'a>)>, FormatError> {
         if self.pos == self.bytes.len() {
             return Ok(None);

@@ -34,15 +34,15 @@ pub const FORMAT_NAME: &str = "PyTorch";
 pub const SUFFIXES: [&str; 3] = [".pt", ".pth", ".ckpt"];
 /// Another possible end of file names.
 const COMMON_SUFFIX: &str = ".bin";
-/// Most tensors of a file.
+/// Maximum number of tensors of a file.
 pub const N_TENSORS_MAX: usize = 1 << 16;
-/// Most values inside one another.
+/// Maximum nesting of values.
 pub const DEPTH_MAX: usize = 64;
 /// Maximum number of values visited; a repeated value counts each time.
 pub const N_VISITS_MAX: usize = 1 << 22;
-/// Most bytes of what a file says of its value.
+/// Maximum bytes of the description of a value in a file.
 pub const META_BYTES_MAX: usize = 1 << 20;
-/// Most bytes of the names of all tensors.
+/// Maximum number of bytes of the names of all tensors.
 pub const NAMES_BYTES_MAX: usize = 16 << 20;
 /// Maximum expansion of one byte of a file.
 const EXPANSION_MAX: usize = 1032;

@@ -142,7 +142,7 @@ impl Decoder<'_> {
     pub fn finish(mut self, n: usize) -> Result<Vec<u8>, FormatError> {
         let expected = || format!("frames with {n} bytes");
         let declared = zstd_safe::get_frame_content_size(self.bytes).ok().flatten();
-        // This is the size of the first frame alone, so a smaller one is no error yet.
+        // This is the size of the first frame alone, so a smaller one is not an error yet.
         if let Some(declared) = declared.filter(|&declared| declared > n as u64) {
             return Err(FormatError::new(0, expected(), declared.to_string()));
         }

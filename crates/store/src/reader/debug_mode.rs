@@ -18,7 +18,7 @@ use crate::record::{CallSite, SlotSide};
 use crate::tree::debug_mode::{self as tree, LogPlace, may_be_log};
 use crate::{SharedText, StoreError, regular_file};
 
-/// Most files of a directory that are looked into to find a log.
+/// Maximum number of files of a directory that are searched for a log.
 const N_LOOKED_INTO_MAX: usize = 32;
 
 /// Dtypes in the mode's words, which are short, by their names here.

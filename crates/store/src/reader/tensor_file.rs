@@ -135,7 +135,8 @@ pub struct StoredTensor {
     pub original_layout: Option<Layout>,
     /// Name and output of the operator before fusion that made it, where the file says.
     pub original: Option<(String, u32)>,
-    /// Groups of the convolution whose filter it is; none if it has one group, or is no filter.
+    /// Groups of the convolution whose filter it is; `None` if it has one group, or is not a
+    /// filter.
     pub n_groups: Option<usize>,
     /// Bytes of the elements.
     pub n_bytes: u64,

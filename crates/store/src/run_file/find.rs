@@ -11,9 +11,9 @@ use crate::owner::{self, Liveness};
 use crate::temporary::liveness_in;
 use crate::tree::run::{is_time, run_dir};
 
-/// Most records that are read, the latest of each directory first.
+/// Maximum number of records that are read, the latest of each directory first.
 const N_RUNS_MAX: usize = 1000;
-/// How many parent directories are searched.
+/// Number of parent directories that are searched.
 const N_PARENTS_MAX: usize = 8;
 
 /// A record that was found.

@@ -20,7 +20,7 @@ const HEAD_BYTES: usize = 8;
 const CHECKSUM_BYTES: usize = 8;
 /// Bytes that a row takes at the least: which cells differ, and which of those are there.
 const ROW_BYTES_MIN: usize = 16;
-/// Most axes of a shape.
+/// Maximum number of axes of a shape.
 const N_AXES_MAX: usize = 1 << 10;
 
 /// Appends a frame with `rows` to `out`.

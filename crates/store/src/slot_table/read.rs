@@ -18,7 +18,7 @@ use super::{FORMAT_NAME, SlotRow, VERSION, VERSION_KEY};
 use crate::file_bytes::FileBytes;
 use crate::{FormatError, StoreError, check_memory, guard};
 
-/// Most columns that a table may have; those of later versions among them.
+/// Maximum number of columns that a table may have; those of later versions among them.
 const N_COLUMNS_MAX: usize = 1 << 10;
 /// Maximum number of dimensions of one shape.
 const N_EXTENTS_MAX: usize = 1 << 10;
@@ -84,7 +84,7 @@ impl SlotTable {
     /// Opens a table that was found in a dump.
     ///
     /// # Errors
-    /// [`StoreError`] if the file cannot be read or is no table of a known version.
+    /// [`StoreError`] if the file cannot be read or is not a table of a known version.
     pub fn open(path: &Path) -> Result<SlotTable, StoreError> {
         let bytes = FileBytes::open_in_dump(path).map_err(StoreError::io("read", path))?;
         SlotTable::from_bytes(bytes).map_err(StoreError::corrupt(FORMAT_NAME, path))

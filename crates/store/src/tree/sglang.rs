@@ -32,7 +32,7 @@ const OF_MODULE: &str = "non_intrusive__";
 /// Sides of a module in the names of its values.
 const INPUTS: &str = "inputs";
 const OUTPUT: &str = "output";
-/// Most directories that a name with `/` in it makes.
+/// Maximum number of directories from the slashes in a name.
 const N_PARTS_MAX: usize = 16;
 
 /// The tags of a value.

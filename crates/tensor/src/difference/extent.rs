@@ -9,7 +9,7 @@ use crate::cpu::{self, LaneMachine, LaneTask};
 /// The elements that differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DifferenceExtent {
-    /// How many there are.
+    /// Number of them.
     pub n: u64,
     /// For each axis the first index at which one is, and the index behind the last.
     pub ranges: Vec<[u64; 2]>,

@@ -115,7 +115,7 @@ impl LaneTask for DifferenceSweep<'_> {
     }
 }
 
-/// How many elements are finite on both sides.
+/// Number of elements that are finite on both sides.
 #[inline(always)]
 fn n_finite(a: &[f64], b: &[f64]) -> usize {
     // `&`, not `&&`: without a branch the loop becomes vector code.

@@ -16,8 +16,8 @@ use crate::cpu::{self, LANES};
 type Block = [u8; 64];
 const INITIAL: [u32; 4] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
 
-/// How many inputs are under way at a time in lanes: so many that none of the CPU's time is lost to
-/// waiting. More push each other's bytes out of the nearest cache.
+/// Number of inputs that are under way at a time in lanes: so many that none of the CPU's time is
+/// lost to waiting. More push each other's bytes out of the nearest cache.
 const N_IN_LANES: usize = 2 * LANES;
 /// How many are under way at a time in plain registers. Lanes take four in the same time.
 const N_IN_REGISTERS: usize = 3;

@@ -102,9 +102,10 @@ pub(super) trait FloatFormat {
     fn reals<M: LaneMachine>(m: M, bytes: &[u8]) -> M::Reals;
     /// Bytes that [`FloatFormat::count_small`] reads.
     const GROUP_BYTES: usize;
-    /// How many elements are zero, negative zero, and smaller than normal numbers, zeros included.
+    /// Numbers of elements that are zero, negative zero, and smaller than normal numbers, zeros
+    /// included.
     fn count_small<M: LaneMachine>(m: M, group: &[u8]) -> [u32; 3];
-    /// How many elements have the largest magnitude.
+    /// Number of elements that have the largest magnitude.
     fn count_largest<M: LaneMachine>(m: M, group: &[u8]) -> u32;
     /// Sums and extremes of elements that are assumed to be finite. The reader receives the
     /// pieces.

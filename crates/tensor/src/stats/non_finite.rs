@@ -10,7 +10,7 @@ use crate::cpu::{self, LaneMachine, LaneTask};
 use crate::pieces::{PIECE_BYTES, PieceReader};
 use crate::{DType, TensorView};
 
-/// How many elements are not finite.
+/// Number of elements that are not finite.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NonFinite {
     /// Elements that are NaN.

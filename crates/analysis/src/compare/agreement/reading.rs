@@ -18,7 +18,7 @@ use crate::job;
 
 /// How much larger unsigned bytes are than the signed ones of the same meaning.
 const BYTE_SHIFT: f64 = 128.0;
-/// Most bytes of a value of which the elements are kept, and of all values.
+/// Maximum bytes of a value whose elements are kept, and of all such values.
 const N_FEW_BYTES_MAX: usize = 1 << 10;
 const N_KEPT_BYTES_MAX: usize = 128 << 20;
 

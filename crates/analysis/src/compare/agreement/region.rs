@@ -90,7 +90,7 @@ const SQRT_2_OVER_PI: f64 = 0.797_884_560_802_865_4;
 /// How far apart constants of two dtypes may be, relative to their size.
 const CONSTANTS_APART_MAX: f64 = 1e-3;
 
-/// Most operators of a region.
+/// Maximum number of operators of a region.
 const N_OPERATORS_MAX: usize = 32;
 /// Maximum number of alternative operators that are named.
 const N_OTHERS_MAX: usize = 8;

@@ -16,7 +16,7 @@ use crate::compare::statistics::{StatisticsOutcome, compare_numbers};
 use crate::compare::verdict::{Thresholds, is_within, unit, value_in};
 use crate::job;
 
-/// Most values whose elements are compared with one of the other side.
+/// Maximum number of values whose elements are compared with one of the other side.
 const N_CANDIDATES_MAX: usize = 16;
 /// Maximum number of values on either side of a norm that are checked.
 const N_NEAR_MAX: usize = 256;
@@ -30,7 +30,7 @@ const EXTREMES_APART_MAX: f64 = 0.01;
 const EXTREMES_SLACK: f64 = 1e-5;
 /// The first bin of relative differences, of 0.1, that elements of one value have by chance alone.
 const UNLIKE_BIN: usize = 12;
-/// Most elements that may be so far apart, as a share.
+/// Maximum number of elements that may be so far apart, as a share.
 const UNLIKE_SHARE_MAX: f64 = 0.25;
 /// The share of the elements that is compared first, for large values. It exceeds the limit
 /// somewhat, because a few elements of different values agree by chance.

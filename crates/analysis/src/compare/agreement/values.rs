@@ -86,7 +86,7 @@ pub(super) struct DumpValue {
 }
 
 impl DumpValue {
-    /// Whether agreeing with another value is no coincidence.
+    /// Whether agreement with another value cannot be a coincidence.
     pub(super) fn is_distinctive(&self) -> bool {
         self.stats.counts.n_elements >= N_ELEMENTS_MIN
             && (self.stats.min < self.stats.max || self.stats.has_non_finite())
@@ -246,7 +246,8 @@ impl SideValues {
     }
 
     /// Records the dtypes that values went through. A value that is rounded and widened again at
-    /// once is not used in the intermediate dtype, so that rounding is no property of the network.
+    /// once is not used in the intermediate dtype, so that rounding is not a property of the
+    /// network.
     fn tell_coarsest(&mut self, side: &ComparedDump) {
         let mut runs: Vec<usize> = self.outputs.keys().copied().collect();
         runs.sort_unstable();
@@ -514,7 +515,7 @@ impl SideValues {
                 let mut outputs = self.outputs[run].iter();
                 outputs.all(|output| output.0 == i || steers[output.0])
             };
-            // Operators that make nothing are no readers.
+            // Operators without outputs do not count as readers.
             let is_taken = numbers.contains(&ValueIndex(i)) || !readers.is_empty();
             steers[i] = is_taken && readers.iter().all(only_steers);
         }

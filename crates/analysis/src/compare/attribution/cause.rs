@@ -89,7 +89,7 @@ pub(super) fn find_cause(
     if inputs.is_empty() && !has_hidden && is_source(op_type) {
         return Some(Cause::Outside);
     }
-    // What an operator changed in place is no input any more.
+    // A value that an operator changed in place is no longer its input.
     let (changed, inputs): (Vec<_>, Vec<_>) = inputs
         .into_iter()
         .partition(|(k, slot)| is_apart(slot) && source(*k).is_own_output);

@@ -358,7 +358,7 @@ impl FaultSearch<'_> {
         }
         let nearest = || self.suspects.nearest(operator, SuspectReach::Any);
         let op_type = type_of(operator);
-        // A changed input of the model is no operator's work.
+        // No operator causes a changed input of the model.
         let made = |at: Option<ResultSlot>| {
             at.filter(|at| self.comparison.operators[at.operator].slots[at.slot].is_output())
         };

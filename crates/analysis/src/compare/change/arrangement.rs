@@ -3,7 +3,7 @@
 use super::elements::{ComparedElements, ElementPair};
 use super::{TensorChange, elements::ElementTolerance};
 
-/// Most axes that are exchanged or mirrored in every way.
+/// Maximum number of axes that are exchanged or mirrored in every way.
 const N_AXES_MAX: usize = 6;
 
 /// Where the target's elements are in golden's tensor: the sum, over the axes, of a number for each

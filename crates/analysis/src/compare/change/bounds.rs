@@ -10,7 +10,7 @@ use super::elements::{ComparedElements, ElementPair, precision};
 const N_BEFORE_CUT_MIN: usize = 8;
 /// Roundings by which elements may differ next to those that overflow.
 const N_ROUNDINGS: f64 = 16.0;
-/// Fewer clipped elements are no rule.
+/// Fewer clipped elements are not enough for a rule.
 const N_CLIPPED_MIN: usize = 3;
 
 /// Elements that are NaN or infinite and finite on the golden side; all others agree.

@@ -16,12 +16,12 @@ const FUNCTIONS: [ComputedFunction; 7] = [
     (ElementFunction::Logarithm, f64::ln),
 ];
 
-/// All of the target's elements are one value. One element alone is no statement.
+/// All of the target's elements are one value. A single element is not enough for this statement.
 pub(super) fn constant(pair: &ElementPair<'_>) -> Option<TensorChange> {
     let (t, g) = (pair.target, pair.golden);
     let is_constant = |side: &super::ComparedElements<'_>| {
         let first = side.at(0);
-        // NaN is no value.
+        // NaN does not count as a value.
         (0..side.len()).all(|i| side.at(i) == first)
     };
     (pair.len() > 1 && is_constant(t)).then(|| TensorChange::Constant {

@@ -4,13 +4,13 @@ use super::arrangement::strides;
 use super::elements::{ComparedElements, ElementPair};
 use super::{AxisPart, TensorChange, operation};
 
-/// Most ranges along an axis that are listed.
+/// Maximum number of ranges along an axis that are listed.
 const N_RANGES_MAX: usize = 8;
 /// The part of a region that has to differ, unless an operation explains it.
 const DENSITY_MIN: f64 = 0.25;
 /// Fewer elements that agree around a part do so by chance.
 const N_AROUND_MIN: usize = 3;
-/// Most elements of a part that are copied to look for an operation.
+/// Maximum number of elements of a part that are copied to look for an operation.
 const N_COPIED_MAX: usize = 1 << 22;
 
 /// The part that differs, if it is at most half of the tensor along an axis, and what was done

@@ -4,9 +4,9 @@ use super::TensorChange;
 use super::arrangement::{Arrangement, strides};
 use super::elements::ElementPair;
 
-/// Most combinations of places along two axes that are tried.
+/// Maximum number of combinations of places along two axes that are tried.
 const N_PAIRS_MAX: usize = 1 << 16;
-/// Most places in memory that are tried: those where the first sample is.
+/// Maximum number of places in memory that are tried: those where the first sample is.
 const N_PLACES_MAX: usize = 1 << 10;
 /// The part of a tensor that has to be golden's where what is beyond an end is lost.
 const OVERLAP_MIN: f64 = 0.75;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::elements::ElementPair;
 use super::{RoundedFormat, RoundingMode, TensorChange};
 
-/// Most values of a quantised tensor.
+/// Maximum number of values of a quantised tensor.
 const N_LEVELS_MAX: usize = 1 << 12;
 /// Fewer values have a common step by chance.
 const N_LEVELS_MIN: usize = 4;
@@ -15,7 +15,7 @@ const N_MIN: usize = 16;
 const N_STEP_ELEMENTS: usize = 1 << 16;
 /// The distance from a multiple of the step, in steps.
 const STEP_TOLERANCE: f64 = 1e-3;
-/// Fewer rounded elements are no rule.
+/// Fewer rounded elements are not enough for a rule.
 const N_ROUNDED_MIN: usize = 4;
 
 /// A float format: stored bits of the mantissa, the exponent of its smallest normal number, and its

@@ -8,7 +8,7 @@ use super::elements::ElementPair;
 const N_SLICE_SAMPLES: usize = 64;
 /// Longest axis whose slices are sorted where they need not be equal.
 const N_SORTED_MAX: usize = 1 << 14;
-/// Most blocks whose order is listed.
+/// Maximum number of blocks whose order is listed.
 const N_BLOCKS_MAX: usize = 64;
 
 /// The slices along one axis, each as a number.
@@ -177,7 +177,7 @@ impl AxisSlices {
         let counts = (2..=n.min(N_BLOCKS_MAX)).filter(|&count| n.is_multiple_of(count));
         counts.into_iter().find_map(|count| {
             let size = n / count;
-            // Single indices are no blocks, unless they are few.
+            // Single indices do not count as blocks, unless they are few.
             if size == 1 && count > 8 {
                 return None;
             }

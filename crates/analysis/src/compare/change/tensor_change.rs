@@ -79,7 +79,7 @@ pub enum TensorChange {
     Interleaved {
         /// The axis.
         axis: usize,
-        /// How many parts.
+        /// Number of parts.
         n_parts: usize,
         /// The length of the blocks that are interleaved each by itself: that of the axis if
         /// there is one.
@@ -138,7 +138,7 @@ pub enum TensorChange {
         largest: f64,
         /// The largest magnitude on the golden side.
         needed: f64,
-        /// How many elements are infinite.
+        /// Number of elements that are infinite.
         n: u64,
     },
     /// Elements that are finite on the golden side are not; all others agree.

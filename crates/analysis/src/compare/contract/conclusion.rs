@@ -15,7 +15,7 @@ use crate::compare::verdict_options::VerdictOptions;
 /// Where the outputs are not known, the share of the bytes of golden's outputs that has to be
 /// compared: three in five.
 const COMPARED_MIN: [u64; 2] = [3, 5];
-/// Most names in a list.
+/// Maximum number of names in a list.
 const N_NAMES_MAX: usize = 3;
 
 /// Judges the whole again. Levels, causes and the summary of the slots must exist; their objections
@@ -87,7 +87,7 @@ pub(in crate::compare) fn conclude(comparison: &mut Comparison, judging: &Verdic
 /// The place that the verdict names by separate evidence, if any.
 fn place_of(contract: &Contract, comparison: &Comparison) -> Option<DivergencePoint> {
     match (contract.conclusion, contract.loss.as_deref()) {
-        // Codes that are read as others are no cost of quantising, whatever golden does.
+        // Misread codes are not a cost of quantising, whatever golden does.
         (Conclusion::Quantised, Some(loss)) if loss.codes.is_some() => {
             Some(point_of(loss, contract.is_quantised))
         }
@@ -238,14 +238,14 @@ fn other_inputs(contract: &Contract, rank: Option<u32>, comparison: &Comparison)
 }
 
 /// An input of the model of another shape, in words, where no graph lists the inputs: the first
-/// slot that differs, which no operator makes and which is no parameter.
+/// slot that differs, which no operator produces and which is not a parameter.
 fn other_shape(comparison: &Comparison) -> Option<String> {
     let first = comparison.summary.first_failure.as_ref()?;
     let operator = &comparison.operators[first.operator];
     let is_it = |slot: &&SlotResult| {
         let [target, golden] = [&slot.target.shape, &slot.golden.shape];
         let n_elements = |shape: &[u64]| shape.iter().product::<u64>();
-        // Another form of the same tensor is no other input, nor is a number in place of it.
+        // Another form of the same tensor is not another input, nor is a number in its place.
         let is_other = slot.evidence == Evidence::Shape
             && target.len() == golden.len()
             && n_elements(target) != n_elements(golden);

@@ -22,7 +22,7 @@ use crate::compare::statistics::table_stats;
 use crate::compare::verdict::{is_float_name, value_of};
 use crate::elements::LastFile;
 
-/// Most operators between a value that was compared and the next one.
+/// Maximum number of operators between a value that was compared and the next one.
 const N_MEMBERS_MAX: usize = 64;
 /// The relative error of rounding to 8 bits; smaller errors are indistinguishable.
 const ROUNDING: f64 = 0.01;
@@ -156,8 +156,9 @@ impl<'a> Walk<'a> {
         let losses = inputs.chain(outputs).filter(|loss| loss.behind.is_finite());
         let is_most = |loss: &QuantisedLoss| loss.behind >= at_end * LOSS_OF_END;
         let losses = losses.filter(|loss| growth(loss) >= GROWTH_MIN && is_most(loss));
-        // A loss of one operator fades where its output is added to others, though not at once.
-        // What agrees again before it reaches an output is no loss: its partner is another one.
+        // A loss of one operator fades where its output is added to others, though not at once. A
+        // value that agrees again before it reaches an output is not a loss: its real partner is
+        // another one.
         let reaches_end = |loss: &QuantisedLoss| {
             let least = carried[loss.operator];
             let loss = loss.behind.min(UNRELATED);

@@ -20,7 +20,7 @@ use crate::compare::result::{
 use crate::compare::side::ComparedDump;
 use crate::compare::verdict::{dtype_of, judge_alone};
 
-/// Most outputs of either side among which an exchange is looked for.
+/// Maximum number of outputs of either side among which an exchange is looked for.
 const N_EXCHANGED_MAX: usize = 16;
 
 /// The pairs that the comparison measured, by either side's slot: the partner, the operator and the

@@ -4,7 +4,8 @@ use opscope_tensor::DType;
 
 use crate::compare::result::{Comparison, NarrowOperator, OperatorResult};
 
-/// More than one of so many operators is no island: the model was converted, or runs under autocast.
+/// More than one in so many operators is not an island: the model was converted, or runs under
+/// autocast.
 const SHARE: usize = 8;
 
 /// Operators with a float output that is shorter than golden's, where nearly all others have

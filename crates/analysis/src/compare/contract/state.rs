@@ -34,7 +34,7 @@ pub(super) fn slot_of<'a>(
 
 /// The numbers of a value with its level and the rules that lead to it.
 ///
-/// Agreement with other values of the graph is no excuse: a caller gets this value.
+/// Agreement with other values of the graph is not an excuse: a caller receives this value.
 fn judged(
     value: &ContractValue,
     comparison: &Comparison,

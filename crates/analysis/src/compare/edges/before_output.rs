@@ -12,7 +12,7 @@ use crate::compare::result::{
     Cause, Comparison, OperatorName, PartingOperator, SlotKey, ValueState,
 };
 
-/// Most operators that are named where nothing decides which of them is at fault.
+/// Maximum number of operators that are named where nothing decides which of them is at fault.
 const N_LOST_MAX: usize = 5;
 
 /// Notes the operators that one side alone has before an output that differs, where none inside

@@ -153,7 +153,7 @@ pub enum MappingError {
         /// Where it stood before.
         first: String,
     },
-    /// Something that is no slot of the operators.
+    /// Something that is not a slot of the operators.
     #[error(
         "the mapping, `{place}`: `{text}` is no slot; expected `input.0`, `output.1`, or one of these after the name of an operator of this entry and `:`"
     )]

@@ -125,7 +125,7 @@ pub(in crate::compare) fn is_one_type(a: &str, b: &str) -> bool {
     with_types(|types| types.of_word(a).name == types.of_word(b).name)
 }
 
-/// Most words that a thread keeps the types of.
+/// Maximum number of words that a thread keeps the types of.
 const N_WORDS_MAX: usize = 4096;
 
 thread_local! {
@@ -154,7 +154,7 @@ impl OpTypeIndex {
         self.of_name(&run.op_name)
     }
 
-    /// The longest end of a name that is the word for a type. A name is no proof, so that it is
+    /// The longest end of a name that is the word for a type. A name is not proof, so that it is
     /// known to differ from none.
     fn of_name(&mut self, op_name: &str) -> OpType {
         let last = op_name.rsplit(['/', '.']).next().unwrap_or_default();

@@ -108,7 +108,7 @@ mod tests {
         let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
         let state = names(&["a.weight.exp_avg", "a.weight", "a.weight.grad"]);
         assert_eq!(owner(&state), Some("a.weight"));
-        // `ab` is no tensor of `a`, and a fused update has several parameters.
+        // `ab` is not a tensor of `a`, and a fused update has several parameters.
         assert_eq!(owner(&names(&["a", "ab"])), None);
         assert_eq!(owner(&names(&["a.weight", "b.weight"])), None);
         assert_eq!(owner(&[]), None);

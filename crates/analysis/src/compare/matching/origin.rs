@@ -10,7 +10,7 @@ use super::slots::Position;
 use super::{MatchEvidence, SlotRef};
 use crate::compare::side::ExecutionSlot;
 
-/// Most pairs that are asked whether both sides mean the same by a place.
+/// Maximum number of pairs that are asked whether a place means the same on both sides.
 const N_ASKED_MAX: usize = 256;
 /// One in this many of them may be of another place on either side.
 const OTHER_ONE_IN: usize = 10;

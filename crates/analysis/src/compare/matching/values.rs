@@ -58,7 +58,7 @@ pub(super) fn equal(
             [n + 1, n_other + usize::from(contradicts(maker, values))]
         });
         // Where nearly all names are those of the same values, they are names of one export, and
-        // one that is not has another maker. One alone is no sign of another export.
+        // one that is not has another maker. A single one is not a sign of another export.
         let are_given_anew = n_other > 1 && n_other * N_KEPT_MIN > n;
         of_maker.retain(|maker, values| !(are_given_anew && contradicts(maker, values)));
         for (maker, values) in of_maker {

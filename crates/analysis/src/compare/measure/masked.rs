@@ -63,7 +63,7 @@ fn look_behind(found: &mut TensorDifference, [a, b]: [TensorView<'_>; 2]) {
             largest = largest.max(own.abs()).max(other.abs());
         }
     }
-    // Numbers of all sizes are no mask.
+    // Numbers of all sizes are not a mask.
     if lowest.iter().any(|lowest| largest * TIMES > -lowest) {
         return;
     }

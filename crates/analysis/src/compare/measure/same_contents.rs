@@ -69,7 +69,8 @@ impl PairNumbers {
     }
 }
 
-/// Most pairs whose numbers are remembered: of more there is no room in large comparisons.
+/// Maximum number of pairs whose numbers are remembered, which bounds the memory of large
+/// comparisons.
 const N_KNOWN_MAX: usize = 1 << 20;
 
 /// Numbers of pairs that were measured before.

@@ -39,7 +39,7 @@ pub(super) fn write(
 /// The facts of a part; none if there is no such file.
 ///
 /// # Errors
-/// Why the file is no part with this key, in words.
+/// Why the file is not a part with this key, in words.
 pub(super) fn read(
     path: &Path,
     key: [u8; N_KEY_BYTES],
@@ -58,7 +58,7 @@ pub(super) fn read(
 /// Whether a part is there, and whole.
 ///
 /// # Errors
-/// Why the file is no part with this key, in words.
+/// Why the file is not a part with this key, in words.
 pub(super) fn check(path: &Path, key: [u8; N_KEY_BYTES]) -> Result<bool, String> {
     Ok(body_of(path, key)?.is_some())
 }

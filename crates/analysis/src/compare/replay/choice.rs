@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::super::side::{ComparedDump, OperatorExecution};
 use super::super::verdict::is_match;
 
-/// Most names that an error lists.
+/// Maximum number of names that an error lists.
 const N_LISTED_MAX: usize = 20;
 
 /// The operators that the user wants.

@@ -41,7 +41,7 @@ pub enum ReadError {
     /// The operating system refused.
     #[error("cannot read it")]
     Io(#[from] io::Error),
-    /// It is no result.
+    /// It is not a result.
     #[error("line {line}: it is no result of a comparison")]
     Invalid {
         /// Where, counted from 1; for one document the line in it.

@@ -37,7 +37,7 @@ enum CellKind {
     Text,
 }
 
-/// Columns that are no texts; metrics are numbers.
+/// Columns other than texts; metrics are numbers.
 const KINDS: [(&str, CellKind); 11] = [
     ("index", CellKind::Int),
     ("rank", CellKind::Int),

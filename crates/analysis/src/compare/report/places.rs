@@ -20,7 +20,8 @@ impl ShownPlaces {
             let skips = skips.filter(move |skip| (skip.side == SkipSide::Golden) == is_golden);
             skips.filter_map(|skip| skip.operator.as_ref())
         });
-        // Each side by itself: another name of the model on the other side is no second model.
+        // Each side by itself: another name of the model on the other side does not make a second
+        // model.
         let target = pairs.clone().flat_map(|pair| &pair.target);
         let golden = pairs.flat_map(|pair| &pair.golden);
         let target = ShownPlaces::of_names(target.chain(of_target));

@@ -7,7 +7,7 @@ use crate::compare::result::{
 };
 use crate::compare::steps::in_ranges;
 
-/// Most ranges of steps that are listed.
+/// Maximum number of ranges of steps that are listed.
 const N_RANGES_MAX: usize = 6;
 
 /// How far the numbers of the target's steps are from golden's, in words; nothing if they are equal.
@@ -85,7 +85,7 @@ fn fault(comparison: &Comparison, first: &FirstStep) -> Option<String> {
     }
     let parameter = words::headline(comparison).and_then(|(_, _, slot)| slot?.parameter.as_deref());
     let step = first.step;
-    // A step is wrong from its inputs on, so its operators are no suspects.
+    // A step that is wrong from its inputs on does not make its operators suspects.
     let Some(name) = parameter else {
         return Some(format!(
             "  step {step} differs in what comes into it: look at its data and random numbers, \

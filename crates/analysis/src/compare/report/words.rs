@@ -174,7 +174,7 @@ fn rank_words(ranks: &[u32]) -> String {
     format!("{noun} {}", Collective { kind, ranks }.ranks_text())
 }
 
-/// Most parts that are named.
+/// Maximum number of named parts.
 const N_PARTS: usize = 4;
 
 /// Findings about a slot whose tensors were combined from ranks: the parts that differ, the place

@@ -20,7 +20,7 @@ pub struct Contract {
     pub inputs: Vec<ContractValue>,
     /// Weights that differ.
     pub weights: Vec<ContractValue>,
-    /// How many weights were compared.
+    /// Number of weights that were compared.
     pub n_weights: usize,
     /// Whether a graph lists the inputs of golden's operators.
     pub has_golden_graph: bool,

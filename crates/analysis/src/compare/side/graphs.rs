@@ -22,7 +22,7 @@ use crate::error_chain::chain;
 
 /// How many directories above a file may hold the descriptions: a dump's own are at most five deep.
 const N_LEVELS_MAX: usize = 8;
-/// Most descriptions that are read in one directory.
+/// Maximum number of descriptions that are read in one directory.
 const N_FILES_MAX: usize = 4096;
 
 /// The graphs of a side, as far as they are known.

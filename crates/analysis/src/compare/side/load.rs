@@ -30,8 +30,8 @@ pub enum LoadError {
     Elements(#[from] ElementsError),
 }
 
-/// Most bytes of a tensor in parts that is put together in memory. Comparing reads larger ones a
-/// piece at a time; what looks at them otherwise does without.
+/// Maximum number of bytes of a tensor in parts that is put together in memory. Comparing reads
+/// larger ones a piece at a time; what looks at them otherwise does without.
 const N_WHOLE_BYTES_MAX: u64 = 64 << 20;
 
 impl LoadedSlot {

@@ -345,7 +345,7 @@ pub(super) struct KnownFacts {
 /// Facts, found by the record that they were made from.
 struct FactsOfRecord(Arc<SlotFacts>);
 
-/// Most facts that are remembered: those of more are hardly repeated.
+/// Maximum number of remembered facts: beyond that they are hardly repeated.
 const N_KNOWN_MAX: usize = 1 << 16;
 
 impl KnownFacts {

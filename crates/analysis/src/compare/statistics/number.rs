@@ -39,10 +39,10 @@ impl RoundedNumber {
             return Some(RoundedNumber::exact(value));
         }
         let mantissa = text.split(['e', 'E']).next().unwrap_or(text);
-        // Zeros in front only place the point, and are no digits that were known.
+        // Leading zeros only place the point, and are not known digits.
         let digits = mantissa.trim_start_matches(['-', '+', '0', '.']);
         let n_digits = digits.bytes().filter(u8::is_ascii_digit).count();
-        // Zeros at the end are not printed, so fewer digits are no fewer known ones.
+        // Trailing zeros are not printed, so fewer digits do not mean fewer known ones.
         let n_known = i32::try_from(n_digits.max(N_DIGITS)).unwrap_or(i32::MAX);
         let exponent = value.abs().log10().floor() as i32;
         let tolerance = 0.5 * 10f64.powi(exponent.saturating_sub(n_known).saturating_add(1));

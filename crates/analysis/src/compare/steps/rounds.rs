@@ -2,8 +2,8 @@
 
 use super::NextDump;
 
-/// Most steps of one dump. A run takes as long for one of them as for ten, and most of the runs to
-/// come are spared.
+/// Maximum number of steps of one dump. A run takes as long for one of them as for ten, and most of
+/// the runs to come are spared.
 const N_STEPS_MAX: u64 = 10;
 
 /// The steps to dump of those from `begin` up to and without `end`, which is larger. None of them

@@ -101,7 +101,7 @@ pub(super) fn of_natural_loss(metric: MetricId, natural: f64, factor: f64) -> Op
         MetricId::Share1In1000 | MetricId::Share5In1000 => 1.0 - factor * (1.0 - natural),
         MetricId::SnrDb | MetricId::PsnrDb => natural - 20.0 * factor.log10(),
         MetricId::DigestMismatch => return None,
-        // A NaN is no loss of digits.
+        // A NaN is not a loss of digits.
         _ if metric.counts_mismatches() => return None,
         _ => natural * factor,
     };

@@ -19,7 +19,7 @@ pub(super) struct KnownLimits<'a> {
     judged: HashMap<(SharedText, SharedText), bool>,
 }
 
-/// Most kinds that are remembered. More there are only if limits go by names, of which few
+/// Maximum number of remembered kinds. More there are only if limits go by names, of which few
 /// operators share one.
 const N_KNOWN_MAX: usize = 1 << 12;
 

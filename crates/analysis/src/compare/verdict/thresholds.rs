@@ -213,7 +213,7 @@ impl Thresholds {
             };
             // Said of a kind, it goes for all of it, whatever the defaults of one dtype are.
             for (name, known) in &mut dtypes {
-                // `integer` is no dtype, and what does not parse counts for a float.
+                // `integer` is not a dtype, and a name that does not parse counts as a float.
                 if name == kind || kind_of(name.parse().ok()) == kind && name != "integer" {
                     known.extend(limits.clone());
                 }

@@ -249,7 +249,7 @@ impl AxisOrder {
 pub(super) struct Segment {
     /// The first index on the whole's axis.
     pub(super) first: u64,
-    /// How many there are.
+    /// Number of them.
     pub(super) n: u64,
     /// Number of elements of the part before the first of them, along this axis.
     pub(super) offset: u64,

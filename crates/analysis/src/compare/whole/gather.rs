@@ -69,7 +69,7 @@ pub(in crate::compare) fn put_together(
     for run in &mut side.runs {
         run.place.rank = None;
     }
-    // Collectives without a partner are no finding then.
+    // Then collectives without a partner are not a finding.
     side.is_whole = true;
     (0..is_fit.len()).filter(|&rule| !is_fit[rule]).collect()
 }

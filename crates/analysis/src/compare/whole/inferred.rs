@@ -26,11 +26,11 @@ use crate::element::{ElementValue, float};
 const BACKWARD: &str = "backward";
 /// How far norms may be from each other, as a share of the other side's.
 const TOLERANCE: f64 = 1e-3;
-/// Most tensors of one shape that are compared to find out how ranks share them.
+/// Maximum number of tensors of one shape that are compared to find out how ranks share them.
 const N_TRIED_MAX: usize = 8;
 /// Elements that are read at once.
 const N_AT_ONCE: u64 = 1 << 18;
-/// Most views between an operator and the collective that reduces its result.
+/// Maximum number of views between an operator and the collective that reduces its result.
 const N_VIEWS_MAX: usize = 4;
 
 /// Step, type, name and repetition of an execution.

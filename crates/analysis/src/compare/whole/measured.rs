@@ -366,7 +366,7 @@ pub(in crate::compare) fn differing_parts(
     tolerance: f64,
     ranks: &mut SlotRanks,
 ) -> Option<DifferingElements> {
-    // They were read before; a later change is no reason to drop the result.
+    // They were read before; a later change is not a reason to drop the result.
     let target = SideTensor::open(Party::Target, slots.0, layout).ok()?;
     let golden = SideTensor::open(Party::Golden, slots.1, layout).ok()?;
     let shape = target.shape();

@@ -142,7 +142,7 @@ fn counted_word(run: &OperatorExecution) -> Option<&str> {
     is_word.then_some(word)
 }
 
-/// How many ranks hold the first output.
+/// Number of ranks that hold the first output.
 fn n_parts(run: &OperatorExecution) -> u64 {
     let mut slots = run.slots.iter();
     let output = slots.find(|slot| slot.side == SlotSide::Output);

@@ -9,7 +9,7 @@ use opscope_store::atomic_file::Creator;
 use opscope_store::file_format::mapping_csv;
 use opscope_store::tree::acl::AclPlace;
 
-/// Most bytes of a file that a function gets at once.
+/// Maximum number of bytes of a file that a function gets at once.
 pub const CHUNK_BYTES_MAX: usize = 128 << 20;
 
 /// Takes the chunks of files. An error counts the file's tensors as failed; its other chunks are

@@ -6,7 +6,7 @@ use opscope_tensor::digest::{hex, md5_many};
 use opscope_tensor::sequential::{SequentialStats, sequential_md5, sequential_sha1};
 use opscope_tensor::{DType, Tensor, TensorObserver};
 
-/// How many tensors are hashed side by side.
+/// Number of tensors that are hashed side by side.
 pub(super) const N_HASHED_AT_ONCE: usize = 32;
 
 /// Digests in a memo; `None` if the elements were dropped before the digest was requested.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::{DryRunTotals, PretendedFile};
 
-/// How many files are known by name before those of directories that are no longer used are
+/// Number of files that are known by name before those of directories that are no longer used are
 /// forgotten.
 const N_FILES_MAX: usize = 1 << 16;
 /// Directories that were used last and keep their files in any case.

@@ -2,7 +2,7 @@
 
 use super::hashes::HashTree;
 
-/// Most values inside one another.
+/// Maximum nesting of values.
 const DEPTH_MAX: usize = 64;
 
 /// The value that a text is; none if it is something else than numbers, texts and containers of

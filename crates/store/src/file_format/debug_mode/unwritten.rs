@@ -1,4 +1,4 @@
-//! Memory that no call has written: its hash is no value, and differs from run to run.
+//! Memory that no call has written: its hash is meaningless, and differs from run to run.
 
 use std::collections::HashMap;
 

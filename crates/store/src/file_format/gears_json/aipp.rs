@@ -9,7 +9,7 @@ use super::{Mistake, mistake};
 
 /// Widest and highest picture.
 const EXTENT_MAX: i32 = 4096;
-/// Most rows or columns of padding on a side.
+/// Maximum number of rows or columns of padding on a side.
 const PADDING_MAX: i32 = 32;
 /// Range of an element of the matrix, as the vendor's documents have it.
 const MATRIX_RANGE: (i32, i32) = (-32_677, 32_676);

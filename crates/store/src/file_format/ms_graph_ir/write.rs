@@ -8,7 +8,7 @@ use crate::record::graph::{
     ValueType,
 };
 
-/// Operators whose arguments are shown with their kind although they are no kernels.
+/// Operators whose arguments are shown with their kind although they are not kernels.
 const TUPLE_OPERATORS: [&str; 2] = ["MakeTuple", "TupleGetItem"];
 
 /// The file of a graph.

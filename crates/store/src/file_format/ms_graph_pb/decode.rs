@@ -20,7 +20,7 @@ use crate::record::graph::{
 /// Reads a graph from a file's bytes.
 ///
 /// # Errors
-/// [`FormatError`] if the bytes are no protobuf message, or one without a graph.
+/// [`FormatError`] if the bytes are not a protobuf message, or are one without a graph.
 pub fn decode(bytes: &[u8]) -> Result<GraphDescription, FormatError> {
     let mut graph = None;
     each_field(FieldValue::Bytes(bytes, 0), |number, value| {

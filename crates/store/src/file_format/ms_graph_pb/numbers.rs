@@ -67,7 +67,7 @@ pub(super) mod tensor {
     pub(in super::super) const DATA_TYPE: u32 = 5;
 }
 
-/// Data types that are no dtype.
+/// Data types without a dtype.
 pub(super) const TENSOR: u64 = 14;
 pub(super) const TUPLE: u64 = 31;
 pub(super) const LIST: u64 = 32;

@@ -54,7 +54,7 @@ impl<'de> Deserialize<'de> for Members {
 /// Reads `construct.json`: by the key of a call that of the module that it is made in.
 ///
 /// # Errors
-/// [`FormatError`] if it is no such object, or larger than any that is read.
+/// [`FormatError`] if it is not such an object, or is too large.
 pub fn parse_construct(bytes: Vec<u8>) -> Result<HashMap<String, String>, FormatError> {
     let members: Members = super::decode(bytes, "the modules of calls")?;
     let parents = members.0.into_iter().filter_map(|(key, node)| {
@@ -73,7 +73,7 @@ pub fn parse_construct(bytes: Vec<u8>) -> Result<HashMap<String, String>, Format
 /// function. Calls that no line of the program is known of are left out.
 ///
 /// # Errors
-/// [`FormatError`] if it is no such object, or larger than any that is read.
+/// [`FormatError`] if it is not such an object, or is too large.
 pub fn parse_stack(bytes: Vec<u8>) -> Result<HashMap<String, String>, FormatError> {
     let members: Members = super::decode(bytes, "the stacks of calls")?;
     let mut sources = HashMap::new();

@@ -33,7 +33,7 @@ const TITLES: [(&str, &str); 4] = [
     ("Mean", "Avg Value"),
     ("Norm", "L2Norm Value"),
 ];
-/// Keys of a tensor that are no statistics.
+/// Keys of a tensor other than statistics.
 const DESCRIPTION: [&str; 8] = [
     "type",
     "dtype",
@@ -103,7 +103,7 @@ pub fn is_dump(head: &[u8]) -> bool {
 /// Reads a file.
 ///
 /// # Errors
-/// [`FormatError`] if it is no such object, or larger than any that is read.
+/// [`FormatError`] if it is not such an object, or is too large.
 pub fn parse_dump(bytes: Vec<u8>) -> Result<ProbeDump, FormatError> {
     super::decode(bytes, "a dump of msProbe")
 }

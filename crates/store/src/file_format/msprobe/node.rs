@@ -6,7 +6,7 @@ use std::fmt;
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 
-/// Most values inside one entry. A deeper nesting than 127 is refused by `serde_json`.
+/// Maximum number of values inside one entry. A deeper nesting than 127 is refused by `serde_json`.
 pub(super) const N_NODES_MAX: usize = 1 << 20;
 
 /// A JSON value.

@@ -182,7 +182,7 @@ impl<'a> NanoCursor<'a> {
                 (TAG_SHAPE, _) => tensor.shape = value.dims()?,
                 (TAG_ORIGINAL_SHAPE, _) => tensor.original_shape = value.dims()?,
                 (TAG_NAME, Some(original)) => {
-                    // A name is for people; a name that is not UTF-8 is no reason to lose the
+                    // A name is for people; a name that is not UTF-8 is not a reason to lose the
                     // tensors.
                     original.name = String::from_utf8_lossy(value.bytes).into_owned();
                 }

@@ -5,7 +5,7 @@ use opscope_tensor::DType;
 use super::descr;
 use crate::FormatError;
 
-/// Most bytes of an item; numpy counts them in 32 bits with a sign.
+/// Maximum number of bytes of an item; numpy counts them in 32 bits with a sign.
 const ITEM_BYTES_MAX: usize = i32::MAX as usize;
 /// Bytes of a character.
 pub(super) const CHARACTER_BYTES: usize = 4;

@@ -38,7 +38,7 @@ impl From<io::Error> for StreamError {
 pub(crate) struct StreamLength {
     /// Bytes that it says to have.
     pub(crate) n_bytes: u64,
-    /// Most bytes that it can have.
+    /// Maximum number of bytes that it can have.
     pub(crate) n_bytes_max: u64,
 }
 

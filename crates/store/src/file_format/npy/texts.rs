@@ -11,8 +11,8 @@ use super::items::CHARACTER_BYTES;
 use super::{ItemForm, NpyHeader};
 use crate::FormatError;
 
-/// Most texts of an array whose texts have no bytes at all, because nothing in the file bounds
-/// them.
+/// Maximum number of texts of an array whose texts have no bytes at all, because nothing in the
+/// file bounds them.
 const N_EMPTY_TEXTS_MAX: usize = 1 << 20;
 /// Largest array of text that is written. One long text makes all of them long.
 pub const TEXT_BYTES_MAX: usize = 4 << 30;
@@ -20,7 +20,7 @@ pub const TEXT_BYTES_MAX: usize = 4 << 30;
 /// Why a tensor of text has no array file.
 #[derive(Debug, Error)]
 pub enum TextArrayError {
-    /// The tensor's bytes are no texts.
+    /// The tensor's bytes are not valid texts.
     #[error(transparent)]
     Text(#[from] TextError),
     /// As many characters for each text as the longest one has are too many.
@@ -129,7 +129,7 @@ pub(super) fn from_items(
             .enumerate()
         {
             let code = u32::from_le_bytes(code);
-            // numpy can hold half of a surrogate pair, which is no text.
+            // numpy can hold half of a surrogate pair, which is not valid text.
             text.push(char::from_u32(code).ok_or_else(|| {
                 let at = start + i * n_item_bytes + k * CHARACTER_BYTES;
                 FormatError::new(at as u64, "a character", format!("{code:#x}"))

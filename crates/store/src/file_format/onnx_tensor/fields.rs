@@ -25,7 +25,7 @@ const ENTRY_KEY: u32 = 1;
 const ENTRY_VALUE: u32 = 2;
 /// The number of the place that is another file.
 const EXTERNAL: u64 = 1;
-/// Most axes; more than any library allows.
+/// Maximum number of axes; more than any library allows.
 const N_AXES_MAX: usize = 64;
 
 /// The content of a message, apart from elements that are written one by one.

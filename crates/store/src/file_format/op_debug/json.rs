@@ -10,7 +10,7 @@ use crate::FormatError;
 
 /// How the names of such files end.
 pub const JSON_SUFFIX: &str = ".json";
-/// Largest file that is read.
+/// Maximum size of a file.
 pub const JSON_BYTES_MAX: usize = 1 << 20;
 
 /// Reads a record. Members outside its layout are ignored.

@@ -9,10 +9,10 @@ use crate::record::SlotSide;
 
 /// Longest text with the nodes of a value that is taken apart.
 const TEXT_BYTES_MAX: usize = 1 << 20;
-/// Most slots of all values together.
+/// Maximum number of slots of all values together.
 const N_USES_MAX: usize = 1 << 22;
-/// Most bytes of possible names that are looked up in a file. Real ones take a few for each byte of
-/// their texts.
+/// Maximum number of bytes of possible names that are looked up in a file. Real ones take a few for
+/// each byte of their texts.
 const N_LOOKED_UP_MAX: usize = 1 << 30;
 /// Digits of a position: more fit no number.
 const N_DIGITS_MAX: usize = 10;

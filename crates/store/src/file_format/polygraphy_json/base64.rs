@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-/// Marks bytes that are no digit.
+/// Marks bytes that are not digits.
 const NO_DIGIT: u8 = 0xff;
 /// The value of each byte as a digit of base64.
 const DIGITS: [u8; 256] = digits();

@@ -1,6 +1,6 @@
 //! The values of a row: a list of types, then the contents one behind the other.
 
-/// Most values of a row.
+/// Maximum number of values of a row.
 pub(super) const N_VALUES_MAX: usize = 64;
 /// The first type with a variable length: even ones are bytes, odd ones are text.
 const FIRST_WITH_LENGTH: u64 = 12;

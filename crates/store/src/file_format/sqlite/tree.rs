@@ -10,7 +10,7 @@ const LEAF: u8 = 0x0d;
 /// Bytes before the list of a page's cells.
 const INTERIOR_BYTES: usize = 12;
 const LEAF_BYTES: usize = 8;
-/// Most levels of pages; as many as SQLite itself follows.
+/// Maximum number of levels of pages; as many as SQLite itself follows.
 const DEPTH_MAX: usize = 20;
 
 /// A row, of which only the start has been read.

@@ -18,7 +18,7 @@ pub struct StatisticRows {
     /// Each tensor with its values as text, one for each column; none where the file has `null`, or
     /// too few values.
     pub rows: Vec<(StatisticSubject, Vec<Option<String>>)>,
-    /// Lines that are no rows.
+    /// Lines other than rows.
     pub errors: Vec<FormatError>,
 }
 

@@ -211,7 +211,7 @@ pub(super) fn any(tensor: TensorObserver<'_>) -> Arc<AnyCells> {
 
 fn of_any(tensor: TensorObserver<'_>) -> Option<StatsCells> {
     let dtype = tensor.dtype();
-    // Opaque bytes decode to themselves, but they are no numbers.
+    // Opaque bytes decode to themselves, but they are not numbers.
     if matches!(
         dtype,
         DType::Undefined | DType::Dual | DType::Variant | DType::HiF4Scale

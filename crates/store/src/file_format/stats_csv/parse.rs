@@ -9,9 +9,9 @@ use crate::{FormatError, StoreError, regular_file};
 
 /// The name used in error messages.
 pub const FORMAT_NAME: &str = "statistics";
-/// Most columns of a file.
+/// Maximum number of columns of a file.
 const N_COLUMNS_MAX: usize = 64;
-/// Largest file that is read.
+/// Maximum size of a file.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// The content of a statistics file.

@@ -23,7 +23,7 @@ const STATISTICS: &str =
     "Max Value,Min Value,Avg Value,l2norm,Count,Nan Count,Negative Inf Count,Positive Inf Count";
 /// The cells of a tensor without numbers.
 const NO_NUMBERS: &str = "NA,NA,NA,NA";
-/// Largest file that is read.
+/// Maximum size of a file.
 const FILE_BYTES_MAX: u64 = 1 << 30;
 
 /// The rows of one execution of an operator.

@@ -10,7 +10,7 @@ use super::pickle::excerpt;
 use crate::FormatError;
 use crate::file_format::npz::{checked_zip, not_a_zip};
 
-/// Most members of a file.
+/// Maximum number of members of a file.
 const N_MEMBERS_MAX: usize = 1 << 17;
 /// The beginning of a zip file.
 const MAGIC: [u8; 4] = *b"PK\x03\x04";

@@ -111,7 +111,7 @@ impl ElementChanges {
 
     /// Whether elements of this dtype can be seen so.
     pub(super) fn fit(self, dtype: DType) -> bool {
-        // PyTorch has such views of no other dtypes, in which signs are no bits.
+        // PyTorch has such views only of dtypes whose sign is a bit.
         let is_complex = matches!(dtype.kind(), ElementKind::Complex(_));
         (is_complex || !self.is_conjugate) && (is_complex || dtype.is_float() || !self.is_negative)
     }

@@ -9,17 +9,17 @@ use machine::PickleMachine;
 
 use crate::FormatError;
 
-/// Most bytes of a pickle.
+/// Maximum number of bytes of a pickle.
 pub const PICKLE_BYTES_MAX: usize = 128 << 20;
-/// Most values that may be put on the stack, those from the memo included.
+/// Maximum number of values that may be put on the stack, those from the memo included.
 pub const N_VALUES_MAX: usize = 1 << 22;
-/// Most places in the memo.
+/// Maximum number of places in the memo.
 pub const N_MEMO_MAX: usize = 1 << 22;
-/// Most bytes of text and bytes.
+/// Maximum number of bytes of text and bytes.
 pub const TEXT_BYTES_MAX: usize = 64 << 20;
-/// Most marks inside one another.
+/// Maximum nesting of marks.
 pub const N_MARKS_MAX: usize = 1 << 10;
-/// Most bytes of a name's module, and of the name in it.
+/// Maximum number of bytes of a name's module, and of the name in it.
 pub const NAME_BYTES_MAX: usize = 1 << 10;
 
 /// Which value of a [`Pickle`].

@@ -13,7 +13,7 @@ use super::pickle::{Pickle, PickleCall, PickleName, PickleValue, ValueId, excerp
 use super::{DenseElements, ElementChanges, TorchContent, TorchTensor};
 use crate::FormatError;
 
-/// Most calls inside one another that rebuild one tensor.
+/// Maximum nesting of calls that rebuild one tensor.
 const N_LAYERS_MAX: usize = 8;
 /// The data that tensors are rebuilt from.
 #[derive(Clone, Copy)]

@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use crate::compare::matching::names::file_name;
 
-/// Largest file that is read.
+/// Maximum size of a file.
 const N_FILE_BYTES_MAX: u64 = 1 << 30;
 /// Key of the names that an operator was made of.
 const ORIGINALS: &str = "_datadump_original_op_names";
@@ -56,7 +56,7 @@ pub enum FusionRulesError {
         /// Its size.
         n_bytes: u64,
     },
-    /// It is no JSON, or not of this form; with line and column.
+    /// It is not JSON, or not of this form; with line and column.
     #[error("no fusion rules: {0}")]
     Json(#[from] serde_json::Error),
 }

@@ -6,9 +6,9 @@ use crate::compare::result::{
 };
 use crate::element::thousands;
 
-/// Most blocks that are listed.
+/// Maximum number of listed blocks.
 const N_BLOCKS_MAX: usize = 16;
-/// Most weights that are listed.
+/// Maximum number of listed weights.
 const N_WEIGHTS_MAX: usize = 8;
 
 /// The difference between the target's tensor and golden's, as one operation; nothing if none

@@ -9,7 +9,7 @@ use crate::compare::result::{
     WiringChange,
 };
 
-/// Most operators that a value may come from, in a headline.
+/// Maximum number of operators that a value may come from, in a headline.
 const N_OTHERS_MAX: usize = 8;
 
 /// The verdict in one line of two sentences: the conclusion and what it is about, then where the
@@ -173,7 +173,8 @@ fn why_first(
     }
 }
 
-/// How many operators were compared with nothing, where a dump shows some of them alone, in words.
+/// The number of operators without a partner, if a dump contains only some of the operators, in
+/// words.
 fn alone(comparison: &Comparison) -> String {
     let skips = comparison.skips.iter();
     let n = skips

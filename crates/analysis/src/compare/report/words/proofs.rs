@@ -5,7 +5,7 @@ use crate::compare::result::{
     Comparison, ExperimentOutcome, Experiments, HealedCause, OperatorName, WiringChange,
 };
 
-/// Most causes and operators that are listed.
+/// Maximum number of causes and operators that are listed.
 const N_LISTED_MAX: usize = 8;
 
 /// The fault of the operator that experiments have proven to be the first cause; none if

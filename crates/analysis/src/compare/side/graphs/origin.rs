@@ -12,7 +12,7 @@ use crate::compare::side::ComparedDump;
 /// Beginnings of the names that exporters give to constants that they made.
 const MADE_NAMES: [&str; 3] = ["val_", "onnx::", "/"];
 
-/// The beginning of the names of arguments that are no tensors, in graphs of PyTorch.
+/// The prefix of the names of arguments other than tensors, in graphs of PyTorch.
 const ARGUMENT: &str = "argument.";
 
 /// The attribute that names the phase of training.
@@ -20,7 +20,7 @@ const PHASE: &str = "phase";
 /// The passes that compiled graphs are of.
 const PASSES: [&str; 2] = ["forward", "backward"];
 
-/// Most operators that only turn a value, between a parameter and its reader.
+/// Maximum number of operators that only view a value, between a parameter and its reader.
 const N_VIEWS_MAX: usize = 4;
 
 impl ComparedDump {

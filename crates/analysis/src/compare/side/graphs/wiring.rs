@@ -317,7 +317,7 @@ mod tests {
         ];
         let place = |run, slot| SlotRef { run, slot };
         let found = producers(&DumpGraphs::default(), &runs, &graphs);
-        // The state that orders effects is no input.
+        // The state that orders effects does not count as an input.
         let expected = [(place(1, 0), place(0, 1)), (place(1, 1), place(0, 0))];
         assert_eq!(found, expected.into_iter().collect());
     }

@@ -75,7 +75,7 @@ fn samples(
     let Some(item) = number else {
         return Ok(());
     };
-    // The value is ignored then, so a wrong one is no error.
+    // The value is ignored then, so a wrong one is not an error.
     if settings.sample_mode == 0 {
         findings.warn(item.warning("it has no effect unless `sample_mode` is 1"));
         return Ok(());

@@ -48,7 +48,7 @@ pub struct MindSporeSettings {
     /// The same for dumps of whole graphs here, which also use it together with
     /// `e2e_dump_settings`.
     pub graph_file_format: FileFormat,
-    /// `overflow_number`; 0 is no limit.
+    /// `overflow_number`; 0 means no limit.
     pub overflow_number: u32,
     /// `saved_data`.
     pub saved_data: SavedData,

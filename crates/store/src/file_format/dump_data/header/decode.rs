@@ -11,7 +11,7 @@ impl DumpHeader {
     /// Reads a header whose first byte is byte `base` of the file.
     ///
     /// # Errors
-    /// [`FormatError`] if the bytes are no `DumpData` message. Unknown fields are skipped.
+    /// [`FormatError`] if the bytes are not a `DumpData` message. Unknown fields are skipped.
     pub fn decode(bytes: &[u8], base: u64) -> Result<DumpHeader, FormatError> {
         let mut header = DumpHeader::default();
         let mut reader = MessageReader::new(bytes, base);

@@ -264,7 +264,7 @@ impl<'a> PickleMachine<'a> {
         pairs.ok_or_else(|| self.error("a list of pairs", "another value"))
     }
 
-    /// Takes the attributes of a dictionary, which are no part of its content.
+    /// Takes the attributes of a dictionary, which are not part of its content.
     fn build(&mut self) -> Result<(), FormatError> {
         // State dictionaries have the versions of their modules there.
         self.pop()?;
