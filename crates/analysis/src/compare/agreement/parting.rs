@@ -11,7 +11,7 @@ use super::folding::share_most;
 use super::readers::GoldenReaders;
 use super::region::{self, LearnedRegions, RegionCulprit};
 use super::values::{IDLE_TYPES, SideValues, ValueIndex, is_one_of};
-use super::{ComparedValues, name_of};
+use super::{ComparedValues, is_agreed_output, name_of};
 use crate::compare::attribution::kinds::is_additive;
 use crate::compare::matching::{
     MatchedDumps, RunPair, SlotRef, is_same_type, is_view, may_be_fused,
@@ -358,7 +358,11 @@ impl ComparedValues {
             let mut regions = fused.iter().filter(|(start, _)| **start != pair.target);
             regions.any(|(_, region)| region.contains(&pair.target))
         };
-        let parting = self.parting.iter().filter(|pair| !is_inner(pair));
+        let is_sound = |pair: &PartingPair| {
+            pair.golden.is_none() && self.leads_to_sound(operators, &of_run[0], pair.target)
+        };
+        let parting = self.parting.iter();
+        let parting = parting.filter(|pair| !is_inner(pair) && !is_sound(pair));
         let found = parting.filter_map(|pair| {
             // Of a region of the target that is one operator of golden's any may be at fault.
             let region = fused.get(&pair.target);
@@ -438,6 +442,28 @@ impl ComparedValues {
                 .map(|runs| self.rewired(sides, runs))
                 .unwrap_or_default(),
         })
+    }
+
+    /// Whether what an operator without a partner computes ends in one that agrees with its own. The
+    /// same values may be computed once more in another place, where they are wrong.
+    fn leads_to_sound(
+        &self,
+        operators: &[OperatorResult],
+        of_run: &BTreeMap<usize, usize>,
+        start: usize,
+    ) -> bool {
+        let side = &self.sides[0];
+        let mut run = start;
+        while !of_run.contains_key(&run) {
+            let outputs = side.outputs.get(&run).into_iter().flatten();
+            let readers = outputs.flat_map(|value| side.values[value.0].readers.iter().copied());
+            // Each step goes to an operator that ran later.
+            match readers.filter(|reader| *reader > run).min() {
+                Some(reader) => run = reader,
+                None => return false,
+            }
+        }
+        run != start && operators[of_run[&run]].slots.iter().any(is_agreed_output)
     }
 
     /// The regions of the target that are one operator of golden's, by where they begin.

@@ -232,11 +232,14 @@ fn others(parting: &PartingOperator) -> String {
 /// The inputs that an operator reads in place of others, in words.
 fn rewired(parting: &PartingOperator) -> String {
     let inputs = parting.rewired.iter().map(|input| {
-        let of = plain(&input.golden.op_name);
-        let instead = input.instead.as_ref().map(|name| plain(&name.op_name));
-        let instead = instead.map(|name| format!(", which reads `{name}` there"));
-        let instead = instead.unwrap_or_default();
-        format!("; {} is the golden side's `{of}`{instead}", input.slot)
+        let (slot, read) = (input.slot, plain(&input.golden.op_name));
+        match input.instead.as_ref().map(|name| plain(&name.op_name)) {
+            Some(instead) if instead == read => {
+                format!("; {slot} reads another output of `{read}` than golden's does")
+            }
+            Some(instead) => format!("; {slot} reads `{read}`, golden's reads `{instead}`"),
+            None => format!("; {slot} reads `{read}`, which golden's does not"),
+        }
     });
     inputs.collect()
 }
@@ -263,7 +266,10 @@ fn wiring(operator: &OperatorResult) -> String {
         .filter_map(|slot| match &slot.agreement {
             Some(SlotAgreement::Elsewhere(name)) => {
                 let of = plain(&name.op_name);
-                Some(format!("; {} is the golden side's `{of}`", slot.slot))
+                Some(format!(
+                    "; {} reads `{of}`, which golden's does not",
+                    slot.slot
+                ))
             }
             _ => None,
         });
