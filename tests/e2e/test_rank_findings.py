@@ -469,6 +469,31 @@ def test_other_names_are_no_difference(tool: Binary, tmp_path: Path, kind: str, 
     assert (first["op_name"], first["rank"], first["step"]) == (flipped.op_name, flipped.rank, flipped.step)
 
 
+@pytest.mark.parametrize(
+    ("options", "damaged"),
+    [(["--ranks", "0,2"], "rank-[13]/*/step-*"), (["--steps", "1"], "rank-*/*/step-[02].*")],
+    ids=["ranks", "steps"],
+)
+def test_other_ranks_and_steps_are_not_read(
+    tool: Binary, options: list[str], damaged: str, tmp_path: Path
+) -> None:
+    """Damage of files that hold other ranks and steps stays unseen."""
+    target, golden = (tmp_path / name for name in ("target", "golden"))
+    for run in (target, golden):
+        generate(run, Mesh(dp=2, tp=2), 3)
+        for table in run.rglob(damaged):
+            table.write_bytes(b"damaged")
+    arguments = tool.command("compare", target, golden)
+    partial = subprocess.run(arguments, capture_output=True, text=True, timeout=600, check=False)
+    assert "step-" in partial.stdout, "without the option the damage is reported"
+    done = subprocess.run([*arguments, *options], capture_output=True, text=True, timeout=600, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    if "--ranks" in options:
+        shown = tool.command("show", target, *options)
+        done = subprocess.run(shown, capture_output=True, text=True, timeout=600, check=False)
+        assert (done.returncode, done.stderr) == (0, ""), done.stdout
+
+
 def compared(tool: Binary, target: Path, golden: Path) -> dict[str, Any]:
     command = tool.command("compare", target, golden, "--json", "-", "--quiet")
     done = subprocess.run(command, capture_output=True, text=True)

@@ -56,6 +56,9 @@ pub type ReadFiles<'a> = &'a mut dyn FnMut(&[FileRequest]) -> Vec<Result<FileCon
 /// Receives tensors; those of one execution are consecutive.
 pub type TakeTensors<'a> = &'a mut dyn FnMut(Vec<IndexedTensor>);
 
+/// The rank and the step of a file.
+pub type FilePlace = (Option<u32>, Option<u64>);
+
 /// A form of dump that can be read.
 pub trait DumpReader: Sync {
     /// The form's name, for programs.
@@ -67,6 +70,12 @@ pub trait DumpReader: Sync {
     /// Why a listed file other than a table of statistics has no tensors to convert, by its name;
     /// none if it may hold some.
     fn reason_to_pass(&self, entry: &DumpEntry) -> Option<PassReason>;
+
+    /// The rank and the step that everything in a listed file belongs to, by its path. `None` if the
+    /// path does not say it.
+    fn place_of(&self, _entry: &DumpEntry) -> Option<FilePlace> {
+        None
+    }
 
     /// Everything that a dump of this form holds. What cannot be read is noted among the errors,
     /// and everything else is there all the same. A damaged file whose name says that it is a part
@@ -112,6 +121,29 @@ const READERS: &[&dyn DumpReader] = &[
 pub fn reader_of(listing: &DumpListing) -> &'static dyn DumpReader {
     let known = READERS.iter().find(|reader| reader.detect(listing));
     *known.unwrap_or(&READERS[READERS.len() - 1])
+}
+
+/// Drops the files of other ranks and steps, so that they are never opened. Only files whose paths
+/// name a place are dropped, and none if that would drop all of them: such a dump reads as before,
+/// and its content shows which ranks and steps there are.
+pub fn retain_places(listing: &mut DumpListing, is_wanted: impl Fn(FilePlace) -> bool) {
+    let reader = reader_of(listing);
+    let is_kept = |entry: &DumpEntry| reader.place_of(entry).is_none_or(&is_wanted);
+    let is_placed = |entry: &DumpEntry| reader.place_of(entry).is_some();
+    let lists = [&listing.entries, &listing.tables, &listing.step_tables];
+    let mut entries = lists.into_iter().flatten();
+    let is_any_kept = entries.any(|entry| is_placed(entry) && is_kept(entry));
+    drop(entries);
+    if !is_any_kept {
+        return;
+    }
+    for list in [
+        &mut listing.entries,
+        &mut listing.tables,
+        &mut listing.step_tables,
+    ] {
+        list.retain(is_kept);
+    }
 }
 
 /// Reads a listing, whatever form it has.

@@ -565,7 +565,8 @@ fn open(
     path: &Path,
     request: &ComparisonRequest,
 ) -> Result<ComparedDump, CompareError> {
-    let mut side = ComparedDump::open(path, request.n_threads)
+    let is_wanted = |place| request.selection.has_place(place);
+    let mut side = ComparedDump::open_places(path, request.n_threads, is_wanted)
         .map_err(|source| CompareError::Open { side: name, source })?;
     narrow(name, &mut side, request)?;
     Ok(side)

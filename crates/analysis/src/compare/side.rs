@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use opscope_store::dump::{self, DumpListing, PassReason, PassedOver};
 use opscope_store::reader::{
-    DumpIndex, ExecutionKind, FileKind, IndexedExecution, IndexedTensor, TakeTensors,
+    DumpIndex, ExecutionKind, FileKind, FilePlace, IndexedExecution, IndexedTensor, TakeTensors,
+    retain_places,
 };
 use opscope_store::record::CallSite;
 use opscope_store::record::graph::GraphDescription;
@@ -174,8 +175,22 @@ impl ComparedDump {
     /// # Errors
     /// [`StoreError`] if there is nothing at `path`; what else cannot be read is noted.
     pub fn open(path: &Path, n_threads: usize) -> Result<ComparedDump, StoreError> {
+        ComparedDump::open_places(path, n_threads, |_| true)
+    }
+
+    /// [`open`](Self::open) that need not read other ranks and steps than the wanted ones. The result
+    /// may hold them all the same.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_places(
+        path: &Path,
+        n_threads: usize,
+        is_wanted: impl Fn(FilePlace) -> bool,
+    ) -> Result<ComparedDump, StoreError> {
         if remote::is_dir(path) {
-            let listing = dump::list_one_run(path)?;
+            let mut listing = dump::list_one_run(path)?;
+            retain_places(&mut listing, is_wanted);
             return Ok(ComparedDump::open_listing(path, listing, n_threads));
         }
         ComparedDump::collect(path, |take| read_dump_into(path, n_threads, take))

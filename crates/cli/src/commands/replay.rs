@@ -15,6 +15,7 @@ use opscope_analysis::compare::side::ComparedDump;
 use opscope_analysis::compare::verdict::Thresholds;
 use opscope_engine::LoadOptions;
 use opscope_engine::choice::EngineChoice;
+use opscope_store::reader::FilePlace;
 
 use self::arrays::ArrayFolder;
 use self::operators::{ModelOperators, ReplayEngine};
@@ -157,7 +158,11 @@ pub(crate) fn print_replayed(
 pub(crate) fn run(arguments: &ReplayArguments) -> Result<(), CommandFailure> {
     let n_threads = (arguments.threads).map_or_else(opscope_analysis::default_jobs, usize::from);
     let thresholds = thresholds(arguments.thresholds.as_deref())?;
-    let side = open(&arguments.dump, n_threads)?;
+    let is_wanted = |(rank, step): FilePlace| {
+        let is_rank = arguments.rank.is_none() || rank.is_none() || rank == arguments.rank;
+        is_rank && (arguments.step.is_none() || step.is_none() || step == arguments.step)
+    };
+    let side = open(&arguments.dump, n_threads, is_wanted)?;
     let choice = OperatorChoice {
         name: arguments.operator.clone(),
         step: arguments.step,
@@ -175,7 +180,7 @@ pub(crate) fn run(arguments: &ReplayArguments) -> Result<(), CommandFailure> {
         .map(|path| engine.open(path).map(ModelOperators::of_model))
         .transpose()?;
     let golden = (arguments.golden.as_deref())
-        .map(|path| open(path, n_threads))
+        .map(|path| open(path, n_threads, |_| true))
         .transpose()?;
     let matching = (golden.as_ref())
         .map(|golden| Matching::align(&side, golden, &MatchingOptions::default()))
@@ -241,8 +246,12 @@ fn end(replayed: &[ReplayResult], refused: &[RefusedOperator]) -> Result<(), Com
     }
 }
 
-fn open(path: &Path, n_threads: usize) -> Result<ComparedDump, CommandFailure> {
-    let side = ComparedDump::open(path, n_threads)?;
+fn open(
+    path: &Path,
+    n_threads: usize,
+    is_wanted: impl Fn(FilePlace) -> bool,
+) -> Result<ComparedDump, CommandFailure> {
+    let side = ComparedDump::open_places(path, n_threads, is_wanted)?;
     if side.runs.is_empty() {
         // A fully damaged dump looks like one without tensors, so the message includes the first
         // damage.

@@ -17,6 +17,7 @@ use opscope_analysis::{ElementValue, default_jobs, read_overview};
 use opscope_store::dump::PassedOver;
 use opscope_store::reader::{
     DEBUG_MODE_FORM, DumpIndex, FileKind, MINDSPORE_FORM, NATIVE_FORM, read_tables, reader_of,
+    retain_places,
 };
 use opscope_store::record::parallel::Collective;
 use opscope_store::tree::native::StepFile;
@@ -79,6 +80,11 @@ fn show(arguments: &ShowArguments) -> Result<(), CommandFailure> {
     // Its executions have many separately named tensors, so each is shown.
     if reader_of(&listing).form() == MINDSPORE_FORM {
         return mindspore::show(&arguments.path, listing, &runs, arguments.json);
+    }
+    if let Some(ranks) = &arguments.ranks {
+        retain_places(&mut listing, |(rank, _)| {
+            rank.is_none_or(|rank| ranks.contains(rank))
+        });
     }
     let mut index = read_overview(listing, default_jobs());
     if let Some(ranks) = &arguments.ranks {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use self::step_operators::{KnownParts, RowUse, StepOperators};
 use super::index::DumpIndex;
-use super::{DumpReader, ReadFiles, TakeTensors};
+use super::{DumpReader, FilePlace, ReadFiles, TakeTensors};
 use crate::StoreError;
 use crate::dump::{DumpEntry, DumpListing, PassReason, PassedOver};
 use crate::file_bytes::FileBytes;
@@ -34,6 +34,12 @@ impl DumpReader for NativeReader {
     fn reason_to_pass(&self, entry: &DumpEntry) -> Option<PassReason> {
         let is_part = is_elements_file(&entry.path) || StepFile::parse(&entry.path).is_some();
         (!is_part).then_some(PassReason::Converted)
+    }
+
+    fn place_of(&self, entry: &DumpEntry) -> Option<FilePlace> {
+        let path = absolute(&entry.path);
+        let (_, step) = StepFile::parse(&path)?;
+        Some((rank_of(&path), Some(step)))
     }
 
     fn index(&self, listing: DumpListing, _read: ReadFiles<'_>) -> DumpIndex {
