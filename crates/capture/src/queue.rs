@@ -12,11 +12,11 @@ use crate::record_order::RecordOrder;
 use crate::running_step::StepTicket;
 use crate::{OperatorFailure, WhenBehind};
 
-/// Bytes that a record takes in the queue in addition to its tensors.
+/// Size of a record in the queue in addition to its tensors.
 const RECORD_OVERHEAD_BYTES: u64 = 1 << 10;
 
-/// How many records without elements a writer takes at once. Waking a writer for each of them would
-/// cost the model more than the record does.
+/// Number of records without elements that a writer takes at once. Waking a writer for each would
+/// cost the model more than the record.
 const N_LIGHT_AT_ONCE: usize = 64;
 
 /// How long a writer that takes several records at once waits for the next one.
@@ -24,7 +24,7 @@ const GATHERING_MAX: Duration = Duration::from_millis(10);
 
 /// A record on its way to the sink.
 pub(crate) struct WriteJob {
-    /// Its place among all records, by the order in which operators were executed.
+    /// Its position among all records, in execution order.
     pub(crate) order: RecordOrder,
     pub(crate) record: Record,
     pub(crate) work: RecordWork,
@@ -34,8 +34,7 @@ pub(crate) struct WriteJob {
 }
 
 impl WriteJob {
-    /// The room that it takes in the queue: released elements take none, elements to be computed
-    /// do.
+    /// Its size in the queue: released elements do not count, elements to be computed do.
     pub(crate) fn cost(&self) -> u64 {
         let floats = self.floats.as_ref().map_or(0, |work| work.n_bytes_beside);
         n_element_bytes(&self.record)
@@ -43,12 +42,12 @@ impl WriteJob {
             .saturating_add(RECORD_OVERHEAD_BYTES)
     }
 
-    /// Whether it holds on to elements, or will.
+    /// Whether it keeps elements in memory, or will.
     fn is_heavy(&self) -> bool {
         self.cost() > RECORD_OVERHEAD_BYTES
     }
 
-    /// Number of tensors, those included that are to be computed.
+    /// Number of tensors, including those to be computed.
     pub(crate) fn n_slots(&self) -> u64 {
         self.record.n_slots() + u64::from(self.floats.is_some())
     }
@@ -89,26 +88,26 @@ pub(crate) struct Queue {
 #[derive(Default)]
 struct QueueState {
     items: VecDeque<WriteJob>,
-    /// Number of them that hold on to elements.
+    /// Number of them that keep elements in memory.
     n_heavy: usize,
-    /// The room of what waits and of what writers are at.
+    /// The size of waiting records and of those that writers are processing.
     bytes: u64,
     end: QueueEnd,
-    /// Threads that wait for room, or are about to wake up. Waking costs a system call even when no
-    /// thread waits, so these are counted.
+    /// Threads that wait for space, or are about to wake up. Waking costs a system call even when
+    /// no thread waits, so these are counted.
     n_waiting_for_room: usize,
-    /// Likewise for work.
+    /// Threads that wait for work, or are about to wake up.
     n_waiting_for_work: usize,
-    /// How many records writers wait for.
+    /// Number of records that writers wait for.
     n_awaited: usize,
 }
 
-/// How many records a writer takes at once.
+/// Number of records that a writer takes at once.
 #[derive(Clone, Copy)]
 pub(crate) struct BatchSize {
-    /// At most.
+    /// The maximum.
     pub(crate) n_max: usize,
-    /// So many are waited for, though not for long, while any of them holds on to elements.
+    /// The number to wait for, though not for long, while any of them keeps elements in memory.
     pub(crate) n_awaited: usize,
 }
 
@@ -124,14 +123,14 @@ impl BatchSize {
 enum QueueEnd {
     #[default]
     Open,
-    /// Records that are there are still written.
+    /// Waiting records are still written.
     Closed,
-    /// Nothing is.
+    /// Nothing is written.
     Abandoned,
 }
 
 impl QueueState {
-    /// How many records to wait for where `n` are waited for if any is heavy.
+    /// Number of records to wait for, if `n` is the number with any heavy one.
     fn n_wanted(&self, n: usize) -> usize {
         match self.n_heavy {
             0 => n.max(N_LIGHT_AT_ONCE),
@@ -139,13 +138,13 @@ impl QueueState {
         }
     }
 
-    /// How many of the available records one writer takes.
+    /// Number of the available records that one writer takes.
     fn n_taken(&self, batch: BatchSize) -> usize {
         let n_there = self.items.len();
         match self.n_heavy {
             0 => n_there.min(batch.n_max.max(N_LIGHT_AT_ONCE)),
-            // Records that no thread has waited for are shared, so that the last ones keep more
-            // than one writer busy.
+            // Records that no thread has waited for are shared, so that the last ones occupy
+            // several writers.
             _ if batch.n_awaited < batch.n_max => n_there.div_ceil(2).min(batch.n_max),
             _ => n_there.min(batch.n_max),
         }
@@ -168,17 +167,17 @@ impl Queue {
         self.bytes_max
     }
 
-    /// Whether models may be kept waiting.
+    /// Whether models may have to wait.
     pub(crate) fn may_wait(&self) -> bool {
         self.when_behind == WhenBehind::Wait
     }
 
-    /// Whether the elements of a record take more room than there is in all.
+    /// Whether the elements of a record exceed the whole budget.
     pub(crate) fn is_beyond_budget(&self, record: &Record) -> bool {
         n_element_bytes(record) > self.bytes_max
     }
 
-    /// Adds a record. While the queue is full it waits, or refuses the record. A record larger than
+    /// Adds a record. While the queue is full, it waits or refuses the record. A record larger than
     /// the whole budget is accepted once the queue is empty, so at any time the queue and the
     /// writers together hold no more than the budget or one record. Where the model may wait, it
     /// resumes after such a record only once that is written: otherwise it would allocate further
@@ -186,14 +185,14 @@ impl Queue {
     pub(crate) fn push(&self, job: WriteJob) -> Result<(), DropReason> {
         let bytes = job.cost();
         self.admit(job, bytes)?;
-        // A record of that size was taken alone and holds all of the budget.
+        // A record of that size was accepted alone and occupies the whole budget.
         if bytes > self.bytes_max && self.may_wait() {
             self.wait_for_budget();
         }
         Ok(())
     }
 
-    /// Waits while more is there than the budget allows.
+    /// Waits while the queue exceeds the budget.
     fn wait_for_budget(&self) {
         let mut state = self.lock();
         while state.end == QueueEnd::Open && state.bytes > self.bytes_max {
@@ -225,8 +224,7 @@ impl Queue {
         state.bytes += bytes;
         state.n_heavy += usize::from(job.is_heavy());
         state.items.push_back(job);
-        // The first record makes a writer wait for more; until there are enough of them it sleeps
-        // on.
+        // The first record makes a writer wait for more; it sleeps until there are enough.
         let n_there = state.items.len();
         let n_wanted = state.n_wanted(state.n_awaited);
         let is_due = n_there == 1 || n_there >= n_wanted || state.bytes > self.bytes_max / 2;
@@ -238,14 +236,13 @@ impl Queue {
         Ok(())
     }
 
-    /// Takes the oldest records, as many as `batch` says, or more of them if none holds on to
-    /// elements; waits until there are so many, or until half of the budget is used up, but not for
-    /// long: the model may be waiting for those that are there, or be idle. Fewer once the queue
-    /// has ended, and none when it is empty then.
+    /// Takes the oldest records, as many as in `batch`, or more if none keeps elements in memory.
+    /// Waits until there are that many, or half of the budget is used, but not for long: the model
+    /// may be waiting for these records, or be idle. Returns fewer after the end of the queue, and
+    /// none if it is empty then.
     pub(crate) fn pop(&self, batch: BatchSize) -> Vec<WriteJob> {
         let mut state = self.lock();
-        // `admit` wakes a writer only when there is enough for it, so it has to know how much that
-        // is.
+        // `admit` wakes a writer only when there is enough work, so it must know how much that is.
         state.n_awaited = state.n_awaited.max(batch.n_awaited);
         let mut is_late = false;
         loop {
@@ -257,8 +254,8 @@ impl Queue {
                 let n_taken = state.n_taken(batch);
                 let taken: Vec<WriteJob> = state.items.drain(..n_taken).collect();
                 state.n_heavy -= taken.iter().filter(|job| job.is_heavy()).count();
-                // A wake-up may have stood for more records than one writer takes; the next one
-                // hears of the rest.
+                // A wake-up may have been for more records than one writer takes, so the next
+                // writer is woken for the rest.
                 if !state.items.is_empty() && state.n_waiting_for_work > 0 {
                     self.has_work.notify_one();
                 }
@@ -277,13 +274,12 @@ impl Queue {
         }
     }
 
-    /// Frees the room of a record that a writer has finished with.
+    /// Frees the space of a record that a writer has finished.
     pub(crate) fn release(&self, bytes: u64) {
         let mut state = self.lock();
         state.bytes = state.bytes.saturating_sub(bytes);
-        // A model that is woken for each record that is written goes back to sleep after each.
-        // Below three quarters several records fit at once, so that model and writers take longer
-        // turns.
+        // A model that is woken for each written record sleeps again after each. Below three
+        // quarters several records fit, so that model and writers take longer turns.
         let has_room = state.bytes <= self.bytes_max / 4 * 3;
         let is_awaited = state.n_waiting_for_room > 0 && has_room;
         drop(state);
@@ -295,7 +291,7 @@ impl Queue {
     /// Lets waiting writers end when the last record is taken.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
-        // A queue that was abandoned stays so: its records were counted as lost.
+        // An abandoned queue stays abandoned: its records were counted as lost.
         if state.end == QueueEnd::Open {
             state.end = QueueEnd::Closed;
         }
@@ -303,7 +299,7 @@ impl Queue {
         self.wake_all();
     }
 
-    /// Takes everything that no writer has begun with; from now on nothing is taken in.
+    /// Removes everything that no writer has started; from now on no record is accepted.
     pub(crate) fn abandon(&self) -> VecDeque<WriteJob> {
         let mut state = self.lock();
         state.end = QueueEnd::Abandoned;

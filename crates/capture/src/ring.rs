@@ -2,7 +2,7 @@
 //!
 //! Every selected step is written as it runs. When it is older than the last
 //! [`RingOptions::n_steps`], its files are removed, unless a trigger has fired: then the steps up
-//! to that point stay for good. Steps are on disk and not in memory, so that they survive a killed
+//! to that point stay permanently. Steps are on disk, not in memory, so that they survive a killed
 //! process.
 //!
 //! Whether a step stays depends on its records, never on the timing of the writers: a step is
@@ -33,9 +33,9 @@ pub use self::options::{RingOptions, TriggerKind, Triggers};
 pub use self::report::{RingReport, TriggerCause, TriggerEvent};
 pub use self::steps::KeptSteps;
 
-/// How many steps before the current one may be waiting for writers when it begins. The dump of a
-/// model has at most this many step directories more than the ring, not counting those kept for
-/// good.
+/// Maximum number of steps before the current one that wait for writers when it begins. The dump of
+/// a model has at most this many step directories more than the ring, not counting those kept
+/// permanently.
 pub const N_STEPS_BEHIND_MAX: usize = 4;
 
 /// The steps of a session's models that may still be removed.
@@ -45,7 +45,7 @@ pub(crate) struct Ring {
     when_behind: WhenBehind,
     sink: Arc<dyn Sink>,
     counters: Arc<LiveCounters>,
-    /// Set by a signal handler to keep what is there.
+    /// Set by a signal handler to keep the existing steps.
     flag: Arc<AtomicBool>,
     state: Mutex<RingState>,
     /// Notified when a writer has finished a step.
@@ -67,7 +67,7 @@ struct RingState {
 type Leaving = (Arc<ModelId>, Vec<(u64, bool)>);
 
 impl Ring {
-    /// A ring for a sink that takes steps back.
+    /// A ring for a sink that can remove steps.
     pub(crate) fn new(
         options: RingOptions,
         when_behind: WhenBehind,
@@ -103,7 +103,8 @@ impl Ring {
         let mut state = self.lock();
         let model_idx = state.model_idx(model);
         let is_behind = |state: &RingState| state.models[model_idx].n_behind() > N_STEPS_BEHIND_MAX;
-        // With `WhenBehind::Drop` the model never waits, whatever the disk then holds for a while.
+        // With `WhenBehind::Drop` the model never waits, although more steps may be on disk for a
+        // while.
         while self.when_behind == WhenBehind::Wait && is_behind(&state) {
             state = self
                 .is_written
@@ -143,8 +144,8 @@ impl Ring {
         }
     }
 
-    /// Keeps the steps up to `step` of `model`, which need not be in the ring: the newest counts
-    /// then.
+    /// Keeps the steps up to `step` of `model`. If it is not in the ring, the newest one counts
+    /// instead.
     pub(crate) fn fail(&self, model: &Arc<ModelId>, step: u64, reason: &str) {
         if !self.wants(TriggerKind::Failure) {
             return;
@@ -157,8 +158,8 @@ impl Ring {
             n_begun,
         } = &mut *state;
         let model = &mut models[model_idx];
-        // A step that the plan leaves out can fail too; the steps before it are the interesting
-        // ones then.
+        // A step that the plan excludes can fail too; then the steps before it are the interesting
+        // ones.
         let serial = model.serial_of(step).or(model.newest());
         if let Some(serial) = serial {
             model.keep(serial, self.options.n_steps.get());
@@ -255,7 +256,7 @@ impl Ring {
                 remover.keep_step(model, step);
                 continue;
             }
-            // A sink that panics must not take the host's thread with it.
+            // A panic of the sink must not end the host's thread.
             let result = catch_unwind(AssertUnwindSafe(|| remover.remove_step(model, step)));
             let text = "it panicked while a step was removed";
             let result = result.unwrap_or_else(|_| Err(SinkError::Panicked(text.to_owned())));
@@ -278,7 +279,7 @@ impl Ring {
     }
 
     fn lock(&self) -> MutexGuard<'_, RingState> {
-        // Nothing that changes the state panics half way.
+        // No change of the state can panic halfway.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

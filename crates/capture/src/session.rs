@@ -1,4 +1,4 @@
-//! A stretch of time in which models are captured.
+//! A session: the period in which models are captured.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,7 +29,7 @@ use crate::{
     SessionControl, Sink, SinkError, Tap, TriggerKind, WhenBehind,
 };
 
-/// How much a session may hold and use.
+/// The limits and resources of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionOptions {
     /// Maximum number of bytes of tensors that wait to be written or are being written; a single
@@ -41,9 +41,8 @@ pub struct SessionOptions {
     pub on_failure: FailurePolicy,
     /// Response to a record that would exceed `queue_bytes_max`.
     pub when_behind: WhenBehind,
-    /// Maximum number of bytes of tensors that are taken in all. An operator is taken whole or not
-    /// at all; the first that would go beyond, in the order of execution, and all later ones are
-    /// dropped.
+    /// Maximum number of bytes of all captured tensors. An operator is captured completely or not
+    /// at all; the first one beyond the limit, in execution order, and all later ones are dropped.
     pub n_bytes_max: Option<u64>,
     /// The same for the number of tensors.
     pub n_tensors_max: Option<u64>,
@@ -66,7 +65,7 @@ impl Default for SessionOptions {
     }
 }
 
-/// A plan at work: writer threads that carry what taps submit to a sink.
+/// A running plan: writer threads that pass the records of taps to a sink.
 pub struct CaptureSession {
     context: TapContext,
     writer: Arc<RecordWriter>,
@@ -74,7 +73,7 @@ pub struct CaptureSession {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// The counts of a session while it is at work.
+/// The counts of a running session.
 #[derive(Clone)]
 pub struct SessionCounts(Arc<LiveCounters>);
 
@@ -95,13 +94,13 @@ pub struct SessionSummary {
     pub first_non_finite: Option<FirstNonFinite>,
     /// Deliberate infinities.
     pub deliberate_infinities: DeliberateInfinities,
-    /// The first refusal of the sink; [`Counters::n_failed`] says how many tensors were refused. It
-    /// may be 0: other files can fail too.
+    /// The sink's first error; [`Counters::n_failed`] counts the tensors. It may be 0, because
+    /// other files can fail too.
     pub first_error: Option<SinkError>,
     /// Whether that ended capturing, as [`FailurePolicy`] says.
     pub is_ended_by_failure: bool,
-    /// The first operator whose arithmetic overflowed; [`Counters::n_operators_overflowed`] says
-    /// how many there were.
+    /// The first operator whose arithmetic overflowed; [`Counters::n_operators_overflowed`] counts
+    /// them.
     pub first_overflow: Option<FirstOverflow>,
     /// Watched values that changed after their operator had run, by order of execution; the first
     /// 1000.
@@ -190,7 +189,7 @@ impl CaptureSession {
         Ok(session)
     }
 
-    /// A tap for a loaded model, and what the plan selects of it. `graph_inputs` are the names of
+    /// A tap for a loaded model, and the plan's selection from it. `graph_inputs` are the names of
     /// the values that a caller of the model provides.
     pub fn attach(
         &self,
@@ -208,7 +207,7 @@ impl CaptureSession {
         )
     }
 
-    /// [`CaptureSession::attach`] where constants of the model are known.
+    /// [`CaptureSession::attach`] for a model whose constants are known.
     pub fn attach_graph(
         &self,
         model: &Arc<ModelId>,
@@ -220,17 +219,17 @@ impl CaptureSession {
     }
 
     /// Switches an operator, or all operators in a scope, on or off for models that are attached or
-    /// given another plan later, where the plan leaves the choice to such marks
+    /// receive another plan later, if the plan leaves the choice to such marks
     /// ([`KernelSelection::Marked`](crate::KernelSelection::Marked)).
     ///
-    /// `target` is the name of an operator, or a leading part of names that ends before a `/`. A
-    /// later call goes before an earlier one, so that a part of a scope can be switched off again.
-    /// Without any mark only operators are dumped that ask for it themselves.
+    /// `target` is the name of an operator, or a leading part of names that ends before a `/`.
+    /// Later calls take precedence, so that a part of a scope can be switched off again. Without
+    /// any mark, only operators that request it themselves are dumped.
     pub fn set_dump(&self, target: &str, enabled: bool) {
         self.context.settings.mark(target, enabled);
     }
 
-    /// A handle to switch the dump with from other threads.
+    /// A handle for switching the dump on and off from other threads.
     pub fn control(&self) -> SessionControl {
         SessionControl(self.context.settings.clone())
     }
@@ -253,8 +252,8 @@ impl CaptureSession {
         self.control().replace_plan(plan)
     }
 
-    /// Memory for copies of tensors that an engine lends, the same that [`Probe`](crate::Probe)
-    /// copies to. An engine that shows one tensor in several places copies it once itself.
+    /// Memory for copies of borrowed tensors, also used by [`Probe`](crate::Probe). An engine that
+    /// provides a tensor in several places copies it once itself.
     pub fn pool(&self) -> Arc<Pool> {
         self.context.intake.tensors.pool()
     }
@@ -265,8 +264,9 @@ impl CaptureSession {
         self.context.is_stopped.clone()
     }
 
-    /// A flag that keeps the last steps for good when it is set, from a signal handler for example:
-    /// those that are there when the current step ends. `None` without [`SessionOptions::ring`].
+    /// A flag that keeps the last steps permanently when it is set, for example by a signal
+    /// handler: those that exist when the current step ends. `None` without
+    /// [`SessionOptions::ring`].
     pub fn ring_flag(&self) -> Option<Arc<AtomicBool>> {
         self.writer.ring.as_ref().map(|ring| ring.flag())
     }
@@ -277,7 +277,7 @@ impl CaptureSession {
         SessionCounts(self.writer.counters.clone())
     }
 
-    /// Applies [`SessionOptions::on_failure`] to a failure to write a file that holds no tensors.
+    /// Applies [`SessionOptions::on_failure`] to a failure to write a file without tensors.
     pub fn note_failure(&self, error: SinkError) {
         self.writer.note(Err(error));
     }
@@ -293,7 +293,7 @@ impl CaptureSession {
         }
         self.end_writers();
         writer.end_steps();
-        // Before the sink hears of the end: removing steps is still its work.
+        // Before the sink is notified of the end, because it still has to remove steps.
         let ring = writer.ring.as_ref().map(|ring| ring.finish());
         writer.note(guarded(|| writer.sink.finish()));
         let (overwrites, n_overwrites) = lock(&self.overwrites).take();
@@ -329,7 +329,7 @@ impl CaptureSession {
 
 impl Drop for CaptureSession {
     fn drop(&mut self) {
-        // The results will not be read any more, so models need not go on for them.
+        // The results will not be read, so models need not continue for them.
         self.context.is_stopped.store(true, Ordering::Relaxed);
         self.end_writers();
     }
@@ -378,7 +378,7 @@ fn looks_for_overflow(options: &SessionOptions) -> bool {
     ring.is_some_and(|ring| ring.triggers.contains(TriggerKind::Overflow))
 }
 
-/// Values behind these locks are replaced whole, so a panic cannot leave them half-changed.
+/// Values behind these locks are replaced completely, so a panic cannot leave them half-changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

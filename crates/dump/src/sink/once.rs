@@ -28,27 +28,27 @@ const N_ENTRIES_MIN: usize = 1024;
 /// Maximum number of files that are remembered by their content. The index on disk has the others.
 const N_CONTENTS_MAX: usize = 1 << 18;
 
-/// Which tensors share a file, where a sink writes one file for each tensor.
+/// Which tensors share a file in sinks that write one file for each tensor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FileSharing {
     /// Every tensor has a separate file.
     Off,
-    /// Those that are the same memory of the engine: an operator's output and the inputs that it
-    /// becomes, weights and constants over steps.
+    /// Tensors in the same memory of the engine: an operator's output and the inputs that read it,
+    /// weights and constants in all steps.
     #[default]
     Identity,
-    /// Those whose bytes are equal, over steps, runs and ranks below the same directory.
+    /// Tensors with equal bytes, in all steps, runs and ranks below the same directory.
     Content,
 }
 
-/// An identity that two tensors share only if they are the same memory.
+/// An identity that two tensors share only if they use the same memory.
 pub(super) trait MemoryIdentity: Clone + Eq + Hash {
     /// Whether there can still be a tensor with this identity.
     fn is_alive(&self) -> bool;
 }
 
-/// The origin of a file: a tensor's memory, how it is understood, and the header that goes before
-/// it. The bytes after the header follow from these.
+/// The origin of a file: a tensor's memory, its interpretation, and the header before it. These
+/// determine the bytes after the header.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct FileSource<I> {
     pub(super) identity: I,
@@ -63,7 +63,7 @@ enum SourceKey<I> {
     Content([u8; 16]),
 }
 
-/// A finished file that others can be links to.
+/// A finished file that others can link to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct OriginalFile {
     path: Arc<Path>,
@@ -71,14 +71,14 @@ struct OriginalFile {
 }
 
 impl OriginalFile {
-    /// `None` if it is gone already.
+    /// `None` if it no longer exists.
     fn new(creator: &Creator, path: PathBuf) -> Option<OriginalFile> {
         let stamp = creator.stamp(&path).ok()?;
         let path = path.into();
         Some(OriginalFile { path, stamp })
     }
 
-    /// Whether it is unchanged and still there.
+    /// Whether it still exists unchanged.
     fn is_intact(&self, creator: &Creator) -> bool {
         creator
             .stamp(&self.path)
@@ -92,18 +92,18 @@ enum SourceEntry {
     Written(OriginalFile),
 }
 
-/// How an attempt to create a file under a name ended.
+/// The outcome of an attempt to create a file under a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CreateAttempt {
     Done,
-    /// The name is taken; another one may do.
+    /// The name is taken; another one may be free.
     Taken,
-    /// No name will do.
+    /// No name is possible.
     Refused,
 }
 
-/// Finds a name for a file: calls the function with one path after the other until it is done or
-/// refuses, `None`.
+/// Finds a name for a file: calls the function with one path after the other until it succeeds or
+/// refuses with `None`.
 pub(super) type NameFinder<'a> = dyn Fn(
         &mut dyn FnMut(&Path) -> Result<CreateAttempt, StoreError>,
     ) -> Result<Option<PathBuf>, SinkError>
@@ -138,8 +138,8 @@ impl WriteRequest<'_> {
         if self.compression.is_none() {
             return file_holds(path, self.parts).is_ok_and(|is_equal| is_equal);
         }
-        // Decoding is cheaper than compressing once more, and another version of zstd may give
-        // other bytes for the same content.
+        // Decoding is cheaper than compressing again, and another version of zstd may produce other
+        // bytes for the same content.
         let bytes = FileBytes::open(path).ok();
         let decoded = bytes.and_then(|bytes| npy_zst::decode(bytes.as_ref()).ok());
         decoded.is_some_and(|decoded| {
@@ -154,7 +154,7 @@ impl WriteRequest<'_> {
     }
 }
 
-/// The outcome of writing a file; the original is the one that further files can be links to.
+/// The outcome of writing a file; further files can link to the original.
 struct FileOutcome {
     written: WrittenFiles,
     original: Option<OriginalFile>,
@@ -171,7 +171,7 @@ pub(super) struct WriteOnce<I> {
 
 struct SourceTable<I> {
     entries: HashMap<SourceKey<I>, SourceEntry>,
-    /// How many entries there may be before the next sweep.
+    /// Number of entries before the next sweep.
     n_entries_max: usize,
 }
 
@@ -195,7 +195,7 @@ impl<I: MemoryIdentity> WriteOnce<I> {
         self.dedup != FileSharing::Off
     }
 
-    /// Creates a file, as a link if its bytes are there already.
+    /// Creates a file, as a link if its bytes already exist.
     pub(super) fn put(
         &self,
         source: Option<FileSource<I>>,
@@ -211,7 +211,7 @@ impl<I: MemoryIdentity> WriteOnce<I> {
         Ok(put.written)
     }
 
-    /// Creates a file that no other one is a link to.
+    /// Creates a file that no other one links to.
     pub(super) fn put_alone(&self, request: &WriteRequest<'_>) -> Result<WrittenFiles, SinkError> {
         write(request).map(|put| put.written)
     }
@@ -231,7 +231,7 @@ impl<I: MemoryIdentity> WriteOnce<I> {
         self.once(&SourceKey::Content(digest), request, &make)
     }
 
-    /// Links to the entry of the table for `key`, or makes the file. `make` receives an existing
+    /// Links to the entry of the table for `key`, or creates the file. `make` receives an existing
     /// original that cannot be linked to.
     fn once(
         &self,
@@ -240,15 +240,14 @@ impl<I: MemoryIdentity> WriteOnce<I> {
         make: &dyn Fn(Option<FileIdentity>) -> Result<FileOutcome, SinkError>,
     ) -> Result<FileOutcome, SinkError> {
         let mut useless = None;
-        // Asked again after a link that was refused: another thread may have put a fresh original
-        // in place of the useless one.
+        // Repeated after a refused link: another thread may have replaced the useless original.
         while let Some(original) = self.wait_for(key, useless.as_ref()) {
             if let Some(put) = link(&original, request)? {
                 return Ok(put);
             }
             useless = Some(original);
         }
-        // From here the entry is pending, and is settled whatever happens.
+        // From here on the entry is pending, and is settled in any case.
         let mut claim = Claim {
             once: self,
             key,
@@ -259,8 +258,8 @@ impl<I: MemoryIdentity> WriteOnce<I> {
         Ok(put)
     }
 
-    /// The file for `key`. `None` if there is none, or only the useless one: the caller has to make
-    /// it, and others wait for it.
+    /// The file for `key`. `None` if there is none, or only the useless one: then the caller must
+    /// create it, and others wait for it.
     fn wait_for(&self, key: &SourceKey<I>, useless: Option<&OriginalFile>) -> Option<OriginalFile> {
         let mut table = self.lock();
         loop {
@@ -275,7 +274,7 @@ impl<I: MemoryIdentity> WriteOnce<I> {
                     return Some(original.clone());
                 }
                 Some(SourceEntry::Written(_)) | None => {
-                    // Looking for what is dead takes a pass over the table, so it waits until the
+                    // Removing dead entries takes a pass over the table, so it waits until the
                     // table may have doubled.
                     if table.entries.len() >= table.n_entries_max {
                         table.sweep();
@@ -293,7 +292,7 @@ impl<I: MemoryIdentity> WriteOnce<I> {
     }
 
     fn lock(&self) -> MutexGuard<'_, SourceTable<I>> {
-        // Every change to the table is one step.
+        // Every change to the table is a single step, so a panic cannot leave it half-changed.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -312,7 +311,7 @@ impl<I: MemoryIdentity> SourceTable<I> {
     }
 }
 
-/// The right and the duty to make a file; ends when it is dropped.
+/// The right and the duty to create a file; ends when dropped.
 struct Claim<'a, I: MemoryIdentity> {
     once: &'a WriteOnce<I>,
     key: &'a SourceKey<I>,

@@ -1,4 +1,4 @@
-//! Rows that wait in a file: sorted stretches of them, which are read together in order.
+//! Rows that wait in a file: sorted sections, which are merged when read.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, HashMap};
@@ -11,7 +11,7 @@ use opscope_capture::SinkError;
 use opscope_store::record::Operator;
 use opscope_tensor::{DType, Shape};
 
-/// Bytes that are read of a stretch at once.
+/// Number of bytes of a section that are read at once.
 const N_READ_BYTES: usize = 16 << 10;
 /// Maximum number of rows in memory while more follow; the others wait in a file without a name.
 pub(super) const N_IN_MEMORY_MAX: usize = 1 << 16;
@@ -22,17 +22,17 @@ pub trait StoredRow: Clone {
     /// Number of 64-bit numbers in it.
     const N_WORDS: usize;
 
-    /// The numbers, of which those may name what many rows have in common.
+    /// The numbers; some may refer to values in `common`.
     fn to_words(&self, common: &mut SharedValues) -> Vec<u64>;
 
     /// The row with these numbers; `None` if they do not form a row.
     fn from_words(words: &[u64], common: &SharedValues) -> Option<Self>;
 
-    /// Which of two rows comes first.
+    /// The order of two rows.
     fn compare(&self, other: &Self) -> Ordering;
 }
 
-/// Values that many rows share, known by number.
+/// Values that many rows share, by number.
 #[derive(Default)]
 pub struct SharedValues {
     operators: NumberedValues<SpooledOperator>,
@@ -62,7 +62,7 @@ impl SharedValues {
 /// Sorted rows in a file. What many rows have in common stays in memory once.
 pub(super) struct Spool {
     file: Option<File>,
-    /// Where stretches begin and end, in bytes.
+    /// The beginning and end of each section, in bytes.
     stretches: Vec<(u64, u64)>,
     common: SharedValues,
 }
@@ -108,14 +108,14 @@ impl<R: StoredRow> RowSpooler<R> {
         SpooledRows { rows, spool }
     }
 
-    /// How many rows are in memory.
+    /// Number of rows in memory.
     #[cfg(test)]
     pub(super) fn n_in_memory(&self) -> usize {
         self.rows.len()
     }
 }
 
-/// Values that are known by number.
+/// Values by number.
 struct NumberedValues<T> {
     values: Vec<T>,
     numbers: HashMap<T, u64>,
@@ -146,7 +146,7 @@ impl<T: Clone + Eq + std::hash::Hash> NumberedValues<T> {
     }
 }
 
-/// An operator, by what rows say of it.
+/// An operator, by the values in its rows.
 #[derive(Clone)]
 struct SpooledOperator(Arc<Operator>);
 
@@ -172,16 +172,16 @@ impl std::hash::Hash for SpooledOperator {
 }
 
 impl Spool {
-    /// Adds rows that are sorted.
+    /// Adds sorted rows.
     fn append<R: StoredRow>(&mut self, rows: &[R]) -> Result<(), SinkError> {
         let start = self.stretches.last().map_or(0, |(_, end)| *end);
         let file = match self.file.take() {
             Some(file) => file,
-            // Without a name the file goes away with the process, even if that is killed.
+            // A file without a name disappears with the process, even if that is killed.
             None => tempfile::tempfile().map_err(cannot("create"))?,
         };
         let result = self.write(&file, start, rows);
-        // Put back before the error is checked: the earlier stretches are still in it.
+        // Put back before the error is checked, because the earlier sections are still in it.
         self.file = Some(file);
         let end = result.map_err(cannot("write"))?;
         self.stretches.push((start, end));
@@ -190,7 +190,7 @@ impl Spool {
 
     fn write<R: StoredRow>(&mut self, file: &File, start: u64, rows: &[R]) -> io::Result<u64> {
         let mut out = BufWriter::new(file);
-        // A write that failed may have left bytes behind the last stretch; they are overwritten.
+        // A failed write may have left bytes after the last section; they are overwritten.
         out.seek(SeekFrom::Start(start))?;
         for row in rows {
             for word in row.to_words(&mut self.common) {
@@ -249,7 +249,7 @@ pub struct StoredRows<'a, R> {
 }
 
 impl<R: StoredRow> StoredRows<'_, R> {
-    /// Lines up the next row of a source; the last source is the memory.
+    /// Queues the next row of a source; the last source is the memory.
     fn advance(&mut self, source: usize) -> Result<(), SinkError> {
         let row = match self.sources.get_mut(source) {
             Some(None) => None,
@@ -327,15 +327,15 @@ impl Read for StretchReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n_left = usize::try_from(self.end - self.start).unwrap_or(usize::MAX);
         let n_wanted = buffer.len().min(n_left);
-        // All stretches are read from one file at once, so none may depend on the file's position.
+        // All sections are read from one file concurrently, so none may depend on the file's
+        // position.
         let n = self.file.read_at(&mut buffer[..n_wanted], self.start)?;
         self.start += n as u64;
         Ok(n)
     }
 }
 
-/// A row that is the next one of its source; of rows at one place that of the source that was
-/// stored first comes first.
+/// The next row of a source; among equal rows, that of the earliest source comes first.
 struct NextRow<R> {
     row: R,
     source: usize,
@@ -363,8 +363,7 @@ impl<R: StoredRow> Ord for NextRow<R> {
 }
 
 fn sort<R: StoredRow>(rows: &mut [R]) {
-    // The sort is stable: rows at one place keep the order in which they came, within a stretch as
-    // between stretches.
+    // The sort is stable: equal rows keep their order of arrival, within and between sections.
     rows.sort_by(R::compare);
 }
 

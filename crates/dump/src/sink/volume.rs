@@ -11,13 +11,13 @@ use opscope_capture::{
 };
 use opscope_store::record::{ModelId, Operator, Record};
 
-/// Hands everything on and counts what becomes of it.
+/// Passes everything on and counts the outcome.
 pub struct VolumeSink {
     next: Arc<dyn Sink>,
     counted: Mutex<VolumeCounts>,
 }
 
-/// How much was written.
+/// The amount written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Volume {
     /// Operators of the models.
@@ -30,10 +30,10 @@ pub struct Volume {
     pub operators: Vec<OperatorVolume>,
 }
 
-/// Files, and what was written to them.
+/// Numbers of files and of their contents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileAmount {
-    /// Records, executions of operators for the most part, of which something was written.
+    /// Records of which something was written, mostly executions of operators.
     pub n_records: u64,
     /// Files that were created.
     pub n_files: u64,
@@ -43,12 +43,12 @@ pub struct FileAmount {
     pub whole: WholeTensors,
 }
 
-/// The amount that was written of one operator in all steps.
+/// The amount written of one operator in all steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorVolume {
     /// The operator.
     pub operator: Arc<Operator>,
-    /// How much it was.
+    /// The amount.
     pub amount: FileAmount,
 }
 
@@ -74,7 +74,7 @@ impl VolumeSink {
     pub fn take(&self) -> Volume {
         let counted = std::mem::take(&mut *self.lock());
         let mut operators: Vec<_> = counted.operators.into_iter().collect();
-        // A hash map has no order, and sums by type count on operators of one type in a row.
+        // A hash map has no order, and sums by type require operators of one type to be adjacent.
         operators.sort_by(|(a, _), (b, _)| a.cmp(b));
         Volume {
             n_operators: counted.n_operators,
@@ -208,7 +208,7 @@ impl Sink for VolumeSink {
         self.next.batch_preparer()
     }
 
-    /// Amounts written of a step that is removed stay counted.
+    /// The amounts of a removed step stay counted.
     fn step_remover(&self) -> Option<&dyn StepRemover> {
         self.next.step_remover()
     }

@@ -3,7 +3,7 @@
 //! At a divergence, one golden operator may be several on the target, such as a linear layer that
 //! is a `MatMul` and an `Add`. Intermediate values have no counterpart. But a network has many such
 //! places, and those that agree show how the operators should look. The first operator with another
-//! type or other attributes, or with a weight that the golden side lacks, is named.
+//! type or other attributes, or with a weight that the golden side lacks, is reported.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::f64::consts::SQRT_2;
@@ -87,7 +87,7 @@ const NONE: f64 = f64::NAN;
 const GELU_CUBIC: f64 = 0.044_715;
 /// √(2 / π), the factor before its argument.
 const SQRT_2_OVER_PI: f64 = 0.797_884_560_802_865_4;
-/// How far apart constants of two dtypes may be, relative to their size.
+/// Maximum distance of constants of two dtypes, relative to their size.
 const CONSTANTS_APART_MAX: f64 = 1e-3;
 
 /// Maximum number of operators of a region.
@@ -95,11 +95,11 @@ const N_OPERATORS_MAX: usize = 32;
 /// Maximum number of alternative operators that are named.
 const N_OTHERS_MAX: usize = 8;
 
-/// An operator of a region, as far as regions are compared.
+/// The properties of an operator by which regions are compared.
 #[derive(Clone, Debug, PartialEq)]
 struct RegionStep {
     op_type: String,
-    /// The single number from outside that it reads, if it reads one.
+    /// The only number from outside that it reads, if any.
     constant: Option<f64>,
     /// Its attributes, if a graph has them.
     attributes: Option<BTreeMap<String, String>>,
@@ -146,7 +146,7 @@ pub(super) struct LearnedRegions {
     names: HashSet<String>,
 }
 
-/// The operator of a region that is named, and those that may be at fault as well.
+/// The reported operator of a region, and others that may be at fault.
 pub(super) struct RegionCulprit {
     pub(super) run: usize,
     pub(super) others: Vec<usize>,
@@ -254,7 +254,7 @@ impl LearnedRegions {
         let known = nearest.filter(|known| n_common(known) > 0)?;
         let n = n_common(known);
         let other = region.get(n).copied().filter(|_| n < known.len());
-        // A multiplication by 1 has no part in the region, and is where another factor should be.
+        // A multiplication by 1 has no counterpart in the region: another factor belongs there.
         let other =
             other.map(|other| idle_between(values, dumps[0], [target, other]).unwrap_or(other));
         Some(self.in_parts(values, golden, &region[..n], other))
@@ -331,7 +331,7 @@ pub(super) fn of_fused(
     let mut region = before(values, &values.sides[0].makers(), next);
     let is_whole = region.contains(&start) && region.len() < N_OPERATORS_MAX;
     region.retain(|run| is_whole && *run != next && !is_view(&dump.runs[*run]));
-    // What computes with single numbers, such as the factor of an attention, comes last.
+    // Operators with single numbers, such as the factor of an attention, come last.
     let is_number = |run: &usize| {
         let mut outputs = values.sides[0].outputs.get(run).into_iter().flatten();
         !outputs.any(|value| {
@@ -363,7 +363,7 @@ fn idle_between(
     })
 }
 
-/// The operators that an output was computed by from values that the other side has.
+/// The operators that computed an output from values that the other side has.
 fn before(
     values: &ComparedValues,
     makers: &HashMap<ValueIndex, Vec<usize>>,
@@ -388,7 +388,7 @@ fn before(
     region.into_iter().collect()
 }
 
-/// The operators that compute with what an operator made, in the order of execution, itself first.
+/// The operators that compute with an operator's result, in execution order, itself first.
 fn after(values: &ComparedValues, start: usize) -> Vec<usize> {
     let side = &values.sides[0];
     let mut region = BTreeSet::from([start]);

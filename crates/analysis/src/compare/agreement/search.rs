@@ -1,4 +1,4 @@
-//! Which value of one side agrees with which of the other.
+//! Which values of both sides agree.
 
 use std::collections::HashMap;
 
@@ -20,35 +20,36 @@ use crate::job;
 const N_CANDIDATES_MAX: usize = 16;
 /// Maximum number of values on either side of a norm that are checked.
 const N_NEAR_MAX: usize = 256;
-/// How far apart the statistics of one value may be on two sides, in roundings of its dtype.
+/// Maximum distance of the statistics of one value on two sides, in roundings of its dtype.
 const N_ROUNDINGS: f64 = 4.0;
-/// The same of printed ones, relative to the size of the elements.
+/// The same for printed statistics, relative to the size of the elements.
 const PRINTED_APART_MAX: f64 = 1e-4;
 /// Maximum relative distance of the extremes of one value, if only statistics are available.
 const EXTREMES_APART_MAX: f64 = 0.01;
-/// How far apart they may be besides, relative to the largest element, as sums round.
+/// Additional distance because sums round, relative to the largest element.
 const EXTREMES_SLACK: f64 = 1e-5;
 /// The first bin of relative differences, of 0.1, that elements of one value have by chance alone.
 const UNLIKE_BIN: usize = 12;
-/// Maximum number of elements that may be so far apart, as a share.
+/// Maximum share of elements at that distance.
 const UNLIKE_SHARE_MAX: f64 = 0.25;
 /// The share of the elements that is compared first, for large values. It exceeds the limit
 /// somewhat, because a few elements of different values agree by chance.
 const FIRST_SHARE: f64 = 0.34;
 const N_LONG: usize = 1 << 14;
-/// Most quantised values that may be a step apart, as a share.
+/// Maximum share of quantised values that may differ by one step.
 const STEPS_SHARE_MAX: f64 = 0.05;
 /// Up to this many roundings values are near.
 const N_ROUNDINGS_CLOSE: f64 = 200.0;
 /// A rounding of short dtypes counts as this much of that.
 const COARSE_ROUNDING: f64 = 5e-6;
-/// How far apart norms of values may be whose elements are compared, relative to the larger.
+/// Maximum distance of the norms of values whose elements are compared, relative to the larger
+/// norm.
 const NORMS_APART_MAX: f64 = 0.02;
 
-/// Of each side, the value of the other that each value agrees with.
+/// For each side, the agreeing value of the other side for each value.
 pub(super) struct EqualValues {
     pub(super) of_side: [Vec<Option<ValueIndex>>; 2],
-    /// Whether they are so near that nothing but the order of sums differs.
+    /// Whether they are so near that only the order of sums differs.
     pub(super) is_close: [Vec<bool>; 2],
 }
 
@@ -84,7 +85,7 @@ pub(super) fn find_equals(
     }
     let targets: Vec<usize> = (0..sides[0].values.len()).collect();
     let identical = sides[0].identical(&sides[1]);
-    // Golden values that are somewhere on the target's side, bit for bit.
+    // Golden values that exist anywhere on the target's side, bit for bit.
     let mut is_there = vec![false; sides[1].values.len()];
     for (target, golden) in sides[0].values.iter().zip(&identical) {
         if let Some(golden) = golden.filter(|_| is_plain(target)) {
@@ -141,14 +142,14 @@ fn is_plain(value: &DumpValue) -> bool {
     value.has_counts && !value.stats.has_non_finite()
 }
 
-/// The values whose norms are nearest to a norm, of values in the order of their norms.
+/// The values whose norms are nearest to a norm, from values sorted by norm.
 fn near_in_norm(
     values: &[ValueIndex],
     wanted: f64,
     norm: impl Fn(&ValueIndex) -> f64,
 ) -> &[ValueIndex] {
     let at = values.partition_point(|value| norm(value).total_cmp(&wanted).is_lt());
-    // Very many values may share one norm; then the others are not checked.
+    // If very many values share one norm, the others are not checked.
     let (start, end) = (
         at.saturating_sub(N_NEAR_MAX),
         (at + N_NEAR_MAX).min(values.len()),
@@ -172,7 +173,7 @@ fn distance(a: &DumpValue, b: &DumpValue) -> f64 {
         };
     }
     if a.counts.n_nan != b.counts.n_nan || !(a.l2.is_finite() && b.l2.is_finite()) {
-        // Without finite norms the counts of what is not finite have to do.
+        // Without finite norms, only the counts of non-finite elements are compared.
         return if non_finite_counts(a) == non_finite_counts(b) {
             0.0
         } else {
@@ -190,7 +191,7 @@ fn distance(a: &DumpValue, b: &DumpValue) -> f64 {
     ((a.l2 - b.l2).abs() / scale).max(extremes)
 }
 
-/// Whether statistics are of a table that has no norms.
+/// Whether statistics come from a table without norms.
 fn is_printed(stats: &Stats) -> bool {
     stats.l2.is_nan() && stats.max.is_finite() && stats.min.is_finite()
 }
@@ -220,8 +221,7 @@ fn agreement_of(
         return are_same_bytes(dumps, slots).then_some(Nearness::WithinLimits);
     }
     let (evidence, metrics) = likeness(dumps, values, slots)?;
-    // Many tensors have nearly the same statistics, so that only those that could be the same
-    // count.
+    // Many tensors have nearly the same statistics, so only those that could be the same count.
     let roundings = values.map(|value| unit(value.coarsest).unwrap_or_default());
     let rounding = N_ROUNDINGS * roundings[0].max(roundings[1]);
     let apart = value_in(&metrics, MetricId::StatisticRel);
@@ -232,7 +232,7 @@ fn agreement_of(
     if evidence == Evidence::Statistics && is_other() {
         return None;
     }
-    // Of what was computed with rounded values the limits are those of the rounding.
+    // For results of rounded values the limits are those of the rounding.
     let [target, golden] = [0, 1].map(|i| {
         let coarsest = values[i].coarsest;
         let is_float = unit(coarsest).is_some();
@@ -272,7 +272,7 @@ fn have_like_extremes([a, b]: [&DumpValue; 2], slack: f64) -> bool {
     let largest = largest(a).max(largest(b));
     [(a.max, b.max), (a.min, b.min)].into_iter().all(|(a, b)| {
         let size = a.abs().max(b.abs());
-        // The mask says nothing of what it leaves.
+        // The mask contains no information about the remaining elements.
         let scale = if is_masked == [true; 2] {
             size
         } else {
@@ -280,21 +280,21 @@ fn have_like_extremes([a, b]: [&DumpValue; 2], slack: f64) -> bool {
         };
         let apart_max = EXTREMES_APART_MAX * size + slack * scale;
         let apart = (a - b).abs();
-        // Of what a table lacks nothing is known.
+        // Statistics that a table lacks are unknown.
         apart.is_nan() || apart <= apart_max
     })
 }
 
-/// How near two values are that agree.
+/// How closely two values agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Nearness {
     /// Within the limits of their dtypes.
     WithinLimits,
-    /// Within a small part of them.
+    /// Within a small fraction of the limits.
     Close,
 }
 
-/// The evidence and the numbers of two values whose elements could be the same.
+/// The evidence and metrics of two values whose elements could be the same.
 fn likeness(
     dumps: [&ComparedDump; 2],
     values: [&DumpValue; 2],
@@ -306,7 +306,7 @@ fn likeness(
             [Some(target), Some(golden)] => elements_measured([target.view(), golden.view()]),
             _ => measured(slots)?,
         };
-        // That they are not alike is an answer as well.
+        // Values that are not alike are a result, too.
         let (evidence, metrics) = found.unwrap_or_default();
         Ok::<_, Unreadable>(Fact {
             metrics,
@@ -336,7 +336,7 @@ fn are_same_bytes(dumps: [&ComparedDump; 2], slots: [&ExecutionSlot; 2]) -> bool
     fact.is_ok_and(|fact| *fact.numbers == [1])
 }
 
-/// The same by their elements; none where those of one cannot be read.
+/// The same by their elements; `None` if those of one cannot be read.
 fn have_same_bytes(slots: [&ExecutionSlot; 2]) -> Option<bool> {
     let sorted = slots.map(|slot| {
         let loaded = slot.load(None).ok()?;
@@ -380,8 +380,7 @@ fn elements_measured([a, b]: [TensorView<'_>; 2]) -> Option<(Evidence, Metrics)>
         return None;
     }
     let found = masked::difference(a, b, DifferenceOptions::default()).ok()?;
-    // A few large elements, such as those of a mask, are all of a norm, and hide what the others
-    // are.
+    // A few large elements, such as those of a mask, dominate a norm and hide the others.
     let n: u64 = found.histogram.iter().sum();
     if n_unlike(&found) as f64 > UNLIKE_SHARE_MAX * n as f64 {
         return None;
@@ -393,12 +392,13 @@ fn n_unlike(found: &TensorDifference) -> u64 {
     found.histogram[UNLIKE_BIN..].iter().sum()
 }
 
-/// Whether so many of the first elements are unlike that the share of all of them is too large,
-/// whatever the others are. Values of one norm are mostly unlike, and that shows in a third of them.
+/// Whether so many of the first elements differ that their share of all elements is too large,
+/// whatever the others are. Values with the same norm mostly differ, which a third of the elements
+/// shows.
 fn have_unlike_beginnings(a: TensorView<'_>, b: TensorView<'_>) -> bool {
     let n = a.shape.n_elements();
     let n_first = (n as f64 * FIRST_SHARE) as usize;
-    // Elements that are packed into bytes cannot be cut anywhere.
+    // Packed elements cannot be split at any position.
     let (Some(size_a), Some(size_b)) = (a.dtype.bytes(), b.dtype.bytes()) else {
         return false;
     };

@@ -1,4 +1,4 @@
-//! The values of one side, and which operators make and read them.
+//! The values of one side, and the operators that produce and read them.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use crate::compare::matching::{SlotRef, is_view};
 use crate::compare::side::{ComparedDump, ExecutionSlot, OperatorExecution};
 use crate::compare::verdict::{coarser, unit};
 
-/// Maximum number of elements of a tensor that holds a shape.
+/// Maximum number of elements of a tensor that contains a shape.
 const N_EXTENTS_MAX: u64 = 8;
-/// How far apart sums of the same elements in two orders may be, relative to their size.
+/// Maximum distance of sums of the same elements in two orders, relative to their size.
 const ORDER_ERROR_MAX: f64 = 1e-9;
-/// The same of numbers with six digits.
+/// The same for numbers with six digits.
 const PRINTED_ERROR_MAX: f64 = 1e-5;
-/// Elements below which equality is too often chance.
+/// With fewer elements than this, equality is too often a coincidence.
 const N_ELEMENTS_MIN: u64 = 2;
 
-/// Types of operators that give their input another dtype.
+/// Types of operators that convert their input to another dtype.
 pub(in crate::compare) const CAST_TYPES: [&str; 4] = [
     "Cast",
     "CastLike",
@@ -29,7 +29,7 @@ pub(in crate::compare) const CAST_TYPES: [&str; 4] = [
     "prims_convert_element_type_default",
 ];
 
-/// Types of operators that hand their input on.
+/// Types of operators that pass their input on.
 pub(super) const IDLE_TYPES: [&str; 3] = ["Identity", "aten_alias_default", "aten_clone_default"];
 
 /// Types of operators that repeat the elements of an input.
@@ -40,14 +40,14 @@ const REPEATING_TYPES: [&str; 4] = [
     "aten_repeat_default",
 ];
 
-/// Types of operators that hand an element to the program as a number.
+/// Types of operators that return an element to the program as a number.
 const NUMBER_TYPES: [&str; 3] = [
     "aten__local_scalar_dense_default",
     "aten_is_nonzero_default",
     "aten_item_default",
 ];
 
-/// Types of operators that make the same of nothing.
+/// Types of operators that produce the same value from no input.
 const FILLING_TYPES: [&str; 5] = [
     "ConstantOfShape",
     "aten_zeros_default",
@@ -60,28 +60,28 @@ const FILLING_TYPES: [&str; 5] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct ValueIndex(pub(super) usize);
 
-/// A value: what all slots with the same elements show.
+/// A value: the common content of all slots with the same elements.
 pub(super) struct DumpValue {
     /// Its statistics, which do not depend on the order of elements.
     pub(super) stats: Stats,
     /// Its elements, if they are few.
     pub(super) elements: Option<Arc<FewElements>>,
-    /// The slot that showed it first.
+    /// The first slot with it.
     pub(super) first: SlotRef,
-    /// Operators that read it and make something else.
+    /// Operators that read it and produce another value.
     pub(super) readers: Vec<usize>,
     /// Whether zeros were counted, which tables do not do.
     pub(super) has_counts: bool,
-    /// How far apart the statistics of two that are equal but for rounding may be, relative to
-    /// their size.
+    /// Maximum distance of the statistics of two values that are equal except for rounding,
+    /// relative to their size.
     rounding: f64,
-    /// The coarsest float dtype that it went through, of those that the limits of a comparison go
-    /// by.
+    /// The coarsest float dtype that it passed through, among those that determine limits.
     pub(super) coarsest: DType,
-    /// Whether it is a shape or an index and no data: a few integers.
+    /// Whether it is a shape or an index rather than data: a few integers.
     pub(super) is_extents: bool,
     pub(super) is_integer: bool,
-    /// Whether it comes from outside: no operator makes it, or one that only turns such a value.
+    /// Whether it comes from outside: no operator produces it, or only one that rearranges such a
+    /// value.
     pub(super) is_outside: bool,
 }
 
@@ -127,7 +127,7 @@ impl DumpValue {
     }
 }
 
-/// Elements by their dtype, number and digest; of statistics the digest is that of their texts.
+/// Elements by dtype, number and digest; for statistics, the digest of their texts.
 type ElementsKey = (Option<DType>, u64, [u8; 16]);
 
 /// The values of one place of a side.
@@ -136,14 +136,14 @@ pub(super) struct SideValues {
     of_slot: HashMap<SlotRef, ValueIndex>,
     /// The elements of each value, by dtype, number and digest.
     keys: HashMap<ElementsKey, ValueIndex>,
-    /// The values that each operator reads, and those that it makes.
+    /// The values that each operator reads, and those that it produces.
     inputs: HashMap<usize, HashSet<ValueIndex>>,
     pub(super) outputs: HashMap<usize, Vec<ValueIndex>>,
 }
 
 impl SideValues {
     /// Reads all elements of the operators of both sides, or their statistics. Slots with neither
-    /// show no value.
+    /// have no value.
     pub(super) fn collect(
         dumps: [&ComparedDump; 2],
         runs: [&Vec<usize>; 2],
@@ -235,7 +235,7 @@ impl SideValues {
                 && (is_source(&side.runs[run].op_type)
                     || is_one_of(&FILLING_TYPES, &side.runs[run]));
             for output in &self.outputs[&run] {
-                // A value that was read before anything made it stays what it was.
+                // A value that was read before any operator produced it keeps its origin.
                 let is_given = inputs.is_some_and(|inputs| inputs.contains(output));
                 let was_shown = self.values[output.0].first.run < run;
                 if !(turns_outside || is_constant || is_given || was_shown) {
@@ -245,7 +245,7 @@ impl SideValues {
         }
     }
 
-    /// Records the dtypes that values went through. A value that is rounded and widened again at
+    /// Records the dtypes that values passed through. A value that is rounded and widened again at
     /// once is not used in the intermediate dtype, so that rounding is not a property of the
     /// network.
     fn tell_coarsest(&mut self, side: &ComparedDump) {
@@ -347,7 +347,7 @@ impl SideValues {
             };
             let is_inner = may_be_inner && !inputs.is_empty() && inputs.iter().any(is_inner);
             inputs.retain(|value| equals[value.0].is_some());
-            // Without a value that both sides have there is no place to part from.
+            // Without a common value the sides cannot diverge.
             (is_part && (is_inner || !inputs.is_empty())).then_some((run, inputs))
         });
         parts.collect()
@@ -365,7 +365,7 @@ impl SideValues {
         let mut open: Vec<usize> = live.iter().copied().collect();
         while let Some(run) = open.pop() {
             for value in self.inputs_of(run) {
-                // Taken out: many operators may read a value that many make.
+                // Removed, because many operators may read a value that many produce.
                 for maker in makers.remove(&value).into_iter().flatten() {
                     if live.insert(maker) {
                         open.push(maker);
@@ -376,7 +376,7 @@ impl SideValues {
         live
     }
 
-    /// The value that a slot shows.
+    /// The value of a slot.
     pub(super) fn value_of(&self, slot: SlotRef) -> Option<ValueIndex> {
         self.of_slot.get(&slot).copied()
     }
@@ -387,7 +387,7 @@ impl SideValues {
         inputs.is_some_and(|inputs| inputs.contains(&value))
     }
 
-    /// Whether the dump shows what any operator reads.
+    /// Whether the dump contains the inputs of any operator.
     pub(super) fn has_inputs(&self) -> bool {
         !self.inputs.is_empty()
     }
@@ -397,12 +397,12 @@ impl SideValues {
         self.inputs.get(&run).into_iter().flatten().copied()
     }
 
-    /// All slots that show a value.
+    /// All slots with a value.
     pub(super) fn slots(&self) -> impl Iterator<Item = (SlotRef, ValueIndex)> {
         self.of_slot.iter().map(|(slot, value)| (*slot, *value))
     }
 
-    /// Of each value, the one of another side with the very same elements.
+    /// For each value, the one of another side with identical elements.
     pub(super) fn identical(&self, other: &SideValues) -> Vec<Option<ValueIndex>> {
         let mut found = vec![None; self.values.len()];
         for (key, value) in &self.keys {
@@ -411,7 +411,7 @@ impl SideValues {
         found
     }
 
-    /// The slot that showed a value first.
+    /// The first slot with a value.
     pub(super) fn first_slot(&self, value: ValueIndex) -> SlotRef {
         self.values[value.0].first
     }
@@ -530,7 +530,7 @@ fn rounding(slot: &ExecutionSlot, dtype: DType) -> f64 {
         PRINTED_ERROR_MAX
     };
     match unit(dtype) {
-        // Weights of float32 are the very same on both sides.
+        // Weights of float32 are identical on both sides.
         Some(unit) if unit > PRINTED_ERROR_MAX => unit,
         _ => printed,
     }

@@ -26,25 +26,25 @@ use crate::elements::LastFile;
 const N_MEMBERS_MAX: usize = 64;
 /// The relative error of rounding to 8 bits; smaller errors are indistinguishable.
 const ROUNDING: f64 = 0.01;
-/// How many times farther apart an output has to be than what its operator reads.
+/// Minimum ratio of the distance of an output to that of its operator's inputs.
 const GROWTH_MIN: f64 = 1.5;
 /// The parts of the outputs' distance, and of a loss, that have to be there all the way between
 /// them.
 const CARRIED_OF_END: f64 = 0.25;
 const CARRIED_OF_LOSS: f64 = 0.05;
-/// The distance of values that have nothing to do with each other, or more.
+/// The minimum distance of unrelated values.
 const UNRELATED: f64 = 2.0;
 /// From this distance before the codes on, their contribution is unknown.
 const UNSURE_MIN: f64 = 0.2;
-/// The part of the outputs' distance that a loss is at least: most of it.
+/// The minimum size of a loss, as a part of the outputs' distance: most of it.
 const LOSS_OF_END: f64 = 0.7;
 /// The least that codes which are read otherwise add to the distance before them, as errors that
 /// know nothing of each other add up.
 const ADDED_MIN: f64 = 0.02;
-/// Operators whose output changes by a share where their input changes by a number.
+/// Operators that turn an absolute change of the input into a relative change of the output.
 const EXPONENTIALS: [&str; 3] = ["Exp", "LogSoftmax", "Softmax"];
 
-/// The place with the most evidence: parameters that do not fit, else the largest growth.
+/// The place with the strongest evidence: parameters that do not match, else the largest growth.
 pub(super) fn find(
     contract: &Contract,
     comparison: &Comparison,
@@ -59,18 +59,18 @@ pub(super) fn find(
     })
 }
 
-/// The target's graph with what is known of its values.
+/// The target's graph with the known distances of its values.
 struct Walk<'a> {
     target: &'a ComparedDump,
     sides: MatchedDumps<'a>,
     operators: &'a [OperatorResult],
-    /// Distances of outputs of floats.
+    /// Distances of float outputs.
     apart: HashMap<SlotRef, f64>,
-    /// The operator of the list that an execution of the target is.
+    /// The index in the list of each execution of the target.
     of_run: HashMap<usize, usize>,
 }
 
-/// Operators between values that were compared and a value that one of the list reads.
+/// Operators between compared values and a value that an operator of the list reads.
 struct Region {
     members: Vec<usize>,
     /// The largest distance of the values before them.
@@ -109,7 +109,7 @@ impl<'a> Walk<'a> {
         inputs.map(|(places, slot)| (places.target, slot))
     }
 
-    /// The operators that lead to some values from those that were compared.
+    /// The operators between compared values and the given ones.
     fn region_before(&self, mut open: Vec<SlotRef>) -> Option<Region> {
         let mut region = Region {
             members: Vec::new(),
@@ -129,7 +129,7 @@ impl<'a> Walk<'a> {
         Some(region)
     }
 
-    /// Whether an execution reads nothing but constants, as what reshapes a bias.
+    /// Whether an execution reads only constants, such as one that reshapes a bias.
     fn is_constant(&self, run: usize) -> bool {
         self.target
             .inputs_of(run)
@@ -165,7 +165,7 @@ impl<'a> Walk<'a> {
             least >= at_end * CARRIED_OF_END && least >= loss * CARRIED_OF_LOSS
         };
         let losses = losses.filter(reaches_end);
-        // Of equal ones the first, so that threads and maps decide nothing.
+        // The first of equal ones, so that the result does not depend on threads and maps.
         losses.reduce(|most, next| {
             if growth(&next) > growth(&most) {
                 next
@@ -187,8 +187,8 @@ impl<'a> Walk<'a> {
             reference: None,
             ..self.sides
         };
-        // Both sides of the measurement are the target's: the values that were written as codes, and
-        // those that were read from them.
+        // Both sides of the measurement are values of the target: those written as codes, and those
+        // read from them.
         let mut names: Vec<OperatorName> = vec![loss.name.clone()];
         names.extend(loss.others.iter().cloned());
         let reader = self.operators[loss.operator].target.last();
@@ -270,7 +270,7 @@ impl<'a> Walk<'a> {
         let others = first.iter().map(|_| reader.clone()).chain(names);
         Some(QuantisedLoss {
             operator: operator.index,
-            // An input that is farther apart than the value that it reads reads another one.
+            // An input with a larger distance than the value that it should read reads another one.
             slot: first.as_ref().map_or(slot.slot, |_| OUTPUT),
             others: others.collect(),
             name: first.unwrap_or_else(|| reader.clone()),
@@ -316,7 +316,7 @@ impl<'a> Walk<'a> {
         let pair = &self.sides.matching.pairs[operator.index];
         let mut slots = pair.slots.iter().zip(&operator.slots);
         let (place, output) = slots.find(|(_, slot)| slot.is_output() && is_of_floats(slot))?;
-        // Who reads it has to see it; else its partner makes another value.
+        // Its readers must show the difference too; else its partner produces another value.
         let is_seen = match read.get(&place.target) {
             Some(seen) => 2.0 * seen >= slot_distance(output),
             None => operator.is_certain || self.is_alike(operator),
@@ -383,7 +383,7 @@ impl<'a> Walk<'a> {
                 Some(measured) => *measured,
                 None => (self.first_after(reader)?, [0.0, f64::INFINITY]),
             };
-            // A factor of the graph that a scale was multiplied with changes nothing behind it.
+            // A factor that the graph multiplied into a scale has no effect afterwards.
             if behind < before.hypot(ADDED_MIN) {
                 continue;
             }

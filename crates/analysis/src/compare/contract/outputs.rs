@@ -20,7 +20,7 @@ use crate::compare::result::{
 use crate::compare::side::ComparedDump;
 use crate::compare::verdict::{dtype_of, judge_alone};
 
-/// Maximum number of outputs of either side among which an exchange is looked for.
+/// Maximum number of outputs of either side that are searched for an exchange.
 const N_EXCHANGED_MAX: usize = 16;
 
 /// The pairs that the comparison measured, by either side's slot: the partner, the operator and the
@@ -140,7 +140,7 @@ impl OutputSearch<'_> {
         })
     }
 
-    /// The partner of a golden output where no graph names the target's outputs.
+    /// The partner of a golden output if no graph names the target's outputs.
     fn of_golden(
         &self,
         output: &ModelOutput,
@@ -180,7 +180,7 @@ impl OutputSearch<'_> {
         if let Some((partner, place)) = self.known.of_target.get(&slot) {
             let result = &self.comparison.operators[place[0]].slots[place[1]];
             let is_other = result.agreement.is_some() || state_of(result, false).is_bad();
-            // Operators that compute different things may have been brought together.
+            // Operators with different computations may have been matched.
             return Some(match equal().filter(|_| is_other) {
                 Some(slot) => (own, shown(slot), ValuePairing::Value),
                 None => (own, shown(*partner), ValuePairing::Operator),
@@ -370,7 +370,7 @@ impl OutputSearch<'_> {
         }
     }
 
-    /// Brings a lost output and an extra one together.
+    /// Matches a lost output with an extra one.
     fn rename(
         &self,
         values: &mut [ContractValue],
@@ -395,7 +395,7 @@ impl OutputSearch<'_> {
 fn alone(golden: &ModelPlace<'_>) -> PlaceOutputs {
     let outputs = golden.outputs.iter().cloned();
     PlaceOutputs {
-        // By the operator: nothing says what the target would have returned there.
+        // By the operator, because it is unknown what the target would have returned there.
         pairs: outputs
             .map(|output| (None, Some(output), ValuePairing::Operator))
             .collect(),
@@ -410,7 +410,8 @@ fn named(target: &ModelPlace<'_>, golden: &ModelPlace<'_>) -> PlaceOutputs {
         let names = outputs.iter().map(|output| output.name.as_str());
         names.collect::<Vec<&str>>()
     });
-    // PyTorch's results are called by the operators that make them, which says nothing to a caller.
+    // PyTorch names results after the operators that produce them, which is meaningless to a
+    // caller.
     let is_named = [target, golden].iter().all(|place| place.names_results());
     let paired = if is_named {
         by_name_or_position(&names[1], &names[0])
@@ -442,7 +443,7 @@ fn at_same_position(
 ) -> Option<ModelOutput> {
     let position = own.iter().position(|known| known.name == output.name)?;
     let partner = other.get(position).filter(|_| own.len() == other.len())?;
-    // Its name is that of an operator, and says nothing to a caller.
+    // Its name is that of an operator, which is meaningless to a caller.
     shown(partner.slot?)
 }
 
@@ -454,7 +455,7 @@ fn shown(slot: SlotRef) -> Option<ModelOutput> {
     })
 }
 
-/// The shortest dtype of floats among a value and what views and casts made it of.
+/// The shortest float dtype among a value and the sources of its views and casts.
 fn shortest_dtype(dump: &ComparedDump, mut slot: SlotRef) -> Option<DType> {
     let mut shortest: Option<DType> = None;
     // Each step goes to an operator that ran before.
@@ -497,7 +498,7 @@ fn presence(outputs: [Option<&ModelOutput>; 2], by: ValuePairing) -> ValuePresen
                 (Some(_), Some(_)) => ValuePresence::Both,
             }
         }
-        // Names and positions are the target's whole list; operators are what a dump shows.
+        // Names and positions cover the target's whole list; operators only those in a dump.
         [None, _] if by == ValuePairing::Name => ValuePresence::Lost,
         [None, _] => ValuePresence::NotInTarget,
         [Some(_), None] => ValuePresence::Extra,

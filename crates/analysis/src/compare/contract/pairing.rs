@@ -1,10 +1,10 @@
-//! Which output of one model is which of the other.
+//! Pairs the outputs of both models.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::compare::result::ValuePairing;
 
-/// Positions in the lists of golden and of the target that belong together, and how.
+/// Matching positions in golden's and the target's list, and the evidence.
 pub(super) type PairedNames = Vec<(usize, Option<(usize, ValuePairing)>)>;
 
 /// Pairs the named outputs of two models: by name, and what that leaves by position, if both sides
@@ -72,9 +72,9 @@ mod tests {
         };
         check(&["y", "z"], &["y", "z"], &[Some(0), Some(1)]);
         check(&["y", "z"], &["z", "y"], &[Some(1), Some(0)]);
-        // One is renamed.
+        // One name differs.
         check(&["y", "z"], &["w", "y"], &[Some(1), Some(0)]);
-        // All are.
+        // All names differ.
         check(&["y", "z"], &["a", "b"], &[Some(0), Some(1)]);
         check(&["y"], &["a", "b"], &[Some(0)]);
         check(&["y", "z"], &["a"], &[Some(0), None]);

@@ -1,4 +1,4 @@
-//! Operators of the target that compute in a shorter dtype than all around them.
+//! Operators of the target that compute in a shorter dtype than those around them.
 
 use opscope_tensor::DType;
 
@@ -25,12 +25,12 @@ pub(super) fn islands(comparison: &Comparison) -> Vec<NarrowOperator> {
             golden: dtypes[1].name().to_owned(),
         })
         .collect();
-    // One alone is an island in the smallest of models, if there is a sea around it.
+    // In the smallest models a single one is an island, if enough others surround it.
     let is_island = narrow.len() * SHARE <= floats.len() || narrow.len() == 1 && floats.len() > 2;
     if is_island { narrow } else { Vec::new() }
 }
 
-/// The dtypes of an output that is of floats on both sides.
+/// The dtypes of an output with floats on both sides.
 fn float_outputs(operator: &OperatorResult) -> Option<[DType; 2]> {
     let slot = operator.slots.iter().find(|slot| slot.is_output())?;
     let dtypes: [DType; 2] = [

@@ -20,7 +20,7 @@ enum DtypeKind {
     Text,
 }
 
-/// The numbers of a value.
+/// The metrics of a value.
 pub(super) fn slot_of<'a>(
     value: &'a ContractValue,
     comparison: &'a Comparison,
@@ -32,7 +32,7 @@ pub(super) fn slot_of<'a>(
     })
 }
 
-/// The numbers of a value with its level and the rules that lead to it.
+/// The metrics of a value, with its level and the rules behind it.
 ///
 /// Agreement with other values of the graph is not an excuse: a caller receives this value.
 fn judged(
@@ -45,7 +45,7 @@ fn judged(
         let mut rules = slot.rules.iter();
         slot.agreement.is_some() || rules.any(|rule| rule.metric == RuleName::Agreement)
     };
-    // Where the same pair was judged, sums that cancel and replicas were taken into account.
+    // The verdict on the same pair already considered cancellation in sums, and replicas.
     if value.result.is_none() && !is_excused(slot) {
         return Some(slot.clone());
     }
@@ -72,7 +72,7 @@ pub(super) fn judge_output(
     value.rules = slot.map(|slot| slot.rules).unwrap_or_default();
 }
 
-/// The same of an input or a weight.
+/// The same for an input or a weight.
 pub(super) fn judge_other(
     value: &mut ContractValue,
     comparison: &Comparison,
@@ -161,7 +161,7 @@ fn dtype_kind(side: &TensorSummary) -> Option<DtypeKind> {
     })
 }
 
-/// Whether golden's tensor holds nothing but NaN.
+/// Whether golden's tensor contains only NaN.
 pub(super) fn is_all_nan(slot: &SlotResult) -> bool {
     let get = |metric| slot.metrics.get(metric);
     let n = get(MetricId::Count).or(get(MetricId::GoldenCount));

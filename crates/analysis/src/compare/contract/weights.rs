@@ -1,4 +1,4 @@
-//! Weights that differ, of operators that belong together.
+//! Weights of matched operators that differ.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,8 +13,8 @@ use crate::compare::result::{Contract, ContractValue, ValueState};
 use crate::compare::side::{ComparedDump, positions};
 use crate::compare::verdict::value_of;
 
-/// Adds the weights that differ. A weight is compared once for each rank: what training makes of it
-/// later is a result.
+/// Adds the weights that differ. A weight is compared once for each rank: after training changes
+/// it, it is a result.
 pub(super) fn examine(contract: &mut Contract, comparison: &Comparison, places: &ModelPlaces<'_>) {
     let sides = places.sides;
     let mut names = [ConstantNames::default(), ConstantNames::default()];
