@@ -137,6 +137,7 @@ fn handles(
     list: InPointer<Handle>,
 ) -> Answer<Vec<Handle>> {
     let n = count(n)?;
+    // An empty list may be null.
     if n != 0 {
         list.require(function, parameter)?;
     }

@@ -29,6 +29,7 @@ pub(crate) fn keep(object: Handle, name: String, text: Option<String>) -> *const
     let stored = stored.entry(object).or_default().entry(name);
     let stored = stored
         .and_modify(|stored| {
+            // An unchanged string keeps its address, which the program may still use.
             if *stored != text {
                 stored.clone_from(&text);
             }

@@ -98,6 +98,7 @@ impl OutputFolder {
             line.push_str(tensor);
         }
         line.push('\n');
+        // The file has failed already, so an error of the list is only logged.
         if let Err(error) = self.namer.creator().append_line(&self.failed_list(), &line) {
             log::error(&error.to_string());
         }

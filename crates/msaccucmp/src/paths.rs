@@ -33,6 +33,7 @@ pub(super) fn resolve(text: &str) -> PathBuf {
     let mut resolved = PathBuf::from("/");
     for component in current.join(text).components() {
         match component {
+            // Links before it are resolved, so this is the parent of a link's target.
             Component::ParentDir => {
                 resolved.pop();
             }
@@ -65,6 +66,7 @@ fn check_resolved(path: &Path, kind: PathKind) -> Result<(), ToolFailure> {
         PathKind::Directory if !metadata.is_dir() => return Err(invalid("is not a directory")),
         _ => {}
     }
+    // Tested by opening, because permission bits alone do not determine access.
     let is_readable = if metadata.is_dir() {
         fs::read_dir(path).is_ok()
     } else {

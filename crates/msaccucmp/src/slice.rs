@@ -24,6 +24,7 @@ const AXES_MIN: usize = 4;
 /// How to cut a tensor of shape `dims` to `wanted`.
 pub(super) fn plan(dims: &[usize], wanted: &[usize]) -> SliceCut {
     if dims.len() < wanted.len() {
+        // Only axes of size 1 may be missing.
         let is_same = without_ones(dims) == without_ones(wanted);
         return if is_same {
             SliceCut::Keep
@@ -33,6 +34,7 @@ pub(super) fn plan(dims: &[usize], wanted: &[usize]) -> SliceCut {
     }
     let dims = padded(dims, AXES_MIN);
     let wanted = padded(wanted, dims.len());
+    // With at most one longer axis, the elements have the same order in every shape.
     let is_line = dims.iter().filter(|&&dim| dim != 1).count() <= 1;
     if is_line && crate::array::count(&dims) == crate::array::count(&wanted) {
         return SliceCut::Keep;

@@ -76,6 +76,7 @@ impl FileWriter {
                 None => bytes.into(),
                 Some(strides) => {
                     let n_bytes = shape.n_bytes(dtype).map_err(|_| UnseenReason::Shape)?;
+                    // Strides of 0 can expand a few bytes to any size.
                     if n_bytes > bytes.len() && n_bytes > EXPANDED_BYTES_MAX {
                         return Err(UnseenReason::Expanded);
                     }

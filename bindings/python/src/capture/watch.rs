@@ -257,6 +257,7 @@ impl MemoryWatch {
         let shared = self.shared.clone();
         let lent = shared.lender.look(tensor)?;
         let n_bytes = lent.bytes().len() as u64;
+        // Empty memory cannot change.
         if n_bytes == 0 || (is_view && self.values.iter().any(|value| value.covers(&lent))) {
             return Ok(None);
         }
@@ -270,6 +271,7 @@ impl MemoryWatch {
         self.next_id += 1;
         let mut n_excess = (self.n_bytes + n_bytes).saturating_sub(self.bytes_max);
         if n_excess > 0 {
+            // The oldest values make room.
             let mut evicted = Vec::new();
             for old in &self.values {
                 if n_excess == 0 {
@@ -323,6 +325,7 @@ impl MemoryWatch {
                     gone.push((value.id, "resized"));
                 }
                 Some((storage, _, n_users)) => {
+                    // Only our own tensors still use the storage.
                     if !value.is_kept() && n_users <= n_ours.get(&storage).copied().unwrap_or(0) {
                         gone.push((value.id, "freed"));
                     }

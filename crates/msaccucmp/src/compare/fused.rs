@@ -179,6 +179,7 @@ impl FusedComparison<'_> {
             }
             Err(other) => return Err(other),
         }
+        // An error of the comparison takes precedence over one of the overflow check.
         result.overflow = overflow.transpose()?;
         Ok(result)
     }

@@ -166,6 +166,7 @@ impl OperatorRows {
 
     /// Replaces a row's results by those of another.
     pub(super) fn replace_results(&mut self, row: usize, other: &[String]) {
+        // The tensor's name and all before it stay.
         let start = TENSOR_COLUMN + 1;
         if let Some(row) = self.rows.get_mut(row) {
             row.truncate(start);

@@ -1,5 +1,5 @@
-//! Where two tensors differ: how many elements do, and the smallest range along each axis that
-//! holds them all.
+//! Where two tensors differ: the number of differing elements, and the smallest range along each
+//! axis with all of them.
 
 use super::DifferenceError;
 use super::source::{BLOCK, BlockSource, distances};
@@ -11,7 +11,7 @@ use crate::cpu::{self, LaneMachine, LaneTask};
 pub struct DifferenceExtent {
     /// Number of them.
     pub n: u64,
-    /// For each axis the first index at which one is, and the index behind the last.
+    /// For each axis, the first index with such an element, and the index after the last one.
     pub ranges: Vec<[u64; 2]>,
 }
 
@@ -97,6 +97,7 @@ impl LaneTask for ApartTask<'_> {
         for start in (0..n).step_by(BLOCK) {
             let n_block = (n - start).min(BLOCK);
             let is_same_dtype = target.dtype() == golden.dtype();
+            // Equal bytes mean equal elements, also for NaN.
             if is_same_dtype && target.block(start, n_block) == golden.block(start, n_block) {
                 continue;
             }

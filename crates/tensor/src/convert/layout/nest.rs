@@ -1,4 +1,4 @@
-//! From "this axis lies so in the source and so in the target" to loops over bytes.
+//! Turns the positions of axes in source and target into loops over bytes.
 //!
 //! Every layout is a way to walk along the axes of the same tensor: in even steps or in blocks. A
 //! [`CopyRegion`] pairs the two walks of each axis. Lowering cuts blocked axes into whole blocks
@@ -8,9 +8,9 @@
 /// How the offset grows along an axis, in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AxisWalk {
-    /// Index `x` lies at `x * step`.
+    /// Index `x` is at `x * step`.
     Even(usize),
-    /// Index `x` lies at `(x + shift) / block * outer + (x + shift) % block * inner`.
+    /// Index `x` is at `(x + shift) / block * outer + (x + shift) % block * inner`.
     Blocked {
         block: usize,
         shift: usize,
@@ -108,7 +108,7 @@ impl AxisWalks {
             let rest = self.extent - start;
             let in_first = block - (start + shift) % block;
             let (n_blocks, len) = match rest / block {
-                // A block that begins before the axis or ends behind it.
+                // A block that begins before the axis or ends after it.
                 _ if in_first < block || rest < block => (1, in_first.min(rest)),
                 n_blocks => (n_blocks, block),
             };
@@ -167,7 +167,7 @@ impl LoopNest {
         self.loops.iter().map(|l| l.extent).product::<usize>() * self.run
     }
 
-    /// The ends of the furthest run: no byte at or behind them is read or written.
+    /// The ends of the furthest run: no byte from there on is read or written.
     pub(super) fn ends(&self) -> (usize, usize) {
         self.loops.iter().fold(
             (self.src_base + self.run, self.dst_base + self.run),
