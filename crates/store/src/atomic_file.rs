@@ -168,8 +168,8 @@ impl Creator {
         self.directories.left_overs()
     }
 
-    /// Returns the totals that a pretending creator would have written so far, where files take up
-    /// room in multiples of `block_bytes`; `None` for a creator that writes.
+    /// Returns the totals that a pretending creator would have written so far, if files occupy
+    /// multiples of `block_bytes`; `None` for a creator that writes.
     pub fn pretended(&self, block_bytes: u64) -> Option<DryRunTotals> {
         let pretence = self.pretence.as_ref()?;
         Some(pretence.total(block_bytes))
@@ -395,7 +395,7 @@ fn temporary_name() -> PathBuf {
 pub fn write_all_vectored(file: &mut File, parts: &[&[u8]]) -> io::Result<()> {
     let mut slices: Vec<IoSlice<'_>> = parts
         .iter()
-        // A call with nothing but empty buffers writes 0 bytes, which would look like a full disk.
+        // A call with only empty buffers writes 0 bytes, which would look like a full disk.
         .filter(|part| !part.is_empty())
         .map(|part| IoSlice::new(part))
         .collect();

@@ -97,8 +97,8 @@ impl FileBytes {
         Ok(FileBytes(MappedBytes::Mapped(Arc::new((map, file)))))
     }
 
-    /// Writes a part of the file at the end of `out`. The kernel copies what is mapped, without a
-    /// detour through this process's memory, where it can.
+    /// Appends a part of the file to `out`. If possible, the kernel copies mapped parts without a
+    /// detour through this process's memory.
     ///
     /// # Errors
     /// Any that the operating system reports; [`io::ErrorKind::UnexpectedEof`] if there is no such
@@ -113,7 +113,7 @@ impl FileBytes {
         out.write_all(bytes.get(n_copied..).unwrap_or_default())
     }
 
-    /// Where in the file a slice of its bytes lies; `None` for bytes from elsewhere.
+    /// The position of a slice of its bytes in the file; `None` for other bytes.
     pub fn range_of(&self, bytes: &[u8]) -> Option<Range<usize>> {
         let whole = self.as_ref();
         let start = bytes.as_ptr().addr().checked_sub(whole.as_ptr().addr())?;

@@ -144,8 +144,8 @@ fn read_opened((file, metadata): (File, Metadata), n_bytes_max: u64) -> io::Resu
     }
 }
 
-/// Reads at most `n_bytes_max` bytes of something that says to have `n_bytes`. No more memory is
-/// taken than bytes arrive, whatever it says.
+/// Reads at most `n_bytes_max` bytes from a source with the stated size `n_bytes`. Memory grows
+/// only with the received bytes, whatever the stated size.
 pub(crate) fn read_at_most(
     reader: impl Read,
     n_bytes_max: u64,
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(read(&path, 5).unwrap(), b"12345");
         let error = read(&path, 4).unwrap_err().to_string();
         assert_eq!(error, "expected at most 4 bytes, found 5");
-        // A file may be longer than any memory without taking up room.
+        // A sparse file may be longer than any memory without occupying space.
         File::create(&path).unwrap().set_len(1 << 42).unwrap();
         assert!(read(&path, 1 << 20).is_err());
     }

@@ -29,8 +29,8 @@ pub trait RemoteFiles: Send + Sync {
     /// The local placeholder of a directory or file, which has its names and sizes but no content.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] if nothing has this URL; others say which bucket or server
-    /// failed, and why.
+    /// [`io::ErrorKind::NotFound`] if nothing has this URL; others contain the failing bucket or
+    /// server, and the reason.
     fn stand_in(&self, url: &str) -> io::Result<PathBuf>;
 
     /// Opens a file with all of its content.

@@ -136,7 +136,7 @@ impl RunFile {
             Some(path) => self
                 .creator
                 .replace_file(&path, &[text.as_bytes()])
-                // A run that ended because nothing more can be written has to be able to say so.
+                // A run that ended because nothing more can be written must be able to record this.
                 .or_else(|error| in_place::write(&path, &state.record).map_err(|_| error)),
             // It was removed.
             None => self.create(&dir, &text),

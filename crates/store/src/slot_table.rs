@@ -42,5 +42,5 @@ pub const INDEX_LEVEL: i32 = 3;
 const N_COUNTS: usize = ElementCounts::NAMES.len() - 1;
 /// Names of the statistics other than counts.
 const NUMBER_NAMES: [&str; 7] = ["min", "max", "sum", "mean", "std", "l1", "l2"];
-/// Where the file says which version it has.
+/// The key of the version in the file.
 const VERSION_KEY: &str = "opscope.slot_table";

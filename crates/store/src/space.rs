@@ -1,4 +1,4 @@
-//! How much room a file system has left.
+//! Free space of file systems.
 
 use std::path::Path;
 
@@ -14,11 +14,11 @@ pub struct FreeSpace {
     pub n_bytes_free: u64,
     /// Files that can still be created; `None` where the file system sets no limit.
     pub n_files_free: Option<u64>,
-    /// Files take up room in multiples of this.
+    /// Files occupy space in multiples of this.
     pub block_bytes: u64,
 }
 
-/// The room in the file system of `path`, or of the nearest directory above it that is there.
+/// The free space in the file system of `path`, or of its nearest existing parent directory.
 ///
 /// # Errors
 /// [`StoreError::Io`] if the operating system does not report it.

@@ -21,8 +21,8 @@ impl Creator {
     }
 
     /// Appends whole lines to `path` with one call, so that lines of several processes do not mix.
-    /// Where there is no file, one with `header` is made first, by one process only; `true` says
-    /// that it was this one.
+    /// If there is no file, a single process creates one with `header` first; `true` means that it
+    /// was this one.
     ///
     /// A file that ends in the middle of a line was left by a killed process: appending starts a
     /// new line first.
@@ -129,8 +129,8 @@ impl AppendedTable {
     }
 }
 
-/// Appends with one call. A file grows page by page meanwhile: the lock says so to a process that
-/// asks whether the last line is whole. It does without where the file system has no locks.
+/// Appends with one call. A file grows page by page meanwhile, so the lock informs processes that
+/// check whether the last line is complete. File systems without locks are used without one.
 fn write(file: &mut File, text: &str) -> io::Result<()> {
     // A shared lock is enough: writes in append mode are atomic. It only excludes readers of the
     // last byte.

@@ -221,7 +221,7 @@ fn check_is_directory(path: &Path) -> Result<(), StoreError> {
     Err(StoreError::io(CREATE, path)(io::Error::other(reason)))
 }
 
-/// Locks even after a panic, since no panic leaves the data behind these locks half changed.
+/// Locks even after a panic, because no panic leaves the data behind these locks half-changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

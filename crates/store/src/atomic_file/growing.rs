@@ -11,7 +11,7 @@ use super::pretend::n_bytes;
 use super::size_limit::without_signal;
 use crate::StoreError;
 
-/// Shorter parts are put together before they are written.
+/// Shorter parts are combined before they are written.
 const N_GATHERED_MAX: usize = 64 << 10;
 
 /// A file of ours that grows.

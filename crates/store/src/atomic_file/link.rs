@@ -8,7 +8,7 @@ use super::directories::split;
 use super::{Creator, temporary_name};
 use crate::{StoreError, regular_file};
 
-/// Bytes that are compared at once.
+/// Number of bytes that are compared at once.
 const COMPARE_BYTES: usize = 256 << 10;
 
 /// Which way a file came to another name.
@@ -222,7 +222,8 @@ pub fn file_holds(path: &Path, parts: &[&[u8]]) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Whether a file system says that it cannot do this, as opposed to having failed at it.
+/// Whether an error means that the file system does not support the operation, rather than that it
+/// failed.
 fn is_refusal(error: &io::Error) -> bool {
     use rustix::io::Errno;
     let refusals = [

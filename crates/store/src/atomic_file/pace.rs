@@ -19,11 +19,11 @@ use super::write_all_vectored;
 pub(super) const N_BYTES_MIN: usize = 256 << 10;
 /// Alignment that file systems ask of addresses, lengths and offsets past the cache.
 const ALIGN: usize = 4096;
-/// Bytes that are written at once past the cache.
+/// Number of bytes that are written at once past the cache.
 const N_CHUNK_BYTES: usize = 1 << 20;
 /// The cache is given up no sooner than it is slower than this, in seconds for a byte: 1 GB/s.
 const SLOW: f64 = 1e-9;
-/// Every so many files the other way is tried.
+/// Number of files after which the other way is tried.
 const N_FILES_BEFORE_TRIAL: u32 = 32;
 /// Weight of the latest file in the average.
 const WEIGHT: f64 = 0.25;

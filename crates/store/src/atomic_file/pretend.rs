@@ -25,8 +25,8 @@ pub struct DryRunTotals {
     pub n_bytes: u64,
     /// Bytes of the links, which are not in `n_bytes`.
     pub n_bytes_linked: u64,
-    /// The bytes of `n_bytes` in whole blocks, as file systems give out room; blocks have a power
-    /// of two of bytes.
+    /// `n_bytes` rounded up to whole blocks, as file systems allocate space; the size of a block is
+    /// a power of two.
     pub n_bytes_in_blocks: u64,
 }
 
@@ -121,7 +121,7 @@ impl DryRunNames {
         Ok(())
     }
 
-    /// A disk does not report how many names it has room for, so none is refused.
+    /// A disk does not report the number of possible names, so none is refused.
     pub(super) fn link(&self, existing: &Path, new: &Path) -> io::Result<SharingOutcome> {
         if self.stamp(existing).is_err() {
             return Ok(SharingOutcome::Refused);

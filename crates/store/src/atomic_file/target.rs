@@ -1,4 +1,4 @@
-//! Where a file goes: a name in an open directory, so that the directory cannot be replaced
+//! The place of a file: a name in an open directory, so that the directory cannot be replaced
 //! meanwhile.
 
 use std::fs::File;

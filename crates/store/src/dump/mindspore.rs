@@ -35,7 +35,7 @@ pub struct MindSporeListing {
     /// Executions of operators, and parameters and constants; by rank, step and iteration, in
     /// execution order as far as that is known.
     pub records: Vec<OperatorRun>,
-    /// Graphs, from `.ir` files, and from `.pb` files where there is no `.ir` file.
+    /// Graphs from `.ir` files, and from `.pb` files without an `.ir` file.
     pub graphs: Vec<RankGraph>,
     /// Lists of operators.
     pub orders: Vec<GraphOrder<String>>,
@@ -232,7 +232,7 @@ impl MindSporeListing {
         dump
     }
 
-    /// Lists and reads the dump below `dir`; none if there is nothing of MindSpore's.
+    /// Lists and reads the dump below `dir`; `None` if it contains nothing of MindSpore.
     pub fn open(dir: &Path) -> Option<MindSporeListing> {
         let listing = super::list(dir);
         let is_mindspore = listing.entries.iter().any(is_mindspore);
@@ -300,7 +300,7 @@ pub fn is_mindspore(entry: &DumpEntry) -> bool {
 
 fn place_of(path: &Path) -> MindSporePlace {
     let dir = path.parent().unwrap_or(Path::new("."));
-    // A relative path may leave out the directories that say what it is.
+    // A relative path may lack the directories that identify it.
     let absolute = crate::remote::absolute(dir);
     MindSporePlace::from_path(absolute.as_deref().unwrap_or(dir))
 }

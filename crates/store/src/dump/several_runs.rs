@@ -64,7 +64,7 @@ impl DumpListing {
                 .iter()
                 .filter(|run| run.path.starts_with(root))
                 .peekable();
-            // A device leaves no record, and nothing says that its dump is cut off.
+            // A device leaves no record, so it is unknown whether its dump is cut off.
             runs.peek().is_none() || runs.all(|run| run.end == RunEnd::Ended)
         };
         // The newest first, and complete ones before others.

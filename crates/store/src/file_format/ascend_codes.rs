@@ -59,7 +59,7 @@ const fn codes_of(dtype: DType) -> DTypeCodes {
         Dual => codes(Some(25), Some(25), Some("DT_DUAL")),
         Variant => codes(Some(26), Some(26), Some("DT_VARIANT")),
         BF16 => codes(Some(27), Some(27), Some("DT_BF16")),
-        // In the graph engine 28 means undefined, so the two numberings are one apart from here on.
+        // In the graph engine 28 means undefined, so the two numberings differ by one from here on.
         I4 => codes(Some(28), Some(29), Some("DT_INT4")),
         U1 => codes(Some(29), Some(30), Some("DT_UINT1")),
         I2 => codes(Some(30), Some(31), Some("DT_INT2")),
@@ -153,7 +153,7 @@ pub fn dtype_code(dtype: DType) -> Option<u32> {
     codes_of(dtype).in_dump
 }
 
-/// The dtype behind a number of the graph engine and of `aclDataType`, if it is known.
+/// The dtype for a number of the graph engine and of `aclDataType`, if known.
 pub fn dtype_from_graph_engine(code: i32) -> Option<DType> {
     let mut dtypes = DType::ALL.iter().copied();
     dtypes.find(|&dtype| graph_engine_code(dtype) == Some(code))
@@ -181,7 +181,7 @@ pub fn layout_from_code(code: u32) -> Option<Layout> {
 /// The number that a header carries for `layout`.
 pub fn layout_code(layout: Layout) -> u32 {
     let position = LAYOUTS.iter().position(|known| *known == layout);
-    // `Layout::Max` alone is not in the list; a test goes through all layouts to make sure of it.
+    // Only `Layout::Max` is not in the list; a test checks all layouts.
     position.map_or(LAYOUT_MAX_CODE, |i| i as u32)
 }
 

@@ -5,7 +5,7 @@ const MARK: &str = "\u{feff}";
 /// Its size.
 pub(super) const N_BYTES: usize = MARK.len();
 
-/// The text behind the mark, or all of it where there is none.
+/// The text after the mark, or all of it without one.
 pub(super) fn behind(text: &str) -> &str {
     text.strip_prefix(MARK).unwrap_or(text)
 }

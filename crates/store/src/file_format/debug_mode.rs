@@ -2,7 +2,7 @@
 //! tensors.
 //!
 //! The mode writes them in two forms: JSON (`save_logs`) and text for people (`debug_string`). Both
-//! become a [`DebugLog`]. `docs/formats/debug_mode.md` says what the parts mean.
+//! become a [`DebugLog`]. `docs/formats/debug_mode.md` explains the parts.
 
 mod hashes;
 mod json;

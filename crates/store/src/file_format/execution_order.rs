@@ -36,7 +36,7 @@ pub struct IterationList {
 }
 
 impl IterationList {
-    /// The line to append when an operator runs in this iteration, if there is one.
+    /// The line to append when an operator runs in this iteration, if any.
     pub fn line(&mut self, iteration: u64) -> Option<String> {
         // MindSpore compares with the last number alone, so an iteration that comes back after
         // another one is listed again.

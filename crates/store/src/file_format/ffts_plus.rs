@@ -65,7 +65,7 @@ impl FftsPlus {
             FormatError::new(at as u64, "a JSON object", error.to_string())
         })?;
         let is_auto_threaded = match value.get("threadMode") {
-            // The vendor's tool fails without this key as well, whatever else there is.
+            // The vendor's tool also fails without this key, whatever the others are.
             None => return Err(FormatError::new(0, "a key `threadMode`", "none")),
             // The vendor's tool is written in Python, so what Python takes for true counts as such.
             Some(mode) => is_true(mode),

@@ -18,7 +18,7 @@ use crate::FormatError;
 
 /// Maximum length of a text.
 pub const FILE_BYTES_MAX: usize = 16 << 20;
-/// Maximum number of gears; the interface's lists have room for no more.
+/// Maximum number of gears, which is the size of the interface's lists.
 pub const N_GEARS_MAX: usize = 128;
 /// Maximum number of inputs or outputs, and of axes of all inputs together.
 const N_VALUES_MAX: usize = 1024;
@@ -40,7 +40,7 @@ pub enum GearKind {
     Size,
     /// Any axes: a number for each open one, in the order of inputs and axes.
     Dims,
-    /// None: there is one gear, without numbers. Such a file exists for AIPP.
+    /// None: a single gear without numbers, in a file that exists for AIPP.
     Fixed,
 }
 
@@ -192,7 +192,7 @@ impl Gears {
             }
             let extent = |&n: &i64| match u64::try_from(n) {
                 Ok(n) => n,
-                // `check` has made sure that there is a value for each dynamic dimension.
+                // `check` has ensured that each dynamic dimension has a value.
                 Err(_) => left.next().unwrap_or(0),
             };
             let mut extent = extent;

@@ -29,8 +29,8 @@ const EXPANSION_MAX: u64 = 1032;
 /// elements.
 const N_FILLED_BYTES_MAX: u64 = 64 << 20;
 
-/// The same of all datasets together: several names may lead to one, and a dataset without elements
-/// takes no room.
+/// The same for all datasets together: several names may refer to one, and a dataset without
+/// elements takes no space.
 const N_BYTES_TOTAL_MIN: u64 = 1 << 30;
 
 /// Whether a file has the name of an HDF5 file.
@@ -179,7 +179,7 @@ impl Hdf5Array {
             .map_err(|error| unexpected("as much memory".to_owned(), &error.to_string()))?;
         let dataset = self.dataset.as_ref().map_err(Clone::clone)?;
         match self.dtype {
-            // Text and references point into the file, so that their bytes say nothing outside of
+            // Text and references point into the file, so their bytes are meaningless outside of
             // it.
             DType::Undefined => dataset.read_raw_bytes(),
             _ => dataset.read_native_bytes(),

@@ -93,8 +93,8 @@ impl NanoHeader {
         let size = self
             .tensors()
             .try_fold(start, |sum, t| sum.checked_add(t.size));
-        // Bytes behind the tensors are refused, unlike in a tensor file, because the vendor's
-        // reader refuses them.
+        // Bytes after the tensors are refused, unlike in a tensor file, because the vendor's reader
+        // refuses them.
         if size == Some(n_file as u64) {
             return Ok(());
         }

@@ -70,9 +70,9 @@ pub fn read_file(path: &Path) -> Result<Tensor, StoreError> {
     read_file_as(path, None)
 }
 
-/// [`read_file`], of an array that may hold elements of `wanted` in a form that does not say so: as
-/// void items of their width, one for each element, or integers narrower than a byte as `int8` or
-/// `uint8`.
+/// [`read_file`] for an array that may contain elements of `wanted` in a form that does not show
+/// it: as void items of their width, one for each element, or integers narrower than a byte as
+/// `int8` or `uint8`.
 ///
 /// # Errors
 /// As for [`read_file`], and if an item is more than such an element. An array of another dtype is
@@ -96,7 +96,7 @@ pub fn from_bytes(bytes: Vec<u8>) -> Result<Tensor, FormatError> {
 pub fn from_bytes_as(mut bytes: Vec<u8>, wanted: Option<DType>) -> Result<Tensor, FormatError> {
     let (header, n_header) = NpyHeader::decode_any(&bytes)?;
     let wanted = wanted.filter(|&d| narrow::is_stored_as(d, header.items, header.dtype));
-    // A void item does not say what it is, so only a caller who knows the dtype may read it.
+    // A void item does not contain its dtype, so only a caller who knows it may read the item.
     if wanted.is_none() {
         header.items.check_known()?;
     }

@@ -1,7 +1,7 @@
 //! numpy's archive of named arrays: a zip file of npy files.
 //!
-//! Arrays are read one by one when they are asked for, as many bytes as their headers promise. The
-//! archive's own figures are checked first: a few kilobytes can claim to be any amount.
+//! Arrays are read one by one on request, as many bytes as their headers state. The archive's own
+//! sizes are checked first, because a few kilobytes can claim any amount.
 
 use std::collections::HashMap;
 use std::fs::File;

@@ -84,8 +84,7 @@ pub struct ValueUse {
     pub op_name: Arc<str>,
     /// The node's type; empty where the node is not known.
     pub op_type: Arc<str>,
-    /// Position of the node in the order in which nodes ran first; behind all of them where it is
-    /// not known.
+    /// Position of the node in the order of first executions; after all others if unknown.
     pub order: usize,
     /// Side and position at the node.
     pub slot: (SlotSide, u32),
@@ -257,7 +256,7 @@ impl ValuesTable {
             let found = || wrong(what, value.kind().to_owned());
             value.text().ok_or_else(found)
         };
-        // SQLite lets any column hold any type, whatever the statement of the table says.
+        // SQLite allows any type in any column, whatever the statement of the table declares.
         let run = match get(self.step) {
             SqlValue::Integer(step @ 1..) => step.unsigned_abs() - 1,
             SqlValue::Integer(step) => return Err(wrong("a step from 1 on", step.to_string())),

@@ -223,7 +223,8 @@ impl PolygraphyArray<'_> {
                 range: start..out.len(),
             });
         }
-        // Elements that need no change go to their place at once, without a separate array.
+        // Elements that need no change are decoded directly to their place, without a separate
+        // array.
         let passed = io::copy(&mut reader.by_ref().take(n_header as u64), &mut io::sink());
         let read = passed.and_then(|_| reader.read_to_end(out));
         read.map_err(|error| self.damaged(error.into()))?;

@@ -275,7 +275,7 @@ struct DescribedFile {
 impl DescribedFile {
     fn from_entry(entry: &DumpEntry) -> DescribedFile {
         let dir = entry.path.parent().unwrap_or(Path::new("."));
-        // A relative path may leave out the directories that say what it is.
+        // A relative path may lack the directories that identify it.
         let absolute = crate::remote::absolute(dir);
         let origin = PathOrigin::from_path(absolute.as_deref().unwrap_or(dir));
         let is_record = op_debug::is_record_name(&entry.real_name);
@@ -377,7 +377,7 @@ fn tensor_records(
     records.collect()
 }
 
-/// Takes over the row of a table about the record's tensor, if there is one.
+/// Adopts the row of a table about the record's tensor, if any.
 pub(super) fn take_statistics(record: &mut IndexedTensor, table: &StatsTable) {
     let Some(slot) = record.slot else { return };
     let row = (0..table.rows.len()).find(|&row| {

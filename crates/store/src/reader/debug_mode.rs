@@ -123,7 +123,7 @@ fn shared_places(places: impl Iterator<Item = LogPlace>) -> HashSet<LogPlace> {
 }
 
 fn place_of(entry: &DumpEntry) -> LogPlace {
-    // A relative path may leave out the directories that say what it is.
+    // A relative path may lack the directories that identify it.
     let absolute = crate::remote::absolute(&entry.path);
     LogPlace::from_path(absolute.as_deref().unwrap_or(&entry.path))
 }

@@ -56,7 +56,7 @@ pub struct DumpIndex {
 pub struct IndexedExecution {
     /// The kind of thing.
     pub kind: ExecutionKind,
-    /// The operator's type; empty where nothing says it.
+    /// The operator's type; empty if unknown.
     pub op_type: SharedText,
     /// The operator's name, before characters were replaced where the dump has it.
     pub op_name: SharedText,
@@ -71,15 +71,15 @@ pub struct IndexedExecution {
     /// Which execution of the model, or which step of the training where iterations are counted
     /// within steps.
     pub step: Option<u64>,
-    /// Which iteration, where those are counted apart from steps.
+    /// The iteration, if these are counted separately from steps.
     pub iteration: Option<u64>,
     /// Local time of the run, `YYYYMMDDhhmmss`, if the dump distinguishes several runs by it.
     pub time: Option<String>,
     /// Which execution of the operator in its step, counted from 0.
     pub run: usize,
-    /// Where the program calls it, where the dump itself says so.
+    /// The call in the program, if the dump itself contains it.
     pub call_site: Option<CallSite>,
-    /// The collective that it is, where the dump says so.
+    /// Its collective, if the dump contains one.
     pub collective: Option<Arc<Collective>>,
 }
 
@@ -154,7 +154,7 @@ pub struct IndexedTensor {
     pub timestamp: Option<u64>,
     /// Side and position; none of an array whose name does not say, and of a damaged file.
     pub slot: Option<(SlotSide, u32)>,
-    /// The dtype that the tensor had. None if nothing says it, as in a damaged file.
+    /// The tensor's dtype; `None` if unknown, as in a damaged file.
     pub dtype: Option<DumpTerm<DType>>,
     /// The dtype that its file has: another one if the writer converted it.
     pub stored_dtype: Option<DumpTerm<DType>>,
@@ -168,11 +168,11 @@ pub struct IndexedTensor {
     pub shape: Option<Vec<u64>>,
     /// Dimensions before the layout was changed, if the file has them.
     pub original_shape: Option<Vec<u64>>,
-    /// Name and output of the operator before fusion that made it, where the file says.
+    /// Name and output of the operator before fusion that produced it, if the file contains them.
     pub original: Option<(String, u32)>,
-    /// The name of the parameter that it is, where the dump says so.
+    /// The name of its parameter, if the dump contains it.
     pub parameter: Option<SharedText>,
-    /// Of which distributed tensor it is a part, where the dump says so.
+    /// The distributed tensor that it is a part of, if the dump contains it.
     pub placement: Option<Arc<Placement>>,
     /// Bytes of the elements.
     pub n_bytes: Option<u64>,
@@ -188,7 +188,7 @@ pub struct IndexedTensor {
 }
 
 impl IndexedTensor {
-    /// Takes over what a file says of the tensor that it stores.
+    /// Adopts a file's description of the tensor that it stores.
     pub(super) fn take_stored(&mut self, stored: &StoredTensor) {
         self.dtype = Some(stored.dtype.clone());
         self.stored_dtype = Some(stored.dtype.clone());
@@ -247,7 +247,7 @@ pub struct IndexedFile {
     pub real_name: String,
     /// Size in bytes.
     pub n_bytes: u64,
-    /// The rank that wrote it, where the dump says so.
+    /// The rank that wrote it, if the dump contains it.
     pub rank: Option<u32>,
     /// The operators whose tensors it holds; none of a damaged file, and where executions take the
     /// tensors of several files together.
@@ -257,7 +257,7 @@ pub struct IndexedFile {
 /// The part of an operator in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OperatorInFile {
-    /// The operator's type; empty where the name does not say it.
+    /// The operator's type; empty if the name does not contain it.
     pub op_type: SharedText,
     /// The operator's name.
     pub op_name: SharedText,
@@ -274,13 +274,13 @@ pub struct OperatorInFile {
 /// A table with the statistics of one execution of one operator.
 #[derive(Clone, Debug)]
 pub struct IndexedTable {
-    /// The rank that wrote it, where the dump says so.
+    /// The rank that wrote it, if the dump contains it.
     pub rank: Option<u32>,
     /// The execution of the model: the number that the file's directory is called.
     pub step: Option<u64>,
-    /// The task, where the file's name says it.
+    /// The task, if the file's name contains it.
     pub task_id: Option<u32>,
-    /// The operator's type, where the file's name says it.
+    /// The operator's type, if the file's name contains it.
     pub op_type: Option<String>,
     /// The operator's name, or that of the file.
     pub op_name: String,

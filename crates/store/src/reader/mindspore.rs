@@ -27,7 +27,7 @@ use crate::record::CallSite;
 
 /// The form's name.
 pub const FORM: &str = "mindspore";
-/// The layout that says nothing of the axes.
+/// The layout without a meaning of the axes.
 const DEFAULT_LAYOUT: &str = "DefaultFormat";
 
 /// Reads a tree that contains a file name that only `MindSpore` uses.
@@ -349,7 +349,7 @@ fn add_dump_file(
     index.add_tensors(records);
 }
 
-/// Takes over what the file of a tensor says, by its name and its header.
+/// Adopts the description in a tensor file's name and header.
 fn take_file(record: &mut IndexedTensor, file: &MindSporeFile, head: Option<&FileHead>) {
     record.path = (&file.path).into();
     match &file.name {

@@ -163,7 +163,7 @@ fn call_site(step: &ProbeStep, name: &EntryName<'_>, key: &str) -> Option<CallSi
     })
 }
 
-/// Everything that `dump.json` says of a tensor.
+/// The description of a tensor in `dump.json`.
 fn described(
     step: &ProbeStep,
     execution: &Arc<IndexedExecution>,

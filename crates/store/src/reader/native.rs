@@ -129,7 +129,7 @@ pub struct NativeStep {
     pub path: PathBuf,
     /// The directory of the run: files are named in rows from here.
     pub run_dir: PathBuf,
-    /// The rank, as the directory says it.
+    /// The rank in the directory's name.
     pub rank: Option<u32>,
     /// The number of the step.
     pub step: u64,
@@ -169,7 +169,7 @@ pub fn native_steps(listing: &DumpListing) -> Vec<NativeStep> {
 }
 
 impl NativeStep {
-    /// The rows, in order of execution, and the damage behind them if there is any.
+    /// The rows, in execution order, and the damage after them, if any.
     ///
     /// # Errors
     /// [`StoreError`] if the file cannot be read.
@@ -205,7 +205,7 @@ fn order((step, _, entry): &(u64, StepFile, DumpEntry)) -> (Option<&Path>, u64, 
     (entry.path.parent(), *step, &entry.path)
 }
 
-/// A relative path may leave out the directories that say what it is.
+/// A relative path may lack the directories that identify it.
 fn absolute(path: &Path) -> PathBuf {
     remote::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
@@ -218,7 +218,7 @@ fn whole_path(entry: &DumpEntry) -> PathBuf {
     }
 }
 
-/// Tensors that are handed over at once.
+/// Number of tensors that are passed on at once.
 const N_HANDED_OVER: usize = 4096;
 
 fn add_table(
@@ -235,7 +235,7 @@ fn add_table(
             crate::slot_table::FORMAT_NAME,
             &entry.path,
         ));
-        // Tensors take as much room as rows, so both are not kept as a whole.
+        // Tensors take as much memory as rows, so neither is kept completely.
         let mut rows = rows?.into_iter();
         while rows.len() > 0 {
             let next = rows.by_ref().take(N_HANDED_OVER);

@@ -19,7 +19,7 @@ use crate::record::parallel::{Placement, TensorDims};
 use crate::record::{CallSite, SlotSide};
 use crate::tree::sglang::{PARALLEL_RANKS, PassFile, ValueTags};
 
-/// The key of the value itself, in files that say more.
+/// The key of the value itself, in files with more than the value.
 const VALUE: &str = "value";
 /// The key of the note about its axes, and what a comment in it begins with.
 const DIMS: &str = "dims";
@@ -93,7 +93,7 @@ enum SavedFile {
 
 impl SavedFile {
     fn of_entry(entry: &DumpEntry) -> Option<SavedFile> {
-        // A relative path may leave out the directories that say what it is.
+        // A relative path may lack the directories that identify it.
         let absolute = crate::remote::absolute(&entry.path);
         let path = absolute.as_deref().unwrap_or(&entry.path);
         let value = ValueTags::from_path(path).map(SavedFile::Value);
@@ -173,7 +173,7 @@ fn runs_of(saved: &[(SavedFile, DumpEntry, Option<FileHead>)]) -> HashSet<Option
     values.map(|(_, entry, _)| run_of(entry)).collect()
 }
 
-/// Which part of a model each process has, as far as all of its files say the same.
+/// The part of a model that each process has, if all of its files agree.
 struct ProcessTags(HashMap<(u32, String), Option<String>>);
 
 impl ProcessTags {

@@ -115,13 +115,13 @@ pub struct StoredTensor {
     pub side: SlotSide,
     /// Position among the inputs or outputs of the file.
     pub index: usize,
-    /// Position among the operator's inputs or outputs, where the file says that it is another.
+    /// Position among the operator's inputs or outputs, if the file contains a different one.
     pub slot: Option<u32>,
     /// Its name, in an archive.
     pub name: Option<String>,
-    /// Which run of a model it is of, in an archive that says.
+    /// The run of a model that it belongs to, if the archive contains it.
     pub run: Option<StoredRun>,
-    /// The slots in which it was, where the file says.
+    /// Its slots, if the file contains them.
     pub uses: Vec<ValueUse>,
     /// Type of the elements.
     pub dtype: DumpTerm<DType>,
@@ -131,9 +131,9 @@ pub struct StoredTensor {
     pub shape: Option<Vec<u64>>,
     /// Dimensions before the layout was changed, if the file has them.
     pub original_shape: Option<Vec<u64>>,
-    /// Layout before fusion, where the file says.
+    /// Layout before fusion, if the file contains it.
     pub original_layout: Option<Layout>,
-    /// Name and output of the operator before fusion that made it, where the file says.
+    /// Name and output of the operator before fusion that produced it, if the file contains them.
     pub original: Option<(String, u32)>,
     /// Groups of the convolution whose filter it is; `None` if it has one group, or is not a
     /// filter.
@@ -188,8 +188,7 @@ impl StoredTensor {
         (self.side, self.slot.unwrap_or(index))
     }
 
-    /// `input.0`, `output.1`, …, or the name in the archive, behind the run where there are
-    /// several.
+    /// `input.0`, `output.1`, …, or the name in the archive, after the run if there are several.
     pub fn label(&self) -> String {
         match &self.name {
             Some(name) => match self.run.as_ref().and_then(|run| run.label.as_deref()) {
@@ -378,7 +377,7 @@ impl TensorFile {
         }
     }
 
-    /// Where in the file a slice of its bytes lies; `None` for bytes from elsewhere.
+    /// The position of a slice of its bytes in the file; `None` for other bytes.
     pub fn range_of(&self, bytes: &[u8]) -> Option<Range<usize>> {
         self.bytes.range_of(bytes)
     }
@@ -423,7 +422,7 @@ impl TensorFile {
         }
     }
 
-    /// Whether the name says that the outputs are overflow records.
+    /// Whether the name shows that the outputs are overflow records.
     pub fn holds_records(&self) -> bool {
         let is_record = match self.kind {
             FileKind::DumpData | FileKind::RecordJson => true,

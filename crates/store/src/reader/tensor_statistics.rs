@@ -32,7 +32,7 @@ pub type StatisticCell<'a> = (&'a str, Option<Cow<'a, str>>);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TensorStatistics(Option<StoredStatistics>);
 
-/// Numbers take a fifth of the room of their texts, and are kept where a dump has them.
+/// Numbers take a fifth of the memory of their texts, and are kept if a dump has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum StoredStatistics {
     Numbers(Arc<RowNumbers>),

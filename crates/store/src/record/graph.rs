@@ -221,7 +221,7 @@ pub enum AttributeGroup {
 pub enum Literal {
     /// A boolean.
     Bool(bool),
-    /// An integer, with its dtype where the file says it.
+    /// An integer, with its dtype if the file contains it.
     Int(Option<DType>, i128),
     /// A float.
     Float(DType, f64),

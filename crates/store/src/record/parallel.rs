@@ -14,7 +14,7 @@ pub use self::placement::{AxisPlacement, MeshAxis, Placement};
 /// Maximum number of ranks, axes and dimensions in a text.
 const N_ENTRIES_MAX: usize = 1 << 20;
 
-/// A text that says no collective and no placement.
+/// A text that represents neither a collective nor a placement.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a {expected}, found `{text}`")]
 pub struct ParallelTextError {

@@ -1,7 +1,7 @@
 //! Removing what killed runs left unfinished.
 //!
-//! Only where a record says that a run was cut off, and only in directories that its tree can have.
-//! Afterwards the record says that it was done, so that the search is not repeated.
+//! Only if a record shows that a run was cut off, and only in directories that its tree can have.
+//! Afterwards the record notes the removal, so that the search is not repeated.
 
 use std::fs;
 use std::path::Path;

@@ -26,7 +26,8 @@ fn kernel(name: &str) -> String {
     text.trim().to_owned()
 }
 
-/// The umask. Asking the system for it would change it, so it is looked up where it is shown.
+/// The umask. The system call for it would change it, so it is read from the kernel's description
+/// of the process.
 pub fn umask() -> Option<u32> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let mut lines = status.lines();

@@ -13,14 +13,14 @@ use crate::file_format::run_json::{self, RunRecord};
 /// less.
 const ROOM_BYTES: usize = 4096;
 
-/// The text of a record with room for what its end will say besides.
+/// The text of a record with space for the additional text at its end.
 pub(super) fn with_room(mut text: String) -> String {
     text.extend(std::iter::repeat_n(' ', ROOM_BYTES));
     text
 }
 
 /// Writes `record` over the file at `path`, which keeps its length, so that it works on a full
-/// disk. If there is no room for both, the end of the run replaces the text of the configuration.
+/// disk. If both do not fit, the end of the run replaces the text of the configuration.
 pub(super) fn write(path: &Path, record: &RunRecord) -> io::Result<()> {
     let flags = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default();
     let file = OpenOptions::new()

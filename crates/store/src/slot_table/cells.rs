@@ -27,8 +27,8 @@ pub enum RowCells {
     Extents(Vec<Option<Arc<[i64]>>>),
 }
 
-/// All columns in the order in which files have them. Texts and lists are taken out of the rows,
-/// which can be thrown away then. Without rows the columns say their names and kinds.
+/// All columns in the order of files. Texts and lists are moved out of the rows, which can be
+/// dropped then. Without rows the columns still have their names and kinds.
 pub fn take_columns(rows: &mut [SlotRow]) -> Vec<RowColumn> {
     let columns = ALL.iter().map(|column| {
         let cells = match column.cell {

@@ -16,7 +16,7 @@ use crate::FormatError;
 pub const MAGIC: &[u8; 8] = b"OPSROWS1";
 /// Bytes of a frame's head: the length of its rows and their number.
 const HEAD_BYTES: usize = 8;
-/// Bytes of the checksum behind the rows.
+/// Size of the checksum after the rows.
 const CHECKSUM_BYTES: usize = 8;
 /// Bytes that a row takes at the least: which cells differ, and which of those are there.
 const ROW_BYTES_MIN: usize = 16;
@@ -54,7 +54,7 @@ pub struct JournalContent {
     pub rows: Vec<SlotRow>,
     /// Bytes at the end that are the beginning of a frame whose writer was stopped.
     pub n_unfinished: usize,
-    /// Damage behind these rows, if there is any.
+    /// Damage after these rows, if any.
     pub error: Option<FormatError>,
 }
 

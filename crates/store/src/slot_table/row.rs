@@ -7,8 +7,8 @@ use opscope_tensor::{ElementCounts, Stats};
 
 use super::{N_COUNTS, NUMBER_NAMES};
 
-/// A tensor of an operator's execution, as a table has it. A dump that does not say something
-/// leaves the cell empty.
+/// A tensor of an operator's execution, as a row of a table. Cells are empty if the dump does not
+/// contain the fact.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SlotRow {
     /// The directory of the run, where a dump has several.

@@ -177,7 +177,7 @@ struct ShapeLevels {
     extents: Vec<i64>,
     /// 0 for no list, 1 for an empty one, 2 for a dimension.
     definition: Vec<i16>,
-    /// 0 where a list begins, 1 where it goes on.
+    /// 0 where a list begins, 1 where it continues.
     repetition: Vec<i16>,
 }
 
@@ -202,7 +202,7 @@ impl ShapeLevels {
     }
 }
 
-/// The library wraps what the operating system says.
+/// The library wraps the error of the operating system.
 pub(super) fn as_io(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {

@@ -30,7 +30,7 @@ pub use result_name::ResultName;
 
 use crate::record::{ModelId, Record};
 
-/// Where an operator of a model lies below `dump_path`, for people to read.
+/// The directory of a model's operator below `dump_path`, for display.
 pub const MODEL_FILE: &str = "{time}/{device_id}/{model_name}/{model_id}/{data_index}/\
                               {op_type}.{op_name}.{task_id}.{stream_id}.{timestamp}";
 /// The same of an operator that runs outside a model.

@@ -25,9 +25,9 @@ const RANK_PREFIX: &str = "rank_";
 /// The parts of an array's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrayName<'a> {
-    /// The operator's name; empty if the name says the slot and nothing else.
+    /// The operator's name; empty if the file's name only contains the slot.
     pub op_name: &'a str,
-    /// Side and position; none if the name does not say them.
+    /// Side and position; `None` if the name does not contain them.
     pub slot: Option<(SlotSide, u32)>,
 }
 
@@ -42,7 +42,7 @@ impl<'a> ArrayName<'a> {
             let before = rest.strip_suffix(word)?;
             let op_name = match before {
                 "" => Some(""),
-                // The word counts only behind a separator: `myoutput` is the name of an operator.
+                // The word counts only after a separator: `myoutput` is the name of an operator.
                 _ => before.strip_suffix(SEPARATORS),
             };
             Some((op_name?, *side))

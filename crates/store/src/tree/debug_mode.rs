@@ -44,7 +44,7 @@ impl LogPlace {
     }
 }
 
-/// The number behind a word, directly or as the next word.
+/// The number after a word, directly or as the next word.
 fn numbered<T: std::str::FromStr>(name: &str, word: &str) -> Option<T> {
     let mut words = name.split(['_', '-', '.', ' ']).peekable();
     while let Some(found) = words.next() {

@@ -38,7 +38,7 @@ pub const CONSTANTS_DIR: &str = "constants";
 pub const STATISTIC_FILE_NAME: &str = "statistic.csv";
 /// Name of the copy of the configuration.
 pub const CONFIGURATION_COPY: &str = "data_dump.json";
-/// Name of the file that says who wrote the dump.
+/// Name of the file about the writer of the dump.
 pub const PRODUCER_FILE: &str = "config.json";
 /// The operator type that names a parameter.
 pub const PARAMETER: &str = "Parameter";
@@ -96,7 +96,7 @@ impl TreeTarget {
     }
 }
 
-/// Where a dump for one target goes.
+/// The place of a dump for one target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MindSporeTree {
     path: PathBuf,
@@ -210,7 +210,7 @@ impl MindSporeTree {
         self.rank_dir().join(METADATA_DIR).join(CONFIGURATION_COPY)
     }
 
-    /// The file that says who wrote the dump.
+    /// The file about the writer of the dump.
     pub fn producer_file(&self) -> PathBuf {
         self.rank_dir().join(METADATA_DIR).join(PRODUCER_FILE)
     }

@@ -52,7 +52,7 @@ pub enum EntryKind {
 pub struct EntryName<'a> {
     /// Its kind.
     pub kind: EntryKind,
-    /// Function or class; empty if the key does not say it.
+    /// Function or class; empty if the key does not contain it.
     pub op_type: &'a str,
     /// Path of the module that the entry is about; none of functions.
     pub module: Option<&'a str>,
@@ -132,7 +132,7 @@ impl ProbePlace {
     }
 }
 
-/// Whether a directory's name says which step or which rank is below it.
+/// Whether a directory's name contains the step or the rank below it.
 pub fn is_step_or_rank(name: &str) -> bool {
     let numbered = |word| name.strip_prefix(word).and_then(number::<u64>).is_some();
     numbered("step") || numbered("rank") || name == "rank"

@@ -104,7 +104,7 @@ impl StepFile {
             Some(stem) => (StepFile::Table, stem),
             None => (StepFile::Journal, name.strip_suffix(".rows")?),
         };
-        // A step that was dumped again has a number behind it.
+        // A step that was dumped again has a number after it.
         let (stem, again) = stem
             .split_once('.')
             .map_or((stem, None), |(a, b)| (a, Some(b)));
@@ -127,7 +127,7 @@ pub fn run_dir_of(step_file: &Path) -> &Path {
     step_file.ancestors().nth(3).unwrap_or(Path::new(""))
 }
 
-/// The rank that a file of a step belongs to, as its directories say it.
+/// The rank of a step's file, according to its directories.
 pub fn rank_of(step_file: &Path) -> Option<u32> {
     let dir = step_file.parent()?.parent()?.file_name()?.to_str()?;
     u32::try_from(number_of(dir, "rank-", "")?).ok()

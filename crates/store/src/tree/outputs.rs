@@ -15,10 +15,10 @@ pub fn step_dir(root: &Path, step: u64) -> PathBuf {
     root.join(step.to_string())
 }
 
-/// The file of an output: a numpy array, or its elements alone where numpy has no such dtype.
+/// The file of an output: a numpy array, or only its elements if numpy has no such dtype.
 ///
-/// An output whose name would not do as a file name goes by its position, `output.{position}`. No
-/// two outputs share a file: a name that does holds no dot.
+/// An output whose name is not suitable for a file is named after its position,
+/// `output.{position}`. No two outputs share a file, because suitable names contain no dot.
 pub fn file_name(name: &str, position: usize, is_array: bool) -> String {
     let suffix = if is_array { "npy" } else { "bin" };
     let is_usable = !name.is_empty() && name.len() <= NAME_BYTES_MAX && clean_name(name) == name;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::acl::{clean_name, hash_file_name};
 
-/// The directory's name, below the directory that a dump goes to.
+/// The directory's name, below the directory of the dump.
 pub const OWN_DIR: &str = ".opscope";
 
 /// Descriptions of graphs.

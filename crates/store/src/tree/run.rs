@@ -1,5 +1,5 @@
-//! Where the record of a run lies: `{root}/.opscope/run.json`, those of earlier runs into the same
-//! directory as `run-{n}.json`, of which `run-1.json` is the oldest.
+//! The path of a run's record: `{root}/.opscope/run.json`. Those of earlier runs into the same
+//! directory are `run-{n}.json`, of which `run-1.json` is the oldest.
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ pub fn earlier_run_number(name: &str) -> Option<u64> {
     (earlier_run_file(n) == name).then_some(n)
 }
 
-/// Whether a directory of an AscendCL tree goes by this name: 14 digits.
+/// Whether a name is that of a run's directory in an AscendCL tree: 14 digits.
 pub fn is_time(name: &str) -> bool {
     name.len() == 14 && name.bytes().all(|b| b.is_ascii_digit())
 }

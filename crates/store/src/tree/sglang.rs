@@ -23,11 +23,11 @@ pub const NAME: &str = "name";
 const RECOMPUTE: &str = "recompute_status";
 /// The status that marks a second computation.
 const RECOMPUTED: &str = "recompute";
-/// Tags that say which part of a model a process has.
+/// Tags for the part of a model that a process has.
 pub const PARALLEL_RANKS: [&str; 5] = ["pp_rank", "tp_rank", "cp_rank", "ep_rank", "etp_rank"];
 /// The tag of a layer, which the dumper writes for some values of a module and not for all.
 const LAYER: &str = "layer_id";
-/// Begins the names of values that hooks saved, with the path of the module behind.
+/// The prefix of the names of values that hooks saved, before the path of the module.
 const OF_MODULE: &str = "non_intrusive__";
 /// Sides of a module in the names of its values.
 const INPUTS: &str = "inputs";
@@ -93,7 +93,7 @@ impl ValueTags {
         })
     }
 
-    /// Brings in what the file itself says of the value: the name may have had parts that look like
+    /// Adds the file's own description of the value, because parts of the name may only look like
     /// tags.
     pub fn correct(&mut self, meta: &[(String, String)]) {
         let has = |wanted: &str| meta.iter().any(|(key, _)| key == wanted);
@@ -118,7 +118,7 @@ impl ValueTags {
         for (key, value) in &self.others {
             let is_told = match key.as_str() {
                 RECOMPUTE => value == RECOMPUTED,
-                // The path of the module says it better.
+                // The path of the module is more precise.
                 LAYER => !is_of_module,
                 _ => true,
             };
@@ -138,7 +138,7 @@ fn begins_with_tag(text: &str, key: &str) -> bool {
         .is_some_and(|rest| rest.starts_with('='))
 }
 
-/// A value that goes into a module or comes out of it.
+/// An input or output of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModuleValue<'a> {
     /// Path of the module; that of the whole model is what the names of such values begin with.

@@ -126,7 +126,7 @@ impl KnownTree {
         dir.last_use = self.clock;
     }
 
-    /// Returns the totals of everything, with blocks of so many bytes.
+    /// Returns the totals of everything, with blocks of this size.
     pub(super) fn total(&self, block_bytes: u64) -> DryRunTotals {
         let mut sum = self.settled.clone();
         for file in self.dirs.values().flat_map(|dir| dir.files.values()) {

@@ -81,7 +81,7 @@ impl MindSporeListing {
                     self.iterations.push(order);
                 })
             } else {
-                // Its name says that it is about a graph, and nothing else.
+                // Its name only shows that it is about a graph.
                 self.add_file(entry, FileName::Foreign);
                 Ok(())
             };
@@ -111,7 +111,7 @@ impl MindSporeListing {
         Ok(())
     }
 
-    /// Keeps one file of each graph: the text, which says more.
+    /// Keeps one file of each graph: the text, which contains more.
     pub(super) fn drop_second_graphs(&mut self) {
         let is_message = |path: &Path| {
             path.extension()

@@ -54,7 +54,7 @@ impl NameIndex {
                 }
             }
             if names.operators.is_empty() {
-                // The message does not say which nodes are kernels.
+                // The message does not contain which nodes are kernels.
                 graph
                     .graph
                     .nodes

@@ -1,4 +1,4 @@
-//! Executions of operators, put together from files and rows of statistics.
+//! Executions of operators, assembled from files and rows of statistics.
 
 use std::collections::{BTreeMap, HashMap};
 

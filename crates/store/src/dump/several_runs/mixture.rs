@@ -20,8 +20,8 @@ const SLACK: u64 = 10_000;
 const CONVERT: &str = "convert";
 
 impl DumpListing {
-    /// Refuses files of AscendCL that another run than that of their directory wrote. Only the
-    /// record of a run says when it wrote: a vendor's dump may pause, or run an operator again.
+    /// Refuses files of AscendCL that were written by another run than their directory's. Only the
+    /// record of a run contains when it wrote: a vendor's dump may pause, or run an operator again.
     ///
     /// # Errors
     /// [`StoreError::Io`] with the first directory.

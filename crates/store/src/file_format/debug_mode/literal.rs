@@ -61,8 +61,8 @@ fn items(rest: &mut &str, end: char, depth: usize) -> Option<HashTree> {
     }
 }
 
-/// A text in quotes. Of escapes only the character behind is kept: texts are compared, and not
-/// shown as Python does.
+/// A text in quotes. Of an escape only the second character is kept, because texts are compared,
+/// not shown as in Python.
 fn quoted(rest: &mut &str, quote: char) -> Option<String> {
     advance(rest, 1)?;
     let mut text = String::new();

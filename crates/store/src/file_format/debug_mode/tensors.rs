@@ -31,7 +31,7 @@ pub(super) fn has_any(text: &str) -> bool {
     !find(text).is_empty()
 }
 
-/// The tensor that a text begins with, and what is behind.
+/// The tensor at the beginning of a text, and the rest.
 fn description(text: &str) -> Option<(DebugTensor, &str)> {
     let mut rest = WORDS.iter().find_map(|word| {
         let rest = text.strip_prefix(word)?;
@@ -49,7 +49,7 @@ fn description(text: &str) -> Option<(DebugTensor, &str)> {
         return None;
     }
     let (extents, rest) = rest.split_once(']')?;
-    // Attributes appear between shape and placement if the program asked for some.
+    // Attributes appear between shape and placement if the program requested any.
     let rest = rest.strip_prefix('{').map_or(Some(rest), behind_brace)?;
     let (placement, rest) = match rest.strip_prefix("| ") {
         Some(rest) => {
@@ -79,8 +79,7 @@ fn shape(extents: &str) -> Option<Vec<u64>> {
     extents.split(", ").map(|text| text.parse().ok()).collect()
 }
 
-/// Returns the text behind the brace that closes one that is open. Attributes can have braces in
-/// them.
+/// Returns the text after the brace that closes an open one. Attributes can contain braces.
 fn behind_brace(text: &str) -> Option<&str> {
     let mut n_open = 1_usize;
     for (position, c) in text.char_indices() {

@@ -84,7 +84,7 @@ impl<'a> LogLines<'a> {
         let (offset, number) = (self.offset, self.number);
         let mut n_open = 0_i64;
         while let Some(line) = self.peek() {
-            // A line that is not indented goes on with a call whose brackets are open.
+            // A line that is not indented continues a call whose brackets are open.
             if self.offset > offset && (n_open <= 0 || line.starts_with(INDENT)) {
                 break;
             }
@@ -218,8 +218,8 @@ struct CallParts<'a> {
     log: Option<&'a str>,
 }
 
-/// Takes `{name}({args}) -> {output} # {log}` apart. Arguments may hold any text, so that the ends
-/// are found from behind.
+/// Splits `{name}({args}) -> {output} # {log}`. Arguments may contain any text, so the delimiters
+/// are searched from the end.
 fn parse_call(text: &str) -> Option<CallParts<'_>> {
     let (rest, log) = match text.rfind(BEFORE_LOG) {
         Some(at) => (text.get(..at)?, text.get(at + BEFORE_LOG.len() - 1..)),

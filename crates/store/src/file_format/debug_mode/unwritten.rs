@@ -192,7 +192,7 @@ fn n_elements(tensor: &DebugTensor) -> Option<u64> {
 mod tests {
     use super::super::parse;
 
-    /// The hashes of all inputs and outputs, `-` where there is none.
+    /// The hashes of all inputs and outputs, `-` for none.
     fn hashes_of(log: &str) -> Vec<String> {
         let log = parse(log.as_bytes()).unwrap();
         let calls = log.calls.iter().map(|call| {

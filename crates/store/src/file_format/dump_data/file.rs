@@ -250,7 +250,7 @@ fn in_slots(
     entries.collect()
 }
 
-/// The bytes of a header behind their length.
+/// The bytes of a header, which follow their length.
 pub fn with_length(header: &DumpHeader) -> Vec<u8> {
     let header = header.encode();
     let length = (header.len() as u64).to_le_bytes();
@@ -324,7 +324,7 @@ fn check(bytes: &[u8]) -> Result<CheckedFile, FormatError> {
         });
         pos = end;
     }
-    // `pos` need not have reached the end: the vendor's reader tolerates bytes behind the payload.
+    // `pos` need not have reached the end: the vendor's reader tolerates bytes after the payload.
     Ok(CheckedFile {
         header,
         pieces,

@@ -1,4 +1,4 @@
-//! The `DumpData` message: everything a file says about its tensors.
+//! The `DumpData` message: the description of a file's tensors.
 
 mod decode;
 mod encode;

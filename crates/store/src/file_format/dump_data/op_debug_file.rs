@@ -7,7 +7,7 @@ use super::header::{DumpHeader, OriginalOp, TensorEntry};
 use super::{dtype_code, layout_code};
 use crate::file_format::op_debug::OverflowRecord;
 
-/// The operator that files with an overflow record say they come from.
+/// The operator in the header of files with an overflow record.
 pub const RECORD_OP_NAME: &str = "Node_OpDebug";
 
 /// The whole bytes of a file that carries `record`, made at `dump_time` (microseconds since

@@ -437,7 +437,7 @@ impl AippOp {
             let expected = "`src_image_size_w` of 2 and more with `src_image_size_h`, or neither";
             return Err(mistake(expected, format!("{width} and {height}")));
         }
-        // The model says the size of what comes out, which is another one then.
+        // The model only has the size after these, which differs.
         if width == 0 && (self.crop || self.padding) {
             let expected = "`src_image_size_w` and `src_image_size_h` with `crop` or `padding`";
             return Err(mistake(expected, "neither"));

@@ -1,8 +1,8 @@
-//! Values of attributes as text, both ways.
+//! Values of attributes as text, in both directions.
 //!
-//! One by itself is written with its type, as arguments are: `I64(1)`, `"same"`. Values in a list
-//! or a tuple print themselves: `(3, 3)`, `[x, w]`. Texts there that could be taken for something
-//! else get quotes, which is an addition of ours.
+//! A single one is written with its type, as arguments are: `I64(1)`, `"same"`. Values in a list or
+//! a tuple print themselves: `(3, 3)`, `[x, w]`. Texts there that could be taken for something else
+//! get quotes, which is an addition of ours.
 
 use opscope_tensor::DType;
 

@@ -24,7 +24,7 @@ const GROUPS: [(AttributeGroup, &str); 3] = [
 /// Reads a graph from a file's text.
 ///
 /// # Errors
-/// [`FormatError`] if the text names no graph, or a node cannot be taken apart.
+/// [`FormatError`] if the text names no graph, or a node cannot be parsed.
 pub fn decode(text: &str) -> Result<GraphDescription, FormatError> {
     let mut reader = GraphIrReader::default();
     let mut offset = byte_order_mark::n_bytes(text.as_bytes());
@@ -346,7 +346,7 @@ fn view(node: &mut GraphNode, text: &str) {
         return;
     };
     let types = |text| split_types(text);
-    // This is the line of kinds, `(Tensor) -> (Tensor)`, which says less than the types.
+    // This is the line of kinds, `(Tensor) -> (Tensor)`, which contains less than the types.
     if !inputs.starts_with('<') && !outputs.starts_with('<') {
         return;
     }

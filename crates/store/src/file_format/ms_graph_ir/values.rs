@@ -163,8 +163,7 @@ pub(super) fn parse_type(text: &str) -> ValueType {
         [kind] => value_type(kind, NO_SHAPE, 0),
         [kind, shape, ..] => match kind.strip_prefix("Ref[").and_then(|k| k.strip_suffix(']')) {
             Some(kind) => reference(kind, shape, &parts[2..]),
-            // What may follow the shape says that the value is a constant, which the argument
-            // itself shows.
+            // A mark of constants may follow the shape; the argument itself shows the same.
             None => value_type(kind, shape, 0),
         },
         [] => None,
@@ -233,7 +232,7 @@ fn repeated(kinds: &str, n: usize) -> Option<Vec<&str>> {
     (all.len() == n).then_some(all)
 }
 
-/// Writes `<type, shape>`; a constant says so.
+/// Writes `<type, shape>`, with a mark for constants.
 pub(super) fn write_type(out: &mut String, value: &ValueType, is_constant: bool) {
     if let ValueType::Other(text) = value {
         push(out, format_args!("<{text}>"));

@@ -282,7 +282,7 @@ fn read_value(value: FieldValue<'_>, depth: usize) -> Result<Literal, FormatErro
     })?;
     let dtype = data_type.and_then(ms_dtype::from_number);
     Ok(match (data_type, content) {
-        // MindSpore writes a monad as an empty message, which does not say which of the two it is.
+        // MindSpore writes a monad as an empty message, so it is unknown which of the two it is.
         (None, None) if values.is_empty() => Literal::Monad(MONADS[0].1.to_owned()),
         (Some(TUPLE), _) => Literal::Tuple(values),
         (Some(LIST), _) => Literal::List(values),

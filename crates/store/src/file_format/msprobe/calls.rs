@@ -18,7 +18,7 @@ const FRAMEWORKS: [&str; 4] = [
     "package/mindspore",
 ];
 
-/// The members of an object, each checked by itself.
+/// The members of an object, each checked separately.
 struct Members(Vec<(String, Node)>);
 
 impl<'de> Deserialize<'de> for Members {

@@ -52,7 +52,7 @@ impl Node {
     }
 }
 
-/// Reads a [`Node`] while there is room for one more.
+/// Reads a [`Node`] unless the limit is reached.
 pub(super) struct NodeSeed<'a> {
     /// How many values there may still be.
     pub(super) n_left: &'a Cell<usize>,

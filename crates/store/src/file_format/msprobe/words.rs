@@ -1,14 +1,14 @@
 //! Bare words for numbers that are not finite, made into texts of the same length, so that offsets
 //! in errors stay those of the file.
 
-/// The words that Python writes, and the text of the same length that goes in its place. The longer
-/// words come first, as the others are their ends.
+/// The words that Python writes, and their replacements of the same length. The longer words come
+/// first, as the others are their ends.
 const WORDS: [(&[u8], &[u8]); 3] = [
     (b"-Infinity", b"\"-inf   \""),
     (b"Infinity", b"\"inf   \""),
     (b"NaN", b"\"N\""),
 ];
-/// The replacement for NaN: the word itself has no room for quotes.
+/// The replacement for NaN, because the word itself is too short for quotes.
 const NAN_TEXT: &str = "N";
 
 /// Puts quotes around `NaN`, `Infinity` and `-Infinity` outside of texts.

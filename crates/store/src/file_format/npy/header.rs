@@ -13,7 +13,7 @@ const ALIGN: usize = 64;
 pub(super) const BFLOAT16_DESCR: &str = "<E2";
 /// The package `ml_dtypes`'s name for `float8_e5m2`; its other types are void.
 const FLOAT8_DESCR: &str = "f1";
-/// numpy leaves room for the first dimension to grow to this many digits.
+/// numpy reserves space for this many digits of the first dimension.
 const GROWTH_DIGITS: usize = 21;
 
 /// Content of an npy header.
@@ -66,7 +66,7 @@ impl NpyHeader {
         } else {
             dims.first()
         };
-        // numpy reserves room so that an array can grow in place along its outermost axis.
+        // numpy reserves space so that an array can grow in place along its outermost axis.
         if let Some(extent) = growing {
             text.push_str(&" ".repeat(GROWTH_DIGITS.saturating_sub(extent.len())));
         }
@@ -80,7 +80,7 @@ impl NpyHeader {
         Some([MAGIC, &[1, 0], &length.to_le_bytes(), text.as_bytes()].concat())
     }
 
-    /// Reads the header at the beginning of `bytes`; also returns where the data begin.
+    /// Reads the header at the beginning of `bytes`; also returns the position of the data.
     ///
     /// # Errors
     /// [`FormatError`] if there is no header, or one of a dtype that has no counterpart here. Void
@@ -148,7 +148,7 @@ fn frame(bytes: &[u8]) -> Result<(usize, usize), FormatError> {
     }
     let short = || FormatError::new(6, "version and header length", "the end of the file");
     let (start, n_text) = match bytes.get(6).ok_or_else(short)? {
-        // Version 1 has a length of two bytes, later ones of four; the text begins behind it.
+        // Version 1 has a length of two bytes, later ones of four; the text follows it.
         1 => (
             10,
             usize::from(u16::from_le_bytes(bytes_at(bytes, 8).ok_or_else(short)?)),

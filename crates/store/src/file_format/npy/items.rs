@@ -74,7 +74,7 @@ impl ItemForm {
     }
 
     /// # Errors
-    /// [`FormatError`] if the file does not say what the elements are.
+    /// [`FormatError`] if the file does not contain the type of the elements.
     pub(crate) fn check_known(self) -> Result<(), FormatError> {
         match self {
             ItemForm::Void(n) => Err(FormatError::new(

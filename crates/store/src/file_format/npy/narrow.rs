@@ -43,8 +43,8 @@ pub(super) fn is_stored_as(wanted: DType, items: ItemForm, found: DType) -> bool
     }
 }
 
-/// The elements of an array that [`is_stored_as`] says are `dtype`'s: packed where they are
-/// narrower than a byte.
+/// The elements of an array for which [`is_stored_as`] holds: packed if they are narrower than a
+/// byte.
 ///
 /// # Errors
 /// [`FormatError`] if a byte holds more than such an element. `start` is where the data begin.

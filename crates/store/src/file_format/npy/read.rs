@@ -36,7 +36,7 @@ impl From<io::Error> for StreamError {
 /// The length of a stream, as far as it is known before it is read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StreamLength {
-    /// Bytes that it says to have.
+    /// Its stated size in bytes.
     pub(crate) n_bytes: u64,
     /// Maximum number of bytes that it can have.
     pub(crate) n_bytes_max: u64,
@@ -70,8 +70,8 @@ pub fn read_header(path: &Path) -> Result<NpyHeader, StoreError> {
     }
 }
 
-/// The array of a stream, which must be as long as its header says. That is checked before memory
-/// is taken, as far as the length is known; no more is taken than bytes arrive.
+/// The array of a stream, which must be as long as its header says. If the length is known, this is
+/// checked before memory is allocated; otherwise memory grows only with the received bytes.
 pub(crate) fn read_array(
     mut reader: impl Read,
     length: StreamLength,
@@ -119,7 +119,7 @@ pub(crate) fn header(
     // Callers that need only shapes should not read a MiB of each array for a header of 128 bytes.
     reader.take(START_BYTES).read_to_end(bytes)?;
     match NpyHeader::decode_any(bytes) {
-        // Only a header that goes on deserves a second look; a shorter stream is damaged.
+        // Only a header that continues is read again; a shorter stream is damaged.
         Err(_) if bytes.len() as u64 >= START_BYTES => {
             reader
                 .take(START_BYTES_MAX - START_BYTES)
@@ -205,7 +205,7 @@ mod tests {
             START_BYTES as usize,
             "expand to 1048576 at most",
         );
-        // A header that is as long as any, and goes on.
+        // A header of the maximum length that continues.
         let endless = [b"\x93NUMPY\x02\x00".as_slice(), &u32::MAX.to_le_bytes()].concat();
         check(&endless, known(1 << 40), START_BYTES_MAX as usize, "header");
     }

@@ -20,7 +20,7 @@ const DOC_STRING: u32 = 12;
 const EXTERNAL_DATA: u32 = 13;
 const DATA_LOCATION: u32 = 14;
 const METADATA: u32 = 16;
-/// Key and value of an entry that says where elements are.
+/// Key and value of an entry about the location of elements.
 const ENTRY_KEY: u32 = 1;
 const ENTRY_VALUE: u32 = 2;
 /// The number of the place that is another file.
@@ -117,7 +117,7 @@ impl TensorFields {
         Ok(())
     }
 
-    /// Adds a pair of texts that says where elements are.
+    /// Adds a pair of texts about the location of elements.
     fn add_entry(&mut self, bytes: &[u8], base: u64) -> Result<(), FormatError> {
         let (mut key, mut value) = (String::new(), String::new());
         let mut reader = MessageReader::new(bytes, base);
@@ -166,7 +166,7 @@ fn is_typed(number: u32, value: FieldValue<'_>) -> bool {
         (FLOAT_DATA, FieldValue::Bytes(bytes, _)) => bytes.len().is_multiple_of(4),
         (DOUBLE_DATA, FieldValue::Bytes(bytes, _)) => bytes.len().is_multiple_of(8),
         (INT32_DATA | INT64_DATA | UINT64_DATA, FieldValue::Bytes(bytes, _)) => {
-            // The last byte of a number says that there is no more of it.
+            // A bit of the last byte marks the end of a number.
             bytes.last().is_none_or(|last| last & 0x80 == 0)
         }
         (FLOAT_DATA, FieldValue::Fixed32(_)) | (DOUBLE_DATA, FieldValue::Fixed64(_)) => true,

@@ -54,7 +54,8 @@ words! {
 pub struct AiCore {
     /// The task.
     pub task: TaskInfo,
-    /// Address of the kernel; documents say it equals `pc_start`, records differ.
+    /// Address of the kernel. According to the documentation it equals `pc_start`, but records
+    /// differ.
     pub kernel_code: u64,
     /// Which block of the kernel.
     pub block_idx: u64,

@@ -1,4 +1,5 @@
-//! The members of an object in JSON, read by name; an error says where in the text one is missing.
+//! The members of an object in JSON, read by name; an error contains the position at which one is
+//! missing.
 
 use serde_json::Value;
 

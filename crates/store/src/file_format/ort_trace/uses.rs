@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::ValueUse;
 use crate::record::SlotSide;
 
-/// Longest text with the nodes of a value that is taken apart.
+/// Maximum length of a text with the nodes of a value.
 const TEXT_BYTES_MAX: usize = 1 << 20;
 /// Maximum number of slots of all values together.
 const N_USES_MAX: usize = 1 << 22;
@@ -44,7 +44,7 @@ impl Default for UseBudget {
 type NodeSlot = (usize, u32);
 
 impl TraceNodes {
-    /// Adds a node behind the others.
+    /// Appends a node.
     pub(super) fn add(&mut self, name: &str, op_type: &str) {
         let name: Arc<str> = name.into();
         self.n_name_bytes_max = self.n_name_bytes_max.max(name.len());

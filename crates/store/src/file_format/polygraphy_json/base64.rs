@@ -1,4 +1,4 @@
-//! Base64 as it is read: a few bytes at a time, or as many as there is room for.
+//! A base64 reader, for a few bytes at a time or as many as fit.
 
 use std::io::{self, Read};
 
@@ -60,7 +60,7 @@ impl<'a> Base64Reader<'a> {
             return Ok(());
         };
         let n_padding = match group {
-            // Padding in the middle would hide that two texts were put together.
+            // Padding in the middle would hide that two texts were concatenated.
             [_, _, b'=', b'='] if after.is_empty() => 2,
             [_, _, _, b'='] if after.is_empty() => 1,
             _ => 0,

@@ -1,4 +1,4 @@
-//! The files of a dump of msProbe: which of them say what ran, and which hold elements.
+//! The files of a dump of msProbe: those that list executions, and those with elements.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -128,7 +128,7 @@ impl ProbeStep {
         let parents = texts(tree::CONSTRUCT_FILE, format::parse_construct);
         let sources = texts(tree::STACK_FILE, format::parse_stack);
         let dir = entry.path.parent().unwrap_or(Path::new("."));
-        // A relative path may leave out the directories that say what it is.
+        // A relative path may lack the directories that identify it.
         let absolute = crate::remote::absolute(dir);
         Some(ProbeStep {
             place: ProbePlace::from_dir(absolute.as_deref().unwrap_or(dir)),

@@ -1,4 +1,4 @@
-//! The operators of a step's file, put together row by row.
+//! The operators of a step's file, assembled row by row.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -136,7 +136,7 @@ struct ElementsFile {
 }
 
 impl<'a> StepOperators<'a> {
-    /// The operators of a file; `path` is its path with the directories that say what it is.
+    /// The operators of a file; `path` is its path with the directories that identify it.
     pub(super) fn new(entry: &'a DumpEntry, path: PathBuf, row_use: RowUse) -> StepOperators<'a> {
         StepOperators {
             entry,

@@ -1,4 +1,4 @@
-//! Values that were saved one by one, put together into executions of modules.
+//! Executions of modules, assembled from values that were saved one by one.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -109,7 +109,7 @@ impl SavedExecutions {
         position
     }
 
-    /// The tensors in the order of execution. A module ends when its output is saved, behind the
+    /// The tensors in the order of execution. A module ends when its output is saved, after the
     /// modules in it, although its inputs were saved before theirs.
     pub(super) fn into_records(self) -> Vec<IndexedTensor> {
         let mut executions = self.executions;
@@ -139,10 +139,10 @@ impl SavedExecution {
         match &tensor.part {
             Some(part) => {
                 let is_input = matches!(tensor.record.slot, Some((SlotSide::Input, _)));
-                // What goes in after something came out goes into the next call.
+                // An input after an output belongs to the next call.
                 !(self.parts.contains(part) || is_input && self.n_outputs > 0)
             }
-            // The program saved it by itself, and everything in the file with it.
+            // The program saved it separately, together with everything else in the file.
             None => self.file == tensor.record.path,
         }
     }

@@ -55,7 +55,7 @@ fn read_npz(
         let array = archive.read(&name, None)?;
         let elements = array.host_bytes().map_err(std::io::Error::other);
         let elements = elements.map_err(StoreError::io("read", path))?;
-        // Each array fits memory by itself; all of them together may not.
+        // Each array fits in memory; all of them together may not.
         let n_bytes = (bytes.len() as u64).saturating_add(elements.len() as u64);
         check_memory(n_bytes).map_err(StoreError::io("read", path))?;
         let range = bytes.len()..bytes.len() + elements.len();
@@ -71,8 +71,8 @@ fn read_npz(
     ))
 }
 
-/// The arrays of an archive by their headers. That of text does not say its size, so that it is
-/// read.
+/// The arrays of an archive, from their headers. A header of text does not contain the size, so the
+/// text is read.
 pub(super) fn npz_members(path: &Path) -> Result<Vec<StoredTensor>, StoreError> {
     let mut archive = Archive::open(path)?;
     let names = archive.names().to_vec();
@@ -82,7 +82,7 @@ pub(super) fn npz_members(path: &Path) -> Result<Vec<StoredTensor>, StoreError> 
             DType::String => archive.read(&name, None)?.n_bytes(),
             _ => header.n_data_bytes().unwrap_or(usize::MAX),
         };
-        // Nothing was decompressed: the range says the size, and no place in a file.
+        // Nothing was decompressed: the range only represents the size, not a position in a file.
         let range = 0..n_bytes;
         let stored = StoredTensor::array(header.dtype, &header.shape, Layout::Nd, range);
         Ok(member(stored, index, name))
@@ -181,7 +181,7 @@ pub(super) fn polygraphy_file(
     let n_bytes = polygraphy_json::n_bytes(wanted.iter().map(|(_, array)| array));
     check_memory(n_bytes)
         .map_err(|error| FormatError::new(0, "arrays that fit memory", error.to_string()))?;
-    // Room for all of them at once: a list that grows takes twice as much for a while.
+    // Allocated once, because a growing list takes twice as much for a while.
     let mut bytes: Vec<u8> = Vec::with_capacity(usize::try_from(n_bytes).unwrap_or(0));
     let mut tensors = Vec::new();
     for (index, array) in wanted {
@@ -310,7 +310,7 @@ pub(super) fn torch_file(
         return Ok(TensorFile { facts, ..file });
     }
     let n_bytes = torch_save::n_copied_bytes(&found, file.len())?;
-    // Room for all of them at once: a list that grows takes twice as much for a while.
+    // Allocated once, because a growing list takes twice as much for a while.
     let mut copied: Vec<u8> = Vec::with_capacity(n_bytes);
     let mut tensors = Vec::new();
     for (index, tensor) in (first..).zip(found) {
@@ -389,7 +389,7 @@ pub(super) fn open_trace(
     let mut tensors = Vec::new();
     // Values are spread over the file's pages, so that they cannot stay where they are.
     let mut take = |value: TraceValue<'_>| {
-        // Each value fits memory by itself; all of them together may not.
+        // Each value fits in memory; all of them together may not.
         let n_bytes = (bytes.len() as u64).saturating_add(value.elements.len() as u64);
         check_memory(n_bytes)
             .map_err(|error| FormatError::new(0, "values that fit memory", error.to_string()))?;

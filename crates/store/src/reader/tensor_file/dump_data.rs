@@ -17,7 +17,7 @@ const L1_BUFFER: u32 = 0;
 /// The numbers from which an entry's `sub_format` means groups; smaller ones are codes of block
 /// sizes.
 const GROUPS_MIN: i32 = 2;
-/// The bits of a layout's number that say which layout it is.
+/// The bits of a layout's number that identify the layout.
 const LAYOUT_MASK: u32 = 0xff;
 /// Field of a nano dump's name that holds the operator's name.
 const OP_NAME_FIELD: usize = 1;

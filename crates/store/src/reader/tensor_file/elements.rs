@@ -1,4 +1,4 @@
-//! Elements in a file that does not say what they are: a record of a table does.
+//! Elements in a file without a description, which a record of a table contains.
 
 use opscope_tensor::Layout;
 

@@ -30,7 +30,7 @@ pub struct FileRequest {
     pub expectation: FileExpectation,
 }
 
-/// The possible content of a file, as far as its name says.
+/// The possible content of a file, according to its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileExpectation {
     /// Tensors or overflow records.
@@ -226,7 +226,7 @@ impl FileHead {
     }
 }
 
-/// An array whose header says everything; `None` of text, whose size it does not say.
+/// An array whose header is sufficient; `None` for text, whose size it does not contain.
 fn compressed_array(path: &Path) -> Result<Option<StoredTensor>, StoreError> {
     let bytes = FileBytes::open(path).map_err(StoreError::io("read", path))?;
     let header = npy_zst::header(bytes.as_ref());

@@ -1,6 +1,6 @@
-//! Archives that stay open while a thread has work of one kind to do.
+//! Archives that stay open while a thread does work of one kind.
 //!
-//! Their arrays are asked for one after the other, and listing all of them for each one takes a
+//! Their arrays are requested one after the other, and listing all of them for each one takes a
 //! time that grows with the square of their number.
 
 use std::path::{Path, PathBuf};

@@ -54,7 +54,7 @@ impl GraphDescription {
         self
     }
 
-    /// Takes over what only the text of the same graph says: which parameters are weights, the
+    /// Adopts what only the text of the same graph contains: which parameters are weights, the
     /// attributes of nodes and their origins, and the values of constant tensors. Returns whether
     /// `text` describes the same graph; nothing is taken over from another one.
     pub fn take_text(&mut self, text: &GraphDescription) -> bool {

@@ -142,7 +142,7 @@ impl CollectiveKind {
             "recv" => CollectiveKind::Receive(root),
             _ => return None,
         };
-        // `all_gather(sum)` and `all_reduce(3)` say what there is not.
+        // `all_gather(sum)` and `all_reduce(3)` have arguments that do not exist.
         (kind.reduction() == reduction && kind.root() == root).then_some(kind)
     }
 }

@@ -97,7 +97,7 @@ impl TensorDims {
     /// Reads a note; `#` begins a comment.
     ///
     /// # Errors
-    /// A message that says what is wrong.
+    /// A message about the mistake.
     pub fn parse(text: &str) -> Result<TensorDims, String> {
         let text = text.split('#').next().unwrap_or_default();
         let axes: Vec<NamedAxis> = words(text).map(named_axis).collect::<Result<_, _>>()?;

@@ -192,7 +192,7 @@ impl TensorFileName {
         self.op_type == PARAMETER
     }
 
-    /// The dtype that the name says, if it is known.
+    /// The dtype in the name, if it is a known one.
     pub fn known_dtype(&self) -> Option<DType> {
         ms_dtype::from_name(self.dtype.as_deref()?)
     }

@@ -45,7 +45,7 @@ impl TensorEntry {
                 (4, FieldValue::Bytes(b, at)) => {
                     entry.original_op.get_or_insert_default().merge(b, at)?;
                 }
-                // Writers leave this field empty and put the elements behind the header, so only
+                // Writers leave this field empty and write the elements after the header, so only
                 // its length is kept.
                 (5, FieldValue::Bytes(b, _)) => entry.n_inline_bytes = b.len() as u64,
                 (6, FieldValue::Varint(v)) => entry.size = v,

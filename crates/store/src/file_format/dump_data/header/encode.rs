@@ -98,7 +98,7 @@ fn sign_extended(value: i32) -> u64 {
 }
 
 fn encode_shape(writer: &mut MessageWriter, number: u32, dims: Option<&[u64]>) {
-    // `message` writes an empty body as well, so a scalar's shape stays apart from none.
+    // `message` writes an empty body as well, so a scalar's shape differs from a missing one.
     if let Some(dims) = dims {
         writer.message(number, |w| w.packed_u64(1, dims));
     }
