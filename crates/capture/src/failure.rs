@@ -56,8 +56,8 @@ impl fmt::Display for FailureTrace {
     }
 }
 
-/// Returns the lines about the size of the process in `/proc/self/status`; none where there is no
-/// such file.
+/// Returns the lines about the size of the process in `/proc/self/status`; none without such a
+/// file.
 fn memory_lines() -> Vec<String> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     status

@@ -1,7 +1,7 @@
 //! From an engine's tensors to records in a sink.
 //!
-//! A [`Plan`] says what to keep. A [`CaptureSession`] holds a plan, a [`Sink`] and the writer
-//! threads between them. For each loaded model the session hands out a [`Tap`]; an engine opens a
+//! A [`Plan`] selects what to keep. A [`CaptureSession`] holds a plan, a [`Sink`] and the writer
+//! threads between them. For each loaded model the session returns a [`Tap`]; an engine opens a
 //! [`Probe`] on it for every operator that it executes, passes it the tensors, and submits it. An
 //! operator that the plan does not select costs a table look-up. Selected tensors pass by reference
 //! count through a queue bounded in bytes. A [`SessionControl`] switches a session on and off, or

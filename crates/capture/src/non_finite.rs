@@ -214,7 +214,7 @@ fn told(
     }
 }
 
-/// Values behind these locks are replaced whole, so a panic cannot leave them half-changed.
+/// Values behind these locks are replaced completely, so a panic cannot leave them half-changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

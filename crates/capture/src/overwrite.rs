@@ -157,7 +157,7 @@ impl Watcher {
 }
 
 impl WatchedOutput {
-    /// Takes a new copy if the memory changed, and says how.
+    /// Takes a new copy if the memory changed, and returns the change.
     fn refresh(&mut self) -> Option<ByteDifference> {
         // A comparison of memory, not of numbers: NaN equals itself here, and -0 differs from 0.
         if self.live.host_bytes() == self.copy.host_bytes() {

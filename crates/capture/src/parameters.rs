@@ -43,7 +43,7 @@ impl Parameters {
         let Some(name) = operator.outputs.first() else {
             return;
         };
-        // A reader that was inspected goes before one that was not.
+        // A reader that was inspected takes precedence over one that was not.
         let mut shown = self.lock();
         if !shown.contains_key(name) {
             let operator = operator.clone();

@@ -21,10 +21,10 @@ pub enum FailurePolicy {
 /// Response to records that are produced faster than the sink takes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenBehind {
-    /// The model waits until there is room in the queue.
+    /// The model waits until the queue has space.
     #[default]
     Wait,
-    /// The record that finds no room is dropped; the model never waits for the sink.
+    /// A record that does not fit is dropped; the model never waits for the sink.
     Drop,
 }
 
@@ -46,8 +46,7 @@ impl FailureResponse {
         }
     }
 
-    /// Remembers the first failure and does what the policy says about it; returns whether
-    /// capturing has ended.
+    /// Remembers the first failure and applies the policy; returns whether capturing has ended.
     pub(crate) fn note(&self, error: SinkError) -> bool {
         self.first_error().get_or_insert(error);
         if self.on_failure == FailurePolicy::StopRun {

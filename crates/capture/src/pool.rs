@@ -10,7 +10,7 @@ use crate::home::HomeProcess;
 
 /// Smaller buffers come from the allocator, which has them ready.
 const POOLED_BYTES_MIN: usize = 32 << 10;
-/// A free buffer serves if it is at most this many times as large as what goes into it.
+/// A free buffer is reused if it is at most this many times as large as the data.
 const SLACK_MAX: usize = 2;
 
 /// Buffers, in use and free. Together they hold no more than the limit, unless those in use alone
@@ -29,7 +29,7 @@ struct PooledBuffers {
     used_bytes: usize,
 }
 
-/// A copy of bytes, whose memory goes back to the pool when it is dropped.
+/// A copy of bytes, whose memory returns to the pool when dropped.
 pub struct PooledBytes {
     bytes: Vec<u8>,
     /// `None` for memory of the allocator.
@@ -63,7 +63,7 @@ impl Pool {
         Ok(PooledBytes { bytes, pool })
     }
 
-    /// A free buffer for `n_bytes`. If there is none, others are let go to make room for a new one.
+    /// A free buffer for `n_bytes`. If there is none, others are freed for a new one.
     fn take(&self, n_bytes: usize) -> Option<Vec<u8>> {
         let mut buffers = self.lock();
         let fitting = n_bytes..=n_bytes.saturating_mul(SLACK_MAX);
@@ -90,7 +90,7 @@ impl Pool {
         let capacity = buffer.capacity();
         let mut buffers = self.lock();
         buffers.used_bytes = buffers.used_bytes.saturating_sub(capacity);
-        // Buffers in use count against the limit, so a burst leaves no more than the limit behind.
+        // Buffers in use count against the limit, so no more than the limit remains after a burst.
         if buffers.has_room(capacity, self.bytes_max) {
             buffer.clear();
             buffers.free_bytes += capacity;
@@ -163,8 +163,8 @@ mod tests {
         let second = pool.copy(&vec![2; SMALL]).unwrap();
         assert_eq!(second.as_ref().as_ptr(), address);
         assert!(second.as_ref().iter().all(|byte| *byte == 2));
-        // Too large for the free buffer: allocate a new one, and keep the free one if there is
-        // room.
+        // Too large for the free buffer: allocate a new one, and keep the free one if the limit
+        // allows it.
         drop(second);
         let third = pool.copy(&vec![3; 3 * SMALL]).unwrap();
         assert_eq!(held(&pool), (3 * SMALL, SMALL));

@@ -22,7 +22,7 @@ pub struct Probe {
     recorder: Arc<dyn PurposeRecorder>,
     memos: Arc<Memos>,
     context: OperatorContext,
-    /// `None` once handed over.
+    /// `None` after it was passed on.
     shown: Option<ShownTensors>,
 }
 
@@ -74,7 +74,7 @@ impl Probe {
     /// Shows the input at `index`. Ignored unless the plan wants it, and when it was shown before.
     pub fn input(&mut self, index: usize, tensor: Tensor) {
         let tensor = self.memos.recall(tensor);
-        // Before the sink may let go of the elements, which the floats are computed from.
+        // Before the sink may release the elements, from which the floats are computed.
         self.show_part((SlotSide::Input, index), &tensor);
         let (kept, Some(shown)) = (&self.context.kept, &mut self.shown) else {
             return;
@@ -115,7 +115,7 @@ impl Probe {
         self.context.views().any(|view| view.needs(place))
     }
 
-    /// Keeps a tensor that a view takes, before a sink may let go of its elements.
+    /// Keeps a tensor for a view, before a sink may release its elements.
     fn show_part(&mut self, place: SlotPosition, tensor: &Tensor) {
         if self.is_part(place)
             && let Some(shown) = &mut self.shown

@@ -105,9 +105,8 @@ impl FloatView {
         self.places().any(|(of, _)| of == side)
     }
 
-    /// Returns the operator for the record of an execution whose own operator is called
-    /// `op_name`: one in a loop has the number of the iteration behind the name that the graph
-    /// knows.
+    /// Returns the operator for the record of an execution whose own operator is called `op_name`:
+    /// in a loop, the number of the iteration follows the name in the graph.
     pub(crate) fn operator_for(&self, op_name: &str) -> Arc<Operator> {
         let suffix = op_name.strip_prefix(&self.of).unwrap_or_default();
         if suffix.is_empty() || self.showing == ShowingRule::Once {

@@ -51,7 +51,7 @@ impl RecordIntake {
         is_taken.then_some(()).ok_or(DropReason::Limit)
     }
 
-    /// [`RecordIntake::push`], unless the record goes beyond a limit.
+    /// [`RecordIntake::push`], unless the record exceeds a limit.
     pub(crate) fn push_within_limit(
         &self,
         order: RecordOrder,
@@ -80,7 +80,7 @@ impl RecordIntake {
             *tensor = self.tensors.summarize(tensor.clone());
         }
         // A record that is larger than the queue would block the model until it is written; numbers
-        // about it need no room.
+        // about it take no space.
         if self.writer.queue.is_beyond_budget(&record) {
             for (_, tensor) in record.inputs.iter_mut().chain(&mut record.outputs) {
                 *tensor = self.tensors.summarize_at_once(tensor.clone());

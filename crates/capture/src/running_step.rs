@@ -24,7 +24,8 @@ pub(crate) struct RunningStep {
     pub(crate) parameters: Parameters,
     /// Which operators show the floats of quantised values.
     pub(crate) claims: ValueClaims,
-    /// Keeps the ring from deciding on the step. Empty without a ring, and until the ring has room.
+    /// Prevents the ring from deciding on the step. Empty without a ring, and until the ring has
+    /// space.
     pub(crate) hold: OnceLock<StepHold>,
     /// Notifies the sink when everything of the step is written. Empty for steps that the sink does
     /// not receive.

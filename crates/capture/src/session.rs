@@ -33,7 +33,7 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionOptions {
     /// Maximum number of bytes of tensors that wait to be written or are being written; a single
-    /// larger record goes through alone.
+    /// larger record is accepted alone.
     pub queue_bytes_max: u64,
     /// Number of writer threads; at least one is started.
     pub n_writers: usize,
@@ -97,7 +97,7 @@ pub struct SessionSummary {
     /// The sink's first error; [`Counters::n_failed`] counts the tensors. It may be 0, because
     /// other files can fail too.
     pub first_error: Option<SinkError>,
-    /// Whether that ended capturing, as [`FailurePolicy`] says.
+    /// Whether that ended capturing, according to [`FailurePolicy`].
     pub is_ended_by_failure: bool,
     /// The first operator whose arithmetic overflowed; [`Counters::n_operators_overflowed`] counts
     /// them.

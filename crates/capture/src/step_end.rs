@@ -49,7 +49,7 @@ impl StepEnd {
 impl Drop for StepEnd {
     /// Only a note: the last reference may be dropped by the engine, and ending a step takes time.
     fn drop(&mut self) {
-        // A forked process has copies of what its parent holds; the step goes on there.
+        // A forked process has copies of its parent's objects; the step continues in the parent.
         if self.home.is_elsewhere() {
             return;
         }

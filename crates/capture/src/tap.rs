@@ -175,7 +175,7 @@ impl Tap {
         let writer = &self.context.intake.writer;
         let is_ended = writer.failures.is_capture_ended();
         if self.is_active && self.selected.is_model_matched && !is_ended {
-            // The sink may have to make room for the step before it hears of it.
+            // The ring may have to remove older steps before the sink is notified of this one.
             if let Some(ring) = &writer.ring {
                 self.step.hold.get_or_init(|| ring.begin(&self.model, step));
             }

@@ -117,8 +117,7 @@ impl TensorIntake {
         catch_unwind(AssertUnwindSafe(|| {
             let is_enough = summarize(summarizer);
             if is_enough {
-                // Writers are asked for the first NaN and infinity, and the elements are gone by
-                // then.
+                // Writers search the first NaN and infinity, but the elements are dropped by then.
                 tensor.non_finite_places();
             }
             is_enough

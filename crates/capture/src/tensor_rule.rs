@@ -248,7 +248,7 @@ impl TensorRules {
     /// rules need to know about its elements.
     pub fn rule_out(&self, tensor: TensorObserver<'_>) -> bool {
         let mut rules = self.0.iter();
-        // Rules about values ask for no operator, so any will do.
+        // Rules about values do not depend on the operator, so any matches.
         let operator = Operator::default();
         !self.is_empty()
             && !rules.any(|rule| {

@@ -54,7 +54,7 @@ impl RecordWriter {
             }
             for (job, bytes) in jobs.into_iter().zip(costs) {
                 self.write(&job);
-                // The budget counts memory, so that has to go before its room is given back.
+                // The budget counts memory, which must be freed before its space is released.
                 drop(job);
                 self.queue.release(bytes);
                 if let Some(ring) = &self.ring {
@@ -183,7 +183,7 @@ impl RecordWriter {
         }
     }
 
-    /// Does what the policy says about a failure of the sink.
+    /// Applies the policy to a failure of the sink.
     fn fail(&self, error: SinkError) {
         if self.failures.note(error) {
             for job in self.queue.abandon() {

@@ -59,7 +59,7 @@ impl ControlRequests {
                     read_config(&member.node, text, env).map(|config| control.config = Some(config))
                 }
                 name => {
-                    // The key is arbitrary text, and the message goes to a log.
+                    // The key is arbitrary text, and the message is written to a log.
                     let name: String = name.chars().take(NAME_CHARS_MAX).collect();
                     let message = format!("unknown key `{name}`, {EXPECTED}");
                     Err(Box::new(error("", member.place, message)))

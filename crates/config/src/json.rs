@@ -70,8 +70,8 @@ pub(crate) fn parse(text: &str) -> Result<JsonNode, Box<ConfigIssue>> {
         return Err(Box::new(syntax(place, message)));
     }
     let start = TextPosition { line: 1, column: 1 };
-    // This parser is more lenient, so it cannot fail on accepted text. If it does, the issue says
-    // why.
+    // This parser is more lenient, so it cannot fail on accepted text. If it does, the issue
+    // contains the reason.
     let parsed = parse_to_ast(text, &CollectOptions::default(), &strict())
         .map_err(|error| Box::new(syntax(start, &error.to_string())))?;
     let value = parsed

@@ -1,4 +1,4 @@
-//! Where a dump goes: its directories, and a name among them that no other dump has.
+//! The destination of a dump: its directories, and a name that no other dump in them has.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

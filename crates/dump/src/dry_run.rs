@@ -19,7 +19,7 @@ pub struct DryRun {
     taken: Mutex<DryRunTotals>,
 }
 
-/// The files and bytes that a run would write, and the room there is for them.
+/// The files and bytes that a run would write, and the available space.
 pub struct DryRunForecast {
     /// By step and by operator.
     pub volume: Volume,
@@ -36,7 +36,7 @@ pub struct DryRunForecast {
 }
 
 impl DryRun {
-    /// Counts what `next`, which goes by way of `creator`, would write to `place`.
+    /// Counts what `next`, which writes through `creator`, would write to `place`.
     pub(crate) fn new(creator: Arc<Creator>, next: Arc<dyn Sink>, place: PathBuf) -> DryRun {
         DryRun {
             creator,

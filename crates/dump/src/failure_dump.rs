@@ -93,7 +93,7 @@ impl FailureDump {
                 let (mut tap, _) = session.attach_graph(&id, model.description().graph(&names));
                 model.prepare(&tap);
                 tap.begin_step(step);
-                // That it fails again is what is looked for.
+                // Another failure is expected here.
                 let _ = model.run(inputs, Some(&tap));
                 drop(tap);
                 session.finish().first_error.map(|error| error.to_string())

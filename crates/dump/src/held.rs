@@ -68,7 +68,7 @@ impl Hash for TensorKey {
 }
 
 impl HeldDump {
-    /// An empty dump, which takes its room from `room`.
+    /// An empty dump, which takes its space from `room`.
     pub fn new(room: Arc<HeldRoom>) -> HeldDump {
         HeldDump {
             room,
@@ -76,8 +76,8 @@ impl HeldDump {
         }
     }
 
-    /// Holds the elements of a tensor, unless they are held: in memory while there is room, else in
-    /// a file.
+    /// Keeps the elements of a tensor, unless they are already kept: in memory up to its limit,
+    /// else in a file.
     ///
     /// # Errors
     /// [`SinkError`] if they are not in the host's memory, or cannot be written.

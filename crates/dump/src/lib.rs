@@ -1,9 +1,9 @@
 //! How a dump begins and ends.
 //!
-//! A [`DumpRequest`] says what to dump, in which format and where. [`DumpRequest::open`] creates
-//! the directory and the sinks; sessions of `capture` write to the [`OpenDump`] that it returns,
-//! and a [`RunRecorder`] writes the record of the run. The command line, AscendCL and Python begin
-//! their dumps here.
+//! A [`DumpRequest`] contains what to dump, in which format and where. [`DumpRequest::open`]
+//! creates the directory and the sinks; sessions of `capture` write to the [`OpenDump`] that it
+//! returns, and a [`RunRecorder`] writes the record of the run. The command line, AscendCL and
+//! Python begin their dumps here.
 
 mod destination;
 mod dry_run;

@@ -18,7 +18,7 @@ pub(crate) fn result_names(model: &dyn LoadedModel) -> Vec<String> {
     outputs.map(|value| value.name.clone()).collect()
 }
 
-/// The name of a model's graph: that of its file, or the one inside where there is no file.
+/// The name of a model's graph: that of its file, or the graph's own without a file.
 pub(crate) fn graph_title(id: &ModelId) -> &str {
     if id.file_stem.is_empty() {
         &id.graph_name

@@ -69,7 +69,7 @@ pub struct OpenDump {
     ranges: Option<Arc<RangeSink>>,
     dry_run: Option<DryRun>,
     failures: Option<FailureDump>,
-    /// The sink that sessions write to: the tree's, behind inspecting and counting sinks.
+    /// The sink that sessions write to: inspecting and counting sinks around that of the tree.
     sink: Arc<dyn Sink>,
 }
 

@@ -204,11 +204,11 @@ impl DumpRequest {
         DumpRequest { plan, ..self }
     }
 
-    /// The plan of `next`, for a dump that was begun for this request: it goes on in its
-    /// directories and in its form.
+    /// The plan of `next`, for a dump that was begun for this request: it continues in its
+    /// directories and form.
     ///
     /// # Errors
-    /// A message, if `next` asks for other directories or another form.
+    /// A message, if `next` requests other directories or another form.
     pub fn plan_to_continue_with(&self, next: DumpRequest) -> Result<Plan, String> {
         if next.is_nothing() {
             // Such a configuration has no places to compare. The rest of the plan stays, since a

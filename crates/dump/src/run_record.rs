@@ -19,7 +19,7 @@ use crate::open_dump::OpenDump;
 use crate::request::DumpRequest;
 use crate::run_facts::now;
 
-/// The record of a run while it is at work. Dropped without an end, it says that the run failed.
+/// The record of a running run. Dropped without an end, it records that the run failed.
 pub struct RunRecorder {
     /// None if the run writes no dump.
     file: Option<Arc<RunFile>>,
@@ -31,7 +31,7 @@ pub struct RunRecorder {
 impl RunRecorder {
     /// Writes the record of a run into the `dump` of `request`. If the directory is created only on
     /// the first write, the record waits for that too. `left_overs` were cleaned up before.
-    /// [`RunRecorder::begun`] says whether the record could be written.
+    /// [`RunRecorder::begun`] returns whether the record could be written.
     pub fn begin(
         dump: &OpenDump,
         request: &DumpRequest,

@@ -37,7 +37,7 @@ pub enum TranscriptionError {
     /// Its elements cannot be read.
     #[error(transparent)]
     Read(#[from] StoreError),
-    /// Its elements do not fit what the dump says of them.
+    /// Its elements do not match the dump's description.
     #[error("`{path}`: {reason}", path = path.display())]
     Elements {
         /// The file.
@@ -228,7 +228,7 @@ fn operator_of(group: &[IndexedTensor]) -> Operator {
             .max()
             .unwrap_or(0)
     };
-    // Another form may have no room for them; the native one keeps them.
+    // Another form may not represent them; the native one keeps them.
     let placements = |side, n| {
         let mut placements = vec![None; n];
         for tensor in group {
@@ -291,7 +291,7 @@ impl LastFile {
             .filter(|(path, file)| *path == record.path && !file.kind().is_archive());
         let mut file = match last {
             Some((_, file)) => file,
-            // The file may be unfinished: its own header says nothing then.
+            // The file may be unfinished, so its own header may be meaningless.
             None if is_elements => TensorFile::open_elements(record)?,
             None => TensorFile::open_for(&record.path, &place.real_name, place.tensor)?,
         };

@@ -139,8 +139,8 @@ impl DeviceRow {
         }
     }
 
-    /// Whether this can be a row of a tensor of so many elements. Memory that no kernel has written
-    /// to hardly ever passes.
+    /// Whether this can be a row of a tensor with this number of elements. Memory that no kernel
+    /// has written hardly ever passes.
     pub fn is_of(&self, n_elements: usize) -> bool {
         let c = &self.stats.counts;
         let n_special = c.n_nan.checked_add(c.n_pos_inf);

@@ -100,7 +100,8 @@ pub fn distribution(
 fn count_whole_digits(first: &[u64], places: &BinPlaces, counts: &mut [u64]) -> Vec<bool> {
     let mut is_split = vec![false; first.len()];
     for (digit, &n) in first.iter().enumerate().filter(|(_, n)| **n > 0) {
-        // Bins are in the order of numbers, so what lies between the ends is where both are.
+        // Bins are in the order of numbers: if both ends are in one bin, so are all numbers
+        // between.
         match ends_of_digit(digit).map(|end| places.of_number(end)) {
             [Some(low), Some(high)] if low == high => counts[low] += n,
             _ => is_split[digit] = true,
@@ -239,7 +240,7 @@ impl Search {
     }
 }
 
-/// For each prefix that is searched, how many elements have each digit behind it.
+/// For each searched prefix, the number of elements with each next digit.
 struct PrefixCounts {
     /// In ascending order.
     prefixes: Vec<u64>,
@@ -264,7 +265,7 @@ impl PrefixCounts {
         }
     }
 
-    /// Counts a key up to the digit that is looked for.
+    /// Counts a key up to the digit that is searched.
     fn add(&mut self, key: u64) {
         if let Ok(at) = self.prefixes.binary_search(&(key >> N_DIGIT_BITS)) {
             self.counts[at][key as usize & (N_DIGITS - 1)] += 1;

@@ -1,7 +1,7 @@
 //! One tensor: its dtype, shape, layout and bytes, and the numbers that describe it.
 //!
-//! This crate opens no file and starts no thread. Everything that reads or writes a dump, runs a
-//! model or parses a configuration lives above it.
+//! This crate opens no file and starts no thread. Crates above it read and write dumps, run models
+//! and parse configurations.
 //!
 //! | type | what it is |
 //! | --- | --- |

@@ -79,7 +79,7 @@ impl<'a> Numbers<'a> {
         self.len() == 0
     }
 
-    /// The element at a position in memory order; `None` behind the last.
+    /// The element at a position in memory order; `None` after the last.
     #[inline]
     pub fn get(&self, index: usize) -> Option<f64> {
         macro_rules! one {

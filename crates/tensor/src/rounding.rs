@@ -120,8 +120,8 @@ impl RoundingFormat {
     }
 
     /// Rounds little-endian elements of a whole tensor in place; returns whether they are of a
-    /// dtype [that is rounded](Self::applies_to). Others stay as they are, and so do bytes behind
-    /// the last whole element.
+    /// dtype [that is rounded](Self::applies_to). Others stay as they are, and so do bytes after
+    /// the last complete element.
     pub fn round(self, dtype: DType, bytes: &mut [u8]) -> bool {
         self.round_channels(dtype, Channels::WHOLE, bytes)
     }
@@ -156,7 +156,7 @@ impl RoundingFormat {
     }
 
     /// Like [`round`](Self::round), but an `int8` has a step for each channel. Other formats round
-    /// each element by itself.
+    /// each element separately.
     pub fn round_channels(self, dtype: DType, channels: Channels, bytes: &mut [u8]) -> bool {
         match dtype {
             DType::F32 => self.round_all(channels, bytes, f32::from_le_bytes, f32::to_le_bytes),

@@ -13,7 +13,7 @@ use crate::{
 
 /// [`xxh3_128`] of the bytes of `tensor`, and its [`weighed_stats`].
 ///
-/// Bytes behind the last element belong to the digest alone.
+/// Bytes after the last element only belong to the digest.
 pub fn digest_and_stats(tensor: TensorView<'_>) -> ([u8; 16], Result<StatsAndWeight, StatsError>) {
     let TensorView { dtype, bytes, .. } = tensor;
     let Some(mut digest) = Xxh3Pieces::new(bytes.len()) else {

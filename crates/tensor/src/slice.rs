@@ -62,7 +62,8 @@ pub struct SliceAxes {
 }
 
 impl SliceAxes {
-    /// Lays out the axes of a tensor of dimensions `dims`, in row-major order, as `roles` says.
+    /// Lays out the axes of a tensor of dimensions `dims`, in row-major order, according to
+    /// `roles`.
     ///
     /// # Errors
     /// [`SliceError`].

@@ -35,9 +35,9 @@ pub use strided::stats_strided;
 
 /// Numbers that describe one tensor's elements.
 ///
-/// For an empty tensor, and for one that holds nothing but NaN, `min` is `+inf`, `max` is `-inf`,
-/// `mean` and `std` are NaN and the sums and norms are 0. Integers of 64 bits are rounded to the
-/// nearest `f64`.
+/// For an empty tensor, and for one with only NaN, `min` is `+inf`, `max` is `-inf`, `mean` and
+/// `std` are NaN and the sums and norms are 0. Integers of 64 bits are rounded to the nearest
+/// `f64`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stats {
     /// Numbers of elements of each kind.

@@ -72,7 +72,7 @@ pub fn iter<'a>(tensor: TensorView<'a>) -> Result<TextIter<'a>, TextError> {
     })
 }
 
-/// The text at position `index` in memory order; `None` behind the last one. Other heads are not
+/// The text at position `index` in memory order; `None` after the last one. Other heads are not
 /// read.
 ///
 /// # Errors

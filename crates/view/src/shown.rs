@@ -61,7 +61,7 @@ impl ShownRuns {
 
     /// Shows these dumps from now on, and notifies all open pages.
     pub fn show(&self, runs: Arc<ViewedRuns>, state: PageState) {
-        // A panic elsewhere leaves complete dumps behind, so poisoning is ignored.
+        // The dumps are complete even after a panic elsewhere, so poisoning is ignored.
         let current = self.0.current.write();
         *current.unwrap_or_else(PoisonError::into_inner) = runs;
         self.0.news.send_modify(|news| {

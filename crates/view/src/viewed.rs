@@ -124,7 +124,7 @@ pub struct OperatorFacts<'a> {
     pub call: usize,
     /// Its verdict level.
     pub level: VerdictLevel,
-    /// Whether the computation goes wrong here.
+    /// Whether the operator is at fault.
     pub is_at_fault: bool,
     /// Why its outputs differ, for two dumps.
     pub cause: Option<Cause>,

@@ -13,7 +13,7 @@ pub(crate) type Slot = (SlotSide, usize);
 pub(crate) enum LocalJudgement {
     /// Everything is finite.
     Finite,
-    /// NaN in this slot; says whether an input has NaN, and whether both sides were inspected.
+    /// NaN in this slot, with whether an input has NaN, and whether both sides were inspected.
     Nan(Slot, NanSource),
     /// There are infinities, and the operator did not compute them.
     MadeUp(Slot),
@@ -60,11 +60,11 @@ pub(crate) fn judge(record: &Record, is_beside: bool) -> LocalJudgement {
     };
     let operator = &record.operator;
     let nan = |(_, _, tensor): &(SlotSide, usize, &Tensor)| tensor.non_finite().n_nan > 0;
-    // NaN goes before infinities: NaN is never deliberate, while an infinity may be a mask.
+    // NaN takes precedence over infinities: it is never deliberate, while an infinity may be a
+    // mask.
     if let Some((side, index, _)) = record.slots().find(nan) {
         let source = match side {
-            // Weights and inputs of the model come from outside, whatever the record says of an
-            // operator.
+            // Weights and inputs of the model come from outside, whatever operator the record has.
             _ if is_beside => NanSource::Input,
             SlotSide::Input if record.outputs.is_empty() && !operator.outputs.is_empty() => {
                 NanSource::Unseen
@@ -123,8 +123,8 @@ pub(super) fn has_all_inputs(record: &Record) -> bool {
     record.inputs.len() >= names.filter(|name| !name.is_empty()).count()
 }
 
-/// An output with more infinities than its inputs explain, of an operator that computes each
-/// element by itself: an input that is stretched to the output's shape takes its infinities along.
+/// An output with more infinities than its inputs explain, of an elementwise operator: an input
+/// that is broadcast to the output's shape repeats its infinities.
 fn more_than_passed_on(record: &Record) -> Option<usize> {
     if !is_elementwise(&record.operator) || !has_all_inputs(record) {
         return None;

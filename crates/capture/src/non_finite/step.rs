@@ -12,8 +12,7 @@ use super::{
 };
 use crate::record_order::RecordOrder;
 
-/// Maximum number of operators of a step that are judged together; the rest are judged by
-/// themselves.
+/// Maximum number of operators of a step that are judged together; the rest are judged separately.
 const N_NOTES_MAX: usize = 1 << 18;
 
 /// Notes on the operators of one step that have non-finite values. They are judged when no more can
@@ -61,7 +60,7 @@ impl StepNotes {
         }
     }
 
-    /// Adds what a record says.
+    /// Adds the facts of a record.
     pub(crate) fn add(&self, order: RecordOrder, record: &Record, local: LocalJudgement) {
         // Without inputs it is unknown whether an infinity was read or computed, so the outputs are
         // remembered: a later operator may read them.
@@ -277,7 +276,7 @@ impl<'a> StepReview<'a> {
         self.unless_masking(i, is_negative, verdict)
     }
 
-    /// A mask may be computed as well: -Inf that goes to a softmax, and nowhere else, is wanted.
+    /// A mask may be computed as well: -Inf that is only read by a softmax is deliberate.
     fn unless_masking(
         &self,
         i: usize,

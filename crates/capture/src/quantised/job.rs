@@ -66,7 +66,8 @@ impl ShownParts {
             n_bytes_beside: 0,
         };
         let (dtype, shape) = (work.elements.dtype(), work.elements.shape());
-        // Checked before it is queued: what does not fit counts as not shown, and takes up no room.
+        // Checked before it is queued: values that do not match count as not shown, and take no
+        // space.
         check(dtype, shape, &work.quantisation().ok()?).ok()?;
         let n_bytes = shape.n_bytes(DType::F32).ok()? as u64;
         let tensors = [

@@ -54,8 +54,8 @@ impl RingModel {
         }
     }
 
-    /// Adds a step, held by its tap; says under which serial, which is not `serial` if the newest
-    /// step just begins again.
+    /// Adds a step, held by its tap. Returns its serial, which differs from `serial` if the newest
+    /// step begins again.
     pub(super) fn begin(&mut self, serial: Serial, number: u64) -> Serial {
         if let Some(last) = self.steps.back_mut()
             && last.number == number
@@ -112,7 +112,7 @@ impl RingModel {
         step.is_settled()
     }
 
-    /// Keeps a step and those before it, `n` together; says the step's number.
+    /// Keeps a step and those before it, `n` together; returns the step's number.
     pub(super) fn keep(&mut self, serial: Serial, n: usize) -> Option<u64> {
         let last = self.position(serial)?;
         let first = (last + 1).saturating_sub(n);

@@ -14,7 +14,7 @@ const SCOPE_END: char = '/';
 /// The attribute by which an operator asks to be dumped.
 const MARK: (&str, &str) = ("dump", "true");
 
-/// Rules at work, and which of them were of use.
+/// Rules, and which of them matched.
 pub(super) struct KernelMatches<'a> {
     selection: Option<&'a KernelSelection>,
     marks: &'a [(String, bool)],
@@ -128,7 +128,7 @@ fn concerns(target: &str, name: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(SCOPE_END))
 }
 
-/// Whether the operator says so of itself, as nodes of MindSpore's do.
+/// Whether the operator itself requests it, like nodes of MindSpore.
 fn marks_itself(operator: &Operator) -> bool {
     let (name, value) = MARK;
     let mut attributes = operator.attributes.iter();

@@ -13,8 +13,8 @@ enum WalkState {
     After,
 }
 
-/// Marks the operators of `range`, both ends included. A range whose first operator never comes
-/// holds none, one whose last never comes goes on to the end.
+/// Marks the operators of `range`, both ends included. A range whose first operator never runs is
+/// empty; one whose last never runs continues to the end.
 ///
 /// An end that comes before its begin, or a begin that comes again after the end, makes the rest of
 /// the range meaningless: nothing more is marked.

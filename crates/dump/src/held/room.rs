@@ -1,4 +1,4 @@
-//! The room that elements take: memory up to a limit, then a file.
+//! The space for elements: memory up to a limit, then a file.
 
 use std::fs::File;
 use std::io;
@@ -14,7 +14,7 @@ use opscope_tensor::{HostAccessError, Tensor, TensorElements};
 /// cache than it has to.
 const ALIGNMENT: u64 = 64;
 
-/// Memory up to a limit, and a file for what goes beyond. Several dumps may share it.
+/// Memory up to a limit, and a file beyond it. Several dumps may share both.
 pub struct HeldRoom {
     bytes_max: u64,
     n_bytes_in_memory: AtomicU64,

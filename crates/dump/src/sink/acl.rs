@@ -41,7 +41,7 @@ const N_NAME_ATTEMPTS: u64 = 1000;
 const N_REDUCED_AT_ONCE: usize = 128;
 
 /// Writes below `{dump_path}/{time}`, failing operators below `{dump_path}/extra-info/data-dump`;
-/// or hands the same bytes with the same paths to a function and writes nothing.
+/// or passes the same bytes with the same paths to a function and writes nothing.
 ///
 /// A record whose tensors are all empty has no file. Tensors of dtypes that CANN does not have are
 /// left out of files and counted ([`AclSink::refused`]); tables have rows of them.
@@ -161,8 +161,8 @@ impl AclSink {
         let _ = self.run.set(run);
     }
 
-    /// The same sink with something else to write of each tensor. Failing operators are written
-    /// with their tensors whatever this says.
+    /// The same sink with other content for each tensor. Failing operators are always written with
+    /// their tensors.
     #[must_use]
     pub fn with_content(self, content: AclContent) -> AclSink {
         AclSink { content, ..self }
@@ -220,7 +220,7 @@ impl AclSink {
         Ok(written)
     }
 
-    /// Puts a file at the first of `places` that is free; says which one that is.
+    /// Creates a file at the first free one of `places`; returns which one that is.
     fn put(
         &self,
         record: &Record,
@@ -230,8 +230,8 @@ impl AclSink {
     ) -> Result<(WrittenFiles, u64), SinkError> {
         for attempt in 0..N_NAME_ATTEMPTS {
             let place = places(attempt);
-            // The record goes first: leftovers of a killed run are searched for only where there is
-            // one.
+            // The record is written first: leftovers of a killed run are searched only in
+            // directories with a record.
             if let (Some(run), false) = (self.run.get(), self.outlet.is_function()) {
                 run.note_file(&place.dir);
             }
@@ -295,7 +295,8 @@ impl Sink for AclSink {
         }
     }
 
-    /// The overflow record goes first: when it cannot be written, nothing is kept of the operator.
+    /// The overflow record is written first: if it cannot be written, nothing is kept of the
+    /// operator.
     fn write_overflow(
         &self,
         record: &Record,
@@ -355,8 +356,8 @@ impl Sink for AclSink {
 
     fn begin_step(&self, model: &ModelId, step: u64) -> Result<WrittenFiles, SinkError> {
         let model_dir = self.tree.model_dir(model);
-        // Counted from above the tree's root, which a lazy sink has not made yet and which goes too
-        // if it ends up empty.
+        // Counted from the parent of the tree's root, which a lazy sink has not created yet and
+        // which is removed too if it is empty at the end.
         let root = self.tree.root().parent().unwrap_or(self.tree.root());
         self.ledger
             .begin(self.step_key(model, step), &model_dir, root);
@@ -385,7 +386,7 @@ impl Sink for AclSink {
     fn step_remover(&self) -> Option<&dyn StepRemover> {
         match &self.outlet {
             Outlet::Files { .. } => Some(self),
-            // A function cannot give back the bytes that it was handed.
+            // A function cannot return the bytes that it received.
             Outlet::Function { .. } => None,
         }
     }

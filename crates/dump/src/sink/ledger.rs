@@ -114,8 +114,8 @@ impl Ledger {
             FileOrigin::Appended => step.files.contains_key(path),
             FileOrigin::Uncounted => !step.dirs.is_empty(),
         };
-        // Others may add to the file too: the size is looked up under the lock, so that the last
-        // look sees all of it.
+        // Others may add to the file too: the size is read under the lock, so that the last reading
+        // includes everything.
         let Some(file) = WrittenFile::look(path)?.filter(|_| is_ours) else {
             return Ok(());
         };

@@ -165,7 +165,7 @@ impl MindSporeSink {
         all.into_iter().collect()
     }
 
-    /// The directory below which everything goes.
+    /// The directory below which everything is written.
     pub fn path(&self) -> &Path {
         &self.options.path
     }
@@ -269,7 +269,7 @@ impl Sink for MindSporeSink {
         Ok(written + self.write_kernel_args(record)?)
     }
 
-    /// Whole graphs have a record of the overflow too; it goes first.
+    /// Whole graphs have a record of the overflow too, which is written first.
     fn write_overflow(
         &self,
         record: &Record,

@@ -90,8 +90,8 @@ impl Iterator for DistinctRows<'_> {
     }
 }
 
-/// Keeps a row for each tensor and narrower dtype, and hands records on to another sink, if there
-/// is one. As for [`StatsSink`](super::StatsSink), most rows wait in a file without a name.
+/// Keeps a row for each tensor and narrower dtype, and passes records on to another sink, if any.
+/// As for [`StatsSink`](super::StatsSink), most rows wait in a file without a name.
 pub struct RangeSink {
     targets: Vec<DType>,
     next: Option<Arc<dyn Sink>>,
@@ -110,7 +110,7 @@ impl RangeSink {
         }
     }
 
-    /// The same sink that holds about so many rows in memory.
+    /// The same sink with about this many rows in memory.
     #[must_use]
     pub fn with_rows_in_memory(self, n_max: usize) -> RangeSink {
         RangeSink {

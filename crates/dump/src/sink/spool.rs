@@ -59,7 +59,7 @@ impl SharedValues {
     }
 }
 
-/// Sorted rows in a file. What many rows have in common stays in memory once.
+/// Sorted rows in a file. Values shared by many rows stay in memory once.
 pub(super) struct Spool {
     file: Option<File>,
     /// The beginning and end of each section, in bytes.

@@ -47,7 +47,7 @@ impl Default for StatsSink {
 }
 
 impl StatsSink {
-    /// A sink that holds about so many rows in memory.
+    /// A sink with about this many rows in memory.
     pub fn with_rows_in_memory(n_max: usize) -> StatsSink {
         StatsSink {
             rows: Mutex::default(),
@@ -112,7 +112,7 @@ impl Sink for StatsSink {
 
 impl TensorSummarizer for StatsSink {
     fn summarize(&self, tensor: TensorObserver<'_>) -> bool {
-        // Elements of types without statistics are of no use to a row either, so they are let go
+        // Elements of types without statistics have no use for a row either, so they are released
         // too.
         let _ = tensor.stats();
         true

@@ -19,7 +19,7 @@ use crate::{DType, Shape, ShapeError, TensorView};
 pub struct Quantisation<'a> {
     /// The distance between two neighbouring codes: floats.
     pub scale: TensorView<'a>,
-    /// The code of zero, in the dtype of the elements; zero itself where there is none.
+    /// The code of zero, in the dtype of the elements; zero by default.
     pub zero_point: Option<TensorView<'a>>,
     /// The axis that a scale with one axis runs along, and that blocks lie on; negative ones count
     /// from the end.
@@ -81,8 +81,8 @@ pub fn check(
     shape: &Shape,
     quantisation: &Quantisation<'_>,
 ) -> Result<(), DequantiseError> {
-    // The floats take up to eight times the room of their codes, so they may not fit memory where
-    // the codes do.
+    // The floats take up to eight times the memory of their codes, so they may not fit although the
+    // codes do.
     shape.n_bytes(DType::F32)?;
     plan(dtype, shape, quantisation).map(drop)
 }

@@ -1,7 +1,7 @@
 //! Exact decoding of every dtype to one that numpy can hold.
 //!
 //! Values never change: each dtype goes to the smallest numpy type that holds every one of its
-//! values. What numpy has already is handed through without a copy. The rules for each dtype, with
+//! values. Elements of numpy's dtypes are returned without a copy. The rules for each dtype, with
 //! their sources, are in `docs/formats/dtypes.md`.
 
 mod codes;

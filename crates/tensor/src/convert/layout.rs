@@ -131,7 +131,7 @@ impl<'a> LayoutConversion<'a> {
     }
 }
 
-/// The module that knows how a layout lies in memory.
+/// The module for the memory order of a layout.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LayoutFamily {
     /// Named axes in some order, or `ND`.
@@ -262,7 +262,7 @@ impl LayoutPlan {
     /// Converts `src` into `dst`. Every byte of `dst` is written, padding with zero.
     ///
     /// # Errors
-    /// [`LayoutError::Bytes`] if a slice is longer or shorter than its shape says.
+    /// [`LayoutError::Bytes`] if the size of a slice does not match its shape.
     pub fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), LayoutError> {
         check_bytes("source", self.n_src_bytes, src.len())?;
         check_bytes("target", self.n_dst_bytes, dst.len())?;

@@ -6,7 +6,7 @@ use super::ulp::Ulps;
 use super::{DifferenceError, TensorDifference, coarser};
 use crate::{DType, TensorView, cpu};
 
-/// Pieces have a multiple of so many elements each, but for the last one.
+/// Pieces have a multiple of this number of elements, except for the last one.
 pub const N_PIECE_STEP: usize = BLOCK;
 
 /// A difference that grows with each piece of both tensors.

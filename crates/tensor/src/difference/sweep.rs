@@ -190,7 +190,7 @@ impl SweepResult {
         let are_all_finite = n_finite(a, b) == n;
         let mut n_pairs = n;
         if !are_all_finite {
-            // The room for relative differences is free until pairs are added.
+            // The memory for relative differences is unused until pairs are added.
             let finite = &mut buffers.relative[..n];
             for (side, values) in self.sides.iter_mut().zip([&*a, &*b]) {
                 finite.copy_from_slice(values);

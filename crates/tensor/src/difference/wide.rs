@@ -1,5 +1,5 @@
-//! Numbers with the digits of a double and room for any exponent, and sums of them that lose
-//! nothing as they grow.
+//! Numbers with the digits of a double and any exponent, and sums of them that lose nothing as they
+//! grow.
 
 /// 2^`exponent` for exponents in the normal range.
 pub(super) const fn power_of_two(exponent: i32) -> f64 {

@@ -404,7 +404,7 @@ fn finish_mixed<M: LaneMachine, F: FloatFormat>(
     block
 }
 
-/// Counts what `survey` says there may be.
+/// Counts only what may exist according to `survey`.
 #[inline(always)]
 fn count<M: LaneMachine, F: FloatFormat>(
     m: M,

@@ -33,7 +33,8 @@ pub(super) trait IntegerFormat {
     fn reals<M: LaneMachine>(m: M, bytes: &[u8]) -> M::Reals;
     /// The statistics of a block that is not empty, but for `n` and `deviation`.
     fn survey<M: LaneMachine>(m: M, bytes: &[u8]) -> StatsBlock;
-    /// Thirty-two elements of 8 or 16 bits as [`ShortInteger`] says; longer ones have none.
+    /// Thirty-two elements of 8 or 16 bits, as described by [`ShortInteger`]; longer types have
+    /// none.
     fn short<M: LaneMachine>(m: M, bytes: &[u8]) -> M::Halves;
     /// How many elements of a block `is_counted` holds for; of 32 or 64 bits only.
     fn count(bytes: &[u8], is_counted: impl Fn(Self::Value) -> bool) -> u64;

@@ -144,8 +144,8 @@ impl StatsKind {
         by_kind!(self, E => E::WIDTH * 8, values => values.n_bits)
     }
 
-    /// Processes a chunk and hands over its blocks, in order. Codes make one block of a chunk.
-    /// The reader receives each piece first.
+    /// Processes a chunk and passes its blocks on, in order. Codes make one block of a chunk. The
+    /// reader receives each piece first.
     #[inline(always)]
     pub(super) fn blocks<M: LaneMachine>(
         self,

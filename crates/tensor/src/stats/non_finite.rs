@@ -242,8 +242,8 @@ impl<F: FloatFormat, R: PieceReader> LaneTask for NonFiniteCount<'_, F, R> {
     #[inline(always)]
     fn run<M: LaneMachine>(self, m: M) -> NonFinite {
         let mut total = NonFinite::default();
-        // Most tensors hold none: first check a block for any, and distinguish them only where
-        // there is one.
+        // Most tensors hold none: first check a block for any, and distinguish them only if there
+        // is one.
         for block in self.bytes.chunks(BLOCK * F::WIDTH) {
             if !is_any_beside::<M, F>(m, block, self.beside) {
                 continue;
@@ -417,7 +417,7 @@ mod tests {
     fn the_first_one_is_found_wherever_it_is() {
         for at in [0, 1, 15, 2047, 2048, 4999] {
             let mut bytes = vec![0; 5000 * 2];
-            // An infinity, and a NaN behind it.
+            // An infinity, and a NaN after it.
             bytes[at * 2..at * 2 + 2].copy_from_slice(&[0, 0x7c]);
             bytes[9998..].copy_from_slice(&[1, 0xfc]);
             let shape = Shape::new([5000]).unwrap();

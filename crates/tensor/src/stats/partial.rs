@@ -1,4 +1,4 @@
-//! Statistics of a part of a tensor, which can be put together in order.
+//! Statistics of a part of a tensor, which can be combined in order.
 
 use super::block::{BLOCK, SquareScale, StatsBlock, power_of_two};
 use super::histogram::Histogram;
@@ -223,7 +223,7 @@ pub struct StatsOptions {
     pub has_histogram: bool,
 }
 
-/// A stretch of a tensor of at most [`CHUNK_ELEMENTS`] elements.
+/// A section of a tensor of at most [`CHUNK_ELEMENTS`] elements.
 #[derive(Clone, Copy, Debug)]
 pub struct TensorChunk<'a> {
     pub(super) kind: StatsKind,
@@ -259,8 +259,8 @@ impl TensorChunk<'_> {
     }
 }
 
-/// Cuts `n_elements` elements into chunks. Bytes behind the last element are ignored; if there are
-/// too few bytes, the elements that are there are taken.
+/// Cuts `n_elements` elements into chunks. Bytes after the last element are ignored; if there are
+/// too few bytes, only complete elements are used.
 ///
 /// # Errors
 /// [`StatsError::Dtype`] as for [`stats`](crate::stats()).

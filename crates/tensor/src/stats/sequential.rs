@@ -23,7 +23,7 @@ const SIDE_BY_SIDE_MIN: usize = 4;
 
 const _: () = assert!(CHUNK.is_multiple_of(TILE) && TILE.is_multiple_of(LANES));
 
-/// Statistics with sequential sums. NaN goes through to everything but the counts.
+/// Statistics with sequential sums. NaN propagates to everything but the counts.
 ///
 /// Of an empty tensor `max` is `-inf`, `min` is `+inf`, `mean` is NaN and the rest is 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -177,7 +177,7 @@ fn add(a: f64, b: f64) -> f64 {
     }
 }
 
-/// `a / n`; NaN goes through.
+/// `a / n`; NaN propagates.
 fn quotient(a: f64, n: f64) -> f64 {
     if a.is_nan() { a } else { a / n }
 }

@@ -56,7 +56,7 @@ pub(super) fn graphs(runs: &ViewedRuns, ranked: &[usize]) -> Result<ReportGraphs
             None => {
                 let groups = match groups_around(runs, facts.id) {
                     Ok(groups) => groups.into_iter().collect(),
-                    // Too large to draw, which the page says in the graph's place.
+                    // Too large to draw, which the page shows in place of the graph.
                     Err(_) => HashMap::new(),
                 };
                 places.push(GraphPlace {

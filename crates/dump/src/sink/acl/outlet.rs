@@ -12,8 +12,8 @@ use opscope_store::tree::acl::AclPlace;
 /// Maximum number of bytes of a file that a function gets at once.
 pub const CHUNK_BYTES_MAX: usize = 128 << 20;
 
-/// Takes the chunks of files. An error counts the file's tensors as failed; its other chunks are
-/// not handed over then.
+/// Takes the chunks of files. After an error the file's tensors count as failed, and its other
+/// chunks are not passed on.
 pub type ChunkFunction = dyn Fn(&FileChunk<'_>) -> Result<(), SinkError> + Send + Sync;
 
 /// A piece of a file. The pieces of a file come in order, one after the other, and never empty.
@@ -97,7 +97,7 @@ impl Outlet {
     }
 }
 
-/// Creates a file under a short name and says so in `mapping.csv`; `false` if the name is taken.
+/// Creates a file under a short name and adds it to `mapping.csv`; `false` if the name is taken.
 fn create_mapped(
     creator: &Creator,
     mapping: &Mutex<()>,
@@ -106,8 +106,8 @@ fn create_mapped(
     parts: &[&[u8]],
 ) -> Result<bool, StoreError> {
     creator.create_dir(&place.dir)?;
-    // The line goes first: a name without a file is harmless, a file without a name is lost. Lines
-    // are appended whole, and the lock keeps them in the order of their files.
+    // The line is written first: a name without a file is harmless, a file without a name is lost.
+    // Lines are appended whole, and the lock keeps them in the order of their files.
     let guard = mapping.lock().unwrap_or_else(PoisonError::into_inner);
     let path = place.dir.join(short_name);
     if creator.exists(&path) {

@@ -11,12 +11,12 @@ use super::AclSink;
 use super::outlet::Outlet;
 use crate::sink::ledger::FileOrigin;
 
-/// Operators whose rows are appended together, if there are so many soon.
+/// Number of operators whose rows are appended together, if that many arrive soon.
 pub(super) const N_AT_ONCE: usize = 64;
 
 impl AclSink {
-    /// Appends the rows of records, of each step in a row with one call. What fails is left to
-    /// [`AclSink::write_row`], which says why.
+    /// Appends the rows of records, with one call for consecutive records of a step. Failed ones
+    /// are left to [`AclSink::write_row`], which returns the reason.
     pub(super) fn append_together(&self, records: &[&Record]) {
         let wanted: Vec<&Record> = (records.iter().copied())
             .filter(|record| record.n_bytes() > 0)

@@ -103,7 +103,7 @@ impl TensorFiles {
         }
     }
 
-    /// Says in `mapping.csv` in `dir` what a directory is really called, unless it says so already.
+    /// Adds the real name of a directory to `mapping.csv` in `dir`, unless it is already there.
     pub(super) fn map_name(&self, dir: &Path, short: &str, long: &str) -> Result<(), StoreError> {
         let is_known = |known: &String| known == long;
         // Every step asks, and an earlier run may have written the line.
@@ -119,8 +119,8 @@ impl TensorFiles {
         self.once.forget_dead();
     }
 
-    /// Creates a file in `dir` under the first of `names` that is free; where a name is too long,
-    /// under digits, and `mapping.csv` says whose. The file is compressed if there is a level.
+    /// Creates a file in `dir` under the first free one of `names`; if a name is too long, under
+    /// digits, with the real name in `mapping.csv`. The file is compressed if there is a level.
     pub(super) fn put(
         &self,
         dir: &Path,
@@ -191,7 +191,7 @@ impl TensorFiles {
                     last = name;
                     continue;
                 }
-                // The line goes first: a file without a name is lost.
+                // The line is written first: a file without a name is lost.
                 let line = mapping_csv::line(short, &name);
                 self.append(&dir.join(mapping_csv::FILE_NAME), "", &line)?;
             }

@@ -15,7 +15,7 @@ use opscope_tensor::Tensor;
 
 use super::graph_id;
 
-/// Types and shapes of values, by graph and name: as records have shown them, or as the model says.
+/// Types and shapes of values, by graph and name: from records, or from the model.
 #[derive(Default)]
 pub(super) struct GraphValues {
     types: HashMap<(u32, String), TensorType>,

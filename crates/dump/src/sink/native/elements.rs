@@ -235,8 +235,8 @@ impl ElementsStore {
         }
     }
 
-    /// Finds room for a tensor; says also how much longer the file becomes, and whether it is a new
-    /// one.
+    /// Finds space for a tensor; also returns how much longer the file becomes, and whether it is a
+    /// new one.
     fn reserve(
         &self,
         group: Option<&StepKey>,
@@ -274,7 +274,7 @@ impl ElementsStore {
                 let text = format!("`{name}` has a name that no header of a file takes");
                 return Err(SinkError::Other(text));
             }
-            // Those of a step by itself begin with little room again.
+            // Files of a single step begin with little space again.
             let file = self.begin_file(state.n_files, group.closed.len(), name.len())?;
             state.n_files = file.1 + 1;
             // Threads that still write to the old file hold it; its header is written when the last
@@ -293,7 +293,7 @@ impl ElementsStore {
         n_name: usize,
     ) -> Result<(OpenFile, u32), StoreError> {
         let n_header = N_HEADER_FIRST << (2 * n_before.min(16));
-        // A single name of any length has room.
+        // A single name of any length fits.
         let n_header = n_header.min(N_HEADER_MAX).max(N_HEADER_FIRST + 8 * n_name);
         let mut nth = nth;
         loop {
@@ -303,7 +303,7 @@ impl ElementsStore {
                 continue;
             };
             let header = GrowingHeader::new(n_header);
-            // The room is taken now, so that a full disk cannot keep the header from being written.
+            // The space is allocated now, so that a full disk cannot prevent writing the header.
             self.creator
                 .write_at(&growing, 0, &[&vec![0; header.n_reserved()]])?;
             let file = OpenFile {

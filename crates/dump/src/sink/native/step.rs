@@ -228,7 +228,7 @@ fn write_table(file: &mut File, state: &mut JournalState, journal: &[u8]) -> io:
     Ok(out.n_bytes)
 }
 
-/// Counts what goes through it.
+/// Counts the bytes that pass through it.
 struct CountedWrite<W> {
     out: W,
     n_bytes: u64,

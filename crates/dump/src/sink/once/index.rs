@@ -65,8 +65,8 @@ impl SourceIndex {
         let path = self.path(digest);
         let is_added = match creator.share_file(&original.path, &path) {
             Ok(SharingOutcome::Shared(_)) => true,
-            // The file of that name was changed, or has all the names that a file may have. If
-            // another process was just faster, either file will do.
+            // The file of that name was changed, or has the maximum number of names. If another
+            // process was faster, either file is suitable.
             Ok(SharingOutcome::Taken) => creator
                 .share_file_replacing(&original.path, &path)
                 .is_ok_and(|is_replaced| is_replaced),

@@ -21,7 +21,7 @@ impl StoredRow for RangeRow {
             u64::from(self.side == SlotSide::Output),
             self.index as u64,
             common.r#type(self.dtype, &self.shape),
-            // A dtype alone has no number in the spool, so it goes by that of its scalar.
+            // A dtype alone has no number in the spool, so the number of its scalar is used.
             common.r#type(self.target, &Shape::scalar()),
             self.target_idx as u64,
             loss.n_elements,

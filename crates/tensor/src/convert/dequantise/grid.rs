@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::Shape;
 
-/// Elements in rows, each of which goes through the scales in order.
+/// Elements in rows, each of which uses the scales in order.
 pub(super) struct Grid {
     /// Number of scales.
     pub(super) n_parameters: usize,
@@ -37,7 +37,7 @@ impl Grid {
         block_size: usize,
     ) -> Option<Grid> {
         let axes = axes(shape.dims(), parameters, axis, block_size)?;
-        // Trailing axes without scales share one, so that their elements are one stretch.
+        // Trailing axes without scales share one, so their elements form one section.
         let n_varied = axes
             .iter()
             .rposition(|axis| axis.stride != 0)
@@ -127,7 +127,7 @@ fn axes(dims: &[usize], parameters: &Shape, axis: i64, block_size: usize) -> Opt
     for (i, (&n, along)) in given.iter().zip(&mut axes).enumerate().rev() {
         let is_blocked = block_size > 0 && axis == Some(i);
         if n == along.extent {
-            // A stride of 0 lets an axis of size 1 join the stretch that shares a scale.
+            // A stride of 0 lets an axis of size 1 join the section with a common scale.
             along.stride = if n == 1 { 0 } else { stride };
         } else if is_blocked && n == along.extent.div_ceil(block_size) {
             // A block may be said to be longer than the axis.

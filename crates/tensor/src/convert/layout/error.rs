@@ -94,7 +94,7 @@ pub enum LayoutError {
     /// Elements of a width that no dtype has.
     #[error("elements of {0} bytes; expected 1, 2, 4, 8 or 16")]
     ElementBytes(usize),
-    /// A slice is longer or shorter than its shape says.
+    /// The size of a slice does not match its shape.
     #[error("{which} takes {expected} bytes, found {found}")]
     Bytes {
         /// `source` or `target`.

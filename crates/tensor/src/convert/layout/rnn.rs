@@ -62,7 +62,8 @@ fn layer(c: &LayoutConversion<'_>, device: Layout, shape: &Shape) -> Result<RnnL
     };
     let MatrixStack { lead, m, n } = split(shape)?;
     if device == Layout::FractalZnLstm {
-        // The columns hold all gates, the rows input and hidden state: the shape says both sizes.
+        // The columns hold all gates, the rows input and hidden state: the shape contains both
+        // sizes.
         let hidden = n / N_LSTM_GATES;
         let input = m.checked_sub(hidden).ok_or_else(wrong)?;
         if !n.is_multiple_of(N_LSTM_GATES) || lead != 1 || shape.n_axes() < 2 {

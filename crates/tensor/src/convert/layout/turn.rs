@@ -14,8 +14,8 @@
 use super::cursor::CopyCursor;
 use super::nest::CopyLoop;
 
-/// Bytes copied one behind the other along the longer side of the grid. Several cache lines at a
-/// time, because steps that are multiples of a page make short visits expensive.
+/// Consecutive bytes copied along the longer side of the grid. Several cache lines at a time,
+/// because steps that are multiples of a page make short visits expensive.
 const LONG_BYTES: usize = 512;
 /// Bytes that a tile has along the other side.
 const SHORT_BYTES: usize = LINE_BYTES;
@@ -286,8 +286,7 @@ fn fetch_grid(bytes: *const u8, k: usize, grid_step: usize, rows: [usize; 3]) {
     let [n_rows, row_step, n_row_bytes] = rows;
     let span = (n_rows - 1) * row_step + n_row_bytes;
     if span <= SMALL_GRID_BYTES && span < grid_step {
-        // The last grids have none behind them, so the address has to be allowed to leave the
-        // slice.
+        // The last grids have no successor, so the address may leave the slice.
         let grid = bytes.wrapping_add((k + N_GRIDS_AHEAD).wrapping_mul(grid_step));
         (0..span)
             .step_by(LINE_BYTES)

@@ -4,7 +4,7 @@ use super::Block;
 use super::steps::{Md5Words, States, sines, take_blocks};
 use crate::cpu::{LANES, LaneMachine, LaneTask};
 
-/// Words of inputs by lane, in so many groups.
+/// Words of inputs by lane, in `GROUPS` groups.
 pub(super) type Lanes<T, const GROUPS: usize> = [[T; LANES]; GROUPS];
 
 /// Takes the first `n_blocks` of each input into its state.

@@ -22,7 +22,7 @@ pub(super) struct SideBox<'a> {
 }
 
 impl OpenGraph<'_> {
-    /// The box as JSON. `way` says for each node whether it is on the path from the culprit.
+    /// The box as JSON. `way` contains for each node whether it is on the path from the culprit.
     pub(super) fn to_json(&self, found: &SideBox<'_>, way: &[bool]) -> Value {
         let SideBox { side, shown, .. } = *found;
         let nodes = || self.nodes_of(&shown.operators);

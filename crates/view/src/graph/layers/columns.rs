@@ -155,7 +155,7 @@ impl Columns<'_> {
             .map(|other| self.importance(*other))
             .max();
         let Some(best) = best else {
-            // It stays unless others need the room.
+            // It stays unless others need the space.
             return (self.centers[vertex as usize], 0.01);
         };
         self.wishes.clear();
@@ -195,7 +195,7 @@ impl Columns<'_> {
         }
     }
 
-    /// Straightens chains as far as their layers leave room.
+    /// Straightens chains as far as their layers leave space.
     fn straighten(&mut self) {
         let n = self.centers.len();
         let mut places = vec![0u32; n];
@@ -237,7 +237,7 @@ impl Columns<'_> {
         let Some(&middle) = chain.get(chain.len() / 2) else {
             return;
         };
-        // Rounding may have made the room of a single vertex slightly negative.
+        // Rounding may have made the space of a single vertex slightly negative.
         let x = self.centers[middle as usize].min(room.1).max(room.0);
         for &vertex in chain {
             self.centers[vertex as usize] = x;

@@ -17,7 +17,7 @@ pub(super) struct ConvExtents {
     pub w: usize,
 }
 
-/// Where a tensor lies: the shape of its memory and the walk along each axis.
+/// The placement of a tensor: the shape of its memory and the walk along each axis.
 pub(super) struct ConvPlacement {
     pub shape: Vec<usize>,
     pub n: AxisWalk,
