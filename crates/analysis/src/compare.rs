@@ -1,4 +1,4 @@
-//! Comparing two dumps: where do they part, and whose fault is it?
+//! Comparing two dumps: where do they diverge, and which operator is at fault?
 //!
 //! | module | job |
 //! | --- | --- |

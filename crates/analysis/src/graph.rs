@@ -16,7 +16,8 @@ pub enum BesideFile {
     Graph {
         /// The graph.
         graph: GraphDescription,
-        /// Whether it has what only the text says: weights, and attributes of nodes and origins.
+        /// Whether it has what only the text contains: weights, and attributes of nodes and
+        /// origins.
         has_text: bool,
     },
     /// Statistics of tensors.

@@ -115,7 +115,7 @@ fn pair_from<'a>(
             });
         }
     };
-    // Rounding an input would change every operator behind it, so only wider dtypes match.
+    // Rounding an input would change every operator after it, so only wider dtypes match.
     let mut pairs = places.iter().map(|&i| &base.inputs[i]).zip(&other.inputs);
     if let Some(misfit) = pairs.find(|(from, to)| !widened::is_within(from.dtype, to.dtype)) {
         return Ok(Err(misfit));

@@ -29,7 +29,7 @@ struct SpatialAxis {
     stride: usize,
     dilation: usize,
     pad_before: usize,
-    /// Input and padding as far as the kernel reaches.
+    /// The part of input and padding that the kernel reaches.
     padded: usize,
 }
 

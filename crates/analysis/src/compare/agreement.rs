@@ -45,7 +45,7 @@ struct ComparedValues {
     equals: [Vec<Option<ValueIndex>>; 2],
     /// Of each side, whether a value is found, or everything that was computed from it is.
     is_rejoined: [Vec<bool>; 2],
-    /// Operators that belong together.
+    /// Matched operators.
     anchors: Vec<ValueAnchor>,
     /// Operators at which the sides part, in the order of execution.
     parting: Vec<PartingPair>,
@@ -273,8 +273,8 @@ impl ComparedValues {
                     || self.are_folded(sides, slot)
                     || n_apart == 0 && self.are_shuffled(sides, slot);
                 let stored = is_stored_otherwise.then_some(SlotAgreement::Stored);
-                // What made such an input is judged by itself; which of several operators reads it
-                // is chance.
+                // The producer of such an input is judged separately; which of several operators
+                // reads it is a coincidence.
                 let is_other_form = result.evidence == Evidence::Shape
                     || result.target.dtype != result.golden.dtype;
                 let is_passed_on = (!is_certain || makes_same && is_other_form)
@@ -329,9 +329,9 @@ impl ComparedValues {
         values
     }
 
-    /// Whether a pair may have been brought together wrongly. Where all inputs of both agree, or
-    /// one differs that the other side has nowhere, such as a changed weight, outputs that differ
-    /// are evidence, whatever becomes of them.
+    /// Whether a pair may have been matched wrongly. Where all inputs of both agree, or one differs
+    /// that the other side has nowhere, such as a changed weight, outputs that differ are evidence,
+    /// whatever becomes of them.
     fn is_doubtful(
         &self,
         sides: MatchedDumps<'_>,

@@ -81,7 +81,7 @@ fn summary(comparison: &Comparison, flow: &ValueFlow, n_ranked: usize) -> Compar
     let levels = operators
         .iter()
         .flat_map(|operator| operator.slots.iter().map(|slot| slot.level));
-    // `Skip` sorts behind `Fail`, and would hide it.
+    // `Skip` sorts after `Fail`, and would hide it.
     let worst = levels.filter(|level| *level != VerdictLevel::Skip).max();
     summary.level = worst.unwrap_or(VerdictLevel::Skip);
     let found = first::find_first(comparison, flow);

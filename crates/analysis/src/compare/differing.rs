@@ -12,7 +12,7 @@ pub struct DifferingElements {
     pub n: u64,
     /// The shape of the tensor, as compared.
     pub shape: Vec<u64>,
-    /// For each axis the first index at which an element differs, and the index behind the last.
+    /// For each axis, the first index with a differing element, and the index after the last one.
     pub ranges: Vec<[u64; 2]>,
 }
 

@@ -79,7 +79,7 @@ fn of_json<T: DeserializeOwned>(text: &str) -> Result<T, Fault> {
     serde_json::from_str(text).map_err(|error| {
         let (line, column) = (error.line() as u64, error.column() as u64);
         let message = error.to_string();
-        // `serde_json` ends its messages with the place, which `DocumentError` says itself.
+        // `serde_json` ends its messages with the position, which `DocumentError` adds itself.
         let place = format!(" at line {line} column {column}");
         let message = message.strip_suffix(&place).unwrap_or(&message).to_owned();
         (line, column, message)

@@ -78,7 +78,7 @@ impl<'a> Edges<'a> {
     }
 
     /// Operators of the list that read each output of the target's, also through operators that
-    /// have no partner. An output that was not compared has the place behind the last slot.
+    /// have no partner. An output that was not compared has the index after the last slot.
     fn note_readers(&self, comparison: &mut Comparison) {
         let readers = self.readers();
         for (index, operator) in comparison.operators.iter_mut().enumerate() {

@@ -117,8 +117,8 @@ pub struct OutputDistance {
     pub distance: f64,
 }
 
-/// Judges outputs by themselves, as the contract does: each by the limits of its dtype, or of the
-/// one of `judged_as` at its place.
+/// Judges outputs separately, like the contract: each by the limits of its dtype, or of the one of
+/// `judged_as` at its place.
 pub fn judge_outputs(
     outputs: [&[Tensor]; 2],
     judged_as: &[Option<DType>],

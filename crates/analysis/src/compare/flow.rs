@@ -87,7 +87,7 @@ impl ValueFlow {
             flow.firsts.push(first);
             let own = marks.of_operator(operator);
             let is_output = |k: usize| operator.slots[k].is_output();
-            // Most inputs are something that was there before, so that this is seldom asked for.
+            // Most inputs existed before, so this is rarely needed.
             let outputs: OnceCell<HashSet<&[Option<Mark>]>> = OnceCell::new();
             let outputs = || {
                 outputs.get_or_init(|| {
@@ -116,8 +116,8 @@ impl ValueFlow {
                         && outputs().contains(&of_slot[1..]),
                 });
             }
-            // Sources are looked up before the operator's own slots are noted, or an output that
-            // hands an input on would be that input's source.
+            // Sources are looked up before the operator's own slots are noted; otherwise an output
+            // that passes an input on would be that input's source.
             for (place, (k, of_slot)) in (first..).zip(own.iter().enumerate()) {
                 for (known, mark) in seen.iter_mut().zip(of_slot) {
                     let Some(mark) = mark else {
@@ -168,7 +168,7 @@ impl ValueFlow {
 }
 
 /// The values seen at each rank and step, and how many operators are yet to come there. No value
-/// goes from one place to another, while weights have the same numbers in all of them.
+/// passes from one place to another, but weights have the same numbers in all of them.
 struct SeenAtPlaces(HashMap<OperatorPlace, (usize, Seen)>);
 
 impl SeenAtPlaces {

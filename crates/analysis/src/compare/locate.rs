@@ -50,7 +50,7 @@ fn is_located(slot: &SlotResult) -> bool {
         && matches!(slot.level, VerdictLevel::Warn | VerdictLevel::Fail)
 }
 
-/// The same of tensors that were put together, with the parts that hold the elements.
+/// The same for assembled tensors, with the parts that contain the elements.
 fn in_parts(
     sides: MatchedDumps<'_>,
     (operator, slot): (usize, usize),

@@ -1,17 +1,17 @@
-//! Findings about the ranks whose parts a slot was put together from.
+//! Findings about the ranks from whose parts a slot was assembled.
 
 use serde::{Deserialize, Serialize};
 
 use super::metrics::Metrics;
 use super::party::Party;
 
-/// The ranks behind a slot.
+/// The ranks of a slot's parts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SlotRanks {
-    /// How many ranks' parts the target's tensor was put together from; 0 if it is in one piece.
+    /// Number of ranks from whose parts the target's tensor was assembled; 0 if it is in one piece.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub n_target: usize,
-    /// The same of the golden side.
+    /// The same for the golden side.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub n_golden: usize,
     /// Whether ranks without notes hold the same elements, and are considered replicas only for

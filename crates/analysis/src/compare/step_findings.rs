@@ -36,7 +36,7 @@ pub struct FirstStep {
     /// The compared step before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<u64>,
-    /// Where the fault is to be looked for.
+    /// Where to search for the fault.
     pub fault: StepFault,
     /// The additional dump that would help most.
     #[serde(default, skip_serializing_if = "Option::is_none")]

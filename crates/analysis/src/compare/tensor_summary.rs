@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct TensorSummary {
     /// Name of the dtype.
     pub dtype: SharedText,
-    /// Name of the layout, if it says anything.
+    /// Name of the layout, if it has a meaning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layout: Option<SharedText>,
     /// Shape as stored.

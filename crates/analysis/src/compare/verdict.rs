@@ -77,7 +77,8 @@ pub(super) fn judge_along(comparison: &mut Comparison, thresholds: &Thresholds, 
                 softened.insert((i, k));
                 handed_on.extend(slot.absolute_distance());
             }
-            // What agrees all the same passes, as a `Dropout` does that hands its input on.
+            // Outputs that agree anyway pass, such as those of a `Dropout` that passes its input
+            // on.
             if !is_judged && slot.is_output() && slot.level > VerdictLevel::Pass {
                 set_aside(slot);
             }
@@ -159,7 +160,7 @@ pub(super) fn judge_alone(
     }
 }
 
-/// The level of a slot by itself, whatever operator it belongs to.
+/// The level of a slot alone, regardless of its operator.
 pub(super) fn is_within(mut slot: SlotResult, thresholds: &Thresholds) -> VerdictLevel {
     let limits = thresholds.bounds(dtype_of(&slot), "", "");
     judge_slot(&mut slot, &limits, thresholds);
@@ -186,7 +187,7 @@ pub fn level_of_difference(
         metrics: Metrics::from_difference(found),
         ..SlotResult::default()
     };
-    // Of two floats the coarser one says how exact the output can be.
+    // Of two float dtypes, the coarser one limits the precision of the output.
     let limits = thresholds.bounds(dtype_of(&slot), names.0, names.1);
     judge_slot(&mut slot, &limits, thresholds);
     slot.level
@@ -292,7 +293,7 @@ fn level_of(operator: &OperatorResult) -> VerdictLevel {
             .filter(move |slot| slot.is_output() == is_output);
         slots
             .map(|slot| slot.level)
-            // `Skip` sorts behind `Fail`, and would hide it.
+            // `Skip` sorts after `Fail`, and would hide it.
             .filter(|level| *level != VerdictLevel::Skip)
             .max()
     };

@@ -73,7 +73,7 @@ mod tests {
             (ElementValue::Float(-0.0), "-0.000000000000000000e+00"),
             (ElementValue::Float(0.1), "1.000000000000000056e-01"),
             (ElementValue::Float(65504.0), "6.550400000000000000e+04"),
-            // A tie, which goes to the even digit.
+            // A tie, which is rounded to the even digit.
             (
                 ElementValue::Float(2f64.powi(-28)),
                 "3.725290298461914062e-09",

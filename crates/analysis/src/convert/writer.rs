@@ -215,7 +215,7 @@ impl<'a> ResultWriter<'a> {
         } else if !self.creator.create_with(&path, write)? {
             return Err(ConvertError::Exists(path));
         }
-        // The entry is written after its file, so a failed result leaves no name behind.
+        // The entry is written after its file, so a failed result leaves no name.
         if let Some(line) = name.mapping_line() {
             let _guard = self.mapping.lock().unwrap_or_else(PoisonError::into_inner);
             let mapping = dir.join(mapping_csv::FILE_NAME);

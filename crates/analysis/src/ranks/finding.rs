@@ -36,7 +36,7 @@ pub struct DivergenceFinding {
     pub run: usize,
     /// The tensor that shows it, if any.
     pub slot: Option<SlotKey>,
-    /// The suspected ranks: one of them, or each, as [`is_each`](Self::is_each) says.
+    /// The suspected ranks: one of them, or each, depending on [`is_each`](Self::is_each).
     pub ranks: Vec<u32>,
     /// Whether every rank in the list is a culprit, or only one that cannot be singled out.
     pub is_each: bool,

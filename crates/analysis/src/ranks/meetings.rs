@@ -244,7 +244,7 @@ impl Meetings {
             of_rank.entry(sequence.rank).or_default();
         }
         let n_calls = of_rank.values().map(Vec::len).max().unwrap_or(0);
-        // A rank that skips a collective goes on with another of the same kind, so only names
+        // A rank that skips a collective continues with another of the same kind, so only names
         // locate the gap.
         let goes_by_name = is_told_by_names(dump, &of_rank);
         for nth in 0..n_calls {
@@ -412,7 +412,7 @@ fn ends(call: &Call) -> Option<(u32, u32)> {
 }
 
 /// Whether names locate the divergence of ranks with different numbers of collectives. A rank that
-/// skips a collective goes on with another of the same kind. The ranks with the most collectives
+/// skips a collective continues with another of the same kind. The ranks with the most collectives
 /// must agree in all names, and the others must not have additional names.
 fn is_told_by_names(dump: &ComparedDump, of_rank: &BTreeMap<u32, Vec<Call>>) -> bool {
     let names = |calls: &[Call]| -> Vec<&str> {

@@ -8,7 +8,7 @@ use opscope_analysis::compare::result::{
 };
 use opscope_engine::onnx::{DefinitionDifference, DifferentPart, ModelPair, NodeLabel};
 
-/// The causes behind the healed differences.
+/// The causes of the healed differences.
 ///
 /// # Errors
 /// Text of [`ModelPair::changes`].

@@ -11,7 +11,8 @@ use super::values::{SideValues, ValueIndex};
 use crate::compare::matching::{SlotRef, ValueAnchor};
 use crate::compare::side::{ComparedDump, OperatorExecution};
 
-/// Operators with equal keys are brought together: by name and repetition, by type, or by nothing.
+/// Operators with equal keys are matched: by name and repetition, by type, or without a further
+/// criterion.
 type LikenessKey = (String, usize);
 
 /// Matches operators with an output of equal value: those of one name first, then of one type, then

@@ -1,4 +1,4 @@
-//! Weights with the batch normalisation behind them multiplied in.
+//! Weights that include the subsequent batch normalisation.
 //!
 //! Exporters and engines fold `y = γ · (W∗x + b − μ) / √(σ² + ε) + β` into one convolution with the
 //! weight `W · s` and the bias `β + (b − μ) · s`, where `s = γ / √(σ² + ε)`. Where one side is
@@ -35,8 +35,8 @@ struct ChannelNorm {
 }
 
 impl ComparedValues {
-    /// Whether an input of one side is what the other side's weight or bias comes to with the batch
-    /// normalisation behind its operator. `other` is the operator of that side.
+    /// Whether an input of one side equals the other side's weight or bias combined with the batch
+    /// normalisation after its operator. `other` is the operator of that side.
     pub(super) fn is_folded(
         &self,
         dumps: [&ComparedDump; 2],
@@ -47,7 +47,7 @@ impl ComparedValues {
         let folded = &dumps[side].runs[slot.run].slots[slot.slot];
         let unfolded = dumps[1 - side];
         let norms = self.norms_behind(unfolded, 1 - side, other);
-        // Reading a weight takes long, and most operators have no normalisation behind them.
+        // Reading a weight takes long, and most operators are not followed by a normalisation.
         if norms.is_empty() {
             return false;
         }

@@ -1,7 +1,7 @@
-//! Operators at which both sides part.
+//! Operators at which both sides diverge.
 //!
-//! Such an operator of the target reads nothing but what the golden side has too, and makes what it
-//! has not. Whatever is wrong in what comes after may come from it, so nothing else is accused.
+//! Such an operator of the target only reads values that the golden side has too, and produces one
+//! that it lacks. Later differences may come from it, so nothing else is accused.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -233,8 +233,8 @@ fn changed_weights(
         .collect()
 }
 
-/// The golden operator that an engine made of one and others. With what it was fused with it may
-/// read more than the values by which both sides part, and those in another layout.
+/// The golden operator into which an engine fused an operator and others. It may therefore read
+/// more than the values at which both sides diverge, and these in another layout.
 fn fused_counterpart(dumps: [&ComparedDump; 2], target: usize) -> Option<usize> {
     let (target, golden) = (&dumps[0].runs[target], &dumps[1].runs);
     let mut runs = golden.iter().enumerate().filter(|(_, run)| {
@@ -283,13 +283,14 @@ impl ComparedValues {
             .filter(|_| is_one_of(&IDLE_TYPES, &dump.runs[run]))
     }
 
-    /// The operator that computes with what an operator hands on in another shape, or itself.
+    /// The operator that computes with the value that an operator passes on in another shape, or
+    /// itself.
     fn reader_behind_views(&self, dumps: [&ComparedDump; 2], side: usize, mut run: usize) -> usize {
         let own = &self.sides[side];
         while is_view(&dumps[side].runs[run]) {
             let made = own.outputs.get(&run).into_iter().flatten();
             let readers = made.flat_map(|value| own.values[value.0].readers.iter().copied());
-            // Each step goes to an operator that ran later.
+            // Each step leads to an operator that ran later.
             match readers.filter(|reader| *reader > run).min() {
                 Some(reader) => run = reader,
                 None => break,
@@ -338,7 +339,7 @@ impl ComparedValues {
         found.any(|value| !golden.values[value.0].readers.is_empty())
     }
 
-    /// The operators at which both sides part, in the order of execution, with what is known of
+    /// The operators at which both sides diverge, in execution order, with the known facts about
     /// each.
     pub(super) fn parting_operators(
         &self,
@@ -389,7 +390,7 @@ impl ComparedValues {
         let outside = runs.and_then(|runs| self.changed_outside(sides, runs));
         let outside = outside.map(|place| self.before_views(sides.target, place));
         let target = outside.map_or(target, |place| place.run);
-        // A value that could not be put together is missing on one side, and may be the same.
+        // A value that could not be assembled is missing on one side, and may be the same.
         let hides = self.hides_output(0, sides.target, target)
             || golden.is_some_and(|golden| self.hides_output(1, sides.golden, golden));
         if outside.is_none() && hides {
@@ -457,7 +458,7 @@ impl ComparedValues {
         while !of_run.contains_key(&run) {
             let outputs = side.outputs.get(&run).into_iter().flatten();
             let readers = outputs.flat_map(|value| side.values[value.0].readers.iter().copied());
-            // Each step goes to an operator that ran later.
+            // Each step leads to an operator that ran later.
             match readers.filter(|reader| *reader > run).min() {
                 Some(reader) => run = reader,
                 None => return false,
@@ -628,7 +629,7 @@ impl ComparedValues {
     /// The slot at which a value from outside came in, before operators turned it.
     fn before_views(&self, dump: &ComparedDump, mut place: SlotRef) -> SlotRef {
         let side = &self.sides[0];
-        // Each step goes to an operator that ran before.
+        // Each step leads to an operator that ran before.
         while let Some(value) = side.value_of(place) {
             let first = side.first_slot(value);
             let slots = dump.runs[first.run].slots.iter().enumerate();

@@ -118,7 +118,7 @@ impl FewElements {
         }
     }
 
-    /// A copy of elements, if they are few and `n_kept` leaves room for them.
+    /// A copy of elements, if they are few and `n_kept` allows it.
     fn copied(view: TensorView<'_>, n_kept: &AtomicUsize) -> Option<FewElements> {
         let n = view.bytes.len();
         let is_room = n <= N_FEW_BYTES_MAX && n_kept.fetch_add(n, Relaxed) < N_KEPT_BYTES_MAX;

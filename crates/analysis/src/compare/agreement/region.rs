@@ -344,7 +344,7 @@ pub(super) fn of_fused(
     region
 }
 
-/// The first operator of a stretch that computes nothing although its type does.
+/// The first of consecutive operators that has no effect although its type computes something.
 fn idle_between(
     values: &ComparedValues,
     dump: &ComparedDump,

@@ -306,8 +306,8 @@ impl SideValues {
         }
     }
 
-    /// The operators that read nothing but what the other side has and make what it has not, with
-    /// the computed values that they read: where both sides part. In the order of execution.
+    /// The operators at which both sides diverge: they only read values that the other side has,
+    /// and produce one that it lacks. With the computed values that they read, in execution order.
     pub(super) fn frontier(
         &self,
         equals: &[Option<ValueIndex>],
@@ -501,8 +501,8 @@ impl SideValues {
 }
 
 impl SideValues {
-    /// Whether each value leaves the tensors and goes nowhere else: the program reads it, or what is
-    /// made of it, as a number, to decide which operators to run. These are judged by themselves.
+    /// Whether each value is used only outside of tensors: the program reads it, or a result of it,
+    /// as a number, to decide which operators to run. These are judged separately.
     fn steering(&self, side: &ComparedDump, in_reverse: &[usize]) -> Vec<bool> {
         let takers = self.inputs.iter();
         let takers = takers.filter(|(run, _)| is_one_of(&NUMBER_TYPES, &side.runs[**run]));

@@ -68,7 +68,7 @@ fn along(operators: &[OperatorResult], readers: &[Readers]) -> Vec<bool> {
             may_differ(result) && (known.is_empty() || goes_on) || !is_exact(result) && grows
         };
         let mut outputs = operator.slots.iter().enumerate();
-        // Nothing says that an output agrees that was not compared.
+        // An output that was not compared does not count as agreeing.
         let mut hidden = readers[i]
             .iter()
             .filter(|[made, reader]| *made == operator.slots.len() && *reader < operators.len());
@@ -96,7 +96,7 @@ fn has_outputs(operator: &OperatorResult) -> bool {
     operator.slots.iter().any(SlotResult::is_output)
 }
 
-/// Whether nothing says that a slot agrees.
+/// Whether there is no evidence that a slot agrees.
 fn may_differ(slot: &SlotResult) -> bool {
     is_apart(slot) || slot.level == VerdictLevel::Skip || slot.agreement.is_some()
 }

@@ -61,8 +61,8 @@ pub(super) fn has_hidden_inputs(comparison: &Comparison) -> Vec<bool> {
         .collect()
 }
 
-/// Whether an operator puts elements into another order, and statistics are all that is known of
-/// them: these are the same in every order.
+/// Whether an operator reorders elements of which only statistics are known: these are the same in
+/// every order.
 fn reorders(operator: &OperatorResult) -> bool {
     let mut outputs = slots(operator, true);
     let is_reordering = operator.target.last().is_some_and(|name| {
@@ -72,7 +72,7 @@ fn reorders(operator: &OperatorResult) -> bool {
     is_reordering && outputs.any(|slot| slot.evidence == Evidence::Statistics)
 }
 
-/// The cause, if any output is apart. `source` says where an input comes from, by its position
+/// The cause, if any output is apart. `source` returns the source of an input, by its position
 /// among the slots.
 pub(super) fn find_cause(
     operator: &OperatorResult,
@@ -94,8 +94,8 @@ pub(super) fn find_cause(
         .into_iter()
         .partition(|(k, slot)| is_apart(slot) && source(*k).is_own_output);
     let inputs: Vec<&SlotResult> = inputs.into_iter().map(|(_, slot)| slot).collect();
-    // By its type it writes to no input, so it may as well have handed a wrong one through: both
-    // leave the same numbers.
+    // According to its type it writes to no input, so it may have passed on a wrong one: both
+    // result in the same numbers.
     if !changed.is_empty() && !is_in_place(op_type) {
         return Some(Cause::Unknown);
     }

@@ -47,7 +47,8 @@ pub(super) fn find_first(comparison: &Comparison, flow: &ValueFlow) -> FirstFaul
     };
     let divergence = search.first(VerdictLevel::Warn, &order);
     let failure = search.first(VerdictLevel::Fail, &order);
-    // Where a difference has grown beyond the limits says less than the weight that it began with.
+    // The place where a difference exceeds the limits is weaker evidence than the weight that it
+    // began with.
     let has_grown =
         |point: &DivergencePoint| matches!(point.cause, Cause::Gradual | Cause::Inherited);
     let is_known = |point: &DivergencePoint| point.cause == Cause::Outside;
@@ -126,7 +127,7 @@ fn type_of(operator: &OperatorResult) -> &str {
 struct FaultSearch<'a> {
     comparison: &'a Comparison,
     flow: &'a ValueFlow,
-    /// Of each operator, whether nothing that differs behind it comes from what differs there.
+    /// For each operator, whether no later difference comes from its own.
     is_absorbed: Vec<bool>,
     /// For each operator, whether a graph names the producer of one of its inputs.
     is_fed: Vec<bool>,
@@ -226,8 +227,8 @@ impl FaultSearch<'_> {
                     .iter()
                     .any(|slot| slot.is_outside && reaches(slot))
             };
-            // An input that differs says more than an output that does, unless it is known where it
-            // came in. A view of a weight was not compared, and its reader has the numbers.
+            // A differing input is stronger evidence than a differing output, unless its origin is
+            // known. A view of a weight was not compared, and its reader has the numbers.
             let is_first = |parting: &&&PartingOperator| {
                 let is_listed = operator.target.last() == Some(&parting.name);
                 let computes = !is_view_type(&parting.name.op_type);
@@ -257,8 +258,7 @@ impl FaultSearch<'_> {
         parting.cause == Cause::Own && is_form
     }
 
-    /// Whether something differs where a parting is: an operator that passes is no place where
-    /// anything goes wrong.
+    /// Whether something differs at a parting: an operator that passes cannot be at fault.
     fn is_apart_at(&self, parting: &PartingOperator) -> bool {
         let operator = &self.comparison.operators[parting.operator];
         let is_listed = operator.target.last() == Some(&parting.name);
@@ -320,7 +320,7 @@ impl FaultSearch<'_> {
         let op_type = type_of(operator);
         let all = || (0..operator.slots.len()).filter(|&k| reaches(k));
         let mut inputs = all().filter(|&k| {
-            // Changed in place, it shows what the operator made of it.
+            // If it was changed in place, it contains the operator's result.
             let source = self.flow.source(operator.index, k);
             let is_changed = source.is_own_output && is_in_place(op_type);
             !is_changed && !operator.slots[k].is_output()
@@ -393,7 +393,7 @@ impl FaultSearch<'_> {
             }
             // It came straight from an operator on one side, and on the other it did not.
             [Some(_), _] | [_, Some(_)] => (Cause::Unknown, nearest()),
-            // A view hands its input on, and changes nothing of it.
+            // A view passes its input on unchanged.
             [None, None] if source.is_own_output && !is_view_type(op_type) => {
                 (Cause::Unknown, nearest())
             }

@@ -191,7 +191,7 @@ const TELLING: &[&str] = &[
     "reorderinput",
     "reorderoutput",
 ];
-/// Overloads of PyTorch's operators as the names of files have them, behind the operator's.
+/// Overloads of PyTorch's operators as in the names of files, after the operator's.
 const OVERLOADS: &[&str] = &[
     "_default",
     "_tensor_scalar",
@@ -222,7 +222,7 @@ const SOURCES: &[&str] = &[
     "input",
     "refdata",
     "get_attr",
-    // MindSpore's `Load` hands out a parameter.
+    // MindSpore's `Load` returns a parameter.
     "load",
 ];
 /// Types that make a constant of the shape of their input, in lower case.
@@ -280,7 +280,7 @@ pub(in crate::compare) fn is_source(op_type: &str) -> bool {
     SOURCES.contains(&plain_type(op_type).as_str())
 }
 
-/// Whether operators of a type read nothing but the shape of their input.
+/// Whether operators of a type only read the shape of their input.
 pub(super) fn fills_a_shape(op_type: &str) -> bool {
     SHAPE_FILLING.contains(&plain_type(op_type).as_str())
 }

@@ -17,7 +17,7 @@ use crate::compare::result::{
 /// Maximum number of operators that are named with a difference.
 const N_SUSPECTS_MAX: usize = 5;
 
-/// How far back suspects are looked for.
+/// The distance up to which suspects are searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SuspectReach {
     /// From the compared operator before on.
@@ -95,7 +95,7 @@ impl<'a> SuspectSearch<'a> {
             let is_own_output = flow.source(operator.index, k).is_own_output;
             !slot.is_output() && is_apart(slot) && is_own_output
         };
-        // An operator that hands a wrong value on may have got it from far away.
+        // An operator that passes a wrong value on may have received it from far away.
         let is_handed_on = !is_in_place(op_type) && (0..operator.slots.len()).any(is_changed);
         let reach = if is_handed_on {
             SuspectReach::Any

@@ -11,7 +11,7 @@ const N_LEVELS_MAX: usize = 1 << 12;
 const N_LEVELS_MIN: usize = 4;
 /// Elements of smaller tensors have one by chance.
 const N_MIN: usize = 16;
-/// Elements that steps are looked for in.
+/// Number of elements that are searched for steps.
 const N_STEP_ELEMENTS: usize = 1 << 16;
 /// The distance from a multiple of the step, in steps.
 const STEP_TOLERANCE: f64 = 1e-3;
@@ -86,7 +86,7 @@ fn is_rounded(pair: &ElementPair<'_>, round: impl Fn(f64) -> f64) -> bool {
     pair.samples().iter().all(|&i| holds(i)) && (0..pair.len()).all(holds)
 }
 
-/// A number with as many binary digits behind the first one.
+/// A number with this many binary digits after the first one.
 fn to_float(x: f64, n_digits: i32, min_exponent: i32, round: RoundToWhole) -> f64 {
     if x == 0.0 || !x.is_finite() {
         return x;

@@ -43,7 +43,7 @@ pub enum TensorChange {
     Mirrored {
         /// The axes.
         axes: Vec<usize>,
-        /// The length of the blocks that are mirrored each by itself; 0 for whole axes.
+        /// The length of the blocks that are mirrored separately; 0 for whole axes.
         block: usize,
     },
     /// Rolled as by `numpy.roll`.
@@ -81,8 +81,8 @@ pub enum TensorChange {
         axis: usize,
         /// Number of parts.
         n_parts: usize,
-        /// The length of the blocks that are interleaved each by itself: that of the axis if
-        /// there is one.
+        /// The length of the blocks that are interleaved separately: that of the axis if there is
+        /// one.
         block: usize,
     },
     /// The indices of an axis are in an order without a rule.
@@ -238,6 +238,6 @@ pub enum RoundingMode {
 pub struct AxisPart {
     /// The axis.
     pub axis: usize,
-    /// Ranges, each the first index and the one behind the last.
+    /// Ranges, each with the first index and the one after the last.
     pub ranges: Vec<[usize; 2]>,
 }

@@ -373,7 +373,7 @@ fn by_weights(contract: &Contract, comparison: &Comparison) -> Option<Conclusion
 /// The verdict where the outputs are not known: every slot counts.
 fn by_slots(contract: &mut Contract, comparison: &Comparison) -> Conclusion {
     let level = slots_level(comparison);
-    // Codes that are read as others are an error by themselves.
+    // Misread codes are an error in themselves.
     let mut loss = contract.loss.iter();
     let is_misread = loss.any(|loss| loss.codes.is_some());
     if level == VerdictLevel::Fail && contract.is_quantised && !is_misread {

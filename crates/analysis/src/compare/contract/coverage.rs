@@ -13,7 +13,7 @@ use crate::compare::result::{Comparison, Evidence, OperatorName};
 use crate::compare::side::{ExecutionSlot, RunPlace};
 
 /// Bytes of the outputs of golden's operators, each value once, and how many of them were compared.
-/// Values that are nothing but NaN count as not compared.
+/// Values with only NaN count as not compared.
 pub(super) fn output_bytes(comparison: &Comparison, sides: MatchedDumps<'_>) -> [u64; 2] {
     let mut compared: HashSet<SlotRef> = HashSet::new();
     let mut runs: Vec<usize> = Vec::new();

@@ -9,7 +9,7 @@ use crate::compare::result::{
 };
 use crate::compare::verdict::{is_float_name, value_of};
 
-/// Operators that quantising adds, besides those whose type says so.
+/// Operators that quantising adds, in addition to those that their type shows.
 const ADDED: [&str; 8] = [
     "Add",
     "Cast",

@@ -32,8 +32,8 @@ pub(super) fn examine(
     }
 }
 
-/// Names of inputs that belong together: the target's and the golden side's. Graphs of PyTorch list
-/// parameters among theirs.
+/// Names of matching inputs: the target's and the golden side's. Graphs of PyTorch list parameters
+/// among theirs.
 fn paired(pair: &PlacePair<'_>) -> Vec<(String, String, ValuePairing)> {
     let target = pair.target.as_ref().and_then(|place| place.graph);
     let (Some(target), Some(golden)) = (target, pair.golden.graph) else {

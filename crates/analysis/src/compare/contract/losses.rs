@@ -437,8 +437,8 @@ impl<'a> Walk<'a> {
         after.map(|(_, operator)| *operator).or(last)
     }
 
-    /// By operator without a compared output, the first of the list that reads what it makes, and
-    /// the distances before and behind it.
+    /// By operator without a compared output, the first of the list that reads its result, and the
+    /// distances before and after it.
     fn readers_of_regions(&self) -> HashMap<usize, (usize, [f64; 2])> {
         let mut readers = HashMap::new();
         for operator in self.operators {

@@ -24,13 +24,13 @@ const QUANTISED_TYPES: [&str; 6] = [
 /// Ends of such types.
 const QUANTISED_ENDS: [&str; 3] = ["Integer", "IntegerToFloat", "quantize_per_tensor"];
 
-/// Executions of both models that belong together.
+/// Matching executions of both models.
 pub(super) struct ModelPlaces<'a> {
     pub(super) sides: MatchedDumps<'a>,
     pub(super) pairs: Vec<PlacePair<'a>>,
 }
 
-/// One execution of the golden model, and of the target where there is one.
+/// One execution of the golden model, and the matching one of the target, if any.
 pub(super) struct PlacePair<'a> {
     pub(super) golden: ModelPlace<'a>,
     pub(super) target: Option<ModelPlace<'a>>,
@@ -302,7 +302,7 @@ impl<'a> ModelPlace<'a> {
             if execution.collective.is_some() {
                 continue;
             }
-            // Masks, indices and saved statistics come behind the result.
+            // Masks, indices and saved statistics follow the result.
             let slot = execution
                 .slots
                 .iter()
@@ -337,8 +337,8 @@ impl<'a> ModelPlace<'a> {
         self.read.get(name).copied()
     }
 
-    /// The first and the last value, where the place holds nothing but values with names, as array
-    /// files do.
+    /// The first and the last value, if the place only contains values with names, as in array
+    /// files.
     pub(super) fn end_values(&self) -> Option<[SlotRef; 2]> {
         let mut runs = self.runs.iter();
         let is_of_values = runs.all(|&run| self.dump.runs[run].is_value());

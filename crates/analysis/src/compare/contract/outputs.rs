@@ -458,7 +458,7 @@ fn shown(slot: SlotRef) -> Option<ModelOutput> {
 /// The shortest float dtype among a value and the sources of its views and casts.
 fn shortest_dtype(dump: &ComparedDump, mut slot: SlotRef) -> Option<DType> {
     let mut shortest: Option<DType> = None;
-    // Each step goes to an operator that ran before.
+    // Each step leads to an operator that ran before.
     loop {
         let run = &dump.runs[slot.run];
         let of = |at: usize| run.slots[at].dtype.filter(|dtype| dtype.is_float());

@@ -75,7 +75,7 @@ impl Edges<'_> {
     fn first_lost(&self, output: SlotRef) -> Option<PartingOperator> {
         let dump = self.dumps[0];
         let readers = self.readers();
-        // From the output towards the inputs, as far as nothing has a partner.
+        // From the output towards the inputs, while operators have no partner.
         let mut lost = BTreeSet::new();
         let mut open = vec![output.run];
         while let Some(run) = open.pop() {

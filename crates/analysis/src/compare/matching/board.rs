@@ -1,4 +1,4 @@
-//! Who has a partner, and what lies between those that have.
+//! The operators with a partner, and the gaps between them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -422,12 +422,11 @@ impl<'a> Board<'a> {
         for &run in scope.runs[0].iter().filter(|_| scope.is_ordered) {
             let position = self.position(0, run);
             let ends = self.ends_of(0, run);
-            // A fused pair counts once, at its last operator: what lies between its parts is no
-            // gap.
+            // A fused pair counts once, at its last operator: there is no gap between its parts.
             anchors.extend(ends.filter(|ends| ends[0] == position));
         }
-        // Pairs cross where one side ran an operator earlier, and nothing lies between two pairs
-        // that cross.
+        // Pairs cross if one side ran an operator earlier, and there is no gap between crossing
+        // pairs.
         let anchors = longest_rise(&anchors);
         let mut gaps: Vec<PairingGap> = (0..=anchors.len())
             .map(|k| PairingGap {

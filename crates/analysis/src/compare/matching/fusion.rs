@@ -1,4 +1,4 @@
-//! One operator that was made of several.
+//! One operator that was fused from several.
 
 mod guess;
 mod rules;
@@ -17,7 +17,7 @@ pub use rules::{FusedOperator, FusionRules, FusionRulesError};
 /// The compiler's fusion rules for each side.
 type Rules<'a> = [Option<&'a FusionRules>; 2];
 
-/// Names of the operators that a run was made of; empty where nothing says so.
+/// Names of the operators that a run was fused from; empty if unknown.
 fn stated_originals<'b>(
     board: &Board<'b>,
     rules: Rules<'b>,
@@ -65,16 +65,15 @@ fn origins(
     known
 }
 
-/// Pairs operators with those that they are said to be made of.
+/// Pairs operators with those from which they were fused, as recorded.
 ///
 /// One of which the other side has no part but the one with its own name is fused there just as
 /// well.
 pub(super) fn declared(board: &mut Board<'_>, scope: &PlaceScope, rules: Rules<'_>) {
     for side in [0, 1] {
         let other = 1 - side;
-        // Operators that were made of the same ones, and share them.
-        // The map is ordered, since groups may want the same members, and hashing must not decide
-        // who gets them.
+        // Operators that were fused from the same ones, and share them. The map is ordered, since
+        // groups may want the same members, and hashing must not decide who gets them.
         let mut groups: BTreeMap<(Vec<String>, usize), Vec<usize>> = BTreeMap::new();
         for &run in scope.runs[side]
             .iter()
@@ -168,7 +167,7 @@ fn is_kept(
     })
 }
 
-/// Pairs operators that were made of the same ones and have got different names.
+/// Pairs operators that were fused from the same ones and have different names.
 pub(super) fn same_originals(board: &mut Board<'_>, scope: &PlaceScope, rules: Rules<'_>) {
     let groups = [0, 1].map(|side| {
         let mut groups: BTreeMap<(Vec<String>, usize), Vec<usize>> = BTreeMap::new();

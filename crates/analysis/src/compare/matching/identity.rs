@@ -1,4 +1,4 @@
-//! Pairs that their names make certain: nothing that is found later takes them apart.
+//! Pairs that are certain by name: no later finding separates them.
 //!
 //! A name that both sides have once says which operator is which, whatever became of its values. A
 //! name that ends in a counter says so only as long as the graphs around it agree: one operator more
@@ -96,7 +96,7 @@ impl<'a> NamedPairs<'a> {
         for one in &sides.matching.unmatched {
             alone[one.party.index()].insert(one.run);
         }
-        // Both ways: what an operator took in may have stood before or behind it.
+        // In both directions: an absorbed operator may have been before or after it.
         for (i, dump) in dumps.into_iter().enumerate() {
             for run in 0..dump.runs.len() {
                 for made in makers(dump, run) {
@@ -268,7 +268,7 @@ impl<'a> NamedPairs<'a> {
 }
 
 fn is_one_listing([target, golden]: [&ComparedDump; 2]) -> bool {
-    // Engines may run branches in another order, and then each name is asked for its neighbours.
+    // Engines may run branches in another order; then the neighbours of each name are checked.
     let [own, others] = [target, golden].map(|dump| dump.runs.iter().map(|run| &run.op_name));
     own.eq(others)
 }

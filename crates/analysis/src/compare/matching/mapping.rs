@@ -1,5 +1,4 @@
-//! The user's account of operators that belong together: a file of JSON or YAML, which a matching
-//! can be written to as a proposal.
+//! The user's pairs of operators: a file of JSON or YAML, which can also be written as a proposal.
 
 mod apply;
 mod export;
@@ -13,11 +12,11 @@ pub(super) use apply::{apply, resolve};
 
 use crate::compare::whole::{CheckedRules, RankRules, SideRules};
 
-/// Operators that belong together, and what is left out.
+/// Matching operators, and excluded ones.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mapping {
-    /// Operators that belong together.
+    /// Matching operators.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub operators: Vec<OperatorMapping>,
     /// Names of operators of either side that are left out, with `*` and `?`.
@@ -43,7 +42,7 @@ pub struct UnmappedOperators {
     pub golden: Vec<String>,
 }
 
-/// Operators that belong together.
+/// Matching operators.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OperatorMapping {
@@ -267,7 +266,7 @@ pub(in crate::compare) fn understood(rules: &RankRules) -> Result<[CheckedRules;
 /// The first line of a message, without the place at its end.
 fn without_place(message: &str) -> String {
     let line = message.lines().next().unwrap_or_default();
-    // The place is behind the last of these words: a message may quote a text that has them, too.
+    // The position follows the last of these words: a message may quote a text that has them, too.
     let end = line.rfind(" at line ").unwrap_or(line.len());
     line[..end].to_owned()
 }

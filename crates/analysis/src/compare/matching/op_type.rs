@@ -94,7 +94,7 @@ pub(super) struct OpTypeIndex {
     synonyms: HashMap<&'static str, &'static str>,
 }
 
-/// Whether the output of an operator has the values of its input, as far as its type says.
+/// Whether the output of an operator has the values of its input, according to its type.
 pub(in crate::compare) fn is_view(run: &OperatorExecution) -> bool {
     with_types(|types| types.op_type_of(run).is_view)
 }
@@ -129,7 +129,7 @@ pub(in crate::compare) fn is_one_type(a: &str, b: &str) -> bool {
 const N_WORDS_MAX: usize = 4096;
 
 thread_local! {
-    /// Words that were asked for before: normalising a word is far slower than looking it up.
+    /// Words of earlier requests: normalising a word is far slower than looking it up.
     static TYPES: RefCell<OpTypeIndex> = RefCell::default();
 }
 
@@ -203,12 +203,12 @@ impl OpType {
         }
     }
 
-    /// The name that all words for it share; empty where nothing says it.
+    /// The common name of all words for it; empty if unknown.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether nothing says it.
+    /// Whether it is unknown.
     pub(super) fn is_empty(&self) -> bool {
         self.name.is_empty()
     }
@@ -242,7 +242,7 @@ fn normalised(word: &str) -> impl Iterator<Item = String> {
     let bare = OVERLOADS
         .iter()
         .filter_map(|overload| rest.strip_suffix(overload)?.strip_suffix(['.', '_']))
-        // Some overloads end in others, as `tensor_scalar` in `scalar`: the longest one goes.
+        // Some overloads end in others, as `tensor_scalar` in `scalar`: the longest one is removed.
         .min_by_key(|bare| bare.len());
     let bare = squeezed(bare.unwrap_or(rest));
     // Ascend counts the versions of a type, and ends those with attributes instead of inputs in

@@ -6,7 +6,7 @@ use crate::compare::result::{Metrics, SlotResult};
 
 use super::exactness::{smallest_normal, unit};
 
-/// Distances up to this many roundings are nothing but rounding.
+/// Distances up to this many roundings count as rounding.
 const N_ROUNDINGS: f64 = 8.0;
 
 /// Flips of sign that are left to chance.
@@ -96,7 +96,7 @@ pub(super) fn is_beyond(metric: MetricId, value: f64, threshold: f64) -> bool {
 /// loss says nothing about the metric.
 pub(super) fn of_natural_loss(metric: MetricId, natural: f64, factor: f64) -> Option<f64> {
     let limit = match metric {
-        // The angle goes with the square root of what a cosine lacks.
+        // The angle is proportional to the square root of the cosine's distance from 1.
         MetricId::Cosine => 1.0 - factor * factor * (1.0 - natural),
         MetricId::Share1In1000 | MetricId::Share5In1000 => 1.0 - factor * (1.0 - natural),
         MetricId::SnrDb | MetricId::PsnrDb => natural - 20.0 * factor.log10(),

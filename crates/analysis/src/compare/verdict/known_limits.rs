@@ -1,4 +1,4 @@
-//! Limits that were put together before: large comparisons have many slots and few kinds of them.
+//! Limits that were combined before: large comparisons have many slots of few kinds.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

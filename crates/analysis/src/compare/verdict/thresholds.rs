@@ -211,7 +211,7 @@ impl Thresholds {
             let Some(limits) = self.dtypes.get(kind) else {
                 continue;
             };
-            // Said of a kind, it goes for all of it, whatever the defaults of one dtype are.
+            // A limit of a kind applies to all its dtypes, whatever their defaults.
             for (name, known) in &mut dtypes {
                 // `integer` is not a dtype, and a name that does not parse counts as a float.
                 if name == kind || kind_of(name.parse().ok()) == kind && name != "integer" {

@@ -8,10 +8,10 @@ use std::ops::Range;
 /// Ranges that an axis may be cut into.
 const N_RANGES_MAX: usize = 1 << 16;
 
-/// Ranges of the whole axis, one behind the other on the rank.
+/// Ranges of the whole axis, consecutive on the rank.
 pub(super) type HeldRanges = Vec<Range<u64>>;
 
-/// A stretch of an axis, such as the queries of a fused projection.
+/// A section of an axis, such as the queries of a fused projection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FusedPiece {
     /// Its name.
@@ -31,7 +31,7 @@ pub(super) enum AxisCut {
     /// In parts of these lengths, where they follow from the parts themselves.
     Lengths(Vec<u64>),
     /// In twice as many parts as ranks: the first and the last for the first rank, and so on
-    /// inwards. Where lengths are given, each stretch of that length is cut so by itself.
+    /// inwards. If lengths are given, each section of that length is cut separately.
     Zigzag(Option<Vec<u64>>),
     /// Each piece is cut separately, and its parts are concatenated.
     Fused(Vec<FusedPiece>),
@@ -86,7 +86,7 @@ pub(super) fn length(held: &[Range<u64>]) -> u64 {
 
 fn plain(whole: Range<u64>, coordinate: u64, size: u64) -> Range<u64> {
     let n = (whole.end - whole.start).div_ceil(size.max(1));
-    // Parts behind the end are empty.
+    // Parts after the end are empty.
     let [begin, end] = [coordinate, coordinate.saturating_add(1)].map(|k| {
         let at = k.saturating_mul(n).saturating_add(whole.start);
         at.min(whole.end)
@@ -258,7 +258,7 @@ pub(super) struct Segment {
 }
 
 impl Segment {
-    /// The index behind the last.
+    /// The index after the last.
     pub(super) fn end(&self) -> u64 {
         self.first + self.n
     }

@@ -116,14 +116,14 @@ fn renumbered(run: &OperatorExecution, rules: &CheckedRules) -> SharedText {
     name.into()
 }
 
-/// The slots of an operator, each put together of those of all ranks.
+/// The slots of an operator, each assembled from those of all ranks.
 fn whole_slots(
     side: &ComparedDump,
     runs: &[usize],
     rules: &CheckedRules,
     (tokens, is_fit): (&mut KnownTokens, &mut [bool]),
 ) -> Vec<ExecutionSlot> {
-    // In the order of the first rank, which what is known of graphs goes by.
+    // In the order of the first rank, which the facts about graphs follow.
     let keys = side.runs[runs.iter().copied().min().unwrap_or(0)]
         .slots
         .iter();
@@ -162,7 +162,7 @@ fn whole_slots(
         let rule = rules_in_order.find(|rule| rule.fits(operator, key, n_axes));
         let mut slots = of_ranks.iter();
         let is_noted = slots.any(|(_, slot)| slot.record().placement.is_some());
-        // A stage of a pipeline is alone with its operators, and nothing has to be put together.
+        // A stage of a pipeline is the only one with its operators, so nothing has to be assembled.
         if of_ranks.len() == 1 && rule.is_none() && !is_noted {
             all.push(first.clone());
             continue;
@@ -205,7 +205,7 @@ impl KnownTokens {
         slot: &ExecutionSlot,
     ) -> Result<TokenMap, String> {
         let is_padded = rule.dims.position("b").is_some() && rule.dims.position("s").is_some();
-        // A mask says by itself where tokens are; the others say how many.
+        // A mask contains the positions of tokens; the others contain their number.
         if let Some(mask) = &given.mask {
             let (numbers, shape) = self.read(side, step, mask)?;
             let [b, s] = shape[..] else {

@@ -63,7 +63,7 @@ struct InferredSlot<'a> {
     shared: Option<SharedShape>,
 }
 
-/// The slots of a side that are put together in another way, by run and position.
+/// The slots of a side that are assembled differently, by run and position.
 fn inferred_slots(side: &ComparedDump, other: &ComparedDump) -> Vec<(usize, usize, WholeTensor)> {
     let has_parts = |slot: &ExecutionSlot| slot.whole().is_some();
     if !side.runs.iter().flat_map(|run| &run.slots).any(has_parts) {
@@ -121,7 +121,7 @@ fn inferred_slots(side: &ComparedDump, other: &ComparedDump) -> Vec<(usize, usiz
     usable.map(|one| (one.run, one.slot, one.whole)).collect()
 }
 
-/// The shapes of which a tensor, put together, agrees with that of the other side.
+/// The shapes for which an assembled tensor agrees with that of the other side.
 fn borne_out(found: &[InferredSlot<'_>]) -> HashSet<SharedShape> {
     let mut borne_out = HashSet::new();
     let mut n_tried: HashMap<&SharedShape, usize> = HashMap::new();
@@ -197,7 +197,7 @@ fn summed(
     contributions_of(&parts.collect::<Vec<_>>(), reduction).ok()
 }
 
-// Ranks and loads are left out: a side that was put together has neither.
+// Ranks and loads are omitted, because an assembled side has neither.
 fn key(run: &OperatorExecution) -> ExecutionKey {
     let (op_type, op_name) = (run.op_type.clone(), run.op_name.clone());
     (run.place.step, op_type, op_name, run.repeat)

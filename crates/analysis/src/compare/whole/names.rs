@@ -45,7 +45,7 @@ struct CallNames {
 impl CallNames {
     /// Assigns common names to the operators of calls that both sides share.
     fn pair(&mut self, calls: [&Calls; 2], sides: [&ComparedDump; 2]) {
-        // In the order of execution, so that numbers behind names rise with it.
+        // In execution order, so that numbers after names increase with it.
         let mut order: Vec<(usize, &CallKey)> = (calls[0].iter())
             .map(|(key, runs)| (runs.first().copied().unwrap_or(0), key))
             .collect();
@@ -58,7 +58,7 @@ impl CallNames {
                     let runs = [&sides[0].runs[t], &sides[1].runs[g]];
                     let n = runs.map(n_elements);
                     let n_ranks = runs.map(n_parts).into_iter().max().unwrap_or(1);
-                    // Of parts that cannot be put together nothing is known.
+                    // Nothing is known about parts that cannot be assembled.
                     n[0].is_none() || n[1].is_none() || n[0] == n[1] || is_part_of(n, n_ranks)
                 });
             let (step, module, line, op_type) = key;
@@ -124,7 +124,7 @@ fn calls_of(side: &ComparedDump) -> Calls {
     calls
 }
 
-/// The word of a name that is a word of the operator's type, with or without a number behind it:
+/// The word of a name that is a word of the operator's type, with or without a number after it:
 /// `addmm` of `addmm_3` and `aten_addmm_default`.
 fn counted_word(run: &OperatorExecution) -> Option<&str> {
     let name = run.op_name.as_str();

@@ -37,7 +37,7 @@ struct TensorNote {
     mesh: Vec<(String, u64)>,
     /// For each axis of the tensor the axes of the mesh that cut it, in the order in which they do.
     cuts: Vec<Vec<(usize, AxisCut)>>,
-    /// How many of these come from a rule that goes beyond the dump's own note.
+    /// Number of them from a rule that goes beyond the dump's own note.
     n_outer: Vec<usize>,
     partials: Vec<(usize, Reduction)>,
     names: Vec<String>,
@@ -64,7 +64,7 @@ impl PlacedPart<'_> {
     }
 }
 
-/// Puts the parts of a tensor together.
+/// Assembles the parts of a tensor.
 ///
 /// # Errors
 /// A message that says why they cannot be.
@@ -96,8 +96,7 @@ pub(super) fn assemble(
     note.put_together(&placed, tokens)
 }
 
-/// Puts the parts of an axis together, of which there are `n`; `places` says which of them each rank
-/// holds.
+/// Assembles the `n` parts of an axis; `places` contains which of them each rank holds.
 ///
 /// # Errors
 /// A message that says why they cannot be.
@@ -129,7 +128,7 @@ pub(super) fn in_parts_of(
     note.put_together(&placed.collect::<Result<Vec<_>, String>>()?, None)
 }
 
-/// Puts contributions of all ranks together.
+/// Combines contributions of all ranks.
 ///
 /// # Errors
 /// A message that says why they cannot be.
@@ -191,7 +190,7 @@ fn are_same(parts: &[FoundPart<'_>], mesh: &Mesh, axis: &str) -> Result<bool, St
         let place = part.rank.and_then(|rank| mesh.coordinates(rank));
         let mut others =
             place.ok_or_else(|| format!("{} is not on the mesh", rank_name(part.rank)))?;
-        // Places that are equal but for this axis belong together.
+        // Places that are equal except for this axis form a group.
         others.remove(axis);
         let first = *firsts.entry(others).or_insert(part.slot);
         if std::ptr::eq(first, part.slot) {

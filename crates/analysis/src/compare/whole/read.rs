@@ -8,7 +8,7 @@ use super::tensor::{WholeTensor, index_of};
 use crate::compare::side::{LoadError, LoadedSlot};
 
 /// The tensors of the parts. Their files are mapped into memory once, when the first of their
-/// elements is asked for.
+/// elements is requested.
 pub(super) struct PartFiles<'a> {
     whole: &'a WholeTensor,
     width: usize,
@@ -155,7 +155,7 @@ impl<'a> WholeReader<'a> {
         Ok(())
     }
 
-    /// Appends elements up to the next boundary of a part, at most `n`, and says how many.
+    /// Appends elements up to the next boundary of a part, at most `n`, and returns their number.
     fn read_run(&mut self, at: u64, n: usize, out: &mut Vec<u8>) -> Result<usize, LoadError> {
         let whole = self.whole;
         let index = index_of(&whole.dims, at);

@@ -30,7 +30,7 @@ impl Accumulator {
         let is_bitwise = matches!(reduction, Reduction::And | Reduction::Or | Reduction::Xor);
         let is_linear = matches!(reduction, Reduction::Sum | Reduction::Mean);
         let values = match part {
-            // The parts of complex numbers are added by themselves, and have no order.
+            // The parts of complex numbers are added separately, and have no order.
             DType::F16 | DType::BF16 | DType::F32 | DType::F64
                 if !is_bitwise && (is_linear || part == dtype) =>
             {

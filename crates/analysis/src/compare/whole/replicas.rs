@@ -44,7 +44,8 @@ impl ReplicaClasses {
         }
         for &(a, b) in &differing {
             let [a, b] = [a, b].map(|part| &whole.parts[part as usize]);
-            // At different places a note says that both hold the same: a finding, and no reason to stop.
+            // If a note claims that both are the same at different places, that is a finding, not a
+            // reason to stop.
             if a.noted == b.noted {
                 return Err(ReplicaFault::Unexplained(format!(
                     "ranks {} and {} hold different values of the same part, and no note says \

@@ -94,7 +94,7 @@ pub struct TokenRule {
     /// A slot of shape `[b, s]` with zeros for missing tokens, as `mask:output.0`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mask: Option<String>,
-    /// Whether padding is behind the tokens, `right`, or before them, `left`.
+    /// Whether padding is after the tokens, `right`, or before them, `left`.
     #[serde(default, skip_serializing_if = "PaddingSide::is_right")]
     pub padding: PaddingSide,
 }
@@ -113,7 +113,7 @@ pub enum TokenNumbers {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PaddingSide {
-    /// Behind the tokens.
+    /// After the tokens.
     #[default]
     Right,
     /// Before the tokens.

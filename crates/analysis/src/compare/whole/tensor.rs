@@ -1,5 +1,4 @@
-//! A tensor that is put together from the parts that ranks hold, without ever being in memory as a
-//! whole.
+//! A tensor assembled from the parts of ranks, without ever being completely in memory.
 
 use std::ops::Range;
 

@@ -15,7 +15,7 @@ use crate::compare::matching::slots::{self, OperatorGroup};
 
 /// Maximum number of operators that one replaces without a record of it.
 const CHAIN_LENGTH_MAX: usize = 8;
-/// Longer names are not taken apart: what that takes grows with the square of their length.
+/// Longer names are not split: the time grows with the square of their length.
 const N_NAME_BYTES_MAX: usize = 2048;
 /// Marks between the names in a name.
 const MARKS: [char; 7] = ['_', '+', ',', ';', '&', '-', '|'];
@@ -88,8 +88,8 @@ fn members(
         }
         if let Some((name, length)) = first_name(known, rest, &scope) {
             let member = pick(name)?;
-            // One operator cannot be two parts of another, so a name that has it twice was taken
-            // apart wrongly.
+            // One operator cannot be two parts of another, so a name that has it twice was split
+            // wrongly.
             if !distinct.insert(member) {
                 return None;
             }
@@ -178,7 +178,7 @@ fn chain(board: &Board<'_>, side: usize, gap: &PairingGap) -> Option<(usize, Vec
             rest.any(|&m| inputs(other, m).contains(dims))
         })
     };
-    // An operator of the chain with the same input and output shapes may be the match by itself.
+    // An operator of the chain with the same input and output shapes may be the match alone.
     let own_type = board.op_type(side, run);
     // A linear layer with a bias is more than a product: what this one does is less than one of the
     // chain.

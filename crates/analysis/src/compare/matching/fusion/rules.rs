@@ -1,6 +1,6 @@
-//! The compiler's account of the operators that it fused: the JSON that Ascend's compiler makes of
-//! a model. Each operator carries the names of those that it was made of, each of its outputs the
-//! operator and output that it was.
+//! The compiler's record of fused operators: the JSON of a model by Ascend's compiler. Each
+//! operator has the names of those that it was fused from, and each of its outputs the original
+//! operator and output.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::compare::matching::names::file_name;
 
 /// Maximum size of a file.
 const N_FILE_BYTES_MAX: u64 = 1 << 30;
-/// Key of the names that an operator was made of.
+/// Key of the names that an operator was fused from.
 const ORIGINALS: &str = "_datadump_original_op_names";
 /// Key of the operator that an output was of.
 const ORIGIN: &str = "_datadump_origin_name";
@@ -26,12 +26,12 @@ pub struct FusionRules {
     operators: BTreeMap<String, FusedOperator>,
 }
 
-/// An operator with those that it was made of.
+/// An operator with those that it was fused from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FusedOperator {
     /// Its name.
     pub name: String,
-    /// Names of the operators that it was made of, in order; its own alone if it is as it was.
+    /// Names of the operators that it was fused from, in order; only its own if it was not fused.
     pub originals: Vec<String>,
     /// Which output of which operator each of its outputs was, where that is known.
     pub outputs: Vec<Option<(String, u32)>>,

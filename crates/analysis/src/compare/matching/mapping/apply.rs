@@ -189,8 +189,7 @@ pub(in super::super) fn apply(
                 pair(board, entry, [t.clone(), g.clone()]);
             }
         }
-        // What an entry names never goes to a guess, not even where the other side ran it less
-        // often.
+        // Operators in an entry are never guessed, not even if the other side ran them less often.
         let reason = if is_left_out {
             UnmatchedReason::LeftOut
         } else {

@@ -20,7 +20,7 @@ pub(super) fn common(a: &[u32], b: &[u32]) -> Vec<[usize; 2]> {
         backward: vec![0; size],
         offset: b.len() as isize + 1,
     };
-    // A list of open boxes, as the dumps would decide how deep a recursion goes.
+    // A list of open boxes rather than recursion, whose depth would depend on the dumps.
     while let Some([mut a_start, mut a_end, mut b_start, mut b_end]) = open.pop() {
         // `middle` relies on boxes whose first and last elements differ, so common ends are taken
         // off.
@@ -164,7 +164,7 @@ impl AlignmentSearch<'_> {
         while d <= high {
             // A step may have gone over the border of the box by one.
             let x = self.forward[self.at(d)].min(x1).min(y1 + d);
-            // With `y` as `x - d`, `2 * x - d` is how much of both sequences lies behind.
+            // With `y` as `x - d`, `2 * x - d` is how much of both sequences is done.
             if x >= x0 && x - d >= y0 && 2 * x - d > best[0] + best[1] {
                 best = [x, x - d];
             }
