@@ -6,8 +6,8 @@ use super::state::{is_all_nan, judge_other, judge_output, slot_of};
 use super::{evidence, precision};
 use crate::compare::result::{
     Cause, Comparison, Conclusion, Contract, ContractValue, DivergencePoint, Evidence, MetricId,
-    OutputSource, PartingOperator, QuantisedLoss, RuleName, Skip, SkipReason, SlotKey, SlotResult,
-    ValueState, VerdictLevel,
+    OutputSource, PairingEvidence, PartingOperator, QuantisedLoss, RuleName, Skip, SkipReason,
+    SlotKey, SlotResult, ValueState, VerdictLevel,
 };
 use crate::compare::verdict::value_of;
 use crate::compare::verdict_options::VerdictOptions;
@@ -198,7 +198,8 @@ fn by_outputs(
         contract.missing.push(message);
         // An inner difference is evidence unless an output contradicts it, or quantising makes
         // every value differ.
-        return if slots_level(comparison) == VerdictLevel::Fail && !contract.is_quantised {
+        let is_wrong = slots_level(comparison) == VerdictLevel::Fail;
+        return if is_wrong && !contract.is_quantised && !is_of_guess(comparison) {
             Conclusion::Fail
         } else {
             Conclusion::Incomplete
@@ -269,6 +270,22 @@ fn is_of_weight(comparison: &Comparison) -> bool {
 fn accuses(comparison: &Comparison) -> bool {
     let first = comparison.summary.first_failure.as_ref();
     first.is_some_and(|first| matches!(first.cause, Cause::Own | Cause::Outside))
+}
+
+/// Whether the first failure is at an operator that was matched by its type and place among others
+/// alone, and may be another one's: where a dump lacks operators, their neighbours take their place.
+fn is_of_guess(comparison: &Comparison) -> bool {
+    let first = comparison.summary.first_failure.as_ref();
+    first.is_some_and(|first| {
+        let operator = &comparison.operators[first.operator];
+        let is_guessed = matches!(
+            operator.how,
+            PairingEvidence::Order | PairingEvidence::Fuzzy
+        );
+        let skips = comparison.skips.iter();
+        let mut missing = skips.filter(|skip| skip.reason == SkipReason::Missing);
+        is_guessed && first.cause != Cause::Own && missing.any(|skip| skip.slot.is_none())
+    })
 }
 
 /// Whether the first failure is a small difference that grew, without a culprit.
@@ -378,6 +395,11 @@ fn by_slots(contract: &mut Contract, comparison: &Comparison) -> Conclusion {
     let is_misread = loss.any(|loss| loss.codes.is_some());
     if level == VerdictLevel::Fail && contract.is_quantised && !is_misread {
         let message = "no output is known, and quantising makes every value differ";
+        contract.missing.push(message.to_owned());
+        return Conclusion::Incomplete;
+    }
+    if level == VerdictLevel::Fail && is_of_guess(comparison) {
+        let message = "no output is known, and what differs was matched by type and order alone";
         contract.missing.push(message.to_owned());
         return Conclusion::Incomplete;
     }
