@@ -113,10 +113,11 @@ impl Overview {
             operator.n_files += 1;
             operator.n_inputs += found.n_inputs;
             operator.n_outputs += found.n_outputs;
-            operator.n_bytes += found.n_bytes;
+            // Sizes are what files claim.
+            operator.n_bytes = operator.n_bytes.saturating_add(found.n_bytes);
         }
         self.n_record_files += u64::from(is_record);
         self.n_files += 1;
-        self.n_bytes += file.n_bytes;
+        self.n_bytes = self.n_bytes.saturating_add(file.n_bytes);
     }
 }

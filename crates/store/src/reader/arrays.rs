@@ -314,7 +314,7 @@ fn operators(tensors: &[ArrayRecord]) -> Vec<OperatorInFile> {
         let operator = &mut operators[position];
         operator.n_inputs += u64::from(side == SlotSide::Input);
         operator.n_outputs += u64::from(side == SlotSide::Output);
-        operator.n_bytes += record.n_bytes.unwrap_or(0);
+        operator.n_bytes = operator.n_bytes.saturating_add(record.n_bytes.unwrap_or(0));
     }
     operators
 }

@@ -198,7 +198,10 @@ fn add_log(
             op_name: execution.op_name.clone(),
             n_inputs: call.inputs.len() as u64,
             n_outputs: call.outputs.len() as u64,
-            n_bytes: records.iter().filter_map(|record| record.n_bytes).sum(),
+            n_bytes: records
+                .iter()
+                .filter_map(|record| record.n_bytes)
+                .fold(0, u64::saturating_add),
             ..OperatorInFile::default()
         });
         // The call was made even if the log shows no tensors of it.

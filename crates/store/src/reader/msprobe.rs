@@ -281,7 +281,7 @@ fn count(operator: &mut OperatorInFile, record: &IndexedTensor) {
     let is_input = record.slot.is_some_and(|(side, _)| side == SlotSide::Input);
     operator.n_inputs += u64::from(is_input);
     operator.n_outputs += u64::from(!is_input);
-    operator.n_bytes += record.n_bytes.unwrap_or(0);
+    operator.n_bytes = operator.n_bytes.saturating_add(record.n_bytes.unwrap_or(0));
 }
 
 /// The head of a file with a tensor: none of a damaged one, which is noted.

@@ -156,7 +156,8 @@ impl DumpSteps {
                         if let Some(path) = path
                             && contents.insert((path, offset, None))
                         {
-                            files.n_bytes += n_bytes.unwrap_or(0);
+                            // A damaged table may claim any size.
+                            files.n_bytes = files.n_bytes.saturating_add(n_bytes.unwrap_or(0));
                         }
                     }
                 }
@@ -169,7 +170,7 @@ impl DumpSteps {
                     let path = slot.path.to_path_buf();
                     let content = (path, slot.offset(), slot.place_in_file());
                     if slot.has_elements && contents.insert(content) {
-                        files.n_bytes += slot.n_bytes;
+                        files.n_bytes = files.n_bytes.saturating_add(slot.n_bytes);
                     }
                 }
             }

@@ -173,10 +173,10 @@ impl<'a> ComparisonUnits<'a> {
     /// The key and the size of a unit.
     pub fn plan(&self, unit: &ComparisonUnit) -> UnitPlan {
         let mut text = self.question();
-        let mut n_bytes = 0;
+        let mut n_bytes = 0_u64;
         for ((side, place), role) in self.sides.iter().zip(&unit.places).zip(ROLES) {
             let files = side.files(*place);
-            n_bytes += files.n_bytes;
+            n_bytes = n_bytes.saturating_add(files.n_bytes);
             text += &format!("{role} {place:?}\n{}", side.stamps(&files));
         }
         let key = hex(&xxh3_128(text.as_bytes()));

@@ -212,7 +212,8 @@ impl<'a> StepOperators<'a> {
             Entry::Occupied(_) => TensorStatistics::from_row(row),
             Entry::Vacant(new) => {
                 // Several slots can have the same content, which takes space once.
-                self.n_bytes += n_bytes(row).unwrap_or(0);
+                // A damaged table may claim any size.
+                self.n_bytes = self.n_bytes.saturating_add(n_bytes(row).unwrap_or(0));
                 let statistics = if is_read {
                     TensorStatistics::from_row(row)
                 } else {
@@ -409,7 +410,7 @@ impl<'a> StepOperators<'a> {
         let operator = &mut operators[position];
         operator.n_inputs += u64::from(side == SlotSide::Input);
         operator.n_outputs += u64::from(side == SlotSide::Output);
-        operator.n_bytes += n_bytes(row).unwrap_or(0);
+        operator.n_bytes = operator.n_bytes.saturating_add(n_bytes(row).unwrap_or(0));
     }
 
     /// Adds a row of a tensor without elements to the table of its execution.

@@ -46,7 +46,7 @@ pub(super) fn operators(tensors: &[SavedTensor]) -> Vec<OperatorInFile> {
         let is_input = matches!(record.slot, Some((SlotSide::Input, _)));
         operator.n_inputs += u64::from(is_input);
         operator.n_outputs += u64::from(!is_input);
-        operator.n_bytes += record.n_bytes.unwrap_or(0);
+        operator.n_bytes = operator.n_bytes.saturating_add(record.n_bytes.unwrap_or(0));
     }
     operators
 }
