@@ -27,10 +27,21 @@ pub(crate) mod sql;
 pub(crate) mod verify;
 pub(crate) mod view;
 
+use std::path::Path;
+
 use anyhow::anyhow;
 use opscope_config::ConfigEnvironment;
 
 use crate::exit::{CommandFailure, USAGE};
+
+/// The line that ends a report: the command to type next, with paths quoted for a shell.
+fn next_line(command: &str, paths: &[&Path]) -> String {
+    let paths = paths
+        .iter()
+        .map(|path| diff::quote(&path.to_string_lossy()));
+    let words: Vec<String> = std::iter::once(command.to_owned()).chain(paths).collect();
+    format!("next: opscope {}", words.join(" "))
+}
 
 /// Returns the process state that configurations depend on.
 fn environment() -> Result<ConfigEnvironment, CommandFailure> {

@@ -28,10 +28,11 @@ use self::outcome::FailOn;
 use self::reports::ReportArguments;
 use self::sharing::{SharedOutcome, SharingArguments};
 use crate::arguments::{NumberRanges, rank_ranges, step_ranges};
+use crate::commands::next_line;
 use crate::commands::saved_result::{self, program};
 use crate::commands::verify::VerifyOption;
 use crate::commands::view::{self, ServerArguments};
-use crate::console;
+use crate::console::{self, line};
 use crate::exit::{CommandFailure, UNREADABLE, USAGE, refuse_model};
 use crate::progress;
 
@@ -195,6 +196,14 @@ struct PartArguments {
 }
 
 impl CompareArguments {
+    /// The command that shows more of the result.
+    fn next_command(&self) -> String {
+        match (&self.from, &self.target, &self.golden) {
+            (None, Some(target), Some(golden)) => next_line("view", &[target, golden]),
+            (saved, ..) => next_line("view --from", &[saved.as_deref().unwrap_or(Path::new("-"))]),
+        }
+    }
+
     /// The cluster to run on.
     pub(crate) fn cluster(&self) -> Option<&str> {
         self.sharing.pace.on.as_deref()
@@ -268,6 +277,9 @@ fn compare(arguments: &CompareArguments) -> Result<(), CommandFailure> {
     options.print(&comparison)?;
     options.reports.write(&comparison)?;
     let code = options.code(&comparison);
+    if code != 0 && options.has_words() && !arguments.view {
+        line!(console::out(), "{}", arguments.next_command())?;
+    }
     if options.reports.has_page() || arguments.view {
         let dumps = arguments.target.as_deref().zip(arguments.golden.as_deref());
         let server = arguments.view.then_some(&arguments.server);

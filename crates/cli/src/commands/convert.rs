@@ -16,6 +16,7 @@ use opscope_tensor::{Layout, Shape};
 use serde_json::json;
 
 use super::dump::form::FormChoice;
+use super::next_line;
 use super::verify::VerifyOption;
 use crate::arguments::{ModeArguments, compression, layout, shape};
 use crate::console::{self, line, report};
@@ -279,5 +280,11 @@ fn print(
         format::bytes(report.n_bytes_written),
         arguments.out.display()
     )?;
-    passed_over::print(&mut console::out(), passed_over)
+    passed_over::print(&mut console::out(), passed_over)?;
+    // The current directory has other files as well.
+    let is_apart = arguments.out != Path::new(".");
+    if arguments.kind == OutputChoice::Npy && report.n_arrays > 0 && is_apart {
+        line!(console::out(), "{}", next_line("show", &[&arguments.out]))?;
+    }
+    Ok(())
 }

@@ -24,6 +24,7 @@ use self::replayed::replay_suspects;
 use self::side::{ModelSide, SidePath};
 use self::store::KeepingPlace;
 use super::compare::{self, ComparisonArguments};
+use super::next_line;
 use super::view::ServerArguments;
 use crate::arguments::ModeArguments;
 use crate::console::{self, line, report};
@@ -223,10 +224,8 @@ impl DiffArguments {
     /// The command that shows more of the result.
     fn next_command(&self, compared: &ComparedSides, place: &KeepingPlace) -> String {
         match (&compared.target.path, &compared.golden.path) {
-            (Some(target), Some(golden)) if place.stays() => {
-                format!("more: opscope view {} {}", quoted(target), quoted(golden))
-            }
-            _ => format!("more: {} --view", self.words.join(" ")),
+            (Some(target), Some(golden)) if place.stays() => next_line("view", &[target, golden]),
+            _ => format!("next: {} --view", self.words.join(" ")),
         }
     }
 
@@ -426,11 +425,6 @@ fn is_proven(comparison: &Comparison) -> bool {
 fn only_for_models(side: &str, option: &str) -> CommandFailure {
     let message = format!("{side}, but {option} applies to running a model");
     CommandFailure::message(USAGE, message)
-}
-
-/// A path quoted for a shell.
-fn quoted(path: &Path) -> String {
-    quote(&path.to_string_lossy())
 }
 
 /// A word quoted for a shell.

@@ -223,6 +223,9 @@ pub(crate) fn run(arguments: &DumpArguments) -> Result<(), CommandFailure> {
         report::print_report_json(&report)?;
     } else {
         report::print(&report)?;
+        if page.is_none() {
+            report::print_next(&report)?;
+        }
     }
     if let Some(page) = page {
         page.finish(&result);

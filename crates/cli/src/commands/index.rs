@@ -14,8 +14,9 @@ use opscope_store::tree::own;
 use serde_json::json;
 
 use crate::arguments::ModeArguments;
-use crate::commands::compare;
 use crate::commands::compare::sharing::PaceArguments;
+use crate::commands::diff::quote;
+use crate::commands::{compare, next_line};
 use crate::console::{self, line, report};
 use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, USAGE, check_dump};
 use crate::{format, passed_over};
@@ -314,5 +315,14 @@ fn print(
         passed_over::print(&mut console::out(), &report.passed_over)?;
     }
     line!(console::out(), "tables in {}", out.display())?;
+    let next = match (&arguments.dumps[..], &arguments.out) {
+        ([dump], None) => next_line("sql 'select * from tensors limit 10'", &[dump]),
+        // `sql` would make the tables of the dumps again.
+        _ => format!(
+            "next: duckdb -init {}",
+            quote(&out.join("views.sql").to_string_lossy())
+        ),
+    };
+    line!(console::out(), "{next}")?;
     Ok(())
 }

@@ -138,9 +138,12 @@ fn prepare(
 
 fn print_reports(ends: &[End], is_json: bool) -> Result<(), CommandFailure> {
     if !is_json {
+        ends.iter()
+            .try_for_each(|(report, _)| report::print(report))?;
+        // All operators share a directory.
         return ends
-            .iter()
-            .try_for_each(|(report, _)| report::print(report));
+            .last()
+            .map_or(Ok(()), |(report, _)| report::print_next(report));
     }
     if let [(only, _)] = ends {
         return report::print_report_json(only);

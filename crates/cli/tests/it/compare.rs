@@ -74,9 +74,12 @@ fn the_first_operator_that_differs_is_named_and_judged_anew() {
     // The dumps are not needed any more, and both forms hold the same.
     fs::remove_dir_all(&target).unwrap();
     fs::remove_dir_all(&golden).unwrap();
+    let (report, _) = told.split_once("next: ").unwrap();
     for form in [&saved, &lines] {
-        let again = compare(["--from".as_ref(), form.as_os_str()]);
-        assert_eq!(again, (1, told.clone(), String::new()), "{form:?}");
+        let (code, again, errors) = compare(["--from".as_ref(), form.as_os_str()]);
+        let next = format!("next: opscope view --from {}\n", form.display());
+        let expected = (1, format!("{report}{next}"), String::new());
+        assert_eq!((code, again, errors), expected, "{form:?}");
     }
     let thresholds = dir.path().join("wide.json");
     let wide = r#"{"fail": 10}"#;

@@ -15,6 +15,7 @@ use serde_json::json;
 
 use super::ConvertArguments;
 use crate::commands::dump::form::FormChoice;
+use crate::commands::next_line;
 use crate::console::{self, line, report};
 use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, USAGE, chain};
 use crate::{format, passed_over};
@@ -183,5 +184,8 @@ fn print(
         console::out(),
         "{tensors} of {executions} written to {files}, {bytes}, in {out}"
     )?;
+    if report.n_tensors > 0 {
+        line!(console::out(), "{}", next_line("view", &[&arguments.out]))?;
+    }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Report that `opscope dump` ends with.
 
 use std::io::{BufWriter, Write};
+use std::path::Path;
 
 use anyhow::anyhow;
 use opscope_analysis::{ElementValue, beyond};
@@ -15,6 +16,7 @@ use super::dump_report::DumpReport;
 use super::pieces::{print_in_pieces, unreadable};
 use super::range::RangePrinter;
 use super::{dry_run, policy};
+use crate::commands::next_line;
 use crate::console::{self, line};
 use crate::exit::{CommandFailure, PARTIAL};
 use crate::format;
@@ -90,15 +92,29 @@ pub(crate) fn print(report: &DumpReport) -> Result<(), CommandFailure> {
 
 /// Prints where the dump is.
 fn print_place(out: &mut impl Write, report: &DumpReport) -> Result<(), CommandFailure> {
+    if let Some(dir) = place(report) {
+        line!(out, "dump              {}", dir.display())?;
+    }
+    Ok(())
+}
+
+/// The directory of the dump.
+fn place(report: &DumpReport) -> Option<&Path> {
     if let Some(dir) = &report.tree_dir {
-        line!(out, "dump              {}", dir.display())?;
-    } else if let (Some(first), Some(last)) = (report.dump_dirs.first(), report.dump_dirs.last()) {
-        let dir = if first == last {
-            first
-        } else {
-            first.parent().unwrap_or(first)
-        };
-        line!(out, "dump              {}", dir.display())?;
+        return Some(dir);
+    }
+    let (first, last) = (report.dump_dirs.first()?, report.dump_dirs.last()?);
+    if first == last {
+        return Some(first);
+    }
+    Some(first.parent().unwrap_or(first))
+}
+
+/// Prints the command that shows the dump.
+pub(crate) fn print_next(report: &DumpReport) -> Result<(), CommandFailure> {
+    let has_dump = report.summary.counters.n_written > 0 && report.forecast.is_none();
+    if let Some(dir) = place(report).filter(|_| has_dump) {
+        line!(console::out(), "{}", next_line("view", &[dir]))?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
-//! Checking the machine, and what shells and manuals need.
+//! The first steps of a user: the machine, completions, manual pages and the next command.
 
-use super::support::{json, opscope, text};
+use super::support::{digits, json, opscope, text};
 
 #[test]
 fn the_built_in_engine_works_and_the_rest_is_reported() {
@@ -64,4 +64,66 @@ fn shells_get_their_completions_and_man_its_pages() {
     assert!(page("opscope.1").contains("opscope\\-dump(1)"));
     assert!(page("opscope-dump.1").contains("\\-\\-queue\\-mib"));
     assert!(page("opscope-config-check.1").contains("opscope config check"));
+}
+
+/// The last line of a report is a command, and that command works.
+#[test]
+fn reports_end_with_the_next_command() {
+    // MindSpore's paths have no dots.
+    let dir = tempfile::Builder::new().prefix("next").tempdir().unwrap();
+    let run = |words: &[&str]| {
+        let mut command = opscope();
+        command.current_dir(&dir).args(words);
+        text(&mut command)
+    };
+    let next = |words: &[&str], expected: &str| {
+        let (code, told, errors) = run(words);
+        assert!(code <= 1, "{words:?}: {code} {errors}");
+        let last = told.lines().last().unwrap_or_default();
+        let command = last.strip_prefix("next: opscope ");
+        let command = command.unwrap_or_else(|| panic!("{words:?}: {told}"));
+        assert!(command.starts_with(expected), "{words:?}: {last}");
+        command.split(' ').map(str::to_owned).collect::<Vec<_>>()
+    };
+    let (model, input) = (digits("digits_cnn.onnx"), digits("images.npy"));
+    let model = model.to_str().unwrap();
+    let input = format!("image={}", input.display());
+    for form in ["native", "acl", "mindspore"] {
+        let words = [
+            "dump", model, "--input", &input, "--form", form, "--out", form,
+        ];
+        let words = next(&words, "view ");
+        assert!(words[1].contains(form), "{words:?}");
+        let (code, _, errors) = run(&["show", &words[1]]);
+        assert_eq!(code, 0, "{words:?}: {errors}");
+    }
+    let other = digits("digits_cnn_transposed.onnx");
+    let words = [
+        "dump",
+        other.to_str().unwrap(),
+        "--input",
+        &input,
+        "--out",
+        "other",
+    ];
+    next(&words, "view other/");
+    next(&["compare", "other", "native"], "view other native");
+    let (_, told, _) = run(&["compare", "acl", "native"]);
+    assert!(!told.contains("next: "), "{told}");
+    next(&["index", "native"], "sql 'select");
+    next(
+        &["convert", "-d", "native", "--form", "acl", "--out", "again"],
+        "view again",
+    );
+    let words = next(&["convert", "-d", "acl", "--out", "npy"], "show npy");
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    assert_eq!(run(&words).0, 0);
+    let (_, told, _) = run(&["index", "native", "--out", "tables"]);
+    assert!(
+        told.ends_with("\nnext: duckdb -init tables/views.sql\n"),
+        "{told}"
+    );
+    // Nothing was written.
+    let (_, told, _) = run(&["dump", model, "--input", &input, "--stats"]);
+    assert!(!told.contains("next: "), "{told}");
 }
