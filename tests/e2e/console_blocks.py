@@ -21,3 +21,10 @@ def commands(page: str, kind: str = "") -> list[tuple[str, str]]:
             else:
                 found[-1] = (found[-1][0], f"{found[-1][1]}\n{line}")
     return found
+
+
+def table_commands(page: str) -> list[str]:
+    """The commands in the last column of a page's tables of two columns."""
+    rows = re.findall(r"^\|[^|\n]*(?:\\\|[^|\n]*)*\| `(opscope [^`]*)` \|$", page, re.M)
+    # A page stays until Ctrl-C.
+    return [row for row in rows if not row.startswith("opscope view")]

@@ -9,22 +9,30 @@ from pathlib import Path
 
 import pytest
 from binary import TIMEOUT_SECONDS
-from console_blocks import commands
+from console_blocks import commands, table_commands
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["docs/compare/examples.md", "docs/guide.md"]
+# Their tables have commands as well.
+FROM_TOOLS = [f"docs/guide/from-{tool}.md" for tool in ("mindspore", "msaccucmp", "msprobe", "polygraphy")]
+WITH_TABLES = [*FROM_TOOLS, "docs/guide/zh-CN/first-dump.md"]
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [*PAGES, *WITH_TABLES])
 def test_examples_are_real(page: str, tmp_path: Path) -> None:
     programs = tmp_path / "programs"
     programs.mkdir()
     (programs / "opscope").symlink_to(Path(os.environ["OPSCOPE"]).resolve())
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    for folder in ("examples", "crates"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
     path = os.pathsep.join((str(programs), str(Path(sys.executable).parent), os.environ["PATH"]))
     environment = dict(os.environ, PATH=path)
-    told = commands((ROOT / page).read_text(encoding="utf-8"))
-    assert len(told) > 1
+    # The directory of a configuration, which has to be absolute, is one of this test.
+    text = (ROOT / page).read_text(encoding="utf-8").replace("/tmp/opscope-guide", str(tmp_path / "written"))
+    told = commands(text)
+    if page in WITH_TABLES:
+        told += [(command, "") for command in table_commands(text)]
+    assert len(told) > 3
     for command, expected in told:
         done = subprocess.run(
             command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=TIMEOUT_SECONDS

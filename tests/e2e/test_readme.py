@@ -32,6 +32,18 @@ def test_the_verdict_of_the_front_page_is_real(opscope: Binary, tmp_path: Path) 
     assert " ".join(compared.stdout.split()).startswith(verdict_of_the_page())
 
 
+def test_both_languages_show_the_same_commands() -> None:
+    pages = [README, README.with_name("README.zh-CN.md")]
+    texts = [page.read_text(encoding="utf-8") for page in pages]
+    blocks = [re.findall(r"^```.*?^```", text, re.S | re.M) for text in texts]
+    assert blocks[0] == blocks[1] and len(blocks[0]) == 5
+    for page, text, other in zip(pages, texts, reversed(pages)):
+        assert len(text.splitlines()) <= 90
+        assert f"]({other.name})" in text
+        for link in re.findall(r"\]\(([^)#]+)", text):
+            assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
 def test_the_faulty_model_is_what_its_script_makes(tmp_path: Path) -> None:
     for name in ("transpose_kernel.py", "digits_cnn.onnx"):
         (tmp_path / name).write_bytes((DIGITS / name).read_bytes())

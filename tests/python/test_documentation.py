@@ -38,6 +38,21 @@ def test_examples_run(tmp_path: Path) -> None:
         assert part in last
 
 
+def test_the_front_page_runs(tmp_path: Path) -> None:
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    digits = ROOT / "examples/digits"
+    for model, out in (("digits_cnn", "sound"), ("digits_cnn_transposed", "faulty")):
+        command = [sys.executable, "-m", "opscope", "dump", digits / f"{model}.onnx", "--out", out]
+        command += ["--input", f"image={digits / 'images.npy'}"]
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    verdict, answers = done.stdout.splitlines()
+    assert verdict in " ".join(page.split())
+    assert f"print(probs.argmax(axis=1))  # {answers}" in code
+
+
 @pytest.mark.parametrize("name", [name for name in opscope.__all__ if name.endswith("Error")])
 def test_every_exception_is_described(name: str) -> None:
     assert f"`{name}`" in PAGE.read_text(encoding="utf-8")

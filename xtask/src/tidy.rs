@@ -183,7 +183,12 @@ fn prose() -> Result<Vec<PathBuf>> {
     for dir in ["docs", "tests", "examples"] {
         found.extend(files(&root().join(dir), "md")?);
     }
-    let names = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"];
+    let names = [
+        "README.md",
+        "README.zh-CN.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+    ];
     found.extend(names.map(|name| root().join(name)));
     Ok(found)
 }
