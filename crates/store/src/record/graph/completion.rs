@@ -78,6 +78,8 @@ impl GraphDescription {
             let others = known.attributes.iter();
             let others = others.filter(|one| one.group != AttributeGroup::Operator);
             self.nodes[i].attributes.extend(others.cloned());
+            // The message leaves lines out that name a place once more.
+            self.nodes[i].source.clone_from(&known.source);
             let inputs: Vec<_> = self.nodes[i].inputs.iter().zip(&known.inputs).collect();
             for (own, known) in inputs {
                 if let (InputOrigin::Constant(own), InputOrigin::Constant(known)) = (own, known)
