@@ -82,7 +82,7 @@ def trained(view: Callable[..., Viewer], training: tuple[Path, NDArray[np.float3
 
 def test_step_and_operator_are_named(page: Page, trained: Viewer) -> None:
     page.goto(trained.address)
-    expect(heading(page)).to_contain_text(f"Step {BAD_STEP}: Mul block2 produces the first Inf")
+    expect(heading(page)).to_contain_text(f"Step {BAD_STEP}: Mul block2 overflows float32")
     expect(selected_row(page)).to_contain_text("block2")
     links = page.get_by_role("region", name="From the first NaN or Inf to the output").get_by_role("listitem")
     words = [r"Sub.*finite", "Mul.*produces Inf: ", "Sub.*Inf becomes NaN", "Add.*propagates", "loss.*propagates"]
