@@ -94,7 +94,7 @@ def test_a_fault_in_one_shard_is_named_with_its_rank(tmp_path: Path, golden: Pat
     places = {part["coordinates"] for part in slot["ranks"]["worst_parts"] if part["side"] == "target"}
     assert all("tp=1" in place for place in places), slot["ranks"]
     # The first element of the rank's part: half of the rows are those of `tp=1`, and half of these of `dp=1`.
-    assert slot["ranks"]["worst"] == [0, 18] and slot["metrics"]["max_abs"] > 900, slot
+    assert sorted(slot["ranks"]["worst"]) == [0, 18] and slot["metrics"]["max_abs"] > 900, slot
     assert 3 in {part["rank"] for part in slot["ranks"]["worst_parts"]}
 
 
