@@ -1,5 +1,6 @@
 //! Engines for ONNX models.
 
+mod annotate;
 mod attribute;
 mod call_site;
 mod defaults;
@@ -30,6 +31,7 @@ use std::path::Path;
 
 use crate::{EngineError, ModelSignature};
 
+pub use annotate::{AnnotatedModel, Notes};
 pub use graft::{
     DefinitionDifference, DifferentPart, HealedModel, ModelPair, NodeLabel, OperatorChanges,
     SameValue, ValueForm,

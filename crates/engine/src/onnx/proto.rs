@@ -25,7 +25,7 @@ use super::schema::{
 use crate::{DeclaredDim, EngineError, ModelSignature, ValueInfo, onnx_dtype};
 
 /// Deepest nesting of control-flow bodies.
-const BODY_DEPTH_MAX: usize = 32;
+pub(super) const BODY_DEPTH_MAX: usize = 32;
 
 /// Most bytes of a protobuf message, which counts them in 32 bits with a sign.
 pub(super) const N_MESSAGE_BYTES_MAX: usize = i32::MAX as usize;

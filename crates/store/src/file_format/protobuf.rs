@@ -247,9 +247,14 @@ impl MessageWriter {
 
     /// A field of bytes, present even when it is empty.
     pub fn bytes(&mut self, number: u32, bytes: &[u8]) {
-        self.raw_varint(u64::from(number) << 3 | 2);
-        self.raw_varint(bytes.len() as u64);
+        self.header(number, bytes.len() as u64);
         self.0.extend_from_slice(bytes);
+    }
+
+    /// The number and the length of a field of bytes, which the caller writes after it.
+    pub fn header(&mut self, number: u32, n_bytes: u64) {
+        self.raw_varint(u64::from(number) << 3 | 2);
+        self.raw_varint(n_bytes);
     }
 
     fn raw_varint(&mut self, mut value: u64) {
