@@ -5,12 +5,15 @@ use std::thread;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use opscope_analysis::compare::measure::SlotProgress;
 
 use crate::console;
 
+const COMPARING: &str = "comparing";
 const STYLE_BYTES: &str =
     "{msg} [{bar:30}] {bytes}/{total_bytes} {decimal_bytes_per_sec}, {eta} left";
 const STYLE_COUNT: &str = "{msg} [{bar:30}] {pos}/{len} operators, {eta} left";
+const STYLE_TENSORS: &str = "{msg} [{bar:30}] {pos}/{len} tensors, {eta} left";
 const REFRESH: Duration = Duration::from_millis(100);
 
 /// A bar over `n_bytes` bytes; invisible unless standard error is a terminal.
@@ -29,12 +32,35 @@ pub(crate) fn with_operator_bar<T>(
         return work();
     }
     let bar = bar(message, n_operators, STYLE_COUNT);
+    polled(&bar, || bar.set_position(position()), work)
+}
+
+/// Runs `work`, which compares dumps, under a bar of tensors.
+pub(crate) fn with_comparing_bar<T>(
+    progress: Option<&SlotProgress>,
+    work: impl FnOnce() -> T,
+) -> T {
+    let Some(progress) = progress.filter(|_| console::is_talk_terminal()) else {
+        return with_spinner(COMPARING, work);
+    };
+    let bar = bar(COMPARING, 0, STYLE_TENSORS);
+    let show = || {
+        let [n_done, n_all] = progress.position();
+        // Reading and matching come first; experiments and the verdict come last.
+        bar.set_length(n_all);
+        bar.set_position(n_done);
+    };
+    polled(&bar, show, work)
+}
+
+/// Runs `work` while a thread calls `show` again and again.
+fn polled<T>(bar: &ProgressBar, show: impl Fn() + Sync, work: impl FnOnce() -> T) -> T {
     let is_done = AtomicBool::new(false);
     thread::scope(|scope| {
-        // The bar polls the position itself, so that the engine's threads do nothing for it.
+        // The bar polls the position itself, so that working threads do nothing for it.
         scope.spawn(|| {
             while !is_done.load(Ordering::Relaxed) {
-                bar.set_position(position());
+                show();
                 thread::park_timeout(REFRESH);
             }
             bar.finish_and_clear();

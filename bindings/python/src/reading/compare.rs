@@ -127,6 +127,7 @@ fn comparison_request(
         judging: judging(py, judgement)?,
         program: format!("opscope {}", env!("CARGO_PKG_VERSION")),
         options: Vec::new(),
+        progress: None,
     })
 }
 

@@ -7,6 +7,7 @@ mod same_contents;
 mod text;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use opscope_tensor::Layout;
 use opscope_tensor::difference::{self, TensorDifference};
@@ -36,6 +37,22 @@ pub struct MeasureOptions<'a> {
     pub difference: difference::DifferenceOptions,
     /// Pairs that were measured with the same options before.
     pub measured: Option<&'a MeasuredPairs>,
+    /// Counts pairs of tensors, for a progress bar.
+    pub progress: Option<&'a SlotProgress>,
+}
+
+/// Pairs of tensors that are measured, and all that are known so far.
+#[derive(Debug, Default)]
+pub struct SlotProgress {
+    n_done: AtomicU64,
+    n_all: AtomicU64,
+}
+
+impl SlotProgress {
+    /// Number of measured pairs, and of all.
+    pub fn position(&self) -> [u64; 2] {
+        [&self.n_done, &self.n_all].map(|n| n.load(Ordering::Relaxed))
+    }
 }
 
 /// Slots that are measured together: enough for all threads, and few enough that their results need
@@ -127,11 +144,17 @@ fn outcomes(
     let measure = |pair: &SlotPair| {
         let found = numbers(sides, pair, options);
         let noted = found.as_ref().ok().cloned().flatten();
-        (
-            noted,
-            slot(sides, *pair, found, yardsticks, options.difference),
-        )
+        let outcome = slot(sides, *pair, found, yardsticks, options.difference);
+        if let Some(progress) = options.progress {
+            progress.n_done.fetch_add(1, Ordering::Relaxed);
+        }
+        (noted, outcome)
     };
+    if let Some(progress) = options.progress {
+        progress
+            .n_all
+            .fetch_add(own.len() as u64, Ordering::Relaxed);
+    }
     let mut measured = job::map(&own, options.n_threads, measure).into_iter();
     let results = work.iter().zip(&keys).zip(is_measured);
     let results = results.map(|((pair, key), is_measured)| {

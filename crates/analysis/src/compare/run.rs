@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use opscope_store::StoreError;
 use opscope_tensor::difference;
@@ -16,7 +17,7 @@ use super::experiments::{self, Experimenter};
 use super::flow::ValueFlow;
 use super::locate::locate;
 use super::matching::{self, Mapping, MappingError, MatchedDumps, Matching, ValueAnchor};
-use super::measure::{self, MeasuredPairs, measure};
+use super::measure::{self, MeasuredPairs, SlotProgress, measure};
 use super::party::Party;
 use super::result::{AttributeDifference, Comparison, ComparisonConfig, Contract, VerdictLevel};
 use super::selection::Selection;
@@ -52,6 +53,8 @@ pub struct ComparisonRequest {
     pub program: String,
     /// Further options, for the result.
     pub options: Vec<(String, String)>,
+    /// Counts pairs of tensors, for a progress bar.
+    pub progress: Option<Arc<SlotProgress>>,
 }
 
 impl ComparisonRequest {
@@ -80,6 +83,7 @@ impl ComparisonRequest {
             },
             program,
             options: Vec::new(),
+            progress: None,
         }
     }
 }
@@ -254,6 +258,7 @@ pub fn run_opened(
         n_threads: request.n_threads,
         difference: request.difference,
         measured,
+        progress: request.progress.as_deref(),
     };
     let mut comparison = measure_matched(request, sides, options);
     // Certain names, and the graphs around them, take precedence over later evidence.

@@ -222,6 +222,7 @@ fn compare(target: &Graph, golden: &Graph) -> Comparison {
         },
         program: String::new(),
         options: Vec::new(),
+        progress: None,
     };
     run::run(&request, None).unwrap()
 }

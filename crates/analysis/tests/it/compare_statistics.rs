@@ -147,6 +147,7 @@ fn compare(target: &Path, golden: &Path) -> Comparison {
         n_threads: 1,
         difference: difference::DifferenceOptions::default(),
         measured: None,
+        progress: None,
     };
     let mut comparison = measure(sides, ComparisonConfig::default(), options);
     judge(&mut comparison, &Thresholds::default());

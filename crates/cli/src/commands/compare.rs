@@ -215,7 +215,9 @@ impl CompareArguments {
         let is_quiet = !self.options.has_words();
         let planned = self.experiments.plan(dumps, request.n_threads, is_quiet)?;
         let experimenter = planned.as_ref().map(|planned| planned as &dyn Experimenter);
-        let compared = progress::with_spinner("comparing", || run::run(request, experimenter));
+        let compared = progress::with_comparing_bar(request.progress.as_deref(), || {
+            run::run(request, experimenter)
+        });
         let mut comparison = compared.map_err(failure)?;
         if let Some(planned) = &planned {
             planned.write(&mut comparison)?;
@@ -355,6 +357,7 @@ impl ComparisonArguments {
             judging,
             program: program(),
             options: options(self),
+            progress: Some(Arc::default()),
         })
     }
 

@@ -388,7 +388,9 @@ impl DiffArguments {
         // Nothing runs, so the dumps are read in place.
         let paths = [target, golden.unwrap_or(target)].map(|side| side.path().to_owned());
         let request = (self.options).request((&paths[0], &paths[1]), self.options.judging()?)?;
-        let compared = progress::with_spinner("comparing", || run::run(&request, None));
+        let compared = progress::with_comparing_bar(request.progress.as_deref(), || {
+            run::run(&request, None)
+        });
         let comparison = compared.map_err(compare::failure)?;
         self.options.print(&comparison)?;
         let [target, golden] = paths.map(Some);

@@ -176,6 +176,7 @@ fn request(choices: &mut Choices<'_>, target: PathBuf, golden: PathBuf) -> Compa
         },
         program: String::new(),
         options: Vec::new(),
+        progress: None,
     }
 }
 

@@ -341,7 +341,9 @@ impl<'a> BothSides<'a> {
                 experimenter,
                 ..dumps
             };
-            progress::with_spinner("comparing", || run::run_opened(self.request, dumps))
+            progress::with_comparing_bar(self.request.progress.as_deref(), || {
+                run::run_opened(self.request, dumps)
+            })
         };
         let compared = match &self.experiments {
             Some(plan) => plan.with(|experiments| compare(Some(experiments)))?,
