@@ -7,6 +7,7 @@
 //! | [`chain`] | how NaN and infinities spread |
 //! | [`steps`] | the first of several steps that differs |
 //! | [`json`] | one JSON document, or typed records line by line; and back |
+//! | [`node_notes`] | the result by the nodes of a model, for viewers of models |
 //! | `columns` | what tables say of a slot |
 //! | `csv`, `xlsx` | tables for spreadsheets |
 //! | `parquet` | the table `compare` of an index |
@@ -15,6 +16,7 @@ pub mod chain;
 mod columns;
 mod csv;
 pub mod json;
+pub mod node_notes;
 mod parquet;
 mod places;
 pub mod steps;

@@ -25,6 +25,7 @@ use serde_json::Value;
 
 use self::experiments::ExperimentArguments;
 use self::outcome::FailOn;
+pub(super) use self::reports::NotedModel;
 use self::reports::ReportArguments;
 use self::sharing::{SharedOutcome, SharingArguments};
 use crate::arguments::{NumberRanges, rank_ranges, step_ranges};
@@ -50,6 +51,7 @@ use crate::progress;
   opscope compare npu/20240102030405 cpu/20240102030405
   opscope compare fp16 fp32 --reference fp16_cpu --html report.html
   opscope compare npu cpu --filter '*/layer_3/*' --outputs-only --json - | jq .summary
+  opscope compare npu cpu --model net.onnx --export-onnx noted.onnx
   opscope compare npu cpu --json result.json
   opscope compare --from result.json --thresholds strict.json")]
 pub(crate) struct CompareArguments {
@@ -204,6 +206,30 @@ impl CompareArguments {
         }
     }
 
+    /// The model of `--export-onnx` and of node data: the target's, or else golden's.
+    fn noted_model(&self) -> Result<Option<NotedModel>, CommandFailure> {
+        let is_needed = self.options.has_model();
+        if !is_needed && !self.options.reports.has_node_data() {
+            return (self.experiments)
+                .refuse_unused_model(self.from.is_some())
+                .map(|()| None);
+        }
+        let dumps = match &self.from {
+            Some(saved) => {
+                let config = saved_result::read(saved)?.config;
+                [config.target.into(), config.golden.into()]
+            }
+            None => [&self.target, &self.golden].map(|dump| dump.clone().unwrap_or_default()),
+        };
+        let noted = self.experiments.noted_model(&dumps);
+        // Node data do without the name of the graph.
+        if is_needed {
+            noted
+        } else {
+            Ok(noted.unwrap_or_default())
+        }
+    }
+
     /// The cluster to run on.
     pub(crate) fn cluster(&self) -> Option<&str> {
         self.sharing.pace.on.as_deref()
@@ -213,7 +239,9 @@ impl CompareArguments {
     fn compare(&self, request: &ComparisonRequest) -> Result<Comparison, CommandFailure> {
         let dumps = [&*request.target, &*request.golden];
         let is_quiet = !self.options.has_words();
-        let planned = self.experiments.plan(dumps, request.n_threads, is_quiet)?;
+        let planned =
+            self.experiments
+                .plan(dumps, request.n_threads, is_quiet, self.options.has_model())?;
         let experimenter = planned.as_ref().map(|planned| planned as &dyn Experimenter);
         let compared = progress::with_comparing_bar(request.progress.as_deref(), || {
             run::run(request, experimenter)
@@ -239,6 +267,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<(), CommandFailure> {
 fn compare(arguments: &CompareArguments) -> Result<(), CommandFailure> {
     let options = &arguments.options;
     options.reports.check()?;
+    let noted = arguments.noted_model()?;
     let judging = options.judging()?;
     let comparison = match (&arguments.from, &arguments.target, &arguments.golden) {
         // The saved pairs and numbers stay as they are: clap refuses options that would change them
@@ -277,7 +306,7 @@ fn compare(arguments: &CompareArguments) -> Result<(), CommandFailure> {
     };
     // The verdict is printed before the reports are written, so a full disk does not lose it.
     options.print(&comparison)?;
-    options.reports.write(&comparison)?;
+    options.reports.write(&comparison, noted.as_ref())?;
     let code = options.code(&comparison);
     if code != 0 && options.has_words() && !arguments.view {
         line!(console::out(), "{}", arguments.next_command())?;
@@ -374,9 +403,18 @@ impl ComparisonArguments {
         Ok(())
     }
 
-    /// Writes all reports except the page.
-    pub(crate) fn write(&self, comparison: &Comparison) -> Result<(), CommandFailure> {
-        self.reports.write(comparison)
+    /// Writes all reports except the page. `model` is the one of `--export-onnx`.
+    pub(crate) fn write(
+        &self,
+        comparison: &Comparison,
+        model: Option<&NotedModel>,
+    ) -> Result<(), CommandFailure> {
+        self.reports.write(comparison, model)
+    }
+
+    /// Whether the model is a report, with the result as its properties.
+    pub(crate) fn has_model(&self) -> bool {
+        self.reports.has_model()
     }
 
     /// The file of `--json`, for a command without other reports; `option` explains the refusal.
@@ -451,6 +489,26 @@ fn judged_anew(
     options.extend(limits_options(arguments));
     run::rejudge(&mut comparison, judging);
     Ok(comparison)
+}
+
+/// Compares two dumps, and prints and writes nothing.
+pub(crate) fn compared(arguments: &CompareArguments) -> Result<Comparison, CommandFailure> {
+    let (Some(target), Some(golden)) = (&arguments.target, &arguments.golden) else {
+        return Err(CommandFailure::message(
+            USAGE,
+            "TARGET and GOLDEN are required",
+        ));
+    };
+    refuse_model(target)?;
+    refuse_model(golden)?;
+    let options = &arguments.options;
+    let request = options.request((target, golden), options.judging()?)?;
+    arguments.compare(&request)
+}
+
+/// The verdict and its evidence as on the terminal, line by line.
+pub(crate) fn verdict_lines(comparison: &Comparison) -> Vec<String> {
+    terminal::verdict_lines(comparison)
 }
 
 /// Compares two dumps with default options.

@@ -12,7 +12,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use opscope_analysis::compare::result::{Comparison, ExperimentOutcome};
+use opscope_analysis::compare::result::{Comparison, ExperimentOutcome, Party};
 use opscope_analysis::compare::run;
 use opscope_dump::held::HeldRoom;
 use opscope_engine::ModelSource;
@@ -23,7 +23,7 @@ use self::both::{BothSides, ComparedSides};
 use self::replayed::replay_suspects;
 use self::side::{ModelSide, SidePath};
 use self::store::KeepingPlace;
-use super::compare::{self, ComparisonArguments};
+use super::compare::{self, ComparisonArguments, NotedModel};
 use super::next_line;
 use super::view::ServerArguments;
 use crate::arguments::ModeArguments;
@@ -157,6 +157,7 @@ impl LoadedSide {
 
 pub(crate) fn run(arguments: &DiffArguments) -> Result<(), CommandFailure> {
     arguments.options.check()?;
+    arguments.noted_model()?;
     let target = SidePath::new(&arguments.target)?;
     if let Some(n_runs) = arguments.repeat {
         return repeat::run(arguments, &target, n_runs);
@@ -167,6 +168,21 @@ pub(crate) fn run(arguments: &DiffArguments) -> Result<(), CommandFailure> {
         return arguments.compare_dumps(&target, golden.as_ref());
     };
     arguments.run_sides(sides)
+}
+
+/// Compares both sides, and prints and writes nothing but the dumps of `--save`.
+pub(crate) fn compared(arguments: &DiffArguments) -> Result<Comparison, CommandFailure> {
+    let target = SidePath::new(&arguments.target)?;
+    let golden = arguments.golden.as_deref().map(SidePath::new).transpose()?;
+    let Some(mut sides) = arguments.load(&target, golden.as_ref())? else {
+        return arguments.compared_dumps([&target, golden.as_ref().unwrap_or(&target)]);
+    };
+    let place = arguments.place()?;
+    let labels = [sides.target.label(), sides.golden.label()].map(Path::to_owned);
+    let options = &arguments.options;
+    let request = options.request((&labels[0], &labels[1]), options.judging()?)?;
+    let compared = BothSides::new(arguments, &request, &place).compare(&mut sides)?;
+    Ok(compared.comparison)
 }
 
 impl DiffArguments {
@@ -379,22 +395,45 @@ impl DiffArguments {
         Err(CommandFailure::message(USAGE, message).with_hint(hint))
     }
 
+    /// The model of `--export-onnx`: TARGET, or GOLDEN if TARGET is a dump.
+    fn noted_model(&self) -> Result<Option<NotedModel>, CommandFailure> {
+        let sides = [
+            (Party::Target, Some(&self.target)),
+            (Party::Golden, self.golden.as_ref()),
+        ];
+        for (party, path) in sides {
+            if let Some(SidePath::Model(path)) = path.map(|path| SidePath::new(path)).transpose()? {
+                return Ok(Some((party, path)));
+            }
+        }
+        if !self.options.has_model() {
+            return Ok(None);
+        }
+        let message = "both sides are dumps, but `--export-onnx` writes a model with notes";
+        let hint = "`opscope compare --model FILE --export-onnx FILE` takes the model of a dump";
+        Err(CommandFailure::message(USAGE, message).with_hint(hint))
+    }
+
     /// Compares two dumps, as `opscope compare` does.
     fn compare_dumps(
         &self,
         target: &SidePath,
         golden: Option<&SidePath>,
     ) -> Result<(), CommandFailure> {
-        // Nothing runs, so the dumps are read in place.
-        let paths = [target, golden.unwrap_or(target)].map(|side| side.path().to_owned());
-        let request = (self.options).request((&paths[0], &paths[1]), self.options.judging()?)?;
-        let compared = progress::with_comparing_bar(request.progress.as_deref(), || {
-            run::run(&request, None)
-        });
-        let comparison = compared.map_err(compare::failure)?;
+        let sides = [target, golden.unwrap_or(target)];
+        let comparison = self.compared_dumps(sides)?;
         self.options.print(&comparison)?;
-        let [target, golden] = paths.map(Some);
+        let [target, golden] = sides.map(|side| Some(side.path().to_owned()));
         self.finish(comparison, (&target, &golden))
+    }
+
+    fn compared_dumps(&self, sides: [&SidePath; 2]) -> Result<Comparison, CommandFailure> {
+        // Nothing runs, so the dumps are read in place.
+        let [target, golden] = sides.map(SidePath::path);
+        let request = (self.options).request((target, golden), self.options.judging()?)?;
+        let compared =
+            progress::with_comparing_bar(request.progress.as_deref(), || run::run(&request, None));
+        compared.map_err(compare::failure)
     }
 
     /// Writes a result, and shows it if requested.
@@ -403,7 +442,8 @@ impl DiffArguments {
         comparison: Comparison,
         dumps: (&Option<PathBuf>, &Option<PathBuf>),
     ) -> Result<(), CommandFailure> {
-        self.options.write(&comparison)?;
+        self.options
+            .write(&comparison, self.noted_model()?.as_ref())?;
         // The page takes the result and blocks until the user leaves.
         let code = self.options.code(&comparison);
         if self.options.has_page() || self.view {

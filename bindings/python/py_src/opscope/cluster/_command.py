@@ -22,6 +22,8 @@ _OF_RESULT = {
     "--xlsx": True,
     "--html": True,
     "--parquet": True,
+    "--export-onnx": True,
+    "--export-model-explorer": True,
     "--thresholds": True,
     "--top": True,
     "-n": True,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use opscope_analysis::compare::experiments::Experimenter;
 use opscope_analysis::compare::result::{
-    Comparison, ContractValue, ExperimentOutcome, Experiments,
+    Comparison, ContractValue, ExperimentOutcome, Experiments, Party,
 };
 use opscope_analysis::compare::side::ComparedDump;
 use opscope_analysis::compare::verdict::Thresholds;
@@ -18,6 +18,7 @@ use opscope_engine::{ModelSignature, ModelSource};
 use opscope_store::run_file;
 use opscope_tensor::Tensor;
 
+use super::NotedModel;
 use crate::commands::model_experiments::{
     ModelInFile, check_is_new, with_experiments, write_healed,
 };
@@ -34,10 +35,10 @@ const N_RUNS: &str = "12";
 pub(super) struct ExperimentArguments {
     /// The ONNX model that TARGET was dumped from: if an output differs, it is re-run with parts of
     /// GOLDEN's model to find what causes the difference
-    #[arg(long, value_name = "FILE", conflicts_with_all = NOT_WHOLE)]
+    #[arg(long, value_name = "FILE", conflicts_with_all = &NOT_WHOLE[1..])]
     model: Option<PathBuf>,
     /// The ONNX model that GOLDEN was dumped from
-    #[arg(long, value_name = "FILE", conflicts_with_all = NOT_WHOLE)]
+    #[arg(long, value_name = "FILE", conflicts_with_all = &NOT_WHOLE[1..])]
     golden_model: Option<PathBuf>,
     /// Run experiments, with at most N runs of TARGET's model (12). Models without an option are
     /// found by the dump's record, in the working directory or next to the dump
@@ -73,11 +74,15 @@ impl ExperimentArguments {
         dumps: [&'a Path; 2],
         n_threads: usize,
         is_quiet: bool,
+        is_exporting: bool,
     ) -> Result<Option<DumpExperiments<'a>>, CommandFailure> {
-        let given = [&self.model, &self.golden_model, &self.repair];
+        let models = [&self.model, &self.golden_model];
+        let n_models = models.into_iter().flatten().count();
+        // An export needs one model, which alone requests no experiments then.
+        let is_requested = self.repair.is_some() || n_models > usize::from(is_exporting);
         let n_runs_max = match self.experiments {
             Some(n) => n,
-            None if given.into_iter().any(Option::is_some) => N_RUNS.parse().unwrap_or_default(),
+            None if is_requested => N_RUNS.parse().unwrap_or_default(),
             None => 0,
         };
         if n_runs_max == 0 {
@@ -113,6 +118,36 @@ impl ExperimentArguments {
             n_threads,
             healed: OnceCell::new(),
         }))
+    }
+}
+
+impl ExperimentArguments {
+    /// The model of `--export-onnx`: that of the target's dump, or else of golden's.
+    pub(super) fn noted_model(
+        &self,
+        dumps: &[PathBuf; 2],
+    ) -> Result<Option<NotedModel>, CommandFailure> {
+        let [target, golden] = [&self.model, &self.golden_model].map(Option::as_deref);
+        if let (None, Some(model)) = (target, golden) {
+            let model = model_of(&dumps[1], Some(model), "--golden-model")?;
+            return Ok(Some((Party::Golden, model)));
+        }
+        model_of(&dumps[0], target, "--model").map_or_else(
+            |failure| match model_of(&dumps[1], None, "--golden-model") {
+                Ok(model) if target.is_none() => Ok(Some((Party::Golden, model))),
+                _ => Err(failure),
+            },
+            |model| Ok(Some((Party::Target, model))),
+        )
+    }
+
+    /// Refuses a model that nothing would read, next to a saved result.
+    pub(super) fn refuse_unused_model(&self, is_saved: bool) -> Result<(), CommandFailure> {
+        if is_saved && (self.model.is_some() || self.golden_model.is_some()) {
+            let message = "`--from` needs a model only for `--export-onnx`";
+            return Err(CommandFailure::message(USAGE, message));
+        }
+        Ok(())
     }
 }
 

@@ -1,15 +1,18 @@
 //! Report files of a comparison.
 
+use std::collections::HashMap;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use opscope_analysis::compare::report::{self, ReportError, ReportFormat};
-use opscope_analysis::compare::result::Comparison;
+use opscope_analysis::compare::report::{self, ReportError, ReportFormat, node_notes};
+use opscope_analysis::compare::result::{Comparison, Party};
+use opscope_engine::onnx::{AnnotatedModel, read_signature};
+use opscope_store::atomic_file::Creator;
 use opscope_view::ViewedRuns;
 use serde_json::Value;
 
 use crate::commands::view;
-use crate::console;
+use crate::console::{self, report};
 use crate::exit::{CommandFailure, USAGE};
 
 /// File name that means standard output.
@@ -37,30 +40,53 @@ pub(super) struct ReportArguments {
     /// Write a Parquet table with a row for each slot, for SQL and data frames
     #[arg(long, value_name = "FILE")]
     parquet: Option<PathBuf>,
+    /// Write the model with the result as properties of it and its nodes, for viewers such as
+    /// Netron
+    #[arg(long, value_name = "FILE")]
+    export_onnx: Option<PathBuf>,
+    /// Write node data for Model Explorer; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    export_model_explorer: Option<PathBuf>,
     /// Replace existing files
     #[arg(long)]
     force: bool,
 }
 
+/// The content of a report file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ReportKind {
+    Result(ReportFormat),
+    /// The page, which reads the dumps again.
+    Page,
+    /// The model, with notes.
+    Model,
+    /// Numbers and colours for Model Explorer.
+    NodeData,
+}
+
+/// The model whose file `--export-onnx` takes, and its side.
+pub(crate) type NotedModel = (Party, PathBuf);
+
 impl ReportArguments {
-    /// The files with their formats; the page has `None`.
-    fn all(&self) -> impl Iterator<Item = (&Path, Option<ReportFormat>)> {
+    fn all(&self) -> impl Iterator<Item = (&Path, ReportKind)> {
         let all = [
-            (&self.json, Some(ReportFormat::Json)),
-            (&self.jsonl, Some(ReportFormat::Jsonl)),
-            (&self.csv, Some(ReportFormat::Csv)),
-            (&self.xlsx, Some(ReportFormat::Xlsx)),
-            (&self.html, None),
-            (&self.parquet, Some(ReportFormat::Parquet)),
+            (&self.json, ReportKind::Result(ReportFormat::Json)),
+            (&self.jsonl, ReportKind::Result(ReportFormat::Jsonl)),
+            (&self.csv, ReportKind::Result(ReportFormat::Csv)),
+            (&self.xlsx, ReportKind::Result(ReportFormat::Xlsx)),
+            (&self.html, ReportKind::Page),
+            (&self.parquet, ReportKind::Result(ReportFormat::Parquet)),
+            (&self.export_onnx, ReportKind::Model),
+            (&self.export_model_explorer, ReportKind::NodeData),
         ];
         all.into_iter()
-            .filter_map(|(path, format)| Some((path.as_deref()?, format)))
+            .filter_map(|(path, kind)| Some((path.as_deref()?, kind)))
     }
 
     /// The file of `--json`, for commands that write no other report.
     pub(super) fn only_json(&self, option: &str) -> Result<Option<&Path>, CommandFailure> {
-        let mut formats = self.all().map(|(_, format)| format);
-        if formats.any(|format| !matches!(format, Some(ReportFormat::Json))) {
+        let mut kinds = self.all().map(|(_, kind)| kind);
+        if kinds.any(|kind| kind != ReportKind::Result(ReportFormat::Json)) {
             let message = format!("`{option}` supports only the report `--json`");
             return Err(CommandFailure::message(USAGE, message));
         }
@@ -89,6 +115,16 @@ impl ReportArguments {
         self.html.is_some()
     }
 
+    /// Whether `--export-onnx` is requested.
+    pub(super) fn has_model(&self) -> bool {
+        self.export_onnx.is_some()
+    }
+
+    /// Whether node data are requested, which go by the name of the model's graph.
+    pub(super) fn has_node_data(&self) -> bool {
+        self.export_model_explorer.is_some()
+    }
+
     /// Whether to replace existing files.
     pub(super) fn is_replacing(&self) -> bool {
         self.force
@@ -102,11 +138,15 @@ impl ReportArguments {
     /// Checks before the work that the reports can be written.
     pub(super) fn check(&self) -> Result<(), CommandFailure> {
         let mut taken: Vec<&Path> = Vec::new();
-        for (path, format) in self.all() {
+        for (path, kind) in self.all() {
             let is_stdout = path == Path::new(STDOUT);
-            let is_stream = matches!(format, Some(ReportFormat::Json | ReportFormat::Jsonl));
+            let is_stream = matches!(
+                kind,
+                ReportKind::Result(ReportFormat::Json | ReportFormat::Jsonl) | ReportKind::NodeData
+            );
             if is_stdout && !is_stream {
-                let message = "only `--json` and `--jsonl` can be written to standard output";
+                let message = "only `--json`, `--jsonl` and `--export-model-explorer` can be \
+                               written to standard output";
                 return Err(CommandFailure::message(USAGE, message));
             }
             if taken.contains(&path) {
@@ -131,12 +171,28 @@ impl ReportArguments {
         Ok(())
     }
 
-    /// Writes all requested reports except the page.
-    pub(super) fn write(&self, comparison: &Comparison) -> Result<(), CommandFailure> {
-        let files = self
-            .all()
-            .filter_map(|(path, format)| Some((path, format?)));
-        for (path, format) in files {
+    /// Writes all requested reports except the page. `model` is the one of `--export-onnx`.
+    pub(super) fn write(
+        &self,
+        comparison: &Comparison,
+        model: Option<&NotedModel>,
+    ) -> Result<(), CommandFailure> {
+        for (path, kind) in self.all() {
+            let format = match (kind, model) {
+                (ReportKind::Result(format), _) => format,
+                (ReportKind::Model, Some((side, model))) => {
+                    self.write_model(comparison, model, *side, path)?;
+                    continue;
+                }
+                (ReportKind::NodeData, model) => {
+                    let target = model.filter(|(side, _)| *side == Party::Target);
+                    let signature = target.and_then(|(_, model)| read_signature(model).ok());
+                    let graph = signature.as_ref().map(|known| known.graph_name.as_str());
+                    self.write_json(&node_notes::model_explorer(comparison, graph), path)?;
+                    continue;
+                }
+                (ReportKind::Model, None) | (ReportKind::Page, _) => continue,
+            };
             if path == Path::new(STDOUT) {
                 let mut out = BufWriter::new(console::json_out());
                 report::write(comparison, format, &mut out)?;
@@ -146,6 +202,33 @@ impl ReportArguments {
             report::save(comparison, format, path, self.force)?;
         }
         Ok(())
+    }
+
+    fn write_model(
+        &self,
+        comparison: &Comparison,
+        model: &Path,
+        side: Party,
+        path: &Path,
+    ) -> Result<(), CommandFailure> {
+        let mut nodes = HashMap::new();
+        // A file has one graph, whose name in dumps is not always that in the file.
+        for ((_, name), note) in node_notes::node_notes(comparison, side) {
+            let properties = node_notes::node_properties(comparison, &note, side);
+            nodes.insert(name.to_owned(), properties);
+        }
+        let about = node_notes::model_properties(comparison);
+        let noted = AnnotatedModel::new(model, &about, &nodes)?;
+        if noted.n_nodes == 0 {
+            let model = model.display();
+            report!("opscope: `--export-onnx`: no node of `{model}` was compared");
+        }
+        Ok(report::save_with(
+            path,
+            &Creator::default(),
+            self.force,
+            |out| noted.write(out),
+        )?)
     }
 
     /// Writes the page if requested.

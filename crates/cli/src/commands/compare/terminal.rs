@@ -67,6 +67,20 @@ pub(super) fn print(comparison: &Comparison, top: usize) -> io::Result<()> {
     out.flush()
 }
 
+/// The verdict and its evidence, without colours and not wrapped.
+pub(super) fn verdict_lines(comparison: &Comparison) -> Vec<String> {
+    let page = TerminalReport {
+        comparison,
+        top: 0,
+        // Wide enough for every line.
+        width: 1 << 16,
+        places: ShownPlaces::for_comparison(comparison),
+        is_coloured: false,
+    };
+    let text = page.verdict();
+    text.lines().map(|line| line.trim().to_owned()).collect()
+}
+
 struct TerminalReport<'a> {
     comparison: &'a Comparison,
     /// Maximum length of lists.
