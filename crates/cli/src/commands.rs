@@ -11,6 +11,7 @@ pub(crate) mod dump;
 pub(crate) mod gears;
 pub(crate) mod index;
 pub(crate) mod man;
+pub(crate) mod mcp;
 mod mindspore_target;
 pub(crate) mod model_experiments;
 pub(crate) mod msaccucmp;

@@ -25,6 +25,7 @@ use crate::commands::{
 use crate::console::report;
 use crate::exit::CommandFailure;
 
+pub use crate::commands::mcp::message::{ClientMessage, RpcError, parse as parse_mcp_message};
 pub use crate::commands::sql::look_for_duckdb;
 
 /// Dumps, converts and shows the inputs and outputs of every operator of a neural network.

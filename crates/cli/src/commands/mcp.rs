@@ -1,0 +1,4 @@
+//! `opscope mcp`.
+
+mod answer;
+pub(crate) mod message;
