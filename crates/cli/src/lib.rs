@@ -19,7 +19,7 @@ use clap::{Parser, Subcommand};
 use opscope_store::run_file::umask;
 
 use crate::commands::{
-    cluster, compare, completions, config, convert, diff, doctor, dump, gears, index, man,
+    cluster, compare, completions, config, convert, diff, doctor, dump, gears, index, man, mcp,
     msaccucmp, nan, op, overflow, ranks, replay, sensitivity, show, sql, verify, view,
 };
 use crate::console::report;
@@ -62,6 +62,7 @@ enum CliCommand {
     Gears(gears::GearsArguments),
     Doctor(doctor::DoctorArguments),
     Completions(completions::CompletionsArguments),
+    Mcp(mcp::McpArguments),
     Man(man::ManArguments),
 }
 
@@ -87,6 +88,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
                 CliCommand::View(_)
                     | CliCommand::Diff(_)
                     | CliCommand::Dump(_)
+                    | CliCommand::Mcp(_)
                     | CliCommand::Sql(_)
             );
             if has_urls && !ends_itself {
@@ -173,6 +175,7 @@ fn execute(command: &CliCommand) -> u8 {
         CliCommand::Msaccucmp(arguments) => msaccucmp::run(arguments),
         CliCommand::Doctor(arguments) => doctor::run(arguments),
         CliCommand::Completions(arguments) => completions::run(arguments),
+        CliCommand::Mcp(arguments) => mcp::run(arguments),
         CliCommand::Man(arguments) => man::run(arguments),
     };
     ended(result)

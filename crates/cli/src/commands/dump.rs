@@ -7,7 +7,7 @@ pub(crate) mod dump_report;
 mod findings;
 pub(crate) mod form;
 mod live_page;
-mod near_names;
+pub(crate) mod near_names;
 mod once;
 mod outputs;
 mod pieces;
@@ -30,6 +30,7 @@ use opscope_store::record::ModelId;
 
 use self::compress::CompressArguments;
 use self::control::RemoteControl;
+use self::dump_report::DumpReport;
 use self::live_page::LivePage;
 use self::outputs::OutputFiles;
 use self::policy::PolicyArguments;
@@ -165,6 +166,23 @@ pub(crate) struct RunArguments {
 }
 
 pub(crate) fn run(arguments: &DumpArguments) -> Result<(), CommandFailure> {
+    run_with(arguments, |report| {
+        if arguments.run.json {
+            return report::print_report_json(report);
+        }
+        report::print(report)?;
+        if arguments.view {
+            return Ok(());
+        }
+        report::print_next(report)
+    })
+}
+
+/// [`run`] with another use of the report than printing it.
+pub(crate) fn run_with(
+    arguments: &DumpArguments,
+    show: impl FnOnce(&DumpReport) -> Result<(), CommandFailure>,
+) -> Result<(), CommandFailure> {
     let options = &arguments.run;
     refuse_array(&arguments.model)?;
     // Reports a configuration mistake before loading a large model for nothing.
@@ -219,14 +237,7 @@ pub(crate) fn run(arguments: &DumpArguments) -> Result<(), CommandFailure> {
     // The record comes before the report, whose reader may be gone. The run's result matters more
     // than a failed record, which is reported last.
     let recorded = record::finish(recorder, &dump, &result);
-    if options.json {
-        report::print_report_json(&report)?;
-    } else {
-        report::print(&report)?;
-        if page.is_none() {
-            report::print_next(&report)?;
-        }
-    }
+    show(&report)?;
     if let Some(page) = page {
         page.finish(&result);
     }

@@ -99,7 +99,7 @@ fn print_place(out: &mut impl Write, report: &DumpReport) -> Result<(), CommandF
 }
 
 /// The directory of the dump.
-fn place(report: &DumpReport) -> Option<&Path> {
+pub(crate) fn place(report: &DumpReport) -> Option<&Path> {
     if let Some(dir) = &report.tree_dir {
         return Some(dir);
     }

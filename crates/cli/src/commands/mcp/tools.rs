@@ -1,0 +1,156 @@
+//! The tools: names, arguments, and the functions behind them.
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use super::answer::ToolResult;
+use super::model_run::{Argument, MODEL_ARGUMENTS};
+use super::{McpState, dumping, judging};
+
+/// A tool.
+pub(super) struct Tool {
+    pub(super) name: &'static str,
+    description: &'static str,
+    /// Its arguments, those of [`MODEL_ARGUMENTS`] excluded.
+    arguments: &'static [Argument],
+    /// Whether it runs models.
+    runs_models: bool,
+    /// Whether it may write below the directory of the server.
+    is_writing: bool,
+    call: fn(&mut McpState, Map<String, Value>) -> Result<ToolResult, String>,
+}
+
+/// All tools.
+pub(super) const TOOLS: &[Tool] = &[
+    Tool {
+        name: "run",
+        description: "Run an ONNX model and dump every operator's inputs and outputs",
+        arguments: &[
+            ("model", "string", "path of the .onnx file"),
+            ("steps?", "integer", "number of runs"),
+        ],
+        runs_models: true,
+        is_writing: true,
+        call: |state, given| parsed(given).map(|given| dumping::run(state, &given)),
+    },
+    Tool {
+        name: "verdict",
+        description: "Compare two models or dumps, and name the operator where they diverge",
+        arguments: &[
+            (
+                "target",
+                "string",
+                "the side under test: an .onnx file or a dump",
+            ),
+            (
+                "golden?",
+                "string",
+                "the reference; default: target in golden_engine",
+            ),
+            (
+                "golden_engine?",
+                "string",
+                "the engine of golden, if another one",
+            ),
+        ],
+        runs_models: true,
+        is_writing: true,
+        call: |state, given| parsed(given).map(|given| judging::verdict(state, given)),
+    },
+    Tool {
+        name: "why",
+        description: "Explain a verdict: what differs, proven by runs with parts of golden",
+        arguments: &[
+            ("verdict", "string", "id from the tool `verdict`"),
+            (
+                "model?",
+                "string",
+                "the target's model, if the sides are dumps",
+            ),
+            (
+                "golden_model?",
+                "string",
+                "golden's model, if the sides are dumps",
+            ),
+            (
+                "runs?",
+                "integer",
+                "maximum number of runs of the target; default 12",
+            ),
+        ],
+        runs_models: false,
+        is_writing: false,
+        call: |state, given| parsed(given).map(|given| judging::why(state, &given)),
+    },
+];
+
+impl Tool {
+    /// The tool as the protocol lists it.
+    pub(super) fn to_json(&self) -> Value {
+        let mut properties = Map::new();
+        let mut required = Vec::new();
+        for &(name, kind, meaning) in self.all_arguments() {
+            let is_required = !name.ends_with('?');
+            let name = name.trim_end_matches('?');
+            let mut property = json!({ "type": kind, "description": meaning });
+            if kind == "array" {
+                let items = if name == "at" { "integer" } else { "string" };
+                property["items"] = json!({ "type": items });
+            }
+            properties.insert(name.to_owned(), property);
+            if is_required {
+                required.push(name);
+            }
+        }
+        json!({
+            "name": self.name,
+            "description": self.description,
+            "inputSchema": {
+                "type": "object",
+                "properties": properties,
+                "required": required,
+                "additionalProperties": false,
+            },
+            "annotations": {
+                "readOnlyHint": !self.is_writing,
+                "destructiveHint": false,
+                "openWorldHint": false,
+            },
+        })
+    }
+
+    fn all_arguments(&self) -> impl Iterator<Item = &Argument> {
+        let models = if self.runs_models {
+            MODEL_ARGUMENTS
+        } else {
+            &[]
+        };
+        self.arguments.iter().chain(models)
+    }
+
+    /// Calls it; the outer error says which argument is wrong.
+    pub(super) fn call(
+        &self,
+        state: &mut McpState,
+        given: Map<String, Value>,
+    ) -> Result<ToolResult, String> {
+        let is_known = |name: &String| {
+            let mut known = self.all_arguments();
+            known.any(|(argument, ..)| argument.trim_end_matches('?') == name)
+        };
+        if let Some(name) = given.keys().find(|name| !is_known(name)) {
+            return Err(format!("there is no argument `{name}`"));
+        }
+        (self.call)(state, given)
+    }
+
+    /// Its arguments in words.
+    pub(super) fn usage(&self) -> String {
+        let names: Vec<&str> = self.all_arguments().map(|(name, ..)| *name).collect();
+        format!("the arguments {} (`?`: optional)", names.join(", "))
+    }
+}
+
+fn parsed<A: DeserializeOwned>(given: Map<String, Value>) -> Result<A, String> {
+    serde_json::from_value(Value::Object(given)).map_err(|error| error.to_string())
+}
