@@ -68,6 +68,15 @@ impl OutputDistance {
     }
 }
 
+impl OneOutputDistance {
+    /// The distance of one output from another, of one sample.
+    pub fn between(name: &str, target: &Tensor, golden: &Tensor) -> OneOutputDistance {
+        let mut sum = DistanceSum::default();
+        sum.add(target, golden);
+        sum.finish(name)
+    }
+}
+
 /// Sums over the samples, for one output.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DistanceSum {

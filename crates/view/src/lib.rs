@@ -17,9 +17,20 @@ mod shown;
 mod unfinished;
 mod viewed;
 
+use opscope_analysis::compare::side::ExecutionSlot;
+use opscope_analysis::elements::NumpyArray;
+
 pub use filter::mistake_in;
 pub use live::LiveDump;
 pub use server::{PageServer, RunningPage, ServerOptions};
 pub use shown::{PageState, ShownRuns};
 pub use unfinished::UnfinishedSurvey;
 pub use viewed::{Findings, ShownSide, ViewError, ViewedDump, ViewedRuns};
+
+/// The elements of a slot, in a dtype that numpy supports.
+///
+/// # Errors
+/// Text that says why there are none.
+pub fn elements_of(slot: &ExecutionSlot) -> Result<NumpyArray, String> {
+    answers::elements::array_of(slot).map_err(|error| error.to_string())
+}

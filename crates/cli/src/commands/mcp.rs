@@ -3,9 +3,11 @@
 mod answer;
 mod dumping;
 mod judging;
+mod looking;
 pub(crate) mod message;
 mod model_run;
 mod tools;
+mod trying;
 
 use std::io::{self, Write};
 use std::path::PathBuf;

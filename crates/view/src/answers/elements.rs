@@ -1,7 +1,7 @@
 //! The elements of a slot.
 
 use opscope_analysis::compare::result::SlotKey;
-use opscope_analysis::compare::side::LoadedSlot;
+use opscope_analysis::compare::side::{ExecutionSlot, LoadedSlot};
 use opscope_analysis::elements::NumpyArray;
 use opscope_store::file_format::npy;
 use opscope_tensor::Numbers;
@@ -24,6 +24,11 @@ pub(super) fn load(
     let found = runs.slot(operator, key, side);
     let found = found
         .ok_or_else(|| AnswerError::Missing("the dump does not have this tensor".to_owned()))?;
+    array_of(found)
+}
+
+/// The elements of a slot of a dump.
+pub(crate) fn array_of(found: &ExecutionSlot) -> Result<NumpyArray, AnswerError> {
     if let Some(problem) = &found.problem {
         return Err(AnswerError::Dump(problem.clone()));
     }

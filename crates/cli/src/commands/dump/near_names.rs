@@ -9,7 +9,7 @@ const N_NAMES_MAX: usize = 100_000;
 
 /// Names that contain `name` or are contained in it, ignoring case; otherwise names whose last
 /// component or whole differs in few letters. The nearest come first.
-pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let lower = name.to_lowercase();
     let mut found: Vec<((usize, usize), usize, &str)> = known
         .take(N_NAMES_MAX)

@@ -4,8 +4,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::answer::ToolResult;
+use super::looking::LookArguments;
 use super::model_run::{Argument, MODEL_ARGUMENTS};
-use super::{McpState, dumping, judging};
+use super::trying::TryArguments;
+use super::{McpState, dumping, judging, looking, trying};
 
 /// A tool.
 pub(super) struct Tool {
@@ -58,6 +60,29 @@ pub(super) const TOOLS: &[Tool] = &[
         call: |state, given| parsed(given).map(|given| judging::verdict(state, given)),
     },
     Tool {
+        name: "look",
+        description: "Statistics, a slice and the worst elements of one tensor of a dump",
+        arguments: &[
+            ("dump", "string", "path of the dump"),
+            ("operator", "string", "name of the operator"),
+            ("slot", "string", "output.0, input.1, …"),
+            (
+                "golden?",
+                "string",
+                "another dump to compare the tensor with",
+            ),
+            ("step?", "integer", "the step, if there are several"),
+            (
+                "at?",
+                "array",
+                "index of an element to show with its neighbours",
+            ),
+        ],
+        runs_models: false,
+        is_writing: false,
+        call: |_, given| parsed::<LookArguments>(given).map(|given| looking::look(&given)),
+    },
+    Tool {
         name: "why",
         description: "Explain a verdict: what differs, proven by runs with parts of golden",
         arguments: &[
@@ -81,6 +106,28 @@ pub(super) const TOOLS: &[Tool] = &[
         runs_models: false,
         is_writing: false,
         call: |state, given| parsed(given).map(|given| judging::why(state, &given)),
+    },
+    Tool {
+        name: "try",
+        description: "Change a model in memory and compare its outputs before and after: take \
+                      golden's definition of operators, or round their results to a dtype",
+        arguments: &[
+            (
+                "model",
+                "string",
+                "path of the .onnx file, which stays as it is",
+            ),
+            ("golden?", "string", "the model whose definitions to take"),
+            ("round?", "string", "float16, bfloat16, float8_e4m3 or int8"),
+            (
+                "operators?",
+                "array",
+                "names of the operators to change; default all",
+            ),
+        ],
+        runs_models: true,
+        is_writing: false,
+        call: |_, given| parsed::<TryArguments>(given).map(|given| trying::try_change(&given)),
     },
 ];
 
