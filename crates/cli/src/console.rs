@@ -8,7 +8,7 @@ use std::fmt;
 use std::io::{self, IsTerminal, StdoutLock, Write};
 
 use opscope_store::visible::{EscapeForm, VisibleWriter, visible, visible_lines};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Standard output, for lines. Values that may contain a line feed must go through [`escaped`] first.
 pub(crate) type Out = VisibleWriter<StdoutLock<'static>>;
@@ -28,9 +28,31 @@ pub(crate) fn json_out() -> Out {
     VisibleWriter::new(io::stdout().lock(), EscapeForm::Json, &[])
 }
 
-/// Prints a document.
+/// Version of the documents that have no version of their own; `docs/schemas` describes them.
+const JSON_VERSION: u32 = 1;
+/// The member with the version.
+const VERSION: &str = "version";
+
+/// Prints a document with a version in front, or several of them.
 pub(crate) fn print_json(value: &Value) -> io::Result<()> {
-    writeln!(json_out(), "{value:#}")
+    let of_document = |value: &Value| match value {
+        Value::Object(members) => Value::Object(versioned(members.clone())),
+        other => other.clone(),
+    };
+    let documents = match value {
+        Value::Array(documents) => documents.iter().map(of_document).collect(),
+        document => of_document(document),
+    };
+    writeln!(json_out(), "{documents:#}")
+}
+
+/// A document's members after its version.
+pub(crate) fn versioned(mut members: Map<String, Value>) -> Map<String, Value> {
+    let version = members.shift_remove(VERSION);
+    let version = version.unwrap_or_else(|| JSON_VERSION.into());
+    std::iter::once((VERSION.to_owned(), version))
+        .chain(members)
+        .collect()
 }
 
 /// Prints generated text in which control characters have a meaning.

@@ -114,7 +114,7 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<(), CommandFailure> {
     let version = env!("CARGO_PKG_VERSION");
     if arguments.json {
         console::print_json(&json!({
-            "version": version,
+            "opscope_version": version,
             "program": program,
             "works": works,
             "engine_in_use": used.as_ref().ok(),

@@ -161,7 +161,7 @@ pub(crate) fn print_report_json(report: &DumpReport) -> Result<(), CommandFailur
         ));
     };
     let whole = WithRows {
-        members,
+        members: console::versioned(members),
         stats: report.stats.as_ref(),
         ranges: report.ranges.as_ref(),
     };

@@ -36,7 +36,7 @@ pub(super) fn file_json(file: &FileDescription) -> Value {
         "bytes": file.n_bytes,
         "decompressed_bytes": file.n_decompressed,
         "header_bytes": file.n_start,
-        "version": facts.version,
+        "file_version": facts.version,
         "dump_time": facts.dump_time,
         "op_name": facts.op_name,
         "name": file.array_name.as_ref().map(super::mindspore::name_json),
