@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use opscope_analysis::compare::Selection;
 use opscope_analysis::compare::matching::MatchingOptions;
+use opscope_analysis::compare::measure::SlotProgress;
 use opscope_analysis::compare::result::{Cause, Comparison, SlotAgreement, VerdictLevel};
 use opscope_analysis::compare::run::{self, ComparisonRequest, VerdictOptions};
 use opscope_analysis::compare::verdict::Thresholds;
@@ -204,6 +205,7 @@ fn compare(target: &Graph, golden: &Graph) -> Comparison {
     let (t, g) = (dir.path().join("t"), dir.path().join("g"));
     target.write(&t);
     golden.write(&g);
+    let progress = Arc::new(SlotProgress::default());
     let request = ComparisonRequest {
         target: t,
         golden: g,
@@ -222,9 +224,13 @@ fn compare(target: &Graph, golden: &Graph) -> Comparison {
         },
         program: String::new(),
         options: Vec::new(),
-        progress: None,
+        progress: Some(progress.clone()),
     };
-    run::run(&request, None).unwrap()
+    let compared = run::run(&request, None).unwrap();
+    // A bar ends full, however often pairs are measured again.
+    let [n_done, n_all] = progress.position();
+    assert!(n_done == n_all && n_all > 0, "{n_done} of {n_all}");
+    compared
 }
 
 /// Name of the operator that the headline names.

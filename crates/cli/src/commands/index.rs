@@ -19,6 +19,7 @@ use crate::commands::diff::quote;
 use crate::commands::{compare, next_line};
 use crate::console::{self, line, report};
 use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, USAGE, check_dump};
+use crate::progress;
 use crate::{format, passed_over};
 
 /// Write a dump as Parquet tables, for DuckDB, pandas and others
@@ -172,7 +173,8 @@ fn write_all<'a>(
             share,
             ..options.clone()
         };
-        let report = write_tables(dump, &label, out, &options)?;
+        let report =
+            progress::with_spinner("indexing", || write_tables(dump, &label, out, &options))?;
         // Among several paths a wrong one would go unnoticed.
         if is_whole && report.n_parts() == 0 && report.errors.is_empty() {
             return Err(CommandFailure::nothing_at(dump, &report.passed_over));

@@ -17,6 +17,7 @@ use serde_json::json;
 use crate::commands::ranked_run::{self, execution, meeting, operator, ranks_noun};
 use crate::console::{self, Out, line, report};
 use crate::exit::CommandFailure;
+use crate::progress;
 use crate::{format, passed_over};
 
 /// Show which rank produced a NaN or an infinity first, and how it propagates
@@ -47,7 +48,7 @@ pub(crate) struct NanArguments {
 pub(crate) fn run(arguments: &NanArguments) -> Result<(), CommandFailure> {
     let n_threads = arguments.jobs.unwrap_or_else(default_jobs).max(1);
     let run = ranked_run::open(&arguments.runs, n_threads)?;
-    let propagation = trace(&run, n_threads);
+    let propagation = progress::with_spinner("tracing NaN", || trace(&run, n_threads));
     for problem in &propagation.problems {
         report!("opscope: {problem}");
     }

@@ -17,6 +17,7 @@ use crate::arguments::ModeArguments;
 use crate::commands::ranked_run::ranks_noun;
 use crate::console::{self, Out, line, report};
 use crate::exit::{CommandFailure, FOUND, PARTIAL, UNREADABLE, USAGE, chain, check_dump};
+use crate::progress;
 use crate::{format, passed_over};
 
 /// Digits of a timestamp in microseconds.
@@ -77,7 +78,7 @@ struct OperatorContent {
 pub(crate) fn run(arguments: &OverflowArguments) -> Result<(), CommandFailure> {
     let path = arguments.path();
     check_dump(path)?;
-    let mut scan = overflow::scan(path, default_jobs());
+    let mut scan = progress::with_spinner("reading", || overflow::scan(path, default_jobs()));
     let order = order_of_ranks(path, &mut scan);
     let order = order.as_ref();
     let shown: Vec<OverflowDetail<'_>> = scan

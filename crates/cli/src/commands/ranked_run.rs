@@ -9,6 +9,7 @@ use opscope_store::record::parallel::{Collective, CollectiveKind};
 
 use crate::console::{Out, line, report};
 use crate::exit::{CommandFailure, FOUND, PARTIAL, UNREADABLE, USAGE, check_dump};
+use crate::progress;
 use crate::{format, passed_over};
 
 /// Opens the dumps of a run.
@@ -16,7 +17,8 @@ pub(crate) fn open(paths: &[PathBuf], n_threads: usize) -> Result<RankedRun, Com
     for path in paths {
         check_dump(path)?;
     }
-    let run = RankedRun::open(paths, n_threads).map_err(|error| match error {
+    let opened = progress::with_spinner("reading", || RankedRun::open(paths, n_threads));
+    let run = opened.map_err(|error| match error {
         RankedRunError::Store(error) => error.into(),
         error @ RankedRunError::Empty(_) => CommandFailure::new(UNREADABLE, error),
         error => {

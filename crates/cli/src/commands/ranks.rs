@@ -18,6 +18,7 @@ use crate::commands::ranked_run::{
 };
 use crate::console::{self, Out, line};
 use crate::exit::CommandFailure;
+use crate::progress;
 use crate::{format, passed_over};
 
 /// Show where ranks that must agree diverge
@@ -57,7 +58,7 @@ pub(crate) fn run(arguments: &RanksArguments) -> Result<(), CommandFailure> {
         other.read_marks(n_threads);
         return against(arguments, &run, &other);
     }
-    let found = divergence::find(&run, n_threads);
+    let found = progress::with_spinner("comparing ranks", || divergence::find(&run, n_threads));
     if arguments.json {
         let result = json!({
             "paths": arguments.runs,

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::console::{self, line, report};
 use crate::exit::{CommandFailure, FOUND, PARTIAL, UNREADABLE};
+use crate::progress;
 use crate::{format, passed_over};
 
 /// Maximum number of changed tensors to list.
@@ -50,7 +51,7 @@ pub(crate) fn run(arguments: &VerifyArguments) -> Result<(), CommandFailure> {
     let mut results = Vec::new();
     let mut codes = Vec::new();
     for dump in &arguments.dumps {
-        let report = verify(dump, n_threads)?;
+        let report = progress::with_spinner("verifying", || verify(dump, n_threads))?;
         report_problems(&report);
         if arguments.json {
             results.push(to_json(dump, &report));
@@ -80,7 +81,7 @@ impl VerifyOption {
         let mut is_damaged = false;
         if self.verify {
             for dump in dumps {
-                let report = verify(dump, default_jobs())?;
+                let report = progress::with_spinner("verifying", || verify(dump, default_jobs()))?;
                 report_problems(&report);
                 if report.n_verified == 0 && report.changed.is_empty() {
                     report!(
