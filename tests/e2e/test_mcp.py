@@ -131,7 +131,9 @@ def test_a_client_finds_a_fault(client: Client, models: list[str], tmp_path: Pat
     assert "golden_model" in client.tool("why", verdict=verdict["id"])["next"]
     why = client.tool("why", verdict=verdict["id"], model=faulty, golden_model=sound)
     assert why["certainty"] == "proven"
-    assert client.tool("verdict", target=dumps["golden"], golden=dumps["golden"])["agree"]
+    equal = client.tool("verdict", target=dumps["golden"], golden=dumps["golden"])
+    assert equal["agree"]
+    assert "nothing to do" in client.tool("why", verdict=equal["id"])["next"]
     # Nothing is written next to the models.
     assert {path.name for path in tmp_path.iterdir()} == {"faulty.onnx", "sound.onnx", "out"}
 

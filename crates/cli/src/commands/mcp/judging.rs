@@ -14,6 +14,9 @@ use super::{McpState, command_arguments};
 use crate::commands::{compare, diff};
 use crate::format::json_number;
 
+/// The next step after a verdict without a fault.
+const NOTHING_TO_DO: &str = "the outputs agree: nothing to do; `look` shows a tensor of a dump";
+
 /// A verdict that `why` explains.
 pub(super) struct Judged {
     comparison: Comparison,
@@ -119,7 +122,7 @@ pub(super) fn verdict(state: &mut McpState, given: VerdictArguments) -> ToolResu
     }
     let is_good = comparison.contract.conclusion.is_good();
     answer["next"] = if is_good {
-        json!("the outputs agree: nothing to do; `look` shows a tensor of a dump")
+        json!(NOTHING_TO_DO)
     } else {
         json!(format!(
             r#"`why` {{"verdict": "{id}"}} proves the cause; `look` shows the named slot of a dump"#
@@ -165,7 +168,11 @@ pub(super) fn why(state: &mut McpState, given: &WhyArguments) -> ToolResult {
     if let Some(made) = comparison.experiments.as_deref() {
         answer["experiments"] = experiments_json(made);
     }
-    answer["next"] = json!(next_of_why(judged, asks_for_experiments));
+    answer["next"] = if comparison.contract.conclusion.is_good() {
+        json!(NOTHING_TO_DO)
+    } else {
+        json!(next_of_why(judged, asks_for_experiments))
+    };
     Ok(answer)
 }
 

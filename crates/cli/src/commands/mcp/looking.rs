@@ -7,6 +7,7 @@ use opscope_analysis::compare::result::SlotKey;
 use opscope_analysis::compare::side::{ComparedDump, OperatorExecution};
 use opscope_analysis::default_jobs;
 use opscope_analysis::elements::NumpyArray;
+use opscope_store::record::SlotSide;
 use opscope_tensor::{Layout, Numbers, TensorView, stats};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -75,6 +76,9 @@ pub(super) fn look(given: &LookArguments) -> ToolResult {
     answer["slice"] = pair.slice(at);
     answer["next"] = json!(match (worst.is_empty(), pair.golden.is_some()) {
         (true, true) => "the tensors are equal: `look` at an output of the next operator",
+        (false, true) if given.slot.side == SlotSide::Input => {
+            "an input differs: `look` at the operator that makes it; a weight is the cause itself"
+        }
         (false, true) => "`look` at its inputs tells an own error from an inherited one; `why`",
         _ => "`golden` compares it with the same tensor of another dump; `at` moves the slice",
     });
