@@ -34,6 +34,8 @@ mod table;
 mod tensor_desc;
 mod util;
 
+// For its exported C functions: C programs link the extension module, which a wheel has anyway.
+use ascendcl as _;
 use pyo3::prelude::*;
 
 /// Adds Python functions to a module.
