@@ -51,11 +51,18 @@ fn built() -> Result<PathBuf> {
 }
 
 fn install(built: &Path, prefix: &Path) -> Result<()> {
+    install_shared(built, prefix)?;
+    const STATIC: &str = "libascendcl.a";
+    copy(&built.join(STATIC), &prefix.join("lib64").join(STATIC))?;
+    eprintln!("installed into {}", prefix.display());
+    Ok(())
+}
+
+/// Installs the shared library, its other names and the headers.
+pub(crate) fn install_shared(built: &Path, prefix: &Path) -> Result<()> {
     let libraries = prefix.join("lib64");
     create(&libraries)?;
-    for name in [LIBRARY, "libascendcl.a"] {
-        copy(&built.join(name), &libraries.join(name))?;
-    }
+    copy(&built.join(LIBRARY), &libraries.join(LIBRARY))?;
     for name in OTHER_NAMES {
         link(LIBRARY, &libraries.join(name))?;
     }
@@ -65,12 +72,10 @@ fn install(built: &Path, prefix: &Path) -> Result<()> {
     for name in ["runtime", "acllib"] {
         link(".", &prefix.join(name))?;
     }
-    copy_headers(&root().join("bindings/c/include"), &prefix.join("include"))?;
-    eprintln!("installed into {}", prefix.display());
-    Ok(())
+    copy_headers(&root().join("bindings/c/include"), &prefix.join("include"))
 }
 
-fn copy_headers(from: &Path, to: &Path) -> Result<()> {
+pub(crate) fn copy_headers(from: &Path, to: &Path) -> Result<()> {
     create(to)?;
     for entry in fs::read_dir(from).with_context(|| format!("`{}`", from.display()))? {
         let entry = entry?;
