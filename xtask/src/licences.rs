@@ -34,7 +34,7 @@ const ALLOWED_OF_TOOLS: [&str; 1] = ["MPL-2.0"];
 /// The only source of crates.
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 /// The distributed crates.
-const PRODUCTS: [&str; 3] = ["opscope", "opscope-python", "opscope-c"];
+pub(crate) const PRODUCTS: [&str; 3] = ["opscope", "opscope-python", "opscope-c"];
 /// Prefixes of the names of licence files, in upper case.
 const FILE_NAMES: [&str; 6] = [
     "LICENSE",
@@ -48,10 +48,13 @@ const NPM_LOCK: &str = "web/package-lock.json";
 const NPM_PACKAGES: &str = "web";
 
 /// A package of another project.
-struct ForeignPackage {
-    name: String,
-    licence: String,
-    directory: PathBuf,
+pub(crate) struct ForeignPackage {
+    /// With its version, after a blank.
+    pub(crate) name: String,
+    /// `cargo` or `npm`.
+    pub(crate) registry: &'static str,
+    pub(crate) licence: String,
+    pub(crate) directory: PathBuf,
 }
 
 /// Checks that every package has an allowed licence, and comes from a registry.
@@ -88,30 +91,36 @@ pub(crate) fn check() -> Result<()> {
     Ok(())
 }
 
-/// Writes the licence texts of all packages in the products, each text once.
-pub(crate) fn write(out: &Path) -> Result<()> {
-    let metadata = packages_here()?;
-    let mut foreign = linked(&metadata)?;
+/// The packages in the products.
+pub(crate) fn foreign_packages() -> Result<Vec<ForeignPackage>> {
+    let mut foreign = linked(&packages_here()?)?;
     // The tools that build the page are not part of it.
     for (path, package) in npm_packages()? {
         if package["dev"] != true {
             let name = path.trim_start_matches("node_modules/");
-            let directory = root().join(NPM_PACKAGES).join(&path);
-            // Its licence text is unknown before, and notices without it would be wrong.
-            if !directory.is_dir() {
-                bail!("`{name}` is not installed: `cargo xtask page` does that");
-            }
             foreign.push(ForeignPackage {
                 name: format!("{name} {}", package["version"].as_str().unwrap_or_default()),
+                registry: "npm",
                 licence: package["license"].as_str().unwrap_or_default().to_owned(),
-                directory,
+                directory: root().join(NPM_PACKAGES).join(&path),
             });
         }
     }
+    Ok(foreign)
+}
+
+/// Writes the licence texts of all packages in the products, each text once.
+pub(crate) fn write(out: &Path) -> Result<()> {
+    let foreign = foreign_packages()?;
     // Many packages have identical texts.
     let mut texts: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut without = Vec::new();
     for package in &foreign {
+        // Its licence text is unknown before, and notices without it would be wrong.
+        if !package.directory.is_dir() {
+            let name = &package.name;
+            bail!("`{name}` is not installed: `cargo xtask page` does that");
+        }
         let files = licence_files(&package.directory);
         if files.is_empty() {
             without.push(format!("{}: {}", package.name, package.licence));
@@ -208,6 +217,7 @@ fn linked(metadata: &Value) -> Result<Vec<ForeignPackage>> {
             let manifest = PathBuf::from(package["manifest_path"].as_str().unwrap_or_default());
             foreign.push(ForeignPackage {
                 name: name_of(package),
+                registry: "cargo",
                 licence: package["license"].as_str().unwrap_or_default().to_owned(),
                 directory: manifest.parent().unwrap_or(&manifest).to_owned(),
             });

@@ -12,6 +12,7 @@ mod page;
 mod prose;
 mod pytest;
 mod python;
+mod release;
 mod rings;
 mod source_text;
 mod stages;
@@ -63,6 +64,9 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   ray     the tests of work shared by processes and a Ray cluster only
   torch   the tests of the Python package with PyTorch only
   wheel   a wheel of the Python package, in target/wheels; options go to maturin
+  release [--out DIR] [source | archive | deb]...
+          packages, by default all, in target/release-packages, with notices, SBOM and checksums;
+          each is installed into an empty place and runs the first page of the guide
   bench   benchmarks; each checks its answer. MINDSPORE_PYTHON names a Python with MindSpore, whose
           dump one of them measures, TORCH_PYTHON one with PyTorch; `bench gpu` needs a GPU, and
           ends with 4 without one
@@ -91,6 +95,7 @@ fn main() -> ExitCode {
         "ray" => package::test_ray(),
         "torch" => package::test_torch(),
         "wheel" => package::wheel(&std::env::args().skip(2).collect::<Vec<_>>()),
+        "release" => release::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         "bench" => bench::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         "install-c" => install_c::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         _ => {

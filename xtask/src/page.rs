@@ -70,16 +70,27 @@ pub(crate) fn check() -> Result<()> {
     Ok(())
 }
 
+/// Installs the packages of the page, unless they are there.
+pub(crate) fn provide_packages() -> Result<()> {
+    if root().join(SOURCES).join("node_modules").is_dir() {
+        return Ok(());
+    }
+    install_packages()
+}
+
+fn install_packages() -> Result<()> {
+    let install = npm(&["ci", "--no-audit", "--no-fund", "--silent"]);
+    run("page: packages", install)
+}
+
+fn npm(arguments: &[&str]) -> Command {
+    let mut npm = Command::new("npm");
+    npm.args(["--prefix", SOURCES]).args(arguments);
+    npm
+}
+
 fn build_files() -> Result<()> {
-    let npm = |arguments: &[&str]| {
-        let mut npm = Command::new("npm");
-        npm.args(["--prefix", SOURCES]).args(arguments);
-        npm
-    };
-    run(
-        "page: packages",
-        npm(&["ci", "--no-audit", "--no-fund", "--silent"]),
-    )?;
+    install_packages()?;
     run("page: unit tests", npm(&["test", "--silent"]))?;
     run("page: build", npm(&["run", "build", "--silent"]))?;
     let mut n_bytes = 0;
