@@ -63,8 +63,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   python  the tests of the Python package only, without those of torch
   ray     the tests of work shared by processes and a Ray cluster only
   torch   the tests of the Python package with PyTorch only
-  wheel   a wheel of the Python package, in target/wheels; options go to maturin
-  release [--out DIR] [source | archive | deb]...
+  release [--out DIR] [source | archive | deb | wheel]...
           packages, by default all, in target/release-packages, with notices, SBOM and checksums;
           each is installed into an empty place and runs the first page of the guide
   bench   benchmarks; each checks its answer. MINDSPORE_PYTHON names a Python with MindSpore, whose
@@ -94,7 +93,6 @@ fn main() -> ExitCode {
         "python" => package::test(),
         "ray" => package::test_ray(),
         "torch" => package::test_torch(),
-        "wheel" => package::wheel(&std::env::args().skip(2).collect::<Vec<_>>()),
         "release" => release::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         "bench" => bench::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         "install-c" => install_c::run(&std::env::args().skip(2).collect::<Vec<_>>()),

@@ -1,4 +1,4 @@
-//! The Python package: its tests, and a wheel of it.
+//! The Python package and its tests.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -6,19 +6,12 @@ use std::{env, fs};
 
 use anyhow::{Context, Result};
 
-use crate::command::{cargo, forget_us, root, run};
+use crate::command::{cargo, root, run};
 use crate::pytest::{self, AtOnce};
-use crate::{E2E_REQUIREMENTS, built, python};
+use crate::{E2E_REQUIREMENTS, built};
 
 /// The directory from which Python imports the package before it is installed.
 const SOURCE: &str = "bindings/python/py_src";
-/// Requirements for building wheels.
-const WHEEL_REQUIREMENTS: &str = "bindings/python/requirements-wheel.txt";
-const WHEELS: &str = "target/wheels";
-/// A program that checks that an installed wheel works.
-const SMOKE_TEST: &str = "import opscope.acl as acl; \
-    assert (acl.init(), acl.rt.set_device(0), acl.finalize()) == (0, 0, 0), 'a call failed'; \
-    print('opscope', __import__('opscope').__version__, 'from', acl.__file__)";
 
 /// Requirements of the tests with PyTorch, which takes gigabytes.
 pub(crate) const TORCH_REQUIREMENTS: &str = "tests/torch/requirements.txt";
@@ -110,48 +103,4 @@ pub(crate) fn put_first_on_path(python: &mut Command, folder: PathBuf) -> Result
     let folders = std::iter::once(folder).chain(old_folders);
     python.env("PYTHONPATH", env::join_paths(folders)?);
     Ok(())
-}
-
-/// Builds a wheel with the options given, or an optimised one, and tests it in a separate
-/// environment.
-pub(crate) fn wheel(options: &[String]) -> Result<()> {
-    let wheels = root().join(WHEELS);
-    if wheels.exists() {
-        fs::remove_dir_all(&wheels).context("cannot clear the old wheels")?;
-    }
-    let mut maturin = python::with_packages(WHEEL_REQUIREMENTS)?;
-    maturin.args(["-m", "maturin", "build", "--out", WHEELS]);
-    maturin.args(["--manifest-path", "bindings/python/Cargo.toml"]);
-    if options.is_empty() {
-        maturin.arg("--release");
-    }
-    maturin.args(options);
-    forget_us(&mut maturin);
-    run("wheel", maturin)?;
-
-    let installed = root().join("target/python/wheel-check");
-    if installed.exists() {
-        fs::remove_dir_all(&installed).context("cannot clear the old installation")?;
-    }
-    let mut pip = python::with_packages(WHEEL_REQUIREMENTS)?;
-    pip.args([
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-    ]);
-    pip.args([
-        "--no-index",
-        "--no-deps",
-        "--find-links",
-        WHEELS,
-        "--target",
-    ]);
-    pip.arg(&installed).arg("opscope");
-    run("installation of the wheel", pip)?;
-    let mut smoke_test = python::with_packages(WHEEL_REQUIREMENTS)?;
-    put_first_on_path(&mut smoke_test, installed)?;
-    smoke_test.args(["-c", SMOKE_TEST]);
-    run("installed wheel", smoke_test)
 }

@@ -2,9 +2,11 @@
 
 mod archive;
 mod build;
+mod elf;
 mod layout;
 mod sbom;
 mod smoke;
+mod wheel;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,7 +33,7 @@ struct Package {
     check: fn(&Release, &Path) -> Result<()>,
 }
 
-const PACKAGES: [Package; 3] = [
+const PACKAGES: [Package; 4] = [
     Package {
         name: "source",
         make: make_source,
@@ -46,6 +48,11 @@ const PACKAGES: [Package; 3] = [
         name: "deb",
         make: make_deb,
         check: check_deb,
+    },
+    Package {
+        name: "wheel",
+        make: wheel::make,
+        check: wheel::check,
     },
 ];
 

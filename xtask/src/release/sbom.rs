@@ -72,3 +72,26 @@ fn checksums(lock: &str) -> BTreeMap<String, &str> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crate_has_the_checksum_of_the_lock() {
+        let lock = "version = 4\n\n[[package]]\nname = \"a\"\nversion = \"1.0.0\"\n\
+                    checksum = \"0f\"\n\n[[package]]\nname = \"here\"\nversion = \"0.1.0\"\n";
+        let checksums = checksums(lock);
+        assert_eq!(checksums.len(), 1);
+        let package = ForeignPackage {
+            name: "a 1.0.0".to_owned(),
+            registry: "cargo",
+            licence: "MIT/ISC".to_owned(),
+            directory: Default::default(),
+        };
+        let component = component(&package, &checksums);
+        assert_eq!(component["purl"], "pkg:cargo/a@1.0.0");
+        assert_eq!(component["hashes"][0]["content"], "0f");
+        assert_eq!(component["licenses"][0]["expression"], "MIT OR ISC");
+    }
+}

@@ -40,6 +40,21 @@ impl Launcher {
         })
     }
 
+    /// The command of a Python environment.
+    pub(super) fn in_environment(environment: &Path, dir: &Path) -> Result<Self> {
+        let example = dir.join("digits");
+        copy_example(&example)?;
+        let opscope = environment.join("bin/opscope");
+        Ok(Self {
+            opscope: opscope
+                .to_str()
+                .context("a path that is not UTF-8")?
+                .to_owned(),
+            root_dir: None,
+            example,
+        })
+    }
+
     /// A program in the directory of the example, without the variables of this process.
     fn command(&self, program: &str) -> Command {
         let mut command;
@@ -88,6 +103,23 @@ pub(super) fn first_page(launcher: &Launcher) -> Result<()> {
             bail!("`{line}` ({}) printed\n{printed}{errors}", ran.status);
         }
     }
+    Ok(())
+}
+
+/// Runs the Python code of the README, whose last line has its output as a comment.
+pub(super) fn python_example(launcher: &Launcher, python: &Path) -> Result<()> {
+    let readme = fs::read_to_string(root().join("README.md")).context("README.md")?;
+    let code = block(&readme, "```python\n")?;
+    let (_, expected) = code
+        .trim()
+        .rsplit_once("# ")
+        .context("code without its output")?;
+    let python = python.to_str().context("a path that is not UTF-8")?;
+    let printed = output(launcher.command(python).args(["-c", code]))?;
+    ensure!(
+        printed.trim().ends_with(expected),
+        "README's Python code prints `{printed}`"
+    );
     Ok(())
 }
 

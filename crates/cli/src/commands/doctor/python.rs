@@ -31,7 +31,8 @@ print(json.dumps(found))";
 const SECONDS_MAX: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(10);
 /// How to make the package from the sources.
-const INSTALL: &str = "cargo xtask wheel && pip install target/wheels/*.whl, in the source tree";
+const INSTALL: &str =
+    "cargo xtask release wheel && pip install target/release-packages/*.whl, in the source tree";
 
 /// The answer of the probe.
 #[derive(Deserialize)]
