@@ -155,7 +155,7 @@ impl OutputSearch<'_> {
         if let Some((slot, _)) = partner {
             return (shown(*slot), own, ValuePairing::Operator);
         }
-        let position = at_same_position(output, &golden.outputs, &target.outputs);
+        let position = self.at_same_position(output, Party::Golden, [target, golden]);
         let last = || shown(self.last_of_size(output.slot?, Party::Golden, target)?);
         (position.or_else(last), own, ValuePairing::Position)
     }
@@ -189,10 +189,43 @@ impl OutputSearch<'_> {
         if let Some(slot) = equal() {
             return Some((own, shown(slot), ValuePairing::Value));
         }
-        let position = at_same_position(output, &target.outputs, &golden.outputs);
+        let position = self.at_same_position(output, Party::Target, [target, golden]);
         let last = || shown(self.last_of_size(slot, Party::Target, golden)?);
         let found = position.or_else(last)?;
         Some((own, Some(found), ValuePairing::Position))
+    }
+
+    /// The output of the other side at the position of one of `party`'s, where both sides have as
+    /// many, or as many of its shape.
+    fn at_same_position(
+        &self,
+        output: &ModelOutput,
+        party: Party,
+        places: [&ModelPlace<'_>; 2],
+    ) -> Option<ModelOutput> {
+        let dumps = [self.sides.target, self.sides.golden];
+        let shape = |side: usize, output: &ModelOutput| {
+            let SlotRef { run, slot } = output.slot?;
+            Some(dumps[side].runs[run].slots[slot].shape.clone())
+        };
+        let own = party.index();
+        let wanted = shape(own, output);
+        let is_of_shape =
+            |side: usize, other: &ModelOutput| wanted.is_some() && shape(side, other) == wanted;
+        let in_place = |is_counted: &dyn Fn(usize, &ModelOutput) -> bool| {
+            let [outputs, others] = [own, 1 - own].map(|side| {
+                let outputs = places[side].outputs.iter();
+                let counted = outputs.filter(move |output| is_counted(side, output));
+                counted.collect::<Vec<&ModelOutput>>()
+            });
+            let position = outputs.iter().position(|known| known.name == output.name)?;
+            let partner = others
+                .get(position)
+                .filter(|_| outputs.len() == others.len())?;
+            // Its name is that of an operator, which is meaningless to a caller.
+            shown(partner.slot?)
+        };
+        in_place(&|_, _| true).or_else(|| in_place(&is_of_shape))
     }
 
     /// The last unread output of a side that lists none, if it has as many elements as an output
@@ -433,18 +466,6 @@ fn named(target: &ModelPlace<'_>, golden: &ModelPlace<'_>) -> PlaceOutputs {
         pairs,
         is_reordered: is_reordered(&paired),
     }
-}
-
-/// The output of the other side at the position of one, where both sides have as many.
-fn at_same_position(
-    output: &ModelOutput,
-    own: &[ModelOutput],
-    other: &[ModelOutput],
-) -> Option<ModelOutput> {
-    let position = own.iter().position(|known| known.name == output.name)?;
-    let partner = other.get(position).filter(|_| own.len() == other.len())?;
-    // Its name is that of an operator, which is meaningless to a caller.
-    shown(partner.slot?)
 }
 
 /// An output of which only the slot is known.
