@@ -160,14 +160,30 @@ impl<'a> Edges<'a> {
         });
     }
 
-    /// Inputs that no operator of either graph makes.
+    /// Inputs that no operator of either graph makes, and parameters that one side computes from
+    /// constants, as where they are stored as codes.
     fn note_outside(&self, comparison: &mut Comparison) {
         for (pair, operator) in self.pairs.iter().zip(&mut comparison.operators) {
-            if !(operator.is_certain && self.is_described(pair)) {
-                continue;
-            }
+            let is_described = operator.is_certain && self.is_described(pair);
             for (slot, result) in pair.slots.iter().zip(&mut operator.slots) {
                 if result.is_output() || !is_apart(result) {
+                    continue;
+                }
+                // Where one side shows a parameter itself, the other may compute it.
+                let is_parameter = |side: usize| {
+                    let [own, other] = [slot.target, slot.golden];
+                    let [own, other] = if side == 0 {
+                        [own, other]
+                    } else {
+                        [other, own]
+                    };
+                    self.dumps[side].parameter_of(own).is_some()
+                        && self.dumps[side].producer_of(own).is_none()
+                        && self.dumps[1 - side].producer_of(other).is_some()
+                        && self.is_of_constants(1 - side, other)
+                };
+                result.is_outside |= is_parameter(0) || is_parameter(1);
+                if !is_described {
                     continue;
                 }
                 let slots = [(0, slot.target), (1, slot.golden)];

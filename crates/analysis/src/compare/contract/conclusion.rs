@@ -165,9 +165,12 @@ fn by_outputs(
 ) -> Conclusion {
     // In the order of outputs, so that the headline names the first that differs.
     let first_bad = contract.outputs.iter().find(|value| value.state.is_bad());
-    // If all outputs agree, a padded batch may correspond to one without padding.
+    // If all outputs agree, a padded batch may correspond to one without padding. What no operator
+    // reads need not be all that a caller gets, and excuses no operator that is at fault itself.
     let agree = |value: &ContractValue| value.state == ValueState::Agree;
-    if !contract.outputs.iter().all(agree)
+    let is_unlisted = contract.known_by == [OutputSource::Unread; 2];
+    let accuses = is_unlisted && accuses(comparison);
+    if (accuses || !contract.outputs.iter().all(agree))
         && let Some(message) = other_shape(comparison).filter(|_| contract.inputs.is_empty())
     {
         contract.missing.push(message);
@@ -186,10 +189,8 @@ fn by_outputs(
             Conclusion::Fail
         };
     }
-    // Replicas have to agree with each other whatever golden has. What no operator reads need not
-    // be all that a caller gets, and excuses no operator that is at fault itself.
-    let is_unlisted = contract.known_by == [OutputSource::Unread; 2];
-    if has_replicas_apart(comparison) || is_unlisted && accuses(comparison) {
+    // Replicas have to agree with each other whatever golden has.
+    if has_replicas_apart(comparison) || accuses {
         return Conclusion::Fail;
     }
     let nan = "the outputs are nothing but NaN on both sides";

@@ -24,6 +24,11 @@ const ADDED: [&str; 8] = [
 /// Steps of 8 bits by which a weight is off that was not only quantised.
 const N_STEPS: f64 = 4.0;
 
+/// Minimum cosine of a weight with one that is only scaled, and quantised to 8 bits.
+const SAME_DIRECTION_MIN: f64 = 0.999;
+/// The part that rounding to codes leaves of a difference that is the same everywhere.
+const NEARLY_ALL: f64 = 0.9;
+
 /// The first place with evidence of a fault.
 pub(super) fn first(comparison: &Comparison) -> Option<DivergencePoint> {
     let of_wires = comparison.partings.iter().filter(|one| is_of_wires(one));
@@ -87,6 +92,26 @@ fn definition(operator: &OperatorResult) -> Option<(&SlotResult, Cause)> {
             && is_float == [true, true]
             && slot.parameter.is_some()
             && slot.evidence == Evidence::Tensor
+            && (operator.is_certain || is_of_one_factor(slot) || is_of_one_offset(slot))
     });
     weight.map(|slot| (slot, Cause::Outside))
+}
+
+/// Whether all elements are multiplied by one number, as by another scale. A norm that was folded
+/// into a weight has one for each channel.
+fn is_of_one_factor(slot: &SlotResult) -> bool {
+    let cosine = value_of(slot, MetricId::Cosine);
+    cosine.is_some_and(|cosine| cosine >= SAME_DIRECTION_MIN)
+}
+
+/// Whether one number is added to all elements, as by another zero point.
+fn is_of_one_offset(slot: &SlotResult) -> bool {
+    let get = |metric| value_of(slot, metric);
+    let (Some(largest), Some(mean)) = (get(MetricId::MaxAbs), get(MetricId::MeanAbs)) else {
+        return false;
+    };
+    let means = get(MetricId::TargetMean).zip(get(MetricId::GoldenMean));
+    let is_nearly = |part: f64, whole: f64| part >= NEARLY_ALL * whole;
+    let offset = means.map_or(0.0, |(target, golden)| (target - golden).abs());
+    is_nearly(mean, largest) && is_nearly(offset, mean)
 }

@@ -30,11 +30,20 @@ pub(super) fn examine(contract: &mut Contract, comparison: &Comparison, places: 
                 of_target.constant(sides.target, slots.target),
                 of_golden.constant(sides.golden, slots.golden),
             );
+            let n_broken = value_of(result, MetricId::NonFiniteMismatches);
+            let is_broken = n_broken.is_some_and(|n| n > 0.0);
+            let has_nan = value_of(result, MetricId::NanMismatches).is_some_and(|n| n > 0.0);
+            let parameter = result.parameter.as_ref().map(|name| name.to_string());
             let (target, golden) = match listed {
                 (Some(target), Some(golden)) => (target, golden),
+                // Two programs may hold a weight in two forms, and a mask with other infinities,
+                // though none with a NaN.
+                (Some(name), None) | (None, Some(name)) if has_nan => {
+                    (name.clone(), parameter.unwrap_or(name))
+                }
                 // In eager mode, without a graph, the input names the parameter.
-                (None, None) => match &result.parameter {
-                    Some(name) => (name.to_string(), name.to_string()),
+                (None, None) => match parameter {
+                    Some(name) => (name.clone(), name),
                     None => continue,
                 },
                 _ => continue,
@@ -49,8 +58,7 @@ pub(super) fn examine(contract: &mut Contract, comparison: &Comparison, places: 
             // What makes the same as the other side's weight is no other weight, unless it holds
             // NaN or infinities that nothing has read yet.
             let is_same = !is_apart || result.agreement.is_some();
-            let n_broken = value_of(result, MetricId::NonFiniteMismatches);
-            if is_same && n_broken.is_none_or(|n| n == 0.0) {
+            if is_same && !is_broken {
                 continue;
             }
             contract.weights.push(ContractValue {
