@@ -258,7 +258,7 @@ pub fn reason(reason: SkipReason) -> &'static str {
         SkipReason::Damaged => "its file is damaged",
         SkipReason::NoEvidence => "the dumps have nothing in common that could be compared",
         SkipReason::NotComparable => "its elements have no values",
-        SkipReason::Shape => "the extents differ",
+        SkipReason::Shape => "the shapes differ",
         SkipReason::InParts => "the parts on its ranks cannot be put together",
         SkipReason::Collective => "a collective, which the other side does without",
         SkipReason::NotJudged => "two runs need not agree on it",

@@ -179,7 +179,7 @@ fn local_extents(part: &FoundPart<'_>) -> Result<Vec<u64>, String> {
         .n_elements()
         .filter(|&n| n <= u64::from(u32::MAX) << 16);
     let shape = part.slot.shape.clone().filter(|_| n.is_some());
-    shape.ok_or_else(|| format!("its extents on {} are unknown", rank_name(part.rank)))
+    shape.ok_or_else(|| format!("its shape on {} is unknown", rank_name(part.rank)))
 }
 
 /// Whether ranks that differ in their place on one axis of the mesh alone hold the same elements.

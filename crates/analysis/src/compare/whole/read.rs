@@ -58,7 +58,7 @@ impl<'a> PartFiles<'a> {
         let byte = |i: u64| usize::try_from(i).ok().and_then(|i| i.checked_mul(width));
         let begin = byte(run.offset);
         // Sizes were checked against each other, so that nothing is ever beyond the end.
-        let beyond = || LoadError::Damaged("the part is shorter than its extents".to_owned());
+        let beyond = || LoadError::Damaged("the part is shorter than its shape".to_owned());
         if run.stride == 1 || run.n == 1 {
             let found = begin.and_then(|begin| bytes.get(begin..begin + run.n * width));
             out.extend_from_slice(found.ok_or_else(beyond)?);

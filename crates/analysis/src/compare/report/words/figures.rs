@@ -72,7 +72,7 @@ fn worst_rules(rules: &[RuleHit]) -> Vec<&RuleHit> {
 /// A broken rule in words.
 pub fn rule_words(rule: &RuleHit) -> String {
     match rule.metric {
-        RuleName::Shape => return "the extents differ".to_owned(),
+        RuleName::Shape => return "the shapes differ".to_owned(),
         RuleName::NotJudged => return "two runs need not agree on it".to_owned(),
         RuleName::Agreement => return "the other side has it elsewhere".to_owned(),
         RuleName::Replicas => return "replicas are not the same".to_owned(),

@@ -3,6 +3,8 @@
 use super::{
     cause_words, changes, figures, in_full, of_operator, only_part, plain, promises, proofs,
 };
+use opscope_store::record::SlotSide;
+
 use crate::compare::result::{
     Cause, Certainty, Comparison, Conclusion, DivergencePoint, Evidence, OperatorName,
     OperatorResult, PartingOperator, QuantisedLoss, SkipReason, SlotAgreement, SlotResult,
@@ -163,7 +165,12 @@ fn why_first(
         (Cause::Unknown, _) => {
             let operator = comparison.operators.get(point.operator);
             let hidden = operator.map_or(&[][..], |operator| &operator.hidden_inputs);
+            let has_output =
+                operator.is_none_or(|operator| operator.slots.iter().any(SlotResult::is_output));
             match hidden {
+                [] if !has_output && point.slot.side == SlotSide::Output => {
+                    "its output was not compared".to_owned()
+                }
                 [] => cause_words(cause).to_owned(),
                 [one] => format!("its input.{one} is not in the dumps"),
                 [one, ..] => format!("its input.{one} and others are not in the dumps"),
