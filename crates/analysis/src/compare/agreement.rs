@@ -17,6 +17,7 @@ mod parting;
 mod readers;
 mod reading;
 mod region;
+mod rewired;
 mod search;
 mod values;
 
@@ -49,6 +50,8 @@ struct ComparedValues {
     anchors: Vec<ValueAnchor>,
     /// Operators at which the sides part, in the order of execution.
     parting: Vec<PartingPair>,
+    /// Pairs that are left of the parts of a value, all others of which have the same values.
+    last_parts: Vec<[usize; 2]>,
     /// Whether a side lacks operators that the other shows.
     is_partial: bool,
 }
@@ -76,7 +79,7 @@ impl Agreement {
         };
         let mut partners: HashMap<OperatorPlace, OperatorPlace> = HashMap::new();
         let mut searched: BTreeSet<OperatorPlace> = BTreeSet::new();
-        let certain: HashMap<usize, usize> = certain.iter().map(|&[t, g]| (t, g)).collect();
+        let mut certain: HashMap<usize, usize> = certain.iter().map(|&[t, g]| (t, g)).collect();
         let mut is_open: HashSet<OperatorPlace> = HashSet::new();
         for (pair, operator) in sides.matching.pairs.iter().zip(&comparison.operators) {
             let (Some(&target), Some(&golden)) = (pair.target.first(), pair.golden.first()) else {
@@ -119,10 +122,16 @@ impl Agreement {
             values.yield_to(&certain);
             Some((target, values))
         });
-        Agreement {
-            places: places.collect(),
-            certain,
+        let places: Vec<_> = places.collect();
+        for (_, values) in &places {
+            let is_left = |[target, golden]: &[usize; 2]| {
+                let pairs = values.anchors.iter().map(|anchor| anchor.runs);
+                pairs.into_iter().any(|runs| runs == [*target, *golden])
+            };
+            let parts = values.last_parts.iter().filter(|pair| is_left(pair));
+            certain.extend(parts.map(|&[t, g]| (t, g)));
         }
+        Agreement { places, certain }
     }
 
     /// Executions with equal outputs.
@@ -175,6 +184,7 @@ impl Agreement {
             .map(|(place, values)| (*place, values))
             .collect();
         let mut is_any = false;
+        let mut rewired = Vec::new();
         let pairs = sides.matching.pairs.iter();
         for (pair, operator) in pairs.zip(&mut comparison.operators) {
             operator.is_certain = pair.target.iter().all(|run| self.certain.contains_key(run));
@@ -187,12 +197,23 @@ impl Agreement {
                 continue;
             };
             is_any |= values.note_pair(sides, pair, operator);
+            rewired.extend(values.rewired_pair(sides, pair, operator));
         }
         comparison.is_partial = self.places.iter().any(|(_, values)| values.is_partial);
         let partings = self.places.iter();
         comparison.partings = partings
             .flat_map(|(_, values)| values.parting_operators(sides, &comparison.operators))
             .collect();
+        let partings = &mut comparison.partings;
+        for found in rewired {
+            if partings
+                .iter()
+                .all(|known| known.operator != found.operator)
+            {
+                partings.push(found);
+            }
+        }
+        partings.sort_by_key(|parting| parting.operator);
         is_any || !comparison.partings.is_empty()
     }
 }
@@ -324,6 +345,7 @@ impl ComparedValues {
             is_rejoined,
             anchors: Vec::new(),
             parting: Vec::new(),
+            last_parts: Vec::new(),
         };
         anchors::find(&mut values, dumps);
         values

@@ -51,7 +51,7 @@ use super::side::ComparedDump;
 use crate::compare::result::Party;
 
 pub use fusion::{FusedOperator, FusionRules, FusionRulesError};
-pub(super) use identity::certain;
+pub(super) use identity::{certain, without_counter};
 pub(super) use mapping::understood;
 pub use mapping::{MappedNames, Mapping, MappingError, MappingForm, OperatorMapping};
 pub(in crate::compare) use names::joined;

@@ -525,6 +525,13 @@ pub enum Cause {
 pub type OperatorPlace = (Option<u32>, Option<u64>);
 
 impl OperatorResult {
+    /// Whether an output has more or fewer elements than golden's.
+    pub(super) fn has_other_size(&self) -> bool {
+        let n_elements = |tensor: &TensorSummary| tensor.shape.iter().product::<u64>();
+        let mut outputs = self.slots.iter().filter(|slot| slot.is_output());
+        outputs.any(|slot| n_elements(&slot.target) != n_elements(&slot.golden))
+    }
+
     /// Its place; the target's, if both sides have one.
     pub fn place(&self) -> OperatorPlace {
         let name = self.target.last().or(self.golden.last());

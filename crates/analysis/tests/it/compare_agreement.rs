@@ -335,3 +335,46 @@ fn operands_of_a_difference_are_not_exchanged() {
     let expected = expected.map(|(slot, name)| (slot.to_owned(), name.to_owned()));
     assert_eq!(read.collect::<Vec<_>>(), expected);
 }
+
+/// A projection of which three parts are read, as the two sides write it. `parts` are the numbers
+/// of the parts that the target reads.
+fn in_parts(types: [&'static str; 2], name: &str, parts: [usize; 3]) -> Graph {
+    let mut graph = Graph::default();
+    let (x, weight) = (value(1, 3 * N), value(2, N));
+    let y = graph.add(
+        types[0],
+        &format!("{name}y"),
+        &[&x, &weight],
+        product(&x, &weight),
+    );
+    let mut read = parts.into_iter().enumerate().map(|(place, part)| {
+        let rows = y[part * N * N..(part + 1) * N * N].to_vec();
+        graph.add(types[1], &format!("{name}part_{place}"), &[&y], rows)
+    });
+    let [q, k, v] = [(); 3].map(|()| read.next().unwrap());
+    let scores = graph.add(
+        types[0],
+        &format!("{name}scores"),
+        &[&q, &k],
+        product(&q, &k),
+    );
+    let mixed = product(&scores, &v);
+    graph.add(types[0], &format!("{name}mixed"), &[&scores, &v], mixed);
+    graph
+}
+
+#[test]
+fn a_part_with_the_values_of_another_is_named() {
+    let golden = in_parts(["mm", "select"], "", [0, 1, 2]);
+    let sound = compare(&in_parts(["MatMul", "Gather"], "n_", [0, 1, 2]), &golden);
+    assert_eq!(sound.summary.level, VerdictLevel::Pass);
+    for (parts, expected) in [
+        ([0, 2, 2], "n_part_1"),
+        ([1, 1, 2], "n_part_0"),
+        ([0, 1, 0], "n_part_2"),
+    ] {
+        let found = compare(&in_parts(["MatMul", "Gather"], "n_", parts), &golden);
+        let expected = Some((expected.to_owned(), Cause::Own));
+        assert_eq!(named(&found), expected, "{parts:?}");
+    }
+}

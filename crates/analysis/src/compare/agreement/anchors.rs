@@ -5,23 +5,24 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use opscope_store::record::SlotSide;
 
 use super::ComparedValues;
-use super::parting::frontier;
+use super::parting::{PartingPair, frontier};
 use super::region::LearnedRegions;
 use super::values::{SideValues, ValueIndex};
-use crate::compare::matching::{SlotRef, ValueAnchor};
-use crate::compare::side::{ComparedDump, OperatorExecution};
+use crate::compare::matching::{SlotRef, ValueAnchor, without_counter};
+use crate::compare::side::ComparedDump;
 
 /// Operators with equal keys are matched: by name and repetition, by type, or without a further
 /// criterion.
 type LikenessKey = (String, usize);
 
-/// Matches operators with an output of equal value: those of one name first, then of one type, then
-/// the rest in execution order; and then those at which both sides diverge. Operators that pass an
-/// input on produce nothing.
+/// Matches operators with an output of equal value: those of one name first, then those with one
+/// place among the parts of a value, then of one type, then the rest in execution order; and then
+/// those at which both sides diverge. Operators that pass an input on produce nothing.
 pub(super) fn find(values: &mut ComparedValues, dumps: [&ComparedDump; 2]) {
     let makers = [0, 1].map(|i| values.sides[i].makers());
     let mut is_taken = [HashSet::new(), HashSet::new()];
     let mut anchors = Vec::new();
+    let parts = [0, 1].map(|i| values.places_among_parts(i, dumps[i]));
     for (t, equal) in values.equals[0].iter().enumerate() {
         let (t, Some(g)) = (ValueIndex(t), *equal) else {
             continue;
@@ -29,23 +30,30 @@ pub(super) fn find(values: &mut ComparedValues, dumps: [&ComparedDump; 2]) {
         let (Some(targets), Some(goldens)) = (makers[0].get(&t), makers[1].get(&g)) else {
             continue;
         };
-        let keys: [fn(&OperatorExecution) -> LikenessKey; 3] = [
-            |run| (run.op_name.to_string(), run.repeat),
-            |run| (run.op_type.to_ascii_lowercase(), 0),
-            |_| LikenessKey::default(),
+        let keys: [&dyn Fn(usize, usize) -> Option<LikenessKey>; 4] = [
+            &|i, run| {
+                Some((
+                    dumps[i].runs[run].op_name.to_string(),
+                    dumps[i].runs[run].repeat,
+                ))
+            },
+            &|i, run| parts[i].get(&run).cloned(),
+            &|i, run| Some((dumps[i].runs[run].op_type.to_ascii_lowercase(), 0)),
+            &|_, _| Some(LikenessKey::default()),
         ];
         for key in keys {
             // By key, since thousands of operators may make one value.
             let mut free: HashMap<LikenessKey, VecDeque<usize>> = HashMap::new();
             for &golden in goldens.iter().filter(|run| !is_taken[1].contains(*run)) {
-                let key = key(&dumps[1].runs[golden]);
-                free.entry(key).or_default().push_back(golden);
+                if let Some(key) = key(1, golden) {
+                    free.entry(key).or_default().push_back(golden);
+                }
             }
             for &target in targets {
                 if free.is_empty() || is_taken[0].contains(&target) {
                     continue;
                 }
-                let alike = free.get_mut(&key(&dumps[0].runs[target]));
+                let alike = key(0, target).and_then(|key| free.get_mut(&key));
                 if let Some(golden) = alike.and_then(VecDeque::pop_front) {
                     is_taken[0].insert(target);
                     is_taken[1].insert(golden);
@@ -53,6 +61,12 @@ pub(super) fn find(values: &mut ComparedValues, dumps: [&ComparedDump; 2]) {
                 }
             }
         }
+    }
+    values.last_parts = last_parts(&parts, &is_taken);
+    for &runs in &values.last_parts {
+        is_taken[0].insert(runs[0]);
+        is_taken[1].insert(runs[1]);
+        anchors.push(anchor(values, dumps, runs));
     }
     let regions = LearnedRegions::learn(values, dumps, &makers[0], &anchors);
     let anchored: HashMap<usize, usize> = anchors
@@ -68,8 +82,61 @@ pub(super) fn find(values: &mut ComparedValues, dumps: [&ComparedDump; 2]) {
             anchors.push(anchor(values, dumps, [pair.target, golden]));
         }
     }
+    let last_parts = values.last_parts.iter();
+    parting.extend(last_parts.map(|&[t, g]| PartingPair::new(t, Some(g), Vec::new())));
+    parting.sort_unstable();
+    parting.dedup_by_key(|pair| pair.target);
     values.anchors = anchors;
     values.parting = parting;
+}
+
+/// The only part of a value that has no partner on either side, where it has the same place on both.
+fn last_parts(
+    parts: &[HashMap<usize, LikenessKey>; 2],
+    is_taken: &[HashSet<usize>; 2],
+) -> Vec<[usize; 2]> {
+    let [targets, goldens] = [0, 1].map(|i| {
+        let open = parts[i]
+            .iter()
+            .filter(|(run, _)| !is_taken[i].contains(*run));
+        let mut of_value: HashMap<&str, Vec<(usize, usize)>> = HashMap::new();
+        for (run, (value, place)) in open {
+            of_value.entry(value).or_default().push((*place, *run));
+        }
+        of_value
+    });
+    let paired = parts[0]
+        .iter()
+        .filter(|(run, _)| is_taken[0].contains(*run));
+    let paired: HashSet<&str> = paired.map(|(_, (value, _))| value.as_str()).collect();
+    let found = targets.iter().filter_map(|(value, open)| {
+        let ([(place, target)], [(other, golden)]) = (&open[..], &goldens.get(value)?[..]) else {
+            return None;
+        };
+        (place == other && paired.contains(value)).then_some([*target, *golden])
+    });
+    let mut found: Vec<[usize; 2]> = found.collect();
+    found.sort_unstable();
+    found
+}
+
+/// Sorts operators by the numbers in their names, where these are names of one kind: engines execute
+/// them in another order than the program calls them.
+fn sort_by_counter(dump: &ComparedDump, runs: &mut [usize]) {
+    let name = |run: usize| dump.runs[run].op_name.as_str();
+    let number = |run: usize| {
+        let stem = without_counter(name(run));
+        let counter = name(run)[stem.len()..].trim_start_matches(['_', '-']);
+        let number = counter.trim_start_matches("op").parse().unwrap_or(0_u64);
+        (stem, number)
+    };
+    let is_one_kind = runs.windows(2).all(|pair| {
+        let [a, b] = [number(pair[0]), number(pair[1])];
+        a.0 == b.0 && a.1 != b.1
+    });
+    if is_one_kind {
+        runs.sort_by_key(|&run| number(run).1);
+    }
 }
 
 /// Two operators with the slots that show the same values: in their own positions where they can,
@@ -124,6 +191,55 @@ fn anchor(values: &ComparedValues, dumps: [&ComparedDump; 2], runs: [usize; 2]) 
         }
     }
     ValueAnchor { runs, slots: pairs }
+}
+
+impl ComparedValues {
+    /// The place of each operator among those of its type that compute with the same value alone,
+    /// such as the second of the three parts of a projection. Two parts are the same where an index
+    /// is wrong.
+    fn places_among_parts(&self, side: usize, dump: &ComparedDump) -> HashMap<usize, LikenessKey> {
+        let mut of_value: HashMap<(ValueIndex, &str), Vec<usize>> = HashMap::new();
+        let mut runs: Vec<usize> = self.sides[side].outputs.keys().copied().collect();
+        runs.sort_unstable();
+        for run in runs {
+            // A view of the same elements makes no value.
+            let mut made = self.sides[side].outputs[&run].iter();
+            if made.any(|value| self.sides[side].reads(run, *value)) {
+                continue;
+            }
+            let is_computed = |value: &ValueIndex| {
+                let of = &self.sides[side].values[value.0];
+                of.is_distinctive() && (self.equals[side][value.0].is_some() || !of.is_outside)
+            };
+            let mut read = self.sides[side].inputs_of(run).filter(is_computed);
+            let only = read.next().filter(|_| read.next().is_none());
+            let golden = only.and_then(|value| match side {
+                0 => self.equals[0][value.0],
+                _ => self.equals[1][value.0].map(|_| value),
+            });
+            if let Some(value) = golden {
+                let key = (value, dump.runs[run].op_type.as_str());
+                of_value.entry(key).or_default().push(run);
+            }
+        }
+        // Groups of two types are indistinguishable on the other side.
+        let mut groups: HashMap<(ValueIndex, usize), Option<Vec<usize>>> = HashMap::new();
+        for ((value, _), runs) in of_value {
+            let group = groups.entry((value, runs.len()));
+            group
+                .and_modify(|known| *known = None)
+                .or_insert(Some(runs));
+        }
+        let groups = groups.into_iter().filter(|((_, n), _)| *n > 1);
+        let places = groups.flat_map(|((value, n), runs)| {
+            let mut runs = runs.unwrap_or_default();
+            sort_by_counter(dump, &mut runs);
+            let key = format!("part of {} in {n}", value.0);
+            let places = runs.into_iter().enumerate();
+            places.map(move |(place, run)| (run, (key.clone(), place)))
+        });
+        places.collect()
+    }
 }
 
 impl SideValues {

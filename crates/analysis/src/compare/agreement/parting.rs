@@ -10,15 +10,15 @@ use opscope_store::record::SlotSide;
 use super::folding::share_most;
 use super::readers::GoldenReaders;
 use super::region::{self, LearnedRegions, RegionCulprit};
-use super::values::{IDLE_TYPES, SideValues, ValueIndex, is_one_of};
-use super::{ComparedValues, is_agreed_output, name_of};
+use super::values::{IDLE_TYPES, ValueIndex, is_one_of};
+use super::{ComparedValues, is_agreed_output};
 use crate::compare::attribution::kinds::is_additive;
 use crate::compare::matching::{
     MatchedDumps, RunPair, SlotRef, is_same_type, is_view, may_be_fused,
 };
 use crate::compare::result::{
-    Cause, MetricId, OperatorName, OperatorResult, PartingOperator, RewiredInput, SlotKey,
-    SlotResult, VerdictLevel,
+    Cause, MetricId, OperatorName, OperatorResult, PartingOperator, SlotKey, SlotResult,
+    VerdictLevel,
 };
 use crate::compare::side::{ComparedDump, OperatorExecution};
 
@@ -37,7 +37,7 @@ pub(super) struct PartingPair {
 }
 
 impl PartingPair {
-    fn new(target: usize, golden: Option<usize>, others: Vec<usize>) -> PartingPair {
+    pub(super) fn new(target: usize, golden: Option<usize>, others: Vec<usize>) -> PartingPair {
         PartingPair {
             target,
             golden,
@@ -420,7 +420,8 @@ impl ComparedValues {
             // The golden side has not shown the value, so it may or may not be the same there.
             (None, _)
                 if self.reads_unseen(sides, target, shown)
-                    || self.reads_computed_extents(sides, target, shown) =>
+                    || !own.is_some_and(|own| operators[own].has_other_size())
+                        && self.reads_computed_extents(sides, target, shown) =>
             {
                 Cause::Unknown
             }
@@ -439,8 +440,8 @@ impl ComparedValues {
                 .map(|run| OperatorName::for_execution(&sides.target.runs[*run]))
                 .collect(),
             change: None,
-            rewired: runs
-                .map(|runs| self.rewired(sides, runs))
+            rewired: shown
+                .map(|golden| self.rewired(sides, [target, golden]))
                 .unwrap_or_default(),
         })
     }
@@ -645,33 +646,5 @@ impl ComparedValues {
             }
         }
         place
-    }
-
-    /// Inputs of an operator that are on the golden side, and that its operator there does not
-    /// read, while it reads something else that the target has.
-    fn rewired(&self, sides: MatchedDumps<'_>, [target, golden]: [usize; 2]) -> Vec<RewiredInput> {
-        let [of_target, of_golden] = &self.sides;
-        let is_unseen = |side: &SideValues, value: ValueIndex| {
-            let of = &side.values[value.0];
-            !of.is_outside && of.is_distinctive()
-        };
-        let is_left = of_golden.inputs_of(golden).any(|value| {
-            let equal = self.equals[1][value.0];
-            let is_read = |equal| of_target.reads(target, equal);
-            is_unseen(of_golden, value) && equal.is_some_and(|equal| !is_read(equal))
-        });
-        let slots = sides.target.runs[target].slots.iter().enumerate();
-        let inputs = slots.filter(|(_, slot)| is_left && slot.side == SlotSide::Input);
-        let rewired = inputs.filter_map(|(slot, described)| {
-            let value = of_target.value_of(SlotRef { run: target, slot })?;
-            let equal = self.equals[0][value.0].filter(|_| is_unseen(of_target, value))?;
-            let is_other = !of_golden.reads(golden, equal);
-            is_other.then(|| RewiredInput {
-                slot: described.key(),
-                golden: name_of(sides, of_golden.first_slot(equal)),
-                instead: None,
-            })
-        });
-        rewired.collect()
     }
 }

@@ -143,14 +143,16 @@ impl FaultSearch<'_> {
         let leading: Vec<usize> = leading.collect();
         let operators = &self.comparison.operators;
         // One operator on one side and several on the other: that holds for every shape of the pair
-        // that shows it.
+        // that shows it, as what one of its own name reads or makes does.
         let is_of_several = |parting: &&PartingOperator| {
             let golden = operators[parting.operator].golden.last();
             let is_part = golden.is_some_and(|golden| {
                 let op_type = &parting.name.op_type;
                 may_be_fused(&golden.op_type) && !may_be_fused(op_type) && !is_view_type(op_type)
             });
-            is_part || !parting.others.is_empty()
+            let operator = &operators[parting.operator];
+            let is_named = operator.how == PairingEvidence::Name && operator.has_other_size();
+            is_part || is_named || !(parting.others.is_empty() && parting.rewired.is_empty())
         };
         let partings = self.comparison.partings.iter().filter(is_of_several);
         let is_region: HashSet<usize> = partings.map(|parting| parting.operator).collect();

@@ -285,7 +285,7 @@ fn is_apart(slot: &SlotResult) -> bool {
 }
 
 /// A name without the number at its end, as in `Conv_12`, `MatMul-op3` and `node_add_7`.
-pub(super) fn without_counter(op_name: &str) -> &str {
+pub(in crate::compare) fn without_counter(op_name: &str) -> &str {
     let bare = op_name.trim_end_matches(|c: char| c.is_ascii_digit());
     if bare.len() == op_name.len() {
         return op_name;

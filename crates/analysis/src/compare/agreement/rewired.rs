@@ -1,0 +1,78 @@
+//! Inputs that read another value of the network than golden's operator does.
+
+use opscope_store::record::SlotSide;
+
+use super::values::{SideValues, ValueIndex};
+use super::{ComparedValues, is_apart, is_one_type, name_of};
+use crate::compare::matching::{MatchEvidence, MatchedDumps, RunPair, SlotRef};
+use crate::compare::result::{Cause, OperatorName, OperatorResult, PartingOperator};
+use crate::compare::result::{RewiredInput, SlotResult};
+
+impl ComparedValues {
+    /// The finding on a pair of one name or origin that reads another value of the same network, of
+    /// which values tell nothing, as that it makes is made elsewhere as well.
+    pub(super) fn rewired_pair(
+        &self,
+        sides: MatchedDumps<'_>,
+        pair: &RunPair,
+        operator: &OperatorResult,
+    ) -> Option<PartingOperator> {
+        let (&[target], &[golden]) = (&pair.target[..], &pair.golden[..]) else {
+            return None;
+        };
+        let is_known = matches!(pair.how, MatchEvidence::Name | MatchEvidence::Origin)
+            && is_one_type(sides, pair);
+        let is_wrong = |slot: &SlotResult| is_apart(slot) && slot.agreement.is_none();
+        let mut inputs = operator.slots.iter().filter(|slot| !slot.is_output());
+        let mut outputs = operator.slots.iter().filter(|slot| slot.is_output());
+        if !is_known || inputs.any(is_wrong) {
+            return None;
+        }
+        let output = outputs.find(|slot| is_wrong(slot))?;
+        let rewired = self.rewired(sides, [target, golden]);
+        (!rewired.is_empty()).then(|| PartingOperator {
+            operator: operator.index,
+            name: OperatorName::for_execution(&sides.target.runs[target]),
+            slot: output.slot,
+            cause: Cause::Own,
+            rewired,
+            ..PartingOperator::default()
+        })
+    }
+
+    /// Inputs of an operator that are on the golden side, and that its operator there does not
+    /// read, while it reads something else that the target has.
+    pub(super) fn rewired(
+        &self,
+        sides: MatchedDumps<'_>,
+        [target, golden]: [usize; 2],
+    ) -> Vec<RewiredInput> {
+        let [of_target, of_golden] = &self.sides;
+        let is_unseen = |side: &SideValues, value: ValueIndex| {
+            let of = &side.values[value.0];
+            !of.is_outside && of.is_distinctive()
+        };
+        let mut left = of_golden.inputs_of(golden).filter(|&value| {
+            let equal = self.equals[1][value.0];
+            let is_read = |equal| of_target.reads(target, equal);
+            is_unseen(of_golden, value) && equal.is_some_and(|equal| !is_read(equal))
+        });
+        let Some(left) = left.next() else {
+            return Vec::new();
+        };
+        let instead = name_of(sides, of_golden.first_slot(left));
+        let slots = sides.target.runs[target].slots.iter().enumerate();
+        let inputs = slots.filter(|(_, slot)| slot.side == SlotSide::Input);
+        let rewired = inputs.filter_map(|(slot, described)| {
+            let value = of_target.value_of(SlotRef { run: target, slot })?;
+            let equal = self.equals[0][value.0].filter(|_| is_unseen(of_target, value))?;
+            let is_other = !of_golden.reads(golden, equal);
+            is_other.then(|| RewiredInput {
+                slot: described.key(),
+                golden: name_of(sides, of_golden.first_slot(equal)),
+                instead: Some(instead.clone()),
+            })
+        });
+        rewired.collect()
+    }
+}
