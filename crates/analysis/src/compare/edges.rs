@@ -8,6 +8,7 @@ mod inner_readers;
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
+use opscope_store::file_format::graph_json::GraphFile;
 use opscope_store::record::SlotSide;
 
 pub(super) use self::before_output::note_before_output;
@@ -21,6 +22,8 @@ use super::result::{
 };
 use super::side::ComparedDump;
 
+/// Operators with bodies.
+const WITH_BODIES: [&str; 4] = ["If", "Loop", "Scan", "SequenceMap"];
 /// Maximum number of operators without a partner that are followed to the next one with a partner.
 const N_PASSED_MAX: usize = 64;
 /// Maximum number of operators between values that agree and one that differs.
@@ -81,6 +84,7 @@ impl<'a> Edges<'a> {
     /// have no partner. An output that was not compared has the index after the last slot.
     fn note_readers(&self, comparison: &mut Comparison) {
         let readers = self.readers();
+        let mut used = UsedNames::default();
         for (index, operator) in comparison.operators.iter_mut().enumerate() {
             let pair = &self.pairs[index];
             let mut found = BTreeSet::new();
@@ -90,6 +94,10 @@ impl<'a> Edges<'a> {
                 let next = next.into_iter().filter(|&next| next != index);
                 found.extend(next.map(|next| [place.unwrap_or(operator.slots.len()), next]));
             }
+            operator.is_unread = found.is_empty() && {
+                let mut runs = pair.target.iter();
+                runs.all(|&run| used.is_unread(self.dumps[0], run))
+            };
             operator.readers = found.into_iter().collect();
         }
     }
@@ -511,6 +519,33 @@ impl Edges<'_> {
             golden: name(made)?,
             instead: name(read),
         })
+    }
+}
+
+/// The names of the values of each graph that an operator reads or the graph returns; none of a
+/// graph that is not of ONNX, or that has bodies, whose results are no operator's inputs.
+#[derive(Default)]
+struct UsedNames<'a>(HashMap<*const GraphFile, Option<HashSet<&'a str>>>);
+
+impl<'a> UsedNames<'a> {
+    /// Whether an execution has no effect: nothing reads its outputs.
+    fn is_unread(&mut self, dump: &'a ComparedDump, run: usize) -> bool {
+        let Some((_, graph, operator)) = dump.description_of(run) else {
+            return false;
+        };
+        let used = self.0.entry(graph).or_insert_with(|| {
+            let operators = graph.operators.iter();
+            let mut types = operators.clone().map(|operator| operator.op_type.as_str());
+            let is_listed = !(graph.opsets.is_empty() || graph.results.is_empty());
+            let has_bodies = types.any(|op_type| WITH_BODIES.contains(&op_type));
+            let read = operators.flat_map(|operator| operator.inputs.iter().flatten());
+            let used = read.chain(&graph.results).map(String::as_str);
+            (is_listed && !has_bodies).then(|| used.collect())
+        });
+        let outputs = graph.operators[operator].outputs.iter().flatten();
+        let is_used =
+            |used: &HashSet<&str>| outputs.clone().any(|name| used.contains(name.as_str()));
+        used.as_ref().is_some_and(|used| !is_used(used))
     }
 }
 

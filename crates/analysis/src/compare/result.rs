@@ -145,6 +145,9 @@ pub struct OperatorResult {
     /// them: the output's index in `slots`, and the reader's index.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub readers: Vec<[usize; 2]>,
+    /// Whether nothing reads its outputs, and the graph does not return them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_unread: bool,
     /// Error of the inputs, of the outputs, and what the operator added.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<OwnError>,

@@ -65,7 +65,8 @@ fn along(operators: &[OperatorResult], readers: &[Readers]) -> Vec<bool> {
             let known: Vec<usize> = known.map(|&[_, reader]| reader).collect();
             let goes_on = known.iter().any(|&reader| reader <= i || leads_on[reader]);
             let grows = known.iter().any(|&reader| is_amplified(&operators[reader]));
-            may_differ(result) && (known.is_empty() || goes_on) || !is_exact(result) && grows
+            let is_open = known.is_empty() && !operator.is_unread;
+            may_differ(result) && (is_open || goes_on) || !is_exact(result) && grows
         };
         let mut outputs = operator.slots.iter().enumerate();
         // An output that was not compared does not count as agreeing.

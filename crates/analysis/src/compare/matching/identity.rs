@@ -209,7 +209,7 @@ impl<'a> NamedPairs<'a> {
         let Some(run) = numbered.next() else {
             return true;
         };
-        let mut n_alike = 0;
+        let (mut n_alike, mut n_made) = (0, 0);
         for (slot, result) in pair.slots.iter().zip(&operator.slots) {
             if result.is_output() {
                 continue;
@@ -218,6 +218,7 @@ impl<'a> NamedPairs<'a> {
                 self.dumps[0].producer_of(slot.target),
                 self.dumps[1].producer_of(slot.golden),
             ];
+            n_made += usize::from(makers != [None, None]);
             match makers {
                 [Some(a), Some(b)] if self.partners[0].get(&a.run) == Some(&b.run) => n_alike += 1,
                 [Some(a), Some(b)] if self.is_one_more(a.run, b.run) => n_alike += 1,
@@ -236,7 +237,9 @@ impl<'a> NamedPairs<'a> {
         // With the same numbers on both sides, none was counted in between.
         let family = self.families.get(without_counter(&run.op_name));
         let is_same = family.is_some_and(|family| family.is_same);
-        n_alike > 0 && is_same || self.reads_one_parameter(pair)
+        // Of another operator with this number, both inputs would come from elsewhere.
+        let is_between = n_alike > 1 && n_alike == n_made;
+        n_alike > 0 && is_same || is_between || self.reads_one_parameter(pair)
     }
 
     /// Whether one of two makers has no partner, and reads what the other one's partner makes: an
