@@ -26,7 +26,7 @@ enum Origin {
 type OriginKey<'a> = (&'a str, &'a str);
 
 /// Pairs operators of one type from one place in the program, if both sides have equally many of
-/// them between two pairs. Does nothing if the execution order is unknown, or if neither dumps nor
+/// them between two pairs, or one each in a module. Does nothing if the execution order is unknown, or if neither dumps nor
 /// graphs have source places.
 pub(super) fn equal(board: &mut Board<'_>, scope: &PlaceScope) {
     let has_free = [0, 1].map(|side| scope.runs[side].iter().any(|&run| board.is_free(side, run)));
@@ -34,24 +34,44 @@ pub(super) fn equal(board: &mut Board<'_>, scope: &PlaceScope) {
         return;
     }
     for origin in [Origin::Module, Origin::Line] {
-        let places = [0, 1].map(|side| {
-            let runs = scope.runs[side].iter();
-            let places = runs.filter_map(|&run| Some((run, place_of(board, side, run, origin)?)));
-            places.collect::<HashMap<usize, String>>()
-        });
-        if places.iter().any(HashMap::is_empty) || !is_borne_out(board, scope, &places, origin) {
-            continue;
-        }
-        for gap in board.gaps(scope) {
-            for [t, g] in matches(board, &gap, &places) {
-                if board.run(0, t).op_type == board.run(1, g).op_type {
-                    board.pair(t, g, MatchEvidence::Origin);
-                } else {
-                    // Frameworks that have other words for a type may have another order of inputs.
-                    let inputs = inputs_of(board, [t, g]);
-                    board.pair_inputs([t, g], MatchEvidence::Origin, &inputs);
-                }
+        if let Some(places) = common_places(board, scope, origin) {
+            for gap in board.gaps(scope) {
+                pair_alike(board, &gap, &places);
             }
+        }
+    }
+    // Independent branches may run in another order.
+    if let Some(modules) = common_places(board, scope, Origin::Module) {
+        let alone = alone(board, scope, &modules);
+        pair_alike(board, &alone, &modules);
+    }
+}
+
+/// The places of the operators of both sides; `None` if a side has none, or if pairs that exist come
+/// from other places.
+fn common_places(
+    board: &Board<'_>,
+    scope: &PlaceScope,
+    origin: Origin,
+) -> Option<[HashMap<usize, String>; 2]> {
+    let places = [0, 1].map(|side| {
+        let runs = scope.runs[side].iter();
+        let places = runs.filter_map(|&run| Some((run, place_of(board, side, run, origin)?)));
+        places.collect::<HashMap<usize, String>>()
+    });
+    let is_any = !places.iter().any(HashMap::is_empty);
+    (is_any && is_borne_out(board, scope, &places, origin)).then_some(places)
+}
+
+/// Pairs the operators of a gap that belong together.
+fn pair_alike(board: &mut Board<'_>, gap: &PairingGap, places: &[HashMap<usize, String>; 2]) {
+    for [t, g] in matches(board, gap, places) {
+        if board.run(0, t).op_type == board.run(1, g).op_type {
+            board.pair(t, g, MatchEvidence::Origin);
+        } else {
+            // Frameworks that have other words for a type may have another order of inputs.
+            let inputs = inputs_of(board, [t, g]);
+            board.pair_inputs([t, g], MatchEvidence::Origin, &inputs);
         }
     }
 }
@@ -94,6 +114,30 @@ fn is_borne_out(
     }
     let least = if origin == Origin::Line { 1 } else { 0 };
     n_known >= least && n_other * OTHER_ONE_IN <= n_known
+}
+
+/// The operators without a partner that alone are of their type in their module.
+fn alone(
+    board: &Board<'_>,
+    scope: &PlaceScope,
+    places: &[HashMap<usize, String>; 2],
+) -> PairingGap {
+    let runs = [0, 1].map(|side| {
+        let mut groups: BTreeMap<OriginKey<'_>, Vec<usize>> = BTreeMap::new();
+        for &run in &scope.runs[side] {
+            if let Some(place) = places[side].get(&run) {
+                let key = (place.as_str(), board.op_type(side, run).name());
+                groups.entry(key).or_default().push(run);
+            }
+        }
+        let only = groups.into_values().filter(|runs| runs.len() == 1);
+        let free = only.flatten().filter(|&run| board.is_free(side, run));
+        free.collect()
+    });
+    PairingGap {
+        runs,
+        ..PairingGap::default()
+    }
 }
 
 /// The operators of a gap that belong together.
