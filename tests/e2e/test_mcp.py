@@ -12,7 +12,7 @@ import onnx
 import pytest
 from binary import TIMEOUT_SECONDS, Binary
 from faults import change_weight
-from test_experiments import SOUND
+from test_experiments import FAULTS, SOUND
 
 ANSWER_BYTES_MAX = 2048
 MESSAGE_BYTES_MAX = 16 << 20
@@ -136,6 +136,20 @@ def test_a_client_finds_a_fault(client: Client, models: list[str], tmp_path: Pat
     assert "nothing to do" in client.tool("why", verdict=equal["id"])["next"]
     # Nothing is written next to the models.
     assert {path.name for path in tmp_path.iterdir()} == {"faulty.onnx", "sound.onnx", "out"}
+
+
+@pytest.mark.sampled(0.2)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_two_short_answers_prove_a_fault(client: Client, models: list[str], fault: str) -> None:
+    faulty, sound = models
+    plant, expected = FAULTS[fault]
+    model = onnx.ModelProto()
+    model.CopyFrom(SOUND)
+    plant(model)
+    onnx.save(model, faulty)
+    verdict = client.tool("verdict", target=faulty, golden=sound, shape=SHAPE, engine="tract")
+    why = client.tool("why", verdict=verdict["id"])
+    assert (why["certainty"], set(why["experiments"]["causes"])) == ("proven", expected)
 
 
 def test_mistakes_have_a_cause_and_an_expectation(client: Client, models: list[str], tmp_path: Path) -> None:
