@@ -113,6 +113,28 @@ fn as_many_of_a_type_in_a_module_are_taken_in_order() {
 }
 
 #[test]
+fn branches_may_run_in_another_order() {
+    check(
+        &[
+            ("Torch.tanh.0.forward", FIRST, 3, &[4, 4]),
+            ("Functional.gelu.0.forward", "", 5, &[4, 4]),
+            ("Torch.relu.0.forward", SECOND, 3, &[4, 4]),
+        ],
+        &[
+            ("Functional.relu.0.forward", SECOND, 9, &[4, 4]),
+            ("Functional.gelu.0.forward", "", 8, &[4, 4]),
+            ("Functional.tanh.0.forward", FIRST, 9, &[4, 4]),
+        ],
+        &[
+            "Torch.tanh.0.forward = Functional.tanh.0.forward, origin",
+            "Functional.gelu.0.forward = Functional.gelu.0.forward, name",
+            "Torch.relu.0.forward = Functional.relu.0.forward, origin",
+        ],
+        &[],
+    );
+}
+
+#[test]
 fn outputs_of_other_sizes_are_of_other_operators() {
     check(
         &[("Torch.relu.0.forward", FIRST, 3, &[4, 4])],
