@@ -8,6 +8,8 @@ import { zh } from "./zh";
 /** The page is rebuilt when the language changes, so components just read this. */
 export let t: Texts = en;
 
+export type SentenceKey = keyof Texts["sentence"];
+
 export function setLanguage(language: Language): void {
   t = language === "zh" ? zh : en;
 }
