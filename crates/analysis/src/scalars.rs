@@ -88,8 +88,9 @@ fn dtype_of_scalar(slot: &ExecutionSlot) -> Option<DType> {
     (slot.n_elements() == Some(1)).then_some(dtype)
 }
 
-/// The scalar to show by default: the last whose operator's name contains `loss`, else the last
-/// whose type does, else the last. The scale of a loss is not a loss.
+/// The scalar to show by default: of the last operator whose name contains `loss`, else of the last
+/// whose type does, else of the last, the first output. The scale of a loss is not a loss, and a
+/// loss operator returns its loss before its weights.
 pub fn default_scalar(scalars: &[ScalarOutput]) -> Option<usize> {
     let is_loss = |text: &SharedText| {
         let text = text.to_ascii_lowercase();
@@ -97,7 +98,14 @@ pub fn default_scalar(scalars: &[ScalarOutput]) -> Option<usize> {
     };
     let by_name = scalars.iter().rposition(|scalar| is_loss(&scalar.op_name));
     let by_type = || scalars.iter().rposition(|scalar| is_loss(&scalar.op_type));
-    by_name.or_else(by_type).or(scalars.len().checked_sub(1))
+    let chosen = by_name.or_else(by_type).or(scalars.len().checked_sub(1))?;
+    let operator = |scalar: &ScalarOutput| (scalar.op_type.clone(), scalar.op_name.clone());
+    let wanted = operator(scalars.get(chosen)?);
+    let outputs = scalars.iter().enumerate();
+    let outputs = outputs.filter(|(_, scalar)| operator(scalar) == wanted);
+    outputs
+        .min_by_key(|(_, scalar)| scalar.output)
+        .map(|(place, _)| place)
 }
 
 /// The value of a single-element slot, from its element or else from its statistics; `None` if
@@ -160,5 +168,18 @@ mod tests {
             &[("nll_loss", "x"), ("Sum", "loss"), ("nll_loss", "y")],
             Some(1),
         );
+    }
+
+    #[test]
+    fn the_loss_is_the_first_output_of_its_operator() {
+        let output = |output| ScalarOutput {
+            op_type: "nll_loss".into(),
+            op_name: "head".into(),
+            output,
+            dtype: DType::F32,
+            runs: vec![0, 1],
+        };
+        assert_eq!(default_scalar(&[output(0), output(1)]), Some(0));
+        assert_eq!(default_scalar(&[output(1), output(0)]), Some(1));
     }
 }
