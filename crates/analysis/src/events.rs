@@ -71,6 +71,8 @@ pub enum EventKind {
     Overwrite(Box<OverwriteEntry>),
     /// The first NaN or infinity of a capture that is not intentional.
     NonFinite(Box<NonFiniteFinding>),
+    /// A finding of a command about the operator, as a sentence.
+    Finding(String),
 }
 
 /// Collects the events of a dump. Records are read on `n_threads` threads.

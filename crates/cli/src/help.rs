@@ -10,7 +10,7 @@ use crate::CommandLine;
 const ALL: &str = "help-all";
 
 /// The options that `--help` shows, by their ids, of commands with more than a screen of them.
-const EVERYDAY: [(&str, &[&str]); 6] = [
+const EVERYDAY: [(&str, &[&str]); 7] = [
     ("dump", EVERYDAY_OF_RUNS),
     ("op", EVERYDAY_OF_RUNS),
     (
@@ -45,6 +45,20 @@ const EVERYDAY: [(&str, &[&str]); 6] = [
             "view",
             "json",
             "html",
+        ],
+    ),
+    (
+        "replay",
+        &[
+            "all",
+            "model",
+            "step",
+            "golden",
+            "thresholds",
+            "json",
+            "out",
+            "view",
+            "engine",
         ],
     ),
     (

@@ -133,6 +133,7 @@ fn side_of(query: &Query) -> Result<ShownSide, AnswerError> {
     match query.get("side").map(String::as_str) {
         None | Some("target") => Ok(ShownSide::Target),
         Some("golden") => Ok(ShownSide::Golden),
+        Some("reference") => Ok(ShownSide::Reference),
         Some(other) => Err(AnswerError::Query(format!(
             "`side`: there is no side `{other}`"
         ))),

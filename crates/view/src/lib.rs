@@ -23,9 +23,9 @@ use opscope_analysis::elements::NumpyArray;
 pub use filter::mistake_in;
 pub use live::LiveDump;
 pub use server::{PageServer, RunningPage, ServerOptions};
-pub use shown::{PageState, ShownRuns};
+pub use shown::{PageState, RunProgress, ShownRuns};
 pub use unfinished::UnfinishedSurvey;
-pub use viewed::{Findings, ShownSide, ViewError, ViewedDump, ViewedRuns};
+pub use viewed::{Findings, OperatorFinding, ShownSide, ViewError, ViewedDump, ViewedRuns};
 
 /// The elements of a slot, in a dtype that numpy supports.
 ///

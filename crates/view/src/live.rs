@@ -11,7 +11,7 @@ use opscope_analysis::survey::{DumpSurvey, SurveyProgress};
 use opscope_store::StoreError;
 
 use crate::answers::elements::chain;
-use crate::shown::{PageState, ShownRuns};
+use crate::shown::{PageState, RunProgress, ShownRuns};
 use crate::unfinished::{BETWEEN_NEWS, UnfinishedSurvey};
 use crate::viewed::{ViewedDump, ViewedRuns};
 
@@ -29,18 +29,23 @@ pub struct LiveDump {
     path: PathBuf,
     n_threads: usize,
     program: String,
+    /// The run as it was planned.
+    run: RunProgress,
+    start: Instant,
     /// The findings of the last read.
     last: Arc<ViewedRuns>,
 }
 
 impl LiveDump {
-    /// The dump at `path`, which need not exist yet.
-    pub fn new(path: &Path, n_threads: usize, program: &str) -> LiveDump {
+    /// The dump at `path`, which need not exist yet, of a run that begins now.
+    pub fn new(path: &Path, run: RunProgress, n_threads: usize, program: &str) -> LiveDump {
         let nothing = Arc::new(ViewedDump::with_nothing(path));
         LiveDump {
             path: path.to_owned(),
             n_threads,
             program: program.to_owned(),
+            run,
+            start: Instant::now(),
             last: Arc::new(ViewedRuns::surveyed(
                 nothing,
                 DumpSurvey::default(),
@@ -52,6 +57,23 @@ impl LiveDump {
     /// The dump as far as it is known.
     pub fn runs(&self) -> Arc<ViewedRuns> {
         self.last.clone()
+    }
+
+    /// How far the run is, according to the dump.
+    pub fn state(&self) -> PageState {
+        let executions = self.last.target.dump.runs.iter();
+        let step = executions.filter_map(|run| run.place.step).max();
+        let seconds_left = step.and_then(|n_done| {
+            // The last step in the dump may not be over.
+            let n_left = self.run.n_steps.checked_sub(n_done)?;
+            let elapsed = self.start.elapsed().as_secs_f64();
+            (n_done > 0).then(|| (elapsed / n_done as f64 * n_left as f64).ceil() as u64)
+        });
+        PageState::Running(RunProgress {
+            step,
+            seconds_left,
+            ..self.run.clone()
+        })
     }
 
     /// Shows new content until the run is over.
@@ -68,6 +90,9 @@ impl LiveDump {
             // The directory may not exist yet, and files come and go while being read. Permanent
             // damage is reported at the end.
             let _ = self.look(page, false);
+            if self.last.n_operators() > 0 && !self.path.exists() {
+                page.announce(PageState::Removed);
+            }
             pause = pause_after(start.elapsed(), self.last.n_operators());
             last_look = Instant::now();
         }
@@ -103,11 +128,11 @@ impl LiveDump {
         let mut survey = UnfinishedSurvey::new(runs, progress, self.n_threads);
         // Large elements are slow to read, so operators are shown before their statistics.
         while !survey.advance(BETWEEN_NEWS) {
-            page.show(survey.runs(), PageState::Running);
+            page.show(survey.runs(), self.state());
         }
         self.last = survey.runs();
         if !is_last {
-            page.show(self.runs(), PageState::Running);
+            page.show(self.runs(), self.state());
         }
         Ok(())
     }
@@ -156,8 +181,12 @@ mod tests {
     fn an_operator_is_announced_without_a_further_one() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("dump");
-        let mut live = LiveDump::new(&root, 1, "test");
-        let page = ShownRuns::new(live.runs(), PageState::Running);
+        let run = RunProgress {
+            n_steps: 4,
+            ..RunProgress::default()
+        };
+        let mut live = LiveDump::new(&root, run, 1, "test");
+        let page = ShownRuns::new(live.runs(), live.state());
         let is_over = AtomicBool::new(false);
         let waiting = runtime::Builder::new_current_thread()
             .enable_time()

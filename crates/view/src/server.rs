@@ -1,7 +1,7 @@
 //! The page's read-only server: on a loopback address by default, for clients with the token in the
 //! address.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::io;
 use std::net::IpAddr;
@@ -41,6 +41,8 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Pause before accepting connections again after running out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Ranks from which a page opens on their map.
+const N_RANKS_ON_MAP: usize = 64;
 /// Bytes of the token.
 const N_TOKEN_BYTES: usize = 16;
 
@@ -125,7 +127,7 @@ impl PageServer {
         Ok(PageServer {
             runtime,
             listener,
-            address: format!("http://{host}:{port}/{token}/overview"),
+            address: format!("http://{host}:{port}/{token}/{}", first_view(&runs)),
             shared: Arc::new(Shared {
                 runs: ShownRuns::new(runs, state),
                 token,
@@ -219,6 +221,23 @@ impl PageServer {
         });
         // A browser keeps its connection open; shutdown does not wait for it.
         self.runtime.shutdown_background();
+    }
+}
+
+/// The view that a page opens on: findings of a command, or of many ranks the map, which has all of
+/// them at once.
+fn first_view(runs: &ViewedRuns) -> &'static str {
+    if runs.target.findings().next().is_some() {
+        return "events?event=0";
+    }
+    // Ranks of the operators on display, which a selection may have reduced.
+    let ids = 0..runs.n_operators();
+    let ranks = ids.filter_map(|id| runs.facts(id)?.rank);
+    let ranks: HashSet<u32> = ranks.collect();
+    if ranks.len() >= N_RANKS_ON_MAP {
+        "steps?by=rank"
+    } else {
+        "overview"
     }
 }
 

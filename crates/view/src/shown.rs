@@ -31,9 +31,24 @@ pub enum PageState {
         n: usize,
     },
     /// The run is still writing the dump.
-    Running,
+    Running(RunProgress),
     /// The run failed, or its dump cannot be read, with the reason.
     Failed(String),
+    /// The dump is no longer on the disk.
+    Removed,
+}
+
+/// How far a run is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunProgress {
+    /// The name of the model.
+    pub title: String,
+    /// Steps of the whole run.
+    pub n_steps: u64,
+    /// The step that the dump has last, from 0; unknown before the first operator.
+    pub step: Option<u64>,
+    /// Estimated from the time of the steps so far.
+    pub seconds_left: Option<u64>,
 }
 
 /// News for open pages.
@@ -70,6 +85,11 @@ impl ShownRuns {
         });
     }
 
+    /// Tells all open pages about a state of the dumps that stay on display.
+    pub fn announce(&self, state: PageState) {
+        self.0.news.send_modify(|news| news.state = state);
+    }
+
     /// The current dumps.
     pub(crate) fn current(&self) -> Arc<ViewedRuns> {
         let current = self.0.current.read();
@@ -96,8 +116,18 @@ impl PageNews {
         let (state, n_done, n, message) = match &self.state {
             PageState::Whole => ("whole", 0, 0, None),
             PageState::Reading { n_done, n } => ("reading", *n_done, *n, None),
-            PageState::Running => ("running", 0, 0, None),
+            PageState::Running(_) => ("running", 0, 0, None),
             PageState::Failed(message) => ("failed", 0, 0, Some(message)),
+            PageState::Removed => ("removed", 0, 0, None),
+        };
+        let run = match &self.state {
+            PageState::Running(run) => json!({
+                "title": run.title,
+                "n_steps": run.n_steps,
+                "step": run.step,
+                "seconds_left": run.seconds_left,
+            }),
+            _ => Value::Null,
         };
         json!({
             "generation": self.generation,
@@ -105,6 +135,7 @@ impl PageNews {
             "n_done": n_done,
             "n": n,
             "message": message,
+            "run": run,
         })
     }
 }

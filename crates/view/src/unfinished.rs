@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use opscope_analysis::survey::{self, SurveyProgress};
 
 use crate::shown::{PageState, ShownRuns};
-use crate::viewed::{ViewError, ViewedDump, ViewedRuns};
+use crate::viewed::{OperatorFinding, ViewError, ViewedDump, ViewedRuns};
 
 /// A survey that is partly shown.
 pub struct UnfinishedSurvey {
@@ -26,17 +26,18 @@ const WORTH_KEEPING: Duration = Duration::from_millis(500);
 
 impl UnfinishedSurvey {
     /// Reads a dump and surveys its values, deferring the rest of a long survey. Uses a cached
-    /// survey.
+    /// survey. The page opens on `findings`, if there are any.
     ///
     /// # Errors
     ///
     /// [`ViewError`] if there is nothing to show.
     pub fn begin(
         path: &Path,
+        findings: Vec<OperatorFinding>,
         n_threads: usize,
         program: &str,
     ) -> Result<(Arc<ViewedRuns>, Option<UnfinishedSurvey>), ViewError> {
-        let target = ViewedDump::open(path, n_threads)?;
+        let target = ViewedDump::open(path, n_threads)?.with_findings(findings);
         // An empty page would look like a dump without a fault.
         if target.dump.runs.is_empty() {
             let (path, problems) = (target.path, target.dump.problems);

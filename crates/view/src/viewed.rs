@@ -10,7 +10,7 @@ use opscope_analysis::compare::result::{
 };
 use opscope_analysis::compare::run::{self, CompareError, ComparisonRequest};
 use opscope_analysis::compare::side::{ComparedDump, ExecutionSlot, OperatorExecution};
-use opscope_analysis::events::{self, DumpEvents, EventKind};
+use opscope_analysis::events::{self, DumpEvent, DumpEvents, EventKind};
 use opscope_analysis::overflow::Finding;
 use opscope_analysis::scalars::{ScalarOutput, scalar_outputs};
 use opscope_analysis::survey::{self, DumpSurvey, SpreadRole, SurveyedExecution};
@@ -25,6 +25,8 @@ pub struct ViewedRuns {
     pub target: Arc<ViewedDump>,
     /// The reference dump.
     pub golden: Option<Arc<ViewedDump>>,
+    /// A third dump, whose tensors are shown next to those of a pair.
+    pub reference: Option<Arc<ViewedDump>>,
     /// The comparison or the survey of the operators.
     pub findings: Findings,
     /// Version of the program.
@@ -53,6 +55,15 @@ pub struct ViewedDump {
     scalars: OnceLock<Vec<ScalarOutput>>,
 }
 
+/// A finding of a command about an operator.
+#[derive(Clone, Debug)]
+pub struct OperatorFinding {
+    /// The operator.
+    pub operator: OperatorName,
+    /// The finding, as a sentence.
+    pub text: String,
+}
+
 /// The source of the findings.
 pub enum Findings {
     /// The comparison of two dumps.
@@ -68,6 +79,8 @@ pub enum ShownSide {
     Target,
     /// The reference dump.
     Golden,
+    /// The third dump.
+    Reference,
 }
 
 /// Why there is nothing to show.
@@ -209,26 +222,36 @@ impl ViewedRuns {
         ViewedRuns {
             target,
             golden: None,
+            reference: None,
             findings: Findings::Surveyed(survey),
             program: program.to_owned(),
             is_saved: false,
         }
     }
 
-    /// Compares two dumps with the defaults of `opscope compare`.
+    /// Compares two dumps with the defaults of `opscope compare`. A third one is the yardstick, as
+    /// with `--reference` there, and its tensors are shown next to theirs.
     ///
     /// # Errors
     ///
     /// [`ViewError`] if they cannot be compared.
     pub fn open_two(
         [target, golden]: [&Path; 2],
+        reference: Option<&Path>,
         n_threads: usize,
         program: &str,
     ) -> Result<ViewedRuns, ViewError> {
         let program = program.to_owned();
-        let request = ComparisonRequest::with_defaults(target, golden, n_threads, program.clone());
+        let mut request = ComparisonRequest::with_defaults(target, golden, n_threads, program);
+        request.reference = reference.map(Path::to_owned);
         let comparison = run::run(&request, None)?;
-        ViewedRuns::open_compared(comparison, [target, golden], n_threads)
+        let mut runs = ViewedRuns::open_compared(comparison, [target, golden], n_threads)?;
+        if let Some(path) = reference {
+            // Not part of the comparison, so its operators are looked up by their names.
+            let dump = ViewedDump::open(path, n_threads)?.with_names();
+            runs.reference = Some(Arc::new(dump.without_models()));
+        }
+        Ok(runs)
     }
 
     /// Opens the dumps of an existing comparison.
@@ -258,6 +281,7 @@ impl ViewedRuns {
         Ok(ViewedRuns {
             target: Arc::new(target),
             golden: Some(Arc::new(golden)),
+            reference: None,
             findings: Findings::Compared(Box::new(comparison)),
             program,
             is_saved: false,
@@ -272,6 +296,7 @@ impl ViewedRuns {
         ViewedRuns {
             target,
             golden: Some(golden),
+            reference: None,
             program: comparison.config.program.clone(),
             findings: Findings::Compared(Box::new(comparison)),
             is_saved: true,
@@ -372,6 +397,7 @@ impl ViewedRuns {
         match side {
             ShownSide::Target => Some(&self.target),
             ShownSide::Golden => self.golden.as_deref(),
+            ShownSide::Reference => self.reference.as_deref(),
         }
     }
 
@@ -379,7 +405,7 @@ impl ViewedRuns {
     pub fn executions(&self, id: usize, side: ShownSide) -> Vec<usize> {
         match (&self.findings, side) {
             (Findings::Surveyed(_), ShownSide::Target) => vec![id],
-            (Findings::Surveyed(_), ShownSide::Golden) => Vec::new(),
+            (Findings::Surveyed(_), _) => Vec::new(),
             (Findings::Compared(comparison), _) => {
                 let (Some(operator), Some(dump)) = (comparison.operators.get(id), self.side(side))
                 else {
@@ -387,9 +413,12 @@ impl ViewedRuns {
                 };
                 let names = match side {
                     ShownSide::Target => &operator.target,
-                    ShownSide::Golden => &operator.golden,
+                    ShownSide::Golden | ShownSide::Reference => &operator.golden,
                 };
-                let runs = names.iter().filter_map(|name| dump.by_name.get(name));
+                let runs = names.iter().filter_map(|name| match side {
+                    ShownSide::Reference => dump.by_name.get(&without_model(name)),
+                    _ => dump.by_name.get(name),
+                });
                 runs.copied().collect()
             }
         }
@@ -411,14 +440,18 @@ impl ViewedRuns {
             slots.iter().find(|slot| slot.slot == key)
         });
         let key = match (compared, side) {
-            (Some(pair), ShownSide::Golden) => pair.golden_slot.unwrap_or(pair.slot),
+            (Some(pair), ShownSide::Golden | ShownSide::Reference) => {
+                pair.golden_slot.unwrap_or(pair.slot)
+            }
             // Uncompared operators have no matching slots.
-            (None, ShownSide::Golden) if self.comparison().is_some() => return None,
+            (None, ShownSide::Golden | ShownSide::Reference) if self.comparison().is_some() => {
+                return None;
+            }
             _ => key,
         };
         let summary = compared.map(|pair| match side {
             ShownSide::Target => &pair.target,
-            ShownSide::Golden => &pair.golden,
+            ShownSide::Golden | ShownSide::Reference => &pair.golden,
         });
         let runs = self.executions(id, side);
         // Ignores runs that the dump has lost since.
@@ -477,11 +510,55 @@ impl ViewedDump {
         }
     }
 
+    /// Puts findings before the events.
+    pub(crate) fn with_findings(mut self, findings: Vec<OperatorFinding>) -> ViewedDump {
+        let runs = self.dump.runs.iter().enumerate();
+        // Most dumps are opened without findings, and need no names.
+        let runs: HashMap<OperatorName, usize> = runs
+            .filter(|_| !findings.is_empty())
+            .map(|(index, run)| (OperatorName::for_execution(run), index))
+            .collect();
+        let findings = findings.into_iter().map(|finding| DumpEvent {
+            path: self.path.clone(),
+            run: runs.get(&finding.operator).copied(),
+            op_type: finding.operator.op_type.to_string(),
+            op_name: finding.operator.op_name.to_string(),
+            rank: finding.operator.rank,
+            step: finding.operator.step,
+            time_us: None,
+            task_id: None,
+            stream_id: None,
+            kind: EventKind::Finding(finding.text),
+        });
+        self.events.events.splice(0..0, findings);
+        self
+    }
+
+    /// The findings of a command, with the operators that the dump has.
+    pub(crate) fn findings(&self) -> impl Iterator<Item = (&DumpEvent, &str)> {
+        self.events
+            .events
+            .iter()
+            .filter_map(|event| match &event.kind {
+                EventKind::Finding(text) => Some((event, text.as_str())),
+                _ => None,
+            })
+    }
+
     fn with_names(mut self) -> ViewedDump {
         let runs = self.dump.runs.iter().enumerate();
         // Among several with one name the last wins; comparisons distinguish them by repetition.
         let names = runs.map(|(index, run)| (OperatorName::for_execution(run), index));
         self.by_name = names.collect();
+        self
+    }
+
+    /// Forgets the models' names, which differ between dumps of one network.
+    fn without_models(mut self) -> ViewedDump {
+        let names = self.by_name.drain();
+        self.by_name = names
+            .map(|(name, run)| (without_model(&name), run))
+            .collect();
         self
     }
 
@@ -510,6 +587,13 @@ impl ViewedDump {
             .unwrap_or_else(|_| self.path.clone());
         let name = path.file_name().unwrap_or(path.as_os_str());
         name.to_string_lossy().into_owned()
+    }
+}
+
+fn without_model(name: &OperatorName) -> OperatorName {
+    OperatorName {
+        model: None,
+        ..name.clone()
     }
 }
 

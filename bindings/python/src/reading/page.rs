@@ -80,10 +80,10 @@ fn serve(request: &PageRequest) -> Result<RunningPage, ViewError> {
     let program = format!("opscope {}", env!("CARGO_PKG_VERSION"));
     let (runs, rest) = match &request.golden {
         Some(golden) => {
-            let runs = ViewedRuns::open_two([&request.dump, golden], n_threads, &program)?;
+            let runs = ViewedRuns::open_two([&request.dump, golden], None, n_threads, &program)?;
             (Arc::new(runs), None)
         }
-        None => UnfinishedSurvey::begin(&request.dump, n_threads, &program)?,
+        None => UnfinishedSurvey::begin(&request.dump, Vec::new(), n_threads, &program)?,
     };
     let options = ServerOptions {
         host: request.host.clone(),

@@ -27,6 +27,7 @@ use std::sync::Arc;
 use opscope_dump::model_file;
 use opscope_engine::{ModelSignature, ModelSource};
 use opscope_store::record::ModelId;
+use opscope_view::RunProgress;
 
 use self::compress::CompressArguments;
 use self::control::RemoteControl;
@@ -220,8 +221,13 @@ pub(crate) fn run_with(
     let described = dump.describe(&*run.model, &run.id);
     let is_described = *described.as_ref().unwrap_or(&true);
     let failed = begun.and(described.map(drop)).err();
+    let progress = RunProgress {
+        title: run.title.clone(),
+        n_steps: options.steps.unwrap_or(inputs.n_sets()),
+        ..RunProgress::default()
+    };
     let page = (arguments.view)
-        .then(|| LivePage::begin(&dump, &arguments.server, options.json))
+        .then(|| LivePage::begin(&dump, progress, &arguments.server, options.json))
         .transpose()?;
     let ended = dump_model(options, &request, &dump, &mut run, &inputs, &remote, failed)?;
     let (mut report, result) = ended;

@@ -15,6 +15,7 @@ use opscope_tensor::DType;
 use serde_json::json;
 
 use crate::commands::ranked_run::{self, execution, meeting, operator, ranks_noun};
+use crate::commands::view::FindingsPage;
 use crate::console::{self, Out, line, report};
 use crate::exit::CommandFailure;
 use crate::progress;
@@ -29,7 +30,8 @@ use crate::{format, passed_over};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   opscope nan dump
-  opscope nan host-a/dump host-b/dump --json")]
+  opscope nan host-a/dump host-b/dump --json
+  opscope nan dump --view")]
 pub(crate) struct NanArguments {
     /// A directory with the dumps of all ranks, or several dumps of some ranks each
     #[arg(value_name = "RUN", required = true)]
@@ -43,10 +45,13 @@ pub(crate) struct NanArguments {
     /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    page: FindingsPage,
 }
 
 pub(crate) fn run(arguments: &NanArguments) -> Result<(), CommandFailure> {
     let n_threads = arguments.jobs.unwrap_or_else(default_jobs).max(1);
+    arguments.page.check(&arguments.runs, arguments.json)?;
     let run = ranked_run::open(&arguments.runs, n_threads)?;
     let propagation = progress::with_spinner("tracing NaN", || trace(&run, n_threads));
     for problem in &propagation.problems {
@@ -63,6 +68,13 @@ pub(crate) fn run(arguments: &NanArguments) -> Result<(), CommandFailure> {
     } else {
         print(arguments, &run, &propagation)?;
     }
+    // All of them: only the printed list is limited.
+    let findings = || {
+        let origins = propagation.origins.iter();
+        let findings = origins.map(|one| ranked_run::finding(&run, one.run, cause(&run, one)));
+        findings.collect()
+    };
+    (arguments.page).show(&arguments.runs[0], findings, n_threads)?;
     let is_partial = ranked_run::is_partial(&run) || !propagation.problems.is_empty();
     ranked_run::end(
         propagation.origins.is_empty(),

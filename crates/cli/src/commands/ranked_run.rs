@@ -3,9 +3,11 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use opscope_analysis::compare::result::OperatorName;
 use opscope_analysis::ranks::meetings::Meeting;
 use opscope_analysis::ranks::run::{RankedRun, RankedRunError};
 use opscope_store::record::parallel::{Collective, CollectiveKind};
+use opscope_view::OperatorFinding;
 
 use crate::console::{Out, line, report};
 use crate::exit::{CommandFailure, FOUND, PARTIAL, UNREADABLE, USAGE, check_dump};
@@ -32,6 +34,14 @@ pub(crate) fn open(paths: &[PathBuf], n_threads: usize) -> Result<RankedRun, Com
         report!("opscope: {problem}");
     }
     Ok(run)
+}
+
+/// A finding about an execution, for the page.
+pub(crate) fn finding(run: &RankedRun, index: usize, text: String) -> OperatorFinding {
+    OperatorFinding {
+        operator: OperatorName::for_execution(&run.dump.runs[index]),
+        text,
+    }
 }
 
 /// Whether a part of the run was not read.

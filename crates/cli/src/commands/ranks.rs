@@ -8,7 +8,9 @@ use opscope_analysis::ranks::finding::{
     DivergenceEvidence, DivergenceFinding, DivergenceKind, DriftedParameter, RankDivergences,
 };
 use opscope_analysis::ranks::meetings::Desync;
-use opscope_analysis::ranks::restart::{self, RestartComparison, RestartDifferenceKind};
+use opscope_analysis::ranks::restart::{
+    self, RestartComparison, RestartDifference, RestartDifferenceKind,
+};
 use opscope_analysis::ranks::run::RankedRun;
 use opscope_analysis::ranks::{divergence, document};
 use serde_json::json;
@@ -16,6 +18,7 @@ use serde_json::json;
 use crate::commands::ranked_run::{
     self, execution, is_partial, meeting, operator, ordinal, ranks_noun,
 };
+use crate::commands::view::FindingsPage;
 use crate::console::{self, Out, line};
 use crate::exit::CommandFailure;
 use crate::progress;
@@ -30,7 +33,8 @@ use crate::{format, passed_over};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   opscope ranks dump
-  opscope ranks dump --against dump-before-restart")]
+  opscope ranks dump --against dump-before-restart
+  opscope ranks dump --view")]
 pub(crate) struct RanksArguments {
     /// A directory with the dumps of all ranks, or several dumps of some ranks each
     #[arg(value_name = "RUN", required = true)]
@@ -47,16 +51,19 @@ pub(crate) struct RanksArguments {
     /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    page: FindingsPage,
 }
 
 pub(crate) fn run(arguments: &RanksArguments) -> Result<(), CommandFailure> {
     let n_threads = arguments.jobs.unwrap_or_else(default_jobs).max(1);
+    arguments.page.check(&arguments.runs, arguments.json)?;
     let mut run = ranked_run::open(&arguments.runs, n_threads)?;
     run.read_marks(n_threads);
     if let Some(path) = &arguments.against {
         let mut other = ranked_run::open(std::slice::from_ref(path), n_threads)?;
         other.read_marks(n_threads);
-        return against(arguments, &run, &other);
+        return against(arguments, &run, &other, n_threads);
     }
     let found = progress::with_spinner("comparing ranks", || divergence::find(&run, n_threads));
     if arguments.json {
@@ -70,6 +77,13 @@ pub(crate) fn run(arguments: &RanksArguments) -> Result<(), CommandFailure> {
     } else {
         print(arguments, &run, &found)?;
     }
+    // All of them: only the printed list is limited.
+    let findings = || {
+        let findings = found.findings.iter();
+        let findings = findings.map(|one| ranked_run::finding(&run, one.run, sentence(&run, one)));
+        findings.collect()
+    };
+    (arguments.page).show(&arguments.runs[0], findings, n_threads)?;
     let is_partial = is_partial(&run) || run.marks.n_unread > 0 || n_checked(&found) == 0;
     ranked_run::end(found.findings.is_empty(), is_partial)
 }
@@ -254,6 +268,7 @@ fn against(
     arguments: &RanksArguments,
     run: &RankedRun,
     other: &RankedRun,
+    n_threads: usize,
 ) -> Result<(), CommandFailure> {
     // Each rank is compared with itself in the other run; replicas within a run are another
     // question.
@@ -270,10 +285,35 @@ fn against(
     } else {
         print_restart(arguments, run, &found)?;
     }
+    let findings = || {
+        let findings = found.differences.iter();
+        let findings = findings.map(|one| ranked_run::finding(run, one.run, departure(run, one)));
+        findings.collect()
+    };
+    (arguments.page).show(&arguments.runs[0], findings, n_threads)?;
     let n_unread = run.marks.n_unread + other.marks.n_unread;
     let is_partial = is_partial(run) || is_partial(other) || n_unread > 0;
     let has_compared = found.n_tensors > 0;
     ranked_run::end(found.differences.is_empty(), is_partial || !has_compared)
+}
+
+/// Where a rank stops matching itself in the other run, in words.
+fn departure(run: &RankedRun, found: &RestartDifference) -> String {
+    let what = match found.kind {
+        RestartDifferenceKind::Computed => "differs, though all inputs are equal",
+        RestartDifferenceKind::Received => "differs, though the rank's own input is equal",
+        RestartDifferenceKind::Input => "differs, without an earlier difference",
+    };
+    let follows = if found.may_follow {
+        "; it may follow from another rank"
+    } else {
+        ""
+    };
+    format!(
+        "{}: {} {what}{follows}",
+        execution(run, found.run),
+        found.slot
+    )
 }
 
 fn print_restart(
@@ -283,22 +323,7 @@ fn print_restart(
 ) -> Result<(), CommandFailure> {
     let mut out: Out = console::out();
     for one in found.differences.iter().take(arguments.top) {
-        let what = match one.kind {
-            RestartDifferenceKind::Computed => "differs, though all inputs are equal",
-            RestartDifferenceKind::Received => "differs, though the rank's own input is equal",
-            RestartDifferenceKind::Input => "differs, without an earlier difference",
-        };
-        let follows = if one.may_follow {
-            "; it may follow from another rank"
-        } else {
-            ""
-        };
-        line!(
-            out,
-            "{}: {} {what}{follows}",
-            execution(run, one.run),
-            one.slot
-        )?;
+        line!(out, "{}", departure(run, one))?;
     }
     let n = found.differences.len();
     match (n, found.n_tensors) {

@@ -21,6 +21,7 @@ use self::arrays::ArrayFolder;
 use self::operators::{ModelOperators, ReplayEngine};
 use self::run::{GoldenDump, ReplayContext, ReplayedDump};
 use crate::arguments::ModeArguments;
+use crate::commands::view::FindingsPage;
 use crate::engine::EngineArguments;
 use crate::exit::{CommandFailure, FOUND, PARTIAL, UNREADABLE, USAGE};
 
@@ -34,7 +35,8 @@ use crate::exit::{CommandFailure, FOUND, PARTIAL, UNREADABLE, USAGE};
   opscope replay dump conv1 --model net.onnx
   opscope replay npu 'layer.3/*' --model net.onnx --golden cpu
   opscope replay dump --all --json own.json
-  opscope replay dump conv1 --out again")]
+  opscope replay dump conv1 --out again
+  opscope replay dump --all --view")]
 pub(crate) struct ReplayArguments {
     /// The dump
     dump: PathBuf,
@@ -75,6 +77,8 @@ pub(crate) struct ReplayArguments {
     engine: EngineArguments,
     #[command(flatten)]
     modes: ModeArguments,
+    #[command(flatten)]
+    page: FindingsPage,
 }
 
 /// Why an operator could not be re-run, with the exit code if this is the only problem.
@@ -222,6 +226,9 @@ pub(crate) fn run(arguments: &ReplayArguments) -> Result<(), CommandFailure> {
             (&replayed, &refused),
         )?;
     }
+    // The last step, because the page is shown until it is interrupted.
+    let findings = || report::findings(&replayed);
+    (arguments.page).show(&arguments.dump, findings, n_threads)?;
     end(&replayed, &refused)
 }
 

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use opscope_analysis::compare::run::CompareError;
 use opscope_analysis::default_jobs;
-use opscope_view::{PageServer, PageState, ServerOptions, UnfinishedSurvey, ViewError, ViewedRuns};
+use opscope_view::{
+    OperatorFinding, PageServer, PageState, ServerOptions, UnfinishedSurvey, ViewError, ViewedRuns,
+};
 
 use crate::commands::dump::run_model::is_signalled;
 use crate::commands::saved_result::{self, program};
@@ -19,6 +21,8 @@ use crate::progress;
 
 /// Interval between checks for a signal.
 const BETWEEN_CHECKS: Duration = Duration::from_millis(50);
+/// Checks for a signal between two checks that the dumps are still there.
+const N_BETWEEN_LOOKS: u64 = 20;
 
 /// Show a dump, or where two dumps diverge, in the browser
 ///
@@ -30,6 +34,7 @@ const BETWEEN_CHECKS: Duration = Duration::from_millis(50);
 #[command(after_help = "Examples:
   opscope view dump
   opscope view npu cpu --no-open
+  opscope view npu cpu --reference cpu-float64
   opscope view --from result.json
   ssh -L 8080:localhost:8080 machine opscope view dump --port 8080 --no-open")]
 pub(crate) struct ViewArguments {
@@ -38,6 +43,10 @@ pub(crate) struct ViewArguments {
     dump: Option<PathBuf>,
     /// The reference dump
     golden: Option<PathBuf>,
+    /// A third dump: its tensors are shown next to the pair's, and its distance from GOLDEN is the
+    /// yardstick, as in `opscope compare`
+    #[arg(long, value_name = "DUMP", requires = "golden")]
+    reference: Option<PathBuf>,
     /// Show a result saved by `opscope compare --json`, without tensors
     #[arg(long, value_name = "RESULT")]
     from: Option<PathBuf>,
@@ -70,7 +79,7 @@ pub(crate) struct ServerArguments {
 
 pub(crate) fn run(arguments: &ViewArguments) -> Result<(), CommandFailure> {
     let dumps = [&arguments.dump, &arguments.golden];
-    for path in dumps.into_iter().flatten() {
+    for path in dumps.into_iter().chain([&arguments.reference]).flatten() {
         check_dump(path)?;
     }
     let n_threads = arguments.jobs.unwrap_or_else(default_jobs).max(1);
@@ -78,12 +87,13 @@ pub(crate) fn run(arguments: &ViewArguments) -> Result<(), CommandFailure> {
     let runs = match (&arguments.from, dumps) {
         (Some(saved), _) => ViewedRuns::of_saved(saved_result::read(saved)?),
         (None, [Some(target), Some(golden)]) => progress::with_spinner("comparing", || {
-            ViewedRuns::open_two([target, golden], n_threads, &program)
+            let reference = arguments.reference.as_deref();
+            ViewedRuns::open_two([target, golden], reference, n_threads, &program)
         })
         .map_err(failure)?,
         (None, [Some(dump), None]) => {
             let begun = progress::with_spinner("reading", || {
-                UnfinishedSurvey::begin(dump, n_threads, &program)
+                UnfinishedSurvey::begin(dump, Vec::new(), n_threads, &program)
             });
             let (runs, rest) = begun.map_err(failure)?;
             return serve(runs, rest, &arguments.server, n_threads);
@@ -94,6 +104,46 @@ pub(crate) fn run(arguments: &ViewArguments) -> Result<(), CommandFailure> {
     serve(Arc::new(runs), None, &arguments.server, n_threads)
 }
 
+/// The options of a command that can show its findings.
+#[derive(clap::Args)]
+pub(crate) struct FindingsPage {
+    /// Show the findings in the browser, as `opscope view` does, until Ctrl-C
+    #[arg(long)]
+    view: bool,
+    #[command(flatten)]
+    server: ServerArguments,
+}
+
+impl FindingsPage {
+    /// Checks before the work that one dump can be shown, and that standard output is free for its
+    /// address.
+    pub(crate) fn check(&self, dumps: &[PathBuf], is_json: bool) -> Result<(), CommandFailure> {
+        let message = match dumps {
+            _ if !self.view => return Ok(()),
+            _ if is_json => "`--view` cannot be combined with `--json`",
+            [_] => return Ok(()),
+            _ => "`--view` shows one directory; pass the one that holds all dumps",
+        };
+        Err(CommandFailure::message(USAGE, message))
+    }
+
+    /// Shows a dump with the findings, if that was asked for.
+    pub(crate) fn show(
+        &self,
+        dump: &Path,
+        findings: impl FnOnce() -> Vec<OperatorFinding>,
+        n_threads: usize,
+    ) -> Result<(), CommandFailure> {
+        if !self.view {
+            return Ok(());
+        }
+        // Read again: the command may have opened only a part of the dump.
+        let begun = UnfinishedSurvey::begin(dump, findings(), n_threads, &program());
+        let (runs, rest) = begun.map_err(failure)?;
+        serve(runs, rest, &self.server, n_threads)
+    }
+}
+
 /// Serves the page until it is interrupted.
 pub(crate) fn serve(
     runs: Arc<ViewedRuns>,
@@ -102,6 +152,18 @@ pub(crate) fn serve(
     n_threads: usize,
 ) -> Result<(), CommandFailure> {
     let state = (rest.as_ref()).map_or(PageState::Whole, UnfinishedSurvey::state);
+    let sides = [
+        Some(&runs.target),
+        runs.golden.as_ref(),
+        runs.reference.as_ref(),
+    ];
+    let mut paths: Vec<PathBuf> = sides
+        .into_iter()
+        .flatten()
+        .map(|side| side.path.clone())
+        .collect();
+    // A saved result has no dumps, and a URL is no path of this disk.
+    paths.retain(|path| path.exists());
     let page = bind(runs, state, server, n_threads)?;
     line!(console::out(), "{}", page.address())?;
     // Programs that wait for the address read it from a pipe.
@@ -116,8 +178,15 @@ pub(crate) fn serve(
     // it.
     let shown = page.runs();
     thread::spawn(move || {
+        let mut n_checks = 0;
         while !is_signalled() {
             thread::sleep(BETWEEN_CHECKS);
+            n_checks += 1;
+            if n_checks % N_BETWEEN_LOOKS == 0 && paths.iter().any(|path| !path.exists()) {
+                shown.announce(PageState::Removed);
+                // Once is enough, and a dump that comes back is another one.
+                paths.clear();
+            }
         }
         shown.end();
     });

@@ -48,6 +48,7 @@ pub(super) fn side_name(side: ShownSide) -> &'static str {
     match side {
         ShownSide::Target => "target",
         ShownSide::Golden => "golden",
+        ShownSide::Reference => "reference",
     }
 }
 

@@ -85,6 +85,10 @@ fn row(runs: &ViewedRuns, id: usize, event: &DumpEvent) -> Value {
             row["kind"] = "non_finite".into();
             row["non_finite"] = non_finite(finding);
         }
+        EventKind::Finding(text) => {
+            row["kind"] = "finding".into();
+            row["text"] = text.as_str().into();
+        }
     }
     row
 }

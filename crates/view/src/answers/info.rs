@@ -35,10 +35,14 @@ pub(super) fn answer(runs: &ViewedRuns) -> Value {
         let [total, compared] = comparison.summary.target_coverage;
         json!({ "compared": compared, "total": total })
     });
+    let names = (0..runs.n_operators()).filter_map(|id| runs.facts(id));
+    let names: Vec<&str> = names.map(|facts| facts.op_name).collect();
     json!({
         "program": runs.program,
+        "prefix": common_prefix(&names),
         "target": side(&runs.target),
         "golden": runs.golden.as_deref().map(side),
+        "reference": runs.reference.as_deref().map(side),
         "n_operators": runs.n_operators(),
         "places": places(runs),
         "metric": metric,
@@ -52,6 +56,28 @@ pub(super) fn answer(runs: &ViewedRuns) -> Value {
         "first_overflow": first_overflow(runs),
         "n_problems": runs.n_problems(),
     })
+}
+
+/// The scopes that nearly all names begin with, such as `node_` or `model.`, if an identifier
+/// follows them everywhere. Short names on the page go without them.
+fn common_prefix<'a>(names: &[&'a str]) -> &'a str {
+    // A prefix of nearly all names is almost surely one of this name too.
+    let Some(sample) = names.get(names.len() / 2).filter(|_| names.len() >= 4) else {
+        return "";
+    };
+    let mut prefix = "";
+    for (at, _) in sample.match_indices(['/', '.', '_']) {
+        let longer = &sample[..=at];
+        let rests = || names.iter().filter_map(|name| name.strip_prefix(longer));
+        // `conv_` of `conv_1` and `conv_2` is what tells them from others.
+        let is_word = |rest: &str| rest.starts_with(|c: char| c.is_alphabetic() || c == '_');
+        // A leading slash alone is no scope, but scopes may follow it.
+        if at > 0 && (rests().count() * 10 < names.len() * 9 || !rests().all(is_word)) {
+            break;
+        }
+        prefix = longer;
+    }
+    if prefix.len() > 1 { prefix } else { "" }
 }
 
 /// The default failure limit of float32; other dtypes have different limits.
@@ -120,4 +146,34 @@ fn places(runs: &ViewedRuns) -> Vec<Value> {
         json!({ "rank": rank, "model": null, "step": step, "first": first, "n": n })
     });
     places.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::common_prefix;
+
+    #[test]
+    fn a_prefix_is_common_to_nearly_all_names_and_leaves_words() {
+        let check = |names: &[&str], expected| {
+            assert_eq!(common_prefix(names), expected, "{names:?}");
+        };
+        check(&["node_a", "node_b", "node_c"], "");
+        check(&["node_a", "node_b", "node_c", "node_d"], "node_");
+        check(&["conv_1", "conv_2", "conv_3", "conv_4"], "");
+        check(&["m.layers.0.q", "m.layers.1.q", "m.norm", "m.head"], "m.");
+        check(
+            &[
+                "/model/a/Add",
+                "/model/b/Add",
+                "/model/c/Add",
+                "/model/d/Add",
+            ],
+            "/model/",
+        );
+        check(&["/a/Add", "/b/Add", "/c/Add", "/d/Add"], "");
+        let mut many = vec!["node_x"; 20];
+        many.push("n0");
+        check(&many, "node_");
+        check(&["a_x", "a_y", "b_x", "b_y"], "");
+    }
 }

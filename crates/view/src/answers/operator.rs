@@ -2,7 +2,7 @@
 
 use opscope_analysis::compare::report::{ShownPlaces, words};
 use opscope_analysis::compare::result::{
-    MetricId, OperatorResult, RuleName, SlotKey, SlotResult, VerdictLevel,
+    MetricId, OperatorResult, RuleName, SlotKey, SlotResult, TensorChange, VerdictLevel,
 };
 use opscope_analysis::compare::side::ExecutionSlot;
 use opscope_analysis::survey::SpreadRole;
@@ -130,7 +130,18 @@ fn compared_slot(result: &SlotResult) -> Value {
         "n_nan": known(result.metrics.get(MetricId::TargetNanCount)),
         "n_inf": known(n_inf.map(|(positive, negative)| positive + negative)),
         "max_abs": known(max_abs),
+        "change": result.change.as_deref().map(|change| change_of(result, change)),
     })
+}
+
+/// The change of golden's tensor in words; exchanged axes also as golden's axes in the target's
+/// order.
+fn change_of(result: &SlotResult, change: &TensorChange) -> Value {
+    let order = match change {
+        TensorChange::Axes { order, .. } => Some(order),
+        _ => None,
+    };
+    json!({ "words": words::change(result), "order": order })
 }
 
 fn surveyed_slot(found: &ExecutionSlot) -> Value {

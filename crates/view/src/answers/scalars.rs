@@ -122,7 +122,7 @@ fn cells(
         let id = runs.operator_of(index);
         let slot = match side {
             ShownSide::Target => run.slot(key.side, key.index),
-            ShownSide::Golden => id.and_then(|id| runs.slot(id, key, side)),
+            ShownSide::Golden | ShownSide::Reference => id.and_then(|id| runs.slot(id, key, side)),
         };
         // The matched output may have another shape.
         let slot = slot.filter(|slot| slot.n_elements() == Some(1));

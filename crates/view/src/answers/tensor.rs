@@ -65,6 +65,7 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
     let side = |side| load(runs, asked.operator, asked.key, side).and_then(SideNumbers::new);
     let target = side(ShownSide::Target);
     let golden = runs.golden.as_ref().map(|_| side(ShownSide::Golden));
+    let reference = runs.reference.as_ref().map(|_| side(ShownSide::Reference));
     let reason = |side: Option<&Result<SideNumbers, AnswerError>>| match side {
         Some(Err(error)) => Some(error.to_string()),
         _ => None,
@@ -72,6 +73,8 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
     let missing = json!({ "target": reason(Some(&target)), "golden": reason(golden.as_ref()) });
     // If one side is missing, the other is still shown.
     let (target, golden) = (target.ok(), golden.and_then(Result::ok));
+    // Its absence is no fault of the pair.
+    let reference = reference.and_then(Result::ok);
     let describe = |found: &Option<SideNumbers>, side| {
         found
             .as_ref()
@@ -84,6 +87,7 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
         "sides": {
             "target": describe(&target, ShownSide::Target),
             "golden": describe(&golden, ShownSide::Golden),
+            "reference": describe(&reference, ShownSide::Reference),
         },
         "missing": missing,
         "histogram": histogram,

@@ -23,7 +23,9 @@ pub(super) fn verdict(runs: &ViewedRuns) -> Value {
     let mut verdict = match runs.comparison() {
         Some(comparison) => of_comparison(runs, comparison),
         // Overwritten values may have corrupted others.
-        None => of_overwrite(runs).unwrap_or_else(|| of_survey(runs)),
+        None => (of_finding(runs))
+            .or_else(|| of_overwrite(runs))
+            .unwrap_or_else(|| of_survey(runs)),
     };
     let operator = verdict["op"]
         .as_u64()
@@ -31,6 +33,20 @@ pub(super) fn verdict(runs: &ViewedRuns) -> Value {
     let record = operator.and_then(|id| runs.overflow_of(id));
     verdict["overflow"] = record.map_or(Value::Null, events::overflow);
     verdict
+}
+
+/// The first finding of the command that opened the page.
+fn of_finding(runs: &ViewedRuns) -> Option<Value> {
+    let mut found = runs.target.findings();
+    let (event, text) = found.next()?;
+    Some(json!({
+        "status": "fail", "kind": "finding",
+        "op": event.run.and_then(|run| runs.operator_of(run)),
+        "op_type": event.op_type, "op_name": event.op_name,
+        "slot": null, "parameter": null, "rank": null, "step": null,
+        "n_bad": null, "n_elements": null, "dtype": null,
+        "metric": null, "box": null, "n_after": found.count(), "text": text,
+    }))
 }
 
 /// The first overwritten value.
@@ -95,6 +111,7 @@ fn of_comparison(runs: &ViewedRuns, comparison: &Comparison) -> Value {
         "text": words::verdict(comparison),
     });
     let Some((point, operator, found)) = words::headline(comparison) else {
+        hidden_difference(comparison, &mut verdict);
         return verdict;
     };
     let name = point
@@ -142,6 +159,36 @@ fn of_comparison(runs: &ViewedRuns, comparison: &Comparison) -> Value {
     verdict
 }
 
+/// Selects what differs although the outputs agree: a weight, or else the first slot inside.
+fn hidden_difference(comparison: &Comparison, verdict: &mut Value) {
+    let contract = &comparison.contract;
+    let mut weights = contract
+        .weights
+        .iter()
+        .filter(|weight| weight.state.is_bad());
+    let weight = weights
+        .next()
+        .filter(|_| verdict["kind"] == "hidden_weight");
+    let place = weight.and_then(|weight| {
+        verdict["parameter"] = weight.name.as_str().into();
+        let [operator, slot] = weight.pair?;
+        let result = comparison.operators.get(operator)?.slots.get(slot)?;
+        Some((operator, result.slot))
+    });
+    // The first slot inside may be a warning long before the weight.
+    let inside = contract.inside.as_ref();
+    let place = place.or(inside.map(|point| (point.operator, point.slot)));
+    let operator = place.and_then(|(operator, _)| comparison.operators.get(operator));
+    if let Some(((id, key), operator)) = place.zip(operator) {
+        let name = words::name_of(operator);
+        verdict["op"] = id.into();
+        verdict["op_type"] = name.op_type.as_str().into();
+        verdict["op_name"] = name.op_name.as_str().into();
+        verdict["slot"] = slot(key).into();
+    }
+    verdict["n_bad"] = contract.n_inside[1].into();
+}
+
 /// The kind of a verdict without an operator. The page shows the text of `contract` as it is, and
 /// has its own sentences for the others.
 fn kind_of_whole(comparison: &Comparison) -> &'static str {
@@ -150,6 +197,18 @@ fn kind_of_whole(comparison: &Comparison) -> &'static str {
     match contract.conclusion {
         Conclusion::Incomplete if n_pass + n_warn + n_fail == 0 => "nothing",
         Conclusion::Pass if contract.n_inside == [0, 0] => "agree",
+        Conclusion::Pass if contract.is_known() && contract.n_inside[1] > 0 => "inside",
+        Conclusion::Warn
+            if contract.is_same_graph
+                && (contract
+                    .weights
+                    .iter()
+                    .filter(|weight| weight.state.is_bad()))
+                .count()
+                    == 1 =>
+        {
+            "hidden_weight"
+        }
         _ => "contract",
     }
 }
@@ -400,6 +459,20 @@ fn of_finite(runs: &ViewedRuns) -> Value {
         "status": status, "kind": kind,
         "op": null, "op_type": "", "op_name": "", "slot": null, "parameter": null,
         "rank": null, "step": null, "n_bad": n_unknown, "n_elements": n, "dtype": null,
-        "metric": null, "box": null, "n_after": 0, "text": text,
+        "metric": null, "box": null, "n_after": 0, "text": text, "largest": largest(runs),
+    })
+}
+
+/// The largest magnitude of all outputs, with its operator.
+fn largest(runs: &ViewedRuns) -> Value {
+    let all = (0..runs.n_operators()).filter_map(|id| runs.facts(id));
+    let sizes = all.filter_map(|facts| Some((facts.max_abs()?, facts)));
+    // Of equal ones the first, from which later ones may have it.
+    let largest = sizes.reduce(|a, b| if b.0 > a.0 { b } else { a });
+    largest.map_or(Value::Null, |(size, facts)| {
+        json!({
+            "value": number(size),
+            "op": facts.id, "op_type": facts.op_type, "op_name": facts.op_name,
+        })
     })
 }

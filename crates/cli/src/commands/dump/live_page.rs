@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use opscope_dump::OpenDump;
-use opscope_view::{LiveDump, PageState, RunningPage};
+use opscope_view::{LiveDump, RunProgress, RunningPage};
 
 use super::run_model::{is_signalled, stop_on_signal};
 use crate::commands::saved_result::program;
@@ -32,6 +32,7 @@ impl LivePage {
     /// to a program.
     pub(super) fn begin(
         dump: &OpenDump,
+        run: RunProgress,
         server: &ServerArguments,
         is_json: bool,
     ) -> Result<LivePage, CommandFailure> {
@@ -40,8 +41,8 @@ impl LivePage {
         let root = root.ok_or_else(|| {
             CommandFailure::message(USAGE, "`--view` shows a dump, but this run writes none")
         })?;
-        let mut live = LiveDump::new(&root, N_THREADS, &program());
-        let page = view::bind(live.runs(), PageState::Running, server, N_THREADS + 1)?;
+        let mut live = LiveDump::new(&root, run, N_THREADS, &program());
+        let page = view::bind(live.runs(), live.state(), server, N_THREADS + 1)?;
         let page = page.start().map_err(view::failure)?;
         if is_json {
             report!("{}", page.address());

@@ -9,6 +9,7 @@ use opscope_analysis::compare::report::words::attribute;
 use opscope_analysis::compare::result::{MetricId, OperatorName, SlotResult, VerdictLevel};
 use opscope_engine::choice::EngineChoice;
 use opscope_store::atomic_file::{Creator, PermissionModes};
+use opscope_view::OperatorFinding;
 use serde_json::{Value, json};
 
 use super::RefusedOperator;
@@ -33,6 +34,27 @@ pub(super) fn print(
     }
     report_refused(refused);
     Ok(())
+}
+
+/// The operators that fail, the largest own error first, as findings for the page.
+pub(super) fn findings(replayed: &[ReplayResult]) -> Vec<OperatorFinding> {
+    let failing = replayed.iter();
+    let mut failing: Vec<_> = failing
+        .filter(|one| one.level == VerdictLevel::Fail)
+        .collect();
+    // As in the printed table.
+    failing.sort_by(|a, b| b.errors.own.total_cmp(&a.errors.own));
+    let findings = failing.into_iter().map(|one| {
+        let OperatorName {
+            op_type, op_name, ..
+        } = &one.operator;
+        let own = number(one.errors.own);
+        OperatorFinding {
+            operator: one.operator.clone(),
+            text: format!("{op_type} `{op_name}`: {} (own error {own})", sentence(one)),
+        }
+    });
+    findings.collect()
 }
 
 fn report_refused(refused: &[RefusedOperator]) {
