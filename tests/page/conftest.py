@@ -58,7 +58,7 @@ def view(tool: Binary) -> Iterator[Callable[..., Viewer]]:
     """Serves the page of dumps; the servers end with the session, each by itself and without a word."""
     viewers: list[Viewer] = []
 
-    def start(*dumps: Path) -> Viewer:
+    def start(*dumps: Path | str) -> Viewer:
         command = tool.command("view", *dumps, "--no-open")
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert process.stdout and process.stderr

@@ -213,7 +213,7 @@ def test_names_are_text(page: Page, tool: Binary, tmp_path: Path) -> None:
     cells = page.get_by_role("grid", name="Operators").locator(".op")
     expect(cells).to_have_count(len(HOSTILE_NAMES))
     for i, name in enumerate(shown):
-        expect(cells.nth(i)).to_have_attribute("aria-label", re.compile(re.escape(name)))
+        expect(cells.nth(i)).to_have_attribute("aria-description", re.compile(re.escape(name)))
     expect(page.get_by_role("banner")).to_contain_text("<b>faulty")
     for view in ("tensor", "graph", "coverage"):
         page.goto(f"{path.as_uri()}#/{view}?op=1")

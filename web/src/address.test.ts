@@ -24,7 +24,7 @@ test.each([
 
 test.each([
   ["/token/nowhere?op=-1&slot=x&at=a,b&theme=pink&lang=de&other=1", "/token/overview"],
-  ["/token/overview?sort=order&side=both&q=", "/token/overview"],
+  ["/token/overview?sort=order&side=left&q=", "/token/overview"],
   ["/token/graph?open=a%2Cb,c%252Cd", "/token/graph?open=a,b,c%252Cd"],
 ])("%s becomes %s", (url, expected) => {
   const [path, search = ""] = url.split("?");

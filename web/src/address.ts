@@ -21,7 +21,8 @@ export interface Address {
   by: "step" | "rank" | null;
   /** The selected event; its operator is `op`. */
   event: number | null;
-  side: SideChoice;
+  /** Null means the page's default. */
+  side: SideChoice | null;
   q: string;
   sort: string;
   cols: string[] | null;
@@ -123,7 +124,7 @@ export function parseAddress(path: string, search: string): Address {
     rank: parseCount(query.get("rank")),
     by: by === "step" || by === "rank" ? by : null,
     event: parseCount(query.get("event")),
-    side: side === "target" || side === "golden" ? side : "both",
+    side: side === "target" || side === "golden" || side === "both" ? side : null,
     q: query.get("q") ?? "",
     sort: query.get("sort") ?? "order",
     cols: parseList(query.get("cols")),
@@ -147,7 +148,7 @@ export function formatAddress(address: Address): string {
   add("rank", address.rank);
   add("by", address.by);
   add("event", address.event);
-  add("side", address.side, "both");
+  add("side", address.side);
   add("q", address.q, "");
   add("sort", address.sort, "order");
   add("cols", address.cols ? address.cols.join(",") : null);

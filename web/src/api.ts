@@ -5,6 +5,8 @@ export type Status = "pass" | "warn" | "fail" | "skip";
 export type Cause = "own" | "outside" | "inherited" | "gradual" | "unknown";
 export type Entry = "weight" | "bias" | "input";
 export type Side = "target" | "golden";
+/** The sides that have pictures of tensors. */
+export type PicturedSide = Side | "reference";
 export type Note = "near_edge" | "makes_inf" | "makes_nan" | "inf_to_nan" | "hands_on" | "may_be_mask" | "overflowed";
 export type VerdictKind =
   | "own"
@@ -18,6 +20,9 @@ export type VerdictKind =
   | "agree"
   | "nothing"
   | "contract"
+  | "finding"
+  | "inside"
+  | "hidden_weight"
   | "makes_nan"
   | "makes_inf"
   | "overflows"
@@ -74,6 +79,8 @@ export interface Verdict {
   n_after: number;
   /** Of a result that overflowed: the dtype's largest number, and the one that golden has. */
   limit?: { largest: Num; needed: Num | null } | null;
+  /** The largest magnitude of finite outputs, with its operator. */
+  largest?: { value: Num; op: number; op_type: string; op_name: string } | null;
   /** The overflow record of the operator. */
   overflow: Overflow | null;
   /** First and last byte of the overwritten range. */
@@ -135,7 +142,7 @@ export interface NonFinite {
   source: string;
 }
 
-export type EventKind = "overflow" | "overwrite" | "non_finite";
+export type EventKind = "overflow" | "overwrite" | "non_finite" | "finding";
 
 export interface DumpEvent {
   id: number;
@@ -153,6 +160,8 @@ export interface DumpEvent {
   overflow: Overflow | null;
   overwrite: Overwrite | null;
   non_finite: NonFinite | null;
+  /** The sentence of a finding. */
+  text?: string;
 }
 
 export interface Events {
@@ -180,7 +189,11 @@ export interface Info {
   program: string;
   target: SideInfo;
   golden: SideInfo | null;
+  /** A third dump, whose tensors are shown next to the pair's. */
+  reference?: SideInfo | null;
   n_operators: number;
+  /** The scopes that nearly all names of operators begin with, such as `node_`; may be empty. */
+  prefix: string;
   places: Place[];
   metric: { name: string; limit: number | null };
   views: string[];
@@ -316,6 +329,12 @@ export interface Slot {
   n_nan: number | null;
   n_inf: number | null;
   max_abs: Num;
+  /** The change of golden's tensor, if one operation explains the difference. */
+  change?: {
+    words: string | null;
+    /** Golden's axes in the order in which the target has them. */
+    order: number[] | null;
+  } | null;
 }
 
 export interface ChainLink {
@@ -400,7 +419,7 @@ export interface Percentile {
 export interface Tensor {
   op: number;
   slot: string;
-  sides: Record<Side, TensorSide | null>;
+  sides: Record<Side, TensorSide | null> & { reference?: TensorSide | null };
   missing: Record<Side, string | null>;
   histogram: Histogram | null;
   percentiles: Percentile[];

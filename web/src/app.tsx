@@ -13,6 +13,7 @@ import { useKeys } from "./keys";
 import { KeysDialog } from "./keys-dialog";
 import { usePrinting } from "./media";
 import { plainName } from "./name";
+import { setCommonPrefix } from "./names";
 import { Overview } from "./overview/view";
 import { defaultSlot, type Page } from "./page";
 import { Palette } from "./palette";
@@ -21,6 +22,7 @@ import { formatNumber } from "./numbers";
 import { ReportBar } from "./report/bar";
 import { ReportView } from "./report/view";
 import { selectByKey } from "./selection";
+import { setSides } from "./sides";
 import { StepsView } from "./steps/view";
 import { TensorView } from "./tensor/view";
 import { preferredLanguage, setLanguage, t } from "./texts";
@@ -94,6 +96,9 @@ interface LoadedProps extends ShellProps {
 }
 
 function Loaded({ info, address, theme, is_printing, dialog, onDialog }: LoadedProps) {
+  // Set while rendering, because captions and names in this pass already use them.
+  setSides(info);
+  setCommonPrefix(info.prefix);
   useNamedOperator(address.name);
   const is_there = address.op !== null && address.op < info.n_operators;
   const fallback = info.verdict.op ?? (info.n_operators > 0 ? 0 : null);

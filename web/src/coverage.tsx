@@ -10,6 +10,7 @@ import { visible } from "./names";
 import { formatCount, formatShare } from "./numbers";
 import type { Page } from "./page";
 import { VerdictLine } from "./graph/view";
+import { sideName } from "./sides";
 import { slotLabel, t } from "./texts";
 
 export function CoverageView({ page }: { page: Page }) {
@@ -108,7 +109,7 @@ function Group({ group }: { group: Coverage["groups"][number] }) {
         <span>{visible(group.words)}</span>
         {(group.side === "target" || group.side === "golden") && (
           <span class="dim">
-            <Swatch side={group.side} /> {t[group.side]}
+            <Swatch side={group.side} /> <bdi>{sideName(group.side)}</bdi>
           </span>
         )}
         <span class="grow" />

@@ -1,5 +1,6 @@
 /** Small pictures in `currentColor`: the status signs, the mark, and a few tools. */
 
+import type { PicturedSide } from "./api";
 import type { Status } from "./api";
 import { t } from "./texts";
 
@@ -99,7 +100,7 @@ export function Mark() {
   );
 }
 
-export function Swatch({ side }: { side: "target" | "golden" }) {
+export function Swatch({ side }: { side: PicturedSide }) {
   return <span class={`swatch s-${side}`} aria-hidden="true" />;
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { distinctNames, fitName, shortName, visible } from "./names";
+import { cutLetters, distinctNames, fitName, setCommonPrefix, shortName, visible } from "./names";
 
 const read = (name: string, type: string) => {
   const { path, last } = shortName(name, type);
@@ -70,4 +70,18 @@ test("names tell operators apart where no type stands beside them", () => {
     distinctNames(operators, has_types).map(({ path, last }) => path + last);
   expect(shown(true)).toEqual(["block2", "block2"]);
   expect(shown(false)).toEqual(["block2/Sub", "block2/Mul"]);
+});
+
+test("a prefix that nearly all names share is left out, unless names would read alike", () => {
+  setCommonPrefix("node_");
+  const shown = distinctNames(
+    ["node_Conv_46", "node_relu", "relu", "n0"].map((op_name) => ({ op_name, op_type: "Op" })),
+  ).map(({ path, last }) => path + last);
+  setCommonPrefix("");
+  expect(shown).toEqual(["Conv_46", "node_relu", "relu", "n0"]);
+});
+
+test("a long caption loses its middle", () => {
+  expect(cutLetters("digits_cnn", 10)).toBe("digits_cnn");
+  expect(cutLetters("digits_cnn_transposed", 10)).toBe("digit…osed");
 });

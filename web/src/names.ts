@@ -13,15 +13,31 @@ export interface FittedName extends ShortName {
 }
 
 interface Shortening {
+  drops_prefix: boolean;
   drops_type: boolean;
   drops_repeated: boolean;
 }
 
 const SHORTENINGS: Shortening[] = [
-  { drops_type: true, drops_repeated: true },
-  { drops_type: true, drops_repeated: false },
-  { drops_type: false, drops_repeated: false },
+  { drops_prefix: true, drops_type: true, drops_repeated: true },
+  { drops_prefix: true, drops_type: true, drops_repeated: false },
+  { drops_prefix: true, drops_type: false, drops_repeated: false },
+  { drops_prefix: false, drops_type: false, drops_repeated: false },
 ];
+
+let common_prefix = "";
+
+/** Sets the scopes that nearly all names begin with; short names go without them. */
+export function setCommonPrefix(prefix: string): void {
+  common_prefix = prefix;
+}
+
+/** `conv_46` of `node_conv_46`, if nearly all names begin with `node_`. */
+export function dropPrefix(name: string): string {
+  return common_prefix !== "" && name.startsWith(common_prefix)
+    ? name.slice(common_prefix.length)
+    : name;
+}
 
 export function shortName(name: string, type: string): ShortName {
   return shorten(name, type, SHORTENINGS[0]);
@@ -118,8 +134,9 @@ export function visible(text: string): string {
   });
 }
 
-function shorten(name: string, type: string, how: Shortening): ShortName {
-  const separator = separatorOf(name);
+function shorten(full: string, type: string, how: Shortening): ShortName {
+  const name = how.drops_prefix ? dropPrefix(full) : full;
+  const separator = separatorOf(full);
   let parts = name.split(separator).filter(Boolean);
   if (parts.length === 0) return { path: "", last: name === "" ? '""' : visible(name) };
   if (how.drops_type && parts.length > 1 && parts[parts.length - 1] === type) parts.pop();
@@ -160,6 +177,14 @@ function fitEnd(text: string, width: number, measure: Measure): string {
     if (measure(cut, false) <= width) return cut;
   }
   return "";
+}
+
+/** `digits_cnn…ansposed_2`: at most `n` letters, without those in the middle. */
+export function cutLetters(text: string, n: number): string {
+  const letters = Array.from(text);
+  if (letters.length <= n) return text;
+  const half = Math.floor((n - 1) / 2);
+  return `${letters.slice(0, n - 1 - half).join("")}…${letters.slice(-half).join("")}`;
 }
 
 function fitMiddle(text: string, width: number, measure: Measure): string {

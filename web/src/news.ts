@@ -9,10 +9,19 @@ import { base, forgetAnswers, lookAgain } from "./connection";
 export interface News {
   /** How many times the dump was replaced by a newer state. */
   generation: number;
-  state: "whole" | "reading" | "running" | "failed";
+  state: "whole" | "reading" | "running" | "failed" | "removed";
   n_done: number;
   n: number;
   message: string | null;
+  /** How far the run is while it writes the dump. */
+  run?: RunProgress | null;
+}
+
+export interface RunProgress {
+  title: string;
+  n_steps: number;
+  step: number | null;
+  seconds_left: number | null;
 }
 
 let latest: News | null = null;

@@ -104,6 +104,12 @@ export function formatRanges(ranges: [number, number][], shape: number[] | null)
   return `[${parts.join(", ")}]`;
 }
 
+/** Whether a bounding box leaves out any of `n_elements` elements. */
+export function isPart(ranges: [number, number][], n_elements: number): boolean {
+  const n = ranges.reduce((product, [first, last]) => product * (last + 1 - first), 1);
+  return n < n_elements;
+}
+
 /** Plain ASCII with all digits, for the clipboard. */
 export function plainNumber(value: Num | undefined): string {
   return value === null || value === undefined ? "" : String(value);

@@ -3,6 +3,7 @@
 import type { Address } from "./address";
 import type { Info, Operator, Slot } from "./api";
 import type { Answer } from "./connection";
+import { t } from "./texts";
 
 export interface Page {
   info: Info;
@@ -31,6 +32,33 @@ export function defaultSlot(info: Info, operator: Operator): Slot | null {
   }
   const outputs = slots.filter((slot) => slot.id.startsWith("out"));
   return worst(outputs) ?? outputs[0] ?? slots[0] ?? null;
+}
+
+/** Places of the dump that a list shows together. */
+export interface Several {
+  steps: boolean;
+  ranks: boolean;
+}
+
+export function several({ info, address }: Page): Several {
+  const are = (numbers: (number | null)[]) => new Set(numbers).size > 1;
+  return {
+    steps: address.step === null && are(info.places.map((place) => place.step)),
+    ranks: address.rank === null && are(info.places.map((place) => place.rank)),
+  };
+}
+
+/** The step, rank and execution of an operator, as far as a list has several. */
+export function executionWords(
+  { step, rank, call }: { step: number | null; rank: number | null; call: number | null },
+  { steps, ranks }: Several,
+): string {
+  const words = [
+    steps && step !== null && t.step(step),
+    ranks && rank !== null && t.rank(rank),
+    call !== null && call > 0 && t.execution(call),
+  ];
+  return words.filter(Boolean).join(" · ");
 }
 
 export function causeWord(row: { cause: string | null; entry: string | null }): string | null {

@@ -32,7 +32,7 @@ export function TopBar({ info, address, theme, onSearch }: TopBarProps) {
         class="quiet search"
         onClick={onSearch}
         aria-keyshortcuts="Control+K"
-        aria-label={t.search}
+        aria-label={`${t.search} Ctrl K`}
       >
         <span class="word">{t.search}</span> <kbd>Ctrl K</kbd>
         <span class="tool">
@@ -138,6 +138,11 @@ export function Sides({ info, address }: { info: Info; address: Address }) {
       {info.golden && (
         <span class="side" title={visible(info.golden.path)}>
           <Swatch side="golden" /> <bdi>{visible(info.golden.name)}</bdi>
+        </span>
+      )}
+      {info.reference && (
+        <span class="side" title={visible(info.reference.path)}>
+          <Swatch side="reference" /> <bdi>{visible(info.reference.name)}</bdi>
         </span>
       )}
       {info.places.length > 1 && <PlaceChoice info={info} address={address} />}

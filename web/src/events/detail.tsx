@@ -9,6 +9,7 @@ import { Name } from "../name";
 import { shortName, visible } from "../names";
 import { formatCount } from "../numbers";
 import { Chain } from "../overview/chain";
+import { plainText } from "../overview/verdict";
 import type { Page } from "../page";
 import { filled, slotLabel, t } from "../texts";
 import { ChangedBytes } from "./changed-bytes";
@@ -37,6 +38,11 @@ export function EventPane({ page, id }: { page: Page; id: number }) {
     <>
       <Head event={event} />
       <EventFacts event={event} />
+      {event.text !== undefined && (
+        <section class="part">
+          <p>{plainText(event.text)}</p>
+        </section>
+      )}
       {event.overflow && <StatusParts overflow={event.overflow} place="" />}
       {event.overwrite && <OverwritePart overwrite={event.overwrite} event={event} />}
       {event.overwrite && <ChangedBytes bytes={event.bytes} />}
@@ -76,7 +82,7 @@ function EventFacts({ event }: { event: DumpEvent }) {
   if (event.task !== null) facts.push([t.task, formatCount(event.task)]);
   if (event.stream !== null) facts.push([t.stream, formatCount(event.stream)]);
   if (event.time_us !== null) facts.push([t.time, `${isoTime(event.time_us)} UTC`]);
-  facts.push([t.file, <code>{visible(event.file)}</code>]);
+  if (event.text === undefined) facts.push([t.file, <code>{visible(event.file)}</code>]);
   return (
     <>
       <dl class="event-facts">

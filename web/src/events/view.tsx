@@ -65,7 +65,7 @@ interface BodyProps {
 
 function Body({ page, answer, onMore }: BodyProps) {
   const [kind, setKind] = useState<KindChoice>("every");
-  const kinds = (["overflow", "overwrite", "non_finite"] as const).filter((one) =>
+  const kinds = (["finding", "overflow", "overwrite", "non_finite"] as const).filter((one) =>
     answer.events.some((event) => event.kind === one),
   );
   const shown = answer.events.filter((event) => kind === "every" || event.kind === kind);
@@ -226,7 +226,7 @@ function EventRow({ event, index, name, has_rank, is_narrow, is_selected }: RowP
             name={event.op_name}
             type={event.op_type}
             short={name}
-            width={is_narrow ? 300 : undefined}
+            width={is_narrow ? 300 : has_rank ? 220 : undefined}
           />
         ) : (
           <span class="dim">{t.nameless}</span>

@@ -26,6 +26,7 @@ export function taskWords(event: DumpEvent): string {
 }
 
 export function whatWords(event: DumpEvent): string {
+  if (event.text !== undefined) return visible(event.text);
   if (event.overflow) {
     const { status, words } = overflowWords(event.overflow);
     return [status, words].filter(Boolean).join(" · ");

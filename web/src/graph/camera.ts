@@ -28,7 +28,10 @@ export function fitWidth(graph: Size, view: Size, focus: Box | null): Camera {
   // Below this scale names are unreadable: a wider graph is shown in part.
   const scale = clampScale(Math.min(1, Math.max(SCALE_READABLE, fitted)));
   const middle = focus && fitted < SCALE_READABLE ? focus.x + focus.width / 2 : graph.width / 2;
-  const x = middle - view.width / scale / 2;
+  const span = view.width / scale;
+  // A wide graph has no empty room at its ends while the rest is out of view.
+  const free = graph.width + 2 * MARGIN - span;
+  const x = free > 0 ? Math.max(-MARGIN, Math.min(middle - span / 2, free - MARGIN)) : (graph.width - span) / 2;
   const tall = graph.height > view.height / scale - 2 * MARGIN;
   const wish = focus ? focus.y + focus.height / 2 - view.height / scale / 2 : -MARGIN;
   const most = graph.height + MARGIN - view.height / scale;

@@ -40,7 +40,9 @@ export function GraphCanvas({
   state.current = { camera, graph };
   useViewSize(box, setView);
   const selected = boxOf(graph, selection);
-  usePlacing(graph, selected, view, camera, onCamera);
+  // The first operator is only selected because something must be.
+  const has_focus = page.address.op !== null || page.info.verdict.op !== null;
+  usePlacing(graph, selected, has_focus, view, camera, onCamera);
   useGraphKeys(page, graph, selected, view, camera, onCamera);
   const canvas = useCanvas(
     (context, width, height, colours) => {
@@ -98,6 +100,7 @@ function useViewSize(
 function usePlacing(
   graph: Graph,
   selected: GraphBox | null,
+  has_focus: boolean,
   view: { width: number; height: number },
   camera: Camera | null,
   onCamera: (camera: Camera) => void,
@@ -107,7 +110,8 @@ function usePlacing(
   useEffect(() => {
     if (view.width === 0) return;
     if (camera === null) {
-      onCamera(fitWidth(graph, view, focusOf(graph, selected, view.width)));
+      const focus = has_focus ? focusOf(graph, selected, view.width) : mainColumn(graph);
+      onCamera(fitWidth(graph, view, focus));
     } else {
       const last = before.current;
       let next = camera;
@@ -118,12 +122,19 @@ function usePlacing(
       if (selected && last?.key === selected.key) {
         next = { ...next, x: next.x + selected.x - last.x, y: next.y + selected.y - last.y };
       }
-      if (selected) next = reveal(next, view, selected);
+      if (selected && has_focus) next = reveal(next, view, selected);
       if (next.x !== camera.x || next.y !== camera.y) onCamera(next);
     }
     before.current = selected;
     width_before.current = view.width;
   }, [graph, selected?.key, view.width, view.height]);
+}
+
+/** The top of the column that most boxes share. */
+function mainColumn(graph: Graph): { x: number; y: number; width: number; height: number } | null {
+  const centers = graph.boxes.map((box) => box.x + box.width / 2).sort((a, b) => a - b);
+  const x = centers[Math.floor(centers.length / 2)];
+  return x === undefined ? null : { x, y: 0, width: 0, height: 0 };
 }
 
 /** The box to keep in view: in step, both sides, or on a small screen one side and the marks. */

@@ -3,7 +3,7 @@
 import type { Graph, GraphBox, GraphEdge, Status } from "../api";
 import { font, textWidth } from "../canvas";
 import type { Colours } from "../colours";
-import { visible } from "../names";
+import { dropPrefix, visible } from "../names";
 import { t } from "../texts";
 import type { Camera } from "./camera";
 import { partnersOf } from "./open";
@@ -224,7 +224,7 @@ function drawTwoLines(
 }
 
 function labelOf(box: GraphBox): string {
-  const label = visible(box.label);
+  const label = visible(box.kind === "op" ? dropPrefix(box.label) : box.label);
   return box.kind === "group" ? `${box.is_open ? "▾" : "▸"} ${label}` : label;
 }
 

@@ -21,9 +21,17 @@ export function useGraph(page: Page, side: SideChoice = "target"): Answer<Graph>
   return useAnswer<Graph>(`graph?${parts.join("&")}`, PAUSE_MS);
 }
 
-/** The side on display; a single dump has one. A report has layouts of the target only. */
-export function sideShown(page: Page): SideChoice {
-  return page.info.golden === null || is_report ? "target" : page.address.side;
+/**
+ * The side on display; a single dump has one. A report has layouts of the target only, and a narrow
+ * page has room for one side at first.
+ */
+export function sideShown(page: Page, is_narrow: boolean): SideChoice {
+  if (page.info.golden === null || is_report) return "target";
+  return page.address.side ?? defaultSide(is_narrow);
+}
+
+export function defaultSide(is_narrow: boolean): SideChoice {
+  return is_narrow ? "target" : "both";
 }
 
 /** The open paths after `box` is toggled, on both sides. */

@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Graph, GraphBox, Side } from "../api";
 import { Glyph } from "../glyph";
 import { useKeys } from "../keys";
-import { visible } from "../names";
+import { dropPrefix, visible } from "../names";
 import { formatCount } from "../numbers";
 import type { Page } from "../page";
 import { t } from "../texts";
@@ -124,7 +124,8 @@ function Branch({ page, graph, is_choice, onPick, box, top, depth, is_selected }
   const is_disabled = is_group && nextOpen(page, graph, box) === null;
   const sign = box.at_fault && !is_group && box.side === "target" ? "fault" : box.status;
   const alone = box.only ? (t.unpaired[box.reason ?? ""] ?? t[`${box.side}_only`]) : null;
-  const words = [visible(box.label), visible(box.op_type), alone];
+  const kind = is_group ? t.n_ops(box.n) : visible(box.op_type);
+  const words = [visible(box.label), kind, alone];
   const name = visible(box.op_name ?? box.path) + (alone ? ` (${alone})` : "");
   return (
     <div
@@ -149,7 +150,7 @@ function Branch({ page, graph, is_choice, onPick, box, top, depth, is_selected }
         {is_group ? (box.is_open ? "▾" : "▸") : ""}
       </span>
       <Glyph sign={sign} />
-      <bdi class={is_selected ? "strong" : ""}>{visible(box.label)}</bdi>
+      <bdi class={is_selected ? "strong" : ""}>{visible(dropPrefix(box.label))}</bdi>{" "}
       <span class="grow" />
       {is_group && <span class="dim">{formatCount(box.n)}</span>}
     </div>

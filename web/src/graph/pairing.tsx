@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import type { GraphBox } from "../api";
 import { useKeys } from "../keys";
 import { visible } from "../names";
+import { sideName } from "../sides";
 import { t } from "../texts";
 import {
   currentPairs,
@@ -61,7 +62,7 @@ export function PairingBar({ pairing }: { pairing: PairingState }) {
   if (!current) return null;
   const { from, chosen } = current;
   const why = refusal(pairFrom(from, chosen));
-  const other = from.side === "target" ? t.golden : t.target;
+  const other = sideName(from.side === "target" ? "golden" : "target");
   return (
     <div class="pairing-bar" role="status">
       <PairingKeys pairing={pairing} />

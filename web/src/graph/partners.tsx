@@ -7,6 +7,7 @@ import { Name } from "../name";
 import { visible } from "../names";
 import { formatNumber, toFloat } from "../numbers";
 import type { Page } from "../page";
+import { sideName } from "../sides";
 import { slotLabel, t } from "../texts";
 import { currentPairs, memberOf, pairOf, refusal, setPairs, usePairs, withPair } from "./hand";
 import { partnersOf } from "./open";
@@ -32,8 +33,8 @@ export function Partners({ page, graph, box, pairing }: PartnersProps) {
         <h3>
           <span>
             {others.length > 0 || named.length > 0
-              ? t.partners_in(t[side], how ?? "")
-              : t.no_partner_in(t[side])}
+              ? t.partners_in(sideName(side), how ?? "")
+              : t.no_partner_in(sideName(side))}
           </span>
         </h3>
         {others.length > 0

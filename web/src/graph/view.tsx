@@ -4,20 +4,21 @@ import { useMemo, useState } from "preact/hooks";
 import { go, type SideChoice } from "../address";
 import type { Graph, GraphBox, Operators } from "../api";
 import { is_report, useAnswer } from "../connection";
-import { Disc, Glyph } from "../glyph";
+import { Glyph } from "../glyph";
 import { useKeys } from "../keys";
 import { visible } from "../names";
 import { Inspector } from "../overview/inspector";
-import { discSign, Sentence } from "../overview/verdict";
+import { Sentence, VerdictDisc } from "../overview/verdict";
 import type { Page } from "../page";
 import { faultsPath, selectFault } from "../selection";
+import { LETTERS_FEW, sideName } from "../sides";
 import { useMedia } from "../media";
 import { t } from "../texts";
 import { zoomAt, type Camera } from "./camera";
 import { boxOf, type HandMarks } from "./draw";
 import { clashes, memberOf, usePairs, type HandPair } from "./hand";
 import { HandPairs } from "./hand-pairs";
-import { sideShown, useGraph } from "./open";
+import { defaultSide, sideShown, useGraph } from "./open";
 import { Outline } from "./outline";
 import { PairCounts } from "./pair-counts";
 import { PairingBar, usePairing, type PairingState } from "./pairing";
@@ -25,12 +26,12 @@ import { Crumbs, GraphBody, pickBox } from "./pane";
 import { Partners } from "./partners";
 
 export function GraphView({ page }: { page: Page }) {
-  const side = sideShown(page);
+  const is_narrow = useMedia("(max-width: 759px)");
+  const side = sideShown(page, is_narrow);
   const answer = useGraph(page, side);
   const [camera, setCamera] = useState<Camera | null>(null);
   const [picked, setPicked] = useState<{ key: string; op: number | null } | null>(null);
   const is_wide = useMedia("(min-width: 1240px)");
-  const is_narrow = useMedia("(max-width: 759px)");
   const pairing = usePairing();
   const pairs = usePairs();
   // The other side's answer may still be present while the new one is loading.
@@ -72,7 +73,9 @@ export function GraphView({ page }: { page: Page }) {
             {graph && <Crumbs graph={graph} selection={selection} />}
             <span class="grow" />
             <Legend is_pair={page.info.golden !== null} />
-            {page.info.golden && !is_report && <Sides side={side} onSide={() => setCamera(null)} />}
+            {page.info.golden && !is_report && (
+              <Sides side={side} is_narrow={is_narrow} onSide={() => setCamera(null)} />
+            )}
             <Zoom camera={camera} onCamera={setCamera} />
             <button
               type="button"
@@ -172,17 +175,23 @@ function Legend({ is_pair }: { is_pair: boolean }) {
   );
 }
 
-function Sides({ side, onSide }: { side: SideChoice; onSide: () => void }) {
+interface SidesProps {
+  side: SideChoice;
+  is_narrow: boolean;
+  onSide: () => void;
+}
+
+function Sides({ side, is_narrow, onSide }: SidesProps) {
   const choose = (next: SideChoice) => {
     // Another picture: the old position is meaningless.
     onSide();
-    go({ side: next });
+    go({ side: next === defaultSide(is_narrow) ? null : next });
   };
   return (
     <span class="segments" role="group" aria-label={t.side_shown}>
       {(["target", "golden", "both"] as const).map((one) => (
         <button type="button" key={one} aria-pressed={one === side} onClick={() => choose(one)}>
-          {one === "both" ? t.both_in_step : t[one]}
+          {one === "both" ? t.both_in_step : <bdi>{sideName(one, LETTERS_FEW)}</bdi>}
         </button>
       ))}
     </span>
@@ -197,7 +206,7 @@ export function VerdictLine({ page }: { page: Page }) {
   return (
     <section class="verdict-line">
       <span class="small-disc">
-        <Disc sign={discSign(page.info.verdict)} />
+        <VerdictDisc page={page} />
       </span>
       <h1>
         <Sentence page={page} is_link={false} />

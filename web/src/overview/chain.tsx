@@ -45,7 +45,7 @@ function Link({ link, page }: { link: ChainLink; page: Page }) {
     <li class={`c-${link.role} ${is_selected ? "is-selected" : ""}`}>
       <Glyph sign={sign} />
       <button type="button" onClick={() => go({ op: link.id })} aria-current={is_selected}>
-        <Name name={link.op_name} type={link.op_type} width={360} />
+        <Name name={link.op_name} type={link.op_type} width={300} />
       </button>
       <p>{linkWords(link)}</p>
     </li>

@@ -15,9 +15,9 @@ export const COLUMNS: Column[] = [
   { id: "added", width: 76, sort: "added", for_pair: true },
   { id: "inputs", width: 82, sort: null, for_pair: true },
   { id: "max_abs", width: 78, sort: "max_abs", for_pair: null },
-  { id: "headroom", width: 82, sort: "headroom", for_pair: null },
-  { id: "n_inf", width: 78, sort: "n_inf", for_pair: null },
-  { id: "n_nan", width: 78, sort: "n_nan", for_pair: null },
+  { id: "headroom", width: 76, sort: "headroom", for_pair: null },
+  { id: "n_inf", width: 58, sort: "n_inf", for_pair: null },
+  { id: "n_nan", width: 58, sort: "n_nan", for_pair: null },
   { id: "dtype", width: 72, sort: null, for_pair: null },
   { id: "shape", width: 108, sort: null, for_pair: null },
   { id: "cause", width: 106, sort: null, for_pair: true, is_left: true },
@@ -46,6 +46,6 @@ export function columnsToShow(ids: string[], is_pair: boolean): Column[] {
   return (
     COLUMNS.filter((c) => ids.includes(c.id) && (c.for_pair === null || c.for_pair === is_pair))
       // Without a comparison the size is the main value and gets a bar.
-      .map((c) => (!is_pair && c.id === "max_abs" ? { ...c, width: 196 } : c))
+      .map((c) => (!is_pair && c.id === "max_abs" ? { ...c, width: 164 } : c))
   );
 }

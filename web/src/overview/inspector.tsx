@@ -10,18 +10,19 @@ import {
   formatFactor,
   formatLimit,
   formatNumber,
-  formatRanges,
   formatShape,
   toFloat,
 } from "../numbers";
 import type { Page } from "../page";
-import { axesWords, onlyRow } from "../tensor/axes";
-import { HistogramChart } from "../tensor/histogram";
+import { LETTERS_FEW, sideName } from "../sides";
+import { axesWords, differenceWords, onlyRow } from "../tensor/axes";
+import { dtypeOf, HistogramChart } from "../tensor/histogram";
 import { Picture, ScaleBar } from "../tensor/picture";
 import { shownAxes, useSlices } from "../tensor/slices";
 import { StatisticsTable } from "../tensor/statistics";
 import { filled, slotLabel, t } from "../texts";
 import { OperatorFacts } from "./operator-facts";
+import { plainText } from "./verdict";
 
 const SLICE_PIXELS = 256;
 const SETTLE_MS = 60;
@@ -135,6 +136,7 @@ export function Why({ slot, operator, page }: { slot: Slot; operator: Operator; 
         <span>{fails ? t.why_fails : t.why_passes}</span>
         {fails && <span>{t.value_limit}</span>}
       </h3>
+      {slot.change?.words && <p class="change">{changeWords(slot.change)}</p>}
       {slot.why.map((rule) => {
         const value = toFloat(rule.value);
         const limit = toFloat(rule.limit);
@@ -169,6 +171,13 @@ export function Why({ slot, operator, page }: { slot: Slot; operator: Operator; 
       )}
     </section>
   );
+}
+
+/** The change in words; exchanged axes in the page's language. */
+function changeWords({ words, order }: NonNullable<Slot["change"]>): ComponentChildren {
+  const moved = (order ?? []).flatMap((axis, k) => (axis === k ? [] : [k]));
+  const [a, b] = moved;
+  return moved.length === 2 ? t.axes_exchanged(a, b) : plainText(words ?? "");
 }
 
 /** The limit at a third, the rest for a factor of a hundred, on a log scale. */
@@ -232,7 +241,7 @@ interface PartProps {
 export function SlicePart({ page, slot, tensor }: PartProps) {
   const shape = (tensor?.sides.target ?? tensor?.sides.golden)?.shape ?? [];
   const at = page.address.at ?? tensor?.difference?.worst[0]?.index ?? null;
-  const axes = shownAxes(tensor, page.address.ax, shape, slot.parameter !== null, at);
+  const axes = shownAxes(tensor, page.address.ax, shape, slot, at);
   const slices = useSlices(tensor, axes, SLICE_PIXELS, "diverging");
   const theme = document.documentElement.dataset.theme ?? "light";
   const is_pair = page.info.golden !== null;
@@ -245,7 +254,11 @@ export function SlicePart({ page, slot, tensor }: PartProps) {
       </section>
     );
   }
-  const names = { target: t.target, golden: t.golden, difference: t.difference };
+  const names = {
+    target: sideName("target", LETTERS_FEW),
+    golden: sideName("golden", LETTERS_FEW),
+    difference: t.difference,
+  };
   return (
     <section class="part slice-part">
       <h3>
@@ -272,7 +285,7 @@ export function SlicePart({ page, slot, tensor }: PartProps) {
           return (
             <figure key={side}>
               <figcaption>
-                {side !== "difference" && <Swatch side={side} />} {names[side]}
+                {side !== "difference" && <Swatch side={side} />} <bdi>{names[side]}</bdi>
                 {side === "difference" && row !== null && <b class="only">{t.only_row(row)}</b>}
               </figcaption>
               {slice ? (
@@ -300,15 +313,7 @@ export function SlicePart({ page, slot, tensor }: PartProps) {
           )}
         </div>
       )}
-      {tensor?.difference?.n_differing === 0 && <p class="dim">{t.all_equal}</p>}
-      {tensor?.difference && tensor.difference.ranges && tensor.difference.n_differing > 0 && (
-        <p class="dim">
-          {t.all_differ_in(
-            tensor.difference.n_differing,
-            formatRanges(tensor.difference.ranges, shape),
-          )}
-        </p>
-      )}
+      {tensor?.difference && <p class="dim">{differenceWords(tensor.difference, shape)}</p>}
     </section>
   );
 }
@@ -325,17 +330,23 @@ function DistributionPart({ tensor }: { tensor: Tensor | null }) {
           <span class="sides-key">
             <span>
               <i class="key k-ink" />
-              {t.target}
+              <bdi>{sideName("target", LETTERS_FEW)}</bdi>
             </span>
             <span>
-              <Swatch side="golden" /> {t.golden}
+              <Swatch side="golden" /> <bdi>{sideName("golden", LETTERS_FEW)}</bdi>
             </span>
           </span>
         )}
       </h3>
       <div class="small-histogram">
         {histogram && (
-          <HistogramChart histogram={histogram} n_elements={n} is_log={true} has_axis={false} />
+          <HistogramChart
+            histogram={histogram}
+            n_elements={n}
+            dtype={dtypeOf(tensor)}
+            is_log={true}
+            has_axis={false}
+          />
         )}
       </div>
     </section>

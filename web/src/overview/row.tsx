@@ -7,7 +7,7 @@ import { Glyph, signOf } from "../glyph";
 import { Name } from "../name";
 import { visible, type ShortName } from "../names";
 import { formatCount, formatNumber, formatShape, logShare, plainNumber, toFloat } from "../numbers";
-import { causeWord } from "../page";
+import { causeWord, executionWords, type Several } from "../page";
 import { t } from "../texts";
 import type { Column } from "./columns";
 
@@ -24,6 +24,7 @@ export interface RowProps {
   is_stop: boolean;
   is_pair: boolean;
   is_narrow: boolean;
+  several: Several;
   limit: number | null;
   onSelect: (id: number) => void;
   onOpen: (id: number) => void;
@@ -60,9 +61,15 @@ export const OperatorRow = memo(function OperatorRow(props: RowProps) {
       <span
         role="gridcell"
         class="op"
-        aria-label={`${visible(row.op_type)} ${visible(row.op_name)}`}
+        aria-description={`${visible(row.op_type)} ${visible(row.op_name)}`}
       >
-        <Name name={row.op_name} type={row.op_type} short={props.short} width={props.name_width} />
+        <Name
+          name={row.op_name}
+          type={row.op_type}
+          short={props.short}
+          width={props.name_width}
+          note={executionWords(row, props.several)}
+        />
       </span>
       {is_narrow ? (
         <NarrowCells {...props} />
@@ -205,7 +212,7 @@ function Headroom({ row }: { row: Row }) {
       </span>
     );
   return (
-    <span role="gridcell" class="num" aria-label={`2^${row.headroom}`}>
+    <span role="gridcell" class="num" aria-description={`2^${row.headroom}`}>
       2<sup>{row.headroom}</sup>
     </span>
   );

@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { go } from "../address";
 import { useMedia } from "../media";
-import type { Page } from "../page";
+import { several, type Page } from "../page";
 import { formatCount } from "../numbers";
 import type { RowSource } from "../rows";
 import { t } from "../texts";
@@ -97,12 +97,13 @@ function useShared(
       name_width,
       is_narrow,
       is_pair,
+      several: several(page),
       limit: info.metric.limit,
       onSelect: (id: number) =>
         go(matchMedia("(max-width: 759px)").matches ? { op: id, view: "tensor" } : { op: id }),
       onOpen: (id: number) => go({ op: id, view: "tensor" }),
     }),
-    [columns, template, name_width, is_narrow, info],
+    [columns, template, name_width, is_narrow, info, page.address.step, page.address.rank],
   );
 }
 

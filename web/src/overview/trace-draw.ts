@@ -4,7 +4,7 @@ import type { Trace } from "../api";
 import { fillLattice, font, textWidth } from "../canvas";
 import type { Colours } from "../colours";
 import { dtypeEnd } from "../dtypes";
-import { shortName, visible } from "../names";
+import { dropPrefix, shortName, visible } from "../names";
 import { formatCount, formatLimit, formatPower, toFloat } from "../numbers";
 import type { Page } from "../page";
 import { t } from "../texts";
@@ -14,6 +14,8 @@ export const LEFT = 60;
 export const RIGHT = 16;
 const TOP = 22;
 const FOOT = 16;
+/** Columns of a short run stay narrow, so that a few operators do not fill the picture. */
+const COLUMN_MAX = 36;
 
 interface Axis {
   low: number;
@@ -39,7 +41,19 @@ export function traceAxis(page: Page, trace: Trace): Axis {
   const least = Math.max(most * 1e-12, smallest);
   const high = Math.ceil(Math.log10(most));
   const low = Math.min(Math.floor(Math.log10(least)), high - 3);
-  return { low, high, ticks: [low, Math.round((low + high) / 2), high] };
+  return evenAxis(low, high);
+}
+
+/** Three ticks at equal distances, all powers of ten. */
+export function evenAxis(low: number, high: number): Axis {
+  const even = (high - low) % 2 === 0 ? low : low - 1;
+  return { low: even, high, ticks: [even, (even + high) / 2, high] };
+}
+
+/** The width of a column that may take up to `step` pixels. */
+export function columnWidth(step: number): number {
+  const gap = step > 6 ? 2 : step > 3 ? 1 : 0;
+  return Math.max(1, Math.min(COLUMN_MAX, step - gap));
 }
 
 export function isOnAxis(value: number, axis: Axis): boolean {
@@ -109,7 +123,7 @@ function drawColumns(
   yOf: ToY,
 ): void {
   const step = plot.width / Math.max(1, trace.columns);
-  const gap = step > 6 ? 2 : step > 3 ? 1 : 0;
+  const w = columnWidth(step);
   const bottom = plot.top + plot.height;
   const is_pair = page.info.golden !== null;
   const pale: Record<string, string> = {
@@ -126,7 +140,6 @@ function drawColumns(
   };
   for (let i = 0; i < trace.columns; i += 1) {
     const x = plot.x + i * step;
-    const w = Math.max(1, step - gap);
     if (trace.nan[i] === "1") {
       fillLattice(context, colours, x, plot.top, w, plot.height);
       continue;
@@ -170,12 +183,13 @@ function drawSelected(
 ): void {
   const i = page.selected === null ? -1 : columnOf(trace, page.selected);
   if (i < 0) return;
-  const x = plot.x + (i + 0.5) * step;
+  const x = plot.x + i * step + columnWidth(step) / 2;
   const y = plot.top + plot.height + 1;
   context.fillStyle = colours.of("accent");
   context.beginPath();
-  context.moveTo(x - 5, y + 6);
-  context.lineTo(x + 5, y + 6);
+  // No taller than the room above the labels.
+  context.moveTo(x - 4, y + 3.5);
+  context.lineTo(x + 4, y + 3.5);
   context.lineTo(x, y);
   context.fill();
 }
@@ -234,7 +248,7 @@ function drawLabels(
   const step = plot.width / Math.max(1, trace.columns);
   let free_from = -Infinity;
   for (const label of trace.labels) {
-    const text = visible(label.text);
+    const text = visible(dropPrefix(label.text));
     const text_width = textWidth(text, font(11, 500));
     let x = plot.x + label.at * step;
     // The last label may move left of its start rather than be dropped.
@@ -255,7 +269,7 @@ function drawFaults(
 ): void {
   const step = plot.width / Math.max(1, trace.columns);
   const bottom = plot.top + plot.height;
-  const w = Math.max(2, step - (step > 6 ? 2 : step > 3 ? 1 : 0));
+  const w = Math.max(2, columnWidth(step));
   for (const [column] of trace.faults) {
     const value = toFloat(trace.value[column]);
     const is_full = value === null || trace.nan[column] === "1" || !Number.isFinite(value);

@@ -15,10 +15,12 @@ import {
   formatLimit,
   formatNumber,
   formatRanges,
+  isPart,
   toFloat,
 } from "../numbers";
+import { useNews } from "../news";
 import type { Page } from "../page";
-import { filled, slotLabel, t } from "../texts";
+import { filled, slotLabel, t, type SentenceKey } from "../texts";
 
 /** Kinds that name a culprit. */
 const BLAMES: VerdictKind[] = [
@@ -33,10 +35,9 @@ const BLAMES: VerdictKind[] = [
 ];
 
 export function VerdictHeader({ page }: { page: Page }) {
-  const { verdict } = page.info;
   return (
     <section class="verdict">
-      <Disc sign={discSign(verdict)} />
+      <VerdictDisc page={page} />
       <div class="said" role="status">
         <h1>
           <Sentence page={page} is_link={true} />
@@ -52,7 +53,14 @@ export function VerdictHeader({ page }: { page: Page }) {
   );
 }
 
-export function discSign(verdict: Verdict): Sign {
+/** The disc of the verdict; no green one before the run is over. */
+export function VerdictDisc({ page }: { page: Page }) {
+  const sign = discSign(page.info.verdict);
+  const is_open = useNews()?.state === "running" && sign === "pass";
+  return <Disc sign={is_open ? "skip" : sign} />;
+}
+
+function discSign(verdict: Verdict): Sign {
   if (BLAMES.includes(verdict.kind)) return "fault";
   if (
     verdict.kind === "unknown" ||
@@ -71,16 +79,15 @@ export function Sentence({ page, is_link }: { page: Page; is_link: boolean }) {
   const { info } = page;
   const { verdict } = info;
   const blames = BLAMES.includes(verdict.kind);
+  const is_running = useNews()?.state === "running";
+  const to = is_link ? { op: verdict.op, slot: verdict.slot } : null;
   const op =
     verdict.op === null ? (
       t.an_operator
-    ) : is_link ? (
-      <OperatorLink verdict={verdict} blames={blames} to={{ op: verdict.op, slot: verdict.slot }} />
     ) : (
-      <b>
-        <bdi>{plainName(verdict)}</bdi>
-      </b>
+      <OperatorName named={verdict} blames={blames} to={to} />
     );
+  const { largest } = verdict;
   const parameter = verdict.parameter ?? verdict.op_name;
   const parts: Record<string, ComponentChildren> = {
     op,
@@ -96,17 +103,50 @@ export function Sentence({ page, is_link }: { page: Page; is_link: boolean }) {
     status: verdict.overflow ? <StatusWords overflow={verdict.overflow} /> : "",
     bytes: verdict.bytes ? rangesWords(exclusive(verdict.bytes), verdict.bytes.length) : "",
     share: t.of_elements(verdict.n_bad ?? 0, verdict.n_elements ?? 0),
+    slots: t.slots_are(verdict.n_bad ?? 0),
   };
+  if (verdict.kind === "finite" && largest) {
+    parts.operators = t.n_operators(info.n_operators);
+    parts.share = t.of_operators(info.n_operators - (verdict.n_bad ?? 0), info.n_operators);
+    parts.size = formatNumber(largest.value);
+    parts.op = (
+      <OperatorName named={largest} blames={false} to={is_link ? { op: largest.op } : null} />
+    );
+  }
   const steps = new Set(info.places.map((place) => place.step)).size;
   const lead =
     verdict.step !== null && steps > 1 && verdict.op !== null ? t.in_step(verdict.step) : "";
   return (
     <>
       {lead}
-      {verdict.kind === "contract"
-        ? verdict.text
-        : filled(t.sentence[verdict.kind] ?? verdict.text, parts)}
+      {verdict.kind === "contract" || verdict.kind === "finding"
+        ? plainText(verdict.text)
+        : filled(t.sentence[sentenceKey(verdict, is_running)], parts)}
     </>
+  );
+}
+
+/** Values that are all finite have several sentences. */
+function sentenceKey({ kind, largest, n_bad }: Verdict, is_running: boolean): SentenceKey {
+  if (kind === "contract" || kind === "finding") return "nothing";
+  if (kind !== "finite") return kind;
+  if (is_running) return "finite_so_far";
+  if (!largest) return "no_size";
+  return (n_bad ?? 0) > 0 ? "finite_part" : "finite";
+}
+
+/** A sentence of the server, without its first word, which the disc says, and with code marked. */
+export function plainText(text: string): ComponentChildren[] {
+  const sentence = text.replace(/^([A-Z ]+|the target's tensor): /, "");
+  const pieces = (sentence[0] ?? "").toUpperCase() + sentence.slice(1);
+  return pieces.split("`").map((piece, i) =>
+    i % 2 === 0 ? (
+      visible(piece)
+    ) : (
+      <code key={i}>
+        <bdi>{visible(piece)}</bdi>
+      </code>
+    ),
   );
 }
 
@@ -123,6 +163,22 @@ function StatusWords({ overflow }: { overflow: Overflow }) {
 
 function exclusive(ranges: Ranges): Ranges {
   return ranges.map(([first, last]) => [first, last + 1]);
+}
+
+interface OperatorNameProps {
+  named: { op_name: string; op_type: string };
+  blames: boolean;
+  /** The selection that it leads to, if it is a link. */
+  to: Partial<Address> | null;
+}
+
+function OperatorName({ named, blames, to }: OperatorNameProps) {
+  if (to) return <OperatorLink verdict={named} blames={blames} to={to} />;
+  return (
+    <b>
+      <bdi>{plainName(named)}</bdi>
+    </b>
+  );
 }
 
 interface OperatorLinkProps {
@@ -156,7 +212,7 @@ function evidence(page: Page): ComponentChildren[] {
   const facts: ComponentChildren[] = [];
   if (verdict.kind === "agree") return [<Closest page={page} />];
   if (verdict.kind === "nothing") return [t.nothing_hint];
-  if (verdict.finding) facts.push(<b>{verdict.finding}</b>);
+  if (verdict.finding) facts.push(<b>{plainText(verdict.finding)}</b>);
   const value = toFloat(verdict.metric?.value ?? null);
   if (verdict.metric && value !== null) {
     const limit = toFloat(verdict.metric.limit);
@@ -175,7 +231,12 @@ function evidence(page: Page): ComponentChildren[] {
     const box = <b>{region ?? formatRanges(ranges, null)}</b>;
     facts.push(
       <>
-        {t.of_elements_beyond(n_differing, n_elements)}, <b>{filled(t.all_in, { box })}</b>
+        {t.of_elements_beyond(n_differing, n_elements)}
+        {isPart(ranges, n_elements) && (
+          <>
+            , <b>{filled(t.all_in, { box })}</b>
+          </>
+        )}
       </>,
     );
   }
@@ -188,7 +249,9 @@ function evidence(page: Page): ComponentChildren[] {
     const status = <StatusWords overflow={verdict.overflow} />;
     facts.push(filled(t.status_is, { status }));
   }
-  if (verdict.n_after > 0 && verdict.kind === "overwritten") {
+  if (verdict.n_after > 0 && verdict.kind === "finding") {
+    facts.push(t.more_findings(verdict.n_after));
+  } else if (verdict.n_after > 0 && verdict.kind === "overwritten") {
     facts.push(t.more_overwrites(verdict.n_after));
   } else if (verdict.n_after > 0 && verdict.kind === "overflow_recorded") {
     facts.push(t.more_overflows(verdict.n_after));

@@ -54,7 +54,7 @@ interface PanesProps {
 function Panes({ page, is_narrow, children }: PanesProps) {
   const { info } = page;
   const is_wide = useMedia("(min-width: 1240px)");
-  const has_graph = is_wide && info.golden !== null && info.views.includes("graph");
+  const has_graph = is_wide && info.views.includes("graph");
   const [widths, setWidths] = usePaneWidths(info.golden !== null);
   const [largest, setLargest] = useState<string | null>(null);
   useKeys((key) => {

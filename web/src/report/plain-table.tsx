@@ -8,7 +8,7 @@ import { distinctNames } from "../names";
 import { formatCount } from "../numbers";
 import { columnsToShow } from "../overview/columns";
 import { OperatorRow } from "../overview/row";
-import type { Page } from "../page";
+import { several, type Page } from "../page";
 import { t } from "../texts";
 
 interface PlainTableProps {
@@ -79,6 +79,7 @@ export function PlainTable({ page, rows, columns }: PlainTableProps) {
             is_stop={place === 0}
             is_pair={is_pair}
             is_narrow={is_narrow}
+            several={several(page)}
             limit={page.info.metric.limit}
             onSelect={(id) => go({ op: id })}
             onOpen={(id) => go({ op: id, view: "tensor" })}

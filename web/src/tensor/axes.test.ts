@@ -1,5 +1,14 @@
 import { expect, test } from "vitest";
-import { axesInForce, axesThrough, defaultAxes, indexAt, onlyRow, placeOf, withRole } from "./axes";
+import {
+  axesInForce,
+  axesThrough,
+  defaultAxes,
+  differenceWords,
+  indexAt,
+   onlyRow,
+  placeOf,
+  withRole,
+} from "./axes";
 
 test.each([
   [[], false, []],
@@ -9,6 +18,26 @@ test.each([
   [[128, 64, 3, 3], true, ["r", "c", "2", "2"]],
 ])("the first picture of %j", (shape, is_parameter, axes) => {
   expect(defaultAxes(shape, is_parameter, [1, 37, 2, 2])).toEqual(axes);
+});
+
+test("exchanged axes are rows and columns, so that both arrangements can be seen", () => {
+  expect(defaultAxes([32, 16, 3, 3], true, [2, 3, 1, 2], [0, 1, 3, 2])).toEqual(["2", "3", "r", "c"]);
+  expect(defaultAxes([32, 16, 3, 3], true, [2, 3, 1, 2], [1, 2, 0, 3])).toEqual(["r", "c", "1", "2"]);
+});
+
+test("a box is named only where it is smaller than the tensor", () => {
+  const difference = (ranges: [number, number][], n_differing: number) => ({
+    n_equal: 12 - n_differing,
+    n_differing,
+    n_elements: 12,
+    max_abs: 1,
+    ranges,
+    powers: { first: 0, counts: [] },
+    limit: null,
+    worst: [],
+  });
+  expect(differenceWords(difference([[0, 2], [0, 3]], 9), [3, 4])).toBe("9 of 12 elements differ.");
+  expect(differenceWords(difference([[1, 1], [0, 3]], 4), [3, 4])).toContain("[1, :]");
 });
 
 test("an element and its place are each other's inverse", () => {

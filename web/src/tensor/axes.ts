@@ -1,5 +1,9 @@
 /** The roles of a tensor's axes in its picture: rows, columns, or a fixed index. */
 
+import type { Difference } from "../api";
+import { formatRanges, isPart } from "../numbers";
+import { t } from "../texts";
+
 /** `r`, `c`, or an index; one for each axis. */
 export type AxisRole = string;
 
@@ -8,12 +12,19 @@ export function defaultAxes(
   shape: number[],
   is_parameter: boolean,
   at: number[] | null,
+  order: number[] | null = null,
 ): AxisRole[] {
   const index = (axis: number) => String(Math.min(at?.[axis] ?? 0, Math.max(0, shape[axis] - 1)));
   const n = shape.length;
   if (n === 0) return [];
   if (n === 1) return ["c"];
   if (n === 2) return ["r", "c"];
+  // Exchanged axes side by side: one side's picture is then the other's, mirrored at its diagonal.
+  const moved = order?.length === n ? shape.flatMap((_, k) => (order[k] === k ? [] : [k])) : [];
+  if (moved.length === 2)
+    return shape.map((_, axis) =>
+      axis === moved[0] ? "r" : axis === moved[1] ? "c" : index(axis),
+    );
   if (is_parameter)
     return shape.map((_, axis) => (axis === 0 ? "r" : axis === 1 ? "c" : index(axis)));
   if (n === 3) return [index(0), "r", "c"];
@@ -27,13 +38,14 @@ export function axesInForce(
   shape: number[],
   is_parameter: boolean,
   at: number[] | null,
+  order: number[] | null = null,
 ): AxisRole[] {
   const fits =
     asked !== null &&
     asked.length === shape.length &&
     (asked.includes("c") || shape.length === 0) &&
     asked.every((role, axis) => role === "r" || role === "c" || Number(role) < shape[axis]);
-  return fits ? asked : defaultAxes(shape, is_parameter, at);
+  return fits ? asked : defaultAxes(shape, is_parameter, at, order);
 }
 
 /** Sets one axis to a role, keeping at least one axis for columns. */
@@ -98,4 +110,13 @@ export function onlyRow(
   if (!ranges || rows.length !== 1) return null;
   const [first, last] = ranges[rows[0]] ?? [0, 1];
   return first === last && shape[rows[0]] > 2 ? first : null;
+}
+
+/** How many elements differ, and where, if not everywhere. */
+export function differenceWords(difference: Difference, shape: number[] | null): string {
+  const { n_differing, n_elements, ranges } = difference;
+  if (n_differing === 0) return t.all_equal;
+  return ranges !== null && isPart(ranges, n_elements)
+    ? t.all_differ_in(n_differing, formatRanges(ranges, shape))
+    : t.n_differ(n_differing, n_elements);
 }

@@ -2,10 +2,11 @@
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import type { Difference, Histogram, Tensor } from "../api";
+import type { Difference, Histogram, Side, Tensor } from "../api";
 import { formatCount, formatNumber, formatPower } from "../numbers";
+import { sideName } from "../sides";
 import { t } from "../texts";
-import { HistogramChart, PowersChart, trimmedPowers } from "./histogram";
+import { dtypeOf, HistogramChart, PowersChart, trimmedPowers } from "./histogram";
 import { Choice } from "./slice-panes";
 
 export function Distributions({ tensor }: { tensor: Tensor | null }) {
@@ -31,6 +32,7 @@ export function Distributions({ tensor }: { tensor: Tensor | null }) {
             <HistogramChart
               histogram={histogram}
               n_elements={n}
+              dtype={dtypeOf(tensor)}
               is_log={scale === "log"}
               has_axis={true}
             />
@@ -88,8 +90,8 @@ function BinsTable({ histogram }: { histogram: Histogram }) {
       <thead>
         <tr>
           <th scope="col">≥</th>
-          {target && <th scope="col">{t.target}</th>}
-          {golden && <th scope="col">{t.golden}</th>}
+          {target && <SideHead side="target" />}
+          {golden && <SideHead side="golden" />}
         </tr>
       </thead>
       <tbody>
@@ -102,6 +104,14 @@ function BinsTable({ histogram }: { histogram: Histogram }) {
         ))}
       </tbody>
     </table>
+  );
+}
+
+function SideHead({ side }: { side: Side }) {
+  return (
+    <th scope="col">
+      <bdi>{sideName(side)}</bdi>
+    </th>
   );
 }
 

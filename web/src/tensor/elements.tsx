@@ -7,6 +7,7 @@ import { copyText } from "../clipboard";
 import { formatIndex, formatNumber, plainNumber, toFloat } from "../numbers";
 import type { Page } from "../page";
 import { visible } from "../names";
+import { LETTERS_FEW, sideName } from "../sides";
 import { t } from "../texts";
 
 const WORST_MAX = 8;
@@ -31,8 +32,12 @@ export function WorstElements({ page, tensor, most = WORST_MAX }: WorstProps) {
         <thead>
           <tr>
             <th scope="col">{t.index}</th>
-            <th scope="col">{t.target}</th>
-            <th scope="col">{t.golden}</th>
+            <th scope="col">
+              <bdi>{sideName("target", LETTERS_FEW)}</bdi>
+            </th>
+            <th scope="col">
+              <bdi>{sideName("golden", LETTERS_FEW)}</bdi>
+            </th>
             <th scope="col">{t.difference}</th>
           </tr>
         </thead>

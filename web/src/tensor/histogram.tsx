@@ -1,24 +1,45 @@
 /** Histograms with common bins: golden as an area, target as an outline. */
 
-import type { Difference, Histogram } from "../api";
+import type { Difference, Histogram, Tensor } from "../api";
 import { font, useCanvas } from "../canvas";
 import type { Colours } from "../colours";
-import { formatCount, formatNumber, formatPower, toFloat } from "../numbers";
+import { dtypeEnd } from "../dtypes";
+import { formatCount, formatLimit, formatNumber, formatPower, toFloat } from "../numbers";
 import { t } from "../texts";
 
 interface HistogramProps {
   histogram: Histogram;
   n_elements: number;
+  /** The target's, whose largest value is drawn if elements come near it. */
+  dtype: string | null;
   is_log: boolean;
   has_axis: boolean;
 }
 
-export function HistogramChart({ histogram, n_elements, is_log, has_axis }: HistogramProps) {
+export function dtypeOf(tensor: Tensor | null): string | null {
+  return tensor?.sides.target?.dtype ?? null;
+}
+
+/** Elements within this factor of the dtype's largest value are near it. */
+const NEAR = 16;
+
+/** The axis of a histogram: its bins and, if elements come near them, the ends of the dtype. */
+export function valueAxis({ low, high }: Histogram, dtype: string | null) {
+  const end = dtypeEnd(dtype);
+  const ends = [
+    ...(end !== null && high >= end / NEAR ? [end] : []),
+    ...(end !== null && low <= -end / NEAR ? [-end] : []),
+  ];
+  return { low: Math.min(low, ...ends), high: Math.max(high, ...ends), ends };
+}
+
+export function HistogramChart(props: HistogramProps) {
+  const { histogram, n_elements, dtype, is_log, has_axis } = props;
   const canvas = useCanvas(
     (context, width, height, colours) => {
-      drawHistogram(context, width, height, colours, histogram, is_log, has_axis);
+      drawHistogram(context, width, height, colours, props);
     },
-    [histogram, is_log, has_axis],
+    [histogram, dtype, is_log, has_axis],
   );
   const words = t.histogram_words(
     n_elements,
@@ -40,9 +61,7 @@ function drawHistogram(
   width: number,
   height: number,
   colours: Colours,
-  histogram: Histogram,
-  is_log: boolean,
-  has_axis: boolean,
+  { histogram, dtype, is_log, has_axis }: HistogramProps,
 ): void {
   const frame: Frame = {
     x: has_axis ? 48 : 2,
@@ -51,6 +70,12 @@ function drawHistogram(
     height: height - 30,
   };
   const { target, golden } = histogram;
+  const axis = valueAxis(histogram, dtype);
+  const xOf = (value: number) =>
+    frame.x + (frame.width * (value - axis.low)) / (axis.high - axis.low || 1);
+  const left = xOf(histogram.low);
+  // The bins have the part of the frame that their values have on the axis.
+  const bins = axis.ends.length > 0 ? { ...frame, x: left, width: xOf(histogram.high) - left } : frame;
   const most = Math.max(1, ...(target ?? []), ...(golden ?? []));
   // A bin with one element is visible above the axis.
   const size = (n: number) => {
@@ -60,21 +85,24 @@ function drawHistogram(
   const y = (n: number) => frame.bottom - size(n) * frame.height;
   if (has_axis) drawCountAxis(context, colours, frame, most, is_log, y);
   if (golden) {
-    tracePath(context, frame, golden, y, true);
+    tracePath(context, bins, golden, y, true);
     context.fillStyle = colours.of("goldfill");
     context.fill();
-    tracePath(context, frame, golden, y, false);
+    tracePath(context, bins, golden, y, false);
     context.strokeStyle = colours.of("goldmark");
     context.lineWidth = 1;
     context.stroke();
   }
   if (target) {
-    tracePath(context, frame, target, y, false);
+    tracePath(context, bins, target, y, false);
     context.strokeStyle = colours.of("text");
     context.lineWidth = 1.5;
     context.stroke();
   }
-  drawValueAxis(context, colours, frame, histogram);
+  drawValueAxis(context, colours, frame, axis);
+  for (const end of axis.ends) {
+    drawLimitLine(context, colours, frame, xOf(end), t.trace_end(dtype ?? "", formatLimit(end)));
+  }
 }
 
 function tracePath(
@@ -135,9 +163,8 @@ function drawValueAxis(
   context: CanvasRenderingContext2D,
   colours: Colours,
   frame: Frame,
-  histogram: Histogram,
+  { low, high }: { low: number; high: number },
 ): void {
-  const { low, high } = histogram;
   context.strokeStyle = colours.of("line2");
   context.lineWidth = 1;
   context.beginPath();
@@ -199,7 +226,7 @@ function drawPowers(
   context.lineTo(frame.x + frame.width, frame.bottom + 0.5);
   context.stroke();
   if (limit_at !== null && limit_at >= 0 && limit_at <= counts.length) {
-    drawLimitLine(context, colours, frame, frame.x + limit_at * step);
+    drawLimitLine(context, colours, frame, frame.x + limit_at * step, t.limit);
   }
   context.font = font(11, 500);
   context.fillStyle = colours.of("text3");
@@ -228,6 +255,7 @@ function drawLimitLine(
   colours: Colours,
   frame: Frame,
   x: number,
+  words: string,
 ): void {
   context.strokeStyle = colours.of("text2");
   context.setLineDash([3, 3]);
@@ -238,7 +266,8 @@ function drawLimitLine(
   context.setLineDash([]);
   context.font = font(11, 500);
   context.fillStyle = colours.of("text2");
-  context.textAlign = "left";
   context.textBaseline = "top";
-  context.fillText(t.limit, x + 5, frame.bottom - frame.height - 12);
+  const is_right = x > frame.x + frame.width / 2;
+  context.textAlign = is_right ? "right" : "left";
+  context.fillText(words, x + (is_right ? -5 : 5), frame.bottom - frame.height - 12);
 }

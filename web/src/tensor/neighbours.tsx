@@ -5,6 +5,7 @@ import { useMedia } from "../media";
 import { useAnswer } from "../connection";
 import { cssRgb, currentColours, inkOn } from "../colours";
 import { formatIndex, formatNumber, plainNumber, toFloat } from "../numbers";
+import { sideName } from "../sides";
 import { t } from "../texts";
 import { colourOf, type Scale } from "./slice";
 
@@ -97,12 +98,12 @@ export function PointerWords({ values, place }: PointerWordsProps) {
       {t.pointer}: <code>{formatIndex(values.index)}</code>{" "}
       {target !== undefined && (
         <>
-          {t.target} <b>{formatNumber(target)}</b>
+          <bdi>{sideName("target")}</bdi> <b>{formatNumber(target)}</b>
         </>
       )}
       {golden !== undefined && (
         <>
-          , {t.golden} <b>{formatNumber(golden)}</b>
+          , <bdi>{sideName("golden")}</bdi> <b>{formatNumber(golden)}</b>
         </>
       )}
     </p>

@@ -6,10 +6,11 @@ import type { Slot, Tensor, TensorSide } from "../api";
 import { is_report } from "../connection";
 import { Swatch } from "../glyph";
 import { visible } from "../names";
-import { formatNumber, formatRanges } from "../numbers";
+import { formatNumber } from "../numbers";
 import type { Page } from "../page";
+import { sideName } from "../sides";
 import { filled, t } from "../texts";
-import { indexAt, onlyRow } from "./axes";
+import { differenceWords, indexAt, onlyRow } from "./axes";
 import { AxesMapper } from "./axes-mapper";
 import { Neighbours, PointerWords, useValues } from "./neighbours";
 import { Picture, ScaleBar } from "./picture";
@@ -102,15 +103,21 @@ function ThreePictures(props: ThreePicturesProps) {
   };
   const order = is_swapped ? (["golden", "target"] as const) : (["target", "golden"] as const);
   const is_pair = page.info.golden !== null;
-  const shown = is_pair ? [...order, "difference" as const] : (["target"] as const);
-  const words = { target: t.target, golden: t.golden, difference: t.difference };
+  const third = tensor?.sides.reference ? (["reference"] as const) : [];
+  const shown = is_pair ? [...order, ...third, "difference" as const] : (["target"] as const);
+  const words = {
+    target: sideName("target"),
+    golden: sideName("golden"),
+    reference: sideName("reference"),
+    difference: t.difference,
+  };
   const row = onlyRow(axes, side?.shape ?? [], tensor?.difference?.ranges ?? null);
   return (
-    <div class={`pictures large ${is_pair ? "of-three" : "of-one"} ${is_whole ? "is-whole" : ""}`}>
+    <div class={`pictures large ${is_pair ? (third.length > 0 ? "of-four" : "of-three") : "of-one"} ${is_whole ? "is-whole" : ""}`}>
       {shown.map((name, i) => (
         <figure key={i}>
           <figcaption>
-            {name !== "difference" && <Swatch side={name} />} {words[name]}
+            {name !== "difference" && <Swatch side={name} />} <bdi>{words[name]}</bdi>
             {name === "difference" && (
               <span class="dim">±{formatNumber(slices.difference_scale.high)}</span>
             )}
@@ -152,17 +159,9 @@ function axesCaption(axes: string[], side: TensorSide): string {
 function DifferenceWords({ tensor }: { tensor: Tensor | null }) {
   const difference = tensor?.difference;
   if (!difference) return null;
-  if (difference.n_differing === 0)
-    return (
-      <p>
-        <b>{t.all_equal}</b>
-      </p>
-    );
-  if (!difference.ranges) return null;
-  const box = formatRanges(difference.ranges, tensor.sides.target?.shape ?? null);
   return (
     <p>
-      <b>{t.all_differ_in(difference.n_differing, box)}</b>
+      <b>{differenceWords(difference, tensor.sides.target?.shape ?? null)}</b>
     </p>
   );
 }

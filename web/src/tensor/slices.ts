@@ -1,7 +1,7 @@
 /** The slices of a tensor in a view, requested together and on common scales. */
 
 import { useMemo } from "preact/hooks";
-import type { Side, Tensor } from "../api";
+import type { PicturedSide, Slot, Tensor } from "../api";
 import { embedded, useBytes } from "../connection";
 import { embeddedAxes } from "../embedded/answers";
 import { t } from "../texts";
@@ -11,6 +11,7 @@ import { commonScale, decodeSlice, type Scale, type Slice } from "./slice";
 export interface Slices {
   target: Slice | null;
   golden: Slice | null;
+  reference: Slice | null;
   difference: Slice | null;
   scale: Scale;
   difference_scale: Scale;
@@ -27,11 +28,11 @@ export function shownAxes(
   tensor: Tensor | null,
   asked: string[] | null,
   shape: number[],
-  is_parameter: boolean,
+  { parameter, change }: Slot,
   at: number[] | null,
 ): string[] {
   const inside = embedded && tensor && embeddedAxes(embedded, tensor.op, tensor.slot);
-  return inside ?? axesInForce(asked, shape, is_parameter, at);
+  return inside ?? axesInForce(asked, shape, parameter !== null, at, change?.order ?? null);
 }
 
 function fits(axes: string[], shape: number[]): boolean {
@@ -49,10 +50,10 @@ export function useSlices(
   pixels: number,
   kind: Scale["kind"],
 ): Slices {
-  const path = (side: Side | "difference", is_there: boolean) => {
+  const path = (side: PicturedSide | "difference", is_there: boolean) => {
     const shapes = tensor && [tensor.sides.target?.shape, tensor.sides.golden?.shape];
     if (!tensor || !shapes || !is_there) return null;
-    const shape = side === "golden" ? shapes[1] : (shapes[0] ?? shapes[1]);
+    const shape = side === "difference" ? (shapes[0] ?? shapes[1]) : tensor.sides[side]?.shape;
     // The axes are those of one side; the other may have another shape.
     if (!shape || !fits(axes, shape)) return null;
     if (side === "difference" && !sameShape(shapes[0], shapes[1])) return null;
@@ -67,16 +68,18 @@ export function useSlices(
     has_target && has_golden && !sameShape(tensor.sides.target?.shape, tensor.sides.golden?.shape);
   const target = useBytes(path("target", has_target), PAUSE_MS);
   const golden = useBytes(path("golden", has_golden), PAUSE_MS);
+  const reference = useBytes(path("reference", tensor?.sides.reference != null), PAUSE_MS);
   const difference = useBytes(path("difference", tensor?.difference != null), PAUSE_MS);
   return useMemo(() => {
-    const decoded = [target.data, golden.data, difference.data].map((bytes) =>
+    const decoded = [target.data, golden.data, difference.data, reference.data].map((bytes) =>
       bytes ? decodeSlice(bytes) : null,
     );
     return {
       target: decoded[0],
       golden: decoded[1],
       difference: decoded[2],
-      scale: commonScale([decoded[0], decoded[1]], kind),
+      reference: decoded[3],
+      scale: commonScale([decoded[0], decoded[1], decoded[3]], kind),
       difference_scale: commonScale([decoded[2]], "diverging"),
       error: target.error ?? golden.error ?? difference.error,
       note: is_apart ? t.other_shapes : null,
@@ -86,6 +89,7 @@ export function useSlices(
     target.data,
     golden.data,
     difference.data,
+    reference.data,
     kind,
     is_apart,
     target.loading,

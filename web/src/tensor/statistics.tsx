@@ -3,6 +3,7 @@
 import type { Num, Tensor, TensorSide } from "../api";
 import { Swatch } from "../glyph";
 import { formatCount, formatDifference, formatNumber, plainNumber, toFloat } from "../numbers";
+import { LETTERS_FEW, sideName } from "../sides";
 import { t } from "../texts";
 
 interface StatisticsProps {
@@ -10,6 +11,9 @@ interface StatisticsProps {
   is_short: boolean;
   is_fault?: boolean;
 }
+
+/** Letters of a caption with three of them in a row. */
+const LETTERS_FEWEST = 10;
 
 interface Line {
   label: string;
@@ -19,7 +23,10 @@ interface Line {
 const LINES: (keyof typeof t.stat)[] = ["min", "max", "mean", "std", "l2", "n_zero"];
 
 export function StatisticsTable({ tensor, is_short, is_fault = false }: StatisticsProps) {
-  const { target, golden } = tensor?.sides ?? { target: null, golden: null };
+  const { target, golden, reference = null } = tensor?.sides ?? { target: null, golden: null };
+  // The narrow table of the inspector has no room for it.
+  const third = is_short ? null : reference;
+  const letters = third ? LETTERS_FEWEST : LETTERS_FEW;
   const has_both = target !== null && golden !== null;
   const keys = is_short ? LINES.filter((key) => key !== "std" && key !== "n_zero") : LINES;
   const lines: Line[] = keys.map((key) => ({
@@ -33,12 +40,17 @@ export function StatisticsTable({ tensor, is_short, is_fault = false }: Statisti
           <th scope="col">{is_short ? "" : t.statistics}</th>
           {target && (
             <th scope="col">
-              <Swatch side="target" /> {t.target}
+              <Swatch side="target" /> <bdi>{sideName("target", letters)}</bdi>
             </th>
           )}
           {golden && (
             <th scope="col">
-              <Swatch side="golden" /> {t.golden}
+              <Swatch side="golden" /> <bdi>{sideName("golden", letters)}</bdi>
+            </th>
+          )}
+          {third && (
+            <th scope="col">
+              <Swatch side="reference" /> <bdi>{sideName("reference", letters)}</bdi>
             </th>
           )}
           {has_both && <th scope="col">{t.difference}</th>}
@@ -50,6 +62,7 @@ export function StatisticsTable({ tensor, is_short, is_fault = false }: Statisti
             <th scope="row">{line.label}</th>
             {target && <NumberCell value={line.of(target)} />}
             {golden && <NumberCell value={line.of(golden)} />}
+            {third && <NumberCell value={line.of(third)} />}
             {has_both && <DifferenceCell target={line.of(target)} golden={line.of(golden)} />}
           </tr>
         ))}
@@ -57,6 +70,7 @@ export function StatisticsTable({ tensor, is_short, is_fault = false }: Statisti
           <th scope="row">{t.stat.nan_inf}</th>
           {target && <td>{notFinite(target)}</td>}
           {golden && <td>{notFinite(golden)}</td>}
+          {third && <td>{notFinite(third)}</td>}
           {has_both && <td class="dim">{notFinite(target) === notFinite(golden) ? "=" : "≠"}</td>}
         </tr>
       </tbody>

@@ -145,7 +145,7 @@ function Pictures({ page, slot, tensor }: PicturesProps) {
     asked && asked.length === shape.length && asked.every((i, k) => i < shape[k])
       ? asked
       : (tensor?.difference?.worst[0]?.index ?? shape.map(() => 0));
-  const axes = shownAxes(tensor, page.address.ax, shape, slot.parameter !== null, at);
+  const axes = shownAxes(tensor, page.address.ax, shape, slot, at);
   const place = placeOf(axes, shape, at);
   useKeys((key) => {
     if (key === " ") {
