@@ -80,6 +80,8 @@ def test_an_interrupted_run_ends_with_its_page(browser: Browser, run: subprocess
     page.set_default_timeout(TIMEOUT_MS)
     page.goto(run.stdout.readline().strip())
     expect(page.get_by_role("gridcell").first).to_be_visible()
+    # The bar names the model, and says how far the run is.
+    expect(page.get_by_text(re.compile(r"^m: step [\d,]+ of 1,000,000, about \d+ min left$"))).to_be_visible()
     run.send_signal(signal.SIGINT)
     assert run.wait(timeout=TIMEOUT_MS / 1000) == 130
     page.close()

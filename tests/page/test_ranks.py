@@ -6,11 +6,14 @@ OPSCOPE=target/debug/opscope OPSCOPE_BROWSER=/usr/bin/chromium pytest tests/page
 from __future__ import annotations
 
 import re
+import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from binary import Binary
 from conftest import Viewer
 from page_parts import tab
 from playwright.sync_api import Page, expect
@@ -51,6 +54,30 @@ def test_ranks_stand_beside_each_other(run: Path, view: Callable[..., Viewer], p
     row.locator("td").nth(FAULT.rank).click()
     expect(page.locator(".steps-side .side-facts")).to_contain_text(f"rank {FAULT.rank}")
     expect(page).to_have_url(re.compile(f"rank={FAULT.rank}"))
+
+
+def test_many_ranks_open_on_their_map(tmp_path: Path, view: Callable[..., Viewer], page: Page) -> None:
+    generate(tmp_path / "run", Mesh(pp=1, dp=32, tp=2), 1, None, DumpOptions())
+    page.goto(view(tmp_path / "run").address)
+    expect(page.get_by_role("heading", name="Operator × rank")).to_be_visible()
+
+
+def test_findings_of_a_command_have_a_page(run: Path, tool: Binary, page: Page) -> None:
+    command = tool.command("nan", run, "--view", "--no-open")
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout
+    address = next(line for line in process.stdout if line.startswith("http"))
+    page.goto(address.strip())
+    expect(page.get_by_role("heading", level=1)).to_contain_text(f"Produced by rank {FAULT.rank}, step {FAULT.step}")
+    expect(page.get_by_role("grid").get_by_role("row", selected=True)).to_contain_text("from finite inputs")
+    # Its operator is selected in every view.
+    tab(page, "Tensor").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("gelu")
+    # An open page would report the end of its server.
+    page.goto("about:blank")
+    process.send_signal(signal.SIGINT)
+    # The code of the findings.
+    assert process.wait(timeout=60) == 1
 
 
 def test_ranks_are_reached_by_keys(run: Path, view: Callable[..., Viewer], page: Page) -> None:
