@@ -33,7 +33,7 @@ const N_DIFFERENCES_MAX: usize = 4096;
 /// Experiments may take this many times as long as loading and running the golden model.
 const N_TIMES: u32 = 10;
 /// They may always take this long.
-const TIME_MIN: Duration = Duration::from_secs(10);
+const TIME_MIN: Duration = Duration::from_secs(60);
 
 /// Loads a model for runs without capture.
 pub type Load<'a> = dyn Fn(ModelSource<'_>) -> Result<Box<dyn LoadedModel>, EngineError> + 'a;
