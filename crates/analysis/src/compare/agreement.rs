@@ -14,6 +14,7 @@ mod anchors;
 mod coverage;
 mod folding;
 mod parting;
+mod parting_operators;
 mod readers;
 mod reading;
 mod region;
