@@ -23,6 +23,7 @@ mod inferred;
 mod measured;
 mod names;
 mod note;
+mod part_axes;
 mod read;
 mod reduce;
 mod replicas;
