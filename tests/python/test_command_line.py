@@ -20,7 +20,7 @@ from waiting import wait_for
 SECONDS_MAX = 600
 COMMANDS = [
     *"dump op config convert compare diff show view index sql overflow nan verify".split(),
-    *"ranks replay sensitivity msaccucmp gears doctor completions man".split(),
+    *"ranks replay sensitivity msaccucmp gears doctor completions mcp man".split(),
 ]
 
 

@@ -194,7 +194,7 @@ function Spoken({ page }: { page: Page }) {
 
 function FirstSkeleton() {
   return (
-    <div class="skeletons" aria-label={t.loading}>
+    <div class="skeletons" role="status" aria-label={t.loading}>
       {[62, 48, 70, 55, 40].map((width) => (
         <span class="skeleton" style={{ width: `${width}%` }} />
       ))}

@@ -28,7 +28,7 @@ export function EventPane({ page, id }: { page: Page; id: number }) {
   }
   if (!event) {
     return (
-      <div class="skeletons" aria-label={t.loading}>
+      <div class="skeletons" role="status" aria-label={t.loading}>
         <span class="skeleton" />
         <span class="skeleton" />
       </div>

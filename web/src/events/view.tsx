@@ -41,7 +41,7 @@ export function EventsView({ page }: { page: Page }) {
           </p>
         )}
         {!events && !answer.error && (
-          <div class="skeletons" aria-label={t.loading}>
+          <div class="skeletons" role="status" aria-label={t.loading}>
             {[80, 70, 90, 60].map((width) => (
               <span class="skeleton" style={{ width: `${width}%` }} />
             ))}

@@ -76,7 +76,7 @@ export function GraphBody({
     );
   if (!graph) {
     return (
-      <div class="skeletons is-centred" aria-label={t.loading}>
+      <div class="skeletons is-centred" role="status" aria-label={t.loading}>
         {[60, 60, 60, 60, 60, 60].map((width) => (
           <span class="skeleton is-box" style={{ width: `${width}%` }} />
         ))}

@@ -61,7 +61,7 @@ export function Inspector({ page, partners }: InspectorProps) {
 function InspectorSkeleton({ has_one }: { has_one: boolean }) {
   if (!has_one) return <p class="empty">{t.no_tensor}</p>;
   return (
-    <div class="skeletons" aria-label={t.loading}>
+    <div class="skeletons" role="status" aria-label={t.loading}>
       {[50, 90, 70, 80, 60].map((width) => (
         <span class="skeleton" style={{ width: `${width}%` }} />
       ))}

@@ -305,7 +305,7 @@ function Empty({ page, n_columns }: { page: Page; n_columns: number }) {
 
 function StepsSkeleton() {
   return (
-    <div class="skeletons" aria-label={t.loading}>
+    <div class="skeletons" role="status" aria-label={t.loading}>
       {[70, 90, 80, 60, 85, 75].map((width) => (
         <span class="skeleton" style={{ width: `${width}%` }} />
       ))}
