@@ -256,3 +256,17 @@ def test_another_command_is_meant(opscope: Binary, tmp_path: Path) -> None:
     assert (found.returncode, "`opscope show images.npy` shows it" in found.stderr) == (3, True), found.stderr
     found = run(opscope, "diff", "net.onnx", "net.onnx", "--seed", 1, cwd=tmp_path)
     assert (found.returncode, "run in the same way" in found.stderr) == (2, True), found.stderr
+
+
+@pytest.mark.parametrize("name", ["fc.weight", "onnx::MatMul_7", "val_3"])
+def test_a_weight_of_any_name_is_named(opscope: Binary, tmp_path: Path, name: str) -> None:
+    # Exporters give numbers to the weights that they fold or transpose.
+    weight = np.random.default_rng(3).standard_normal((4, 4)).astype(np.float32)
+    for side, value in (("golden", weight), ("target", weight * np.float32(1.5))):
+        nodes = [node("Relu", ["x"], ["a"], name="Relu_0"), node("MatMul", ["a", name], ["y"], name="MatMul_1")]
+        save(tmp_path / f"{side}.onnx", nodes, [2, 4], weights={name: value})
+        done = run(opscope, "dump", f"{side}.onnx", "--seed", 1, "--out", side, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    found = run(opscope, "compare", "target", "golden", cwd=tmp_path)
+    first = found.stdout.splitlines()[0]
+    assert f"Cause at MatMul `MatMul_1` input.1: the weight `{name}` is another" in first, found.stdout

@@ -421,7 +421,13 @@ fn name_origins(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
             if !slot.is_output() && is_apart(slot.level) {
                 let name = sides.target.parameter_of(places.target);
                 let name = name.or_else(|| sides.golden.parameter_of(places.golden));
-                slot.parameter = name.map(Into::into);
+                // Exporters number constants anew each time, so that their names pair nothing.
+                let constant = || {
+                    let name = sides.target.constant_of(places.target)?;
+                    let is_constant = sides.golden.is_constant(places.golden);
+                    (operator.is_certain && is_constant).then(|| name.to_owned())
+                };
+                slot.parameter = name.or_else(constant).map(Into::into);
             }
         }
     }

@@ -337,13 +337,15 @@ impl ComparedDump {
 
     /// Whether an input is a constant of its graph, and no input of the model.
     pub fn is_constant(&self, slot: SlotRef) -> bool {
-        let read = self
-            .value_read(slot)
-            .filter(|_| self.producer_of(slot).is_none());
-        read.is_some_and(|(file, name)| {
-            let file = &self.described.files[file];
-            !file.made.contains(name) && !file.graph.arguments.contains(name)
-        })
+        self.constant_of(slot).is_some()
+    }
+
+    /// The name of the constant that an input is.
+    pub fn constant_of(&self, slot: SlotRef) -> Option<&str> {
+        let (file, name) = self.value_read(slot)?;
+        let file = &self.described.files[file];
+        let is_given = file.made.contains(name) || file.graph.arguments.contains(name);
+        (!is_given && self.producer_of(slot).is_none()).then_some(name.as_str())
     }
 
     /// The name of the value that an input is, and the file that has its graph.
