@@ -71,7 +71,6 @@ export function GraphView({ page }: { page: Page }) {
           <header class="pane-head">
             <h2>{t.graph}</h2>
             {graph && <Crumbs graph={graph} selection={selection} />}
-            <span class="grow" />
             <Legend is_pair={page.info.golden !== null} />
             {page.info.golden && !is_report && (
               <Sides side={side} is_narrow={is_narrow} onSide={() => setCamera(null)} />
@@ -160,7 +159,7 @@ function useMarks(graph: Graph | null, pairs: HandPair[], pairing: PairingState)
 
 function Legend({ is_pair }: { is_pair: boolean }) {
   return (
-    <>
+    <span class="legend-ways">
       <span class="legend-way">
         <i class="way" />
         {t.way_to_output}
@@ -171,7 +170,7 @@ function Legend({ is_pair }: { is_pair: boolean }) {
           {t.no_partner}
         </span>
       )}
-    </>
+    </span>
   );
 }
 
