@@ -1,4 +1,4 @@
-//! What the result says of the operators at which both sides diverge.
+//! Findings on the operators at which both sides diverge.
 
 use std::collections::{BTreeMap, HashMap};
 
