@@ -10,7 +10,8 @@ use opscope_store::record::SlotSide;
 use opscope_store::record::parallel::Placement;
 use opscope_tensor::convert::dtype::decode;
 
-use super::note::{FoundPart, TokenMap, assemble};
+use super::note::{FoundPart, assemble};
+use super::part_axes::TokenMap;
 use super::rules::{
     CheckedRule, CheckedRules, NamedOperator, PaddingSide, TokenNumbers, TokenRule,
 };

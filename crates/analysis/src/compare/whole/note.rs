@@ -1,12 +1,11 @@
 //! From notes about how ranks share a tensor to the tensor itself.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
 use opscope_store::record::parallel::{AxisPlacement, MeshShare, Placement, Reduction};
 
 use super::cut::{AxisCut, AxisOrder, HeldRanges, fused_extent, length};
-use super::part_axes::PartAxes;
+use super::part_axes::{PartAxes, TokenMap};
 use super::rules::{CheckedRule, FusedAxis, Mesh};
 use super::tensor::{RankPart, VaryingShare, WholeTensor};
 use crate::compare::side::ExecutionSlot;
@@ -20,15 +19,6 @@ const N_CONTRIBUTIONS_MAX: u64 = 1 << 16;
 pub(super) struct FoundPart<'a> {
     pub(super) rank: Option<u32>,
     pub(super) slot: &'a ExecutionSlot,
-}
-
-/// Which tokens of a batch there are.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum TokenMap {
-    /// Of each sequence of a padded batch the positions that hold tokens.
-    Padded(Vec<Vec<Range<u64>>>),
-    /// The lengths of concatenated sequences.
-    Packed(Vec<u64>),
 }
 
 /// How ranks share a tensor.

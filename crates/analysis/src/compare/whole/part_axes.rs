@@ -3,7 +3,15 @@
 use std::ops::Range;
 
 use super::cut::{AxisOrder, HeldRanges, Segment, joined, length, segments};
-use super::note::TokenMap;
+
+/// Which tokens of a batch there are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum TokenMap {
+    /// Of each sequence of a padded batch the positions that hold tokens.
+    Padded(Vec<Vec<Range<u64>>>),
+    /// The lengths of concatenated sequences.
+    Packed(Vec<u64>),
+}
 
 /// The axes of the whole on a part.
 pub(super) struct PartAxes {

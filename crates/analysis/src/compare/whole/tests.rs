@@ -10,7 +10,8 @@ use opscope_store::record::parallel::Placement;
 use opscope_tensor::DType;
 use proptest::prelude::*;
 
-use super::note::{FoundPart, TokenMap, assemble};
+use super::note::{FoundPart, assemble};
+use super::part_axes::TokenMap;
 use super::replicas::read_all;
 use super::rules::{CheckedRules, SideRules, TensorRule};
 use super::tensor::WholeTensor;
