@@ -62,12 +62,13 @@ pub(super) fn find(values: &mut ComparedValues, dumps: [&ComparedDump; 2]) {
             }
         }
     }
-    values.last_parts = last_parts(&parts, &is_taken);
+    let left = last_parts(&parts, &is_taken);
+    values.pair_last_parts(dumps, &makers[0], left, &mut anchors);
     for &runs in &values.last_parts {
         is_taken[0].insert(runs[0]);
         is_taken[1].insert(runs[1]);
-        anchors.push(anchor(values, dumps, runs));
     }
+    is_taken[0].extend(anchors.iter().map(|anchor| anchor.runs[0]));
     let regions = LearnedRegions::learn(values, dumps, &makers[0], &anchors);
     let anchored: HashMap<usize, usize> = anchors
         .iter()
@@ -194,6 +195,57 @@ fn anchor(values: &ComparedValues, dumps: [&ComparedDump; 2], runs: [usize; 2]) 
 }
 
 impl ComparedValues {
+    /// Pairs the parts that are left, each with its own partner or that of its twin.
+    fn pair_last_parts(
+        &mut self,
+        dumps: [&ComparedDump; 2],
+        makers: &HashMap<ValueIndex, Vec<usize>>,
+        left: Vec<[usize; 2]>,
+        anchors: &mut Vec<ValueAnchor>,
+    ) {
+        for [target, golden] in left {
+            let twin = self.twin_of(dumps, makers, [target, golden]);
+            let at = anchors.iter().position(|one| Some(one.runs[0]) == twin);
+            let last = at.map_or(target, |at| {
+                let [twin, partner] = anchors[at].runs;
+                anchors[at] = anchor(self, dumps, [target, partner]);
+                twin
+            });
+            anchors.push(anchor(self, dumps, [last, golden]));
+            self.last_parts.push([last, golden]);
+        }
+    }
+
+    /// Another operator of the target that makes the same value, and that operators of the types
+    /// read that read golden's. Programs may call the parts in another order.
+    fn twin_of(
+        &self,
+        dumps: [&ComparedDump; 2],
+        makers: &HashMap<ValueIndex, Vec<usize>>,
+        [target, golden]: [usize; 2],
+    ) -> Option<usize> {
+        let readers = |side: usize, run: usize| {
+            let dump = dumps[side];
+            let reads = |reader: &usize| {
+                let mut inputs = dump.inputs_of(*reader);
+                inputs.any(|slot| dump.producer_of(slot).is_some_and(|made| made.run == run))
+            };
+            let runs = (0..dump.runs.len()).filter(reads);
+            let mut types: Vec<String> = runs
+                .map(|reader| dump.runs[reader].op_type.to_ascii_lowercase())
+                .collect();
+            types.sort_unstable();
+            types
+        };
+        let wanted = readers(1, golden);
+        let made = self.sides[0].outputs.get(&target).into_iter().flatten();
+        let twins = made.filter_map(|value| makers.get(value)).flatten();
+        let is_twin = |twin: &usize| *twin != target && readers(0, *twin) == wanted;
+        let is_other = !wanted.is_empty() && readers(0, target) != wanted;
+        let mut twins = twins.copied();
+        twins.find(is_twin).filter(|_| is_other)
+    }
+
     /// The place of each operator among those of its type that compute with the same value alone,
     /// such as the second of the three parts of a projection. Two parts are the same where an index
     /// is wrong.
