@@ -10,6 +10,19 @@
 
 #![allow(unsafe_code)]
 
+/// Methods of a machine, a row each. After a type, its rows have operands and results of that type.
+macro_rules! lane_methods {
+    ($type:ident: $($name:ident($($operand:ident),*) = $body:expr;)+) => {
+        lane_methods! { $($name($($operand: Self::$type),*) -> Self::$type = $body;)+ }
+    };
+    ($($name:ident($($operand:ident: $from:ty),*) -> $to:ty = $body:expr;)+) => {$(
+        #[inline(always)]
+        fn $name(self, $($operand: $from),*) -> $to {
+            $body
+        }
+    )+};
+}
+
 // Macros are seen by the modules that follow.
 #[cfg(target_arch = "x86_64")]
 #[macro_use]

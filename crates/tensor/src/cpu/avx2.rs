@@ -29,100 +29,94 @@ impl LaneMachine for Avx2 {
 
     array_methods!();
 
-    #[inline(always)]
-    fn reals(self) -> Self::Reals {
-        on_machine!([_mm256_setzero_pd(); 4])
+    lane_methods! { Reals:
+        reals() = on_machine!([_mm256_setzero_pd(); 4]);
+        add(a, b) = registers!(4, I => _mm256_add_pd(a[I], b[I]));
+        subtract(a, b) = registers!(4, I => _mm256_sub_pd(a[I], b[I]));
+        multiply(a, b) = registers!(4, I => _mm256_mul_pd(a[I], b[I]));
+        min_reals(a, b) = registers!(4, I => _mm256_min_pd(a[I], b[I]));
+        max_reals(a, b) = registers!(4, I => _mm256_max_pd(a[I], b[I]));
+        magnitude(a) =
+            registers!(4, I => _mm256_and_pd(a[I], _mm256_castsi256_pd(_mm256_set1_epi64x(i64::MAX))));
+        add_exact_square(sum, a) = registers!(4, I => _mm256_fmadd_pd(a[I], a[I], sum[I]));
     }
-    #[inline(always)]
-    fn splat(self, value: f64) -> Self::Reals {
-        on_machine!([_mm256_set1_pd(value); 4])
+    lane_methods! { Words:
+        min_words(a, b) = registers!(2, I => _mm256_min_epi32(a[I], b[I]));
+        max_words(a, b) = registers!(2, I => _mm256_max_epi32(a[I], b[I]));
+        and_words(a, b) = registers!(2, I => _mm256_and_si256(a[I], b[I]));
+        subtract_words(a, b) = registers!(2, I => _mm256_sub_epi32(a[I], b[I]));
+        or_words(a, b) = registers!(2, I => _mm256_or_si256(a[I], b[I]));
+        xor_words(a, b) = registers!(2, I => _mm256_xor_si256(a[I], b[I]));
+        add_words(a, b) = registers!(2, I => _mm256_add_epi32(a[I], b[I]));
+        sign_words(a) = registers!(2, I => _mm256_srai_epi32::<31>(a[I]));
+        key_words(a, sign) =
+            registers!(2, I => _mm256_xor_si256(a[I], _mm256_and_si256(sign[I], _mm256_set1_epi32(i32::MAX))));
+        upper_halves(a) = registers!(2, I => _mm256_srli_epi32::<16>(a[I]));
     }
-    #[inline(always)]
-    fn add(self, a: Self::Reals, b: Self::Reals) -> Self::Reals {
-        registers!(4, I => _mm256_add_pd(a[I], b[I]))
+    lane_methods! { Longs:
+        // AVX2 has neither minimum nor maximum of 64-bit integers, so a comparison chooses.
+        min_longs(a, b) =
+            registers!(4, I => _mm256_blendv_epi8(a[I], b[I], _mm256_cmpgt_epi64(a[I], b[I])));
+        max_longs(a, b) =
+            registers!(4, I => _mm256_blendv_epi8(b[I], a[I], _mm256_cmpgt_epi64(a[I], b[I])));
+        and_longs(a, b) = registers!(4, I => _mm256_and_si256(a[I], b[I]));
+        xor_longs(a, b) = registers!(4, I => _mm256_xor_si256(a[I], b[I]));
+        add_longs(a, b) = registers!(4, I => _mm256_add_epi64(a[I], b[I]));
+        swap_longs(a) = registers!(4, I => _mm256_shuffle_epi32::<0b01_00_11_10>(a[I]));
+        multiply_word_halves(a) =
+            registers!(4, I => _mm256_mul_epu32(a[I], _mm256_srli_epi64::<32>(a[I])));
+        subtract_longs(a, b) = registers!(4, I => _mm256_sub_epi64(a[I], b[I]));
+        // AVX2 has no arithmetic shift of 64-bit integers, so a comparison with zero spreads the
+        // sign.
+        sign_longs(a) = registers!(4, I => _mm256_cmpgt_epi64(_mm256_setzero_si256(), a[I]));
+        key_longs(a, sign) =
+            registers!(4, I => _mm256_xor_si256(a[I], _mm256_and_si256(sign[I], _mm256_set1_epi64x(i64::MAX))));
     }
-    #[inline(always)]
-    fn subtract(self, a: Self::Reals, b: Self::Reals) -> Self::Reals {
-        registers!(4, I => _mm256_sub_pd(a[I], b[I]))
+    lane_methods! { Halves:
+        and_halves(a, b) = registers!(2, I => _mm256_and_si256(a[I], b[I]));
+        xor_halves(a, b) = registers!(2, I => _mm256_xor_si256(a[I], b[I]));
+        min_halves(a, b) = registers!(2, I => _mm256_min_epi16(a[I], b[I]));
+        max_halves(a, b) = registers!(2, I => _mm256_max_epi16(a[I], b[I]));
     }
-    #[inline(always)]
-    fn multiply(self, a: Self::Reals, b: Self::Reals) -> Self::Reals {
-        registers!(4, I => _mm256_mul_pd(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn min_reals(self, a: Self::Reals, b: Self::Reals) -> Self::Reals {
-        registers!(4, I => _mm256_min_pd(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn max_reals(self, a: Self::Reals, b: Self::Reals) -> Self::Reals {
-        registers!(4, I => _mm256_max_pd(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn magnitude(self, a: Self::Reals) -> Self::Reals {
-        registers!(4, I => _mm256_and_pd(a[I], _mm256_castsi256_pd(_mm256_set1_epi64x(i64::MAX))))
-    }
-    #[inline(always)]
-    fn add_exact_square(self, sum: Self::Reals, a: Self::Reals) -> Self::Reals {
-        registers!(4, I => _mm256_fmadd_pd(a[I], a[I], sum[I]))
+    lane_methods! {
+        splat(value: f64) -> Self::Reals = on_machine!([_mm256_set1_pd(value); 4]);
+        words(value: i32) -> Self::Words = on_machine!([_mm256_set1_epi32(value); 2]);
+        load_words(bytes: &[u8; 64]) -> Self::Words =
+            registers!(2, I => _mm256_loadu_si256(bytes.as_ptr().cast::<__m256i>().add(I)));
+        load_upper_halves(bytes: &[u8; 32]) -> Self::Words =
+            registers!(2, I => _mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(_mm_loadu_si128(bytes.as_ptr().cast::<__m128i>().add(I)))));
+        load_float16(bytes: &[u8; 32]) -> Self::Words =
+            registers!(2, I => _mm256_castps_si256(_mm256_cvtph_ps(_mm_loadu_si128(bytes.as_ptr().cast::<__m128i>().add(I)))));
+        // AVX2 has no rotation.
+        rotate_words(a: Self::Words, n: i32) -> Self::Words =
+            registers!(2, I => _mm256_or_si256(_mm256_sllv_epi32(a[I], _mm256_set1_epi32(n)), _mm256_srlv_epi32(a[I], _mm256_set1_epi32(32 - n))));
+        longs(value: i64) -> Self::Longs = on_machine!([_mm256_set1_epi64x(value); 4]);
+        load_longs(bytes: &[u8; 128]) -> Self::Longs =
+            registers!(4, I => _mm256_loadu_si256(bytes.as_ptr().cast::<__m256i>().add(I)));
+        reals_of(a: Self::Longs) -> Self::Reals = registers!(4, I => _mm256_castsi256_pd(a[I]));
+        halves(value: i16) -> Self::Halves = on_machine!([_mm256_set1_epi16(value); 2]);
+        load_halves(bytes: &[u8; 64]) -> Self::Halves =
+            registers!(2, I => _mm256_loadu_si256(bytes.as_ptr().cast::<__m256i>().add(I)));
+        load_signed_bytes(bytes: &[u8; 32]) -> Self::Halves =
+            registers!(2, I => _mm256_cvtepi8_epi16(_mm_loadu_si128(bytes.as_ptr().cast::<__m128i>().add(I))));
+        load_unsigned_bytes(bytes: &[u8; 32]) -> Self::Halves =
+            registers!(2, I => _mm256_cvtepu8_epi16(_mm_loadu_si128(bytes.as_ptr().cast::<__m128i>().add(I))));
+        dot_halves(a: Self::Halves, b: Self::Halves) -> Self::Words =
+            registers!(2, I => _mm256_madd_epi16(a[I], b[I]));
+        count_equal_halves(a: Self::Halves, value: i16) -> u32 =
+            registers!(2, I => _mm256_movemask_epi8(_mm256_cmpeq_epi16(a[I], _mm256_set1_epi16(value))).count_ones() / 2).iter().sum();
+        count_below_halves(a: Self::Halves, value: i16) -> u32 =
+            registers!(2, I => _mm256_movemask_epi8(_mm256_cmpgt_epi16(_mm256_set1_epi16(value), a[I])).count_ones() / 2).iter().sum();
+        count_equal_words(a: Self::Words, value: i32) -> u32 =
+            registers!(2, I => _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(a[I], _mm256_set1_epi32(value)))).count_ones()).iter().sum();
+        count_below_words(a: Self::Words, value: i32) -> u32 =
+            registers!(2, I => _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(value), a[I]))).count_ones()).iter().sum();
+        count_equal_longs(a: Self::Longs, value: i64) -> u32 =
+            registers!(4, I => _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(a[I], _mm256_set1_epi64x(value)))).count_ones()).iter().sum();
+        count_below_longs(a: Self::Longs, value: i64) -> u32 =
+            registers!(4, I => _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpgt_epi64(_mm256_set1_epi64x(value), a[I]))).count_ones()).iter().sum();
     }
 
-    #[inline(always)]
-    fn words(self, value: i32) -> Self::Words {
-        on_machine!([_mm256_set1_epi32(value); 2])
-    }
-    #[inline(always)]
-    fn load_words(self, bytes: &[u8; 64]) -> Self::Words {
-        registers!(2, I => _mm256_loadu_si256(bytes.as_ptr().cast::<__m256i>().add(I)))
-    }
-    #[inline(always)]
-    fn load_upper_halves(self, bytes: &[u8; 32]) -> Self::Words {
-        registers!(2, I => _mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(_mm_loadu_si128(bytes.as_ptr().cast::<__m128i>().add(I)))))
-    }
-    #[inline(always)]
-    fn load_float16(self, bytes: &[u8; 32]) -> Self::Words {
-        registers!(2, I => _mm256_castps_si256(_mm256_cvtph_ps(_mm_loadu_si128(bytes.as_ptr().cast::<__m128i>().add(I)))))
-    }
-    #[inline(always)]
-    fn min_words(self, a: Self::Words, b: Self::Words) -> Self::Words {
-        registers!(2, I => _mm256_min_epi32(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn max_words(self, a: Self::Words, b: Self::Words) -> Self::Words {
-        registers!(2, I => _mm256_max_epi32(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn and_words(self, a: Self::Words, b: Self::Words) -> Self::Words {
-        registers!(2, I => _mm256_and_si256(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn subtract_words(self, a: Self::Words, b: Self::Words) -> Self::Words {
-        registers!(2, I => _mm256_sub_epi32(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn or_words(self, a: Self::Words, b: Self::Words) -> Self::Words {
-        registers!(2, I => _mm256_or_si256(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn xor_words(self, a: Self::Words, b: Self::Words) -> Self::Words {
-        registers!(2, I => _mm256_xor_si256(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn add_words(self, a: Self::Words, b: Self::Words) -> Self::Words {
-        registers!(2, I => _mm256_add_epi32(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn rotate_words(self, a: Self::Words, n: i32) -> Self::Words {
-        // AVX2 has no rotation.
-        registers!(2, I => _mm256_or_si256(_mm256_sllv_epi32(a[I], _mm256_set1_epi32(n)), _mm256_srlv_epi32(a[I], _mm256_set1_epi32(32 - n))))
-    }
-    #[inline(always)]
-    fn sign_words(self, a: Self::Words) -> Self::Words {
-        registers!(2, I => _mm256_srai_epi32::<31>(a[I]))
-    }
-    #[inline(always)]
-    fn key_words(self, a: Self::Words, sign: Self::Words) -> Self::Words {
-        registers!(2, I => _mm256_xor_si256(a[I], _mm256_and_si256(sign[I], _mm256_set1_epi32(i32::MAX))))
-    }
     #[inline(always)]
     fn widen_floats(self, [a, b]: Self::Words) -> Self::Reals {
         on_machine!([
@@ -140,203 +134,6 @@ impl LaneMachine for Avx2 {
             _mm256_cvtepi32_pd(_mm256_castsi256_si128(b)),
             _mm256_cvtepi32_pd(_mm256_extracti128_si256::<1>(b)),
         ])
-    }
-
-    #[inline(always)]
-    fn longs(self, value: i64) -> Self::Longs {
-        on_machine!([_mm256_set1_epi64x(value); 4])
-    }
-    #[inline(always)]
-    fn load_longs(self, bytes: &[u8; 128]) -> Self::Longs {
-        registers!(4, I => _mm256_loadu_si256(bytes.as_ptr().cast::<__m256i>().add(I)))
-    }
-    #[inline(always)]
-    fn min_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
-        // AVX2 has neither minimum nor maximum of 64-bit integers, so a comparison chooses.
-        registers!(4, I => _mm256_blendv_epi8(a[I], b[I], _mm256_cmpgt_epi64(a[I], b[I])))
-    }
-    #[inline(always)]
-    fn max_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
-        registers!(4, I => _mm256_blendv_epi8(b[I], a[I], _mm256_cmpgt_epi64(a[I], b[I])))
-    }
-    #[inline(always)]
-    fn and_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
-        registers!(4, I => _mm256_and_si256(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn xor_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
-        registers!(4, I => _mm256_xor_si256(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn add_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
-        registers!(4, I => _mm256_add_epi64(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn swap_longs(self, a: Self::Longs) -> Self::Longs {
-        registers!(4, I => _mm256_shuffle_epi32::<0b01_00_11_10>(a[I]))
-    }
-    #[inline(always)]
-    fn multiply_word_halves(self, a: Self::Longs) -> Self::Longs {
-        registers!(4, I => _mm256_mul_epu32(a[I], _mm256_srli_epi64::<32>(a[I])))
-    }
-    #[inline(always)]
-    fn subtract_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
-        registers!(4, I => _mm256_sub_epi64(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn sign_longs(self, a: Self::Longs) -> Self::Longs {
-        // AVX2 has no arithmetic shift of 64-bit integers, so a comparison with zero spreads the
-        // sign.
-        registers!(4, I => _mm256_cmpgt_epi64(_mm256_setzero_si256(), a[I]))
-    }
-    #[inline(always)]
-    fn key_longs(self, a: Self::Longs, sign: Self::Longs) -> Self::Longs {
-        registers!(4, I => _mm256_xor_si256(a[I], _mm256_and_si256(sign[I], _mm256_set1_epi64x(i64::MAX))))
-    }
-    #[inline(always)]
-    fn reals_of(self, a: Self::Longs) -> Self::Reals {
-        registers!(4, I => _mm256_castsi256_pd(a[I]))
-    }
-
-    #[inline(always)]
-    fn halves(self, value: i16) -> Self::Halves {
-        on_machine!([_mm256_set1_epi16(value); 2])
-    }
-    #[inline(always)]
-    fn load_halves(self, bytes: &[u8; 64]) -> Self::Halves {
-        registers!(2, I => _mm256_loadu_si256(bytes.as_ptr().cast::<__m256i>().add(I)))
-    }
-    #[inline(always)]
-    fn load_signed_bytes(self, bytes: &[u8; 32]) -> Self::Halves {
-        registers!(2, I => _mm256_cvtepi8_epi16(_mm_loadu_si128(bytes.as_ptr().cast::<__m128i>().add(I))))
-    }
-    #[inline(always)]
-    fn load_unsigned_bytes(self, bytes: &[u8; 32]) -> Self::Halves {
-        registers!(2, I => _mm256_cvtepu8_epi16(_mm_loadu_si128(bytes.as_ptr().cast::<__m128i>().add(I))))
-    }
-    #[inline(always)]
-    fn and_halves(self, a: Self::Halves, b: Self::Halves) -> Self::Halves {
-        registers!(2, I => _mm256_and_si256(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn xor_halves(self, a: Self::Halves, b: Self::Halves) -> Self::Halves {
-        registers!(2, I => _mm256_xor_si256(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn min_halves(self, a: Self::Halves, b: Self::Halves) -> Self::Halves {
-        registers!(2, I => _mm256_min_epi16(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn max_halves(self, a: Self::Halves, b: Self::Halves) -> Self::Halves {
-        registers!(2, I => _mm256_max_epi16(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn dot_halves(self, a: Self::Halves, b: Self::Halves) -> Self::Words {
-        registers!(2, I => _mm256_madd_epi16(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn upper_halves(self, a: Self::Words) -> Self::Words {
-        registers!(2, I => _mm256_srli_epi32::<16>(a[I]))
-    }
-    #[inline(always)]
-    fn count_equal_halves(self, a: Self::Halves, value: i16) -> u32 {
-        on_machine!(
-            _mm256_movemask_epi8(_mm256_cmpeq_epi16(a[0], _mm256_set1_epi16(value))).count_ones()
-                / 2
-                + _mm256_movemask_epi8(_mm256_cmpeq_epi16(a[1], _mm256_set1_epi16(value)))
-                    .count_ones()
-                    / 2
-        )
-    }
-    #[inline(always)]
-    fn count_below_halves(self, a: Self::Halves, value: i16) -> u32 {
-        on_machine!(
-            _mm256_movemask_epi8(_mm256_cmpgt_epi16(_mm256_set1_epi16(value), a[0])).count_ones()
-                / 2
-                + _mm256_movemask_epi8(_mm256_cmpgt_epi16(_mm256_set1_epi16(value), a[1]))
-                    .count_ones()
-                    / 2
-        )
-    }
-    #[inline(always)]
-    fn count_equal_words(self, a: Self::Words, value: i32) -> u32 {
-        on_machine!(
-            _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(
-                a[0],
-                _mm256_set1_epi32(value),
-            )))
-            .count_ones()
-                + _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(
-                    a[1],
-                    _mm256_set1_epi32(value),
-                )))
-                .count_ones()
-        )
-    }
-    #[inline(always)]
-    fn count_below_words(self, a: Self::Words, value: i32) -> u32 {
-        on_machine!(
-            _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(
-                _mm256_set1_epi32(value),
-                a[0],
-            )))
-            .count_ones()
-                + _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(
-                    _mm256_set1_epi32(value),
-                    a[1],
-                )))
-                .count_ones()
-        )
-    }
-    #[inline(always)]
-    fn count_equal_longs(self, a: Self::Longs, value: i64) -> u32 {
-        on_machine!(
-            _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(
-                a[0],
-                _mm256_set1_epi64x(value),
-            )))
-            .count_ones()
-                + _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(
-                    a[1],
-                    _mm256_set1_epi64x(value),
-                )))
-                .count_ones()
-                + _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(
-                    a[2],
-                    _mm256_set1_epi64x(value),
-                )))
-                .count_ones()
-                + _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(
-                    a[3],
-                    _mm256_set1_epi64x(value),
-                )))
-                .count_ones()
-        )
-    }
-    #[inline(always)]
-    fn count_below_longs(self, a: Self::Longs, value: i64) -> u32 {
-        on_machine!(
-            _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpgt_epi64(
-                _mm256_set1_epi64x(value),
-                a[0],
-            )))
-            .count_ones()
-                + _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpgt_epi64(
-                    _mm256_set1_epi64x(value),
-                    a[1],
-                )))
-                .count_ones()
-                + _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpgt_epi64(
-                    _mm256_set1_epi64x(value),
-                    a[2],
-                )))
-                .count_ones()
-                + _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpgt_epi64(
-                    _mm256_set1_epi64x(value),
-                    a[3],
-                )))
-                .count_ones()
-        )
     }
     #[inline(always)]
     fn transpose_words(self, rows: [&[u8; 64]; LANES]) -> [Self::Words; LANES] {

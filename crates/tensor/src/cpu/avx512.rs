@@ -33,104 +33,89 @@ impl LaneMachine for Avx512 {
 
     array_methods!();
 
-    #[inline(always)]
-    fn reals(self) -> Self::Reals {
-        on_machine!([_mm512_setzero_pd(); 2])
+    lane_methods! { Reals:
+        reals() = on_machine!([_mm512_setzero_pd(); 2]);
+        add(a, b) = registers!(2, I => _mm512_add_pd(a[I], b[I]));
+        subtract(a, b) = registers!(2, I => _mm512_sub_pd(a[I], b[I]));
+        multiply(a, b) = registers!(2, I => _mm512_mul_pd(a[I], b[I]));
+        min_reals(a, b) = registers!(2, I => _mm512_min_pd(a[I], b[I]));
+        max_reals(a, b) = registers!(2, I => _mm512_max_pd(a[I], b[I]));
+        magnitude(a) = registers!(2, I => _mm512_abs_pd(a[I]));
+        add_exact_square(sum, a) = registers!(2, I => _mm512_fmadd_pd(a[I], a[I], sum[I]));
     }
-    #[inline(always)]
-    fn splat(self, value: f64) -> Self::Reals {
-        on_machine!([_mm512_set1_pd(value); 2])
+    lane_methods! { Words:
+        min_words(a, b) = registers!(1, I => _mm512_min_epi32(a[I], b[I]));
+        max_words(a, b) = registers!(1, I => _mm512_max_epi32(a[I], b[I]));
+        and_words(a, b) = registers!(1, I => _mm512_and_si512(a[I], b[I]));
+        subtract_words(a, b) = registers!(1, I => _mm512_sub_epi32(a[I], b[I]));
+        or_words(a, b) = registers!(1, I => _mm512_or_si512(a[I], b[I]));
+        xor_words(a, b) = registers!(1, I => _mm512_xor_si512(a[I], b[I]));
+        add_words(a, b) = registers!(1, I => _mm512_add_epi32(a[I], b[I]));
+        settle_words(a) = std::hint::black_box(a);
+        sign_words(a) = registers!(1, I => _mm512_srai_epi32::<31>(a[I]));
+        // 0x78 is the truth table of `a ^ (sign & MAX)`, which other machines compute in two steps.
+        key_words(a, sign) =
+            registers!(1, I => _mm512_ternarylogic_epi32::<0x78>(a[I], sign[I], _mm512_set1_epi32(i32::MAX)));
+        upper_halves(a) = registers!(1, I => _mm512_srli_epi32::<16>(a[I]));
     }
-    #[inline(always)]
-    fn add(self, a: Self::Reals, b: Self::Reals) -> Self::Reals {
-        registers!(2, I => _mm512_add_pd(a[I], b[I]))
+    lane_methods! { Longs:
+        min_longs(a, b) = registers!(2, I => _mm512_min_epi64(a[I], b[I]));
+        max_longs(a, b) = registers!(2, I => _mm512_max_epi64(a[I], b[I]));
+        and_longs(a, b) = registers!(2, I => _mm512_and_si512(a[I], b[I]));
+        xor_longs(a, b) = registers!(2, I => _mm512_xor_si512(a[I], b[I]));
+        add_longs(a, b) = registers!(2, I => _mm512_add_epi64(a[I], b[I]));
+        swap_longs(a) = registers!(2, I => _mm512_shuffle_epi32::<0b01_00_11_10>(a[I]));
+        multiply_word_halves(a) =
+            registers!(2, I => _mm512_mul_epu32(a[I], _mm512_srli_epi64::<32>(a[I])));
+        subtract_longs(a, b) = registers!(2, I => _mm512_sub_epi64(a[I], b[I]));
+        sign_longs(a) = registers!(2, I => _mm512_srai_epi64::<63>(a[I]));
+        key_longs(a, sign) =
+            registers!(2, I => _mm512_ternarylogic_epi64::<0x78>(a[I], sign[I], _mm512_set1_epi64(i64::MAX)));
     }
-    #[inline(always)]
-    fn subtract(self, a: Self::Reals, b: Self::Reals) -> Self::Reals {
-        registers!(2, I => _mm512_sub_pd(a[I], b[I]))
+    lane_methods! { Halves:
+        and_halves(a, b) = registers!(1, I => _mm512_and_si512(a[I], b[I]));
+        xor_halves(a, b) = registers!(1, I => _mm512_xor_si512(a[I], b[I]));
+        min_halves(a, b) = registers!(1, I => _mm512_min_epi16(a[I], b[I]));
+        max_halves(a, b) = registers!(1, I => _mm512_max_epi16(a[I], b[I]));
     }
-    #[inline(always)]
-    fn multiply(self, a: Self::Reals, b: Self::Reals) -> Self::Reals {
-        registers!(2, I => _mm512_mul_pd(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn min_reals(self, a: Self::Reals, b: Self::Reals) -> Self::Reals {
-        registers!(2, I => _mm512_min_pd(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn max_reals(self, a: Self::Reals, b: Self::Reals) -> Self::Reals {
-        registers!(2, I => _mm512_max_pd(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn magnitude(self, a: Self::Reals) -> Self::Reals {
-        registers!(2, I => _mm512_abs_pd(a[I]))
-    }
-    #[inline(always)]
-    fn add_exact_square(self, sum: Self::Reals, a: Self::Reals) -> Self::Reals {
-        registers!(2, I => _mm512_fmadd_pd(a[I], a[I], sum[I]))
+    lane_methods! {
+        splat(value: f64) -> Self::Reals = on_machine!([_mm512_set1_pd(value); 2]);
+        words(value: i32) -> Self::Words = on_machine!([_mm512_set1_epi32(value); 1]);
+        load_words(bytes: &[u8; 64]) -> Self::Words =
+            registers!(1, I => _mm512_loadu_si512(bytes.as_ptr().cast::<__m512i>().add(I)));
+        load_upper_halves(bytes: &[u8; 32]) -> Self::Words =
+            registers!(1, I => _mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(_mm256_loadu_si256(bytes.as_ptr().cast::<__m256i>().add(I)))));
+        load_float16(bytes: &[u8; 32]) -> Self::Words =
+            registers!(1, I => _mm512_castps_si512(_mm512_cvtph_ps(_mm256_loadu_si256(bytes.as_ptr().cast::<__m256i>().add(I)))));
+        rotate_words(a: Self::Words, n: i32) -> Self::Words =
+            registers!(1, I => _mm512_rolv_epi32(a[I], _mm512_set1_epi32(n)));
+        longs(value: i64) -> Self::Longs = on_machine!([_mm512_set1_epi64(value); 2]);
+        load_longs(bytes: &[u8; 128]) -> Self::Longs =
+            registers!(2, I => _mm512_loadu_si512(bytes.as_ptr().cast::<__m512i>().add(I)));
+        reals_of(a: Self::Longs) -> Self::Reals = registers!(2, I => _mm512_castsi512_pd(a[I]));
+        halves(value: i16) -> Self::Halves = on_machine!([_mm512_set1_epi16(value); 1]);
+        load_halves(bytes: &[u8; 64]) -> Self::Halves =
+            registers!(1, I => _mm512_loadu_si512(bytes.as_ptr().cast::<__m512i>().add(I)));
+        load_signed_bytes(bytes: &[u8; 32]) -> Self::Halves =
+            registers!(1, I => _mm512_cvtepi8_epi16(_mm256_loadu_si256(bytes.as_ptr().cast::<__m256i>().add(I))));
+        load_unsigned_bytes(bytes: &[u8; 32]) -> Self::Halves =
+            registers!(1, I => _mm512_cvtepu8_epi16(_mm256_loadu_si256(bytes.as_ptr().cast::<__m256i>().add(I))));
+        dot_halves(a: Self::Halves, b: Self::Halves) -> Self::Words =
+            registers!(1, I => _mm512_madd_epi16(a[I], b[I]));
+        count_equal_halves(a: Self::Halves, value: i16) -> u32 =
+            registers!(1, I => _mm512_cmpeq_epi16_mask(a[I], _mm512_set1_epi16(value)).count_ones()).iter().sum();
+        count_below_halves(a: Self::Halves, value: i16) -> u32 =
+            registers!(1, I => _mm512_cmplt_epi16_mask(a[I], _mm512_set1_epi16(value)).count_ones()).iter().sum();
+        count_equal_words(a: Self::Words, value: i32) -> u32 =
+            registers!(1, I => _mm512_cmpeq_epi32_mask(a[I], _mm512_set1_epi32(value)).count_ones()).iter().sum();
+        count_below_words(a: Self::Words, value: i32) -> u32 =
+            registers!(1, I => _mm512_cmplt_epi32_mask(a[I], _mm512_set1_epi32(value)).count_ones()).iter().sum();
+        count_equal_longs(a: Self::Longs, value: i64) -> u32 =
+            registers!(2, I => _mm512_cmpeq_epi64_mask(a[I], _mm512_set1_epi64(value)).count_ones()).iter().sum();
+        count_below_longs(a: Self::Longs, value: i64) -> u32 =
+            registers!(2, I => _mm512_cmplt_epi64_mask(a[I], _mm512_set1_epi64(value)).count_ones()).iter().sum();
     }
 
-    #[inline(always)]
-    fn words(self, value: i32) -> Self::Words {
-        on_machine!([_mm512_set1_epi32(value); 1])
-    }
-    #[inline(always)]
-    fn load_words(self, bytes: &[u8; 64]) -> Self::Words {
-        registers!(1, I => _mm512_loadu_si512(bytes.as_ptr().cast::<__m512i>().add(I)))
-    }
-    #[inline(always)]
-    fn load_upper_halves(self, bytes: &[u8; 32]) -> Self::Words {
-        registers!(1, I => _mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(_mm256_loadu_si256(bytes.as_ptr().cast::<__m256i>().add(I)))))
-    }
-    #[inline(always)]
-    fn load_float16(self, bytes: &[u8; 32]) -> Self::Words {
-        registers!(1, I => _mm512_castps_si512(_mm512_cvtph_ps(_mm256_loadu_si256(bytes.as_ptr().cast::<__m256i>().add(I)))))
-    }
-    #[inline(always)]
-    fn min_words(self, a: Self::Words, b: Self::Words) -> Self::Words {
-        registers!(1, I => _mm512_min_epi32(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn max_words(self, a: Self::Words, b: Self::Words) -> Self::Words {
-        registers!(1, I => _mm512_max_epi32(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn and_words(self, a: Self::Words, b: Self::Words) -> Self::Words {
-        registers!(1, I => _mm512_and_si512(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn subtract_words(self, a: Self::Words, b: Self::Words) -> Self::Words {
-        registers!(1, I => _mm512_sub_epi32(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn or_words(self, a: Self::Words, b: Self::Words) -> Self::Words {
-        registers!(1, I => _mm512_or_si512(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn xor_words(self, a: Self::Words, b: Self::Words) -> Self::Words {
-        registers!(1, I => _mm512_xor_si512(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn add_words(self, a: Self::Words, b: Self::Words) -> Self::Words {
-        registers!(1, I => _mm512_add_epi32(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn settle_words(self, a: Self::Words) -> Self::Words {
-        std::hint::black_box(a)
-    }
-    #[inline(always)]
-    fn rotate_words(self, a: Self::Words, n: i32) -> Self::Words {
-        registers!(1, I => _mm512_rolv_epi32(a[I], _mm512_set1_epi32(n)))
-    }
-    #[inline(always)]
-    fn sign_words(self, a: Self::Words) -> Self::Words {
-        registers!(1, I => _mm512_srai_epi32::<31>(a[I]))
-    }
-    #[inline(always)]
-    fn key_words(self, a: Self::Words, sign: Self::Words) -> Self::Words {
-        // 0x78 is the truth table of `a ^ (sign & MAX)`, which other machines compute in two steps.
-        registers!(1, I => _mm512_ternarylogic_epi32::<0x78>(a[I], sign[I], _mm512_set1_epi32(i32::MAX)))
-    }
     #[inline(always)]
     fn widen_floats(self, [a]: Self::Words) -> Self::Reals {
         on_machine!([
@@ -144,130 +129,6 @@ impl LaneMachine for Avx512 {
             _mm512_cvtepi32_pd(_mm512_castsi512_si256(a)),
             _mm512_cvtepi32_pd(_mm512_extracti64x4_epi64::<1>(a)),
         ])
-    }
-
-    #[inline(always)]
-    fn longs(self, value: i64) -> Self::Longs {
-        on_machine!([_mm512_set1_epi64(value); 2])
-    }
-    #[inline(always)]
-    fn load_longs(self, bytes: &[u8; 128]) -> Self::Longs {
-        registers!(2, I => _mm512_loadu_si512(bytes.as_ptr().cast::<__m512i>().add(I)))
-    }
-    #[inline(always)]
-    fn min_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
-        registers!(2, I => _mm512_min_epi64(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn max_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
-        registers!(2, I => _mm512_max_epi64(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn and_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
-        registers!(2, I => _mm512_and_si512(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn xor_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
-        registers!(2, I => _mm512_xor_si512(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn add_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
-        registers!(2, I => _mm512_add_epi64(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn swap_longs(self, a: Self::Longs) -> Self::Longs {
-        registers!(2, I => _mm512_shuffle_epi32::<0b01_00_11_10>(a[I]))
-    }
-    #[inline(always)]
-    fn multiply_word_halves(self, a: Self::Longs) -> Self::Longs {
-        registers!(2, I => _mm512_mul_epu32(a[I], _mm512_srli_epi64::<32>(a[I])))
-    }
-    #[inline(always)]
-    fn subtract_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
-        registers!(2, I => _mm512_sub_epi64(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn sign_longs(self, a: Self::Longs) -> Self::Longs {
-        registers!(2, I => _mm512_srai_epi64::<63>(a[I]))
-    }
-    #[inline(always)]
-    fn key_longs(self, a: Self::Longs, sign: Self::Longs) -> Self::Longs {
-        registers!(2, I => _mm512_ternarylogic_epi64::<0x78>(a[I], sign[I], _mm512_set1_epi64(i64::MAX)))
-    }
-    #[inline(always)]
-    fn reals_of(self, a: Self::Longs) -> Self::Reals {
-        registers!(2, I => _mm512_castsi512_pd(a[I]))
-    }
-
-    #[inline(always)]
-    fn halves(self, value: i16) -> Self::Halves {
-        on_machine!([_mm512_set1_epi16(value); 1])
-    }
-    #[inline(always)]
-    fn load_halves(self, bytes: &[u8; 64]) -> Self::Halves {
-        registers!(1, I => _mm512_loadu_si512(bytes.as_ptr().cast::<__m512i>().add(I)))
-    }
-    #[inline(always)]
-    fn load_signed_bytes(self, bytes: &[u8; 32]) -> Self::Halves {
-        registers!(1, I => _mm512_cvtepi8_epi16(_mm256_loadu_si256(bytes.as_ptr().cast::<__m256i>().add(I))))
-    }
-    #[inline(always)]
-    fn load_unsigned_bytes(self, bytes: &[u8; 32]) -> Self::Halves {
-        registers!(1, I => _mm512_cvtepu8_epi16(_mm256_loadu_si256(bytes.as_ptr().cast::<__m256i>().add(I))))
-    }
-    #[inline(always)]
-    fn and_halves(self, a: Self::Halves, b: Self::Halves) -> Self::Halves {
-        registers!(1, I => _mm512_and_si512(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn xor_halves(self, a: Self::Halves, b: Self::Halves) -> Self::Halves {
-        registers!(1, I => _mm512_xor_si512(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn min_halves(self, a: Self::Halves, b: Self::Halves) -> Self::Halves {
-        registers!(1, I => _mm512_min_epi16(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn max_halves(self, a: Self::Halves, b: Self::Halves) -> Self::Halves {
-        registers!(1, I => _mm512_max_epi16(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn dot_halves(self, a: Self::Halves, b: Self::Halves) -> Self::Words {
-        registers!(1, I => _mm512_madd_epi16(a[I], b[I]))
-    }
-    #[inline(always)]
-    fn upper_halves(self, a: Self::Words) -> Self::Words {
-        registers!(1, I => _mm512_srli_epi32::<16>(a[I]))
-    }
-    #[inline(always)]
-    fn count_equal_halves(self, a: Self::Halves, value: i16) -> u32 {
-        on_machine!(_mm512_cmpeq_epi16_mask(a[0], _mm512_set1_epi16(value)).count_ones())
-    }
-    #[inline(always)]
-    fn count_below_halves(self, a: Self::Halves, value: i16) -> u32 {
-        on_machine!(_mm512_cmplt_epi16_mask(a[0], _mm512_set1_epi16(value)).count_ones())
-    }
-    #[inline(always)]
-    fn count_equal_words(self, a: Self::Words, value: i32) -> u32 {
-        on_machine!(_mm512_cmpeq_epi32_mask(a[0], _mm512_set1_epi32(value)).count_ones())
-    }
-    #[inline(always)]
-    fn count_below_words(self, a: Self::Words, value: i32) -> u32 {
-        on_machine!(_mm512_cmplt_epi32_mask(a[0], _mm512_set1_epi32(value)).count_ones())
-    }
-    #[inline(always)]
-    fn count_equal_longs(self, a: Self::Longs, value: i64) -> u32 {
-        on_machine!(
-            _mm512_cmpeq_epi64_mask(a[0], _mm512_set1_epi64(value)).count_ones()
-                + _mm512_cmpeq_epi64_mask(a[1], _mm512_set1_epi64(value)).count_ones()
-        )
-    }
-    #[inline(always)]
-    fn count_below_longs(self, a: Self::Longs, value: i64) -> u32 {
-        on_machine!(
-            _mm512_cmplt_epi64_mask(a[0], _mm512_set1_epi64(value)).count_ones()
-                + _mm512_cmplt_epi64_mask(a[1], _mm512_set1_epi64(value)).count_ones()
-        )
     }
     #[inline(always)]
     fn transpose_words(self, rows: [&[u8; 64]; LANES]) -> [Self::Words; LANES] {

@@ -17,7 +17,15 @@ fn zip<A: Copy, B: Copy, C>(a: [A; LANES], b: [B; LANES], f: impl Fn(A, B) -> C)
 }
 
 #[inline(always)]
-fn load<const WIDTH: usize, T>(bytes: &[u8], decode: impl Fn([u8; WIDTH]) -> T) -> [T; LANES] {
+fn count<A, const N: usize>(a: [A; N], holds: impl Fn(A) -> bool) -> u32 {
+    a.into_iter().map(|a| u32::from(holds(a))).sum()
+}
+
+#[inline(always)]
+fn load<const WIDTH: usize, const N: usize, T>(
+    bytes: &[u8],
+    decode: impl Fn([u8; WIDTH]) -> T,
+) -> [T; N] {
     let elements = bytes.as_chunks::<WIDTH>().0;
     std::array::from_fn(|i| decode(elements[i]))
 }
@@ -52,259 +60,88 @@ impl LaneMachine for PortableMachine {
     type Longs = [i64; LANES];
     type Halves = [i16; 2 * LANES];
 
-    #[inline(always)]
-    fn reals(self) -> Self::Reals {
-        [0.0; LANES]
+    lane_methods! { Reals:
+        reals() = [0.0; LANES];
+        add(a, b) = zip(a, b, |a, b| a + b);
+        subtract(a, b) = zip(a, b, |a, b| a - b);
+        multiply(a, b) = zip(a, b, |a, b| a * b);
+        min_reals(a, b) = zip(a, b, |a, b| if a < b { a } else { b });
+        max_reals(a, b) = zip(a, b, |a, b| if a > b { a } else { b });
+        magnitude(a) = map(a, f64::abs);
+        add_exact_square(sum, a) = zip(sum, a, |sum, a| sum + a * a);
     }
-    #[inline(always)]
-    fn array(self, a: Self::Reals) -> [f64; LANES] {
-        a
+    lane_methods! { Words:
+        min_words(a, b) = zip(a, b, Ord::min);
+        max_words(a, b) = zip(a, b, Ord::max);
+        and_words(a, b) = zip(a, b, |a, b| a & b);
+        or_words(a, b) = zip(a, b, |a, b| a | b);
+        xor_words(a, b) = zip(a, b, |a, b| a ^ b);
+        add_words(a, b) = zip(a, b, i32::wrapping_add);
+        subtract_words(a, b) = zip(a, b, i32::wrapping_sub);
+        sign_words(a) = map(a, |a| a >> 31);
+        key_words(a, sign) = zip(a, sign, |a, sign| a ^ (sign & i32::MAX));
+        upper_halves(a) = map(a, |a| (a.cast_unsigned() >> 16).cast_signed());
     }
-    #[inline(always)]
-    fn reals_from_array(self, a: &[f64; LANES]) -> Self::Reals {
-        *a
+    lane_methods! { Longs:
+        min_longs(a, b) = zip(a, b, Ord::min);
+        max_longs(a, b) = zip(a, b, Ord::max);
+        and_longs(a, b) = zip(a, b, |a, b| a & b);
+        xor_longs(a, b) = zip(a, b, |a, b| a ^ b);
+        add_longs(a, b) = zip(a, b, i64::wrapping_add);
+        swap_longs(a) = std::array::from_fn(|i| a[i ^ 1]);
+        multiply_word_halves(a) = map(a, |a| (a & 0xffff_ffff).wrapping_mul(a >> 32 & 0xffff_ffff));
+        subtract_longs(a, b) = zip(a, b, i64::wrapping_sub);
+        sign_longs(a) = map(a, |a| a >> 63);
+        key_longs(a, sign) = zip(a, sign, |a, sign| a ^ (sign & i64::MAX));
     }
-    #[inline(always)]
-    fn splat(self, value: f64) -> Self::Reals {
-        [value; LANES]
+    lane_methods! { Halves:
+        and_halves(a, b) = std::array::from_fn(|i| a[i] & b[i]);
+        xor_halves(a, b) = std::array::from_fn(|i| a[i] ^ b[i]);
+        min_halves(a, b) = std::array::from_fn(|i| a[i].min(b[i]));
+        max_halves(a, b) = std::array::from_fn(|i| a[i].max(b[i]));
     }
-    #[inline(always)]
-    fn add(self, a: Self::Reals, b: Self::Reals) -> Self::Reals {
-        zip(a, b, |a, b| a + b)
-    }
-    #[inline(always)]
-    fn subtract(self, a: Self::Reals, b: Self::Reals) -> Self::Reals {
-        zip(a, b, |a, b| a - b)
-    }
-    #[inline(always)]
-    fn multiply(self, a: Self::Reals, b: Self::Reals) -> Self::Reals {
-        zip(a, b, |a, b| a * b)
-    }
-    #[inline(always)]
-    fn min_reals(self, a: Self::Reals, b: Self::Reals) -> Self::Reals {
-        zip(a, b, |a, b| if a < b { a } else { b })
-    }
-    #[inline(always)]
-    fn max_reals(self, a: Self::Reals, b: Self::Reals) -> Self::Reals {
-        zip(a, b, |a, b| if a > b { a } else { b })
-    }
-    #[inline(always)]
-    fn magnitude(self, a: Self::Reals) -> Self::Reals {
-        map(a, f64::abs)
-    }
-    #[inline(always)]
-    fn add_exact_square(self, sum: Self::Reals, a: Self::Reals) -> Self::Reals {
-        zip(sum, a, |sum, a| sum + a * a)
-    }
-
-    #[inline(always)]
-    fn words(self, value: i32) -> Self::Words {
-        [value; LANES]
-    }
-    #[inline(always)]
-    fn words_from_array(self, a: &[i32; LANES]) -> Self::Words {
-        *a
-    }
-    #[inline(always)]
-    fn word_array(self, a: Self::Words) -> [i32; LANES] {
-        a
-    }
-    #[inline(always)]
-    fn load_words(self, bytes: &[u8; 64]) -> Self::Words {
-        load(bytes, i32::from_le_bytes)
-    }
-    #[inline(always)]
-    fn load_upper_halves(self, bytes: &[u8; 32]) -> Self::Words {
-        load(bytes, |b| i32::from(i16::from_le_bytes(b)) << 16)
-    }
-    #[inline(always)]
-    fn load_float16(self, bytes: &[u8; 32]) -> Self::Words {
-        load(bytes, |b| {
-            float16_to_float32(u16::from_le_bytes(b)).cast_signed()
-        })
-    }
-    #[inline(always)]
-    fn min_words(self, a: Self::Words, b: Self::Words) -> Self::Words {
-        zip(a, b, Ord::min)
-    }
-    #[inline(always)]
-    fn max_words(self, a: Self::Words, b: Self::Words) -> Self::Words {
-        zip(a, b, Ord::max)
-    }
-    #[inline(always)]
-    fn and_words(self, a: Self::Words, b: Self::Words) -> Self::Words {
-        zip(a, b, |a, b| a & b)
-    }
-    #[inline(always)]
-    fn or_words(self, a: Self::Words, b: Self::Words) -> Self::Words {
-        zip(a, b, |a, b| a | b)
-    }
-    #[inline(always)]
-    fn xor_words(self, a: Self::Words, b: Self::Words) -> Self::Words {
-        zip(a, b, |a, b| a ^ b)
-    }
-    #[inline(always)]
-    fn rotate_words(self, a: Self::Words, n: i32) -> Self::Words {
-        map(a, |a| a.rotate_left(n.cast_unsigned()))
-    }
-    #[inline(always)]
-    fn add_words(self, a: Self::Words, b: Self::Words) -> Self::Words {
-        zip(a, b, i32::wrapping_add)
-    }
-    #[inline(always)]
-    fn subtract_words(self, a: Self::Words, b: Self::Words) -> Self::Words {
-        zip(a, b, i32::wrapping_sub)
-    }
-    #[inline(always)]
-    fn sign_words(self, a: Self::Words) -> Self::Words {
-        map(a, |a| a >> 31)
-    }
-    #[inline(always)]
-    fn key_words(self, a: Self::Words, sign: Self::Words) -> Self::Words {
-        zip(a, sign, |a, sign| a ^ (sign & i32::MAX))
-    }
-    #[inline(always)]
-    fn widen_floats(self, a: Self::Words) -> Self::Reals {
-        map(a, |a| f64::from(f32::from_bits(a.cast_unsigned())))
-    }
-    #[inline(always)]
-    fn widen_integers(self, a: Self::Words) -> Self::Reals {
-        map(a, f64::from)
+    lane_methods! {
+        array(a: Self::Reals) -> [f64; LANES] = a;
+        reals_from_array(a: &[f64; LANES]) -> Self::Reals = *a;
+        splat(value: f64) -> Self::Reals = [value; LANES];
+        words(value: i32) -> Self::Words = [value; LANES];
+        words_from_array(a: &[i32; LANES]) -> Self::Words = *a;
+        word_array(a: Self::Words) -> [i32; LANES] = a;
+        load_words(bytes: &[u8; 64]) -> Self::Words = load(bytes, i32::from_le_bytes);
+        load_upper_halves(bytes: &[u8; 32]) -> Self::Words =
+            load(bytes, |b| i32::from(i16::from_le_bytes(b)) << 16);
+        rotate_words(a: Self::Words, n: i32) -> Self::Words =
+            map(a, |a| a.rotate_left(n.cast_unsigned()));
+        widen_floats(a: Self::Words) -> Self::Reals =
+            map(a, |a| f64::from(f32::from_bits(a.cast_unsigned())));
+        widen_integers(a: Self::Words) -> Self::Reals = map(a, f64::from);
+        longs(value: i64) -> Self::Longs = [value; LANES];
+        long_array(a: Self::Longs) -> [i64; LANES] = a;
+        load_longs(bytes: &[u8; 128]) -> Self::Longs = load(bytes, i64::from_le_bytes);
+        reals_of(a: Self::Longs) -> Self::Reals = map(a, |a| f64::from_bits(a.cast_unsigned()));
+        transpose(rows: &[Self::Reals; LANES]) -> [Self::Reals; LANES] =
+            std::array::from_fn(|i| std::array::from_fn(|row| rows[row][i]));
+        load_float16(bytes: &[u8; 32]) -> Self::Words =
+            load(bytes, |b| float16_to_float32(u16::from_le_bytes(b)).cast_signed());
+        halves(value: i16) -> Self::Halves = [value; 2 * LANES];
+        half_array(a: Self::Halves) -> [i16; 2 * LANES] = a;
+        load_halves(bytes: &[u8; 64]) -> Self::Halves = load(bytes, i16::from_le_bytes);
+        load_signed_bytes(bytes: &[u8; 32]) -> Self::Halves =
+            std::array::from_fn(|i| i16::from(bytes[i].cast_signed()));
+        load_unsigned_bytes(bytes: &[u8; 32]) -> Self::Halves =
+            std::array::from_fn(|i| i16::from(bytes[i]));
+        count_equal_halves(a: Self::Halves, value: i16) -> u32 = count(a, |a| a == value);
+        count_below_halves(a: Self::Halves, value: i16) -> u32 = count(a, |a| a < value);
+        count_equal_words(a: Self::Words, value: i32) -> u32 = count(a, |a| a == value);
+        count_below_words(a: Self::Words, value: i32) -> u32 = count(a, |a| a < value);
+        count_equal_longs(a: Self::Longs, value: i64) -> u32 = count(a, |a| a == value);
+        count_below_longs(a: Self::Longs, value: i64) -> u32 = count(a, |a| a < value);
     }
 
-    #[inline(always)]
-    fn longs(self, value: i64) -> Self::Longs {
-        [value; LANES]
-    }
-    #[inline(always)]
-    fn long_array(self, a: Self::Longs) -> [i64; LANES] {
-        a
-    }
-    #[inline(always)]
-    fn load_longs(self, bytes: &[u8; 128]) -> Self::Longs {
-        load(bytes, i64::from_le_bytes)
-    }
-    #[inline(always)]
-    fn min_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
-        zip(a, b, Ord::min)
-    }
-    #[inline(always)]
-    fn max_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
-        zip(a, b, Ord::max)
-    }
-    #[inline(always)]
-    fn and_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
-        zip(a, b, |a, b| a & b)
-    }
-    #[inline(always)]
-    fn xor_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
-        zip(a, b, |a, b| a ^ b)
-    }
-    #[inline(always)]
-    fn add_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
-        zip(a, b, i64::wrapping_add)
-    }
-    #[inline(always)]
-    fn swap_longs(self, a: Self::Longs) -> Self::Longs {
-        std::array::from_fn(|i| a[i ^ 1])
-    }
-    #[inline(always)]
-    fn multiply_word_halves(self, a: Self::Longs) -> Self::Longs {
-        map(a, |a| (a & 0xffff_ffff).wrapping_mul(a >> 32 & 0xffff_ffff))
-    }
-    #[inline(always)]
-    fn subtract_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
-        zip(a, b, i64::wrapping_sub)
-    }
-    #[inline(always)]
-    fn sign_longs(self, a: Self::Longs) -> Self::Longs {
-        map(a, |a| a >> 63)
-    }
-    #[inline(always)]
-    fn key_longs(self, a: Self::Longs, sign: Self::Longs) -> Self::Longs {
-        zip(a, sign, |a, sign| a ^ (sign & i64::MAX))
-    }
-    #[inline(always)]
-    fn reals_of(self, a: Self::Longs) -> Self::Reals {
-        map(a, |a| f64::from_bits(a.cast_unsigned()))
-    }
-
-    #[inline(always)]
-    fn transpose(self, rows: &[Self::Reals; LANES]) -> [Self::Reals; LANES] {
-        std::array::from_fn(|i| std::array::from_fn(|row| rows[row][i]))
-    }
-
-    #[inline(always)]
-    fn halves(self, value: i16) -> Self::Halves {
-        [value; 2 * LANES]
-    }
-    #[inline(always)]
-    fn half_array(self, a: Self::Halves) -> [i16; 2 * LANES] {
-        a
-    }
-    #[inline(always)]
-    fn load_halves(self, bytes: &[u8; 64]) -> Self::Halves {
-        let elements = bytes.as_chunks().0;
-        std::array::from_fn(|i| i16::from_le_bytes(elements[i]))
-    }
-    #[inline(always)]
-    fn load_signed_bytes(self, bytes: &[u8; 32]) -> Self::Halves {
-        std::array::from_fn(|i| i16::from(bytes[i].cast_signed()))
-    }
-    #[inline(always)]
-    fn load_unsigned_bytes(self, bytes: &[u8; 32]) -> Self::Halves {
-        std::array::from_fn(|i| i16::from(bytes[i]))
-    }
-    #[inline(always)]
-    fn and_halves(self, a: Self::Halves, b: Self::Halves) -> Self::Halves {
-        std::array::from_fn(|i| a[i] & b[i])
-    }
-    #[inline(always)]
-    fn xor_halves(self, a: Self::Halves, b: Self::Halves) -> Self::Halves {
-        std::array::from_fn(|i| a[i] ^ b[i])
-    }
-    #[inline(always)]
-    fn min_halves(self, a: Self::Halves, b: Self::Halves) -> Self::Halves {
-        std::array::from_fn(|i| a[i].min(b[i]))
-    }
-    #[inline(always)]
-    fn max_halves(self, a: Self::Halves, b: Self::Halves) -> Self::Halves {
-        std::array::from_fn(|i| a[i].max(b[i]))
-    }
     #[inline(always)]
     fn dot_halves(self, a: Self::Halves, b: Self::Halves) -> Self::Words {
-        std::array::from_fn(|i| {
-            let product = |at: usize| i32::from(a[at]) * i32::from(b[at]);
-            product(2 * i).wrapping_add(product(2 * i + 1))
-        })
-    }
-    #[inline(always)]
-    fn upper_halves(self, a: Self::Words) -> Self::Words {
-        map(a, |a| (a.cast_unsigned() >> 16).cast_signed())
-    }
-    #[inline(always)]
-    fn count_equal_halves(self, a: Self::Halves, value: i16) -> u32 {
-        a.into_iter().map(|a| u32::from(a == value)).sum()
-    }
-    #[inline(always)]
-    fn count_below_halves(self, a: Self::Halves, value: i16) -> u32 {
-        a.into_iter().map(|a| u32::from(a < value)).sum()
-    }
-    #[inline(always)]
-    fn count_equal_words(self, a: Self::Words, value: i32) -> u32 {
-        a.into_iter().map(|a| u32::from(a == value)).sum()
-    }
-    #[inline(always)]
-    fn count_below_words(self, a: Self::Words, value: i32) -> u32 {
-        a.into_iter().map(|a| u32::from(a < value)).sum()
-    }
-    #[inline(always)]
-    fn count_equal_longs(self, a: Self::Longs, value: i64) -> u32 {
-        a.into_iter().map(|a| u32::from(a == value)).sum()
-    }
-    #[inline(always)]
-    fn count_below_longs(self, a: Self::Longs, value: i64) -> u32 {
-        a.into_iter().map(|a| u32::from(a < value)).sum()
+        let products: [i32; 2 * LANES] = std::array::from_fn(|i| i32::from(a[i]) * i32::from(b[i]));
+        std::array::from_fn(|i| products[2 * i].wrapping_add(products[2 * i + 1]))
     }
 }
 

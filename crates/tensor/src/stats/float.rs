@@ -134,144 +134,86 @@ pub(super) struct BF16;
 /// `float64`.
 pub(super) struct F64;
 
-impl FloatFormat for F32 {
-    type Bits = u32;
-    const WIDTH: usize = 4;
-    const SMALLEST_NORMAL: u32 = 0x0080_0000;
-    const LARGEST: u32 = 0x7f7f_ffff;
-    const INFINITY: u32 = 0x7f80_0000;
-
-    #[inline(always)]
-    fn value(bits: u32) -> f64 {
-        f32::from_bits(bits).into()
-    }
-    #[inline(always)]
-    fn reals<M: LaneMachine>(m: M, bytes: &[u8]) -> M::Reals {
-        m.widen_floats(load_words::<M, Self>(m, bytes))
-    }
-    const GROUP_BYTES: usize = 64;
-    #[inline(always)]
-    fn count_small<M: LaneMachine>(m: M, group: &[u8]) -> [u32; 3] {
-        let bits = m.load_words(array(group));
-        let magnitude = m.and_words(bits, m.words(i32::MAX));
-        [
-            m.count_equal_words(magnitude, 0),
-            m.count_equal_words(bits, i32::MIN),
-            m.count_below_words(magnitude, Self::SMALLEST_NORMAL.cast_signed()),
-        ]
-    }
-    #[inline(always)]
-    fn count_largest<M: LaneMachine>(m: M, group: &[u8]) -> u32 {
-        let bits = m.load_words(array(group));
-        let magnitude = m.and_words(bits, m.words(i32::MAX));
-        m.count_equal_words(magnitude, Self::LARGEST.cast_signed())
-    }
-    #[inline(always)]
-    fn survey<M: LaneMachine>(m: M, bytes: &[u8], beside: &mut impl PieceReader) -> FloatSurvey {
-        survey_words::<M, Self>(m, bytes, beside)
-    }
-}
-
-/// Floats of 16 bits: the bits of the smallest normal number, of the largest finite one and of
-/// infinity, and the conversion to the bits of the same number in `float32`.
-macro_rules! half_floats {
-    ($($float:ident: $smallest_normal:literal, $largest:literal, $infinity:literal, $to_float32:expr;)*) => {$(
+/// The float dtypes: their bits, the number of bytes of a group, the bits of the smallest normal
+/// number, of the largest finite one and of infinity, the value of some bits, the values of
+/// [`LANES`] elements, and the functions of a [`LaneMachine`] for lanes of this width.
+macro_rules! float_formats {
+    ($($float:ident: $bits:ident, $group_bytes:literal, [$smallest:literal, $largest:literal, $infinity:literal],
+        $value:expr, $reals:expr,
+        $load:ident $and:ident $lanes:ident($max:expr, $min:expr) $n_equal:ident $n_below:ident, $survey:expr;)+) => {$(
         impl FloatFormat for $float {
-            type Bits = u16;
-            const WIDTH: usize = 2;
-            const SMALLEST_NORMAL: u16 = $smallest_normal;
-            const LARGEST: u16 = $largest;
-            const INFINITY: u16 = $infinity;
+            type Bits = $bits;
+            const WIDTH: usize = size_of::<$bits>();
+            const SMALLEST_NORMAL: $bits = $smallest;
+            const LARGEST: $bits = $largest;
+            const INFINITY: $bits = $infinity;
+            const GROUP_BYTES: usize = $group_bytes;
 
             #[inline(always)]
-            fn value(bits: u16) -> f64 {
-                f32::from_bits($to_float32(bits)).into()
+            fn value(bits: $bits) -> f64 {
+                $value(bits).into()
             }
             #[inline(always)]
             fn reals<M: LaneMachine>(m: M, bytes: &[u8]) -> M::Reals {
-                m.widen_floats(load_words::<M, Self>(m, bytes))
+                $reals(m, bytes)
             }
-            const GROUP_BYTES: usize = 64;
             #[inline(always)]
             fn count_small<M: LaneMachine>(m: M, group: &[u8]) -> [u32; 3] {
-                let bits = m.load_halves(array(group));
-                let magnitude = m.and_halves(bits, m.halves(i16::MAX));
+                let bits = m.$load(array(group));
+                let magnitude = m.$and(bits, m.$lanes($max));
                 [
-                    m.count_equal_halves(magnitude, 0),
-                    m.count_equal_halves(bits, i16::MIN),
-                    m.count_below_halves(magnitude, Self::SMALLEST_NORMAL.cast_signed()),
+                    m.$n_equal(magnitude, 0),
+                    m.$n_equal(bits, $min),
+                    m.$n_below(magnitude, Self::SMALLEST_NORMAL.cast_signed()),
                 ]
             }
             #[inline(always)]
             fn count_largest<M: LaneMachine>(m: M, group: &[u8]) -> u32 {
-                let bits = m.load_halves(array(group));
-                let magnitude = m.and_halves(bits, m.halves(i16::MAX));
-                m.count_equal_halves(magnitude, Self::LARGEST.cast_signed())
+                let magnitude = m.$and(m.$load(array(group)), m.$lanes($max));
+                m.$n_equal(magnitude, Self::LARGEST.cast_signed())
             }
             #[inline(always)]
-            fn survey<M: LaneMachine>(
-        m: M,
-        bytes: &[u8],
-        beside: &mut impl PieceReader,
-    ) -> FloatSurvey {
-                survey_words::<M, Self>(m, bytes, beside)
+            fn survey<M: LaneMachine>(m: M, bytes: &[u8], beside: &mut impl PieceReader) -> FloatSurvey {
+                $survey(m, bytes, beside)
             }
         }
-    )*};
+    )+};
 }
-half_floats! {
-    F16: 0x0400, 0x7bff, 0x7c00, crate::cpu::float16_to_float32;
-    BF16: 0x0080, 0x7f7f, 0x7f80, bfloat16_to_float32;
+
+float_formats! {
+    F32: u32, 64, [0x0080_0000, 0x7f7f_ffff, 0x7f80_0000],
+        f32::from_bits, reals_of_words::<M, F32>,
+        load_words and_words words(i32::MAX, i32::MIN) count_equal_words count_below_words, survey_words::<M, F32>;
+    F16: u16, 64, [0x0400, 0x7bff, 0x7c00],
+        float16_value, reals_of_words::<M, F16>,
+        load_halves and_halves halves(i16::MAX, i16::MIN) count_equal_halves count_below_halves, survey_words::<M, F16>;
+    BF16: u16, 64, [0x0080, 0x7f7f, 0x7f80],
+        bfloat16_value, reals_of_words::<M, BF16>,
+        load_halves and_halves halves(i16::MAX, i16::MIN) count_equal_halves count_below_halves, survey_words::<M, BF16>;
+    F64: u64, 128, [0x0010_0000_0000_0000, 0x7fef_ffff_ffff_ffff, 0x7ff0_0000_0000_0000],
+        f64::from_bits, reals_of_longs,
+        load_longs and_longs longs(i64::MAX, i64::MIN) count_equal_longs count_below_longs, survey_longs;
+}
+
+#[inline(always)]
+fn float16_value(bits: u16) -> f32 {
+    f32::from_bits(crate::cpu::float16_to_float32(bits))
 }
 
 /// The upper half of a `float32` is a `bfloat16`.
 #[inline(always)]
-fn bfloat16_to_float32(bits: u16) -> u32 {
-    u32::from(bits) << 16
+fn bfloat16_value(bits: u16) -> f32 {
+    f32::from_bits(u32::from(bits) << 16)
 }
 
-impl FloatFormat for F64 {
-    type Bits = u64;
-    const WIDTH: usize = 8;
-    const SMALLEST_NORMAL: u64 = 0x0010_0000_0000_0000;
-    const LARGEST: u64 = 0x7fef_ffff_ffff_ffff;
-    const INFINITY: u64 = 0x7ff0_0000_0000_0000;
-
-    #[inline(always)]
-    fn value(bits: u64) -> f64 {
-        f64::from_bits(bits)
-    }
-    #[inline(always)]
-    fn reals<M: LaneMachine>(m: M, bytes: &[u8]) -> M::Reals {
-        m.reals_of(m.load_longs(array(bytes)))
-    }
-    const GROUP_BYTES: usize = 128;
-    #[inline(always)]
-    fn count_small<M: LaneMachine>(m: M, group: &[u8]) -> [u32; 3] {
-        let bits = m.load_longs(array(group));
-        let magnitude = m.and_longs(bits, m.longs(i64::MAX));
-        [
-            m.count_equal_longs(magnitude, 0),
-            m.count_equal_longs(bits, i64::MIN),
-            m.count_below_longs(magnitude, Self::SMALLEST_NORMAL.cast_signed()),
-        ]
-    }
-    #[inline(always)]
-    fn count_largest<M: LaneMachine>(m: M, group: &[u8]) -> u32 {
-        let bits = m.load_longs(array(group));
-        let magnitude = m.and_longs(bits, m.longs(i64::MAX));
-        m.count_equal_longs(magnitude, Self::LARGEST.cast_signed())
-    }
-    #[inline(always)]
-    fn survey<M: LaneMachine>(m: M, bytes: &[u8], beside: &mut impl PieceReader) -> FloatSurvey {
-        survey_longs(m, bytes, beside)
-    }
-}
-
-/// [`LANES`] elements as the bits of `float32`.
 #[inline(always)]
-fn load_words<M: LaneMachine, F: WordFloat>(m: M, bytes: &[u8]) -> M::Words {
-    F::load(m, bytes)
+fn reals_of_words<M: LaneMachine, F: WordFloat>(m: M, bytes: &[u8]) -> M::Reals {
+    m.widen_floats(F::load(m, bytes))
+}
+
+#[inline(always)]
+fn reals_of_longs<M: LaneMachine>(m: M, bytes: &[u8]) -> M::Reals {
+    m.reals_of(m.load_longs(array(bytes)))
 }
 
 /// Dtypes whose values are `float32` exactly.
@@ -280,25 +222,22 @@ trait WordFloat: FloatFormat {
     fn load<M: LaneMachine>(m: M, bytes: &[u8]) -> M::Words;
 }
 
-impl WordFloat for F32 {
-    #[inline(always)]
-    fn load<M: LaneMachine>(m: M, bytes: &[u8]) -> M::Words {
-        m.load_words(array(bytes))
-    }
+/// The load of each such dtype.
+macro_rules! word_floats {
+    ($($float:ident: $load:ident;)+) => {$(
+        impl WordFloat for $float {
+            #[inline(always)]
+            fn load<M: LaneMachine>(m: M, bytes: &[u8]) -> M::Words {
+                m.$load(array(bytes))
+            }
+        }
+    )+};
 }
 
-impl WordFloat for F16 {
-    #[inline(always)]
-    fn load<M: LaneMachine>(m: M, bytes: &[u8]) -> M::Words {
-        m.load_float16(array(bytes))
-    }
-}
-
-impl WordFloat for BF16 {
-    #[inline(always)]
-    fn load<M: LaneMachine>(m: M, bytes: &[u8]) -> M::Words {
-        m.load_upper_halves(array(bytes))
-    }
+word_floats! {
+    F32: load_words;
+    F16: load_float16;
+    BF16: load_upper_halves;
 }
 
 /// The bytes of [`LANES`] elements.

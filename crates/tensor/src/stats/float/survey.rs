@@ -1,9 +1,9 @@
 //! The pass over a block that sums it and finds its extremes.
 
-use super::super::block::fold;
 use super::{FloatPattern, FloatSurvey, WordFloat, array};
 use crate::cpu::{LANES, LaneMachine};
 use crate::pieces::{PIECE_BYTES, PieceReader};
+use crate::stats::block::fold;
 
 /// Of elements that are `float32` exactly.
 #[inline(always)]
