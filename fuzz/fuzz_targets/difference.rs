@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use opscope_tensor::difference::{DifferenceOptions, difference};
-use opscope_tensor::{DType, Layout, Shape, TensorView};
+use opscope_tensor::{DType, Shape, TensorView};
 
 fuzz_target!(|bytes: &[u8]| {
     let [a, b, rest @ ..] = bytes else { return };
@@ -21,12 +21,7 @@ fuzz_target!(|bytes: &[u8]| {
         (dtypes[0], &halves.0[..lengths[0]]),
         (dtypes[1], &halves.1[..lengths[1]]),
     ]
-    .map(|(dtype, bytes)| TensorView {
-        dtype,
-        shape: &shape,
-        layout: Layout::Nd,
-        bytes,
-    });
+    .map(|(dtype, bytes)| TensorView::new(dtype, &shape, bytes));
     let options = DifferenceOptions { has_kl: true };
     let (Ok(found), Ok(turned)) = (
         difference(views[0], views[1], options),

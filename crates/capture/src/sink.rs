@@ -227,18 +227,7 @@ impl WholeTensors {
     }
 }
 
-impl Add for WholeTensors {
-    type Output = WholeTensors;
-
-    fn add(self, other: WholeTensors) -> WholeTensors {
-        WholeTensors {
-            n_inputs: self.n_inputs + other.n_inputs,
-            n_input_bytes: self.n_input_bytes + other.n_input_bytes,
-            n_outputs: self.n_outputs + other.n_outputs,
-            n_output_bytes: self.n_output_bytes + other.n_output_bytes,
-        }
-    }
-}
+opscope_tensor::add_fields!(WholeTensors: n_inputs, n_input_bytes, n_outputs, n_output_bytes);
 
 /// The result of taking a step back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -251,32 +240,9 @@ pub struct StepRemoval {
     pub n_left: u64,
 }
 
-impl Add for StepRemoval {
-    type Output = StepRemoval;
+opscope_tensor::add_fields!(StepRemoval: n_files, n_bytes, n_left);
 
-    fn add(self, other: StepRemoval) -> StepRemoval {
-        StepRemoval {
-            n_files: self.n_files + other.n_files,
-            n_bytes: self.n_bytes + other.n_bytes,
-            n_left: self.n_left + other.n_left,
-        }
-    }
-}
-
-impl Add for WrittenFiles {
-    type Output = WrittenFiles;
-
-    fn add(self, other: WrittenFiles) -> WrittenFiles {
-        WrittenFiles {
-            n_files: self.n_files + other.n_files,
-            n_linked: self.n_linked + other.n_linked,
-            n_bytes: self.n_bytes + other.n_bytes,
-            n_bytes_linked: self.n_bytes_linked + other.n_bytes_linked,
-            n_refused: self.n_refused + other.n_refused,
-            whole: self.whole + other.whole,
-        }
-    }
-}
+opscope_tensor::add_fields!(WrittenFiles: n_files, n_linked, n_bytes, n_bytes_linked, n_refused, whole);
 
 /// Why a sink refused a record.
 #[derive(Debug, Error)]

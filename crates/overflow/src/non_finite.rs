@@ -27,11 +27,5 @@ pub(super) fn non_finite_elements(tensor: TensorView<'_>) -> Vec<usize> {
 /// The same for formats that are not sign and magnitude.
 fn is_non_finite_byte(dtype: DType, byte: u8) -> bool {
     let shape = Shape::scalar();
-    dtype.bytes() == Some(1)
-        && has_non_finite(TensorView {
-            dtype,
-            shape: &shape,
-            layout: opscope_tensor::Layout::Nd,
-            bytes: &[byte],
-        })
+    dtype.bytes() == Some(1) && has_non_finite(TensorView::new(dtype, &shape, &[byte]))
 }

@@ -4,7 +4,6 @@
 //! .opscope-tmp-{pid}-{start_ticks}-{boot}-{pid_namespace}-{serial}
 //! ```
 
-use std::ops::Add;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -78,17 +77,7 @@ pub struct LeftOvers {
     pub n_kept: u64,
 }
 
-impl Add for LeftOvers {
-    type Output = LeftOvers;
-
-    fn add(self, other: LeftOvers) -> LeftOvers {
-        LeftOvers {
-            n_files: self.n_files + other.n_files,
-            n_bytes: self.n_bytes + other.n_bytes,
-            n_kept: self.n_kept + other.n_kept,
-        }
-    }
-}
+opscope_tensor::add_fields!(LeftOvers: n_files, n_bytes, n_kept);
 
 /// Removes from `dir`, not from what is below it, the unfinished files of processes that have
 /// ended.

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use half::f16;
 use opscope_tensor::difference::{DifferenceOptions, TensorDifference, difference};
-use opscope_tensor::{DType, Layout, Shape, TensorView};
+use opscope_tensor::{DType, Shape, TensorView};
 
 /// Bytes of one side.
 const SIZES: [usize; 2] = [4 << 20, 64 << 20];
@@ -71,12 +71,8 @@ fn compare(dtype: DType, n_bytes: usize) {
     let [few, _] = sides(dtype, n, 0.01);
     let same = b.clone();
     let run = |a: &[u8], has_kl| {
-        let [a, b] = [black_box(a), black_box(&b)].map(|bytes| TensorView {
-            dtype,
-            shape: &shape,
-            layout: Layout::Nd,
-            bytes,
-        });
+        let [a, b] =
+            [black_box(a), black_box(&b)].map(|bytes| TensorView::new(dtype, &shape, bytes));
         difference(a, b, DifferenceOptions { has_kl }).unwrap()
     };
     check(&run(&a, true), dtype, &a, &b);

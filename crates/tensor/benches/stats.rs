@@ -12,8 +12,8 @@ use std::time::Instant;
 
 use half::{bf16, f16};
 use opscope_tensor::{
-    DType, Layout, Shape, TensorView, digest, digest_and_non_finite, digest_and_stats,
-    first_non_finite, non_finite, sequential, stats, weighed_stats,
+    DType, Shape, TensorView, digest, digest_and_non_finite, digest_and_stats, first_non_finite,
+    non_finite, sequential, stats, weighed_stats,
 };
 
 /// Bytes of each tensor.
@@ -134,12 +134,7 @@ fn statistics() {
 }
 
 fn view<'a>(dtype: DType, shape: &'a Shape, bytes: &'a [u8]) -> TensorView<'a> {
-    TensorView {
-        dtype,
-        shape,
-        layout: Layout::Nd,
-        bytes,
-    }
+    TensorView::new(dtype, shape, bytes)
 }
 
 /// The shortest time that each slice has taken, which other programs on the machine disturb least.

@@ -221,12 +221,7 @@ mod tests {
         let there = Tensor::on_device(DType::F32, shape.clone(), elements.clone()).unwrap();
         elements.arrive(DeviceArrival::Elements(Arc::new(vec![1; 8])));
         elements.arrive(DeviceArrival::Lost);
-        let view = TensorView {
-            dtype: DType::F32,
-            shape: &shape,
-            layout: crate::Layout::Nd,
-            bytes: &[1; 8],
-        };
+        let view = TensorView::new(DType::F32, &shape, &[1; 8]);
         assert_eq!(
             there.arrived().unwrap().stats().unwrap(),
             &stats(view).unwrap()

@@ -32,6 +32,7 @@
 //! | [`digest_and_stats`] | statistics and digest in one pass |
 //! | [`digest`] | MD5, SHA-1 and XXH3 of bytes |
 
+mod add_fields;
 pub mod convert;
 mod cpu;
 mod device;

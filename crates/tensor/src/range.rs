@@ -157,16 +157,11 @@ fn count<const N: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Layout, Shape};
+    use crate::Shape;
 
     fn for_target(dtype: DType, bytes: &[u8], target: DType) -> Option<RangeLoss> {
         let shape = Shape::new([bytes.len() / dtype.bytes().unwrap()]).unwrap();
-        let view = TensorView {
-            dtype,
-            shape: &shape,
-            layout: Layout::Nd,
-            bytes,
-        };
+        let view = TensorView::new(dtype, &shape, bytes);
         range_loss(view, target)
     }
 

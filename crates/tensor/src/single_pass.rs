@@ -41,7 +41,7 @@ pub fn digest_and_non_finite(tensor: TensorView<'_>) -> ([u8; 16], NonFinite) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DType, Layout, Shape};
+    use crate::{DType, Shape};
 
     /// Bytes without a pattern of any dtype, but with zeros, NaN and infinities of most.
     fn bytes(n: usize) -> Vec<u8> {
@@ -84,12 +84,7 @@ mod tests {
             ] {
                 let bytes = &bytes[..n_bytes];
                 let shape = Shape::new([n_bytes * 8 / n_bits as usize]).unwrap();
-                let view = TensorView {
-                    dtype,
-                    shape: &shape,
-                    layout: Layout::Nd,
-                    bytes,
-                };
+                let view = TensorView::new(dtype, &shape, bytes);
                 // NaN differs from itself, so the text is compared.
                 let expected = format!("{:?}", (xxh3_128(bytes), weighed_stats(view)));
                 assert_eq!(
@@ -111,12 +106,7 @@ mod tests {
     fn bytes_behind_the_last_element_are_digested_too() {
         let bytes = bytes(200_005);
         let shape = Shape::new([15_003]).unwrap();
-        let view = TensorView {
-            dtype: DType::F32,
-            shape: &shape,
-            layout: Layout::Nd,
-            bytes: &bytes,
-        };
+        let view = TensorView::new(DType::F32, &shape, &bytes);
         let expected = format!("{:?}", (xxh3_128(&bytes), weighed_stats(view)));
         assert_eq!(format!("{:?}", digest_and_stats(view)), expected);
     }

@@ -254,7 +254,17 @@ impl Tensor {
     }
 }
 
-impl TensorView<'_> {
+impl<'a> TensorView<'a> {
+    /// A tensor without a layout.
+    pub fn new(dtype: DType, shape: &'a Shape, bytes: &'a [u8]) -> TensorView<'a> {
+        TensorView {
+            dtype,
+            shape,
+            layout: Layout::Nd,
+            bytes,
+        }
+    }
+
     /// Whether the bytes fit the description, as [`Tensor::new`] asks for it.
     ///
     /// # Errors

@@ -213,15 +213,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Layout, Tensor, TensorError};
+    use crate::{Tensor, TensorError};
 
     fn view<'a>(shape: &'a Shape, bytes: &'a [u8]) -> TensorView<'a> {
-        TensorView {
-            dtype: DType::String,
-            shape,
-            layout: Layout::Nd,
-            bytes,
-        }
+        TensorView::new(DType::String, shape, bytes)
     }
 
     fn head(offset: i64, length: i64) -> Vec<u8> {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use opscope_tensor::sequential::{sequential_md5, sequential_sha1, sequential_stats};
-use opscope_tensor::{DType, Layout, Shape, TensorView, digest, stats};
+use opscope_tensor::{DType, Shape, TensorView, digest, stats};
 
 /// A number as C's `%.6g` prints it; NaN without its sign.
 fn six_digits(value: f64) -> String {
@@ -94,12 +94,7 @@ fn every_row_is_reproduced() {
         let shape = Shape::new(dims).unwrap();
         let bytes = &tensors[at..at + n_bytes];
         at += n_bytes;
-        let view = TensorView {
-            dtype,
-            shape: &shape,
-            layout: Layout::Nd,
-            bytes,
-        };
+        let view = TensorView::new(dtype, &shape, bytes);
         let expected: Vec<String> = values
             .split_terminator(',')
             .map(|text| {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use opscope_tensor::distribution;
 use opscope_tensor::slice::{AxisRole, SliceAxes};
-use opscope_tensor::{DType, Layout, Numbers, Shape, TensorView, stats};
+use opscope_tensor::{DType, Numbers, Shape, TensorView, stats};
 use opscope_view::graph::groups::{OperatorNode, lay_out_groups, scopes};
 use opscope_view::graph::in_step::{StepEdges, StepMember, StepNode, lay_out_in_step};
 
@@ -183,12 +183,7 @@ fn distribution() {
     let Ok(shape) = Shape::new([N_ELEMENTS]) else {
         return;
     };
-    let view = TensorView {
-        dtype: DType::F32,
-        shape: &shape,
-        layout: Layout::Nd,
-        bytes: &bytes,
-    };
+    let view = TensorView::new(DType::F32, &shape, &bytes);
     let (found, seconds) = timed(|| {
         // As the page computes it: the range comes from the statistics.
         let ends = stats(view).map(|stats| (stats.min, stats.max));

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use opscope_capture::Tap;
 use opscope_tensor::{
-    DType, DeviceElements, Layout, SharedBytes, Tensor, TensorIdentity, TensorMemo, TensorObserver,
+    DType, DeviceElements, SharedBytes, Tensor, TensorIdentity, TensorMemo, TensorObserver,
     TensorView, dense_copy,
 };
 use pyo3::prelude::*;
@@ -282,12 +282,7 @@ fn numbers(
     tap: &Tap,
 ) -> Result<(Tensor, bool), UnseenReason> {
     let (dtype, shape) = lent.unpacked()?;
-    let view = TensorView {
-        dtype,
-        shape: &shape,
-        layout: Layout::Nd,
-        bytes: lent.bytes(),
-    };
+    let view = TensorView::new(dtype, &shape, lent.bytes());
     let memo = Arc::<TensorMemo>::default();
     let is_row_major = lent.strides.is_none();
     let is_enough = detached(py, view.bytes.len(), || {
@@ -340,12 +335,7 @@ impl KnownNumbers {
 
     fn tensor(&self, lent: &LentTensor<'_, '_>) -> Result<Tensor, UnseenReason> {
         let (dtype, shape) = lent.unpacked()?;
-        let view = TensorView {
-            dtype,
-            shape: &shape,
-            layout: Layout::Nd,
-            bytes: lent.bytes(),
-        };
+        let view = TensorView::new(dtype, &shape, lent.bytes());
         Tensor::from_memo(view, self.memo.clone()).map_err(|_| UnseenReason::Shape)
     }
 }

@@ -8,7 +8,7 @@ use opscope_analysis::compare::result::{
 };
 use opscope_analysis::compare::verdict::{Thresholds, YardstickUse, judge};
 use opscope_tensor::difference::{DifferenceOptions, difference};
-use opscope_tensor::{DType, Layout, Shape, TensorView};
+use opscope_tensor::{DType, Shape, TensorView};
 
 const N: usize = 60_000;
 
@@ -42,12 +42,7 @@ fn bytes(values: &[f64], dtype: DType) -> Vec<u8> {
 fn metrics(target: &[f64], golden: &[f64], dtypes: [DType; 2]) -> Metrics {
     let shape = Shape::new([target.len()]).unwrap();
     let [a, b] = [bytes(target, dtypes[0]), bytes(golden, dtypes[1])];
-    let view = |dtype, bytes| TensorView {
-        dtype,
-        shape: &shape,
-        layout: Layout::Nd,
-        bytes,
-    };
+    let view = |dtype, bytes| TensorView::new(dtype, &shape, bytes);
     let found = difference(
         view(dtypes[0], &a),
         view(dtypes[1], &b),

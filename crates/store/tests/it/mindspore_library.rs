@@ -87,12 +87,7 @@ fn converted_arrays_are_the_same_bytes() {
         );
         let shape = shape(case);
         let bytes = hex(case["raw_hex"].as_str().unwrap());
-        let array = mindspore_array(TensorView {
-            dtype,
-            shape: &shape,
-            layout: Layout::Nd,
-            bytes: &bytes,
-        });
+        let array = mindspore_array(TensorView::new(dtype, &shape, &bytes));
         let array = array.unwrap();
         let expected = hex(case["npy_hex"].as_str().unwrap());
         assert_eq!(

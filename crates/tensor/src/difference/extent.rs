@@ -173,7 +173,7 @@ impl ExtentCount<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DType, Layout, Shape};
+    use crate::{DType, Shape};
 
     const NAN: f32 = f32::NAN;
     const INF: f32 = f32::INFINITY;
@@ -184,12 +184,7 @@ mod tests {
             let values = values.iter().flat_map(|value| value.to_le_bytes());
             values.collect::<Vec<u8>>()
         });
-        let [target, golden] = [0, 1].map(|i| TensorView {
-            dtype: DType::F32,
-            shape: &shape,
-            layout: Layout::Nd,
-            bytes: &bytes[i],
-        });
+        let [target, golden] = [0, 1].map(|i| TensorView::new(DType::F32, &shape, &bytes[i]));
         extent(target, golden, 0.5).unwrap()
     }
 
@@ -253,11 +248,12 @@ mod tests {
     #[test]
     fn other_extents_have_no_places_in_common() {
         let shapes = [[2, 3], [3, 2]].map(|dims| Shape::new(dims).unwrap());
-        let [target, golden] = [0_u8, 1].map(|i| TensorView {
-            dtype: DType::U8,
-            shape: &shapes[usize::from(i)],
-            layout: Layout::Nd,
-            bytes: if i == 0 { &[0; 6] } else { &[1; 6] },
+        let [target, golden] = [0_u8, 1].map(|i| {
+            TensorView::new(
+                DType::U8,
+                &shapes[usize::from(i)],
+                if i == 0 { &[0; 6] } else { &[1; 6] },
+            )
         });
         assert_eq!(extent(target, golden, 0.0), Ok(None));
     }
@@ -279,12 +275,7 @@ mod tests {
     fn integers_of_64_bits_and_complex_numbers() {
         let shape = Shape::new([3]).unwrap();
         let of = |dtype, bytes: [&[u8]; 2], tolerance| {
-            let [target, golden] = bytes.map(|bytes| TensorView {
-                dtype,
-                shape: &shape,
-                layout: Layout::Nd,
-                bytes,
-            });
+            let [target, golden] = bytes.map(|bytes| TensorView::new(dtype, &shape, bytes));
             extent(target, golden, tolerance).unwrap()
         };
         // As doubles both are the same.

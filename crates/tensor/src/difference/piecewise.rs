@@ -74,16 +74,11 @@ impl PiecewiseDifference {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Shape;
     use crate::difference::{DifferenceOptions, difference};
-    use crate::{Layout, Shape};
 
     fn view<'a>(shape: &'a Shape, bytes: &'a [u8]) -> TensorView<'a> {
-        TensorView {
-            dtype: DType::F32,
-            shape,
-            layout: Layout::Nd,
-            bytes,
-        }
+        TensorView::new(DType::F32, shape, bytes)
     }
 
     /// Pieces of any length of blocks, with equal, differing and non-finite elements.

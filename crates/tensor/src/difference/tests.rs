@@ -6,7 +6,7 @@ mod known;
 use super::sweep::DifferenceSweep;
 use super::ulp::Ulps;
 use super::*;
-use crate::{Layout, Shape};
+use crate::Shape;
 
 /// A tensor along one axis.
 #[derive(Clone, Debug)]
@@ -52,12 +52,7 @@ impl Case {
     }
 
     fn view(&self) -> TensorView<'_> {
-        TensorView {
-            dtype: self.dtype,
-            shape: &self.shape,
-            layout: Layout::Nd,
-            bytes: &self.bytes,
-        }
+        TensorView::new(self.dtype, &self.shape, &self.bytes)
     }
 }
 

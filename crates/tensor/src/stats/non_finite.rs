@@ -1,7 +1,6 @@
 //! Counting NaN and infinities alone, at the speed of memory.
 
 use std::marker::PhantomData;
-use std::ops::Add;
 
 use super::codes;
 use super::float::{BF16, F16, F32, F64, FloatFormat, FloatPattern};
@@ -28,17 +27,7 @@ impl NonFinite {
     }
 }
 
-impl Add for NonFinite {
-    type Output = NonFinite;
-
-    fn add(self, other: NonFinite) -> NonFinite {
-        NonFinite {
-            n_nan: self.n_nan + other.n_nan,
-            n_pos_inf: self.n_pos_inf + other.n_pos_inf,
-            n_neg_inf: self.n_neg_inf + other.n_neg_inf,
-        }
-    }
-}
+crate::add_fields!(NonFinite: n_nan, n_pos_inf, n_neg_inf);
 
 /// Counts the NaN and infinite elements of `tensor`.
 ///
@@ -296,16 +285,11 @@ impl<F: FloatFormat> LaneTask for FirstNonFiniteTask<'_, F> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Layout, Shape};
+    use crate::Shape;
 
     fn places(dtype: DType, dims: &[usize], bytes: &[u8]) -> (Option<usize>, Option<(usize, f64)>) {
         let shape = Shape::new(dims.to_vec()).unwrap();
-        let view = TensorView {
-            dtype,
-            shape: &shape,
-            layout: Layout::Nd,
-            bytes,
-        };
+        let view = TensorView::new(dtype, &shape, bytes);
         let found = non_finite_places(view, non_finite(view));
         (found.nan, found.infinity)
     }
@@ -355,12 +339,7 @@ mod tests {
     fn from_bytes(dtype: DType, bytes: &[u8]) -> NonFinite {
         let width = dtype.bytes().unwrap();
         let shape = Shape::new([bytes.len() / width]).unwrap();
-        non_finite(TensorView {
-            dtype,
-            shape: &shape,
-            layout: Layout::Nd,
-            bytes,
-        })
+        non_finite(TensorView::new(dtype, &shape, bytes))
     }
 
     #[test]
@@ -421,12 +400,7 @@ mod tests {
             bytes[at * 2..at * 2 + 2].copy_from_slice(&[0, 0x7c]);
             bytes[9998..].copy_from_slice(&[1, 0xfc]);
             let shape = Shape::new([5000]).unwrap();
-            let mut view = TensorView {
-                dtype: DType::F16,
-                shape: &shape,
-                layout: Layout::Nd,
-                bytes: &bytes,
-            };
+            let mut view = TensorView::new(DType::F16, &shape, &bytes);
             assert_eq!(first_non_finite(view), Some(at.min(4999)));
             view.dtype = DType::C32;
             assert_eq!(first_non_finite(view), Some(at / 2));
@@ -434,12 +408,7 @@ mod tests {
             assert_eq!(first_non_finite(view), None);
         }
         let shape = Shape::new([3]).unwrap();
-        let view = |bytes| TensorView {
-            dtype: DType::F8E4M3FN,
-            shape: &shape,
-            layout: Layout::Nd,
-            bytes,
-        };
+        let view = |bytes| TensorView::new(DType::F8E4M3FN, &shape, bytes);
         assert_eq!(first_non_finite(view(&[0x7e, 0x7f, 0])), Some(1));
         assert_eq!(first_non_finite(view(&[0x7e, 0, 0])), None);
     }

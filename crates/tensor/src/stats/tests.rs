@@ -8,13 +8,7 @@ use crate::Shape;
 fn of_f32(values: &[f32]) -> Stats {
     let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
     let shape = Shape::new([values.len()]).unwrap();
-    stats(TensorView {
-        dtype: DType::F32,
-        shape: &shape,
-        layout: crate::Layout::Nd,
-        bytes: &bytes,
-    })
-    .unwrap()
+    stats(TensorView::new(DType::F32, &shape, &bytes)).unwrap()
 }
 
 #[test]
@@ -78,11 +72,6 @@ fn other_dtypes() {
         .unwrap();
         assert_eq!((s.min, s.max), (min, max), "{dtype}");
     }
-    let view = TensorView {
-        dtype: DType::C64,
-        shape: &shape,
-        layout: crate::Layout::Nd,
-        bytes: &[0; 16],
-    };
+    let view = TensorView::new(DType::C64, &shape, &[0; 16]);
     assert_eq!(stats(view), Err(StatsError::Dtype(DType::C64)));
 }

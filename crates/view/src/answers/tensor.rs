@@ -30,12 +30,7 @@ struct SideNumbers {
 
 impl SideNumbers {
     fn new(array: NumpyArray) -> Result<SideNumbers, AnswerError> {
-        let view = TensorView {
-            dtype: array.dtype,
-            shape: &array.shape,
-            layout: Layout::Nd,
-            bytes: array.bytes(),
-        };
+        let view = TensorView::new(array.dtype, &array.shape, array.bytes());
         // One pass over the bytes, before anything else reads them.
         let stats = stats(view);
         let stats = stats.map_err(|error| AnswerError::Missing(error.to_string()))?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use opscope_capture::Tap;
 use opscope_store::record::parallel::Placement;
-use opscope_tensor::{DType, ElementKind, Layout, SharedBytes, Tensor, TensorView, dense_copy};
+use opscope_tensor::{DType, ElementKind, SharedBytes, Tensor, TensorView, dense_copy};
 use pyo3::intern;
 use pyo3::prelude::*;
 
@@ -146,12 +146,7 @@ impl EagerState {
         };
         if self.shared.is_reducing {
             let bytes = dense.as_deref().unwrap_or(lent.bytes());
-            let view = TensorView {
-                dtype: lent.dtype,
-                shape: &lent.shape,
-                layout: Layout::Nd,
-                bytes,
-            };
+            let view = TensorView::new(lent.dtype, &lent.shape, bytes);
             let tensor =
                 detached(py, bytes.len(), || tap.take(view)).map_err(|_| UnseenReason::Copy)?;
             // Statistics are small enough to keep; elements would waste memory.
@@ -266,12 +261,7 @@ impl EagerState {
                     return Some(other.with_memo(tensor.memo().clone()));
                 }
                 let lent = self.shared.lender.look(&looked.subject).ok()?;
-                let view = TensorView {
-                    dtype: lent.dtype,
-                    shape: &lent.shape,
-                    layout: Layout::Nd,
-                    bytes: lent.bytes(),
-                };
+                let view = TensorView::new(lent.dtype, &lent.shape, lent.bytes());
                 Tensor::from_memo(view, tensor.memo().clone()).ok()
             }
         }

@@ -85,7 +85,6 @@ pub fn mindspore_array<'a>(tensor: TensorView<'a>) -> Result<MindSporeArray<'a>,
 
 #[cfg(test)]
 mod tests {
-    use opscope_tensor::Layout;
 
     use super::*;
 
@@ -95,12 +94,7 @@ mod tests {
         bytes: &[u8],
     ) -> Result<(Vec<u8>, String), ArrayRefusal> {
         let shape = Shape::new(dims).unwrap();
-        let view = TensorView {
-            dtype,
-            shape: &shape,
-            layout: Layout::Nd,
-            bytes,
-        };
+        let view = TensorView::new(dtype, &shape, bytes);
         let array = mindspore_array(view)?;
         let text = String::from_utf8_lossy(&array.header[10..]).into_owned();
         Ok((array.payload.into_owned(), text.trim_end().to_owned()))

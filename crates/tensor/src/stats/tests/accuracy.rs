@@ -1,19 +1,12 @@
 //! How far the sums may be from the true ones, and that parts make up the whole.
 
 use crate::{
-    CHUNK_ELEMENTS, DType, Layout, PartialStats, Shape, Stats, StatsOptions, TensorView, chunks,
-    stats,
+    CHUNK_ELEMENTS, DType, PartialStats, Shape, Stats, StatsOptions, TensorView, chunks, stats,
 };
 
 fn stats_of_bytes(dtype: DType, bytes: &[u8]) -> Stats {
     let shape = Shape::new([bytes.len() / dtype.bytes().unwrap()]).unwrap();
-    stats(TensorView {
-        dtype,
-        shape: &shape,
-        layout: Layout::Nd,
-        bytes,
-    })
-    .unwrap()
+    stats(TensorView::new(dtype, &shape, bytes)).unwrap()
 }
 
 /// Sums as if in 106 bits.
@@ -158,12 +151,7 @@ fn parts_make_up_the_whole() {
             .map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 51) as u8 & 0xbf)
             .collect();
         let shape = Shape::new([n]).unwrap();
-        let view = TensorView {
-            dtype,
-            shape: &shape,
-            layout: Layout::Nd,
-            bytes: &bytes,
-        };
+        let view = TensorView::new(dtype, &shape, &bytes);
         let whole = stats(view).unwrap();
         assert_eq!(whole.counts.n_elements, n as u64, "{dtype}");
         let options = StatsOptions {
@@ -239,14 +227,7 @@ fn histogram_bins() {
 
 #[test]
 fn packed_elements_and_narrow_floats() {
-    let view = |dtype, shape| {
-        move |bytes| TensorView {
-            dtype,
-            shape,
-            layout: Layout::Nd,
-            bytes,
-        }
-    };
+    let view = |dtype, shape| move |bytes| TensorView::new(dtype, shape, bytes);
     let shape = Shape::new([3]).unwrap();
     let s = stats(view(DType::I4, &shape)(&[0x87, 0xf1])).unwrap();
     assert_eq!(

@@ -1,7 +1,7 @@
 //! Sequential statistics against a plain loop, bit for bit and with the signs of NaN.
 
 use crate::sequential::{CHUNK, SequentialStats, sequential_stats};
-use crate::{DType, Layout, Shape, TensorView};
+use crate::{DType, Shape, TensorView};
 
 /// Returns the statistics before the first element.
 fn nothing(n_elements: u64) -> SequentialStats {
@@ -85,12 +85,7 @@ fn plain(values: &[f64]) -> SequentialStats {
 
 fn check(dtype: DType, bytes: &[u8], values: &[f64], case: &str) {
     let shape = Shape::new([values.len()]).unwrap();
-    let view = TensorView {
-        dtype,
-        shape: &shape,
-        layout: Layout::Nd,
-        bytes,
-    };
+    let view = TensorView::new(dtype, &shape, bytes);
     let found = sequential_stats(view).unwrap();
     let expected = plain(values);
     let n = values.len();
