@@ -7,6 +7,8 @@ mod md5_lanes;
 mod stripe_hash;
 mod xxh3_pieces;
 
+use std::io::{self, Read};
+
 use md5::Md5;
 use sha1::{Digest, Sha1};
 use twox_hash::XxHash3_128;
@@ -14,6 +16,9 @@ use twox_hash::XxHash3_128;
 pub use md5_lanes::md5_many;
 pub use stripe_hash::stripe_hash;
 pub(crate) use xxh3_pieces::Xxh3Pieces;
+
+/// Number of bytes that are read at a time.
+const READER_BYTES: usize = 1 << 18;
 
 /// The MD5 digest. For several inputs, [`md5_many`] is several times as fast.
 pub fn md5(bytes: &[u8]) -> [u8; 16] {
@@ -38,6 +43,27 @@ pub fn sha1(bytes: &[u8]) -> [u8; 20] {
 /// byte first).
 pub fn xxh3_128(bytes: &[u8]) -> [u8; 16] {
     XxHash3_128::oneshot(bytes).to_be_bytes()
+}
+
+/// [`xxh3_128`] of all bytes that a reader yields, and their number.
+///
+/// # Errors
+/// The reader's.
+pub fn xxh3_128_reader(mut reader: impl Read) -> io::Result<([u8; 16], u64)> {
+    let mut hasher = XxHash3_128::new();
+    let mut piece = vec![0; READER_BYTES];
+    let mut n_bytes = 0;
+    loop {
+        match reader.read(&mut piece) {
+            Ok(0) => return Ok((hasher.finish_128().to_be_bytes(), n_bytes)),
+            Ok(n) => {
+                hasher.write(&piece[..n]);
+                n_bytes += n as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// [`xxh3_128`] of several pieces, one after the other.
@@ -98,6 +124,8 @@ mod tests {
             assert_eq!(hex(&md5(bytes)), md5_hex);
             assert_eq!(hex(&sha1(bytes)), sha1_hex);
             assert_eq!(hex(&xxh3_128(bytes)), xxh3_hex);
+            let read = xxh3_128_reader(bytes).unwrap();
+            assert_eq!(read, (xxh3_128(bytes), bytes.len() as u64));
             for at in 0..=bytes.len() {
                 let (head, tail) = bytes.split_at(at);
                 assert_eq!(xxh3_128_parts(&[head, &[], tail]), xxh3_128(bytes));

@@ -64,7 +64,7 @@ pub use numbers::Numbers;
 pub use range::{LargestElement, RangeLoss, is_wider_range, largest_finite, range_loss};
 pub use rounding::{Channels, RoundingFormat};
 pub use shape::{Shape, ShapeError};
-pub use single_pass::{digest_and_non_finite, digest_and_stats};
+pub use single_pass::{PiecewiseNumbers, digest_and_non_finite, digest_and_stats};
 pub use stats::{
     CHUNK_ELEMENTS, ElementCounts, Histogram, NonFinite, NonFinitePlaces, PartialStats, Stats,
     StatsAndWeight, StatsError, StatsOptions, TensorChunk, chunks, first_non_finite,

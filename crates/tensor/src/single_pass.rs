@@ -4,11 +4,14 @@
 //! digested and then summarized while it is in the nearest cache. The results equal those of the
 //! separate functions, bit for bit.
 
+use twox_hash::XxHash3_128;
+
 use crate::digest::{Xxh3Pieces, xxh3_128};
 use crate::stats::non_finite_beside;
+use crate::stats::{CHUNK_ELEMENTS, StatsOptions};
 use crate::{
-    NonFinite, PartialStats, StatsAndWeight, StatsError, TensorView, chunks, non_finite,
-    weighed_stats,
+    DType, NonFinite, PartialStats, Stats, StatsAndWeight, StatsError, TensorView, chunks,
+    non_finite, weighed_stats,
 };
 
 /// [`xxh3_128`] of the bytes of `tensor`, and its [`weighed_stats`].
@@ -36,6 +39,55 @@ pub fn digest_and_non_finite(tensor: TensorView<'_>) -> ([u8; 16], NonFinite) {
     };
     let counts = non_finite_beside(tensor, &mut digest);
     (digest.finish(tensor.bytes), counts)
+}
+
+/// Digest and statistics of a tensor whose bytes arrive in pieces: the numbers of the tensor at
+/// once, bit for bit.
+pub struct PiecewiseNumbers {
+    dtype: DType,
+    n_elements_left: usize,
+    digest: Option<XxHash3_128>,
+    stats: Result<PartialStats, StatsError>,
+}
+
+impl PiecewiseNumbers {
+    /// Begins with a tensor of `n_elements`. A digest takes additional time.
+    pub fn new(dtype: DType, n_elements: usize, has_digest: bool) -> PiecewiseNumbers {
+        PiecewiseNumbers {
+            dtype,
+            n_elements_left: n_elements,
+            digest: has_digest.then(XxHash3_128::new),
+            // An empty tensor has no piece that would refuse the dtype.
+            stats: chunks(dtype, 0, &[]).map(|_| PartialStats::default()),
+        }
+    }
+
+    /// Size of the pieces that [`PiecewiseNumbers::append`] accepts.
+    pub fn piece_bytes(dtype: DType) -> usize {
+        CHUNK_ELEMENTS / 8 * dtype.bits().unwrap_or(8) as usize
+    }
+
+    /// Appends the bytes that follow: [`PiecewiseNumbers::piece_bytes`], or the rest.
+    pub fn append(&mut self, bytes: &[u8]) {
+        if let Some(digest) = &mut self.digest {
+            digest.write(bytes);
+        }
+        if let (Ok(total), Ok(chunks)) = (
+            &mut self.stats,
+            chunks(self.dtype, self.n_elements_left, bytes),
+        ) {
+            for chunk in chunks {
+                self.n_elements_left -= chunk.n_elements;
+                total.append(&chunk.look(StatsOptions::default()));
+            }
+        }
+    }
+
+    /// The [`xxh3_128`] digest, if it was requested, and the statistics.
+    pub fn finish(self) -> (Option<[u8; 16]>, Result<Stats, StatsError>) {
+        let digest = self.digest.map(|digest| digest.finish_128().to_be_bytes());
+        (digest, self.stats.map(|total| total.finish()))
+    }
 }
 
 #[cfg(test)]
@@ -89,6 +141,17 @@ mod tests {
                 let expected = format!("{:?}", (xxh3_128(bytes), weighed_stats(view)));
                 assert_eq!(
                     format!("{:?}", digest_and_stats(view)),
+                    expected,
+                    "{dtype}, {n_bytes} bytes"
+                );
+                let mut pieces = PiecewiseNumbers::new(dtype, shape.n_elements(), true);
+                for piece in bytes.chunks(PiecewiseNumbers::piece_bytes(dtype)) {
+                    pieces.append(piece);
+                }
+                let stats = weighed_stats(view).map(|weighed| weighed.stats);
+                let expected = format!("{:?}", (Some(xxh3_128(bytes)), stats));
+                assert_eq!(
+                    format!("{:?}", pieces.finish()),
                     expected,
                     "{dtype}, {n_bytes} bytes"
                 );
