@@ -118,6 +118,8 @@ impl SweepResult {
             ..TensorDifference::default()
         };
         self.pairs.finish(&mut result);
+        // A NaN or an infinity on one side alone is farther away than any number.
+        result.worst = self.first_mismatch.or(result.worst);
         result
     }
 }
@@ -185,7 +187,8 @@ pub struct TensorDifference {
     pub share_1_1000: f64,
     /// Share of elements whose relative difference is below 5/1000.
     pub share_5_1000: f64,
-    /// Where the absolute difference is largest.
+    /// Where the absolute difference is largest: the first element that is NaN or infinite on one
+    /// side alone, if there is one.
     pub worst: Option<WorstElement>,
     /// The first element that is NaN or infinite on the target side and not equally so on the
     /// golden side.

@@ -187,6 +187,7 @@ fn summary(values: &[f64]) -> SideSummary {
 }
 
 fn count(result: &mut TensorDifference, a: &[f64], b: &[f64], distances: &[f64]) {
+    let mut has_mismatch = false;
     for (i, (&a, &b)) in a.iter().zip(b).enumerate() {
         let is_finite = a.is_finite() && b.is_finite();
         let is_equal = if is_finite {
@@ -202,10 +203,20 @@ fn count(result: &mut TensorDifference, a: &[f64], b: &[f64], distances: &[f64])
         if !a.is_finite() && !is_equal && result.first_bad.is_none() {
             result.first_bad = Some(i as u64);
         }
+        if !is_finite && !is_equal && !has_mismatch {
+            has_mismatch = true;
+            result.worst = Some(WorstElement {
+                index: i as u64,
+                target: a,
+                golden: b,
+            });
+        }
     }
 }
 
 fn absolute(result: &mut TensorDifference, pairs: &[ElementPair]) {
+    // An element that is NaN or infinite on one side alone is the worst in any case.
+    let mismatch = result.worst.take();
     for pair in pairs {
         if pair.distance > result.max_abs || result.worst.is_none() {
             result.max_abs = pair.distance;
@@ -216,6 +227,7 @@ fn absolute(result: &mut TensorDifference, pairs: &[ElementPair]) {
             });
         }
     }
+    result.worst = mismatch.or(result.worst);
 }
 
 fn norms(result: &mut TensorDifference, pairs: &[ElementPair]) {
@@ -288,11 +300,10 @@ fn relative(result: &mut TensorDifference, pairs: &[ElementPair]) {
         }
     }
     let n = measured.len() as f64;
-    let parts = |by: f64| sum(measured.iter().map(|r| r / by));
     result.max_rel = measured.iter().copied().fold(0.0, f64::max);
     // In parts, because sums may be out of range where means are not.
-    result.accumulated_rel = parts(n.max(1.0)) * n;
-    result.mean_rel = parts(n.max(1.0));
+    result.accumulated_rel = sum(measured.iter().map(|r| r / n.max(1.0))) * n;
+    result.mean_rel = sum(measured.iter().map(|r| r / n.max(1.0)));
     [result.share_1_1000, result.share_5_1000] = SMALL.map(|limit| {
         if pairs.is_empty() {
             return 1.0;
@@ -383,9 +394,8 @@ pub(super) fn rounded_up(distance: u64) -> u64 {
 
 fn kl(pairs: &[ElementPair]) -> f64 {
     let shares = |of: fn(&ElementPair) -> f64| {
-        let values = || pairs.iter().map(of);
-        let min = values().fold(f64::INFINITY, f64::min);
-        let max = values().fold(f64::NEG_INFINITY, f64::max);
+        let min = pairs.iter().map(of).fold(f64::INFINITY, f64::min);
+        let max = pairs.iter().map(of).fold(f64::NEG_INFINITY, f64::max);
         // If the range overflows a double, everything is halved.
         let by = if (max - min).is_finite() { 1.0 } else { 0.5 };
         let norm = |value: f64| {
@@ -396,7 +406,7 @@ fn kl(pairs: &[ElementPair]) -> f64 {
             };
             norm.max(KL_MIN)
         };
-        let norms: Vec<f64> = values().map(norm).collect();
+        let norms: Vec<f64> = pairs.iter().map(of).map(norm).collect();
         let sum = sum(norms.iter().copied());
         norms
             .into_iter()

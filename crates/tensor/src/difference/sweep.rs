@@ -5,6 +5,7 @@
 //!
 //! No closure uses the machine: it would be compiled for any CPU, unless it happens to be inlined.
 
+use super::WorstElement;
 use super::pairs::{PairBlock, PairSums};
 use super::side::{SideBlock, SideSums};
 use super::source::{BLOCK, BlockSource, distances};
@@ -33,6 +34,8 @@ pub(super) struct SweepResult {
     pub(super) n_inf_mismatches: u64,
     pub(super) n_sign_flips: u64,
     pub(super) first_bad: Option<u64>,
+    /// The first element that is NaN or infinite on one side alone.
+    pub(super) first_mismatch: Option<WorstElement>,
     /// Whether all blocks have the same bytes.
     pub(super) is_identical: bool,
 }
@@ -50,6 +53,7 @@ impl SweepResult {
             n_inf_mismatches: 0,
             n_sign_flips: 0,
             first_bad: None,
+            first_mismatch: None,
             is_identical: true,
         }
     }
@@ -261,8 +265,16 @@ impl SweepResult {
             self.n_equal += u64::from(is_equal);
             self.n_nan_mismatches += u64::from(x.is_nan() != y.is_nan());
             self.n_inf_mismatches += u64::from(!is_nan && !is_equal);
+            let index = self.n_before + (start + i) as u64;
             if !x.is_finite() && !is_equal && self.first_bad.is_none() {
-                self.first_bad = Some(self.n_before + (start + i) as u64);
+                self.first_bad = Some(index);
+            }
+            if !is_equal && self.first_mismatch.is_none() {
+                self.first_mismatch = Some(WorstElement {
+                    index,
+                    target: x,
+                    golden: y,
+                });
             }
         }
         n_pairs
