@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use opscope_store::atomic_file::PermissionModes;
+use opscope_store::decimal::is_digits;
 use opscope_store::file_format::zstd::CompressionLevel;
 use opscope_tensor::{Layout, Shape};
 
@@ -127,8 +128,7 @@ pub(crate) fn rank_ranges(text: &str) -> Result<NumberRanges, String> {
 fn ranges(text: &str, noun: &str) -> Result<NumberRanges, String> {
     let number = |part: &str| {
         // `parse` alone would take `+1` for a number.
-        let is_number = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-        let number = part.parse().ok().filter(|_| is_number);
+        let number = part.parse().ok().filter(|_| is_digits(part));
         number.ok_or_else(|| format!("`{part}` is not the number of a {noun}"))
     };
     text.split(',')

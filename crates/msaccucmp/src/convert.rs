@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use file_converter::FileConverter;
 use opscope_store::atomic_file::TEMPORARY_PREFIX;
+use opscope_store::decimal::is_digits;
 use opscope_store::file_format::mapping_csv;
 use opscope_store::record::SlotSide;
 use opscope_store::tree::run::RUN_DIR;
@@ -242,11 +243,6 @@ fn parse_shape(options: &ConvertOptions) -> Result<Option<Vec<usize>>, ToolFailu
         return Err(ToolFailure::new(ErrorCode::Shape, message));
     }
     Ok(Some(dims))
-}
-
-/// Whether a text is a number without sign.
-fn is_digits(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// `-o` or `-i`.

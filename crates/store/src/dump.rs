@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 
+use crate::decimal::is_digits;
 use crate::file_format::stats_csv::{self, StatsTable, step_table};
 use crate::file_format::{mapping_csv, op_debug};
 use crate::tree::acl::{DumpFileName, TRACE_SUFFIX};
@@ -54,8 +55,7 @@ impl DumpEntry {
     /// Whether the file's name is a number, and its real name is unknown.
     pub fn has_lost_name(&self) -> bool {
         let stem = self.real_name.split('.').next().unwrap_or_default();
-        let is_digits = !stem.is_empty() && stem.bytes().all(|byte| byte.is_ascii_digit());
-        is_digits && self.name.is_none()
+        is_digits(stem) && self.name.is_none()
     }
 }
 

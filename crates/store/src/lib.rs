@@ -26,6 +26,7 @@
 pub mod atomic_file;
 pub mod clock;
 pub mod dump;
+pub mod decimal;
 mod error;
 pub mod file_bytes;
 pub mod file_format;

@@ -13,11 +13,7 @@ pub mod sglang;
 
 use std::path::{Component, Path};
 
-/// A number in a name: digits and nothing else.
-fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
-    let is_digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    is_digits.then(|| text.parse().ok()).flatten()
-}
+use crate::decimal::number;
 
 /// Names of the directories on a path, outermost first.
 fn directory_names(dir: &Path) -> Vec<String> {

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use super::file_name::is_number;
+use opscope_store::decimal::is_digits;
+
 use super::inputs::NetworkJob;
 use super::network;
 use super::rule::{graph_names, load_value};
@@ -32,7 +33,7 @@ pub(super) fn run(options: &CompareOptions) -> Result<Option<ErrorCode>, Compare
     let root = paths::resolve(&options.my_path);
     paths::check_input(&root, PathKind::Directory)?;
     let last = root.file_name().unwrap_or_default().to_string_lossy();
-    if !is_number(&last) {
+    if !is_digits(&last) {
         let message = format!("The {} path must end with a timestamp.", root.display());
         return Err(CompareStop::coded(ErrorCode::InvalidPath, message));
     }

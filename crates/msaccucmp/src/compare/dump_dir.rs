@@ -5,13 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use opscope_store::atomic_file::TEMPORARY_PREFIX;
+use opscope_store::decimal::is_digits;
 use opscope_store::dump::read_mapping;
 use opscope_store::file_format::mapping_csv;
 use opscope_store::tree::run::RUN_DIR;
 
 use super::dump::ComparedFile;
 use super::ffts;
-use super::file_name::{self, DumpFileKind, SortBy, TaskMode, is_number};
+use super::file_name::{self, DumpFileKind, SortBy, TaskMode};
 use super::stop::CompareStop;
 use crate::failure::ErrorCode;
 use crate::log;
@@ -99,7 +100,7 @@ impl DumpDir {
     ) -> Result<(), CompareStop> {
         let mut real = name;
         // Too long names are replaced by numbers, and a table holds the real ones.
-        if is_number(name.strip_suffix(".npy").unwrap_or(name)) {
+        if is_digits(name.strip_suffix(".npy").unwrap_or(name)) {
             let table = self.path.join(mapping_csv::FILE_NAME);
             match self.mapping.get(name) {
                 Some(found) => real = found,

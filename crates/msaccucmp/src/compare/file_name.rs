@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use opscope_store::decimal::is_digits;
+
 use super::stop::CompareStop;
 
 const NPY: &str = ".npy";
@@ -62,9 +64,11 @@ pub(super) fn parse(name: &str) -> Option<(DumpFileKind, String)> {
 fn original_key(stem: &str, allows_dots: bool) -> Option<String> {
     let (key, time) = stem.rsplit_once('.')?;
     let (name, index) = key.rsplit_once('.')?;
-    let is_allowed = |b: u8| is_name_byte(b) || (allows_dots && b == b'.');
-    let is_name = !name.is_empty() && name.bytes().all(is_allowed);
-    (is_name && is_number(index) && is_number(time) && time.len() <= DIGITS_MAX)
+    let is_name = !name.is_empty()
+        && name
+            .bytes()
+            .all(|b| is_name_byte(b) || (allows_dots && b == b'.'));
+    (is_name && is_digits(index) && is_digits(time) && time.len() <= DIGITS_MAX)
         .then(|| key.to_owned())
 }
 
@@ -73,7 +77,7 @@ fn offline_name(name: &str) -> Option<&str> {
     let mut fields = name.split('.');
     let [op_type, op_name, task] = [fields.next()?, fields.next()?, fields.next()?];
     let starts_with_digit = fields.next()?.starts_with(|c: char| c.is_ascii_digit());
-    (is_name(op_type) && is_name(op_name) && is_number(task) && starts_with_digit)
+    (is_name(op_type) && is_name(op_name) && is_digits(task) && starts_with_digit)
         .then_some(op_name)
 }
 
@@ -178,7 +182,7 @@ pub(super) fn sort_key(
     mapping: &HashMap<String, String>,
 ) -> Result<u64, CompareStop> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let real = if is_number(&name) {
+    let real = if is_digits(&name) {
         match mapping.get(name.as_ref()) {
             Some(real) => real.as_str(),
             // The reference's substitute: small, so that such names come first.
@@ -204,15 +208,10 @@ pub(super) fn sort_key(
     };
     let text = text.ok_or_else(CompareStop::index)?;
     let is_time = matches!(by, SortBy::Time | SortBy::SliceTime);
-    if !is_number(text) || (is_time && text.len() != TIMESTAMP_LENGTH) {
+    if !is_digits(text) || (is_time && text.len() != TIMESTAMP_LENGTH) {
         return Ok(otherwise);
     }
     Ok(text.parse().unwrap_or(u64::MAX))
-}
-
-/// Whether a text consists of ASCII digits.
-pub(super) fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
 fn is_name_byte(b: u8) -> bool {

@@ -1,6 +1,7 @@
 //! The operators selected by `-r` and `-s`.
 
-use super::file_name::is_number;
+use opscope_store::decimal::is_digits;
+
 use super::rule::ModelRules;
 use super::stop::CompareStop;
 use crate::arguments::integer;
@@ -32,7 +33,7 @@ impl ModelRange {
         };
         let number = |text: &str, default| match text {
             "" => Ok(default),
-            text if is_number(text) => Ok(integer(text).unwrap_or(i64::MAX)),
+            text if is_digits(text) => Ok(integer(text).unwrap_or(i64::MAX)),
             _ => Err(invalid()),
         };
         let start = number(start, 1)?;
@@ -53,7 +54,7 @@ impl ModelRange {
             .map(str::trim)
             .filter(|part| !part.is_empty())
         {
-            if !is_number(part) {
+            if !is_digits(part) {
                 let message = format!(
                     "The index ({text}) is invalid, just supports \"index_1, index_2, ...\", the \
                      value is zero or a positive number."

@@ -6,9 +6,9 @@ mod merge;
 
 use std::collections::HashMap;
 
+use opscope_store::decimal::is_digits;
 use opscope_tensor::digest::uuid_v3_dns;
 
-use super::file_name::is_number;
 use super::stop::CompareStop;
 use crate::failure::ErrorCode;
 use crate::log;
@@ -190,7 +190,7 @@ impl ModelRules {
         if name.is_empty() {
             return Err(invalid("The input operator name is empty."));
         }
-        if !is_number(output) {
+        if !is_digits(output) {
             return Err(invalid("The input index only supports numbers."));
         }
         let (_, producer) = self.find(name)?;

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use opscope_analysis::overflow::{is_same_part, order};
+use opscope_store::decimal::is_digits;
 use opscope_store::dump::read_mapping;
 use opscope_store::file_format::op_debug;
 use opscope_store::tree::acl::DumpFileName;
@@ -128,13 +129,13 @@ fn files_below(dir: &Path) -> Vec<(String, PathBuf)> {
 fn parse_debug_name(name: &str) -> Option<(Option<&str>, String)> {
     let rest = name.strip_prefix(op_debug::FILE_NAME_PREFIX)?;
     let mut fields = rest.split('.');
-    if !is_number(fields.next()?) {
+    if !is_digits(fields.next()?) {
         return None;
     }
     let second = fields.next()?;
     // The older form has no stream. The second field is a stream only if the third has digits;
     // otherwise it is the timestamp.
-    if is_number(second)
+    if is_digits(second)
         && let Some(timestamp) = fields.next().and_then(leading_digits)
     {
         return Some((Some(second), timestamp));
@@ -145,10 +146,6 @@ fn parse_debug_name(name: &str) -> Option<(Option<&str>, String)> {
 fn leading_digits(text: &str) -> Option<String> {
     let n = text.bytes().take_while(u8::is_ascii_digit).count();
     (n > 0).then(|| text[..n].to_owned())
-}
-
-fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
 fn no_stream(name: &str) -> ToolFailure {

@@ -3,6 +3,7 @@
 use super::ReadFiles;
 use super::tensor_file::{FileContent, FileExpectation, FileRequest};
 use crate::StoreError;
+use crate::decimal::is_digits;
 use crate::dump::DumpEntry;
 use crate::file_format::{npy_zst, stats_csv};
 use crate::tree::acl::ResultName;
@@ -44,11 +45,10 @@ pub(super) fn result_name(entry: &DumpEntry) -> Option<ResultName> {
 
 /// Name, output and time of `{op_name}.{output}.{timestamp}`; none of another name.
 pub(super) fn golden_name(stem: &str) -> Option<(&str, u32, &str)> {
-    let is_digits = |text: &&str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let (rest, time) = stem.rsplit_once('.')?;
     let (op_name, output) = rest.rsplit_once('.')?;
-    let time = Some(time).filter(is_digits)?;
-    let output = Some(output).filter(is_digits)?.parse().ok()?;
+    let time = Some(time).filter(|text| is_digits(text))?;
+    let output = Some(output).filter(|text| is_digits(text))?.parse().ok()?;
     (!op_name.is_empty()).then_some((op_name, output, time))
 }
 

@@ -10,6 +10,7 @@ mod placement;
 pub use self::collective::{Collective, CollectiveKind, Reduction};
 pub use self::dims::{MeshMark, MeshShare, NamedAxis, TensorDims};
 pub use self::placement::{AxisPlacement, MeshAxis, Placement};
+use crate::decimal::number;
 
 /// Maximum number of ranks, axes and dimensions in a text.
 const N_ENTRIES_MAX: usize = 1 << 20;
@@ -49,11 +50,4 @@ fn call(text: &str) -> Option<(&str, Vec<&str>)> {
     };
     let arguments = rest.strip_suffix(')')?;
     Some((name, arguments.split(',').collect()))
-}
-
-/// A decimal number without a sign.
-fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
-    // The standard library takes a plus sign, and the same number would have several texts.
-    let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    is_plain.then(|| text.parse().ok()).flatten()
 }

@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::decimal::is_digits;
+
 /// The directory of what a run leaves about itself; readers of dumps pass over it.
 pub const RUN_DIR: &str = super::own::OWN_DIR;
 /// The record of the latest run.
@@ -33,11 +35,10 @@ pub fn is_time(name: &str) -> bool {
 
 /// The number of levels below a directory of this name in a MindSpore tree; `None` for other names.
 pub fn levels_below(name: &str) -> Option<usize> {
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     match name.strip_prefix("rank_") {
         // Below a rank are the network, the graph and the iteration. Below a step are the time, the
         // device, the model, its number and the iteration; a tree without steps has one level less.
-        Some(rank) => is_number(rank).then_some(3),
-        None => is_number(name).then_some(5),
+        Some(rank) => is_digits(rank).then_some(3),
+        None => is_digits(name).then_some(5),
     }
 }

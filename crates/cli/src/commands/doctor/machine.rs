@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
+use opscope_store::decimal::is_digits;
 use opscope_store::run_file::umask;
 use opscope_store::{free_memory_bytes, memory_bytes, regular_file, space};
 use serde_json::{Value, json};
@@ -61,8 +62,7 @@ fn devices(nvidia: &Path, dev: &Path) -> Check {
     let mut found: Vec<String> = models.collect();
     let numbered = |name: &str, start: &str| {
         let number = name.strip_prefix(start)?;
-        let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-        is_number.then_some(())
+        is_digits(number).then_some(())
     };
     // Inside containers, device files may be all there is.
     let has_models = !found.is_empty();

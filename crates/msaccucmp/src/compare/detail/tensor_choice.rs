@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use opscope_store::decimal::is_digits;
 use opscope_store::record::SlotSide;
 
 use crate::compare::dump::ComparedFile;
-use crate::compare::file_name::is_number;
 use crate::compare::stop::CompareStop;
 use crate::failure::ErrorCode;
 use crate::options::CompareOptions;
@@ -15,7 +15,7 @@ const N_LINES_MIN: i64 = 10_000;
 const N_TOP_MAX: i64 = 10_000;
 
 /// The tensor to list, and how much of it.
-pub(in crate::compare) struct TensorChoice {
+pub(crate) struct TensorChoice {
     pub(super) op_name: String,
     pub(super) side: SlotSide,
     pub(super) index: usize,
@@ -26,7 +26,7 @@ pub(in crate::compare) struct TensorChoice {
 
 impl TensorChoice {
     /// Reads the tensor and the amount from the options.
-    pub(in crate::compare) fn new(
+    pub(crate) fn new(
         op_name: &str,
         options: &CompareOptions,
     ) -> Result<TensorChoice, CompareStop> {
@@ -46,7 +46,7 @@ impl TensorChoice {
             (None, Some(index)) => (SlotSide::Input, index),
             (None, None) => (SlotSide::Output, "0".to_owned()),
         };
-        if !is_number(&index) {
+        if !is_digits(&index) {
             let message = format!(
                 "The detail index '{index}' is invalid. It only supports 'natural number'."
             );
@@ -63,7 +63,7 @@ impl TensorChoice {
     }
 
     /// Checks the name and the number of elements.
-    pub(in crate::compare) fn check(&self) -> Result<(), CompareStop> {
+    pub(crate) fn check(&self) -> Result<(), CompareStop> {
         crate::paths::check_text(Path::new(&self.op_name))?;
         if !(1..=N_TOP_MAX).contains(&self.n_top) {
             let message = format!(

@@ -42,8 +42,9 @@ where
     T: Copy + Add<Output = T> + Default,
     F: Fn(usize) -> T,
 {
-    let values = |start: usize| std::array::from_fn(|lane| value(start + lane));
-    parts(start, n, value, &values)
+    parts(start, n, value, &|start| {
+        std::array::from_fn(|lane| value(start + lane))
+    })
 }
 
 fn parts<T, F, G>(start: usize, n: usize, value: &F, values: &G) -> T

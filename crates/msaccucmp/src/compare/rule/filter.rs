@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use opscope_store::decimal::is_digits;
+
 use super::{DeviceOperator, ModelRules};
-use crate::compare::file_name::is_number;
 
 const QUANT: [&str; 5] = [
     "_quant_layer",
@@ -58,7 +59,7 @@ fn reads_inside(op: &DeviceOperator, places: &HashMap<String, Vec<OutputPlace>>)
         let Some((name, index)) = input.rsplit_once(':') else {
             return false;
         };
-        let index = is_number(index)
+        let index = is_digits(index)
             .then(|| index.parse::<usize>().ok())
             .flatten();
         let place = index.and_then(|index| places.get(name)?.get(index));

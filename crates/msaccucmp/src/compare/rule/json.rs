@@ -20,12 +20,12 @@ const FILE_BYTES_MAX: u64 = 4 << 30;
 
 impl ModelRules {
     /// Reads a file.
-    pub(in crate::compare) fn open(path: &Path) -> Result<ModelRules, CompareStop> {
+    pub(crate) fn open(path: &Path) -> Result<ModelRules, CompareStop> {
         ModelRules::from_value(&load_value(path)?, path)
     }
 
     /// Parses rules.
-    pub(in crate::compare) fn parse(text: &str) -> Result<ModelRules, CompareStop> {
+    pub(crate) fn parse(text: &str) -> Result<ModelRules, CompareStop> {
         let value = serde_json::from_str(text).map_err(|_| CompareStop::bare(ErrorCode::Json))?;
         ModelRules::from_value(&value, Path::new("rule.json"))
     }
@@ -39,7 +39,7 @@ impl ModelRules {
 }
 
 /// The JSON in a file.
-pub(in crate::compare) fn load_value(path: &Path) -> Result<Value, CompareStop> {
+pub(crate) fn load_value(path: &Path) -> Result<Value, CompareStop> {
     paths::check_input(path, PathKind::File)?;
     let invalid = |reason: String| {
         log::error(&format!(
@@ -76,10 +76,7 @@ fn read_value(rule: &mut ModelRules, value: &Value, path: &Path) -> Result<(), C
 }
 
 /// The names of graphs in a file.
-pub(in crate::compare) fn graph_names(
-    value: &Value,
-    path: &Path,
-) -> Result<Vec<String>, CompareStop> {
+pub(crate) fn graph_names(value: &Value, path: &Path) -> Result<Vec<String>, CompareStop> {
     let reader = RuleReader {
         path,
         has_bad_name: Cell::default(),

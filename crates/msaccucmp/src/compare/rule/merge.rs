@@ -8,7 +8,7 @@ use crate::log;
 
 /// Replaces the originals of `offline`, which are operators of the quantised model, by the
 /// originals of those according to `quant`, and rebuilds the groups.
-pub(in crate::compare) fn merge_quant(mut offline: ModelRules, quant: &ModelRules) -> ModelRules {
+pub(crate) fn merge_quant(mut offline: ModelRules, quant: &ModelRules) -> ModelRules {
     let quant_start = offline.outputs.len();
     offline.outputs.extend(quant.outputs.iter().cloned());
     let groups = std::mem::take(&mut offline.groups);
@@ -102,10 +102,7 @@ fn quant_outputs(
 
 /// Replaces the originals of `open`, the model with fusion, by the operators of `close`, the model
 /// without fusion, with the same originals.
-pub(in crate::compare) fn merge_close(
-    open: ModelRules,
-    close: &ModelRules,
-) -> Result<ModelRules, CompareStop> {
+pub(crate) fn merge_close(open: ModelRules, close: &ModelRules) -> Result<ModelRules, CompareStop> {
     let mut carriers: HashMap<&str, &str> = HashMap::new();
     for &op in &close.sequence {
         let op = &close.ops[op];

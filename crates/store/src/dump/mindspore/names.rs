@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::{MindSporeListing, RunKind};
+use crate::decimal::is_digits;
 use crate::tree::mindspore::{MindSporePlace, clean_name};
 
 /// Rank and graph.
@@ -170,6 +171,5 @@ fn split_number(name: &str) -> (&str, &str) {
         return (name, "");
     };
     let digits = &name[at + 3..];
-    let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-    name.split_at(if is_number { at } else { name.len() })
+    name.split_at(if is_digits(digits) { at } else { name.len() })
 }

@@ -1,6 +1,7 @@
 //! Values as Python prints them: `{'hash': (3.5, None), 'input_hash': (([1.0],), {})}`.
 
 use super::hashes::HashTree;
+use crate::decimal::is_digits;
 
 /// Maximum nesting of values.
 const DEPTH_MAX: usize = 64;
@@ -97,9 +98,7 @@ fn scalar(word: &str) -> Option<HashTree> {
     Some(match word {
         "None" => HashTree::None,
         "True" | "False" => HashTree::of_text(word),
-        _ if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
-            HashTree::of_integer(word.to_owned())
-        }
+        _ if is_digits(digits) => HashTree::of_integer(word.to_owned()),
         // Rust reads `nan`, `inf` and exponents as Python prints them.
         _ => HashTree::of_float(word.parse().ok()?),
     })

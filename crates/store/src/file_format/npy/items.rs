@@ -4,6 +4,7 @@ use opscope_tensor::DType;
 
 use super::descr;
 use crate::FormatError;
+use crate::decimal::number;
 
 /// Maximum number of bytes of an item; numpy counts them in 32 bits with a sign.
 const ITEM_BYTES_MAX: usize = i32::MAX as usize;
@@ -28,9 +29,7 @@ impl ItemForm {
     pub(super) fn of_code(code: &str) -> Option<ItemForm> {
         let kind = code.chars().next()?;
         let digits = &code[kind.len_utf8()..];
-        // `parse` alone would take a plus sign.
-        let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-        let n: usize = digits.parse().ok().filter(|_| is_number)?;
+        let n: usize = number(digits)?;
         let items = match kind {
             'U' => ItemForm::Characters(n),
             // `a` is an older name that numpy has for `S`.

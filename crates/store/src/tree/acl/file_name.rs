@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::decimal::{is_digits, number};
+
 /// The parts of a dump file's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DumpFileName {
@@ -67,7 +69,7 @@ impl DumpFileName {
     /// The same of a file that holds one output as JSON: `….output.{i}.json` appended.
     pub fn parse_json(name: &str) -> Option<DumpFileName> {
         let (rest, index) = name.strip_suffix(".json")?.rsplit_once('.')?;
-        number(index)?;
+        number::<u32>(index)?;
         DumpFileName::parse(rest.strip_suffix(".output")?)
     }
 }
@@ -101,19 +103,6 @@ impl fmt::Display for DumpFileName {
         }
         Ok(())
     }
-}
-
-fn number(text: &str) -> Option<u32> {
-    // `parse` alone would let a leading `+` through.
-    if is_digits(text) {
-        text.parse().ok()
-    } else {
-        None
-    }
-}
-
-fn is_digits(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
 #[cfg(test)]

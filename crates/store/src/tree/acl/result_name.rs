@@ -2,6 +2,7 @@
 //! converted to.
 
 use super::DumpFileName;
+use crate::decimal::is_digits;
 use crate::record::SlotSide;
 
 /// The parts of the name of a converted tensor.
@@ -20,7 +21,7 @@ impl ResultName {
         let without_extents = || {
             let (stem, extents) = stem.rsplit_once('.')?;
             let mut dims = extents.split('x');
-            dims.all(is_number).then_some(stem)
+            dims.all(is_digits).then_some(stem)
         };
         parse_exactly(stem).or_else(|| parse_exactly(without_extents()?))
     }
@@ -32,15 +33,11 @@ fn parse_exactly(stem: &str) -> Option<ResultName> {
     let side = [SlotSide::Input, SlotSide::Output]
         .into_iter()
         .find(|known| known.name() == side)?;
-    let index = Some(index).filter(|index| is_number(index))?.parse().ok()?;
+    let index = Some(index).filter(|index| is_digits(index))?.parse().ok()?;
     Some(ResultName {
         file: DumpFileName::parse(file)?,
         slot: (side, index),
     })
-}
-
-fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
 #[cfg(test)]
