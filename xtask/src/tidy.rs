@@ -266,7 +266,8 @@ fn calls(line: &str, call: &str) -> bool {
 
 /// Text from files reaches a terminal only through the files that escape it.
 fn terminal(name: &str, text: &str, problems: &mut Vec<String>) {
-    if !name.contains("/src/") || name.ends_with("tests.rs") || TERMINAL_FILES.contains(&name) {
+    let is_test = name.ends_with("tests.rs") || name.contains("/tests/");
+    if !name.contains("/src/") || is_test || TERMINAL_FILES.contains(&name) {
         return;
     }
     let lines = text

@@ -25,8 +25,6 @@ mod session;
 mod shared;
 mod site;
 mod tap_operator;
-#[cfg(test)]
-mod tap_tests;
 mod tapped;
 #[cfg(test)]
 mod tests;

@@ -6,15 +6,16 @@ use std::path::PathBuf;
 use opscope_tensor::{DType, Shape, text};
 use prost::Message;
 
-use super::super::schema::{
+use super::*;
+use crate::onnx::schema::{
     AttributeProto, DataLocation, DimValue, DimensionProto, ElementTypeProto, ModelProto,
     NodeProto, OperatorSetIdProto, StringStringEntryProto, TensorProto, TensorShapeProto,
     TensorTypeProto, TypeProto, TypeValue, ValueInfoProto,
 };
-use super::*;
 
 mod bodies;
 mod refusals;
+mod taps;
 mod values;
 
 const FLOAT: i32 = 1;

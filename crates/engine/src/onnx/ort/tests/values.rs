@@ -1,7 +1,7 @@
 //! Tests of the values that go in and come out.
 
-use super::super::value::PAIRS;
 use super::*;
+use crate::onnx::ort::value::PAIRS;
 
 /// From this 1.x on, a library has to know every dtype.
 const MINOR_WITH_ALL: u32 = 31;

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use opscope_store::record::SlotSide;
 use prost::Message;
 
-use super::super::super::proto;
-use super::super::super::schema::ModelProto;
 use super::build::*;
 use super::*;
 use crate::input::{RandomNumbers, resolve_shape};
+use crate::onnx::proto;
+use crate::onnx::schema::ModelProto;
 
 fn path(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -173,7 +173,7 @@ fn places() -> ModelProto {
         node("Concat", &["none", "none"], &["e"]).int("axis", 0),
         node("Reshape", &["d", "rows"], &["f"]),
         node("Dropout", &["f"], &["g", "mask"]),
-        node("MaxPool", &["h"], &["i", ""]).with(super::super::super::schema::AttributeProto {
+        node("MaxPool", &["h"], &["i", ""]).with(crate::onnx::schema::AttributeProto {
             name: "kernel_shape".into(),
             r#type: Some(7),
             ints: vec![1],
@@ -250,7 +250,7 @@ fn in_every_place_that_an_operator_has() {
 #[test]
 fn of_text() {
     let Some(engine) = engine() else { return };
-    let texts = super::super::super::schema::TensorProto {
+    let texts = crate::onnx::schema::TensorProto {
         name: "t".into(),
         dims: vec![2],
         data_type: Some(TEXT),
@@ -331,7 +331,7 @@ fn of_any_bytes() {
                 let at = state as usize % damaged.len();
                 damaged[at] = (state >> 32) as u8;
             }
-            if let Ok(tapped) = super::super::with_taps(&damaged) {
+            if let Ok(tapped) = crate::onnx::ort::with_taps(&damaged) {
                 n_models += 1;
                 // The library sorts nodes itself, so taps may come before the nodes that they wait
                 // for.

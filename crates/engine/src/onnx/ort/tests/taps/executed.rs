@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use opscope_store::record::Operator;
 use ort::session::builder::GraphOptimizationLevel;
 
-use super::super::session::{self, SessionSource};
-use super::super::{error, names};
 use super::*;
 use crate::input::RandomNumbers;
+use crate::onnx::ort::session::{self, SessionSource};
+use crate::onnx::ort::{error, names};
 use crate::{DeclaredDim, GraphKind};
 
 /// Types that are only there to bring values into another layout or precision.

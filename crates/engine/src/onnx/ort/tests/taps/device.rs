@@ -3,10 +3,10 @@
 use opscope_capture::{Sink, SinkError, TensorSummarizer, WrittenFiles};
 use opscope_tensor::{Stats, TensorObserver};
 
-use super::super::device::fake::{self, FakeDevice};
-use super::super::device::{DeviceMemory, DeviceSide, DeviceStream};
 use super::build::*;
 use super::*;
+use crate::onnx::ort::device::fake::{self, FakeDevice};
+use crate::onnx::ort::device::{DeviceMemory, DeviceSide, DeviceStream};
 
 /// The engine with taps on a device.
 macro_rules! engine_with {

@@ -3,10 +3,10 @@
 use opscope_store::record::SlotSide;
 use prost::bytes::Bytes;
 
-use super::super::super::proto;
-use super::super::super::schema::{AttributeProto, FunctionProto, ModelProto, TensorProto};
 use super::build::*;
 use super::*;
+use crate::onnx::proto;
+use crate::onnx::schema::{AttributeProto, FunctionProto, ModelProto, TensorProto};
 
 #[test]
 fn sequences_are_counted_and_all_else_is_shown() {

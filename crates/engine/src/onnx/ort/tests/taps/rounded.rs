@@ -2,10 +2,10 @@
 
 use opscope_tensor::RoundingFormat;
 
-use super::super::super::schema::TensorProto;
 use super::build::*;
 use super::*;
 use crate::ResultRounding;
+use crate::onnx::schema::TensorProto;
 
 const FLOAT16: i64 = 10;
 const DOUBLE: i64 = 11;

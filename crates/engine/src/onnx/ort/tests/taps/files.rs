@@ -6,9 +6,9 @@ use std::path::Path;
 use opscope_store::record::SlotSide;
 use prost::bytes::Bytes;
 
-use super::super::super::schema::{DataLocation, StringStringEntryProto, TensorProto};
 use super::build::*;
 use super::*;
+use crate::onnx::schema::{DataLocation, StringStringEntryProto, TensorProto};
 
 /// A weight of 64 rows of 64 numbers, each different.
 fn weight(name: &str) -> TensorProto {

@@ -23,8 +23,8 @@ use opscope_store::record::{ModelId, Record, SlotSide};
 use opscope_tensor::{DType, Shape, Tensor};
 
 use self::build::bytes;
-use super::super::schema::ModelProto;
-use super::OnnxRuntime;
+use crate::onnx::ort::OnnxRuntime;
+use crate::onnx::schema::ModelProto;
 use crate::{Engine, EngineError, LoadOptions, LoadedModel, ModelSource};
 
 /// The engine, if the library is there.

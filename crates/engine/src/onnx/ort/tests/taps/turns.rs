@@ -4,9 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 
 use prost::Message;
 
-use super::super::super::schema::{GraphProto, ModelProto, NodeProto};
-use super::super::{rewrite, with_taps};
 use super::build::{FLOAT, bytes, graph, model, node, value};
+use crate::onnx::ort::{rewrite, with_taps};
+use crate::onnx::schema::{GraphProto, ModelProto, NodeProto};
 
 /// A chain of so many operators with a tap behind each.
 fn tapped_chain(n: usize) -> GraphProto {

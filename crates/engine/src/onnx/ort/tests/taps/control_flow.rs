@@ -2,9 +2,9 @@
 
 use opscope_store::record::SlotSide;
 
-use super::super::super::schema::{GraphProto, NodeProto};
 use super::build::*;
 use super::*;
+use crate::onnx::schema::{GraphProto, NodeProto};
 
 /// A loop over `inner` that runs `n` times, and adds up what comes in.
 fn sum_loop(name: &str, n: &str, carried: &str, result: &str, body: GraphProto) -> NodeProto {
@@ -178,7 +178,7 @@ fn scans_count_their_own_iterations() {
     let Some(engine) = engine() else { return };
     let mut second = scan("second", "sums", "sums_of_sums");
     second.output[0] = "last_of_second".into();
-    for body in super::super::super::proto::bodies_mut(&mut second) {
+    for body in crate::onnx::proto::bodies_mut(&mut second) {
         for node in &mut body.node {
             node.name = format!("{}_of_second", node.name);
         }
@@ -261,20 +261,18 @@ fn functions_are_one_operator_and_their_failing_parts_too() {
         ],
         &[value("y", FLOAT, 1)],
     ));
-    model
-        .functions
-        .push(super::super::super::schema::FunctionProto {
-            name: Some("Twice".into()),
-            domain: Some("local".into()),
-            input: vec!["a".into(), "j".into()],
-            output: vec!["c".into()],
-            node: vec![
-                node("Gather", &["a", "j"], &["b"]).called("inside"),
-                node("Add", &["b", "b"], &["c"]),
-            ],
-            opset_import: model.opset_import.clone(),
-            ..Default::default()
-        });
+    model.functions.push(crate::onnx::schema::FunctionProto {
+        name: Some("Twice".into()),
+        domain: Some("local".into()),
+        input: vec!["a".into(), "j".into()],
+        output: vec!["c".into()],
+        node: vec![
+            node("Gather", &["a", "j"], &["b"]).called("inside"),
+            node("Add", &["b", "b"], &["c"]),
+        ],
+        opset_import: model.opset_import.clone(),
+        ..Default::default()
+    });
     let mut loaded = load(&engine, &model);
     let captured = capture(
         &mut *loaded,

@@ -4,9 +4,9 @@ use std::sync::Mutex;
 
 use opscope_capture::{Sink, SinkError, WrittenFiles};
 
-use super::super::super::proto;
 use super::*;
 use crate::input::{RandomNumbers, resolve_shape};
+use crate::onnx::proto;
 
 /// Keeps copies of what it is shown, as a file would.
 #[derive(Default)]
@@ -52,16 +52,18 @@ fn run(model: &ModelProto, inputs: &[Tensor], plan: Plan, options: SessionOption
 
 /// Describes the contents of records, without their times.
 fn told(records: &[Record]) -> Vec<String> {
-    let slot = |(side, i, tensor): (SlotSide, usize, &Tensor)| {
-        let dims = tensor.shape().dims();
-        format!(
-            "{side:?} {i} {} {dims:?} {:?}",
-            tensor.dtype(),
-            tensor.host_bytes().unwrap()
-        )
-    };
     let text = |record: &Record| {
-        let slots: Vec<String> = record.slots().map(slot).collect();
+        let slots: Vec<String> = record
+            .slots()
+            .map(|(side, i, tensor)| {
+                let dims = tensor.shape().dims();
+                format!(
+                    "{side:?} {i} {} {dims:?} {:?}",
+                    tensor.dtype(),
+                    tensor.host_bytes().unwrap()
+                )
+            })
+            .collect();
         format!("{} {} {slots:?}", record.step, record.operator.op_name)
     };
     records.iter().map(text).collect()

@@ -3,7 +3,7 @@
 use prost::Message;
 use prost::bytes::Bytes;
 
-use super::super::super::schema::*;
+use crate::onnx::schema::*;
 
 pub(super) const FLOAT: i32 = OnnxDataType::Float as i32;
 pub(super) const INT64: i32 = OnnxDataType::Int64 as i32;
