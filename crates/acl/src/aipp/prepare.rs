@@ -302,8 +302,8 @@ fn convert_row(csc: &ColourConversion, is_yuv: bool, channel: usize, rows: &Rows
 
 #[cfg(test)]
 mod tests {
-    use super::super::parameters::{Crop, Padding};
     use super::*;
+    use crate::aipp::parameters::{Crop, Padding};
 
     fn parameters(format: AippInputFormat, width: usize, height: usize) -> AippParameters {
         AippParameters {

@@ -8,14 +8,14 @@ const SHOWN_CHARS_MAX: usize = 60;
 
 /// Stop: the error has already been reported.
 #[derive(Debug)]
-pub(in crate::dialect) struct ConfigRefusal;
+pub(crate) struct ConfigRefusal;
 
 /// Maximum number of warnings about one file.
 const N_WARNINGS_MAX: usize = 1000;
 
 /// Issues so far.
 #[derive(Default)]
-pub(in crate::dialect) struct IssueCollector {
+pub(crate) struct IssueCollector {
     issues: Vec<ConfigIssue>,
     /// Number of warnings dropped.
     n_left_out: usize,
@@ -23,14 +23,14 @@ pub(in crate::dialect) struct IssueCollector {
 
 impl IssueCollector {
     /// Records an error.
-    pub(in crate::dialect) fn refuse(&mut self, issue: ConfigIssue) -> ConfigRefusal {
+    pub(crate) fn refuse(&mut self, issue: ConfigIssue) -> ConfigRefusal {
         self.push(issue);
         ConfigRefusal
     }
 
     /// Records a warning, up to the limit: a file full of ineffective keys would take a hundred
     /// times its size in memory.
-    pub(in crate::dialect) fn warn(&mut self, issue: ConfigIssue) {
+    pub(crate) fn warn(&mut self, issue: ConfigIssue) {
         // Errors ignore this limit. There are few, as parsing stops at the first.
         if self.issues.len() < N_WARNINGS_MAX {
             self.push(issue);
@@ -40,13 +40,13 @@ impl IssueCollector {
     }
 
     /// Records an issue of any severity.
-    pub(in crate::dialect) fn push(&mut self, issue: ConfigIssue) {
+    pub(crate) fn push(&mut self, issue: ConfigIssue) {
         self.issues.push(issue);
     }
 
     /// All issues: errors in the order in which they were found, because they stopped the checks,
     /// then warnings and notes in the order of the file.
-    pub(in crate::dialect) fn into_issues(mut self) -> Vec<ConfigIssue> {
+    pub(crate) fn into_issues(mut self) -> Vec<ConfigIssue> {
         // The sort is stable, so errors keep the vendor's order.
         self.issues.sort_by_key(|issue| match issue.severity {
             Severity::Error => (false, 0, 0),
@@ -62,11 +62,7 @@ impl IssueCollector {
 }
 
 /// A warning about a member of the top level.
-pub(in crate::dialect) fn top_level_warning(
-    name: &str,
-    place: TextPosition,
-    message: String,
-) -> ConfigIssue {
+pub(crate) fn top_level_warning(name: &str, place: TextPosition, message: String) -> ConfigIssue {
     ConfigIssue {
         pointer: format!("/{}", escape(name)),
         item: name.to_owned(),
@@ -75,12 +71,12 @@ pub(in crate::dialect) fn top_level_warning(
 }
 
 /// Escapes `~` and `/` in a name (RFC 6901).
-pub(in crate::dialect) fn escape(name: &str) -> String {
+pub(crate) fn escape(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
 /// A text for a message: without control characters, and shortened.
-pub(in crate::dialect) fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     let mut shown: String = text
         .chars()
         .take(SHOWN_CHARS_MAX)
@@ -95,7 +91,7 @@ pub(in crate::dialect) fn shown(text: &str) -> String {
 
 /// "did you mean", if one of `known` is at most three edits away and not an entirely different
 /// word.
-pub(in crate::dialect) fn nearest_hint(word: &str, known: &[&str]) -> Option<String> {
+pub(crate) fn nearest_hint(word: &str, known: &[&str]) -> Option<String> {
     let n_chars = word.chars().count();
     // The longest key has 16 characters; a much longer word is not a typo.
     if n_chars > 40 {

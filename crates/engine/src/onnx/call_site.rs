@@ -71,8 +71,8 @@ fn is_torch(file: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::schema::StringStringEntryProto;
     use super::*;
+    use crate::onnx::schema::StringStringEntryProto;
 
     fn told(properties: &[(&str, &str)]) -> Option<[String; 2]> {
         let property = |(key, value): &(&str, &str)| StringStringEntryProto {

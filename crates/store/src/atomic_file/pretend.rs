@@ -221,8 +221,8 @@ mod tests {
     use std::io::Write as _;
     use std::os::unix::fs::MetadataExt;
 
-    use super::super::{Creator, PermissionModes};
     use super::*;
+    use crate::atomic_file::{Creator, PermissionModes};
 
     fn pretending() -> Creator {
         Creator::pretending(PermissionModes::default())

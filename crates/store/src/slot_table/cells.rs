@@ -56,8 +56,8 @@ pub fn take_columns(rows: &mut [SlotRow]) -> Vec<RowColumn> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::column_names;
     use super::*;
+    use crate::slot_table::column_names;
 
     #[test]
     fn columns_have_the_cells_of_their_rows() {

@@ -8,10 +8,10 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::super::build_binary;
 use super::figures::StepTimes;
 use super::tree::{self, ExpectedTree};
 use super::{N_STEPS, NET_NAME, STEPS_DUMPED, output_of, settle, write_config};
+use crate::bench::build_binary;
 use crate::built;
 
 /// Names a binary to measure instead of the one that would be built.

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::proto::{bodies, bodies_mut};
-use super::super::schema::{GraphProto, NodeProto};
+use crate::onnx::proto::{bodies, bodies_mut};
+use crate::onnx::schema::{GraphProto, NodeProto};
 
 /// The names of what a node reads, in its bodies too. Inputs that are left out have none.
 pub(super) fn read_by(node: &NodeProto) -> Vec<String> {

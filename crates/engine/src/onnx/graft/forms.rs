@@ -2,10 +2,10 @@
 
 use prost::bytes::Bytes;
 
-use super::super::schema::{
+use super::ValueForm;
+use crate::onnx::schema::{
     AttributeProto, NodeProto, OnnxAttributeType, OnnxDataType, TensorProto,
 };
-use super::ValueForm;
 use crate::onnx_dtype;
 
 /// Operators that turn the value `from` of one form into the value `to` of another, and weights

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::super::proto::{is_standard, node_name, opsets};
-use super::super::schema::{FunctionProto, NodeProto};
 use super::ModelPair;
 use super::definition::{DEPTH_MAX, KnownAnswers, has_same_kind, slots};
+use crate::onnx::proto::{is_standard, node_name, opsets};
+use crate::onnx::schema::{FunctionProto, NodeProto};
 
 /// The type and the name of an operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -6,10 +6,10 @@ use std::path::Path;
 use opscope_store::file_format::graph_json::{GraphFile, GraphOperator, STANDARD_DOMAIN};
 use opscope_store::record::{AttributeKind, Operator};
 
-use super::super::attribute;
-use super::super::schema::{ModelProto, NodeProto, OperatorSetIdProto};
 use super::{ListedNode, OnnxOperators, ValueScope};
 use crate::SharedEngine;
+use crate::onnx::attribute;
+use crate::onnx::schema::{ModelProto, NodeProto, OperatorSetIdProto};
 use crate::operator_source::SourceOperator;
 
 /// Version of the model file format that carries every operator set that engines know.

@@ -5,11 +5,11 @@ mod quantised;
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::proto;
-use super::super::schema::{GraphProto, NodeProto};
 use super::source::{
     Class, OriginalGraph, OriginalModel, inner_reads, is_standard, plain, standard,
 };
+use crate::onnx::proto;
+use crate::onnx::schema::{GraphProto, NodeProto};
 
 /// Types that move or cast elements and compute nothing.
 const MOVING: [&str; 8] = [

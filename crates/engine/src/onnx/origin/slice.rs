@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::super::proto;
 use super::pairing::GraphPairing;
 use super::source::{Class, OriginalGraph, OriginalModel};
+use crate::onnx::proto;
 
 /// Types that a fused operator repeats where others need their result too.
 const REPEATED: [&str; 11] = [

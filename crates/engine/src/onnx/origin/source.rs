@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use prost::Message;
 
-use super::super::proto;
-use super::super::schema::{AttributeProto, GraphProto, NodeProto, OnnxDataType, TensorProto};
+use crate::onnx::proto;
+use crate::onnx::schema::{AttributeProto, GraphProto, NodeProto, OnnxDataType, TensorProto};
 
 /// Number of a value. Names of the same value have the same number: results of `Identity`, of
 /// operators that occur twice, small weights of the same content.

@@ -1,9 +1,9 @@
 use prost::bytes::Bytes;
 
-use super::super::schema::{
+use super::*;
+use crate::onnx::schema::{
     AttributeProto, OnnxAttributeType, OnnxDataType, TensorProto, ValueInfoProto,
 };
-use super::*;
 
 /// A graph from lines: `given: x`, `held: w b`, `gives: y`, and nodes as `Type name(key=text) x w
 /// -> y`. A type may have a domain before a colon; an underscore stands for a name that is absent.

@@ -10,11 +10,11 @@ use opscope_tensor::{SharedBytes, TensorElements};
 use prost::Message;
 use prost::bytes::Bytes;
 
-use super::super::proto;
-use super::super::schema::{
+use super::weights::{ModelWeight, ModelWeights};
+use crate::onnx::proto;
+use crate::onnx::schema::{
     DataLocation, GraphProto, ModelProto, StringStringEntryProto, TensorProto,
 };
-use super::weights::{ModelWeight, ModelWeights};
 
 /// Smaller weights are handed over: the engine wants to know some of them early, and a reference is
 /// not free.

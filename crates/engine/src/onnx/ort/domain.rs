@@ -5,12 +5,12 @@ use ort::operator::OperatorDomain;
 use ort::session::builder::SessionBuilder;
 use prost::Message;
 
-use super::super::schema::{
+use super::error;
+use super::rewrite::DOMAIN;
+use crate::onnx::schema::{
     GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorTypeProto, TypeProto, TypeValue,
     ValueInfoProto,
 };
-use super::error;
-use super::rewrite::DOMAIN;
 
 /// A form of models and a version of operators that every library takes.
 const IR_VERSION: i64 = 7;

@@ -11,14 +11,14 @@ use std::sync::Arc;
 use opscope_store::record::{CallSite, Operator};
 use ort::session::builder::GraphOptimizationLevel;
 
-use super::super::call_site::call_site;
-use super::super::origin;
-use super::super::private_dir::PrivateDir;
-use super::super::proto::{self, ModelBytes};
-use super::super::schema::{GraphProto, OnnxDataType};
 use super::error::{self, NAME};
 use super::library::OrtLibrary;
 use super::session::{self, LoadedSession, SessionSource};
+use crate::onnx::call_site::call_site;
+use crate::onnx::origin;
+use crate::onnx::private_dir::PrivateDir;
+use crate::onnx::proto::{self, ModelBytes};
+use crate::onnx::schema::{GraphProto, OnnxDataType};
 use crate::{EngineError, LoadOptions};
 
 const MODEL_FILE: &str = "model.onnx";

@@ -7,8 +7,8 @@
 
 use std::collections::HashMap;
 
-use super::super::proto::{self, CONSTANT};
-use super::super::schema::{
+use crate::onnx::proto::{self, CONSTANT};
+use crate::onnx::schema::{
     AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OnnxDataType, TypeProto,
     TypeValue, ValueInfoProto,
 };

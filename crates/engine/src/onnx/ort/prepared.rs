@@ -6,8 +6,6 @@ use std::sync::Arc;
 
 use opscope_store::record::Operator;
 
-use super::super::proto::{self, ModelBytes};
-use super::super::schema::{GraphProto, ModelProto};
 use super::by_reference::{self, ModelHome};
 use super::device::{CudaDevice, DeviceOpener};
 use super::kind::OnnxValueKinds;
@@ -15,6 +13,8 @@ use super::rewrite::{self, ModelFacts, TappedModel};
 use super::site::TapRequests;
 use super::weights::ModelWeights;
 use crate::LoadOptions;
+use crate::onnx::proto::{self, ModelBytes};
+use crate::onnx::schema::{GraphProto, ModelProto};
 
 /// How the library begins the names of nodes that are inside a function; the function's name
 /// follows.

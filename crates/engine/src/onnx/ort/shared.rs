@@ -8,12 +8,12 @@ use opscope_store::record::Operator;
 use opscope_tensor::Tensor;
 use ort::operator::ComputeContext;
 
-use super::super::layout::layout_of;
 use super::device::{CudaDevice, DeviceSide, WaitingRecord};
 use super::loan::{MemoryLender, lending};
 use super::memory::{KernelInputs, KernelTensor, LendingDesk};
 use super::rewrite::TappedModel;
 use super::site::{SharedValue, StaticValue, TapInput, TapSite};
+use crate::onnx::layout::layout_of;
 use crate::{ResultSurvey, guard};
 
 /// State that the kernels of one session share with the code that runs it.

@@ -7,9 +7,9 @@ use opscope_tensor::{DType, Shape, Tensor, text};
 use ort::session::SessionInputValue;
 use ort::value::{DynTensor, DynTensorValueType, DynValue, TensorElementType};
 
-use super::super::proto;
 use super::error;
 use super::native::{self, BorrowedValue, OwnedBytes};
+use crate::onnx::proto;
 
 /// The alignment that memory must have for the library to read it where it is. Arrays of numpy are
 /// aligned so, and some of the library's sums depend on it in the last digit.

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use opscope_tensor::{DType, Shape, Tensor, TensorIdentity, text};
 use prost::bytes::Bytes;
 
-use super::super::external::ExternalFiles;
-use super::super::proto;
-use super::super::schema::{AttributeProto, DataLocation, GraphProto, ModelProto, TensorProto};
-use super::super::typed;
+use crate::onnx::external::ExternalFiles;
+use crate::onnx::proto;
+use crate::onnx::schema::{AttributeProto, DataLocation, GraphProto, ModelProto, TensorProto};
+use crate::onnx::typed;
 
 /// Weights and constants of all graphs of a model. Graphs are numbered in the order of the file,
 /// each before those inside it.

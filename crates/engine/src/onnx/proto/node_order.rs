@@ -5,11 +5,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::schema::{GraphProto, NodeProto};
 use super::{bodies, bodies_mut};
+use crate::onnx::schema::{GraphProto, NodeProto};
 
 /// Warning about a file that was sorted.
-pub(in crate::onnx) const WARNING: &str =
+pub(crate) const WARNING: &str =
     "nodes of the model were not in an order in which they can run, and have been sorted";
 
 /// Sorts the nodes of a graph and of the bodies inside it, as far as that is possible, and says

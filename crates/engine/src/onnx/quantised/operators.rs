@@ -3,8 +3,8 @@
 use opscope_capture::{QuantisedKind, QuantisedPlace, SlotPosition};
 use opscope_store::record::SlotSide;
 
-use super::super::proto;
-use super::super::schema::NodeProto;
+use crate::onnx::proto;
+use crate::onnx::schema::NodeProto;
 
 /// The axis of a scale where `QuantizeLinear` and `DequantizeLinear` do not say it.
 const AXIS_DEFAULT: i64 = 1;

@@ -1,8 +1,8 @@
 use opscope_capture::{QuantisedKind, SlotPosition};
 use opscope_store::record::SlotSide::{Input, Output};
 
-use super::super::schema::{AttributeProto, NodeProto, TensorProto, ValueInfoProto};
 use super::*;
+use crate::onnx::schema::{AttributeProto, NodeProto, TensorProto, ValueInfoProto};
 
 fn names(text: &str) -> Vec<String> {
     let names = text.split(' ').filter(|name| !name.is_empty());

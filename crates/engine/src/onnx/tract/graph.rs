@@ -18,14 +18,14 @@ use tract_onnx::tract_core::plan;
 use tract_onnx::tract_hir::internal::*;
 use tract_onnx::tract_hir::ops::scan::InferenceScan;
 
-use super::super::rounded_weights::{self, RoundedWeight};
-use super::super::schema::{GraphProto, NodeProto};
-use super::super::{defaults, layout, proto};
 use super::error::{NAME, chain, quietly};
 use super::observation::{Observation, RoundedConstants};
 use super::scan::{self, ScanNode};
 use super::shared_cache::{SharedCache, SharedCaches};
 use super::{extents, value};
+use crate::onnx::rounded_weights::{self, RoundedWeight};
+use crate::onnx::schema::{GraphProto, NodeProto};
+use crate::onnx::{defaults, layout, proto};
 use crate::{EngineError, LoadOptions, guard};
 
 /// Nodes of a graph from which on nodes alike share their plans, and values are computed in the

@@ -9,8 +9,8 @@ use opscope_store::record::Operator;
 use opscope_tensor::{Channels, DType, RoundingFormat};
 use tract_onnx::prelude::*;
 
-use super::super::rounded_weights::RoundedWeight;
 use super::value;
+use crate::onnx::rounded_weights::RoundedWeight;
 use crate::{ResultRounding, ResultSurvey};
 
 /// State of a run through all its graphs.

@@ -11,9 +11,9 @@ use tract_onnx::prelude::*;
 use tract_onnx::tract_core::ops::konst::Const;
 use tract_onnx::tract_hir::internal::*;
 
-use super::super::proto;
-use super::super::schema::NodeProto;
 use super::nodewise::{self, NodeCache};
+use crate::onnx::proto;
+use crate::onnx::schema::NodeProto;
 
 /// Nodes with longer attributes, in bytes, share nothing.
 const N_ATTRIBUTE_BYTES_MAX: usize = 4 << 10;

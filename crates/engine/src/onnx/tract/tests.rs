@@ -6,8 +6,8 @@ use opscope_tensor::{DType, Shape, Tensor};
 use prost::Message;
 use prost::bytes::Bytes;
 
-use super::super::schema::*;
 use super::{Tract, VERSION};
+use crate::onnx::schema::*;
 use crate::{Engine, EngineError, LoadOptions, ModelSource};
 
 #[test]

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::proto;
-use super::super::schema::{FunctionProto, ModelProto, NodeProto};
+use crate::onnx::proto;
+use crate::onnx::schema::{FunctionProto, ModelProto, NodeProto};
 
 /// Domains whose operators call a dtype by one of [`NAMES`], and nothing else.
 const DOMAINS: [&str; 4] = ["", "ai.onnx", "ai.onnx.preview", "com.microsoft"];

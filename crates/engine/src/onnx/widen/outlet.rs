@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use opscope_tensor::DType;
 
-use super::super::schema::StringStringEntryProto;
 use super::elements::widened;
 use super::is_widened;
 use crate::EngineError;
+use crate::onnx::schema::StringStringEntryProto;
 
 const MODEL_FILE: &str = "model.onnx";
 const DATA_FILE: &str = "weights.bin";

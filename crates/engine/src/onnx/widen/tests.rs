@@ -6,14 +6,14 @@ use opscope_tensor::{DType, Shape, Tensor};
 use prost::Message;
 use prost::bytes::Bytes;
 
-use super::super::proto;
-use super::super::schema::{
+use super::{WidenedModel, widen, widen_input, widen_model};
+use crate::ModelSource;
+use crate::onnx::proto;
+use crate::onnx::schema::{
     AttributeProto, DataLocation, ElementTypeProto, FunctionProto, GraphProto, ModelProto,
     NodeProto, OnnxDataType, StringStringEntryProto, TensorProto, TensorTypeProto, TypeProto,
     TypeValue, ValueInfoProto,
 };
-use super::{WidenedModel, widen, widen_input, widen_model};
-use crate::ModelSource;
 
 const F32: i32 = OnnxDataType::Float as i32;
 const F16: i32 = OnnxDataType::Float16 as i32;

@@ -2,8 +2,8 @@
 
 use opscope_tensor::Layout;
 
-use super::super::axes::order_of_onnx;
-use super::super::operator::{OperatorAttribute, OperatorError, SingleOperator};
+use crate::single_operator::axes::order_of_onnx;
+use crate::single_operator::operator::{OperatorAttribute, OperatorError, SingleOperator};
 
 /// Lists come for every axis of the image, in its own order, or as ONNX has them for the spatial
 /// ones. The vendor's pads are those before and behind each spatial axis in turn; ONNX has all

@@ -189,8 +189,8 @@ fn hash(path: &Path) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::FileIdentity;
     use super::*;
+    use crate::atomic_file::pretend::FileIdentity;
 
     fn file(n_bytes: u64) -> PretendedFile {
         PretendedFile {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-use super::super::{DumpListing, KeptTimes, PassReason, PassedOver};
+use crate::dump::{DumpListing, KeptTimes, PassReason, PassedOver};
 use crate::file_format::{execution_order, statistic_csv};
 use crate::tree::mindspore::{
     STATISTIC_FILE_NAME, TensorFileName, is_global_execution_order, is_rank,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
-use super::super::DumpListing;
+use crate::dump::DumpListing;
 use crate::file_format::run_json::RunRecord;
 use crate::tree::acl::DumpFileName;
 use crate::tree::run::is_time;

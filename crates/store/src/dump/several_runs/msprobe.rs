@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::super::{DumpListing, PassReason, PassedOver};
+use crate::dump::{DumpListing, PassReason, PassedOver};
 use crate::file_format::msprobe::{FILE_BYTES_MAX, parse_dump};
 use crate::regular_file;
 use crate::tree::msprobe::{self as tree, ProbePlace};

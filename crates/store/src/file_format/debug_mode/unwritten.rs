@@ -190,7 +190,7 @@ fn n_elements(tensor: &DebugTensor) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::parse;
+    use crate::file_format::debug_mode::parse;
 
     /// The hashes of all inputs and outputs, `-` for none.
     fn hashes_of(log: &str) -> Vec<String> {

@@ -1,7 +1,7 @@
 use opscope_tensor::{DType, Shape};
 
-use super::super::npy::{descr, encode_header};
 use super::*;
+use crate::file_format::npy::{descr, encode_header};
 
 const DTYPES: [DType; 14] = [
     DType::Bool,

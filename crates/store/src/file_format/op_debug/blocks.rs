@@ -108,7 +108,7 @@ impl BlockRecord {
         bytes
     }
 
-    pub(in crate::file_format) fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         // JSON objects keep the order of insertion, and this is the order of the vendor's
         // converter.
         let mut core = self.ai_core.task.json();

@@ -71,9 +71,9 @@ fn accelerator(root: &JsonMembers<'_>) -> Result<AcceleratorRecord, FormatError>
 
 #[cfg(test)]
 mod tests {
-    use super::super::{CoreData, CpuData, SdmaData};
     use super::*;
     use crate::file_format::ms_json;
+    use crate::file_format::op_debug::{CoreData, CpuData, SdmaData};
 
     fn task(n: u64) -> TaskInfo {
         TaskInfo {

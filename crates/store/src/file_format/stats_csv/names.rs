@@ -2,7 +2,7 @@
 
 use opscope_tensor::{DType, Layout};
 
-use super::super::ascend_codes::{dtype_code, dtype_name, layout_code};
+use crate::file_format::ascend_codes::{dtype_code, dtype_name, layout_code};
 
 /// For dtypes and layouts without a name. The missing letter is the vendor's.
 const UNKNOWN: &str = "UNKNOW";

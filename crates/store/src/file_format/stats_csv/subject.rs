@@ -69,8 +69,8 @@ impl StatsTable {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{DESCRIPTION, parse};
     use super::*;
+    use crate::file_format::stats_csv::{DESCRIPTION, parse};
 
     #[test]
     fn rows_say_what_they_are_about() {

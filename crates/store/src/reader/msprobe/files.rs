@@ -5,13 +5,13 @@ use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::super::ReadFiles;
-use super::super::entries::request;
-use super::super::index::DumpIndex;
-use super::super::tensor_file::FileHead;
 use super::head_of;
 use crate::dump::{DumpEntry, DumpListing, PassReason, PassedOver};
 use crate::file_format::msprobe::{self as format, ProbeDump};
+use crate::reader::ReadFiles;
+use crate::reader::entries::request;
+use crate::reader::index::DumpIndex;
+use crate::reader::tensor_file::FileHead;
 use crate::tree::msprobe::{self as tree, ProbePlace};
 use crate::{FormatError, StoreError, regular_file};
 

@@ -28,7 +28,7 @@ pub fn hash_file_name(file_name: &str) -> Option<String> {
 /// A directory name cut to the length that the file system accepts, made unique by its hash.
 ///
 /// CANN leaves this case to the file system, which refuses it.
-pub(in crate::tree) fn shorten_component(name: String) -> String {
+pub(crate) fn shorten_component(name: String) -> String {
     if name.len() <= FILE_NAME_BYTES_MAX {
         return name;
     }

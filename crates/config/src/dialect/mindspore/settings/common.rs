@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use super::super::dump::FileFormat;
-use super::super::section::{ConfigSection, SectionItem};
-use super::super::{iteration, kernels};
 use super::debug::read_overflow_number;
 use super::reader::{DeviceBackend, SettingsReader};
 use super::values::MindSporeSettings;
 use crate::dialect::findings::{ConfigRefusal, IssueCollector};
+use crate::dialect::mindspore::dump::FileFormat;
+use crate::dialect::mindspore::section::{ConfigSection, SectionItem};
+use crate::dialect::mindspore::{iteration, kernels};
 use crate::json::JsonValue;
 
 /// The keys.
-pub(in crate::dialect::mindspore) const KEYS: [&str; 13] = [
+pub(crate) const KEYS: [&str; 13] = [
     "op_debug_mode",
     "dump_mode",
     "path",

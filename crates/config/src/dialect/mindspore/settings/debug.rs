@@ -1,15 +1,15 @@
 //! `op_debug_mode`, and related settings.
 
-use super::super::iteration;
-use super::super::section::{ConfigSection, SectionItem};
 use super::reader::{DeviceBackend, SettingsReader};
 use super::values::MindSporeSettings;
 use crate::dialect::findings::{ConfigRefusal, IssueCollector};
+use crate::dialect::mindspore::iteration;
+use crate::dialect::mindspore::section::{ConfigSection, SectionItem};
 
 /// `op_debug_mode`: operators that overflow.
-pub(in crate::dialect::mindspore) const OVERFLOW: u32 = 3;
+pub(crate) const OVERFLOW: u32 = 3;
 /// `op_debug_mode`: operators that fail.
-pub(in crate::dialect::mindspore) const FAILURES: u32 = 4;
+pub(crate) const FAILURES: u32 = 4;
 
 impl SettingsReader<'_> {
     pub(super) fn op_debug_mode(

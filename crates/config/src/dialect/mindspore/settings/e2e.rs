@@ -1,11 +1,11 @@
 //! `e2e_dump_settings`.
 
-use super::super::section::ConfigSection;
 use super::values::MindSporeSettings;
 use crate::dialect::findings::{ConfigRefusal, IssueCollector};
+use crate::dialect::mindspore::section::ConfigSection;
 
 /// The keys, in the order in which they are read.
-pub(in crate::dialect::mindspore) const KEYS: [&str; 7] = [
+pub(crate) const KEYS: [&str; 7] = [
     "enable",
     "trans_flag",
     "save_kernel_args",

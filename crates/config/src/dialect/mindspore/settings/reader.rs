@@ -6,24 +6,24 @@ use crate::ConfigEnvironment;
 
 /// The kinds of devices that MindSpore distinguishes in a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::dialect::mindspore) enum DeviceBackend {
+pub(crate) enum DeviceBackend {
     Cpu,
     Gpu,
     Ascend,
 }
 
 /// Reads a configuration like MindSpore on one kind of device.
-pub(in crate::dialect::mindspore) struct SettingsReader<'a> {
-    pub(in crate::dialect::mindspore) backend: DeviceBackend,
+pub(crate) struct SettingsReader<'a> {
+    pub(crate) backend: DeviceBackend,
     /// Whether to dump whole graphs, regardless of MindSpore's choice.
-    pub(in crate::dialect::mindspore) is_graph: bool,
-    pub(in crate::dialect::mindspore) env: &'a ConfigEnvironment,
+    pub(crate) is_graph: bool,
+    pub(crate) env: &'a ConfigEnvironment,
     /// Whether `dump_mode` 2 is accepted on every target.
-    pub(in crate::dialect::mindspore) is_lenient: bool,
+    pub(crate) is_lenient: bool,
 }
 
 impl DeviceBackend {
-    pub(in crate::dialect::mindspore) fn for_target(target: TreeTarget) -> DeviceBackend {
+    pub(crate) fn for_target(target: TreeTarget) -> DeviceBackend {
         match target {
             TreeTarget::Cpu => DeviceBackend::Cpu,
             TreeTarget::Gpu => DeviceBackend::Gpu,
@@ -33,7 +33,7 @@ impl DeviceBackend {
         }
     }
 
-    pub(in crate::dialect::mindspore) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             DeviceBackend::Cpu => "CPU",
             DeviceBackend::Gpu => "GPU",

@@ -3,8 +3,8 @@
 use opscope_store::file_format::statistic_csv::StatisticCategory;
 use serde_json::{Value, json};
 
-use super::super::dump::FileFormat;
 use super::values::MindSporeSettings;
+use crate::dialect::mindspore::dump::FileFormat;
 
 impl MindSporeSettings {
     /// The settings as one object, with the names of MindSpore's parser.

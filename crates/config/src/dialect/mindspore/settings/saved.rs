@@ -2,12 +2,12 @@
 
 use opscope_store::file_format::statistic_csv::StatisticCategory;
 
-use super::super::dump::FileFormat;
-use super::super::section::ConfigSection;
 use super::debug::FAILURES;
 use super::reader::{DeviceBackend, SettingsReader};
 use super::values::{MindSporeSettings, SavedData};
 use crate::dialect::findings::{ConfigRefusal, IssueCollector};
+use crate::dialect::mindspore::dump::FileFormat;
+use crate::dialect::mindspore::section::ConfigSection;
 use crate::json::JsonValue;
 
 /// Names of categories, as MindSpore lists them.

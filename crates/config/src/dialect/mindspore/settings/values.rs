@@ -2,9 +2,9 @@
 
 use opscope_store::file_format::statistic_csv::StatisticCategory;
 
-use super::super::dump::{FileFormat, KernelEntry};
-use super::super::iteration;
 use super::reader::DeviceBackend;
+use crate::dialect::mindspore::dump::{FileFormat, KernelEntry};
+use crate::dialect::mindspore::iteration;
 
 /// The settings that MindSpore uses after reading a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@
 //! `conv1_out_nchwc`. After that an addition and an activation may have been put into a
 //! convolution.
 
-use super::super::source::Class;
 use super::{CAST_PREFIXES, GraphPairing, unnumbered};
+use crate::onnx::origin::source::Class;
 
 /// The set of operators that ONNX Runtime has for channels in blocks.
 const DOMAIN: &str = "com.microsoft.nchwc";

@@ -3,8 +3,8 @@
 //! An operator between `DequantizeLinear` and `QuantizeLinear` becomes one with quantised inputs
 //! and outputs, and keeps its name. Values of the type int8 may become uint8.
 
-use super::super::source::Class;
 use super::GraphPairing;
+use crate::onnx::origin::source::Class;
 
 const QUANTIZE: &str = "QuantizeLinear";
 const DEQUANTIZE: &str = "DequantizeLinear";

@@ -13,20 +13,20 @@ pub(super) type RowWords = [u64; DeviceRow::N_WORDS];
 
 /// A stream of the engine: its work runs in order. Zero is the default stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) struct DeviceStream(pub(in super::super) usize);
+pub(crate) struct DeviceStream(pub(crate) usize);
 
 impl DeviceStream {
     /// The stream at this address.
-    pub(in super::super) fn at(address: Option<NonNull<c_void>>) -> DeviceStream {
+    pub(crate) fn at(address: Option<NonNull<c_void>>) -> DeviceStream {
         DeviceStream(address.map_or(0, |address| address.as_ptr().expose_provenance()))
     }
 }
 
 /// A dense tensor in a device's memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in super::super) struct DeviceMemory {
-    pub(in super::super) address: u64,
-    pub(in super::super) dtype: DType,
-    pub(in super::super) shape: Shape,
-    pub(in super::super) n_bytes: usize,
+pub(crate) struct DeviceMemory {
+    pub(crate) address: u64,
+    pub(crate) dtype: DType,
+    pub(crate) shape: Shape,
+    pub(crate) n_bytes: usize,
 }

@@ -1,5 +1,5 @@
-use super::super::super::schema::NodeProto;
 use super::*;
+use crate::onnx::schema::NodeProto;
 
 fn graph(nodes: &[(&str, &str, &str)]) -> GraphProto {
     let node = |&(op_type, name, output): &(&str, &str, &str)| NodeProto {

@@ -1,19 +1,19 @@
 //! Nodes of our own: their domain, their types and their names.
 
-use super::super::super::schema::NodeProto;
+use crate::onnx::schema::NodeProto;
 
 /// The domain of the operators that are put into models.
-pub(in super::super) const DOMAIN: &str = "opscope";
+pub(crate) const DOMAIN: &str = "opscope";
 /// The operator that shows what it reads.
-pub(in super::super) const TAP: &str = "Tap";
+pub(crate) const TAP: &str = "Tap";
 /// The same with values in a device's memory.
-pub(in super::super) const DEVICE_TAP: &str = "DeviceTap";
+pub(crate) const DEVICE_TAP: &str = "DeviceTap";
 /// The operator that produces a number that it has not produced before.
-pub(in super::super) const START: &str = "Start";
+pub(crate) const START: &str = "Start";
 /// The operator that counts its runs from 0, restarting for each number that it reads.
-pub(in super::super) const TICK: &str = "Tick";
+pub(crate) const TICK: &str = "Tick";
 /// The attribute of a tap: the number of its site.
-pub(in super::super) const SITE: &str = "site";
+pub(crate) const SITE: &str = "site";
 /// How names begin that are put into models.
 pub(super) const PREFIX: &str = "opscope:";
 /// Version of our domain.

@@ -11,18 +11,16 @@ use std::collections::HashMap;
 
 use opscope_tensor::DType;
 
-use super::super::super::proto;
-use super::super::super::rounded_weights::{self, RoundedWeight};
-use super::super::super::schema::{
-    AttributeProto, GraphProto, ModelProto, NodeProto, OnnxAttributeType,
-};
 use super::own_node::{PREFIX, SITE, own_node};
+use crate::onnx::proto;
+use crate::onnx::rounded_weights::{self, RoundedWeight};
+use crate::onnx::schema::{AttributeProto, GraphProto, ModelProto, NodeProto, OnnxAttributeType};
 
 /// Types of the outputs that are rounded, by task and position.
-pub(in super::super) type FloatOutputs = HashMap<u32, Vec<(usize, DType)>>;
+pub(crate) type FloatOutputs = HashMap<u32, Vec<(usize, DType)>>;
 
 /// The operator that rounds elements of this type; `None` of types that are not rounded.
-pub(in super::super) fn rounding_operator(dtype: DType) -> Option<&'static str> {
+pub(crate) fn rounding_operator(dtype: DType) -> Option<&'static str> {
     match dtype {
         DType::F32 => Some("RoundFloat32"),
         DType::F64 => Some("RoundFloat64"),
@@ -34,12 +32,12 @@ pub(in super::super) fn rounding_operator(dtype: DType) -> Option<&'static str> 
 
 /// The attributes of a node that rounds a weight: the axes of its channels, from the first to before
 /// the end, and 1 if it is a bias.
-pub(in super::super) const CHANNELS_BEGIN: &str = "channels_begin";
-pub(in super::super) const CHANNELS_END: &str = "channels_end";
-pub(in super::super) const IS_BIAS: &str = "is_bias";
+pub(crate) const CHANNELS_BEGIN: &str = "channels_begin";
+pub(crate) const CHANNELS_END: &str = "channels_end";
+pub(crate) const IS_BIAS: &str = "is_bias";
 
 /// The model with a node behind each of these outputs.
-pub(in super::super) fn with_rounding(model: &ModelProto, floats: &FloatOutputs) -> ModelProto {
+pub(crate) fn with_rounding(model: &ModelProto, floats: &FloatOutputs) -> ModelProto {
     let mut model = model.clone();
     if let Some(graph) = &mut model.graph {
         let weights = rounded_weights::find(graph);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::super::site::{StaticValue, TapSite};
+use crate::onnx::ort::site::{StaticValue, TapSite};
 
 /// The meaning of a name.
 pub(super) enum NameBinding {

@@ -1,18 +1,18 @@
 //! The order of a graph's taps.
 
-use super::super::super::schema::{
+use super::own_node::PREFIX;
+use crate::onnx::ort::site::TapSite;
+use crate::onnx::schema::{
     DimValue, DimensionProto, NodeProto, OnnxDataType, TensorShapeProto, TensorTypeProto,
     TypeProto, TypeValue, ValueInfoProto,
 };
-use super::super::site::TapSite;
-use super::own_node::PREFIX;
 
 /// How many taps have a turn together. More of them are ready at once, fewer give each other more
 /// to read.
 const N_TAPS_PER_TURN: usize = 32;
 /// The output shape of a tap that ends a turn. The library reuses memory of a known shape; it has
 /// no reuse for scalars.
-pub(in super::super) const TURN_SHAPE: [i64; 1] = [1];
+pub(crate) const TURN_SHAPE: [i64; 1] = [1];
 
 /// The taps of a graph so far, in the order of their operators, with the numbers of their sites.
 ///

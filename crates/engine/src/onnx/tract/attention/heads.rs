@@ -5,7 +5,7 @@ use tract_onnx::tract_core::ops::change_axes::AxisOp;
 use tract_onnx::tract_core::ops::einsum::EinSum;
 use tract_onnx::tract_hir::internal::*;
 
-use super::super::wiring::NodeWiring;
+use crate::onnx::tract::wiring::NodeWiring;
 
 /// The dimensions of an `Attention`.
 pub(super) struct AttentionExtents {

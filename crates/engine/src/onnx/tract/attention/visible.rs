@@ -10,8 +10,8 @@ use tract_onnx::tract_core::ops::nn::{Reduce, Reducer};
 use tract_onnx::tract_hir::internal::*;
 use tract_onnx::tract_hir::tract_ndarray::Array4;
 
-use super::super::wiring::NodeWiring;
 use super::heads::AttentionExtents;
+use crate::onnx::tract::wiring::NodeWiring;
 
 /// A mask that the model computes, of one of two forms.
 #[derive(Default)]

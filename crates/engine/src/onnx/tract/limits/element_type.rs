@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use opscope_tensor::{DType, ElementKind};
 
-use super::super::super::proto;
-use super::super::super::schema::{AttributeProto, GraphProto, NodeProto, TypeValue};
+use crate::onnx::proto;
+use crate::onnx::schema::{AttributeProto, GraphProto, NodeProto, TypeValue};
 
 /// Attributes that set an operator's output type.
 const TYPE_ATTRIBUTES: &[&str] = &["to", "dtype", "output_dtype"];
@@ -73,8 +73,8 @@ fn lacks(code: i32) -> Option<DType> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::super::schema::TensorProto;
     use super::*;
+    use crate::onnx::schema::TensorProto;
 
     fn node(inputs: &[&str], attribute: &str, code: i32) -> NodeProto {
         NodeProto {

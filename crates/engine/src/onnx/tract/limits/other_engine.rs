@@ -3,8 +3,8 @@
 //! The names are those of the kernels that ONNX Runtime 1.31 has on the CPU, whatever operator set
 //! they are of, and of the operators that ONNX itself writes out in others.
 
-use super::super::super::schema::{ModelProto, NodeProto};
-use super::super::error::OTHER_ENGINE;
+use crate::onnx::schema::{ModelProto, NodeProto};
+use crate::onnx::tract::error::OTHER_ENGINE;
 
 /// Of ONNX itself.
 const STANDARD: &str = "\

@@ -1,6 +1,6 @@
 //! Attributes that tract's loader does not read, although they change the result.
 
-use super::super::super::schema::{AttributeProto, NodeProto};
+use crate::onnx::schema::{AttributeProto, NodeProto};
 
 /// The values of an attribute with which tract is right all the same.
 enum HarmlessValues {

@@ -1,7 +1,7 @@
 //! Files with one entry, for a model with a picture and a list.
 
-use super::super::{encode, parse};
 use super::*;
+use crate::file_format::gears_json::{encode, parse};
 
 fn file(aipp: &str) -> String {
     format!(

@@ -127,8 +127,8 @@ mod tests {
 
     use opscope_tensor::{DType, Shape, Tensor};
 
-    use super::super::{BLOCK, running_mean};
     use super::*;
+    use crate::file_format::stats_csv::cells::{BLOCK, running_mean};
 
     /// The text that the sums of a tensor's statistics give.
     fn by_stats(values: &[f64]) -> Option<String> {

@@ -158,8 +158,8 @@ mod tests {
     use opscope_tensor::{Shape, Tensor};
     use proptest::prelude::*;
 
-    use super::super::running_mean;
     use super::*;
+    use crate::file_format::stats_csv::cells::running_mean;
 
     fn tensor(dtype: DType, values: &[f64]) -> Tensor {
         let bytes: Vec<u8> = match dtype {

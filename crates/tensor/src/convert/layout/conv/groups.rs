@@ -4,9 +4,9 @@
 //! channel axes: group `g` of such a bundle starts at input channel `g % E * c` and output channel
 //! `g % E * n`. The result is block-diagonal, with padding off the diagonal.
 
-use super::super::nest::{AxisWalk, AxisWalks, CopyRegion};
-use super::super::{LayoutConversion, LayoutError, LayoutFamily, family};
 use super::place::{ConvBlockSizes, ConvExtents, ConvPlacement, place, place_device};
+use crate::convert::layout::nest::{AxisWalk, AxisWalks, CopyRegion};
+use crate::convert::layout::{LayoutConversion, LayoutError, LayoutFamily, family};
 use crate::{Layout, Shape};
 
 /// Larger blocks could ask for millions of regions, and no device has them.

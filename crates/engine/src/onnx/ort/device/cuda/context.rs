@@ -4,9 +4,9 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
 
-use super::super::kernels;
-use super::super::place::DeviceStream;
 use super::api::{CudaApi, DeviceAddress, Handle};
+use crate::onnx::ort::device::kernels;
+use crate::onnx::ort::device::place::DeviceStream;
 
 /// The context that the engine's provider uses as well.
 pub(super) struct CudaContext {

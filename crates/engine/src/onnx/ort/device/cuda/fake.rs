@@ -31,7 +31,7 @@ const EVENT: usize = 0xE1;
 
 /// How a device behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super::super) enum FakeDevice {
+pub(crate) enum FakeDevice {
     Sound = 0,
     /// It computes sums that are wrong.
     Wrong = 1,
@@ -45,13 +45,13 @@ pub(in super::super::super) enum FakeDevice {
 }
 
 /// Opens the device. Its memory is the CPU's for the engine.
-pub(in super::super::super) fn open(behaviour: FakeDevice) -> Result<CudaDevice, String> {
+pub(crate) fn open(behaviour: FakeDevice) -> Result<CudaDevice, String> {
     let kind = sys::OrtMemoryInfoDeviceType::OrtMemoryInfoDeviceType_CPU as i32;
     CudaDevice::with_api(api(), behaviour as i32, (None, kind))
 }
 
 /// How often this thread has waited for any of the devices.
-pub(in super::super::super) fn n_waits() -> usize {
+pub(crate) fn n_waits() -> usize {
     N_WAITS.get()
 }
 

@@ -5,9 +5,9 @@ use std::ffi::CString;
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::super::kernels;
 use super::api::Handle;
 use super::context::CudaContext;
+use crate::onnx::ort::device::kernels;
 
 /// Kernels by name; each is made for the device when it is first asked for.
 pub(super) struct KernelLoader {

@@ -3,9 +3,9 @@
 use std::ptr;
 use std::sync::Arc;
 
-use super::super::place::DeviceStream;
 use super::api::Handle;
 use super::context::{CudaContext, handle_of};
+use crate::onnx::ort::device::place::DeviceStream;
 
 /// The driver's flag for events that are waited for and have no timing.
 const DISABLE_TIMING: u32 = 2;
