@@ -1,7 +1,7 @@
 //! Errors about a model and its inputs.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use opscope_tensor::{DType, Shape, ShapeError, TensorError};
 use thiserror::Error;
@@ -98,6 +98,15 @@ pub enum EngineError {
     /// The inputs do not fit the model.
     #[error(transparent)]
     Input(#[from] InputError),
+}
+
+impl EngineError {
+    pub(crate) fn invalid(path: &Path, reason: impl Into<String>) -> EngineError {
+        EngineError::Invalid {
+            path: path.to_owned(),
+            reason: reason.into(),
+        }
+    }
 }
 
 /// Who can instead, at the end of a sentence.

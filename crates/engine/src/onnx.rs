@@ -55,8 +55,5 @@ pub fn read_signature(path: &Path) -> Result<ModelSignature, EngineError> {
     let model = proto::read(path)?;
     // `read` has refused a file without a graph.
     let graph = model.proto.graph.unwrap_or_default();
-    proto::signature(&graph).map_err(|reason| EngineError::Invalid {
-        path: path.to_owned(),
-        reason,
-    })
+    proto::signature(&graph).map_err(|reason| EngineError::invalid(path, reason))
 }

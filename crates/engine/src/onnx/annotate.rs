@@ -76,10 +76,6 @@ impl AnnotatedModel {
             path: path.to_owned(),
             source,
         })?;
-        let invalid = |reason: String| EngineError::Invalid {
-            path: path.to_owned(),
-            reason,
-        };
         let mut annotation = Annotation {
             nodes,
             n_nodes: 0,
@@ -87,15 +83,18 @@ impl AnnotatedModel {
         };
         let content = annotation
             .rewrite(file.as_ref(), 0, Message::Model, model, 0)
-            .map_err(|error| invalid(error.to_string()))?;
+            .map_err(|error| EngineError::invalid(path, error.to_string()))?;
         if !annotation.has_graph {
-            return Err(invalid("it has no graph".to_owned()));
+            return Err(EngineError::invalid(path, "it has no graph"));
         }
         if content.n_bytes > N_MESSAGE_BYTES_MAX {
             let n_bytes = content.n_bytes;
-            return Err(invalid(format!(
-                "with notes it takes {n_bytes} bytes; expected at most {N_MESSAGE_BYTES_MAX}"
-            )));
+            return Err(EngineError::invalid(
+                path,
+                format!(
+                    "with notes it takes {n_bytes} bytes; expected at most {N_MESSAGE_BYTES_MAX}"
+                ),
+            ));
         }
         Ok(AnnotatedModel {
             n_nodes: annotation.n_nodes,
@@ -278,8 +277,8 @@ fn is_own(property: &[u8]) -> Result<bool, FormatError> {
 mod tests {
     use prost::Message as _;
 
-    use super::super::schema::{GraphProto, ModelProto, NodeProto, StringStringEntryProto};
     use super::*;
+    use crate::onnx::schema::{GraphProto, ModelProto, NodeProto, StringStringEntryProto};
 
     fn node(name: &str, output: &str) -> NodeProto {
         NodeProto {

@@ -261,10 +261,10 @@ impl OperatorSource for OnnxOperators {
         // Some nodes cannot run outside of their model.
         if let Some(obstacle) = &self.nodes[index].obstacle {
             let name = &self.operators[index].operator.op_name;
-            return Err(EngineError::Invalid {
-                path: self.path.clone(),
-                reason: format!("{obstacle} of `{name}`; the model itself has it"),
-            });
+            return Err(EngineError::invalid(
+                &self.path,
+                format!("{obstacle} of `{name}`; the model itself has it"),
+            ));
         }
         let model = self.model(index, given)?;
         let inputs: Vec<Tensor> = {
@@ -328,14 +328,15 @@ fn add_value(
         });
         return Ok(());
     }
-    let dim = |n| DimensionProto {
-        value: Some(DimValue::DimValue(n)),
-        ..DimensionProto::default()
-    };
     let known = TensorTypeProto {
         elem_type: Some(number),
         shape: Some(TensorShapeProto {
-            dim: dims.map(dim).collect(),
+            dim: dims
+                .map(|n| DimensionProto {
+                    value: Some(DimValue::DimValue(n)),
+                    ..DimensionProto::default()
+                })
+                .collect(),
         }),
     };
     graph.input.push(ValueInfoProto {

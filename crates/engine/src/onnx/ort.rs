@@ -212,17 +212,14 @@ impl OrtModel {
             file,
             files,
         } = given;
-        let invalid = |reason: String| EngineError::Invalid {
-            path: path.to_owned(),
-            reason,
-        };
         // Seeds are written into the model before anything else reads it, so that each form of it
         // draws the same numbers.
         let draws_numbers = random::pin_seeds(&mut model.proto);
         let proto = &model.proto;
         let empty = GraphProto::default();
         let graph = proto.graph.as_ref().unwrap_or(&empty);
-        let mut description = describe(proto, graph).map_err(invalid)?;
+        let mut description =
+            describe(proto, graph).map_err(|reason| EngineError::invalid(path, reason))?;
         for operator in &mut operators {
             defaults::add(Arc::make_mut(operator), &description.opsets);
         }
@@ -262,11 +259,14 @@ impl OrtModel {
         // tensors.
         outputs.retain(|value| results.is_some_and(|names| names.contains(&value.name)));
         if outputs.is_empty() && !result_names.is_empty() {
-            return Err(invalid(format!(
-                "none of its outputs (`{}`) is a tensor; expected at least one, as sequences and \
+            return Err(EngineError::invalid(
+                path,
+                format!(
+                    "none of its outputs (`{}`) is a tensor; expected at least one, as sequences and \
                  other types cannot be returned",
-                result_names.join("`, `")
-            )));
+                    result_names.join("`, `")
+                ),
+            ));
         }
         Ok(OrtModel {
             library: library.clone(),
@@ -456,10 +456,7 @@ pub fn with_taps(bytes: &[u8]) -> Result<Vec<u8>, EngineError> {
     };
     let prepared = PreparedModel::new(model, &origin, &operators);
     let tapped = prepared.tapped(&TapRequests::every(&operators));
-    by_reference::encode(&tapped.model).map_err(|reason| EngineError::Invalid {
-        path: path.to_owned(),
-        reason,
-    })
+    by_reference::encode(&tapped.model).map_err(|reason| EngineError::invalid(path, reason))
 }
 
 fn fail(reason: String) -> EngineError {

@@ -45,39 +45,32 @@ pub(super) struct ModelBytes {
 
 /// Decodes a model file and checks that its values hang together.
 pub(super) fn read(path: &Path) -> Result<ModelBytes, EngineError> {
-    let invalid = |reason: String| EngineError::Invalid {
-        path: path.to_owned(),
-        reason,
-    };
     let metadata = std::fs::metadata(path).map_err(|source| EngineError::Read {
         path: path.to_owned(),
         source,
     })?;
     if !metadata.is_file() {
-        return Err(invalid("it is not a regular file".into()));
+        return Err(EngineError::invalid(path, "it is not a regular file"));
     }
     // Zero bytes are a valid protobuf message, which would then lack everything.
     if metadata.len() == 0 {
-        return Err(invalid("it is empty".into()));
+        return Err(EngineError::invalid(path, "it is empty"));
     }
     let bytes = FileBytes::open(path).map_err(|source| EngineError::Read {
         path: path.to_owned(),
         source,
     })?;
-    // The message shares the mapped file: weights of many gigabytes are never copied.
-    checked(Bytes::from_owner(bytes)).map_err(invalid)
+    // The message shares the file's bytes, so weights are not copied again.
+    checked(Bytes::from_owner(bytes)).map_err(|reason| EngineError::invalid(path, reason))
 }
 
 /// Decodes and checks a model in memory.
 pub(super) fn decode(bytes: &[u8]) -> Result<ModelBytes, EngineError> {
-    let invalid = |reason: String| EngineError::Invalid {
-        path: MEMORY.into(),
-        reason,
-    };
     if bytes.is_empty() {
-        return Err(invalid("it is empty".into()));
+        return Err(EngineError::invalid(Path::new(MEMORY), "it is empty"));
     }
-    checked(Bytes::copy_from_slice(bytes)).map_err(invalid)
+    checked(Bytes::copy_from_slice(bytes))
+        .map_err(|reason| EngineError::invalid(Path::new(MEMORY), reason))
 }
 
 fn checked(bytes: Bytes) -> Result<ModelBytes, String> {
@@ -117,11 +110,10 @@ fn checked(bytes: Bytes) -> Result<ModelBytes, String> {
 /// Reads the inputs and outputs of the model.
 pub(super) fn signature(graph: &GraphProto) -> Result<ModelSignature, String> {
     let initialised: HashSet<&str> = graph.initializer.iter().map(|t| t.name.as_str()).collect();
-    let is_initialised = |value: &&ValueInfoProto| initialised.contains(value.name.as_str());
     let inputs = graph
         .input
         .iter()
-        .filter(|value| !is_initialised(value))
+        .filter(|value| !initialised.contains(value.name.as_str()))
         .map(value_info);
     Ok(ModelSignature {
         graph_name: graph.name.clone(),
@@ -129,7 +121,7 @@ pub(super) fn signature(graph: &GraphProto) -> Result<ModelSignature, String> {
         initialised_inputs: graph
             .input
             .iter()
-            .filter(is_initialised)
+            .filter(|value| initialised.contains(value.name.as_str()))
             .map(|value| value.name.clone())
             .collect(),
         // The type of a result is a hint only: engines compute some that files do not declare.
@@ -186,11 +178,11 @@ pub(super) fn operators(graph: &GraphProto) -> Vec<Arc<Operator>> {
 #[cfg(feature = "onnxruntime")]
 pub(super) fn has_data_outside(graph: &GraphProto) -> bool {
     let is_outside = |tensor: &TensorProto| tensor.data_location() == DataLocation::External;
-    let holds = |graph: &GraphProto| graph.initializer.iter().any(is_outside);
-    holds(graph)
+    graph.initializer.iter().any(is_outside)
         || all_nodes(graph).into_iter().any(|node| {
             let mut constants = node.attribute.iter().filter_map(|attr| attr.t.as_ref());
-            constants.any(is_outside) || bodies(node).any(holds)
+            constants.any(is_outside)
+                || bodies(node).any(|graph| graph.initializer.iter().any(is_outside))
         })
 }
 

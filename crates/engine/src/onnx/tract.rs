@@ -120,22 +120,21 @@ impl TractModel {
         options: &LoadOptions,
     ) -> Result<TractModel, EngineError> {
         let proto = &model.proto;
-        let invalid = |reason: String| EngineError::Invalid {
-            path: path.to_owned(),
-            reason,
-        };
         let graph_proto = proto
             .graph
             .as_ref()
-            .ok_or_else(|| invalid("no graph".into()))?;
-        let mut description = describe(proto, graph_proto).map_err(invalid)?;
+            .ok_or_else(|| EngineError::invalid(path, "no graph"))?;
+        let mut description =
+            describe(proto, graph_proto).map_err(|reason| EngineError::invalid(path, reason))?;
         let framework = framework(proto);
         // Before loading, as tract would load some of these models and compute wrong values.
         limits::check(&framework, proto, graph_proto)?;
         let dir = path.parent().and_then(Path::to_str).unwrap_or("");
-        let own = message::decode(&model.bytes).map_err(invalid)?;
-        let parsed = quietly(|| framework.parse(&own, Some(dir)))
-            .map_err(|reason| limits::name_failing_node(proto, graph_proto, invalid(reason)))?;
+        let own =
+            message::decode(&model.bytes).map_err(|reason| EngineError::invalid(path, reason))?;
+        let parsed = quietly(|| framework.parse(&own, Some(dir))).map_err(|reason| {
+            limits::name_failing_node(proto, graph_proto, EngineError::invalid(path, reason))
+        })?;
         // The second copy of the message has all weights, and the graph has taken over what it
         // needs.
         drop(own);
@@ -146,7 +145,7 @@ impl TractModel {
             TractGraph::new(parsed.model, graph_proto, options, opsets, operators)
         });
         Ok(TractModel {
-            graph: graph.map_err(invalid)?,
+            graph: graph.map_err(|reason| EngineError::invalid(path, reason))?,
             description,
             warnings: Vec::from_iter(
                 model

@@ -86,15 +86,16 @@ fn widen(
         ModelSource::Part { bytes, path } => (proto::decode(bytes)?, path),
     };
     let ModelBytes { mut proto, .. } = model;
-    let invalid = |reason: String| EngineError::Invalid {
-        path: path.to_owned(),
-        reason,
-    };
     // Declarations go first, as they show whether there is anything to do.
     let mut declarations = Declarations::new(&proto);
-    declarations.widen(&mut proto).map_err(invalid)?;
-    let n_bytes = widened_size(&mut proto, &mut declarations).map_err(invalid)?;
-    declarations.check_operators(&proto).map_err(invalid)?;
+    declarations
+        .widen(&mut proto)
+        .map_err(|reason| EngineError::invalid(path, reason))?;
+    let n_bytes = widened_size(&mut proto, &mut declarations)
+        .map_err(|reason| EngineError::invalid(path, reason))?;
+    declarations
+        .check_operators(&proto)
+        .map_err(|reason| EngineError::invalid(path, reason))?;
     if !declarations.has_changes {
         return Ok(None);
     }
@@ -116,7 +117,7 @@ fn widen(
         widening.widen(tensor, place)
     })?;
     let file = widening.finish()?;
-    let bytes = encode(&proto).map_err(invalid)?;
+    let bytes = encode(&proto).map_err(|reason| EngineError::invalid(path, reason))?;
     Ok(Some(WidenedModel {
         path: match &file {
             Some(file) => file.write_model(&bytes)?,

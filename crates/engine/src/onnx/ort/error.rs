@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::super::proto;
-use super::super::schema::{GraphProto, ModelProto};
+use crate::onnx::proto;
+use crate::onnx::schema::{GraphProto, ModelProto};
 use crate::{EngineError, guard};
 
 /// The engine's name.
@@ -57,10 +57,7 @@ pub(super) fn at_load(text: &str, path: &Path, model: &ModelProto, version: &str
             }
             None => text.to_owned(),
         });
-    EngineError::Invalid {
-        path: path.to_owned(),
-        reason,
-    }
+    EngineError::invalid(path, reason)
 }
 
 /// Whether the reason of an error of [`at_load`] is that this version of the library lacks

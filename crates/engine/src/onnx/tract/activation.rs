@@ -15,7 +15,7 @@ use tract_onnx::tract_core::ops::math::{add, div, erf, exp, max, min, mul, neg, 
 use tract_onnx::tract_hir::internal::*;
 
 use super::composition::{Built, Composition, builder_of_engine, float};
-use super::wiring::NodeWiring;
+use super::wiring::{NodeWiring, WiredOutlets};
 
 /// The factors of `Selu`, as the standard has them.
 const SELU: [(&str, f32); 2] = [("alpha", 1.673_263_2), ("gamma", 1.050_701)];
@@ -88,11 +88,7 @@ impl Composition for ActivationComposition {
         }
     }
 
-    fn wire(
-        &self,
-        wiring: &mut NodeWiring<'_>,
-        inputs: &[OutletId],
-    ) -> TractResult<TVec<OutletId>> {
+    fn wire(&self, wiring: &mut NodeWiring<'_>, inputs: &[OutletId]) -> WiredOutlets {
         let x = inputs[0];
         let result = match *self {
             ActivationComposition::Celu { alpha } => wire_celu(wiring, x, alpha)?,

@@ -21,7 +21,7 @@ use tract_onnx::tract_hir::internal::*;
 use self::heads::{AttentionExtents, join, split};
 use self::visible::{AttentionMask, VisibilityRules};
 use super::composition::Composition;
-use super::wiring::NodeWiring;
+use super::wiring::{NodeWiring, WiredOutlets};
 
 /// Most optional inputs and outputs that an `AttentionComposition` has.
 const N_SLOTS_MAX: usize = 7;
@@ -56,6 +56,8 @@ enum ScoreOutput {
 }
 
 impl Composition for AttentionComposition {
+    const OP_TYPE: &'static str = "Attention";
+
     fn from_node(_context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
         let scores = match node.get_attr_opt::<i64>("qk_matmul_output_mode")? {
             None | Some(0) => ScoreOutput::Raw,
@@ -93,10 +95,6 @@ impl Composition for AttentionComposition {
         })
     }
 
-    fn op_type(&self) -> StaticName {
-        "Attention".into()
-    }
-
     fn n_outputs(&self) -> usize {
         self.outputs.iter().filter(|is_there| **is_there).count()
     }
@@ -113,11 +111,7 @@ impl Composition for AttentionComposition {
         solver.equals(&inputs[0].rank, &outputs[0].rank)
     }
 
-    fn wire(
-        &self,
-        wiring: &mut NodeWiring<'_>,
-        inputs: &[OutletId],
-    ) -> TractResult<TVec<OutletId>> {
+    fn wire(&self, wiring: &mut NodeWiring<'_>, inputs: &[OutletId]) -> WiredOutlets {
         let input = |i: usize| self.inputs[i].and_then(|at| inputs.get(at)).copied();
         let required = |i: usize| input(i).context("a required input is missing");
         let has_three_axes = wiring.dims(required(0)?)?.len() == 3;

@@ -12,7 +12,7 @@ use tract_onnx::tract_core::ops::math::{shift_left, shift_right};
 use tract_onnx::tract_hir::internal::*;
 
 use super::composition::{Composition, ResultShape};
-use super::wiring::NodeWiring;
+use super::wiring::{NodeWiring, WiredOutlets};
 
 #[derive(Debug, Clone)]
 pub(super) struct BitShift {
@@ -20,6 +20,7 @@ pub(super) struct BitShift {
 }
 
 impl Composition for BitShift {
+    const OP_TYPE: &'static str = "BitShift";
     const RESULT_SHAPE: ResultShape = ResultShape::Broadcast;
 
     fn from_node(_context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
@@ -31,15 +32,7 @@ impl Composition for BitShift {
         Ok(BitShift { is_right })
     }
 
-    fn op_type(&self) -> StaticName {
-        "BitShift".into()
-    }
-
-    fn wire(
-        &self,
-        wiring: &mut NodeWiring<'_>,
-        inputs: &[OutletId],
-    ) -> TractResult<TVec<OutletId>> {
+    fn wire(&self, wiring: &mut NodeWiring<'_>, inputs: &[OutletId]) -> WiredOutlets {
         let (x, n_bits) = (inputs[0], inputs[1]);
         let datum_type = wiring.datum_type(x)?;
         let zero = wiring.number(0.0, x)?;

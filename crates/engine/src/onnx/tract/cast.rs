@@ -11,7 +11,7 @@ use tract_onnx::tract_core::ops::cast::cast;
 use tract_onnx::tract_hir::internal::*;
 
 use super::composition::{Built, Composition, build, builder_of_engine};
-use super::wiring::NodeWiring;
+use super::wiring::{NodeWiring, WiredOutlets};
 
 /// A cast to `int64`.
 #[derive(Debug, Clone)]
@@ -26,12 +26,10 @@ pub(super) fn cast_to(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
 }
 
 impl Composition for CastToInteger {
+    const OP_TYPE: &'static str = "Cast";
+
     fn from_node(_context: &ParsingContext<'_>, _node: &NodeProto) -> TractResult<Self> {
         Ok(CastToInteger)
-    }
-
-    fn op_type(&self) -> StaticName {
-        "Cast".into()
     }
 
     fn rules<'r, 'p: 'r, 's: 'r>(
@@ -44,11 +42,7 @@ impl Composition for CastToInteger {
         solver.equals(&outputs[0].shape, &inputs[0].shape)
     }
 
-    fn wire(
-        &self,
-        wiring: &mut NodeWiring<'_>,
-        inputs: &[OutletId],
-    ) -> TractResult<TVec<OutletId>> {
+    fn wire(&self, wiring: &mut NodeWiring<'_>, inputs: &[OutletId]) -> WiredOutlets {
         Ok(tvec!(
             wiring.wire_as_is(cast(DatumType::I64), &inputs[..1])?
         ))

@@ -9,7 +9,7 @@ use tract_onnx::prelude::*;
 use tract_onnx::tract_core::broadcast::multi_broadcast;
 use tract_onnx::tract_hir::internal::*;
 
-use super::wiring::NodeWiring;
+use super::wiring::{NodeWiring, WiredOutlets};
 
 /// The shape of a result, as far as it follows from the shapes of the inputs.
 pub(super) enum ResultShape {
@@ -23,6 +23,9 @@ pub(super) enum ResultShape {
 
 /// How an operator is composed of others.
 pub(super) trait Composition: Clone + Debug + Send + Sync + 'static {
+    /// The operator's type, if the composition is of a single operator.
+    const OP_TYPE: &'static str = "";
+
     /// The shape of the first output.
     const RESULT_SHAPE: ResultShape = ResultShape::OfFirstInput;
 
@@ -30,7 +33,9 @@ pub(super) trait Composition: Clone + Debug + Send + Sync + 'static {
     fn from_node(context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self>;
 
     /// The operator's type.
-    fn op_type(&self) -> StaticName;
+    fn op_type(&self) -> StaticName {
+        Self::OP_TYPE.into()
+    }
 
     /// Outputs that the operator has.
     fn n_outputs(&self) -> usize {
@@ -58,8 +63,7 @@ pub(super) trait Composition: Clone + Debug + Send + Sync + 'static {
     }
 
     /// Wires the parts, and returns the operator's outputs.
-    fn wire(&self, wiring: &mut NodeWiring<'_>, inputs: &[OutletId])
-    -> TractResult<TVec<OutletId>>;
+    fn wire(&self, wiring: &mut NodeWiring<'_>, inputs: &[OutletId]) -> WiredOutlets;
 }
 
 /// The result that the engine's loader asks for.
@@ -121,12 +125,7 @@ impl<C: Composition> Expansion for CompositionOp<C> {
         self.0.rules(solver, inputs, outputs)
     }
 
-    fn wire(
-        &self,
-        prefix: &str,
-        model: &mut TypedModel,
-        inputs: &[OutletId],
-    ) -> TractResult<TVec<OutletId>> {
+    fn wire(&self, prefix: &str, model: &mut TypedModel, inputs: &[OutletId]) -> WiredOutlets {
         self.0.wire(&mut NodeWiring::new(model, prefix), inputs)
     }
 }
@@ -144,11 +143,7 @@ impl EnginePart {
     }
 
     /// Wires the part under a separate name.
-    pub(super) fn wire(
-        &self,
-        wiring: &mut NodeWiring<'_>,
-        inputs: &[OutletId],
-    ) -> TractResult<TVec<OutletId>> {
+    pub(super) fn wire(&self, wiring: &mut NodeWiring<'_>, inputs: &[OutletId]) -> WiredOutlets {
         let expansion = self.0.as_op().downcast_ref::<Box<dyn Expansion>>();
         // Only an expansion can be wired with known shapes, and all operators that are parts of
         // others are such.

@@ -11,7 +11,7 @@ use tract_onnx::tract_core::ops::identity::Identity;
 use tract_onnx::tract_hir::internal::*;
 
 use super::composition::Composition;
-use super::wiring::NodeWiring;
+use super::wiring::{NodeWiring, WiredOutlets};
 
 /// The first opset with a mask that is filled, which tract's own builder is right for.
 pub(super) const OPSET_WITH_FULL_MASK: i64 = 12;
@@ -25,15 +25,13 @@ pub(super) struct DropoutComposition {
 }
 
 impl Composition for DropoutComposition {
+    const OP_TYPE: &'static str = "Dropout";
+
     fn from_node(context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
         Ok(DropoutComposition {
             has_mask: node.output.get(1).is_some_and(|name| !name.is_empty()),
             is_mask_bool: context.onnx_operator_set_version >= OPSET_WITH_BOOL_MASK,
         })
-    }
-
-    fn op_type(&self) -> StaticName {
-        "Dropout".into()
     }
 
     fn n_outputs(&self) -> usize {
@@ -53,11 +51,7 @@ impl Composition for DropoutComposition {
         Ok(())
     }
 
-    fn wire(
-        &self,
-        wiring: &mut NodeWiring<'_>,
-        inputs: &[OutletId],
-    ) -> TractResult<TVec<OutletId>> {
+    fn wire(&self, wiring: &mut NodeWiring<'_>, inputs: &[OutletId]) -> WiredOutlets {
         let fact = wiring.model.outlet_fact(inputs[0])?.clone();
         let data = wiring.wire_as_is(Identity, &inputs[..1])?;
         if !self.has_mask {

@@ -12,7 +12,7 @@ use tract_onnx::tract_core::ops::math::{add, mul};
 use tract_onnx::tract_hir::internal::*;
 
 use super::composition::Composition;
-use super::wiring::NodeWiring;
+use super::wiring::{NodeWiring, WiredOutlets};
 
 #[derive(Debug, Clone)]
 pub(super) struct GemmComposition {
@@ -23,6 +23,8 @@ pub(super) struct GemmComposition {
 }
 
 impl Composition for GemmComposition {
+    const OP_TYPE: &'static str = "Gemm";
+
     fn from_node(_context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
         Ok(GemmComposition {
             alpha: node.get_attr_opt("alpha")?.unwrap_or(1.0),
@@ -30,10 +32,6 @@ impl Composition for GemmComposition {
             is_a_transposed: node.get_attr_opt("transA")?.unwrap_or(false),
             is_b_transposed: node.get_attr_opt("transB")?.unwrap_or(false),
         })
-    }
-
-    fn op_type(&self) -> StaticName {
-        "Gemm".into()
     }
 
     fn rules<'r, 'p: 'r, 's: 'r>(
@@ -48,11 +46,7 @@ impl Composition for GemmComposition {
         solver.equals(&inputs[0].datum_type, &outputs[0].datum_type)
     }
 
-    fn wire(
-        &self,
-        wiring: &mut NodeWiring<'_>,
-        inputs: &[OutletId],
-    ) -> TractResult<TVec<OutletId>> {
+    fn wire(&self, wiring: &mut NodeWiring<'_>, inputs: &[OutletId]) -> WiredOutlets {
         let dtype = wiring.datum_type(inputs[0])?;
         let axes =
             AxesMapping::for_numpy_matmul(2, self.is_a_transposed, self.is_b_transposed, false)?;

@@ -11,7 +11,7 @@ use tract_onnx::tract_core::ops::math::{abs, acosh, add, asinh, ln, neg};
 use tract_onnx::tract_hir::internal::*;
 
 use super::composition::Composition;
-use super::wiring::NodeWiring;
+use super::wiring::{NodeWiring, WiredOutlets};
 
 const LARGE: f32 = (1 << 28) as f32;
 
@@ -37,11 +37,7 @@ impl Composition for InverseHyperbolic {
         }
     }
 
-    fn wire(
-        &self,
-        wiring: &mut NodeWiring<'_>,
-        inputs: &[OutletId],
-    ) -> TractResult<TVec<OutletId>> {
+    fn wire(&self, wiring: &mut NodeWiring<'_>, inputs: &[OutletId]) -> WiredOutlets {
         let x = inputs[0];
         let (zero, large) = (wiring.number(0.0, x)?, wiring.number(LARGE, x)?);
         let two = wiring.number(std::f64::consts::LN_2, x)?;

@@ -7,10 +7,10 @@ mod passed_over;
 use tract_onnx::Onnx;
 
 use self::element_type::UnsupportedValues;
-use super::super::schema::{GraphProto, ModelProto, NodeProto};
-use super::super::{proto, random};
 use super::error::NAME;
 use crate::EngineError;
+use crate::onnx::schema::{GraphProto, ModelProto, NodeProto};
+use crate::onnx::{proto, random};
 
 /// Domains whose operators tract looks up by type alone.
 const DOMAINS: &[&str] = &["", "ai.onnx", "ai.onnx.ml", "com.microsoft"];
@@ -125,7 +125,6 @@ fn reason_against(framework: &Onnx, opset: i64, node: &NodeProto) -> Option<Stri
         return Some(format!("it passes over the attribute `{attribute}`"));
     }
     let attribute = |name: &str| node.attribute.iter().find(|attr| attr.name == name);
-    let is_present = |i: usize| node.input.get(i).is_some_and(|name| !name.is_empty());
     let is_reverse = attribute("direction").is_some_and(|attr| attr.s() == b"reverse");
     if is_reverse && matches!(op_type, "LSTM" | "GRU" | "RNN") {
         return Some("it computes wrong values for `direction=reverse`".into());
@@ -139,7 +138,7 @@ fn reason_against(framework: &Onnx, opset: i64, node: &NodeProto) -> Option<Stri
     if op_type == "Scan" && inner.any(random::is_drawing) {
         return Some("it would draw the same random numbers in each iteration".into());
     }
-    if op_type == "DFT" && is_present(1) {
+    if op_type == "DFT" && node.input.get(1).is_some_and(|name| !name.is_empty()) {
         return Some("it passes over the length".into());
     }
     if op_type == "Resize"
@@ -154,7 +153,7 @@ fn reason_against(framework: &Onnx, opset: i64, node: &NodeProto) -> Option<Stri
     if is_double && op_type.ends_with("Window") {
         return Some("it computes the window in float32".into());
     }
-    if op_type == "MatMulNBits" && is_present(5) {
+    if op_type == "MatMulNBits" && node.input.get(5).is_some_and(|name| !name.is_empty()) {
         return Some("it passes over the bias".into());
     }
     None

@@ -12,7 +12,7 @@ use tract_onnx::tract_core::ops::nn::{Reduce, Reducer};
 use tract_onnx::tract_hir::internal::*;
 
 use super::composition::{Composition, EnginePart, integer};
-use super::wiring::NodeWiring;
+use super::wiring::{NodeWiring, WiredOutlets};
 
 /// The first opset in which `LogSoftmax` works along one axis, and not along all from one on.
 const OPSET_WITH_ONE_AXIS: i64 = 13;
@@ -40,19 +40,13 @@ pub(super) struct LogSumExp {
 }
 
 impl Composition for SoftplusComposition {
+    const OP_TYPE: &'static str = "Softplus";
+
     fn from_node(_context: &ParsingContext<'_>, _node: &NodeProto) -> TractResult<Self> {
         Ok(SoftplusComposition)
     }
 
-    fn op_type(&self) -> StaticName {
-        "Softplus".into()
-    }
-
-    fn wire(
-        &self,
-        wiring: &mut NodeWiring<'_>,
-        inputs: &[OutletId],
-    ) -> TractResult<TVec<OutletId>> {
+    fn wire(&self, wiring: &mut NodeWiring<'_>, inputs: &[OutletId]) -> WiredOutlets {
         let x = inputs[0];
         let (zero, one) = (wiring.number(0.0, x)?, wiring.number(1.0, x)?);
         let is_above = wiring.compare(comp_gt(), x, zero)?;
@@ -68,6 +62,8 @@ impl Composition for SoftplusComposition {
 }
 
 impl Composition for LogSoftmax {
+    const OP_TYPE: &'static str = "LogSoftmax";
+
     fn from_node(context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
         let is_one_axis = context.onnx_operator_set_version >= OPSET_WITH_ONE_AXIS;
         let default = if is_one_axis { -1 } else { 1 };
@@ -75,15 +71,7 @@ impl Composition for LogSoftmax {
         Ok(LogSoftmax { axis, is_one_axis })
     }
 
-    fn op_type(&self) -> StaticName {
-        "LogSoftmax".into()
-    }
-
-    fn wire(
-        &self,
-        wiring: &mut NodeWiring<'_>,
-        inputs: &[OutletId],
-    ) -> TractResult<TVec<OutletId>> {
+    fn wire(&self, wiring: &mut NodeWiring<'_>, inputs: &[OutletId]) -> WiredOutlets {
         let x = inputs[0];
         let axis = self.axis;
         let n_axes = wiring.model.outlet_fact(x)?.rank();
@@ -106,6 +94,8 @@ impl Composition for LogSoftmax {
 }
 
 impl Composition for LogSumExp {
+    const OP_TYPE: &'static str = "ReduceLogSumExp";
+
     fn from_node(context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
         // The two have had the same attributes and inputs in each opset.
         let maximum = NodeProto {
@@ -123,10 +113,6 @@ impl Composition for LogSumExp {
         })
     }
 
-    fn op_type(&self) -> StaticName {
-        "ReduceLogSumExp".into()
-    }
-
     fn rules<'r, 'p: 'r, 's: 'r>(
         &'s self,
         solver: &mut Solver<'r>,
@@ -136,11 +122,7 @@ impl Composition for LogSumExp {
         solver.equals(&inputs[0].datum_type, &outputs[0].datum_type)
     }
 
-    fn wire(
-        &self,
-        wiring: &mut NodeWiring<'_>,
-        inputs: &[OutletId],
-    ) -> TractResult<TVec<OutletId>> {
+    fn wire(&self, wiring: &mut NodeWiring<'_>, inputs: &[OutletId]) -> WiredOutlets {
         let datum_type = wiring.datum_type(inputs[0])?;
         ensure!(
             datum_type.is_float(),

@@ -18,7 +18,7 @@ use tract_onnx::tract_hir::internal::*;
 use super::error::chain;
 use super::non_finite::NonFiniteCorrection;
 use super::repeatable::RepeatablePlan;
-use super::wiring::add_constant;
+use super::wiring::{WiredOutlets, add_constant};
 
 /// Different plans that are kept for one node. A node that meets more dtypes, shapes or pinned
 /// values than that (as in generating text, token by token) builds a plan again; without plans it
@@ -236,7 +236,7 @@ struct CompiledOperator<'a> {
 }
 
 impl CompiledOperator<'_> {
-    fn wire(&self, model: &mut TypedModel, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {
+    fn wire(&self, model: &mut TypedModel, inputs: &[OutletId]) -> WiredOutlets {
         let wire = |model: &mut TypedModel, name: &str, inputs: &[OutletId]| match self.expansion {
             Some(expansion) => expansion.wire(name, model, inputs),
             None => bail!("the operator cannot be wired"),

@@ -15,6 +15,7 @@ use tract_onnx::tract_core::ops::logic::{Iff, comp_eq, comp_gt, comp_gte, comp_n
 use tract_onnx::tract_core::ops::math;
 
 use super::value;
+use super::wiring::WiredOutlets;
 
 /// How a node is put right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +35,7 @@ pub(super) enum NonFiniteCorrection {
 }
 
 /// Wires the node's own operator once more, for other inputs of the same shapes.
-type Rewire<'a> = dyn Fn(&mut TypedModel, &str, &[OutletId]) -> TractResult<TVec<OutletId>> + 'a;
+type Rewire<'a> = dyn Fn(&mut TypedModel, &str, &[OutletId]) -> WiredOutlets + 'a;
 
 impl NonFiniteCorrection {
     /// The correction that a node needs for these inputs; usually none.
@@ -70,7 +71,7 @@ impl NonFiniteCorrection {
         model: &mut TypedModel,
         inputs: &[OutletId],
         rewire: &Rewire<'_>,
-    ) -> TractResult<TVec<OutletId>> {
+    ) -> WiredOutlets {
         match self {
             NonFiniteCorrection::KeepNan => {
                 let outputs = rewire(model, "node", inputs)?;
@@ -86,11 +87,7 @@ impl NonFiniteCorrection {
 }
 
 /// `max` or `min` of all inputs, broadcast, with NaN wherever one of them is.
-fn elementwise(
-    model: &mut TypedModel,
-    inputs: &[OutletId],
-    op: &TypedBinOp,
-) -> TractResult<TVec<OutletId>> {
+fn elementwise(model: &mut TypedModel, inputs: &[OutletId], op: &TypedBinOp) -> WiredOutlets {
     let mut n_axes = 0;
     for &input in inputs {
         n_axes = n_axes.max(model.outlet_fact(input)?.rank());
@@ -119,7 +116,7 @@ fn largest(
     inputs: &[OutletId],
     rewire: &Rewire<'_>,
     keeps_nan: bool,
-) -> TractResult<TVec<OutletId>> {
+) -> WiredOutlets {
     let data = inputs[0];
     let mut result = rewire(model, "node", inputs)?[0];
     let lowest = constant(model, "lowest", f32::NEG_INFINITY, data)?;
@@ -143,11 +140,7 @@ fn largest(
 }
 
 /// Every element is `+inf`, or one is below; a group with NaN yields NaN.
-fn smallest(
-    model: &mut TypedModel,
-    inputs: &[OutletId],
-    rewire: &Rewire<'_>,
-) -> TractResult<TVec<OutletId>> {
+fn smallest(model: &mut TypedModel, inputs: &[OutletId], rewire: &Rewire<'_>) -> WiredOutlets {
     let data = inputs[0];
     let mut result = rewire(model, "node", inputs)?[0];
     let highest = constant(model, "highest", f32::INFINITY, data)?;

@@ -11,7 +11,7 @@ use tract_onnx::tract_core::ops::nn::{Reduce, Reducer};
 use tract_onnx::tract_hir::internal::*;
 
 use super::composition::{Built, Composition, EnginePart, ResultShape, build, builder_of_engine};
-use super::wiring::NodeWiring;
+use super::wiring::{NodeWiring, WiredOutlets};
 
 /// The first axis of an image.
 const FIRST_SPATIAL_AXIS: usize = 2;
@@ -35,6 +35,7 @@ pub(super) fn max_pool(context: &ParsingContext<'_>, node: &NodeProto) -> Built 
 }
 
 impl Composition for GlobalLpPool {
+    const OP_TYPE: &'static str = "GlobalLpPool";
     const RESULT_SHAPE: ResultShape = ResultShape::OfSameRank;
 
     fn from_node(_context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
@@ -43,15 +44,7 @@ impl Composition for GlobalLpPool {
         Ok(GlobalLpPool { p })
     }
 
-    fn op_type(&self) -> StaticName {
-        "GlobalLpPool".into()
-    }
-
-    fn wire(
-        &self,
-        wiring: &mut NodeWiring<'_>,
-        inputs: &[OutletId],
-    ) -> TractResult<TVec<OutletId>> {
+    fn wire(&self, wiring: &mut NodeWiring<'_>, inputs: &[OutletId]) -> WiredOutlets {
         let x = inputs[0];
         let axes = (FIRST_SPATIAL_AXIS..wiring.dims(x)?.len()).collect();
         let reducer = Reducer::Sum;
@@ -79,12 +72,10 @@ impl Composition for GlobalLpPool {
 }
 
 impl Composition for MaxPool {
+    const OP_TYPE: &'static str = "MaxPool";
+
     fn from_node(context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
         Ok(MaxPool(EnginePart::new(context, node)?))
-    }
-
-    fn op_type(&self) -> StaticName {
-        "MaxPool".into()
     }
 
     fn n_outputs(&self) -> usize {
@@ -101,11 +92,7 @@ impl Composition for MaxPool {
         solver.equals(&outputs[1].datum_type, DatumType::I64)
     }
 
-    fn wire(
-        &self,
-        wiring: &mut NodeWiring<'_>,
-        inputs: &[OutletId],
-    ) -> TractResult<TVec<OutletId>> {
+    fn wire(&self, wiring: &mut NodeWiring<'_>, inputs: &[OutletId]) -> WiredOutlets {
         let datum_type = wiring.datum_type(inputs[0])?;
         if datum_type.is_float() {
             return self.0.wire(wiring, inputs);

@@ -8,30 +8,22 @@ use tract_onnx::pb::NodeProto;
 use tract_onnx::prelude::*;
 use tract_onnx::tract_core::ops::logic::comp_lt;
 use tract_onnx::tract_core::ops::math::{max, pow};
-use tract_onnx::tract_hir::internal::*;
 
 use super::composition::{Composition, ResultShape};
-use super::wiring::NodeWiring;
+use super::wiring::{NodeWiring, WiredOutlets};
 
 #[derive(Debug, Clone)]
 pub(super) struct PowComposition;
 
 impl Composition for PowComposition {
+    const OP_TYPE: &'static str = "Pow";
     const RESULT_SHAPE: ResultShape = ResultShape::Broadcast;
 
     fn from_node(_context: &ParsingContext<'_>, _node: &NodeProto) -> TractResult<Self> {
         Ok(PowComposition)
     }
 
-    fn op_type(&self) -> StaticName {
-        "Pow".into()
-    }
-
-    fn wire(
-        &self,
-        wiring: &mut NodeWiring<'_>,
-        inputs: &[OutletId],
-    ) -> TractResult<TVec<OutletId>> {
+    fn wire(&self, wiring: &mut NodeWiring<'_>, inputs: &[OutletId]) -> WiredOutlets {
         let (base, exponent) = (inputs[0], inputs[1]);
         let datum_type = wiring.datum_type(base)?;
         let exponent_type = wiring.datum_type(exponent)?;

@@ -9,18 +9,16 @@ use tract_onnx::tract_core::ops::logic::comp_eq;
 use tract_onnx::tract_hir::internal::*;
 
 use super::composition::{Composition, EnginePart};
-use super::wiring::NodeWiring;
+use super::wiring::{NodeWiring, WiredOutlets};
 
 #[derive(Clone, Debug)]
 pub(super) struct DynamicQuantizeLinear(EnginePart);
 
 impl Composition for DynamicQuantizeLinear {
+    const OP_TYPE: &'static str = "DynamicQuantizeLinear";
+
     fn from_node(context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
         Ok(DynamicQuantizeLinear(EnginePart::new(context, node)?))
-    }
-
-    fn op_type(&self) -> StaticName {
-        "DynamicQuantizeLinear".into()
     }
 
     fn n_outputs(&self) -> usize {
@@ -37,11 +35,7 @@ impl Composition for DynamicQuantizeLinear {
         solver.equals(&outputs[1].datum_type, DatumType::F32)
     }
 
-    fn wire(
-        &self,
-        wiring: &mut NodeWiring<'_>,
-        inputs: &[OutletId],
-    ) -> TractResult<TVec<OutletId>> {
+    fn wire(&self, wiring: &mut NodeWiring<'_>, inputs: &[OutletId]) -> WiredOutlets {
         let mut outputs = self.0.wire(wiring, inputs)?;
         let scale = outputs[1];
         let (zero, one) = (wiring.number(0.0, scale)?, wiring.number(1.0, scale)?);

@@ -11,8 +11,9 @@ use tract_onnx::prelude::*;
 use tract_onnx::tract_core::ops::cast::cast;
 use tract_onnx::tract_hir::internal::*;
 
-use super::super::random::seed;
 use super::composition::{Built, builder_of_engine, float};
+use super::wiring::WiredOutlets;
+use crate::onnx::random::seed;
 
 /// The operators that are built here.
 pub(super) const OP_TYPES: &[&str] = &[
@@ -91,12 +92,7 @@ impl Expansion for HalfPrecisionDraw {
         }
     }
 
-    fn wire(
-        &self,
-        prefix: &str,
-        model: &mut TypedModel,
-        inputs: &[OutletId],
-    ) -> TractResult<TVec<OutletId>> {
+    fn wire(&self, prefix: &str, model: &mut TypedModel, inputs: &[OutletId]) -> WiredOutlets {
         let single = self.single.as_op().downcast_ref::<Box<dyn Expansion>>();
         let single = single.context("the engine builds this operator in another way")?;
         let like = inputs.first().filter(|_| self.is_like_input);

@@ -11,7 +11,7 @@ use tract_onnx::tract_core::ops::change_axes::AxisOp;
 use tract_onnx::tract_hir::internal::*;
 
 use super::composition::{Composition, EnginePart};
-use super::wiring::NodeWiring;
+use super::wiring::{NodeWiring, WiredOutlets};
 
 /// Positions among the inputs of the ONNX operator.
 const X: usize = 0;
@@ -116,11 +116,7 @@ impl Composition for RecurrentComposition {
         Ok(())
     }
 
-    fn wire(
-        &self,
-        wiring: &mut NodeWiring<'_>,
-        inputs: &[OutletId],
-    ) -> TractResult<TVec<OutletId>> {
+    fn wire(&self, wiring: &mut NodeWiring<'_>, inputs: &[OutletId]) -> WiredOutlets {
         let mut present = inputs.iter().copied();
         let mut wires: Vec<Option<OutletId>> = Vec::new();
         for &is_there in &self.has_input {

@@ -9,7 +9,7 @@ use tract_onnx::prelude::*;
 use tract_onnx::tract_hir::internal::*;
 
 use super::composition::{Built, Composition, EnginePart, ResultShape, build, builder_of_engine};
-use super::wiring::NodeWiring;
+use super::wiring::{NodeWiring, WiredOutlets};
 
 /// A cubic `Resize` with `pytorch_half_pixel`.
 #[derive(Clone, Debug)]
@@ -25,21 +25,14 @@ pub(super) fn resize(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
 }
 
 impl Composition for CubicResize {
+    const OP_TYPE: &'static str = "Resize";
     const RESULT_SHAPE: ResultShape = ResultShape::OfSameRank;
 
     fn from_node(context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
         Ok(CubicResize(EnginePart::new(context, node)?))
     }
 
-    fn op_type(&self) -> StaticName {
-        "Resize".into()
-    }
-
-    fn wire(
-        &self,
-        wiring: &mut NodeWiring<'_>,
-        inputs: &[OutletId],
-    ) -> TractResult<TVec<OutletId>> {
+    fn wire(&self, wiring: &mut NodeWiring<'_>, inputs: &[OutletId]) -> WiredOutlets {
         // The dimensions are known only once the operator is wired, so it is refused here and not
         // at the load.
         let outputs = self.0.wire(wiring, inputs)?;

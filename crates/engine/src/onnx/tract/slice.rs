@@ -12,7 +12,7 @@ use tract_onnx::tract_core::ops::identity::Identity;
 use tract_onnx::tract_hir::internal::*;
 
 use super::composition::{Composition, ResultShape};
-use super::wiring::NodeWiring;
+use super::wiring::{NodeWiring, WiredOutlets};
 
 /// The first opset in which starts, ends, axes and steps are inputs.
 const OPSET_WITH_INPUTS: i64 = 10;
@@ -38,6 +38,7 @@ pub(super) struct SliceBounds {
 }
 
 impl Composition for SliceComposition {
+    const OP_TYPE: &'static str = "Slice";
     const RESULT_SHAPE: ResultShape = ResultShape::OfSameRank;
 
     fn from_node(context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
@@ -56,15 +57,7 @@ impl Composition for SliceComposition {
         })
     }
 
-    fn op_type(&self) -> StaticName {
-        "Slice".into()
-    }
-
-    fn wire(
-        &self,
-        wiring: &mut NodeWiring<'_>,
-        inputs: &[OutletId],
-    ) -> TractResult<TVec<OutletId>> {
+    fn wire(&self, wiring: &mut NodeWiring<'_>, inputs: &[OutletId]) -> WiredOutlets {
         let bounds = match self {
             SliceComposition::Attributes(bounds) => bounds.clone(),
             SliceComposition::Inputs { axes, steps } => {

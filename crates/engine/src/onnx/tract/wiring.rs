@@ -8,6 +8,9 @@ use tract_onnx::tract_core::ops::konst::Const;
 use tract_onnx::tract_core::ops::logic::Iff;
 use tract_onnx::tract_hir::internal::*;
 
+/// The outputs of a wired operator.
+pub(super) type WiredOutlets = TractResult<TVec<OutletId>>;
+
 /// A graph under construction for one node; names of its parts begin with the node's.
 pub(super) struct NodeWiring<'a> {
     pub(super) model: &'a mut TypedModel,

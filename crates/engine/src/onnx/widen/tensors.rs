@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 use opscope_tensor::{DType, Shape};
 use prost::bytes::Bytes;
 
-use super::super::external::ExternalFiles;
-use super::super::proto;
-use super::super::schema::{
-    AttributeProto, DataLocation, GraphProto, ModelProto, NodeProto, OnnxDataType, TensorProto,
-};
-use super::super::typed;
 use super::elements::widened;
 use super::is_widened;
 use super::outlet::{DataFile, Outlet};
 use crate::EngineError;
+use crate::onnx::external::ExternalFiles;
+use crate::onnx::proto;
+use crate::onnx::schema::{
+    AttributeProto, DataLocation, GraphProto, ModelProto, NodeProto, OnnxDataType, TensorProto,
+};
+use crate::onnx::typed;
 
 /// The holder of a tensor.
 pub(super) enum TensorPlace {
@@ -146,13 +146,11 @@ impl TensorWidening<'_> {
         if !is_widened(dtype) && !moves {
             return Ok(());
         }
-        let invalid = |reason| EngineError::Invalid {
-            path: self.path.to_owned(),
-            reason,
-        };
-        let shape = shape(tensor, place).map_err(invalid)?;
+        let shape =
+            shape(tensor, place).map_err(|reason| EngineError::invalid(self.path, reason))?;
         let elements = elements(&mut self.files, tensor, dtype, &shape);
-        let elements = elements.map_err(|reason| invalid(format!("{place} {reason}")))?;
+        let elements = elements
+            .map_err(|reason| EngineError::invalid(self.path, format!("{place} {reason}")))?;
         // One field holds the elements from here on, or an engine might read those of before.
         typed::clear(tensor);
         tensor.external_data = Vec::new();
@@ -188,7 +186,7 @@ impl TensorWidening<'_> {
 ///
 /// # Errors
 /// The end of a sentence that begins with the tensor.
-pub(in crate::onnx) fn elements(
+pub(crate) fn elements(
     files: &mut ExternalFiles,
     tensor: &TensorProto,
     dtype: DType,
