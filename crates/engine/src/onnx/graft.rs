@@ -23,6 +23,7 @@ mod forms;
 mod order;
 mod places;
 mod replacement;
+mod sets;
 mod side;
 
 use std::collections::{HashMap, HashSet};

@@ -2,12 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::proto::{is_standard, node_name};
-use super::super::schema::{GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto};
 use super::forms::conversion;
 use super::order::{remove_unread, sort};
 use super::places::{NodeLabel, Place, is_same_function, label};
 use super::{ModelPair, ValueForm, captured};
+use crate::onnx::proto::{is_standard, node_name};
+use crate::onnx::schema::{GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto};
 
 /// Most operators that are taken over with nothing in their place.
 const N_ADDED_MAX: usize = 16;
@@ -104,6 +104,7 @@ impl ModelPair {
                 set.version = Some(*version);
             }
         }
+        self.fit_operators(&mut model);
         Ok(Assembled {
             model,
             added,
@@ -323,8 +324,7 @@ impl<'a> Assembly<'a> {
             }
         }
         // ONNX Runtime refuses two operators of one name.
-        let has_name = |node: &NodeProto, name: &str| node.name == name;
-        if self.nodes.iter().any(|other| has_name(other, &node.name)) {
+        if self.nodes.iter().any(|other| other.name == node.name) {
             node.name += SUFFIX;
         }
         self.nodes.push(node);

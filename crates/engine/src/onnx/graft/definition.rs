@@ -3,10 +3,10 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 
-use super::super::attribute;
-use super::super::proto::is_standard;
-use super::super::schema::{AttributeProto, NodeProto, TensorProto};
 use super::{ModelPair, captured};
+use crate::onnx::attribute;
+use crate::onnx::proto::is_standard;
+use crate::onnx::schema::{AttributeProto, NodeProto};
 
 /// Most operators on a way that is followed back where nothing says what is the same.
 pub(super) const DEPTH_MAX: usize = 64;
@@ -58,8 +58,7 @@ impl ModelPair {
                     (Some(target), Some(golden)) => target == golden,
                     // Nothing is known of weights that are not where the model says.
                     _ => {
-                        let is_text = |tensor: &TensorProto| !tensor.string_data.is_empty();
-                        is_text(target)
+                        !target.string_data.is_empty()
                             && target.string_data == golden.string_data
                             && target.dims == golden.dims
                     }
@@ -198,6 +197,5 @@ fn is_same_value(target: &AttributeProto, golden: &AttributeProto) -> bool {
         r#type: None,
         ..attribute.clone()
     };
-    let is_nan = |attribute: &AttributeProto| attribute.f().is_nan();
-    plain(target) == plain(golden) || is_nan(target) && is_nan(golden)
+    plain(target) == plain(golden) || target.f().is_nan() && golden.f().is_nan()
 }

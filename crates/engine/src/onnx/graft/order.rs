@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::super::schema::{GraphProto, NodeProto};
 use super::captured::read_by;
+use crate::onnx::schema::{GraphProto, NodeProto};
 
 /// Removes nodes and weights that no result depends on, and returns the nodes. Inputs stay, but for
 /// those that are weights.
@@ -30,9 +30,11 @@ pub(super) fn remove_unread(graph: &mut GraphProto) -> Vec<NodeProto> {
     let nodes = std::mem::take(&mut graph.node).into_iter().enumerate();
     let (of_results, unread): (Vec<_>, Vec<_>) = nodes.partition(|(index, _)| kept.contains(index));
     graph.node = of_results.into_iter().map(|(_, node)| node).collect();
-    let is_unread = |name: &String| !read.contains(name);
     let weights = graph.initializer.iter().map(|tensor| &tensor.name);
-    let gone: HashSet<String> = weights.filter(|name| is_unread(name)).cloned().collect();
+    let gone: HashSet<String> = weights
+        .filter(|name| !read.contains(*name))
+        .cloned()
+        .collect();
     graph
         .initializer
         .retain(|tensor| !gone.contains(&tensor.name));

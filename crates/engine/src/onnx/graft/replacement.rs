@@ -1,12 +1,12 @@
 //! Golden's operator in the place of one of the target.
 
-use super::super::attribute;
-use super::super::schema::NodeProto;
+use super::ModelPair;
 use super::assembly::{Assembly, SUFFIX};
 use super::definition::has_same_kind;
 use super::forms::cast_to;
 use super::places::{DifferentPart, Place};
-use super::{GraphSide, ModelPair};
+use crate::onnx::attribute;
+use crate::onnx::schema::NodeProto;
 
 impl ModelPair {
     /// An operator of the golden model with the attributes that it has there by default, as the
@@ -76,10 +76,9 @@ impl Assembly<'_> {
         let [Some(present), Some(name)] = names else {
             return false;
         };
-        let is_constant = |side: &GraphSide, name: &str| side.constant(name).is_some();
         let is_weight = [
-            is_constant(&pair.target, present),
-            is_constant(&pair.golden, name),
+            pair.target.constant(present).is_some(),
+            pair.golden.constant(name).is_some(),
         ];
         has_same_kind(own, other)
             && is_weight[0] == is_weight[1]

@@ -8,11 +8,11 @@ use opscope_store::record::Operator;
 use opscope_tensor::{DType, Shape};
 use prost::bytes::Bytes;
 
-use super::super::external::ExternalFiles;
-use super::super::proto::{self, ModelBytes};
-use super::super::schema::{AttributeProto, ModelProto, NodeProto, OnnxDataType, TensorProto};
-use super::super::widen::tensor_elements;
-use super::super::{attribute, defaults};
+use crate::onnx::external::ExternalFiles;
+use crate::onnx::proto::{self, ModelBytes};
+use crate::onnx::schema::{AttributeProto, ModelProto, NodeProto, OnnxDataType, TensorProto};
+use crate::onnx::widen::tensor_elements;
+use crate::onnx::{attribute, defaults};
 use crate::{EngineError, ModelSource};
 
 /// A model, and which of its operators makes which value.
@@ -149,7 +149,7 @@ impl GraphSide {
 }
 
 /// The name and the value of a node that holds a constant.
-fn constant_of(node: &NodeProto) -> Option<(&str, TensorProto)> {
+pub(super) fn constant_of(node: &NodeProto) -> Option<(&str, TensorProto)> {
     let is_constant = node.op_type == proto::CONSTANT && proto::is_standard(&node.domain);
     let name = node.output.first().filter(|_| is_constant)?;
     let [value] = &node.attribute[..] else {

@@ -4,12 +4,12 @@ use opscope_tensor::{DType, Shape, Tensor};
 use prost::Message;
 use prost::bytes::Bytes;
 
-use super::super::schema::{
+use super::{DifferentPart, ModelPair, SameValue, ValueForm};
+use crate::onnx::Tract;
+use crate::onnx::schema::{
     AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OnnxDataType,
     OperatorSetIdProto, TensorProto, TensorTypeProto, TypeProto, TypeValue, ValueInfoProto,
 };
-use super::{DifferentPart, ModelPair, SameValue, ValueForm};
-use crate::onnx::Tract;
 use crate::{Engine, LoadOptions, ModelSource};
 
 /// The file beside which data outside of a model would lie.
@@ -258,6 +258,54 @@ fn operator_sets() {
     let healed = pair.healed(&[0]).unwrap();
     let model = ModelProto::decode(&healed.bytes[..]).unwrap();
     assert_eq!(model.opset_import, of(17).opset_import);
+}
+
+#[test]
+fn operators_take_the_form_of_another_set() {
+    let ints = |name: &str, ints: &[i64]| AttributeProto {
+        name: name.to_owned(),
+        ints: ints.to_vec(),
+        r#type: Some(7),
+        ..AttributeProto::default()
+    };
+    let mut old = sound();
+    let mut mean = node("ReduceMean", &["y"], "mean");
+    mean.attribute.push(ints("axes", &[0]));
+    graph(&mut old).node.push(mean);
+    graph(&mut old).output[0] = value("mean");
+    let mut new = sound();
+    new.opset_import[0].version = Some(18);
+    let mut mean = node("ReduceMean", &["y", "axes"], "mean");
+    mean.attribute.push(AttributeProto {
+        name: "noop_with_empty_axes".to_owned(),
+        i: Some(0),
+        r#type: Some(2),
+        ..AttributeProto::default()
+    });
+    graph(&mut new).node.push(mean);
+    graph(&mut new).output[0] = value("mean");
+    let axes = TensorProto {
+        data_type: Some(OnnxDataType::Int64 as i32),
+        raw_data: Some(Bytes::from_static(&[0; 8])),
+        ..weight("axes", &[0.0])
+    };
+    graph(&mut new).initializer.push(axes);
+    // The operator in the form of golden's set, and of the target's own.
+    let mean_of = |target: &ModelProto, golden: &ModelProto, part: fn(&DifferentPart) -> bool| {
+        let pair = pair(target, golden, &[["mean", "mean"]]);
+        let mut all = pair.differences().iter();
+        let index = all.position(|found| found.parts.iter().any(part)).unwrap();
+        let healed = pair.healed(&[index]).unwrap();
+        let model = ModelProto::decode(&healed.bytes[..]).unwrap();
+        let nodes = model.graph.unwrap().node;
+        let mean = nodes.into_iter().find(|node| node.op_type == "ReduceMean");
+        let mean = mean.unwrap();
+        let names = mean.attribute.iter().map(|own| own.name.clone());
+        (mean.input.len(), names.collect::<Vec<_>>())
+    };
+    let is_set = |part: &DifferentPart| matches!(part, DifferentPart::OperatorSet { .. });
+    assert_eq!(mean_of(&old, &new, is_set), (2, Vec::new()));
+    assert_eq!(mean_of(&new, &old, is_set), (1, vec!["axes".to_owned()]));
 }
 
 #[test]
