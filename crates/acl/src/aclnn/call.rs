@@ -129,6 +129,8 @@ pub(crate) struct OperatorCall<'a> {
     arguments: &'a [Argument],
     composed: ComposedGraph,
     n_values: usize,
+    /// The first constant that cannot be made, so that formulas need no error of their own.
+    refusal: Option<Refusal>,
 }
 
 impl<'a> OperatorCall<'a> {
@@ -149,11 +151,15 @@ impl<'a> OperatorCall<'a> {
                 results: Vec::new(),
             },
             n_values: 0,
+            refusal: None,
         }
     }
 
-    pub(crate) fn finish(self) -> ComposedGraph {
-        self.composed
+    pub(crate) fn finish(self) -> Composed<ComposedGraph> {
+        match self.refusal {
+            Some(refusal) => Err(refusal),
+            None => Ok(self.composed),
+        }
     }
 
     // ---- Values of the graph
@@ -261,33 +267,34 @@ impl<'a> OperatorCall<'a> {
     }
 
     /// A scalar constant in the graph.
-    pub(crate) fn constant(&mut self, number: f64, dtype: DType) -> Composed<Value> {
+    pub(crate) fn constant(&mut self, number: f64, dtype: DType) -> Value {
         let tensor = filled(ScalarNumber::Float(number), dtype, Shape::scalar());
-        let tensor = tensor.ok_or_else(|| no_number(dtype))?;
-        Ok(self.constant_tensor(tensor))
+        self.constant_tensor(tensor, dtype)
     }
 
     /// A constant list of int64 in the graph, as required for shapes and axes.
-    pub(crate) fn constant_ints(&mut self, list: &[i64]) -> Composed<Value> {
+    pub(crate) fn constant_ints(&mut self, list: &[i64]) -> Value {
         let bytes = list.iter().flat_map(|n| n.to_le_bytes()).collect();
-        let shape = Shape::new(vec![list.len()]);
-        let tensor = shape
-            .ok()
-            .and_then(|shape| Tensor::from_vec(DType::I64, shape, bytes).ok());
-        let tensor = tensor.ok_or_else(|| no_number(DType::I64))?;
-        Ok(self.constant_tensor(tensor))
+        let shape = Shape::new(vec![list.len()]).ok();
+        let tensor = shape.and_then(|shape| Tensor::from_vec(DType::I64, shape, bytes).ok());
+        self.constant_tensor(tensor, DType::I64)
     }
 
     /// Like [`OperatorCall::constant_ints`], for a shape.
-    pub(crate) fn constant_dims(&mut self, dims: &[usize]) -> Composed<Value> {
+    pub(crate) fn constant_dims(&mut self, dims: &[usize]) -> Value {
         let list: Vec<i64> = dims.iter().map(|&n| n.cast_signed() as i64).collect();
         self.constant_ints(&list)
     }
 
-    fn constant_tensor(&mut self, tensor: Tensor) -> Value {
+    /// A constant of the graph; without a tensor the composition is refused.
+    fn constant_tensor(&mut self, tensor: Option<Tensor>, dtype: DType) -> Value {
         let name = self.new_name();
-        let dtype = tensor.dtype();
-        self.composed.graph.constants.push((name.clone(), tensor));
+        match tensor {
+            Some(tensor) => self.composed.graph.constants.push((name.clone(), tensor)),
+            None => {
+                self.refusal.get_or_insert_with(|| no_number(dtype));
+            }
+        }
         Value { name, dtype }
     }
 
@@ -351,7 +358,7 @@ impl<'a> OperatorCall<'a> {
 
     /// The value with the same elements in another shape.
     pub(crate) fn reshaped(&mut self, value: &Value, dims: &[usize]) -> Composed<Value> {
-        let dims = self.constant_dims(dims)?;
+        let dims = self.constant_dims(dims);
         Ok(self.node("Reshape", &[value, &dims], value.dtype))
     }
 

@@ -76,7 +76,7 @@ impl AclProcess {
         let arguments = self.arguments(row, raw)?;
         let mut call = OperatorCall::new(row.parameters, &arguments);
         (row.compose)(&mut call)?;
-        let composed = call.finish();
+        let composed = call.finish()?;
         let operator = self.composed_operator(row, &arguments, composed)?;
         Ok(OperatorExecutor {
             row,

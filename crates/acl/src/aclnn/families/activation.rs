@@ -176,7 +176,7 @@ fn relu(call: &mut OperatorCall<'_>) -> Composed {
     let (x, out) = (call.tensor("self")?, call.tensor("out")?);
     call.expect_dtype(x, no_booleans, "integers or floats")?;
     typed_into(call, x, out, |call, x| {
-        let zero = call.constant(0.0, x.dtype)?;
+        let zero = call.constant(0.0, x.dtype);
         // Comparisons with NaN are false, so it stays.
         let is_negative = call.node("Less", &[x, &zero], DType::Bool);
         Ok(call.node("Where", &[&is_negative, &zero, x], x.dtype))
@@ -195,7 +195,7 @@ fn leaky_relu_of(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
 }
 
 fn sloped(call: &mut OperatorCall<'_>, x: &Value, slope: &Value) -> Composed<Value> {
-    let zero = call.constant(0.0, x.dtype)?;
+    let zero = call.constant(0.0, x.dtype);
     let is_positive = call.node("Greater", &[x, &zero], DType::Bool);
     // Both sides are computed for every element, and the condition selects one, so an infinite
     // product on the other side does no harm.
@@ -210,7 +210,7 @@ fn exponential_linear(
     x: &Value,
     [positive, negative, exponent]: [&Value; 3],
 ) -> Composed<Value> {
-    let zero = call.constant(0.0, x.dtype)?;
+    let zero = call.constant(0.0, x.dtype);
     let is_positive = call.node("Greater", &[x, &zero], DType::Bool);
     let above = call.node("Mul", &[x, positive], x.dtype);
     let exponent = call.node("Mul", &[x, exponent], x.dtype);
@@ -231,9 +231,9 @@ pub(super) const SELU_ALPHA: f64 = 1.673_263_242_354_377_2;
 pub(super) const SELU_SCALE: f64 = 1.050_700_987_355_480_5;
 
 fn selu_of(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
-    let scale = call.constant(SELU_SCALE, x.dtype)?;
-    let below = call.constant(SELU_SCALE * SELU_ALPHA, x.dtype)?;
-    let one = call.constant(1.0, x.dtype)?;
+    let scale = call.constant(SELU_SCALE, x.dtype);
+    let below = call.constant(SELU_SCALE * SELU_ALPHA, x.dtype);
+    let one = call.constant(1.0, x.dtype);
     exponential_linear(call, x, [&scale, &below, &one])
 }
 
@@ -245,7 +245,7 @@ fn celu_of(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
     // The quotient is passed to each run, like alpha: another one needs no other graph.
     let exponent = call.number_value(ScalarNumber::Float(1.0 / alpha.as_f64()), x.dtype)?;
     let alpha = call.scalar_value(alpha, x.dtype)?;
-    let one = call.constant(1.0, x.dtype)?;
+    let one = call.constant(1.0, x.dtype);
     exponential_linear(call, x, [&one, &alpha, &exponent])
 }
 
@@ -256,8 +256,8 @@ pub(super) fn exact_gelu(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Val
 
 /// The standard normal CDF of each element.
 pub(super) fn normal_distribution(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
-    let half = call.constant(0.5, x.dtype)?;
-    let root = call.constant(-std::f64::consts::FRAC_1_SQRT_2, x.dtype)?;
+    let half = call.constant(0.5, x.dtype);
+    let root = call.constant(-std::f64::consts::FRAC_1_SQRT_2, x.dtype);
     // `erfc` keeps the digits of results near 0, which 1 + erf loses.
     let scaled = call.node("Mul", &[x, &root], x.dtype);
     let rest = erf_rest(call, &scaled)?;
@@ -268,8 +268,8 @@ pub(super) const GELU_CUBIC: f64 = 0.044_715;
 
 /// The operand of the approximation's tanh: `sqrt(2/π) (x + 0.044715 x³)`.
 pub(super) fn gelu_operand(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
-    let root = call.constant((2.0 / std::f64::consts::PI).sqrt(), x.dtype)?;
-    let cubic = call.constant(GELU_CUBIC, x.dtype)?;
+    let root = call.constant((2.0 / std::f64::consts::PI).sqrt(), x.dtype);
+    let cubic = call.constant(GELU_CUBIC, x.dtype);
     let square = call.node("Mul", &[x, x], x.dtype);
     let cube = call.node("Mul", &[&square, x], x.dtype);
     let cube = call.node("Mul", &[&cube, &cubic], x.dtype);
@@ -304,7 +304,7 @@ fn gelu_by_formula(call: &mut OperatorCall<'_>) -> Composed {
 }
 
 fn fast_gelu_of(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
-    let beta = call.constant(FAST_GELU, x.dtype)?;
+    let beta = call.constant(FAST_GELU, x.dtype);
     gated(call, x, &beta)
 }
 
@@ -337,7 +337,7 @@ pub(super) fn optional_beta(call: &mut OperatorCall<'_>, x: &Value) -> Composed<
 
 /// `1 / (1 + e^-x)`. The engines' node is less accurate at the ends.
 pub(super) fn sigmoid_of(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
-    let one = call.constant(1.0, x.dtype)?;
+    let one = call.constant(1.0, x.dtype);
     let negated = call.node("Neg", &[x], x.dtype);
     let power = call.node("Exp", &[&negated], x.dtype);
     let sum = call.node("Add", &[&power, &one], x.dtype);
@@ -352,7 +352,7 @@ fn sigmoid(call: &mut OperatorCall<'_>) -> Composed {
 
 /// `log(1 + e^x)`, in a form that does not overflow.
 pub(super) fn soft_maximum(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
-    let zero = call.constant(0.0, x.dtype)?;
+    let zero = call.constant(0.0, x.dtype);
     let is_negative = call.node("Less", &[x, &zero], DType::Bool);
     let positive = call.node("Where", &[&is_negative, &zero, x], x.dtype);
     let size = call.node("Abs", &[x], x.dtype);
@@ -389,8 +389,8 @@ fn hard_sigmoid(call: &mut OperatorCall<'_>) -> Composed {
 
 /// `x / 6 + 1/2` between 0 and 1.
 fn hard_gate(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
-    let (three, six) = (call.constant(3.0, x.dtype)?, call.constant(6.0, x.dtype)?);
-    let zero = call.constant(0.0, x.dtype)?;
+    let (three, six) = (call.constant(3.0, x.dtype), call.constant(6.0, x.dtype));
+    let zero = call.constant(0.0, x.dtype);
     let sum = call.node("Add", &[x, &three], x.dtype);
     let clipped = between(call, &sum, &zero, &six);
     Ok(call.node("Div", &[&clipped, &six], x.dtype))
@@ -438,7 +438,7 @@ fn hard_tanh(call: &mut OperatorCall<'_>) -> Composed {
 
 fn hard_shrink_of(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
     let is_small = is_shrunk(call, x, "lambd")?;
-    let zero = call.constant(0.0, x.dtype)?;
+    let zero = call.constant(0.0, x.dtype);
     Ok(call.node("Where", &[&is_small, &zero, x], x.dtype))
 }
 
@@ -460,7 +460,7 @@ fn soft_shrink_of(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
     // A negative bound would move elements away from 0, which PyTorch refuses too.
     let is_small = is_shrunk(call, x, "lambd")?;
     let bound = parameter(call, "lambd", x)?;
-    let zero = call.constant(0.0, x.dtype)?;
+    let zero = call.constant(0.0, x.dtype);
     let is_positive = call.node("Greater", &[x, &zero], DType::Bool);
     let less = call.node("Sub", &[x, &bound], x.dtype);
     let more = call.node("Add", &[x, &bound], x.dtype);
@@ -481,7 +481,7 @@ fn softplus_of(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
 }
 
 fn softsign_of(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
-    let one = call.constant(1.0, x.dtype)?;
+    let one = call.constant(1.0, x.dtype);
     let size = call.node("Abs", &[x], x.dtype);
     let sum = call.node("Add", &[&size, &one], x.dtype);
     Ok(call.node("Div", &[x, &sum], x.dtype))
@@ -558,7 +558,7 @@ pub(super) fn halves(call: &mut OperatorCall<'_>, x: &TensorArgument) -> Compose
     dims[axis] = extent / 2;
     let value = call.read(x, compute_type(x.dtype))?;
     // With the lengths as an input, the node means the same in every operator set.
-    let lengths = call.constant_dims(&[extent / 2, extent / 2])?;
+    let lengths = call.constant_dims(&[extent / 2, extent / 2]);
     let along = vec![("axis", OperatorAttribute::Int(axis.cast_signed() as i64))];
     let inputs = [Some(&value), Some(&lengths)];
     let mut parts = call.node_of_many("Split", &inputs, along, &[value.dtype; 2]);

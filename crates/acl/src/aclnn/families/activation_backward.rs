@@ -125,7 +125,7 @@ gradients! {
 fn threshold(call: &mut OperatorCall<'_>) -> Composed {
     backward(call, ["self", "out"], NUMBERS, |call, grad, x| {
         let limit = parameter(call, "threshold", x)?;
-        let zero = call.constant(0.0, x.dtype)?;
+        let zero = call.constant(0.0, x.dtype);
         // NaN is not below the threshold, so its gradient passes, as in PyTorch. A selection,
         // because a product with 0 would turn an infinite gradient into NaN.
         let is_dropped = call.node("LessOrEqual", &[x, &limit], DType::Bool);
@@ -139,7 +139,7 @@ fn sigmoid(call: &mut OperatorCall<'_>) -> Composed {
         ["output", "gradInput"],
         ALL_FLOATS,
         |call, grad, y| {
-            let one = call.constant(1.0, y.dtype)?;
+            let one = call.constant(1.0, y.dtype);
             let rest = call.node("Sub", &[&one, y], y.dtype);
             let slope = call.node("Mul", &[y, &rest], y.dtype);
             Ok(call.node("Mul", &[grad, &slope], y.dtype))
@@ -163,8 +163,8 @@ fn gelu_by_formula(call: &mut OperatorCall<'_>) -> Composed {
 /// The normal CDF at `x`, plus `x` times its density.
 fn exact_gelu_gradient(call: &mut OperatorCall<'_>, grad: &Value, x: &Value) -> Composed<Value> {
     let below = normal_distribution(call, x)?;
-    let minus_half = call.constant(-0.5, x.dtype)?;
-    let height = call.constant(1.0 / (2.0 * std::f64::consts::PI).sqrt(), x.dtype)?;
+    let minus_half = call.constant(-0.5, x.dtype);
+    let height = call.constant(1.0 / (2.0 * std::f64::consts::PI).sqrt(), x.dtype);
     let square = call.node("Mul", &[x, x], x.dtype);
     let exponent = call.node("Mul", &[&square, &minus_half], x.dtype);
     let power = call.node("Exp", &[&exponent], x.dtype);
@@ -181,9 +181,9 @@ fn approximate_gelu_gradient(
     grad: &Value,
     x: &Value,
 ) -> Composed<Value> {
-    let one = call.constant(1.0, x.dtype)?;
-    let root = call.constant(2.0 * (2.0 / std::f64::consts::PI).sqrt(), x.dtype)?;
-    let cubic = call.constant(3.0 * GELU_CUBIC, x.dtype)?;
+    let one = call.constant(1.0, x.dtype);
+    let root = call.constant(2.0 * (2.0 / std::f64::consts::PI).sqrt(), x.dtype);
+    let cubic = call.constant(3.0 * GELU_CUBIC, x.dtype);
     let operand = gelu_operand(call, x)?;
     let twice = call.node("Add", &[&operand, &operand], x.dtype);
     let gate = sigmoid_of(call, &twice)?;
@@ -203,7 +203,7 @@ fn approximate_gelu_gradient(
 
 /// The slope of `x · s(beta · x)`, which is `s · (1 + beta · x · (1 - s))`.
 fn gated_slope(call: &mut OperatorCall<'_>, x: &Value, beta: &Value) -> Composed<Value> {
-    let one = call.constant(1.0, x.dtype)?;
+    let one = call.constant(1.0, x.dtype);
     let scaled = call.node("Mul", &[x, beta], x.dtype);
     let gate = sigmoid_of(call, &scaled)?;
     let rest = call.node("Sub", &[&one, &gate], x.dtype);
@@ -213,13 +213,13 @@ fn gated_slope(call: &mut OperatorCall<'_>, x: &Value, beta: &Value) -> Composed
 }
 
 fn fast_gelu_gradient(call: &mut OperatorCall<'_>, grad: &Value, x: &Value) -> Composed<Value> {
-    let beta = call.constant(FAST_GELU, x.dtype)?;
+    let beta = call.constant(FAST_GELU, x.dtype);
     let slope = gated_slope(call, x, &beta)?;
     Ok(call.node("Mul", &[grad, &slope], x.dtype))
 }
 
 fn silu_gradient(call: &mut OperatorCall<'_>, grad: &Value, x: &Value) -> Composed<Value> {
-    let beta = call.constant(1.0, x.dtype)?;
+    let beta = call.constant(1.0, x.dtype);
     let slope = gated_slope(call, x, &beta)?;
     Ok(call.node("Mul", &[grad, &slope], x.dtype))
 }
@@ -232,11 +232,11 @@ fn swish_gradient(call: &mut OperatorCall<'_>, grad: &Value, x: &Value) -> Compo
 
 /// With `t = tanh(log(1 + e^x))`, `t + x · sigmoid(x) · (1 - t²)`.
 fn mish_gradient(call: &mut OperatorCall<'_>, grad: &Value, x: &Value) -> Composed<Value> {
-    let one = call.constant(1.0, x.dtype)?;
+    let one = call.constant(1.0, x.dtype);
     let inner = soft_maximum(call, x)?;
     let tanh = call.node("Tanh", &[&inner], x.dtype);
     // 1 - t is 2 / (e^2x + 2 e^x + 2), which keeps its digits where t is almost 1.
-    let two = call.constant(2.0, x.dtype)?;
+    let two = call.constant(2.0, x.dtype);
     let power = call.node("Exp", &[x], x.dtype);
     let sum = call.node("Add", &[&power, &two], x.dtype);
     let sum = call.node("Mul", &[&sum, &power], x.dtype);
@@ -257,7 +257,7 @@ fn by_sign(
     [grad, x]: [&Value; 2],
     [above, below]: [&Value; 2],
 ) -> Composed<Value> {
-    let zero = call.constant(0.0, x.dtype)?;
+    let zero = call.constant(0.0, x.dtype);
     let is_positive = call.node("Greater", &[x, &zero], DType::Bool);
     let above = call.node("Mul", &[grad, above], x.dtype);
     let below = call.node("Mul", &[grad, below], x.dtype);
@@ -283,8 +283,8 @@ fn elu_gradient(call: &mut OperatorCall<'_>, grad: &Value, x: &Value) -> Compose
 }
 
 fn selu_gradient(call: &mut OperatorCall<'_>, grad: &Value, y: &Value) -> Composed<Value> {
-    let scale = call.constant(SELU_SCALE, y.dtype)?;
-    let depth = call.constant(SELU_SCALE * SELU_ALPHA, y.dtype)?;
+    let scale = call.constant(SELU_SCALE, y.dtype);
+    let depth = call.constant(SELU_SCALE * SELU_ALPHA, y.dtype);
     let below = call.node("Add", &[y, &depth], y.dtype);
     by_sign(call, [grad, y], [&scale, &below])
 }
@@ -297,13 +297,13 @@ fn leaky_relu_gradient(call: &mut OperatorCall<'_>, grad: &Value, x: &Value) -> 
         return Err(Refusal::invalid(text));
     }
     let slope = call.scalar_value(slope, x.dtype)?;
-    let one = call.constant(1.0, x.dtype)?;
+    let one = call.constant(1.0, x.dtype);
     by_sign(call, [grad, x], [&one, &slope])
 }
 
 /// The gradient, with 0 where a condition holds.
 fn dropped(call: &mut OperatorCall<'_>, grad: &Value, is_dropped: &Value) -> Composed<Value> {
-    let zero = call.constant(0.0, grad.dtype)?;
+    let zero = call.constant(0.0, grad.dtype);
     Ok(call.node("Where", &[is_dropped, &zero, grad], grad.dtype))
 }
 
@@ -331,8 +331,8 @@ fn hard_tanh_gradient(call: &mut OperatorCall<'_>, grad: &Value, x: &Value) -> C
 }
 
 fn hard_sigmoid_gradient(call: &mut OperatorCall<'_>, grad: &Value, x: &Value) -> Composed<Value> {
-    let (low, high) = (call.constant(-3.0, x.dtype)?, call.constant(3.0, x.dtype)?);
-    let six = call.constant(6.0, x.dtype)?;
+    let (low, high) = (call.constant(-3.0, x.dtype), call.constant(3.0, x.dtype));
+    let six = call.constant(6.0, x.dtype);
     let is_clipped = is_beyond(call, x, [&low, &high]);
     let share = call.node("Div", &[grad, &six], x.dtype);
     dropped(call, &share, &is_clipped)
@@ -344,9 +344,9 @@ fn hard_swish_by(
     [grad, x]: [&Value; 2],
     conditions: [&'static str; 2],
 ) -> Composed<Value> {
-    let (low, high) = (call.constant(-3.0, x.dtype)?, call.constant(3.0, x.dtype)?);
-    let half = call.constant(0.5, x.dtype)?;
-    let zero = call.constant(0.0, x.dtype)?;
+    let (low, high) = (call.constant(-3.0, x.dtype), call.constant(3.0, x.dtype));
+    let half = call.constant(0.5, x.dtype);
+    let zero = call.constant(0.0, x.dtype);
     let inner = call.node("Div", &[x, &high], x.dtype);
     let inner = call.node("Add", &[&inner, &half], x.dtype);
     let inner = call.node("Mul", &[grad, &inner], x.dtype);
@@ -423,7 +423,7 @@ fn glu(call: &mut OperatorCall<'_>) -> Composed {
         ["gradOut", "self"],
         ALL_FLOATS,
         |call, grad, [a, b]| {
-            let one = call.constant(1.0, a.dtype)?;
+            let one = call.constant(1.0, a.dtype);
             // The slope of the sigmoid is `s (1 - s)`.
             let gate = sigmoid_of(call, b)?;
             let first = call.node("Mul", &[grad, &gate], a.dtype);
@@ -437,7 +437,7 @@ fn glu(call: &mut OperatorCall<'_>) -> Composed {
 
 fn swish_glu(call: &mut OperatorCall<'_>) -> Composed {
     half_backward(call, ["yGrad", "x"], SMALL, |call, grad, [a, b]| {
-        let one = call.constant(1.0, a.dtype)?;
+        let one = call.constant(1.0, a.dtype);
         let slope = gated_slope(call, a, &one)?;
         let product = call.node("Mul", &[grad, b], a.dtype);
         let first = call.node("Mul", &[&product, &slope], a.dtype);

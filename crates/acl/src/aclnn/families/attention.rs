@@ -64,7 +64,7 @@ pub(super) fn masked_scores(
         scores = call.node("Add", &[&scores, shift], DType::F32);
     }
     // Masked elements get a weight of exactly 0, not a small one.
-    let lowest = call.constant(f64::NEG_INFINITY, DType::F32)?;
+    let lowest = call.constant(f64::NEG_INFINITY, DType::F32);
     for mask in masks {
         scores = call.node("Where", &[mask, &lowest, &scores], DType::F32);
     }
@@ -83,10 +83,10 @@ pub(super) fn attend(
     let key = operands.repeated(call, key, &operands.keys)?;
     let value = operands.repeated(call, value, &operands.values)?;
     let scores = masked_scores(call, [&query, &key], shift, masks)?;
-    let lowest = call.constant(f64::NEG_INFINITY, DType::F32)?;
+    let lowest = call.constant(f64::NEG_INFINITY, DType::F32);
     let (zero, one) = (
-        call.constant(0.0, DType::F32)?,
-        call.constant(1.0, DType::F32)?,
+        call.constant(0.0, DType::F32),
+        call.constant(1.0, DType::F32),
     );
     let last = vec![
         ("axes", OperatorAttribute::Ints(vec![-1])),
@@ -98,7 +98,7 @@ pub(super) fn attend(
     let base = call.node("Where", &[&is_masked, &zero, &maximum], DType::F32);
     let scores = call.node("Sub", &[&scores, &base], DType::F32);
     let powers = call.node("Exp", &[&scores], DType::F32);
-    let axes = call.constant_ints(&[-1])?;
+    let axes = call.constant_ints(&[-1]);
     let keeps_axes = vec![("keepdims", OperatorAttribute::Int(1))];
     let sum = call.node_with("ReduceSum", &[&powers, &axes], keeps_axes, DType::F32);
     let divisor = call.node("Where", &[&is_masked, &one, &sum], DType::F32);
@@ -223,7 +223,7 @@ fn train(call: &mut OperatorCall<'_>, known: &[AxisOrder]) -> Composed {
     let values = operands.read(call, [key, value])?;
     let attended = attend(call, &operands, values, shift.as_ref(), &masks)?;
     write_attended(call, &operands, &attended.result, out)?;
-    let statistics = call.constant_dims(&statistics)?;
+    let statistics = call.constant_dims(&statistics);
     for (tensor, value) in saved.into_iter().zip([&attended.maximum, &attended.sum]) {
         if let Some(tensor) = tensor {
             // Packed samples have tokens before heads.
@@ -305,7 +305,7 @@ fn scaled_masked_softmax(call: &mut OperatorCall<'_>) -> Composed {
     let scale = call.number_value(ScalarNumber::Float(call.number("scale")?), DType::F32)?;
     let value = call.read(x, DType::F32)?;
     let mask = call.read(mask, DType::Bool)?;
-    let masked = call.constant(MASKED, DType::F32)?;
+    let masked = call.constant(MASKED, DType::F32);
     let scaled = call.node("Mul", &[&value, &scale], DType::F32);
     let scaled = call.node("Where", &[&mask, &masked, &scaled], DType::F32);
     let last = vec![("axis", OperatorAttribute::Int(-1))];

@@ -136,10 +136,10 @@ fn weights(
     operands: &Operands<'_>,
     scores: &Value,
 ) -> Composed<Value> {
-    let lowest = call.constant(f64::NEG_INFINITY, DType::F32)?;
+    let lowest = call.constant(f64::NEG_INFINITY, DType::F32);
     let (zero, one) = (
-        call.constant(0.0, DType::F32)?,
-        call.constant(1.0, DType::F32)?,
+        call.constant(0.0, DType::F32),
+        call.constant(1.0, DType::F32),
     );
     let maximum = match statistic(call, operands, "softmaxMaxOptional")? {
         Some(maximum) => maximum,
@@ -165,7 +165,7 @@ fn weights(
 }
 
 fn row_sums(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
-    let last = call.constant_ints(&[-1])?;
+    let last = call.constant_ints(&[-1]);
     let keeps_axes = vec![("keepdims", OperatorAttribute::Int(1))];
     Ok(call.node_with("ReduceSum", &[x, &last], keeps_axes, DType::F32))
 }
@@ -221,7 +221,7 @@ fn gathered(
         return Ok(x.clone());
     }
     let x = call.reshaped(x, &[sizes.batch, sizes.heads, n, sizes.tokens, sizes.width])?;
-    let axis = call.constant_ints(&[2])?;
+    let axis = call.constant_ints(&[2]);
     let drops_axes = vec![("keepdims", OperatorAttribute::Int(0))];
     Ok(call.node_with("ReduceSum", &[&x, &axis], drops_axes, DType::F32))
 }

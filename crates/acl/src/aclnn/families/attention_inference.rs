@@ -207,7 +207,7 @@ impl<'a> Inference<'a> {
         // would not suppress.
         let value = match self.samples.unused_keys(call, self.value.sizes.tokens)? {
             Some(unused) => {
-                let zero = call.constant(0.0, DType::F32)?;
+                let zero = call.constant(0.0, DType::F32);
                 call.node("Where", &[&unused, &zero, &value], DType::F32)
             }
             None => value,
@@ -384,8 +384,8 @@ fn write_sums(
     let log = call.node("Log", &[&attended.sum], DType::F32);
     let sums = call.node("Add", &[&log, &attended.maximum], DType::F32);
     // The vendor's operators store infinity for fully masked rows.
-    let lowest = call.constant(f64::NEG_INFINITY, DType::F32)?;
-    let highest = call.constant(f64::INFINITY, DType::F32)?;
+    let lowest = call.constant(f64::NEG_INFINITY, DType::F32);
+    let highest = call.constant(f64::INFINITY, DType::F32);
     let is_masked = call.node("Equal", &[&attended.maximum, &lowest], DType::Bool);
     let mut sums = call.node("Where", &[&is_masked, &highest, &sums], DType::F32);
     if operands.order == AxisOrder::Tnd {

@@ -157,7 +157,7 @@ impl<'a> KeyStore<'a> {
                     let value = heads_first(call, tensor, self.order, &sizes)?;
                     // The mask of lengths hides the padding.
                     let missing = self.sizes.tokens - tokens;
-                    let pads = call.constant_dims(&[0, 0, 0, 0, 0, 0, missing, 0])?;
+                    let pads = call.constant_dims(&[0, 0, 0, 0, 0, 0, missing, 0]);
                     values.push(call.node("Pad", &[&value, &pads], DType::F32));
                 }
                 Ok(joined(call, &values, 0))
@@ -189,7 +189,7 @@ impl<'a> KeyStore<'a> {
             shape.and_then(|shape| Tensor::from_vec(DType::Bool, shape, used.collect()).ok());
         let used = used.ok_or_else(|| Refusal::invalid("the table of blocks is too large"))?;
         let used = call.tensor_value(used);
-        let first = call.constant(0.0, DType::I64)?;
+        let first = call.constant(0.0, DType::I64);
         let places = call.node("Where", &[&used, &places, &first], DType::I64);
         let value = call.read(blocks, DType::F32)?;
         let along = vec![("axis", OperatorAttribute::Int(0))];

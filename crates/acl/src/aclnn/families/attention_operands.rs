@@ -271,7 +271,7 @@ impl<'a> Operands<'a> {
         }
         let (batch, heads, tokens, width) = (sizes.batch, sizes.heads, sizes.tokens, sizes.width);
         let value = call.reshaped(&value, &[batch, heads, 1, tokens, width])?;
-        let dims = call.constant_dims(&[batch, heads, n, tokens, width])?;
+        let dims = call.constant_dims(&[batch, heads, n, tokens, width]);
         let value = call.node("Expand", &[&value, &dims], DType::F32);
         call.reshaped(&value, &[batch, heads * n, tokens, width])
     }

@@ -138,16 +138,16 @@ fn log_add(call: &mut OperatorCall<'_>, base: f64) -> Composed {
     let distance = call.node("Sub", &[&a, &b], dtype);
     // For equal infinities the distance is NaN, and the result is that infinity.
     let is_equal = call.node("Equal", &[&a, &b], DType::Bool);
-    let zero = call.constant(0.0, dtype)?;
+    let zero = call.constant(0.0, dtype);
     let distance = call.node("Where", &[&is_equal, &zero, &distance], dtype);
     let size = call.node("Abs", &[&distance], dtype);
-    let factor = call.constant(-base.ln(), dtype)?;
+    let factor = call.constant(-base.ln(), dtype);
     let exponent = call.node("Mul", &[&size, &factor], dtype);
     let power = call.node("Exp", &[&exponent], dtype);
-    let one = call.constant(1.0, dtype)?;
+    let one = call.constant(1.0, dtype);
     let sum = call.node("Add", &[&power, &one], dtype);
     let log = call.node("Log", &[&sum], dtype);
-    let divisor = call.constant(base.ln(), dtype)?;
+    let divisor = call.constant(base.ln(), dtype);
     let log = call.node("Div", &[&log, &divisor], dtype);
     let result = call.node("Add", &[&largest, &log], dtype);
     call.write(two.out, &result, two.dtype);
@@ -167,7 +167,7 @@ fn x_log_y(call: &mut OperatorCall<'_>) -> Composed {
     let dtype = two.a.dtype;
     let log = call.node("Log", &[&two.b], dtype);
     let product = call.node("Mul", &[&two.a, &log], dtype);
-    let zero = call.constant(0.0, dtype)?;
+    let zero = call.constant(0.0, dtype);
     let is_zero = call.node("Equal", &[&two.a, &zero], DType::Bool);
     let result = call.node("Where", &[&is_zero, &zero, &product], dtype);
     // If the logarithm's operand is NaN the result is NaN, whatever the factor.
@@ -226,13 +226,13 @@ fn sinc(call: &mut OperatorCall<'_>) -> Composed {
     call.expect_cast(out, dtype)?;
     // Near the zeros of the sine the product with pi needs more digits.
     let value = call.read_as(x, dtype, DType::F64)?;
-    let pi = call.constant(std::f64::consts::PI, DType::F64)?;
+    let pi = call.constant(std::f64::consts::PI, DType::F64);
     let angle = call.node("Mul", &[&value, &pi], DType::F64);
     let sine = call.node("Sin", &[&angle], DType::F64);
     let quotient = call.node("Div", &[&sine, &angle], DType::F64);
     let (zero, one) = (
-        call.constant(0.0, DType::F64)?,
-        call.constant(1.0, DType::F64)?,
+        call.constant(0.0, DType::F64),
+        call.constant(1.0, DType::F64),
     );
     let is_zero = call.node("Equal", &[&value, &zero], DType::Bool);
     let result = call.node("Where", &[&is_zero, &one, &quotient], DType::F64);
@@ -252,11 +252,11 @@ fn sign_bit(call: &mut OperatorCall<'_>) -> Composed {
     let bits = call.read_raw(x)?;
     let result = match x.dtype.bits() {
         Some(n_bits @ ..32) => {
-            let first = call.constant(2_f64.powi(n_bits.cast_signed() - 1), bits.dtype)?;
+            let first = call.constant(2_f64.powi(n_bits.cast_signed() - 1), bits.dtype);
             call.node("GreaterOrEqual", &[&bits, &first], DType::Bool)
         }
         _ => {
-            let zero = call.constant(0.0, bits.dtype)?;
+            let zero = call.constant(0.0, bits.dtype);
             call.node("Less", &[&bits, &zero], DType::Bool)
         }
     };
@@ -288,7 +288,7 @@ fn is_close(call: &mut OperatorCall<'_>) -> Composed {
     let room = call.node("Add", &[&room, &atol], dtype);
     let is_near = call.node("LessOrEqual", &[&distance, &room], DType::Bool);
     // An infinite distance is never close, even with an infinite tolerance.
-    let infinity = call.constant(f64::INFINITY, dtype)?;
+    let infinity = call.constant(f64::INFINITY, dtype);
     let is_finite = call.node("Less", &[&distance, &infinity], DType::Bool);
     let is_near = call.node("And", &[&is_near, &is_finite], DType::Bool);
     let mut result = call.node("Or", &[&is_equal, &is_near], DType::Bool);
@@ -327,11 +327,11 @@ fn equal_tensors(call: &mut OperatorCall<'_>) -> Composed {
     let is_equal = call.node("Equal", &[&a, &b], DType::Bool);
     let counted = call.cast(&is_equal, DType::I64);
     // One axis, for any shape.
-    let flat = call.constant_ints(&[-1])?;
+    let flat = call.constant_ints(&[-1]);
     let flat = call.node("Reshape", &[&counted, &flat], DType::I64);
     let attributes = vec![("axes", OperatorAttribute::Ints(vec![0]))];
     let least = call.node_with("ReduceMin", &[&flat], attributes, DType::I64);
-    let dims = call.constant_dims(out.dims())?;
+    let dims = call.constant_dims(out.dims());
     let result = call.node("Reshape", &[&least, &dims], DType::I64);
     call.write(out, &result, DType::Bool);
     Ok(())
@@ -347,8 +347,8 @@ fn shifted<'a>(call: &mut OperatorCall<'a>) -> Composed<(Operands<'a>, Value, Va
     }
     let int = DType::I64;
     let n_bits = two.dtype.bits().unwrap_or(64);
-    let zero = call.constant(0.0, int)?;
-    let end = call.constant(f64::from(n_bits), int)?;
+    let zero = call.constant(0.0, int);
+    let end = call.constant(f64::from(n_bits), int);
     let is_there = call.node("GreaterOrEqual", &[&two.b, &zero], DType::Bool);
     let is_short = call.node("Less", &[&two.b, &end], DType::Bool);
     let is_within = call.node("And", &[&is_there, &is_short], DType::Bool);
@@ -356,7 +356,7 @@ fn shifted<'a>(call: &mut OperatorCall<'a>) -> Composed<(Operands<'a>, Value, Va
     let distance = call.node("Where", &[&is_within, &two.b, &zero], int);
     // A lookup table, because engines compute powers of integers as floats.
     let powers: Vec<i64> = (0..n_bits).map(|bit| 1_i64 << bit).collect();
-    let powers = call.constant_ints(&powers)?;
+    let powers = call.constant_ints(&powers);
     let power = call.node("Gather", &[&powers, &distance], int);
     Ok((two, power, is_within))
 }
@@ -364,7 +364,7 @@ fn shifted<'a>(call: &mut OperatorCall<'a>) -> Composed<(Operands<'a>, Value, Va
 fn shift_left(call: &mut OperatorCall<'_>) -> Composed {
     let (two, power, is_within) = shifted(call)?;
     let product = call.node("Mul", &[&two.a, &power], DType::I64);
-    let zero = call.constant(0.0, DType::I64)?;
+    let zero = call.constant(0.0, DType::I64);
     let result = call.node("Where", &[&is_within, &product, &zero], DType::I64);
     call.write(two.out, &result, two.dtype);
     Ok(())
@@ -373,7 +373,7 @@ fn shift_left(call: &mut OperatorCall<'_>) -> Composed {
 fn shift_right(call: &mut OperatorCall<'_>) -> Composed {
     let (two, power, is_within) = shifted(call)?;
     let int = DType::I64;
-    let (zero, one) = (call.constant(0.0, int)?, call.constant(1.0, int)?);
+    let (zero, one) = (call.constant(0.0, int), call.constant(1.0, int));
     let is_below = call.node("Less", &[&two.a, &zero], DType::Bool);
     let below = call.cast(&is_below, int);
     let last = call.node("Neg", &[&below], int);
@@ -441,7 +441,7 @@ fn tanh_backward(call: &mut OperatorCall<'_>) -> Composed {
     let two = operands(call, ["gradOutput", "output", "gradInput"], same)?;
     expect_floats(&two)?;
     let dtype = two.a.dtype;
-    let one = call.constant(1.0, dtype)?;
+    let one = call.constant(1.0, dtype);
     let square = call.node("Mul", &[&two.b, &two.b], dtype);
     let slope = call.node("Sub", &[&one, &square], dtype);
     let result = call.node("Mul", &[&two.a, &slope], dtype);

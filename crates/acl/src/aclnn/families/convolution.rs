@@ -158,13 +158,13 @@ pub(super) fn convolved(
     let beyond = steps.beyond();
     if beyond.iter().any(|&n| n > 0) {
         let before = vec![0; beyond.len() + 4];
-        let pads = call.constant_dims(&[before, beyond].concat())?;
+        let pads = call.constant_dims(&[before, beyond].concat());
         result = call.node("Pad", &[&result, &pads], DType::F32);
     }
     if let Some(bias) = bias {
         let mut dims = vec![bias.n_elements()];
         dims.resize(steps.stride.len() + 1, 1);
-        let dims = call.constant_dims(&dims)?;
+        let dims = call.constant_dims(&dims);
         let bias = call.read(bias, DType::F32)?;
         let bias = call.node("Reshape", &[&bias, &dims], DType::F32);
         result = call.node("Add", &[&result, &bias], DType::F32);

@@ -152,7 +152,7 @@ fn linspace(call: &mut OperatorCall<'_>) -> Composed {
     );
     let places = places(call, n, dtype)?;
     #[expect(clippy::cast_precision_loss, reason = "no tensor has so many elements")]
-    let n_gaps = call.constant((n - 1).max(1) as f64, dtype)?;
+    let n_gaps = call.constant((n - 1).max(1) as f64, dtype);
     let length = call.node("Sub", &[&last, &first], dtype);
     // The division comes first, so that the last number is exactly the end.
     let part = call.node("Div", &[&places, &n_gaps], dtype);
@@ -179,7 +179,7 @@ fn eye(call: &mut OperatorCall<'_>) -> Composed {
     }
     // The diagonal has equal row and column positions.
     let (rows, columns) = (places(call, n, DType::I64)?, places(call, m, DType::I64)?);
-    let upright = call.constant_dims(&[n, 1])?;
+    let upright = call.constant_dims(&[n, 1]);
     let rows = call.node("Reshape", &[&rows, &upright], DType::I64);
     let is_diagonal = call.node("Equal", &[&rows, &columns], DType::Bool);
     call.write(out, &is_diagonal, DType::Bool);
@@ -208,9 +208,9 @@ fn fill_tensor(call: &mut OperatorCall<'_>) -> Composed {
     let compute = compute_type(out.dtype);
     // A list of one element has an axis, which is removed before broadcasting.
     let one = call.read_as(value, out.dtype, compute)?;
-    let scalar = call.constant_ints(&[])?;
+    let scalar = call.constant_ints(&[]);
     let one = call.node("Reshape", &[&one, &scalar], compute);
-    let dims = call.constant_dims(out.dims())?;
+    let dims = call.constant_dims(out.dims());
     let result = call.node("Expand", &[&one, &dims], compute);
     call.write(out, &result, out.dtype);
     Ok(())

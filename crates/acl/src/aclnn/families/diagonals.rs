@@ -68,12 +68,12 @@ fn triangle(call: &mut OperatorCall<'_>, outside: &'static str) -> Composed {
     // Row numbers and the diagonal's number are added, which must not overflow.
     let offset = clipped_diagonal(call, extents)?;
     let [rows, columns] = positions(call, extents)?;
-    let offset = call.constant_ints(&[offset])?;
+    let offset = call.constant_ints(&[offset]);
     let on_diagonal = call.node("Add", &[&rows, &offset], DType::I64);
     let is_outside = call.node(outside, &[&columns, &on_diagonal], DType::Bool);
     let value = call.read_raw(x)?;
     // The bits of 0 are 0 in every dtype.
-    let zero = call.constant(0.0, value.dtype)?;
+    let zero = call.constant(0.0, value.dtype);
     let result = call.node("Where", &[&is_outside, &zero, &value], value.dtype);
     call.write_raw(out, &result);
     Ok(())
@@ -140,16 +140,16 @@ fn diagonal_matrix(call: &mut OperatorCall<'_>) -> Composed {
     }
     let value = call.read_raw(x)?;
     let value = reshaped(call, &value, &[n])?;
-    let pads = call.constant_dims(&[0, size - n])?;
+    let pads = call.constant_dims(&[0, size - n]);
     let padded = call.node("Pad", &[&value, &pads], value.dtype);
     // Above the main diagonal element i is in row i, below it in column i.
     let along = if offset < 0 { [1, size] } else { [size, 1] };
     let padded = reshaped(call, &padded, &along)?;
     let [rows, columns] = positions(call, [size, size])?;
-    let offset = call.constant_ints(&[offset])?;
+    let offset = call.constant_ints(&[offset]);
     let on_diagonal = call.node("Add", &[&rows, &offset], DType::I64);
     let is_there = call.node("Equal", &[&columns, &on_diagonal], DType::Bool);
-    let zero = call.constant(0.0, value.dtype)?;
+    let zero = call.constant(0.0, value.dtype);
     let result = call.node("Where", &[&is_there, &padded, &zero], value.dtype);
     call.write_raw(out, &result);
     Ok(())
@@ -170,7 +170,7 @@ fn fill_diagonal(call: &mut OperatorCall<'_>) -> Composed {
         rows.max(1)
     };
     let places: Vec<i64> = (0..rows).map(|row| as_int(row % period)).collect();
-    let on_diagonal = call.constant_ints(&places)?;
+    let on_diagonal = call.constant_ints(&places);
     let on_diagonal = reshaped(call, &on_diagonal, &[rows, 1])?;
     let all_columns = counted(call, columns)?;
     let is_there = call.node("Equal", &[&all_columns, &on_diagonal], DType::Bool);
@@ -208,7 +208,7 @@ fn trace(call: &mut OperatorCall<'_>) -> Composed {
         .map(|i| as_int(i * (columns + 1)))
         .collect();
     let value = picked(call, &value, 0, &places)?;
-    let axes = call.constant_ints(&[0])?;
+    let axes = call.constant_ints(&[0]);
     let keepdims = opscope_engine::single_operator::OperatorAttribute::Int(0);
     let sum = call.node_with(
         "ReduceSum",

@@ -284,7 +284,7 @@ pub(super) fn truncated(call: &mut OperatorCall<'_>, value: &Value) -> Value {
 /// broadcast, so both are expanded first.
 fn rest(call: &mut OperatorCall<'_>, a: &Value, b: &Value) -> Composed<Value> {
     let dims = call.tensor("out")?.dims();
-    let dims = call.constant_dims(dims)?;
+    let dims = call.constant_dims(dims);
     let a = call.node("Expand", &[a, &dims], a.dtype);
     let b = call.node("Expand", &[b, &dims], b.dtype);
     let fmod = vec![("fmod", OperatorAttribute::Int(1))];
@@ -294,7 +294,7 @@ fn rest(call: &mut OperatorCall<'_>, a: &Value, b: &Value) -> Composed<Value> {
 /// Whether a nonzero remainder and the divisor have opposite signs.
 fn is_opposed(call: &mut OperatorCall<'_>, rest: &Value, divisor: &Value) -> Composed<Value> {
     // Compared separately: a product of the two could underflow or overflow.
-    let zero = call.constant(0.0, rest.dtype)?;
+    let zero = call.constant(0.0, rest.dtype);
     let is_below = call.node("Less", &[rest, &zero], DType::Bool);
     let is_above = call.node("Greater", &[rest, &zero], DType::Bool);
     let is_negative = call.node("Less", &[divisor, &zero], DType::Bool);
@@ -334,11 +334,11 @@ fn floor_quotient(call: &mut OperatorCall<'_>, a: &Value, b: &Value) -> Composed
     // The quotient of exact multiples may still miss the integer by an ulp.
     let floor = call.node("Floor", &[&quotient], dtype);
     let distance = call.node("Sub", &[&quotient, &floor], dtype);
-    let half = call.constant(0.5, dtype)?;
+    let half = call.constant(0.5, dtype);
     let is_next = call.node("Greater", &[&distance, &half], DType::Bool);
     let next = call.cast(&is_next, dtype);
     let rounded = call.node("Add", &[&floor, &next], dtype);
-    let zero = call.constant(0.0, dtype)?;
+    let zero = call.constant(0.0, dtype);
     let by_zero = call.node("Equal", &[b, &zero], DType::Bool);
     Ok(call.node("Where", &[&by_zero, &plain, &rounded], dtype))
 }
@@ -381,17 +381,17 @@ fn atan2(call: &mut OperatorCall<'_>) -> Composed {
     let least = call.node("Where", &[&is_steep, &far, &near], dtype);
     let quotient = call.node("Div", &[&least, &largest], dtype);
     // Equal sizes are the diagonal, infinite ones too, but for two zeros.
-    let (zero, one) = (call.constant(0.0, dtype)?, call.constant(1.0, dtype)?);
+    let (zero, one) = (call.constant(0.0, dtype), call.constant(1.0, dtype));
     let is_diagonal = call.node("Equal", &[&least, &largest], DType::Bool);
     let sum = call.node("Add", &[&least, &largest], dtype);
     let is_origin = call.node("Equal", &[&sum, &zero], DType::Bool);
     let quotient = call.node("Where", &[&is_diagonal, &one, &quotient], dtype);
     let quotient = call.node("Where", &[&is_origin, &zero, &quotient], dtype);
     let angle = call.node("Atan", &[&quotient], dtype);
-    let quarter = call.constant(std::f64::consts::FRAC_PI_2, dtype)?;
+    let quarter = call.constant(std::f64::consts::FRAC_PI_2, dtype);
     let from_top = call.node("Sub", &[&quarter, &angle], dtype);
     let angle = call.node("Where", &[&is_steep, &from_top, &angle], dtype);
-    let half = call.constant(std::f64::consts::PI, dtype)?;
+    let half = call.constant(std::f64::consts::PI, dtype);
     let from_left = call.node("Sub", &[&half, &angle], dtype);
     let is_left = is_negative(call, &x)?;
     let angle = call.node("Where", &[&is_left, &from_left, &angle], dtype);
@@ -403,9 +403,9 @@ fn atan2(call: &mut OperatorCall<'_>) -> Composed {
 
 /// Whether a float has a negative sign, including -0.
 fn is_negative(call: &mut OperatorCall<'_>, value: &Value) -> Composed<Value> {
-    let zero = call.constant(0.0, value.dtype)?;
+    let zero = call.constant(0.0, value.dtype);
     // The reciprocal of a zero is an infinity with its sign.
-    let one = call.constant(1.0, value.dtype)?;
+    let one = call.constant(1.0, value.dtype);
     let is_zero = call.node("Equal", &[value, &zero], DType::Bool);
     let inverse = call.node("Div", &[&one, value], value.dtype);
     let shown = call.node("Where", &[&is_zero, &inverse, value], value.dtype);
@@ -512,9 +512,9 @@ fn integer_power(
 ) -> Composed<Value> {
     let int = DType::I64;
     let (zero, one, two) = (
-        call.constant(0.0, int)?,
-        call.constant(1.0, int)?,
-        call.constant(2.0, int)?,
+        call.constant(0.0, int),
+        call.constant(1.0, int),
+        call.constant(2.0, int),
     );
     let n_bits = 8 * dtype.bytes().unwrap_or(8);
     let (mut result, mut square) = (one.clone(), base.clone());
@@ -590,11 +590,11 @@ fn lerp(call: &mut OperatorCall<'_>) -> Composed {
     let step = call.node("Mul", &[&weight, &way], compute);
     let from_start = call.node("Add", &[&a, &step], compute);
     // Computed from the nearer end, so that a weight of 1 yields the end.
-    let one = call.constant(1.0, compute)?;
+    let one = call.constant(1.0, compute);
     let rest = call.node("Sub", &[&one, &weight], compute);
     let back = call.node("Mul", &[&way, &rest], compute);
     let from_end = call.node("Sub", &[&b, &back], compute);
-    let half = call.constant(0.5, compute)?;
+    let half = call.constant(0.5, compute);
     let size = call.node("Abs", &[&weight], compute);
     let is_near = call.node("Less", &[&size, &half], DType::Bool);
     let result = call.node("Where", &[&is_near, &from_start, &from_end], compute);

@@ -154,12 +154,12 @@ fn fill_entries(call: &mut OperatorCall<'_>) -> Composed {
     // Places beyond the axis mark an additional entry, which is cut off afterwards.
     let places = read_any_places(call, entries.index)?;
     let places = reshaped(call, &places, &[entries.index.n_elements()])?;
-    let behind = call.constant_dims(&[n])?;
-    let before = call.constant_ints(&[-as_int(n)])?;
+    let behind = call.constant_dims(&[n]);
+    let before = call.constant_ints(&[-as_int(n)]);
     let is_low = call.node("Less", &[&places, &before], DType::Bool);
     let is_high = call.node("Greater", &[&places, &behind], DType::Bool);
     let is_beyond = call.node("Or", &[&is_low, &is_high], DType::Bool);
-    let zero = call.constant(0.0, DType::I64)?;
+    let zero = call.constant(0.0, DType::I64);
     let is_negative = call.node("Less", &[&places, &zero], DType::Bool);
     let from_end = call.node("Add", &[&places, &behind], DType::I64);
     let places = call.node("Where", &[&is_negative, &from_end, &places], DType::I64);
@@ -229,7 +229,7 @@ fn fill_listed_entries(call: &mut OperatorCall<'_>) -> Composed {
             Refusal::invalid(format!("`index` has {place}; expected a place of {n}"))
         })? = 1;
     }
-    let marks = call.constant_ints(&marks)?;
+    let marks = call.constant_ints(&marks);
     let is_filled = call.cast(&marks, DType::Bool);
     let number = call.scalar("value")?.number;
     fill_along(call, [x, out], axis, &is_filled, number)

@@ -33,7 +33,7 @@ fn heaviside(call: &mut OperatorCall<'_>) -> Composed {
     expect_same_dtype(call, out, x)?;
     let compute = arithmetic_type(x.dtype);
     let (value, at_zero) = (call.read(x, compute)?, call.read(values, compute)?);
-    let (zero, one) = (call.constant(0.0, compute)?, call.constant(1.0, compute)?);
+    let (zero, one) = (call.constant(0.0, compute), call.constant(1.0, compute));
     // NaN is neither zero nor positive, and yields 0.
     let is_zero = call.node("Equal", &[&value, &zero], DType::Bool);
     let is_above = call.node("Greater", &[&value, &zero], DType::Bool);

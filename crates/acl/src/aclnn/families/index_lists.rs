@@ -121,7 +121,7 @@ impl<'a> Indices<'a> {
                 let mask = call.read(index.tensor, DType::Bool)?;
                 let rows = call.node("NonZero", &[&mask], DType::I64);
                 for i in 0..index.n_axes {
-                    let row = call.constant(i64_as_f64(i), DType::I64)?;
+                    let row = call.constant(i64_as_f64(i), DType::I64);
                     parts.push((gathered(call, &rows, 0, &row), x.dims()[index.axis + i]));
                 }
             } else {
@@ -131,9 +131,9 @@ impl<'a> Indices<'a> {
         }
         let mut row: Option<Value> = None;
         let mut is_beyond: Option<Value> = None;
-        let zero = call.constant(0.0, DType::I64)?;
+        let zero = call.constant(0.0, DType::I64);
         for (places, n) in parts {
-            let extent = call.constant_dims(&[n])?;
+            let extent = call.constant_dims(&[n]);
             let extent = reshaped(call, &extent, &[])?;
             let from_end = call.node("Add", &[&places, &extent], DType::I64);
             let is_negative = call.node("Less", &[&places, &zero], DType::Bool);
@@ -157,7 +157,7 @@ impl<'a> Indices<'a> {
         let (Some(row), Some(is_beyond)) = (row, is_beyond) else {
             return Err(Refusal::invalid("`indices` has no index"));
         };
-        let nowhere = call.constant(NOWHERE, DType::I64)?;
+        let nowhere = call.constant(NOWHERE, DType::I64);
         Ok(call.node("Where", &[&is_beyond, &nowhere, &row], DType::I64))
     }
 
@@ -225,7 +225,7 @@ fn index(call: &mut OperatorCall<'_>) -> Composed {
     let shape = call.node("Shape", &[&places], DType::I64);
     // The sizes of the other axes are known, those of the indices may not be.
     let others = [&before[..], &behind].concat();
-    let others = call.constant_dims(&others)?;
+    let others = call.constant_dims(&others);
     let dims = joined(call, &[shape, others], 0);
     let result = call.node("Reshape", &[&result, &dims], result.dtype);
     let n_before = before.len();
@@ -265,8 +265,8 @@ fn put(call: &mut OperatorCall<'_>) -> Composed {
     let source = elements.read(call, values)?;
     // The values are broadcast to the indexed shape, then transposed to the order of the matrix.
     let (n_before, n_behind) = (before.len(), behind.len());
-    let before_dims = call.constant_dims(&before)?;
-    let behind_dims = call.constant_dims(&behind)?;
+    let before_dims = call.constant_dims(&before);
+    let behind_dims = call.constant_dims(&behind);
     let dims = joined(call, &[before_dims, shape, behind_dims], 0);
     let mut source = call.node("Expand", &[&source, &dims], source.dtype);
     let n = n_before + n_places + n_behind;
@@ -278,9 +278,9 @@ fn put(call: &mut OperatorCall<'_>) -> Composed {
     }
     // A row of the matrix holds all elements of one index.
     let n_columns: usize = before.iter().chain(&behind).product();
-    let columns = call.constant_ints(&[-1, as_int(n_columns)])?;
+    let columns = call.constant_ints(&[-1, as_int(n_columns)]);
     let source = call.node("Reshape", &[&source, &columns], source.dtype);
-    let column = call.constant_ints(&[-1, 1])?;
+    let column = call.constant_ints(&[-1, 1]);
     let places = call.node("Reshape", &[&places, &column], DType::I64);
     let all = call.node("Shape", &[&source], DType::I64);
     let places = call.node("Expand", &[&places, &all], DType::I64);

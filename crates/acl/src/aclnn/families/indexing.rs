@@ -49,8 +49,8 @@ pub(super) fn read_places(call: &mut OperatorCall<'_>, index: &TensorArgument) -
 
 /// Indices, with negative ones replaced by an invalid one.
 fn forward(call: &mut OperatorCall<'_>, places: &Value) -> Composed<Value> {
-    let zero = call.constant(0.0, DType::I64)?;
-    let nowhere = call.constant(NOWHERE, DType::I64)?;
+    let zero = call.constant(0.0, DType::I64);
+    let nowhere = call.constant(NOWHERE, DType::I64);
     let is_negative = call.node("Less", &[places, &zero], DType::Bool);
     Ok(call.node("Where", &[&is_negative, &nowhere, places], DType::I64))
 }
@@ -227,8 +227,8 @@ fn gather_parts(call: &mut OperatorCall<'_>) -> Composed {
     let mut places = read_any_places(call, indices)?;
     if call.flag("negativeIndexSupport")? {
         // Not every engine supports negative indices.
-        let extents = call.constant_dims(&x.dims()[..n_coordinates])?;
-        let zero = call.constant(0.0, DType::I64)?;
+        let extents = call.constant_dims(&x.dims()[..n_coordinates]);
+        let zero = call.constant(0.0, DType::I64);
         let from_end = call.node("Add", &[&places, &extents], DType::I64);
         let is_negative = call.node("Less", &[&places, &zero], DType::Bool);
         places = call.node("Where", &[&is_negative, &from_end, &places], DType::I64);
@@ -304,7 +304,7 @@ fn first_element(call: &mut OperatorCall<'_>, tensor: &TensorArgument) -> Compos
     }
     let value = call.read_raw(tensor)?;
     let value = reshaped(call, &value, &[tensor.n_elements()])?;
-    let first = call.constant(0.0, DType::I64)?;
+    let first = call.constant(0.0, DType::I64);
     Ok(gathered(call, &value, 0, &first))
 }
 

@@ -96,7 +96,7 @@ fn join(
         values.push(elements.read(call, tensor)?);
     }
     if values.is_empty() {
-        let nothing = call.constant(0.0, DType::I64)?;
+        let nothing = call.constant(0.0, DType::I64);
         values.push(nothing);
     }
     let value = joined(call, &values, axis);
@@ -288,13 +288,13 @@ fn repeated_positions(
 ) -> Composed<Value> {
     let times = call.read(repeats, DType::I64)?;
     // A single number is expanded to one for each entry.
-    let extents = call.constant_dims(&[n])?;
+    let extents = call.constant_dims(&[n]);
     let times = call.node("Expand", &[&times, &extents], DType::I64);
-    let zero = call.constant(0.0, DType::I64)?;
-    let axis = call.constant(0.0, DType::I64)?;
+    let zero = call.constant(0.0, DType::I64);
+    let axis = call.constant(0.0, DType::I64);
     let ends = call.node("CumSum", &[&times, &axis], DType::I64);
     let is_negative = call.node("Less", &[&times, &zero], DType::Bool);
-    let nowhere = call.constant(NOWHERE, DType::I64)?;
+    let nowhere = call.constant(NOWHERE, DType::I64);
     let ends = call.node("Where", &[&is_negative, &nowhere, &ends], DType::I64);
     // Entry i ends at the cumulative sum of the repeats: the index increases after each end.
     let marks = constant_of(call, 0.0, DType::I64, &[size + 1])?;

@@ -235,7 +235,7 @@ fn smooth_error(call: &mut OperatorCall<'_>) -> Composed {
         if beta == 0.0 {
             return Ok(size);
         }
-        let half = call.constant(0.5, d.dtype)?;
+        let half = call.constant(0.5, d.dtype);
         let beta = call.number_value(ScalarNumber::Float(beta), d.dtype)?;
         // Both forms are computed and one is selected, as a graph has no branches for elements.
         let is_small = call.node("Less", &[&size, &beta], DType::Bool);
@@ -319,7 +319,7 @@ fn weight(call: &mut OperatorCall<'_>, name: &str, pair: &Pair<'_>) -> Composed<
 /// The logarithm, clamped to at least -100.
 fn bounded_log(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
     // PyTorch's bound, which makes the loss of a certain but wrong prediction finite.
-    let lowest = call.constant(-100.0, x.dtype)?;
+    let lowest = call.constant(-100.0, x.dtype);
     let log = call.node("Log", &[x], x.dtype);
     let is_low = call.node("Less", &[&log, &lowest], DType::Bool);
     Ok(call.node("Where", &[&is_low, &lowest, &log], x.dtype))
@@ -332,7 +332,7 @@ fn binary_cross_entropy(call: &mut OperatorCall<'_>) -> Composed {
     let weight = weight(call, "weight", &pair)?;
     let x = call.read(pair.x, DType::F32)?;
     let target = call.read(pair.target, DType::F32)?;
-    let one = call.constant(1.0, DType::F32)?;
+    let one = call.constant(1.0, DType::F32);
     let other = call.node("Sub", &[&one, &x], DType::F32);
     let rest = call.node("Sub", &[&target, &one], DType::F32);
     let log = bounded_log(call, &x)?;
@@ -357,7 +357,7 @@ fn binary_cross_entropy_of_logits(call: &mut OperatorCall<'_>) -> Composed {
     );
     let x = call.read(pair.x, DType::F32)?;
     let target = call.read(pair.target, DType::F32)?;
-    let one = call.constant(1.0, DType::F32)?;
+    let one = call.constant(1.0, DType::F32);
     let negated = call.node("Neg", &[&x], DType::F32);
     // log(sigmoid(x)) is -log(1 + e^-x), which does not overflow for large numbers of either sign.
     let mut log = soft_maximum(call, &negated)?;
@@ -389,7 +389,7 @@ fn divergence(call: &mut OperatorCall<'_>) -> Composed {
         let log = call.node("Log", &[&target], DType::F32);
         let entropy = call.node("Mul", &[&target, &log], DType::F32);
         // 0 log 0 counts as 0.
-        let zero = call.constant(0.0, DType::F32)?;
+        let zero = call.constant(0.0, DType::F32);
         let is_zero = call.node("Equal", &[&target, &zero], DType::Bool);
         let entropy = call.node("Where", &[&is_zero, &zero, &entropy], DType::F32);
         let cross = call.node("Mul", &[&target, &x], DType::F32);
@@ -445,15 +445,15 @@ impl<'a> Classes<'a> {
         let target = call.read(self.target, DType::I64)?;
         let is_ignored = call.node("Equal", &[&target, &ignored], DType::Bool);
         let (first, zero) = (
-            call.constant(0.0, DType::I64)?,
-            call.constant(0.0, DType::F32)?,
+            call.constant(0.0, DType::I64),
+            call.constant(0.0, DType::F32),
         );
         // Invalid classes would fail, or read another element. An ignored class need not be valid.
         let target = call.node("Where", &[&is_ignored, &first, &target], DType::I64);
         // Engines count negative indices from the end; such a class does not exist.
         let is_negative = call.node("Less", &[&target, &first], DType::Bool);
-        let none = call.constant_dims(&[self.n])?;
-        let scalar = call.constant_dims(&[])?;
+        let none = call.constant_dims(&[self.n]);
+        let scalar = call.constant_dims(&[]);
         let none = call.node("Reshape", &[&none, &scalar], DType::I64);
         let target = call.node("Where", &[&is_negative, &none, &target], DType::I64);
         let weight = match self.weight {
@@ -462,13 +462,13 @@ impl<'a> Classes<'a> {
                 call.node_with("Gather", &[&list, &target], attribute(0), DType::F32)
             }
             None => {
-                let one = call.constant(1.0, DType::F32)?;
-                let shape = call.constant_dims(self.target.dims())?;
+                let one = call.constant(1.0, DType::F32);
+                let shape = call.constant_dims(self.target.dims());
                 call.node("Expand", &[&one, &shape], DType::F32)
             }
         };
         let weight = call.node("Where", &[&is_ignored, &zero, &weight], DType::F32);
-        let axes = call.constant_dims(&[self.axis])?;
+        let axes = call.constant_dims(&[self.axis]);
         let places = call.node("Unsqueeze", &[&target, &axes], DType::I64);
         let along = attribute(self.axis);
         let chosen = call.node_with("GatherElements", &[x, &places], along, DType::F32);

@@ -135,7 +135,7 @@ impl<'a> Product<'a> {
         }
         // Engines lack products of two vectors, and of integers.
         let products = call.node("Mul", &factors, dtype);
-        let axes = call.constant_ints(&[-1])?;
+        let axes = call.constant_ints(&[-1]);
         let drops_axes = vec![("keepdims", OperatorAttribute::Int(0))];
         Ok(call.node_with("ReduceSum", &[&products, &axes], drops_axes, dtype))
     }
@@ -236,7 +236,7 @@ fn outer(
     b: &TensorArgument,
     dtype: DType,
 ) -> Composed<Value> {
-    let column = call.constant_ints(&[1])?;
+    let column = call.constant_ints(&[1]);
     let first = call.read(a, dtype)?;
     // Every engine multiplies integers element by element, but not as matrices.
     let first = call.node("Unsqueeze", &[&first, &column], dtype);
@@ -307,7 +307,7 @@ fn write_sum(
         (Some(term), None) | (None, Some(term)) => {
             let product = term.product(call)?;
             // A single term may need broadcasting to the shape of the result.
-            let shape = call.constant_dims(dims)?;
+            let shape = call.constant_dims(dims);
             call.node("Expand", &[&product, &shape], product.dtype)
         }
     };
@@ -364,7 +364,7 @@ fn add_product(
     if has_batches && !product.is_zero && !is_zero(alpha) {
         let mut value = product.value(call, compute)?;
         if sums_batches {
-            let axes = call.constant_ints(&[0])?;
+            let axes = call.constant_ints(&[0]);
             let drops_axes = vec![("keepdims", OperatorAttribute::Int(0))];
             value = call.node_with("ReduceSum", &[&value, &axes], drops_axes, compute);
         }

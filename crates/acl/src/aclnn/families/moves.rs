@@ -122,7 +122,7 @@ fn repeat(call: &mut OperatorCall<'_>) -> Composed {
     if !repeats.is_empty() {
         // New axes come first, and ONNX's operator expects them to exist.
         value = reshaped(call, &value, &known)?;
-        let repeats = call.constant_ints(repeats)?;
+        let repeats = call.constant_ints(repeats);
         value = call.node("Tile", &[&value, &repeats], value.dtype);
     }
     call.write_raw(out, &value);
@@ -306,7 +306,7 @@ fn windows_as_columns(call: &mut OperatorCall<'_>) -> Composed {
     let n = batch.unwrap_or(1);
     let value = reshaped(call, &value, &[n, channels, height, width])?;
     let [top, left] = padding;
-    let pads = call.constant_dims(&[0, 0, top, left, 0, 0, top, left])?;
+    let pads = call.constant_dims(&[0, 0, top, left, 0, 0, top, left]);
     let value = call.node("Pad", &[&value, &pads], value.dtype);
     // Rows and columns repeat for each position in the window, which turns each into two axes.
     let value = picked(call, &value, 2, &rows)?;

@@ -83,7 +83,7 @@ pub(super) fn moments(call: &mut OperatorCall<'_>, x: &Value, axes: &[usize]) ->
 pub(super) fn inverse_root(call: &mut OperatorCall<'_>, x: &Value, eps: f64) -> Composed<Value> {
     // Passed to each run: another epsilon needs no other graph.
     let eps = call.number_value(ScalarNumber::Float(eps), x.dtype)?;
-    let one = call.constant(1.0, x.dtype)?;
+    let one = call.constant(1.0, x.dtype);
     let sum = call.node("Add", &[x, &eps], x.dtype);
     let root = call.node("Sqrt", &[&sum], x.dtype);
     Ok(call.node("Div", &[&one, &root], x.dtype))
@@ -221,7 +221,7 @@ fn sum_of_batches(call: &mut OperatorCall<'_>, x: &Value, n: usize) -> Composed<
         return Ok(x.clone());
     }
     let axes: Vec<usize> = (0..n).collect();
-    let axes = call.constant_dims(&axes)?;
+    let axes = call.constant_dims(&axes);
     let drops_axes = vec![("keepdims", OperatorAttribute::Int(0))];
     Ok(call.node_with("ReduceSum", &[x, &axes], drops_axes, x.dtype))
 }
@@ -513,7 +513,7 @@ fn rms_normalised(
     let rstd = inverse_root(call, &mean, eps)?;
     let mut weight = call.read(gamma, WIDE)?;
     if adds_one {
-        let one = call.constant(1.0, WIDE)?;
+        let one = call.constant(1.0, WIDE);
         weight = call.node("Add", &[&weight, &one], WIDE);
     }
     let normalised = call.node("Mul", &[value, &rstd], WIDE);
@@ -547,11 +547,11 @@ fn renorm(call: &mut OperatorCall<'_>) -> Composed {
     let norm = norm_over(call, &value, power, &others)?;
     let largest = call.scalar_value(largest, WIDE)?;
     // Added to the norm, as in PyTorch, so that a norm of 0 does not divide by 0.
-    let floor = call.constant(1e-7, WIDE)?;
+    let floor = call.constant(1e-7, WIDE);
     let divisor = call.node("Add", &[&norm, &floor], WIDE);
     let scale = call.node("Div", &[&largest, &divisor], WIDE);
     let is_large = call.node("Greater", &[&norm, &largest], DType::Bool);
-    let one = call.constant(1.0, WIDE)?;
+    let one = call.constant(1.0, WIDE);
     let scale = call.node("Where", &[&is_large, &scale, &one], WIDE);
     let result = call.node("Mul", &[&value, &scale], WIDE);
     call.write(out, &result, x.dtype);
@@ -571,7 +571,7 @@ fn norm_over(
     }
     // In this operator set sums take their axes as an input, means and extremes as an attribute.
     let list: Vec<i64> = axes.iter().map(|&axis| axis.cast_signed() as i64).collect();
-    let list = call.constant_ints(&list)?;
+    let list = call.constant_ints(&list);
     let keeps_axes = vec![("keepdims", OperatorAttribute::Int(1))];
     if power == 0.0 {
         // The sign of an absolute value is 1 unless it is 0.

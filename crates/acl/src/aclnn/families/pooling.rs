@@ -327,7 +327,7 @@ fn window_elements(
     // Copies of the elements, which every engine sums and compares with the same treatment of NaN
     // and indices, unlike the engines' pools. Each axis becomes two, of windows and of members.
     for (i, share) in axes.iter().enumerate() {
-        let places = call.constant_dims(&share.places)?;
+        let places = call.constant_dims(&share.places);
         let places = call.reshaped(&places, &[share.n, share.longest])?;
         let axis = (first + 2 * i).cast_signed() as i64;
         let along = vec![("axis", OperatorAttribute::Int(axis))];
@@ -375,16 +375,16 @@ pub(super) fn membership(call: &mut OperatorCall<'_>, axes: &[Members]) -> Compo
     let places = combined(&each, axes, 0, |a, b, extent| a * extent + b);
     let mut shape: Vec<usize> = axes.iter().map(|members| members.n).collect();
     shape.push(axes.iter().map(|members| members.longest).product());
-    let whole = call.constant_dims(&shape)?;
+    let whole = call.constant_dims(&shape);
     let flags: Vec<f32> = are_members
         .iter()
         .map(|&is_member| f32::from(u8::from(is_member)))
         .collect();
     // Passed to each run rather than stored in the graph, which is cached for later calls.
     let flags = floats(call, &flags, shape)?;
-    let half = call.constant(0.5, DType::F32)?;
+    let half = call.constant(0.5, DType::F32);
     let is_member = call.node("Greater", &[&flags, &half], DType::Bool);
-    let places = call.constant_dims(&places)?;
+    let places = call.constant_dims(&places);
     let places = call.node("Reshape", &[&places, &whole], DType::I64);
     Ok(Membership { is_member, places })
 }
@@ -407,12 +407,12 @@ pub(super) fn write_means(
 ) -> Composed {
     let windows = window_elements(call, x, axes)?;
     let compute = windows.value.dtype;
-    let zero = call.constant(0.0, compute)?;
+    let zero = call.constant(0.0, compute);
     let members = [&windows.membership.is_member, &windows.value, &zero];
     let value = call.node("Where", &members, compute);
     // Sums are computed in double precision, and rounded once.
     let value = call.cast(&value, DType::F64);
-    let last = call.constant_ints(&[-1])?;
+    let last = call.constant_ints(&[-1]);
     let drops_axes = vec![("keepdims", OperatorAttribute::Int(0))];
     let sum = call.node_with("ReduceSum", &[&value, &last], drops_axes, DType::F64);
     // Numbers of elements are integers, exact in single precision.
@@ -438,8 +438,8 @@ pub(super) fn write_largest(
 ) -> Composed {
     let windows = window_elements(call, x, axes)?;
     let compute = windows.value.dtype;
-    let lowest = call.constant(f64::NEG_INFINITY, compute)?;
-    let (zero, one) = (call.constant(0.0, compute)?, call.constant(1.0, compute)?);
+    let lowest = call.constant(f64::NEG_INFINITY, compute);
+    let (zero, one) = (call.constant(0.0, compute), call.constant(1.0, compute));
     let members = [&windows.membership.is_member, &windows.value, &lowest];
     let value = call.node("Where", &members, compute);
     let last = ("axis", OperatorAttribute::Int(-1));
@@ -463,7 +463,7 @@ pub(super) fn write_largest(
     if let Some(indices) = indices {
         let mut shape = windows.dims.clone();
         shape.push(windows.n_together);
-        let shape = call.constant_dims(&shape)?;
+        let shape = call.constant_dims(&shape);
         let places = call.node("Expand", &[&windows.membership.places, &shape], DType::I64);
         let along = vec![last];
         let places = call.node_with("GatherElements", &[&places, &chosen], along, DType::I64);

@@ -108,14 +108,14 @@ impl<'a> Gradient<'a> {
         dims.push(1);
         let part = call.reshaped(&part, &dims)?;
         let membership = membership(call, axes)?;
-        let zero = call.constant(0.0, DType::F64)?;
+        let zero = call.constant(0.0, DType::F64);
         // Filling adds nothing, whatever its index.
         let chosen = [&membership.is_member, &part, &zero];
         let values = call.node("Where", &chosen, DType::F64);
         let mut whole = front.to_vec();
         whole.extend(&windows);
         whole.push(n_together);
-        let whole = call.constant_dims(&whole)?;
+        let whole = call.constant_dims(&whole);
         let places = call.node("Expand", &[&membership.places, &whole], DType::I64);
         let count = windows.iter().product::<usize>() * n_together;
         self.scatter(call, [&values, &places], count)

@@ -132,7 +132,7 @@ impl<'a> Reduction<'a> {
             return Ok(value);
         }
         // Otherwise engines have no axis to reduce.
-        let one = call.constant_ints(&[1])?;
+        let one = call.constant_ints(&[1]);
         Ok(call.node("Reshape", &[&value, &one], wide))
     }
 
@@ -160,7 +160,7 @@ impl<'a> Reduction<'a> {
         let keeps = ("keepdims", OperatorAttribute::Int(1));
         if op == "ReduceSum" {
             // In this operator set only `ReduceSum` takes axes as an input.
-            let numbers = call.constant_ints(&numbers)?;
+            let numbers = call.constant_ints(&numbers);
             return Ok(call.node_with(op, &[value, &numbers], vec![keeps], value.dtype));
         }
         let numbers = ("axes", OperatorAttribute::Ints(numbers));
@@ -177,7 +177,7 @@ impl<'a> Reduction<'a> {
     ) -> Composed {
         let out = self.out(call, out, dtype)?;
         // Keeping the axes simplifies intermediate steps; here they are finally dropped or not.
-        let dims = call.constant_dims(out.dims())?;
+        let dims = call.constant_dims(out.dims());
         let shaped = call.node("Reshape", &[value, &dims], value.dtype);
         call.write(out, &shaped, dtype);
         Ok(())
@@ -261,7 +261,7 @@ fn sum_without_nan(call: &mut OperatorCall<'_>) -> Composed {
     }
     let mut value = reduction.read(call, dtype)?;
     if is_float(dtype) {
-        let zero = call.constant(0.0, value.dtype)?;
+        let zero = call.constant(0.0, value.dtype);
         let is_nan = call.is_nan(&value);
         value = call.node("Where", &[&is_nan, &zero, &value], value.dtype);
     }
@@ -310,7 +310,7 @@ fn mean_of_integers(
     let value = reduction.read(call, dtype)?;
     let sum = reduction.reduce(call, "ReduceSum", &value)?;
     let n = i64::try_from(reduction.n_elements()).unwrap_or(i64::MAX);
-    let n = call.constant_ints(&[n])?;
+    let n = call.constant_ints(&[n]);
     // Both engines divide integers like C.
     let result = call.node("Div", &[&sum, &n], DType::I64);
     reduction.write(call, "out", &result, dtype)
@@ -324,7 +324,7 @@ fn mean_of(call: &mut OperatorCall<'_>, reduction: &Reduction<'_>, x: &Value) ->
 
 #[expect(clippy::cast_precision_loss, reason = "no tensor has so many elements")]
 fn count(call: &mut OperatorCall<'_>, n: usize) -> Composed<Value> {
-    call.constant(n as f64, DType::F64)
+    Ok(call.constant(n as f64, DType::F64))
 }
 
 /// An extreme, or NaN if an element is NaN: engines differ there.
@@ -340,7 +340,7 @@ fn extreme(
     }
     let has_nan = has_nan(call, reduction, x)?;
     // The result of an engine that ignored a NaN must not be returned.
-    let nan = call.constant(f64::NAN, x.dtype)?;
+    let nan = call.constant(f64::NAN, x.dtype);
     Ok(call.node("Where", &[&has_nan, &nan, &found], x.dtype))
 }
 
@@ -349,7 +349,7 @@ fn has_nan(call: &mut OperatorCall<'_>, reduction: &Reduction<'_>, x: &Value) ->
     // Engines find extremes of numbers, but not of booleans.
     let counted = call.cast(&is_nan, DType::I64);
     let n_nan = reduction.reduce(call, "ReduceMax", &counted)?;
-    let zero = call.constant(0.0, DType::I64)?;
+    let zero = call.constant(0.0, DType::I64);
     Ok(call.node("Greater", &[&n_nan, &zero], DType::Bool))
 }
 
@@ -519,12 +519,12 @@ fn running_sum(call: &mut OperatorCall<'_>) -> Composed {
     let wide = wide_type(dtype);
     let mut value = call.read_as(x, dtype, wide)?;
     if x.n_axes() == 0 {
-        let one = call.constant_ints(&[1])?;
+        let one = call.constant_ints(&[1]);
         value = call.node("Reshape", &[&value, &one], wide);
     }
-    let axis = call.constant(f64::from(u32::try_from(axis).unwrap_or(0)), DType::I64)?;
+    let axis = call.constant(f64::from(u32::try_from(axis).unwrap_or(0)), DType::I64);
     let sums = call.node_with("CumSum", &[&value, &axis], attributes, wide);
-    let dims = call.constant_dims(x.dims())?;
+    let dims = call.constant_dims(x.dims());
     let result = call.node("Reshape", &[&sums, &dims], wide);
     call.write(out, &result, dtype);
     Ok(())
@@ -607,7 +607,7 @@ fn norm(call: &mut OperatorCall<'_>) -> Composed {
         };
         extreme(call, &reduction, op, &size)?
     } else if order == 0.0 {
-        let zero = call.constant(0.0, DType::F64)?;
+        let zero = call.constant(0.0, DType::F64);
         let is_zero = call.node("Equal", &[&size, &zero], DType::Bool);
         let is_other = call.node("Not", &[&is_zero], DType::Bool);
         let counted = call.cast(&is_other, DType::F64);
@@ -637,7 +637,7 @@ fn log_sum_exp(call: &mut OperatorCall<'_>) -> Composed {
     let value = reduction.read(call, dtype)?;
     let largest = reduction.reduce(call, "ReduceMax", &value)?;
     // The difference of infinities would be NaN.
-    let zero = call.constant(0.0, DType::F64)?;
+    let zero = call.constant(0.0, DType::F64);
     let difference = call.node("Sub", &[&largest, &largest], DType::F64);
     let is_finite = call.node("Equal", &[&difference, &zero], DType::Bool);
     let shift = call.node("Where", &[&is_finite, &largest, &zero], DType::F64);

@@ -86,9 +86,9 @@ fn write_rotated(
     // Both are gathered, because in one mode the plain element moves too.
     let value = call.read(x, DType::F32)?;
     let last = vec![("axis", OperatorAttribute::Int(-1))];
-    let places = call.constant_dims(&rotation.plain)?;
+    let places = call.constant_dims(&rotation.plain);
     let plain = call.node_with("Gather", &[&value, &places], last.clone(), DType::F32);
-    let places = call.constant_dims(&rotation.turned)?;
+    let places = call.constant_dims(&rotation.turned);
     let turned = call.node_with("Gather", &[&value, &places], last, DType::F32);
     // Half of the partners are negated; a sign for each position covers every mode.
     let signs = rotation

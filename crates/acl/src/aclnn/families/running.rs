@@ -44,7 +44,7 @@ fn running_extreme(call: &mut OperatorCall<'_>, is_smallest: bool) -> Composed {
     call.expect_shape(places, sorted.x.dims())?;
     let mut keys = sorted.keys(call)?;
     if is_smallest {
-        let nan = call.constant(NAN_KEY, DType::I64)?;
+        let nan = call.constant(NAN_KEY, DType::I64);
         let is_nan = call.node("Equal", &[&keys, &nan], DType::Bool);
         let others = complement(call, &keys)?;
         // NaN comes first in either order.

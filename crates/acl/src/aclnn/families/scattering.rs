@@ -234,9 +234,9 @@ impl Scattering {
         let replaces = self.reduction == Reduction::Replace;
         if !self.includes_self && !replaces {
             let count = self.count(call, whole, dims)?;
-            let zero = call.constant(0.0, DType::I64)?;
+            let zero = call.constant(0.0, DType::I64);
             let is_hit = call.node("Greater", &[&count, &zero], DType::Bool);
-            let neutral = call.constant(self.reduction.neutral(dtype), dtype)?;
+            let neutral = call.constant(self.reduction.neutral(dtype), dtype);
             start = call.node("Where", &[&is_hit, &neutral, value], dtype);
         }
         let result = scattered(
@@ -277,7 +277,7 @@ impl Scattering {
     ) -> Composed<Value> {
         let dtype = sum.dtype;
         let count = self.count(call, whole, dims)?;
-        let one = call.constant(1.0, DType::I64)?;
+        let one = call.constant(1.0, DType::I64);
         // Self counts once if included; without values it is the sum.
         let count = if self.includes_self {
             call.node("Add", &[&count, &one], DType::I64)
@@ -309,9 +309,9 @@ impl Scattering {
         let from_source = call.cast(&from_source, DType::I64);
         let into = [&from_start, &self.places, &from_source];
         let count = scattered(call, into, self.axis, Reduction::Add);
-        let zero = call.constant(0.0, DType::I64)?;
+        let zero = call.constant(0.0, DType::I64);
         let is_nan = call.node("Greater", &[&count, &zero], DType::Bool);
-        let nan = call.constant(f64::NAN, result.dtype)?;
+        let nan = call.constant(f64::NAN, result.dtype);
         Ok(call.node("Where", &[&is_nan, &nan, result], result.dtype))
     }
 }

@@ -89,7 +89,7 @@ fn search(call: &mut OperatorCall<'_>) -> Composed {
     // The comparison is inverted so that NaN, which compares false, comes last.
     let is_before = call.node("Not", &[&is_behind], DType::Bool);
     let is_before = call.cast(&is_before, DType::I64);
-    let axes = call.constant_ints(&[-1])?;
+    let axes = call.constant_ints(&[-1]);
     let keepdims = vec![("keepdims", OperatorAttribute::Int(0))];
     let count = call.node_with("ReduceSum", &[&is_before, &axes], keepdims, DType::I64);
     let count = reshaped(call, &count, out.dims())?;

@@ -122,12 +122,12 @@ fn scatter_masked(call: &mut OperatorCall<'_>) -> Composed {
     let mask = reshaped(call, &mask, &[n])?;
     // The number of elements selected so far is the index of the next one in the source.
     let count = call.cast(&mask, DType::I64);
-    let axis = call.constant(0.0, DType::I64)?;
+    let axis = call.constant(0.0, DType::I64);
     // It also counts the element itself, so 1 is subtracted below.
     let count = call.node("CumSum", &[&count, &axis], DType::I64);
     let (zero, one) = (
-        call.constant(0.0, DType::I64)?,
-        call.constant(1.0, DType::I64)?,
+        call.constant(0.0, DType::I64),
+        call.constant(1.0, DType::I64),
     );
     let places = call.node("Sub", &[&count, &one], DType::I64);
     let places = call.node("Max", &[&places, &zero], DType::I64);
@@ -146,7 +146,7 @@ fn scatter_masked(call: &mut OperatorCall<'_>) -> Composed {
 fn true_places(call: &mut OperatorCall<'_>, mask: &Value, n: usize) -> Composed<Value> {
     let mask = reshaped(call, mask, &[n])?;
     let places = call.node("NonZero", &[&mask], DType::I64);
-    let row = call.constant_ints(&[-1])?;
+    let row = call.constant_ints(&[-1]);
     Ok(call.node("Reshape", &[&places, &row], DType::I64))
 }
 
@@ -266,7 +266,7 @@ fn replace_odd(call: &mut OperatorCall<'_>) -> Composed {
     let nan = call.number_value(ScalarNumber::Float(call.number("nan")?), compute)?;
     value = call.node("Where", &[&is_nan, &nan, &value], compute);
     for (parameter, infinity) in [("posinf", f64::INFINITY), ("neginf", f64::NEG_INFINITY)] {
-        let infinity = call.constant(infinity, compute)?;
+        let infinity = call.constant(infinity, compute);
         let is_odd = call.node("Equal", &[&original, &infinity], DType::Bool);
         let number = ScalarNumber::Float(call.number(parameter)?);
         let number = call.number_value(number, compute)?;

@@ -90,7 +90,7 @@ fn log_softmax(call: &mut OperatorCall<'_>) -> Composed {
 }
 
 pub(super) fn sum_along(call: &mut OperatorCall<'_>, x: &Value, axis: usize) -> Composed<Value> {
-    let axes = call.constant_dims(&[axis])?;
+    let axes = call.constant_dims(&[axis]);
     let keeps_axes = vec![("keepdims", OperatorAttribute::Int(1))];
     Ok(call.node_with("ReduceSum", &[x, &axes], keeps_axes, x.dtype))
 }

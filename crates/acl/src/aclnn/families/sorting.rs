@@ -58,13 +58,13 @@ pub(super) fn keys(call: &mut OperatorCall<'_>, x: &TensorArgument) -> Composed<
     let bits = call.read_raw(x)?;
     // Keys of every dtype have 64 bits, which the engines sort.
     let bits = call.cast(&bits, DType::I64);
-    let zero = call.constant(0.0, DType::I64)?;
+    let zero = call.constant(0.0, DType::I64);
     let (size, is_negative) = if matches!(x.dtype, DType::F32 | DType::F64) {
         // Single-precision bits are sign-extended, like those of double precision. No step
         // overflows: larger values are clamped before.
         let (one, last) = (
-            call.constant(1.0, DType::I64)?,
-            call.constant(-1.0, DType::I64)?,
+            call.constant(1.0, DType::I64),
+            call.constant(-1.0, DType::I64),
         );
         let below = call.node("Min", &[&bits, &last], DType::I64);
         let next = call.node("Add", &[&below, &one], DType::I64);
@@ -84,13 +84,13 @@ pub(super) fn keys(call: &mut OperatorCall<'_>, x: &TensorArgument) -> Composed<
     let key = call.node("Where", &[&is_negative, &below, &bits], DType::I64);
     let infinity = scalar(call, infinity)?;
     let is_nan = call.node("Greater", &[&size, &infinity], DType::Bool);
-    let nan = call.constant(NAN_KEY, DType::I64)?;
+    let nan = call.constant(NAN_KEY, DType::I64);
     Ok(call.node("Where", &[&is_nan, &nan, &key], DType::I64))
 }
 
 /// An integer scalar beyond the exact range of a double.
 fn scalar(call: &mut OperatorCall<'_>, number: i64) -> Composed<Value> {
-    let one = call.constant_ints(&[number])?;
+    let one = call.constant_ints(&[number]);
     reshaped(call, &one, &[])
 }
 
@@ -102,7 +102,7 @@ pub(super) fn distinct_keys(call: &mut OperatorCall<'_>, x: &TensorArgument) -> 
     if !is_float(x.dtype) {
         return Ok(keys);
     }
-    let nan = call.constant(NAN_KEY, DType::I64)?;
+    let nan = call.constant(NAN_KEY, DType::I64);
     let is_nan = call.node("Equal", &[&keys, &nan], DType::Bool);
     let places = counted(call, n)?;
     let others = call.node("Add", &[&nan, &places], DType::I64);
@@ -132,7 +132,7 @@ fn first_places(
     } else {
         complement(call, keys)?
     };
-    let count = call.constant_dims(&[k])?;
+    let count = call.constant_dims(&[k]);
     let mut attributes = axis_attribute(axis);
     attributes.push(("largest", OperatorAttribute::Int(1)));
     attributes.push(("sorted", OperatorAttribute::Int(1)));
@@ -235,7 +235,7 @@ fn write_places(call: &mut OperatorCall<'_>, places: &Value, out: &TensorArgumen
 
 /// Reverses the order of integers without overflow.
 pub(super) fn complement(call: &mut OperatorCall<'_>, keys: &Value) -> Composed<Value> {
-    let last = call.constant(-1.0, DType::I64)?;
+    let last = call.constant(-1.0, DType::I64);
     Ok(call.node("Sub", &[&last, keys], DType::I64))
 }
 
@@ -369,19 +369,19 @@ fn median_with(call: &mut OperatorCall<'_>, is_nan_shown: bool) -> Composed {
     }
     let keys = sorted.keys(call)?;
     let order = sorted.places(call, &keys, n, false)?;
-    let nan = call.constant(NAN_KEY, DType::I64)?;
+    let nan = call.constant(NAN_KEY, DType::I64);
     let is_nan = call.node("Equal", &[&keys, &nan], DType::Bool);
     let is_nan = call.cast(&is_nan, DType::I64);
     // NaN comes last, and the median is that of the numbers before it.
-    let axes = call.constant_dims(&[sorted.axis])?;
+    let axes = call.constant_dims(&[sorted.axis]);
     let n_nan = call.node("ReduceSum", &[&is_nan, &axes], DType::I64);
-    let all = call.constant_dims(&[n])?;
+    let all = call.constant_dims(&[n]);
     let n_numbers = call.node("Sub", &[&all, &n_nan], DType::I64);
     let (zero, one) = (
-        call.constant(0.0, DType::I64)?,
-        call.constant(1.0, DType::I64)?,
+        call.constant(0.0, DType::I64),
+        call.constant(1.0, DType::I64),
     );
-    let two = call.constant(2.0, DType::I64)?;
+    let two = call.constant(2.0, DType::I64);
     let last = call.node("Sub", &[&n_numbers, &one], DType::I64);
     let last = call.node("Max", &[&last, &zero], DType::I64);
     let mut middle = call.node("Div", &[&last, &two], DType::I64);

@@ -315,7 +315,7 @@ mod nodes {
     /// 0 for NaN, as in PyTorch; engines differ.
     pub(super) fn sign(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
         let sign = call.node("Sign", &[x], x.dtype);
-        let zero = call.constant(0.0, x.dtype)?;
+        let zero = call.constant(0.0, x.dtype);
         let is_nan = call.is_nan(x);
         Ok(call.node("Where", &[&is_nan, &zero, &sign], x.dtype))
     }
@@ -326,7 +326,7 @@ mod nodes {
             return Ok(call.node("Round", &[x], x.dtype));
         }
         let dtype = DType::F64;
-        let large = call.constant(4_503_599_627_370_496.0, dtype)?;
+        let large = call.constant(4_503_599_627_370_496.0, dtype);
         let size = call.node("Abs", &[x], dtype);
         let sum = call.node("Add", &[&size, &large], dtype);
         let rounded = call.node("Sub", &[&sum, &large], dtype);
@@ -348,7 +348,7 @@ mod nodes {
     }
 
     pub(super) fn exp2(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
-        let two = call.constant(2.0, x.dtype)?;
+        let two = call.constant(2.0, x.dtype);
         Ok(call.node("Pow", &[&two, x], x.dtype))
     }
 
@@ -364,7 +364,7 @@ mod nodes {
     pub(super) fn atanh(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
         let dtype = DType::F64;
         let wide = call.cast(x, dtype);
-        let (one, two) = (call.constant(1.0, dtype)?, call.constant(2.0, dtype)?);
+        let (one, two) = (call.constant(1.0, dtype), call.constant(2.0, dtype));
         let double = call.node("Mul", &[&wide, &two], dtype);
         let rest = call.node("Sub", &[&one, &wide], dtype);
         let quotient = call.node("Div", &[&double, &rest], dtype);
@@ -377,7 +377,7 @@ mod nodes {
     pub(super) fn expm1(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
         let dtype = x.dtype;
         let x = &call.cast(x, DType::F64);
-        let (half, one) = (call.constant(0.5, x.dtype)?, call.constant(1.0, x.dtype)?);
+        let (half, one) = (call.constant(0.5, x.dtype), call.constant(1.0, x.dtype));
         // tanh is accurate to its last digits near 0, where the power minus 1 is not.
         let half = call.node("Mul", &[x, &half], x.dtype);
         let tanh = call.node("Tanh", &[&half], x.dtype);
@@ -389,7 +389,7 @@ mod nodes {
 
     fn logarithm(call: &mut OperatorCall<'_>, x: &Value, base: f64) -> Composed<Value> {
         let log = call.node("Log", &[x], x.dtype);
-        let base = call.constant(base, x.dtype)?;
+        let base = call.constant(base, x.dtype);
         Ok(call.node("Div", &[&log, &base], x.dtype))
     }
 
@@ -404,7 +404,7 @@ mod nodes {
     /// As `log(u) · x / (u - 1)` with `u` the rounded `1 + x`, which compensates for the rounding.
     pub(super) fn log1p(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
         let dtype = x.dtype;
-        let one = call.constant(1.0, dtype)?;
+        let one = call.constant(1.0, dtype);
         let sum = call.node("Add", &[x, &one], dtype);
         let log = call.node("Log", &[&sum], dtype);
         let rounded = call.node("Sub", &[&sum, &one], dtype);
@@ -426,7 +426,7 @@ mod nodes {
     }
 
     pub(super) fn reciprocal(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
-        let one = call.constant(1.0, x.dtype)?;
+        let one = call.constant(1.0, x.dtype);
         Ok(call.node("Div", &[&one, x], x.dtype))
     }
 
@@ -461,7 +461,7 @@ mod nodes {
     fn erfc_of_positive(call: &mut OperatorCall<'_>, size: &Value) -> Composed<Value> {
         // Errors of the exponent are amplified.
         let dtype = DType::F64;
-        let (one, two) = (call.constant(1.0, dtype)?, call.constant(2.0, dtype)?);
+        let (one, two) = (call.constant(1.0, dtype), call.constant(2.0, dtype));
         let half = call.node("Div", &[size, &two], dtype);
         let below = call.node("Add", &[&one, &half], dtype);
         let t = call.node("Div", &[&one, &below], dtype);
@@ -474,10 +474,10 @@ mod nodes {
 
     /// The polynomial with these coefficients, highest power first.
     fn polynomial(call: &mut OperatorCall<'_>, x: &Value, coefficients: &[f64]) -> Composed<Value> {
-        let mut sum = call.constant(0.0, x.dtype)?;
+        let mut sum = call.constant(0.0, x.dtype);
         for &coefficient in coefficients {
             let product = call.node("Mul", &[&sum, x], x.dtype);
-            let coefficient = call.constant(coefficient, x.dtype)?;
+            let coefficient = call.constant(coefficient, x.dtype);
             sum = call.node("Add", &[&product, &coefficient], x.dtype);
         }
         Ok(sum)
@@ -489,7 +489,7 @@ mod nodes {
         let x = call.cast(x, dtype);
         let size = call.node("Abs", &[&x], dtype);
         let right = erfc_of_positive(call, &size)?;
-        let (zero, two) = (call.constant(0.0, dtype)?, call.constant(2.0, dtype)?);
+        let (zero, two) = (call.constant(0.0, dtype), call.constant(2.0, dtype));
         let left = call.node("Sub", &[&two, &right], dtype);
         let is_left = call.node("Less", &[&x, &zero], DType::Bool);
         let result = call.node("Where", &[&is_left, &left, &right], dtype);
@@ -503,7 +503,7 @@ mod nodes {
         let dtype = DType::F64;
         let x = call.cast(x, dtype);
         let size = call.node("Abs", &[&x], dtype);
-        let one = call.constant(1.0, dtype)?;
+        let one = call.constant(1.0, dtype);
         let complement = erfc_of_positive(call, &size)?;
         // From 1 on the complement is so small that its error is negligible.
         let large = call.node("Sub", &[&one, &complement], dtype);

@@ -52,10 +52,10 @@ fn unique(call: &mut OperatorCall<'_>) -> Composed {
     let is_equal = call.node("Equal", &[&front, &rest], DType::Bool);
     let is_new = call.node("Not", &[&is_equal], DType::Bool);
     let is_new = call.cast(&is_new, DType::I64);
-    let first = call.constant_ints(&[1])?;
+    let first = call.constant_ints(&[1]);
     let is_new = joined(call, &[first, is_new], 0);
     let starts = call.node("NonZero", &[&is_new], DType::I64);
-    let row = call.constant_ints(&[-1])?;
+    let row = call.constant_ints(&[-1]);
     let starts = call.node("Reshape", &[&starts, &row], DType::I64);
     // The first of equal elements in the tensor represents them.
     let places = gathered(call, &order, 0, &starts);
@@ -65,9 +65,9 @@ fn unique(call: &mut OperatorCall<'_>) -> Composed {
     call.write_raw_part(values, &value);
     if has_inverse {
         call.expect_shape(inverse, x.dims())?;
-        let axis = call.constant(0.0, DType::I64)?;
+        let axis = call.constant(0.0, DType::I64);
         let groups = call.node("CumSum", &[&is_new, &axis], DType::I64);
-        let one = call.constant(1.0, DType::I64)?;
+        let one = call.constant(1.0, DType::I64);
         let groups = call.node("Sub", &[&groups, &one], DType::I64);
         // Back to the order of the tensor: the sort returned the index of each element.
         let zeros = constant_of(call, 0.0, DType::I64, &[n])?;
@@ -98,7 +98,7 @@ fn write_counts(
     }
     expect_room(call, counts, &[None])?;
     let next = sliced(call, starts, 0, [1, i64::MAX, 1])?;
-    let end = call.constant_dims(&[n])?;
+    let end = call.constant_dims(&[n]);
     let next = joined(call, &[next, end], 0);
     let difference = call.node("Sub", &[&next, starts], DType::I64);
     call.write_part(counts, &difference, DType::I64);

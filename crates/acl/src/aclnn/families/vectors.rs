@@ -130,12 +130,12 @@ fn norm_along(
         };
         return extreme(call, &size, op, axes, keeps_axes);
     }
-    let axes = call.constant_ints(axes)?;
+    let axes = call.constant_ints(axes);
     let keepdims = vec![("keepdims", OperatorAttribute::Int(keeps_axes.into()))];
-    let power = call.constant(order, dtype)?;
+    let power = call.constant(order, dtype);
     // Common norms without powers, which would add rounding errors.
     let terms = if order == 0.0 {
-        let zero = call.constant(0.0, dtype)?;
+        let zero = call.constant(0.0, dtype);
         let is_zero = call.node("Equal", &[&size, &zero], DType::Bool);
         let is_other = call.node("Not", &[&is_zero], DType::Bool);
         call.cast(&is_other, dtype)
@@ -153,7 +153,7 @@ fn norm_along(
     if order == 2.0 {
         return Ok(call.node("Sqrt", &[&sum], dtype));
     }
-    let root = call.constant(1.0 / order, dtype)?;
+    let root = call.constant(1.0 / order, dtype);
     Ok(call.node("Pow", &[&sum, &root], dtype))
 }
 
@@ -171,16 +171,16 @@ fn extreme(
     let result = call.node_with(op, &[value], attributes, value.dtype);
     let is_nan = call.is_nan(value);
     let is_nan = call.cast(&is_nan, DType::I64);
-    let axes = call.constant_ints(axes)?;
+    let axes = call.constant_ints(axes);
     let count = call.node_with(
         "ReduceSum",
         &[&is_nan, &axes],
         vec![("keepdims", keepdims)],
         DType::I64,
     );
-    let zero = call.constant(0.0, DType::I64)?;
+    let zero = call.constant(0.0, DType::I64);
     let has_nan = call.node("Greater", &[&count, &zero], DType::Bool);
-    let nan = call.constant(f64::NAN, value.dtype)?;
+    let nan = call.constant(f64::NAN, value.dtype);
     Ok(call.node("Where", &[&has_nan, &nan, &result], value.dtype))
 }
 
@@ -322,7 +322,7 @@ fn einsum(call: &mut OperatorCall<'_>) -> Composed {
     value = expanded(call, &value, &whole)?;
     if n_summed > 0 {
         let axes: Vec<usize> = (result.len()..order.len()).collect();
-        let axes = call.constant_dims(&axes)?;
+        let axes = call.constant_dims(&axes);
         let keepdims = vec![("keepdims", OperatorAttribute::Int(0))];
         value = call.node_with("ReduceSum", &[&value, &axes], keepdims, compute);
     }
