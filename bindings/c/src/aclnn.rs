@@ -96,7 +96,15 @@ macro_rules! two_stages {
     ($family:literal; $(
         $function:ident = $op_type:ident($header:literal, $meaning:literal) by $compose:ident
             ($($parameter:ident: $kind:ident),* $(,)?);
-    )+) => {$(
+    )+) => {
+        two_stages! { $family; $(
+            $op_type($header, $meaning) by $compose (): $function($($parameter: $kind),*);
+        )+ }
+    };
+    ($family:literal; $(
+        $op_type:ident($header:literal, $meaning:literal) by $compose:ident $arguments:tt:
+            $($function:ident($($parameter:ident: $kind:ident),*)),+;
+    )+) => {$($(
         const _: () = {
             #[unsafe(export_name = concat!(stringify!($function), "GetWorkspaceSize"))]
             extern "C" fn stage_one(
@@ -120,7 +128,7 @@ macro_rules! two_stages {
                 call(|| process().run_aclnn(stringify!($function), executor, stream))
             }
         };
-    )+};
+    )+)+};
 }
 
 opscope_acl::aclnn_operators!(two_stages);

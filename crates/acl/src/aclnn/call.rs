@@ -2,11 +2,16 @@
 
 mod arguments;
 mod checks;
+mod value;
+
+use std::borrow::Borrow;
 
 use opscope_engine::DeclaredDim;
-use opscope_engine::single_operator::{GraphNode, Operand, OperatorAttribute, OperatorGraph};
+use opscope_engine::single_operator::{Operand as GraphOperand, OperatorAttribute, OperatorGraph};
 use opscope_tensor::{DType, Layout, Shape, Tensor};
 
+use self::value::GraphBuilder;
+pub(crate) use self::value::{Operand, Value};
 use super::elements::{Numbers, convert, raw_dtype};
 use super::object::{ScalarNumber, ScalarValue};
 use super::parameter::{Argument, Parameter, TensorArgument};
@@ -40,15 +45,19 @@ impl Refusal {
     }
 }
 
+/// Refuses the arguments if the condition holds; the text is that of `format!`.
+macro_rules! refuse_if {
+    ($condition:expr, $($text:tt)+) => {
+        if $condition {
+            let text = format_args!($($text)+).to_string();
+            return Err($crate::aclnn::call::Refusal::invalid(text));
+        }
+    };
+}
+pub(super) use refuse_if;
+
 /// The result of a function that composes an operator.
 pub(crate) type Composed<T = ()> = Result<T, Refusal>;
-
-/// A value of the graph.
-#[derive(Clone, Debug)]
-pub(crate) struct Value {
-    name: String,
-    pub(crate) dtype: DType,
-}
 
 /// The conversion of an argument's elements to or from a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +94,7 @@ pub(crate) enum ResultSource {
 }
 
 /// A graph with its inputs and the destinations of its results.
+#[derive(Default)]
 pub(crate) struct ComposedGraph {
     pub(crate) graph: OperatorGraph,
     pub(crate) feeds: Vec<Feed>,
@@ -127,10 +137,7 @@ impl Side<'_> {
 pub(crate) struct OperatorCall<'a> {
     parameters: &'static [Parameter],
     arguments: &'a [Argument],
-    composed: ComposedGraph,
-    n_values: usize,
-    /// The first constant that cannot be made, so that formulas need no error of their own.
-    refusal: Option<Refusal>,
+    graph: GraphBuilder,
 }
 
 impl<'a> OperatorCall<'a> {
@@ -138,45 +145,30 @@ impl<'a> OperatorCall<'a> {
         parameters: &'static [Parameter],
         arguments: &'a [Argument],
     ) -> OperatorCall<'a> {
-        let graph = OperatorGraph {
-            opset: OPSET,
-            ..OperatorGraph::default()
-        };
+        let graph = GraphBuilder::default();
+        graph.update(|composed| composed.graph.opset = OPSET);
         OperatorCall {
             parameters,
             arguments,
-            composed: ComposedGraph {
-                graph,
-                feeds: Vec::new(),
-                results: Vec::new(),
-            },
-            n_values: 0,
-            refusal: None,
+            graph,
         }
     }
 
     pub(crate) fn finish(self) -> Composed<ComposedGraph> {
-        match self.refusal {
-            Some(refusal) => Err(refusal),
-            None => Ok(self.composed),
-        }
+        self.graph.refusal()?;
+        Ok(self.graph.finish())
     }
 
     // ---- Values of the graph
 
-    fn new_name(&mut self) -> String {
-        self.n_values += 1;
-        format!("v{}", self.n_values)
-    }
-
     /// The elements of an argument as numbers of `dtype`, converted like in C.
-    pub(crate) fn read(&mut self, tensor: &TensorArgument, dtype: DType) -> Composed<Value> {
+    pub(crate) fn read(&self, tensor: &TensorArgument, dtype: DType) -> Composed<Value> {
         self.read_as(tensor, dtype, dtype)
     }
 
     /// Like [`OperatorCall::read`], with a conversion to `via` first.
     pub(crate) fn read_as(
-        &mut self,
+        &self,
         tensor: &TensorArgument,
         via: DType,
         dtype: DType,
@@ -190,12 +182,7 @@ impl<'a> OperatorCall<'a> {
     }
 
     /// Like [`OperatorCall::read_as`], for a tensor or a scalar.
-    pub(crate) fn read_side(
-        &mut self,
-        side: Side<'_>,
-        via: DType,
-        dtype: DType,
-    ) -> Composed<Value> {
+    pub(crate) fn read_side(&self, side: Side<'_>, via: DType, dtype: DType) -> Composed<Value> {
         match side {
             Side::Tensor(tensor) => self.read_as(tensor, via, dtype),
             Side::Scalar(scalar) => {
@@ -210,7 +197,7 @@ impl<'a> OperatorCall<'a> {
 
     /// Like [`OperatorCall::read_side`], for an integer divisor. Engines abort the process at a
     /// division by zero, so such a run is refused.
-    pub(crate) fn read_divisor(&mut self, side: Side<'_>, via: DType) -> Composed<Value> {
+    pub(crate) fn read_divisor(&self, side: Side<'_>, via: DType) -> Composed<Value> {
         match side {
             Side::Tensor(tensor) => {
                 let feed = Feed::Divisor(tensor.place, via);
@@ -227,7 +214,7 @@ impl<'a> OperatorCall<'a> {
 
     /// The elements of an argument as integers with the same bits, for operators that only move
     /// elements: int64 for elements of eight bytes, int32 otherwise.
-    pub(crate) fn read_raw(&mut self, tensor: &TensorArgument) -> Composed<Value> {
+    pub(crate) fn read_raw(&self, tensor: &TensorArgument) -> Composed<Value> {
         let dtype = tensor.dtype.bytes().and_then(raw_dtype).ok_or_else(|| {
             let text = format!("a tensor is {tensor}; expected elements of 1, 2, 4 or 8 bytes");
             Refusal::invalid(text)
@@ -237,75 +224,58 @@ impl<'a> OperatorCall<'a> {
     }
 
     /// A scalar, passed to each run, so that another value needs no other graph.
-    pub(crate) fn scalar_value(&mut self, scalar: &ScalarValue, dtype: DType) -> Composed<Value> {
+    pub(crate) fn scalar_value(&self, scalar: &ScalarValue, dtype: DType) -> Composed<Value> {
         self.number_value(scalar.number, dtype)
     }
 
     /// Like [`OperatorCall::scalar_value`].
-    pub(crate) fn number_value(&mut self, number: ScalarNumber, dtype: DType) -> Composed<Value> {
+    pub(crate) fn number_value(&self, number: ScalarNumber, dtype: DType) -> Composed<Value> {
         let tensor = filled(number, dtype, Shape::scalar());
         let tensor = tensor.ok_or_else(|| no_number(dtype))?;
         Ok(self.feed(Feed::Value(tensor), dtype, &[]))
     }
 
     /// A tensor created here and passed to each run.
-    pub(crate) fn tensor_value(&mut self, tensor: Tensor) -> Value {
+    pub(crate) fn tensor_value(&self, tensor: Tensor) -> Value {
         let (dtype, dims) = (tensor.dtype(), tensor.shape().dims().to_vec());
         self.feed(Feed::Value(tensor), dtype, &dims)
     }
 
-    fn feed(&mut self, feed: Feed, dtype: DType, dims: &[usize]) -> Value {
-        let name = self.new_name();
+    fn feed(&self, feed: Feed, dtype: DType, dims: &[usize]) -> Value {
+        let value = self.graph.new_value(dtype);
         // The shape is part of the graph's bytes, so each shape has a graph prepared for it.
         let dims = dims.iter().map(|&n| DeclaredDim::Fixed(n)).collect();
-        self.composed
-            .graph
-            .inputs
-            .push(operand(&name, dtype, Some(dims)));
-        self.composed.feeds.push(feed);
-        Value { name, dtype }
+        let operand = operand(&value.name, dtype, Some(dims));
+        self.graph.update(|composed| {
+            composed.graph.inputs.push(operand);
+            composed.feeds.push(feed);
+        });
+        value
     }
 
     /// A scalar constant in the graph.
-    pub(crate) fn constant(&mut self, number: f64, dtype: DType) -> Value {
-        let tensor = filled(ScalarNumber::Float(number), dtype, Shape::scalar());
-        self.constant_tensor(tensor, dtype)
+    pub(crate) fn constant(&self, number: f64, dtype: DType) -> Value {
+        self.graph.number(number, dtype)
     }
 
     /// A constant list of int64 in the graph, as required for shapes and axes.
-    pub(crate) fn constant_ints(&mut self, list: &[i64]) -> Value {
-        let bytes = list.iter().flat_map(|n| n.to_le_bytes()).collect();
-        let shape = Shape::new(vec![list.len()]).ok();
-        let tensor = shape.and_then(|shape| Tensor::from_vec(DType::I64, shape, bytes).ok());
-        self.constant_tensor(tensor, DType::I64)
+    pub(crate) fn constant_ints(&self, list: &[i64]) -> Value {
+        self.graph.ints(list)
     }
 
     /// Like [`OperatorCall::constant_ints`], for a shape.
-    pub(crate) fn constant_dims(&mut self, dims: &[usize]) -> Value {
-        let list: Vec<i64> = dims.iter().map(|&n| n.cast_signed() as i64).collect();
-        self.constant_ints(&list)
-    }
-
-    /// A constant of the graph; without a tensor the composition is refused.
-    fn constant_tensor(&mut self, tensor: Option<Tensor>, dtype: DType) -> Value {
-        let name = self.new_name();
-        match tensor {
-            Some(tensor) => self.composed.graph.constants.push((name.clone(), tensor)),
-            None => {
-                self.refusal.get_or_insert_with(|| no_number(dtype));
-            }
-        }
-        Value { name, dtype }
+    pub(crate) fn constant_dims(&self, dims: &[usize]) -> Value {
+        self.graph.dims(dims)
     }
 
     /// The result of a node without attributes.
-    pub(crate) fn node(&mut self, op: &'static str, inputs: &[&Value], dtype: DType) -> Value {
+    pub(crate) fn node(&self, op: &'static str, inputs: &[&Value], dtype: DType) -> Value {
         self.node_with(op, inputs, Vec::new(), dtype)
     }
 
     /// The result of a node.
     pub(crate) fn node_with(
-        &mut self,
+        &self,
         op: &'static str,
         inputs: &[&Value],
         attributes: Vec<(&'static str, OperatorAttribute)>,
@@ -318,114 +288,112 @@ impl<'a> OperatorCall<'a> {
 
     /// The results of a node, one for each of `dtypes`; inputs may be omitted.
     pub(crate) fn node_of_many(
-        &mut self,
+        &self,
         op: &'static str,
         inputs: &[Option<&Value>],
         attributes: Vec<(&'static str, OperatorAttribute)>,
         dtypes: &[DType],
     ) -> Vec<Value> {
-        let outputs: Vec<String> = dtypes.iter().map(|_| self.new_name()).collect();
-        let names = inputs
-            .iter()
-            .map(|value| value.map(|value| value.name.clone()));
-        self.composed.graph.nodes.push(GraphNode {
-            op_type: op,
-            inputs: names.map(Option::unwrap_or_default).collect(),
-            outputs: outputs.clone(),
-            attributes,
-        });
-        let outputs = outputs.into_iter().zip(dtypes);
-        outputs
-            .map(|(name, &dtype)| Value { name, dtype })
-            .collect()
+        self.graph.node(op, inputs, attributes, dtypes)
     }
 
-    /// The value in another dtype, converted by the engine: only for values that both dtypes
-    /// represent, or from booleans.
-    pub(crate) fn cast(&mut self, value: &Value, dtype: DType) -> Value {
-        if value.dtype == dtype {
-            return value.clone();
-        }
-        let to = OperatorAttribute::Int(onnx_number(dtype));
-        self.node_with("Cast", &[value], vec![("to", to)], dtype)
+    /// See [`Value::cast`].
+    pub(crate) fn cast(&self, value: &Value, dtype: DType) -> Value {
+        value.cast(dtype)
     }
 
-    /// Whether numbers are NaN, by comparison with themselves. Some engines lack `IsNaN`.
-    pub(crate) fn is_nan(&mut self, value: &Value) -> Value {
-        let is_equal = self.node("Equal", &[value, value], DType::Bool);
-        self.node("Not", &[&is_equal], DType::Bool)
+    /// See [`Value::is_nan`].
+    pub(crate) fn is_nan(&self, value: &Value) -> Value {
+        value.is_nan()
     }
 
-    /// The value with the same elements in another shape.
-    pub(crate) fn reshaped(&mut self, value: &Value, dims: &[usize]) -> Composed<Value> {
-        let dims = self.constant_dims(dims);
-        Ok(self.node("Reshape", &[value, &dims], value.dtype))
+    /// See [`Value::reshaped`].
+    pub(crate) fn reshaped(&self, value: &Value, dims: &[usize]) -> Composed<Value> {
+        Ok(value.reshaped(dims))
     }
 
     /// Requires a later operator set for some nodes. It changes the meaning of others.
-    pub(crate) fn use_opset(&mut self, opset: i64) {
-        let current = &mut self.composed.graph.opset;
-        // A graph has a single operator set.
-        *current = opset.max(*current);
+    pub(crate) fn use_opset(&self, opset: i64) {
+        self.graph.update(|composed| {
+            // A graph has a single operator set.
+            composed.graph.opset = opset.max(composed.graph.opset);
+        });
     }
 
     // ---- Results
 
     /// Stores a value as an output. Its numbers are rounded or wrapped to `dtype`, the operator's
     /// result type, and then converted to the output's dtype.
-    pub(crate) fn write(&mut self, out: &TensorArgument, value: &Value, dtype: DType) {
-        self.write_as(out, value, ElementForm::Number(dtype, out.dtype));
+    pub(crate) fn write(
+        &self,
+        out: &TensorArgument,
+        value: impl Borrow<Value>,
+        dtype: DType,
+    ) -> Composed {
+        let form = ElementForm::Number(dtype, out.dtype);
+        self.write_as(out, value.borrow(), form, ResultSource::Graph)
     }
 
     /// Stores integers from [`OperatorCall::read_raw`] as elements with the same bits.
-    pub(crate) fn write_raw(&mut self, out: &TensorArgument, value: &Value) {
-        self.write_as(out, value, ElementForm::Raw);
+    pub(crate) fn write_raw(&self, out: &TensorArgument, value: impl Borrow<Value>) -> Composed {
+        self.write_as(out, value.borrow(), ElementForm::Raw, ResultSource::Graph)
     }
 
     /// Like [`OperatorCall::write`], for a value whose shape depends on the inputs' values. The
     /// output has the maximum size, and gets the shape of the value.
-    pub(crate) fn write_part(&mut self, out: &TensorArgument, value: &Value, dtype: DType) {
-        self.write_part_as(out, value, ElementForm::Number(dtype, out.dtype));
+    pub(crate) fn write_part(
+        &self,
+        out: &TensorArgument,
+        value: impl Borrow<Value>,
+        dtype: DType,
+    ) -> Composed {
+        let form = ElementForm::Number(dtype, out.dtype);
+        self.write_as(out, value.borrow(), form, ResultSource::Part)
     }
 
     /// Like [`OperatorCall::write_part`], for elements from [`OperatorCall::read_raw`].
-    pub(crate) fn write_raw_part(&mut self, out: &TensorArgument, value: &Value) {
-        self.write_part_as(out, value, ElementForm::Raw);
+    pub(crate) fn write_raw_part(
+        &self,
+        out: &TensorArgument,
+        value: impl Borrow<Value>,
+    ) -> Composed {
+        self.write_as(out, value.borrow(), ElementForm::Raw, ResultSource::Part)
     }
 
-    fn write_as(&mut self, out: &TensorArgument, value: &Value, form: ElementForm) {
+    fn write_as(
+        &self,
+        out: &TensorArgument,
+        value: &Value,
+        form: ElementForm,
+        source: fn(usize, ElementForm) -> ResultSource,
+    ) -> Composed {
         // Engines are not asked for empty results, which some of them refuse.
-        let source = if out.is_empty() {
-            ResultSource::Fill(ScalarNumber::Int(0))
+        if out.is_empty() {
+            self.fill(out, ScalarNumber::Int(0));
         } else {
-            ResultSource::Graph(self.graph_output(value), form)
-        };
-        self.composed.results.push((out.place, source));
-    }
-
-    fn write_part_as(&mut self, out: &TensorArgument, value: &Value, form: ElementForm) {
-        let source = if out.is_empty() {
-            ResultSource::Fill(ScalarNumber::Int(0))
-        } else {
-            ResultSource::Part(self.graph_output(value), form)
-        };
-        self.composed.results.push((out.place, source));
+            let source = source(self.graph_output(value), form);
+            self.graph
+                .update(|composed| composed.results.push((out.place, source)));
+        }
+        self.graph.refusal()
     }
 
     /// The index of a value among the graph's results.
-    fn graph_output(&mut self, value: &Value) -> usize {
-        let position = self.composed.graph.outputs.len();
+    fn graph_output(&self, value: &Value) -> usize {
         // A separate node: a graph may not return an input directly, nor a value twice.
         let result = self.node("Identity", &[value], value.dtype);
         let operand = operand(&result.name, result.dtype, None);
-        self.composed.graph.outputs.push(operand);
-        position
+        self.graph.update(|composed| {
+            composed.graph.outputs.push(operand);
+            composed.graph.outputs.len() - 1
+        })
     }
 
     /// Stores one number in every element of an output.
-    pub(crate) fn fill(&mut self, out: &TensorArgument, number: ScalarNumber) {
+    pub(crate) fn fill(&self, out: &TensorArgument, number: ScalarNumber) {
         let source = ResultSource::Fill(number);
-        self.composed.results.push((out.place, source));
+        self.graph
+            .update(|composed| composed.results.push((out.place, source)));
     }
 }
 
@@ -465,8 +433,8 @@ pub(crate) fn filled(number: ScalarNumber, dtype: DType, shape: Shape) -> Option
     Tensor::from_vec(dtype, shape, bytes).ok()
 }
 
-fn operand(name: &str, dtype: DType, dims: Option<Vec<DeclaredDim>>) -> Operand {
-    Operand {
+fn operand(name: &str, dtype: DType, dims: Option<Vec<DeclaredDim>>) -> GraphOperand {
+    GraphOperand {
         name: name.to_owned(),
         dtype,
         dims,
@@ -474,11 +442,6 @@ fn operand(name: &str, dtype: DType, dims: Option<Vec<DeclaredDim>>) -> Operand 
         layout: Layout::Nd,
         origin_layout: None,
     }
-}
-
-/// ONNX's numbers of the dtypes in which graphs compute.
-fn onnx_number(dtype: DType) -> i64 {
-    opscope_engine::onnx_number(dtype).map_or(0, u64::cast_signed)
 }
 
 fn no_number(dtype: DType) -> Refusal {

@@ -26,14 +26,18 @@ pub struct OperatorFamily {
     pub rows: &'static [OperatorRow],
 }
 
-/// Defines the rows of a family's table. A row is the stage-two function, the type in dumps, its
-/// header and its meaning, the function that composes it, and its parameters.
+/// Defines the rows of a family's table. An entry is the type in dumps, the header and the meaning,
+/// the function that composes it, with arguments after the call, and the stage-two functions with
+/// their parameters: a row each.
+///
+/// A row may also stand for itself: the function, the type with header and meaning, the function
+/// that composes it, and the parameters.
 macro_rules! operator_rows {
     ($family:literal; $(
         $function:ident = $op_type:ident($header:literal, $meaning:literal) by $compose:ident
             ($($parameter:ident: $kind:ident),* $(,)?);
     )+) => {
-        pub(in crate::aclnn) const FAMILY: $crate::aclnn::row::OperatorFamily =
+        pub(crate) const FAMILY: $crate::aclnn::row::OperatorFamily =
             $crate::aclnn::row::OperatorFamily {
                 name: $family,
                 rows: &[$($crate::aclnn::row::OperatorRow {
@@ -49,5 +53,33 @@ macro_rules! operator_rows {
                 }),+],
             };
     };
+    ($family:literal; $(
+        $op_type:ident($header:literal, $meaning:literal) by $compose:ident $arguments:tt:
+            $($function:ident($($parameter:ident: $kind:ident),*)),+;
+    )+) => {
+        pub(crate) const FAMILY: $crate::aclnn::row::OperatorFamily =
+            $crate::aclnn::row::OperatorFamily {
+                name: $family,
+                rows: &[$($($crate::aclnn::row::OperatorRow {
+                    function: stringify!($function),
+                    op_type: stringify!($op_type),
+                    header: $header,
+                    meaning: $meaning,
+                    parameters: &[$($crate::aclnn::parameter::Parameter {
+                        written: stringify!($parameter),
+                        kind: $crate::aclnn::parameter::ParameterKind::$kind,
+                    }),*],
+                    compose: $crate::aclnn::row::composer!($compose $arguments),
+                }),+),+],
+            };
+    };
 }
 pub(super) use operator_rows;
+
+/// The function that composes an operator, with its arguments bound.
+macro_rules! composer {
+    ($compose:ident ($($argument:expr),*)) => {
+        |call| $compose(call $(, $argument)*)
+    };
+}
+pub(super) use composer;

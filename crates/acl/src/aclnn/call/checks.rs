@@ -33,6 +33,12 @@ impl OperatorCall<'_> {
         )))
     }
 
+    /// Checks that an output has the shape of a tensor, and can hold its dtype.
+    pub(crate) fn expect_like(&self, out: &TensorArgument, x: &TensorArgument) -> Composed {
+        self.expect_shape(out, x.dims())?;
+        self.expect_cast(out, x.dtype)
+    }
+
     /// Checks that a tensor's dtype satisfies `is_accepted`; `expected` describes it.
     pub(crate) fn expect_dtype(
         &self,

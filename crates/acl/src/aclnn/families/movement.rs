@@ -82,7 +82,12 @@ impl Elements {
     }
 
     /// Stores elements as `out`.
-    pub(super) fn write(self, call: &mut OperatorCall<'_>, out: &TensorArgument, value: &Value) {
+    pub(super) fn write(
+        self,
+        call: &mut OperatorCall<'_>,
+        out: &TensorArgument,
+        value: &Value,
+    ) -> Composed {
         match self {
             Elements::Bits(_) => call.write_raw(out, value),
             Elements::Numbers(dtype) => call.write(out, value, dtype),
