@@ -1,9 +1,13 @@
 //! Element-wise arithmetic of two or more operands.
 
+use std::borrow::Borrow;
+
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::DType;
 
-use crate::aclnn::call::{Composed, OperatorCall, Refusal, Side, Value, arithmetic_type, as_float};
+use crate::aclnn::call::{
+    Composed, OperatorCall, Refusal, Side, Value, arithmetic_type, as_float, refuse_if,
+};
 use crate::aclnn::parameter::TensorArgument;
 use crate::aclnn::promotion::{compute_type, is_float, is_integer};
 use crate::aclnn::row::operator_rows;
@@ -13,124 +17,87 @@ use crate::aclnn::row::operator_rows;
 macro_rules! aclnn_elementwise {
     ($rows:ident) => {
         $rows! { "arithmetic";
-            aclnnAdd = Add("aclnn_add.h", "self + alpha * other") by add
-                (self_: Tensor, other: Tensor, alpha: Scalar, out: Out);
-            aclnnInplaceAdd = Add("aclnn_add.h", "self + alpha * other") by add
-                (selfRef: Inplace, other: Tensor, alpha: Scalar);
-            aclnnAdds = Add("aclnn_add.h", "self + alpha * other") by add
-                (self_: Tensor, other: Scalar, alpha: Scalar, out: Out);
-            aclnnInplaceAdds = Add("aclnn_add.h", "self + alpha * other") by add
-                (selfRef: Inplace, other: Scalar, alpha: Scalar);
-            aclnnSub = Sub("aclnn_sub.h", "self - alpha * other") by subtract
-                (self_: Tensor, other: Tensor, alpha: Scalar, out: Out);
-            aclnnInplaceSub = Sub("aclnn_sub.h", "self - alpha * other") by subtract
-                (selfRef: Inplace, other: Tensor, alpha: Scalar);
-            aclnnSubs = Sub("aclnn_sub.h", "self - alpha * other") by subtract
-                (self_: Tensor, other: Scalar, alpha: Scalar, out: Out);
-            aclnnInplaceSubs = Sub("aclnn_sub.h", "self - alpha * other") by subtract
-                (selfRef: Inplace, other: Scalar, alpha: Scalar);
-            aclnnMul = Mul("aclnn_mul.h", "self * other") by multiply
-                (self_: Tensor, other: Tensor, out: Out);
-            aclnnInplaceMul = Mul("aclnn_mul.h", "self * other") by multiply
-                (selfRef: Inplace, other: Tensor);
-            aclnnMuls = Mul("aclnn_mul.h", "self * other") by multiply
-                (self_: Tensor, other: Scalar, out: Out);
-            aclnnInplaceMuls = Mul("aclnn_mul.h", "self * other") by multiply
-                (selfRef: Inplace, other: Scalar);
-            aclnnDiv = Div("aclnn_div.h", "self / other") by divide
-                (self_: Tensor, other: Tensor, out: Out);
-            aclnnInplaceDiv = Div("aclnn_div.h", "self / other") by divide
-                (selfRef: Inplace, other: Tensor);
-            aclnnDivs = Div("aclnn_div.h", "self / other") by divide
-                (self_: Tensor, other: Scalar, out: Out);
-            aclnnInplaceDivs = Div("aclnn_div.h", "self / other") by divide
-                (selfRef: Inplace, other: Scalar);
-            aclnnDivMod = DivMod("aclnn_div.h", "self / other; mode 1 cuts the quotient off, mode 2 rounds it down") by divide_by_mode
-                (self_: Tensor, other: Tensor, mode: Int32, out: Out);
-            aclnnInplaceDivMod = DivMod("aclnn_div.h", "self / other; mode 1 cuts the quotient off, mode 2 rounds it down") by divide_by_mode
-                (selfRef: Inplace, other: Tensor, mode: Int32);
-            aclnnDivMods = DivMod("aclnn_div.h", "self / other; mode 1 cuts the quotient off, mode 2 rounds it down") by divide_by_mode
-                (self_: Tensor, other: Scalar, mode: Int32, out: Out);
-            aclnnInplaceDivMods = DivMod("aclnn_div.h", "self / other; mode 1 cuts the quotient off, mode 2 rounds it down") by divide_by_mode
-                (selfRef: Inplace, other: Scalar, mode: Int32);
-            aclnnFloorDivide = FloorDiv("aclnn_floor_divide.h", "self / other, rounded down") by floor_divide
-                (self_: Tensor, other: Tensor, out: Out);
-            aclnnInplaceFloorDivide = FloorDiv("aclnn_floor_divide.h", "self / other, rounded down") by floor_divide
-                (selfRef: Inplace, other: Tensor);
-            aclnnFloorDivides = FloorDiv("aclnn_floor_divide.h", "self / other, rounded down") by floor_divide
-                (self_: Tensor, other: Scalar, out: Out);
-            aclnnInplaceFloorDivides = FloorDiv("aclnn_floor_divide.h", "self / other, rounded down") by floor_divide
-                (selfRef: Inplace, other: Scalar);
-            aclnnRemainderTensorTensor = FloorMod("aclnn_remainder.h", "the rest of self / other, with the sign of other") by remainder
-                (self_: Tensor, other: Tensor, out: Out);
-            aclnnInplaceRemainderTensorTensor = FloorMod("aclnn_remainder.h", "the rest of self / other, with the sign of other") by remainder
-                (selfRef: Inplace, other: Tensor);
-            aclnnRemainderTensorScalar = FloorMod("aclnn_remainder.h", "the rest of self / other, with the sign of other") by remainder
-                (self_: Tensor, other: Scalar, out: Out);
-            aclnnInplaceRemainderTensorScalar = FloorMod("aclnn_remainder.h", "the rest of self / other, with the sign of other") by remainder
-                (selfRef: Inplace, other: Scalar);
-            aclnnRemainderScalarTensor = FloorMod("aclnn_remainder.h", "the rest of self / other, with the sign of other") by remainder
-                (self_: Scalar, other: Tensor, out: Out);
-            aclnnFmodTensor = Mod("aclnn_fmod_tensor.h", "the rest of self / other, with the sign of self") by fmod
-                (self_: Tensor, other: Tensor, out: Out);
-            aclnnInplaceFmodTensor = Mod("aclnn_fmod_tensor.h", "the rest of self / other, with the sign of self") by fmod
-                (selfRef: Inplace, other: Tensor);
-            aclnnFmodScalar = Mod("aclnn_fmod_scalar.h", "the rest of self / other, with the sign of self") by fmod
-                (self_: Tensor, other: Scalar, out: Out);
-            aclnnInplaceFmodScalar = Mod("aclnn_fmod_scalar.h", "the rest of self / other, with the sign of self") by fmod
-                (selfRef: Inplace, other: Scalar);
-            aclnnAtan2 = Atan2("aclnn_atan2.h", "the angle of the point (other, self)") by atan2
-                (self_: Tensor, other: Tensor, out: Out);
-            aclnnInplaceAtan2 = Atan2("aclnn_atan2.h", "the angle of the point (other, self)") by atan2
-                (selfRef: Inplace, other: Tensor);
-            aclnnMaximum = Maximum("aclnn_maximum.h", "the larger of self and other; NaN if one is") by maximum
-                (self_: Tensor, other: Tensor, out: Out);
-            aclnnMinimum = Minimum("aclnn_minimum.h", "the smaller of self and other; NaN if one is") by minimum
-                (self_: Tensor, other: Tensor, out: Out);
-            aclnnClamp = ClipByValue("aclnn_clamp.h", "self, not less than clipValueMin and not more than clipValueMax") by clamp
-                (self_: Tensor, clipValueMin: OptionalScalar, clipValueMax: OptionalScalar, out: Out);
-            aclnnClampTensor = ClipByValue("aclnn_clamp.h", "self, not less than clipValueMin and not more than clipValueMax") by clamp
-                (self_: Tensor, clipValueMin: OptionalTensor, clipValueMax: OptionalTensor, out: Out);
-            aclnnClampMin = ClipByValue("aclnn_clamp.h", "self, not less than clipValueMin") by clamp
-                (self_: Tensor, clipValueMin: Scalar, out: Out);
-            aclnnClampMinTensor = ClipByValue("aclnn_clamp.h", "self, not less than clipValueMin") by clamp
-                (self_: Tensor, clipValueMin: Tensor, out: Out);
-            aclnnInplaceClampMinTensor = ClipByValue("aclnn_clamp.h", "self, not less than clipValueMin") by clamp
-                (selfRef: Inplace, clipValueMin: Tensor);
-            aclnnClampMax = ClipByValue("aclnn_clamp.h", "self, not more than clipValueMax") by clamp
-                (self_: Tensor, clipValueMax: Scalar, out: Out);
-            aclnnInplaceClampMax = ClipByValue("aclnn_clamp.h", "self, not more than clipValueMax") by clamp
-                (selfRef: Inplace, clipValueMax: Scalar);
-            aclnnClampMaxTensor = ClipByValue("aclnn_clamp.h", "self, not more than max") by clamp
-                (self_: Tensor, max: Tensor, out: Out);
-            aclnnInplaceClampMaxTensor = ClipByValue("aclnn_clamp.h", "self, not more than max") by clamp
-                (selfRef: Inplace, max: Tensor);
-            aclnnPowTensorTensor = Pow("aclnn_pow_tensor_tensor.h", "self to the power of exponent") by power
-                (self_: Tensor, exponent: Tensor, out: Out);
-            aclnnInplacePowTensorTensor = Pow("aclnn_pow_tensor_tensor.h", "self to the power of exponent") by power
-                (self_: Inplace, exponent: Tensor);
-            aclnnPowTensorScalar = Pow("aclnn_pow.h", "self to the power of exponent") by power
-                (self_: Tensor, exponent: Scalar, out: Out);
-            aclnnInplacePowTensorScalar = Pow("aclnn_pow.h", "self to the power of exponent") by power
-                (self_: Inplace, exponent: Scalar);
-            aclnnPowScalarTensor = Pow("aclnn_pow.h", "self to the power of exponent") by power
-                (self_: Scalar, exponent: Tensor, out: Out);
-            aclnnAddcmul = Addcmul("aclnn_addcmul.h", "self + value * tensor1 * tensor2") by addcmul
-                (self_: Tensor, tensor1: Tensor, tensor2: Tensor, value: Scalar, out: Out);
-            aclnnInplaceAddcmul = Addcmul("aclnn_addcmul.h", "self + value * tensor1 * tensor2") by addcmul
-                (selfRef: Inplace, tensor1: Tensor, tensor2: Tensor, value: Scalar);
-            aclnnAddcdiv = Addcdiv("aclnn_addcdiv.h", "self + value * tensor1 / tensor2") by addcdiv
-                (self_: Tensor, tensor1: Tensor, tensor2: Tensor, value: Scalar, out: Out);
-            aclnnInplaceAddcdiv = Addcdiv("aclnn_addcdiv.h", "self + value * tensor1 / tensor2") by addcdiv
-                (selfRef: Inplace, tensor1: Tensor, tensor2: Tensor, value: Scalar);
-            aclnnLerp = Lerp("aclnn_lerp_tensor.h", "self + weight * (end - self)") by lerp
-                (self_: Tensor, end: Tensor, weight: Tensor, out: Out);
-            aclnnInplaceLerp = Lerp("aclnn_lerp_tensor.h", "self + weight * (end - self)") by lerp
-                (selfRef: Inplace, end: Tensor, weight: Tensor);
-            aclnnLerps = Lerp("aclnn_lerp_scalar.h", "self + weight * (end - self)") by lerp
-                (self_: Tensor, end: Tensor, weight: Scalar, out: Out);
-            aclnnInplaceLerps = Lerp("aclnn_lerp_scalar.h", "self + weight * (end - self)") by lerp
-                (selfRef: Inplace, end: Tensor, weight: Scalar);
+            Add("aclnn_add.h", "self + alpha * other") by sum("Add"):
+                aclnnAdd(self_: Tensor, other: Tensor, alpha: Scalar, out: Out),
+                aclnnInplaceAdd(selfRef: Inplace, other: Tensor, alpha: Scalar),
+                aclnnAdds(self_: Tensor, other: Scalar, alpha: Scalar, out: Out),
+                aclnnInplaceAdds(selfRef: Inplace, other: Scalar, alpha: Scalar);
+            Sub("aclnn_sub.h", "self - alpha * other") by subtract():
+                aclnnSub(self_: Tensor, other: Tensor, alpha: Scalar, out: Out),
+                aclnnInplaceSub(selfRef: Inplace, other: Tensor, alpha: Scalar),
+                aclnnSubs(self_: Tensor, other: Scalar, alpha: Scalar, out: Out),
+                aclnnInplaceSubs(selfRef: Inplace, other: Scalar, alpha: Scalar);
+            Mul("aclnn_mul.h", "self * other") by multiply():
+                aclnnMul(self_: Tensor, other: Tensor, out: Out),
+                aclnnInplaceMul(selfRef: Inplace, other: Tensor),
+                aclnnMuls(self_: Tensor, other: Scalar, out: Out),
+                aclnnInplaceMuls(selfRef: Inplace, other: Scalar);
+            Div("aclnn_div.h", "self / other") by divide():
+                aclnnDiv(self_: Tensor, other: Tensor, out: Out),
+                aclnnInplaceDiv(selfRef: Inplace, other: Tensor),
+                aclnnDivs(self_: Tensor, other: Scalar, out: Out),
+                aclnnInplaceDivs(selfRef: Inplace, other: Scalar);
+            DivMod("aclnn_div.h", "self / other; mode 1 cuts the quotient off, mode 2 rounds it down") by divide_by_mode():
+                aclnnDivMod(self_: Tensor, other: Tensor, mode: Int32, out: Out),
+                aclnnInplaceDivMod(selfRef: Inplace, other: Tensor, mode: Int32),
+                aclnnDivMods(self_: Tensor, other: Scalar, mode: Int32, out: Out),
+                aclnnInplaceDivMods(selfRef: Inplace, other: Scalar, mode: Int32);
+            FloorDiv("aclnn_floor_divide.h", "self / other, rounded down") by floor_divide():
+                aclnnFloorDivide(self_: Tensor, other: Tensor, out: Out),
+                aclnnInplaceFloorDivide(selfRef: Inplace, other: Tensor),
+                aclnnFloorDivides(self_: Tensor, other: Scalar, out: Out),
+                aclnnInplaceFloorDivides(selfRef: Inplace, other: Scalar);
+            FloorMod("aclnn_remainder.h", "the rest of self / other, with the sign of other") by remainder():
+                aclnnRemainderTensorTensor(self_: Tensor, other: Tensor, out: Out),
+                aclnnInplaceRemainderTensorTensor(selfRef: Inplace, other: Tensor),
+                aclnnRemainderTensorScalar(self_: Tensor, other: Scalar, out: Out),
+                aclnnInplaceRemainderTensorScalar(selfRef: Inplace, other: Scalar),
+                aclnnRemainderScalarTensor(self_: Scalar, other: Tensor, out: Out);
+            Mod("aclnn_fmod_tensor.h", "the rest of self / other, with the sign of self") by fmod():
+                aclnnFmodTensor(self_: Tensor, other: Tensor, out: Out),
+                aclnnInplaceFmodTensor(selfRef: Inplace, other: Tensor);
+            Mod("aclnn_fmod_scalar.h", "the rest of self / other, with the sign of self") by fmod():
+                aclnnFmodScalar(self_: Tensor, other: Scalar, out: Out),
+                aclnnInplaceFmodScalar(selfRef: Inplace, other: Scalar);
+            Atan2("aclnn_atan2.h", "the angle of the point (other, self)") by atan2():
+                aclnnAtan2(self_: Tensor, other: Tensor, out: Out),
+                aclnnInplaceAtan2(selfRef: Inplace, other: Tensor);
+            Maximum("aclnn_maximum.h", "the larger of self and other; NaN if one is") by extreme_of_pair(larger):
+                aclnnMaximum(self_: Tensor, other: Tensor, out: Out);
+            Minimum("aclnn_minimum.h", "the smaller of self and other; NaN if one is") by extreme_of_pair(smaller):
+                aclnnMinimum(self_: Tensor, other: Tensor, out: Out);
+            ClipByValue("aclnn_clamp.h", "self, not less than clipValueMin and not more than clipValueMax") by clamp():
+                aclnnClamp(self_: Tensor, clipValueMin: OptionalScalar, clipValueMax: OptionalScalar, out: Out),
+                aclnnClampTensor(self_: Tensor, clipValueMin: OptionalTensor, clipValueMax: OptionalTensor, out: Out);
+            ClipByValue("aclnn_clamp.h", "self, not less than clipValueMin") by clamp():
+                aclnnClampMin(self_: Tensor, clipValueMin: Scalar, out: Out),
+                aclnnClampMinTensor(self_: Tensor, clipValueMin: Tensor, out: Out),
+                aclnnInplaceClampMinTensor(selfRef: Inplace, clipValueMin: Tensor);
+            ClipByValue("aclnn_clamp.h", "self, not more than clipValueMax") by clamp():
+                aclnnClampMax(self_: Tensor, clipValueMax: Scalar, out: Out),
+                aclnnInplaceClampMax(selfRef: Inplace, clipValueMax: Scalar);
+            ClipByValue("aclnn_clamp.h", "self, not more than max") by clamp():
+                aclnnClampMaxTensor(self_: Tensor, max: Tensor, out: Out),
+                aclnnInplaceClampMaxTensor(selfRef: Inplace, max: Tensor);
+            Pow("aclnn_pow_tensor_tensor.h", "self to the power of exponent") by power():
+                aclnnPowTensorTensor(self_: Tensor, exponent: Tensor, out: Out),
+                aclnnInplacePowTensorTensor(self_: Inplace, exponent: Tensor);
+            Pow("aclnn_pow.h", "self to the power of exponent") by power():
+                aclnnPowTensorScalar(self_: Tensor, exponent: Scalar, out: Out),
+                aclnnInplacePowTensorScalar(self_: Inplace, exponent: Scalar),
+                aclnnPowScalarTensor(self_: Scalar, exponent: Tensor, out: Out);
+            Addcmul("aclnn_addcmul.h", "self + value * tensor1 * tensor2") by addc("Mul"):
+                aclnnAddcmul(self_: Tensor, tensor1: Tensor, tensor2: Tensor, value: Scalar, out: Out),
+                aclnnInplaceAddcmul(selfRef: Inplace, tensor1: Tensor, tensor2: Tensor, value: Scalar);
+            Addcdiv("aclnn_addcdiv.h", "self + value * tensor1 / tensor2") by addcdiv():
+                aclnnAddcdiv(self_: Tensor, tensor1: Tensor, tensor2: Tensor, value: Scalar, out: Out),
+                aclnnInplaceAddcdiv(selfRef: Inplace, tensor1: Tensor, tensor2: Tensor, value: Scalar);
+            Lerp("aclnn_lerp_tensor.h", "self + weight * (end - self)") by lerp():
+                aclnnLerp(self_: Tensor, end: Tensor, weight: Tensor, out: Out),
+                aclnnInplaceLerp(selfRef: Inplace, end: Tensor, weight: Tensor);
+            Lerp("aclnn_lerp_scalar.h", "self + weight * (end - self)") by lerp():
+                aclnnLerps(self_: Tensor, end: Tensor, weight: Scalar, out: Out),
+                aclnnInplaceLerps(selfRef: Inplace, end: Tensor, weight: Scalar);
         }
     };
 }
@@ -153,7 +120,7 @@ fn pair<'a>(call: &OperatorCall<'a>, b: &str) -> Composed<Pair<'a>> {
 
 impl Pair<'_> {
     /// Both as values of the compute dtype. A scalar keeps its precision.
-    fn read(&self, call: &mut OperatorCall<'_>) -> Composed<(Value, Value)> {
+    fn read(&self, call: &OperatorCall<'_>) -> Composed<(Value, Value)> {
         let compute = arithmetic_type(self.dtype);
         Ok((
             self.side(call, self.a, compute)?,
@@ -161,7 +128,7 @@ impl Pair<'_> {
         ))
     }
 
-    fn side(&self, call: &mut OperatorCall<'_>, side: Side<'_>, to: DType) -> Composed<Value> {
+    fn side(&self, call: &OperatorCall<'_>, side: Side<'_>, to: DType) -> Composed<Value> {
         match side {
             Side::Tensor(_) => call.read_side(side, self.dtype, to),
             Side::Scalar(_) => call.read_side(side, to, to),
@@ -169,33 +136,28 @@ impl Pair<'_> {
     }
 
     /// Both, rounded to the result dtype first.
-    fn read_rounded(&self, call: &mut OperatorCall<'_>) -> Composed<(Value, Value)> {
+    fn read_rounded(&self, call: &OperatorCall<'_>) -> Composed<(Value, Value)> {
         let compute = arithmetic_type(self.dtype);
         let a = call.read_side(self.a, self.dtype, compute)?;
         Ok((a, call.read_side(self.b, self.dtype, compute)?))
     }
 
-    fn write(&self, call: &mut OperatorCall<'_>, result: &Value) -> Composed {
+    fn write(&self, call: &OperatorCall<'_>, result: impl Borrow<Value>) -> Composed {
         call.expect_cast(self.out, self.dtype)?;
-        call.write(self.out, result, self.dtype);
-        Ok(())
+        call.write(self.out, result, self.dtype)
     }
 }
 
-fn add(call: &mut OperatorCall<'_>) -> Composed {
-    sum(call, "Add")
-}
-
-fn subtract(call: &mut OperatorCall<'_>) -> Composed {
+fn subtract(call: &OperatorCall<'_>) -> Composed {
     let pair = pair(call, "other")?;
-    if pair.a.dtype() == DType::Bool && pair.b.dtype() == DType::Bool {
-        let text = "`self` and `other` are booleans; expected numbers to subtract";
-        return Err(Refusal::invalid(text));
-    }
+    refuse_if!(
+        pair.a.dtype() == DType::Bool && pair.b.dtype() == DType::Bool,
+        "`self` and `other` are booleans; expected numbers to subtract"
+    );
     sum(call, "Sub")
 }
 
-fn sum(call: &mut OperatorCall<'_>, op: &'static str) -> Composed {
+fn sum(call: &OperatorCall<'_>, op: &'static str) -> Composed {
     let pair = pair(call, "other")?;
     let alpha = call.scalar("alpha")?;
     if alpha.is_float() && !is_float(pair.dtype) {
@@ -208,18 +170,17 @@ fn sum(call: &mut OperatorCall<'_>, op: &'static str) -> Composed {
     // Multiplying by 1 would change nothing.
     if alpha.as_f64() != 1.0 {
         let alpha = call.scalar_value(alpha, b.dtype)?;
-        b = call.node("Mul", &[&b, &alpha], b.dtype);
+        b = &b * &alpha;
     }
     let result = call.node(op, &[&a, &b], a.dtype);
     pair.write(call, &result)
 }
 
-fn multiply(call: &mut OperatorCall<'_>) -> Composed {
+fn multiply(call: &OperatorCall<'_>) -> Composed {
     let pair = pair(call, "other")?;
     // The product of booleans is their conjunction.
     let (a, b) = pair.read(call)?;
-    let result = call.node("Mul", &[&a, &b], a.dtype);
-    pair.write(call, &result)
+    pair.write(call, &a * &b)
 }
 
 /// Two operands with a floating-point result.
@@ -229,14 +190,13 @@ fn float_pair<'a>(call: &OperatorCall<'a>) -> Composed<Pair<'a>> {
     Ok(Pair { dtype, ..pair })
 }
 
-fn divide(call: &mut OperatorCall<'_>) -> Composed {
+fn divide(call: &OperatorCall<'_>) -> Composed {
     let pair = float_pair(call)?;
     let (a, b) = pair.read(call)?;
-    let result = call.node("Div", &[&a, &b], a.dtype);
-    pair.write(call, &result)
+    pair.write(call, &a / &b)
 }
 
-fn divide_by_mode(call: &mut OperatorCall<'_>) -> Composed {
+fn divide_by_mode(call: &OperatorCall<'_>) -> Composed {
     match call.int("mode")? {
         0 => divide(call),
         1 => truncated_quotient(call),
@@ -247,103 +207,83 @@ fn divide_by_mode(call: &mut OperatorCall<'_>) -> Composed {
     }
 }
 
-fn truncated_quotient(call: &mut OperatorCall<'_>) -> Composed {
+fn truncated_quotient(call: &OperatorCall<'_>) -> Composed {
     let pair = pair(call, "other")?;
     let (a, b) = if is_float(pair.dtype) {
         pair.read(call)?
     } else {
         divided_integers(call, &pair)?
     };
-    let quotient = call.node("Div", &[&a, &b], a.dtype);
+    let quotient = &a / &b;
     // The quotient of integers is already truncated.
     let result = if is_float(pair.dtype) {
-        truncated(call, &quotient)
+        truncated(&quotient)
     } else {
         quotient
     };
     pair.write(call, &result)
 }
 
-fn divided_integers(call: &mut OperatorCall<'_>, pair: &Pair<'_>) -> Composed<(Value, Value)> {
+fn divided_integers(call: &OperatorCall<'_>, pair: &Pair<'_>) -> Composed<(Value, Value)> {
     let a = call.read_side(pair.a, pair.dtype, DType::I64)?;
     Ok((a, call.read_divisor(pair.b, pair.dtype)?))
 }
 
 /// Truncates a float.
-pub(super) fn truncated(call: &mut OperatorCall<'_>, value: &Value) -> Value {
-    let sign = call.node("Sign", &[value], value.dtype);
-    let size = call.node("Abs", &[value], value.dtype);
-    let floor = call.node("Floor", &[&size], value.dtype);
-    let result = call.node("Mul", &[&sign, &floor], value.dtype);
+pub(super) fn truncated(value: &Value) -> Value {
     // Some engines return 0 as the sign of NaN.
-    let is_nan = call.is_nan(value);
-    call.node("Where", &[&is_nan, value, &result], value.dtype)
+    value
+        .is_nan()
+        .choose(value, value.sign() * value.abs().floor())
 }
 
 /// The remainder of a division, with the sign of the dividend. tract swaps the operands if one is
 /// broadcast, so both are expanded first.
-fn rest(call: &mut OperatorCall<'_>, a: &Value, b: &Value) -> Composed<Value> {
+fn rest(call: &OperatorCall<'_>, a: &Value, b: &Value) -> Composed<Value> {
     let dims = call.tensor("out")?.dims();
-    let dims = call.constant_dims(dims);
-    let a = call.node("Expand", &[a, &dims], a.dtype);
-    let b = call.node("Expand", &[b, &dims], b.dtype);
+    let a = a.expanded(dims);
+    let b = b.expanded(dims);
     let fmod = vec![("fmod", OperatorAttribute::Int(1))];
     Ok(call.node_with("Mod", &[&a, &b], fmod, a.dtype))
 }
 
 /// Whether a nonzero remainder and the divisor have opposite signs.
-fn is_opposed(call: &mut OperatorCall<'_>, rest: &Value, divisor: &Value) -> Composed<Value> {
+fn is_opposed(rest: &Value, divisor: &Value) -> Value {
     // Compared separately: a product of the two could underflow or overflow.
-    let zero = call.constant(0.0, rest.dtype);
-    let is_below = call.node("Less", &[rest, &zero], DType::Bool);
-    let is_above = call.node("Greater", &[rest, &zero], DType::Bool);
-    let is_negative = call.node("Less", &[divisor, &zero], DType::Bool);
-    let is_positive = call.node("Greater", &[divisor, &zero], DType::Bool);
-    let below = call.node("And", &[&is_below, &is_positive], DType::Bool);
-    let above = call.node("And", &[&is_above, &is_negative], DType::Bool);
-    Ok(call.node("Or", &[&below, &above], DType::Bool))
+    rest.less(0.0) & divisor.greater(0.0) | rest.greater(0.0) & divisor.less(0.0)
 }
 
-fn floor_divide(call: &mut OperatorCall<'_>) -> Composed {
+fn floor_divide(call: &OperatorCall<'_>) -> Composed {
     let pair = pair(call, "other")?;
     let result = if is_float(pair.dtype) {
         let (a, b) = pair.read(call)?;
         floor_quotient(call, &a, &b)?
     } else {
         let (a, b) = divided_integers(call, &pair)?;
-        let quotient = call.node("Div", &[&a, &b], DType::I64);
         let rest = rest(call, &a, &b)?;
-        let is_opposed = is_opposed(call, &rest, &b)?;
-        let one = call.cast(&is_opposed, DType::I64);
-        call.node("Sub", &[&quotient, &one], DType::I64)
+        let is_opposed = is_opposed(&rest, &b);
+        &a / &b - is_opposed.cast(DType::I64)
     };
     pair.write(call, &result)
 }
 
 /// The quotient of floats, rounded down like in PyTorch: from the exact remainder, since a quotient
 /// may be rounded up to the next integer.
-fn floor_quotient(call: &mut OperatorCall<'_>, a: &Value, b: &Value) -> Composed<Value> {
+fn floor_quotient(call: &OperatorCall<'_>, a: &Value, b: &Value) -> Composed<Value> {
     let dtype = a.dtype;
-    let plain = call.node("Div", &[a, b], dtype);
     let rest = rest(call, a, b)?;
-    let whole = call.node("Sub", &[a, &rest], dtype);
-    let mut quotient = call.node("Div", &[&whole, b], dtype);
-    let is_opposed = is_opposed(call, &rest, b)?;
-    let one = call.cast(&is_opposed, dtype);
-    quotient = call.node("Sub", &[&quotient, &one], dtype);
+    let mut quotient = (a - &rest) / b;
+    let is_opposed = is_opposed(&rest, b);
+    quotient = &quotient - is_opposed.cast(dtype);
     // The quotient of exact multiples may still miss the integer by an ulp.
-    let floor = call.node("Floor", &[&quotient], dtype);
-    let distance = call.node("Sub", &[&quotient, &floor], dtype);
-    let half = call.constant(0.5, dtype);
-    let is_next = call.node("Greater", &[&distance, &half], DType::Bool);
-    let next = call.cast(&is_next, dtype);
-    let rounded = call.node("Add", &[&floor, &next], dtype);
-    let zero = call.constant(0.0, dtype);
-    let by_zero = call.node("Equal", &[b, &zero], DType::Bool);
-    Ok(call.node("Where", &[&by_zero, &plain, &rounded], dtype))
+    let floor = quotient.floor();
+    Ok(b.equal(0.0).choose(
+        a / b,
+        &floor + (&quotient - &floor).greater(0.5).cast(dtype),
+    ))
 }
 
-fn remainder(call: &mut OperatorCall<'_>) -> Composed {
+fn remainder(call: &OperatorCall<'_>) -> Composed {
     let pair = pair(call, "other")?;
     let (a, b) = if is_float(pair.dtype) {
         pair.read_rounded(call)?
@@ -351,13 +291,11 @@ fn remainder(call: &mut OperatorCall<'_>) -> Composed {
         divided_integers(call, &pair)?
     };
     let rest = rest(call, &a, &b)?;
-    let is_opposed = is_opposed(call, &rest, &b)?;
-    let turned = call.node("Add", &[&rest, &b], a.dtype);
-    let result = call.node("Where", &[&is_opposed, &turned, &rest], a.dtype);
-    pair.write(call, &result)
+    let is_opposed = is_opposed(&rest, &b);
+    pair.write(call, is_opposed.choose(&rest + &b, &rest))
 }
 
-fn fmod(call: &mut OperatorCall<'_>) -> Composed {
+fn fmod(call: &OperatorCall<'_>) -> Composed {
     let pair = pair(call, "other")?;
     let (a, b) = if is_float(pair.dtype) {
         pair.read_rounded(call)?
@@ -368,98 +306,80 @@ fn fmod(call: &mut OperatorCall<'_>) -> Composed {
     pair.write(call, &result)
 }
 
-fn atan2(call: &mut OperatorCall<'_>) -> Composed {
+fn atan2(call: &OperatorCall<'_>) -> Composed {
     let pair = float_pair(call)?;
     let (y, x) = pair.read_rounded(call)?;
     let dtype = y.dtype;
-    let (far, near) = (
-        call.node("Abs", &[&x], dtype),
-        call.node("Abs", &[&y], dtype),
-    );
-    let is_steep = call.node("Greater", &[&near, &far], DType::Bool);
-    let largest = call.node("Where", &[&is_steep, &near, &far], dtype);
-    let least = call.node("Where", &[&is_steep, &far, &near], dtype);
-    let quotient = call.node("Div", &[&least, &largest], dtype);
+    let far = x.abs();
+    let near = y.abs();
+    let is_steep = near.greater(&far);
+    let largest = is_steep.choose(&near, &far);
+    let least = is_steep.choose(&far, &near);
     // Equal sizes are the diagonal, infinite ones too, but for two zeros.
-    let (zero, one) = (call.constant(0.0, dtype), call.constant(1.0, dtype));
-    let is_diagonal = call.node("Equal", &[&least, &largest], DType::Bool);
-    let sum = call.node("Add", &[&least, &largest], dtype);
-    let is_origin = call.node("Equal", &[&sum, &zero], DType::Bool);
-    let quotient = call.node("Where", &[&is_diagonal, &one, &quotient], dtype);
-    let quotient = call.node("Where", &[&is_origin, &zero, &quotient], dtype);
+    let is_diagonal = least.equal(&largest);
+    let quotient = is_diagonal.choose(1.0, &least / &largest);
+    let quotient = (&least + &largest).equal(0.0).choose(0.0, &quotient);
     let angle = call.node("Atan", &[&quotient], dtype);
-    let quarter = call.constant(std::f64::consts::FRAC_PI_2, dtype);
-    let from_top = call.node("Sub", &[&quarter, &angle], dtype);
-    let angle = call.node("Where", &[&is_steep, &from_top, &angle], dtype);
-    let half = call.constant(std::f64::consts::PI, dtype);
-    let from_left = call.node("Sub", &[&half, &angle], dtype);
-    let is_left = is_negative(call, &x)?;
-    let angle = call.node("Where", &[&is_left, &from_left, &angle], dtype);
-    let below = call.node("Neg", &[&angle], dtype);
-    let is_below = is_negative(call, &y)?;
-    let result = call.node("Where", &[&is_below, &below, &angle], dtype);
-    pair.write(call, &result)
+    let angle = is_steep.choose(std::f64::consts::FRAC_PI_2 - &angle, &angle);
+    let is_left = is_negative(&x);
+    let angle = is_left.choose(std::f64::consts::PI - &angle, &angle);
+    let is_below = is_negative(&y);
+    pair.write(call, is_below.choose(-&angle, &angle))
 }
 
 /// Whether a float has a negative sign, including -0.
-fn is_negative(call: &mut OperatorCall<'_>, value: &Value) -> Composed<Value> {
-    let zero = call.constant(0.0, value.dtype);
+fn is_negative(value: &Value) -> Value {
     // The reciprocal of a zero is an infinity with its sign.
-    let one = call.constant(1.0, value.dtype);
-    let is_zero = call.node("Equal", &[value, &zero], DType::Bool);
-    let inverse = call.node("Div", &[&one, value], value.dtype);
-    let shown = call.node("Where", &[&is_zero, &inverse, value], value.dtype);
-    Ok(call.node("Less", &[&shown, &zero], DType::Bool))
+    let is_zero = value.equal(0.0);
+    is_zero.choose(1.0 / value, value).less(0.0)
 }
 
-/// The larger value (`Greater`) or the smaller one (`Less`); NaN if either is.
-pub(super) fn extreme(
-    call: &mut OperatorCall<'_>,
-    comparison: &'static str,
-    a: &Value,
-    b: &Value,
-) -> Value {
-    let mut is_first = call.node(comparison, &[a, b], DType::Bool);
+/// The larger value; NaN if either is.
+pub(super) fn larger(a: &Value, b: &Value) -> Value {
+    extreme(a.greater(b), a, b)
+}
+
+/// The smaller value; NaN if either is.
+pub(super) fn smaller(a: &Value, b: &Value) -> Value {
+    extreme(a.less(b), a, b)
+}
+
+fn extreme(is_first: Value, a: &Value, b: &Value) -> Value {
     if is_float(a.dtype) {
-        let is_nan = call.is_nan(a);
-        is_first = call.node("Or", &[&is_first, &is_nan], DType::Bool);
+        (is_first | a.is_nan()).choose(a, b)
+    } else {
+        is_first.choose(a, b)
     }
-    call.node("Where", &[&is_first, a, b], a.dtype)
 }
 
-fn maximum(call: &mut OperatorCall<'_>) -> Composed {
-    extreme_of_pair(call, "Greater")
-}
+/// The function of an extreme.
+type Extreme = fn(&Value, &Value) -> Value;
 
-fn minimum(call: &mut OperatorCall<'_>) -> Composed {
-    extreme_of_pair(call, "Less")
-}
-
-fn extreme_of_pair(call: &mut OperatorCall<'_>, comparison: &'static str) -> Composed {
+fn extreme_of_pair(call: &OperatorCall<'_>, extreme: Extreme) -> Composed {
     let pair = pair(call, "other")?;
     let (a, b) = pair.read_rounded(call)?;
-    let result = extreme(call, comparison, &a, &b);
-    pair.write(call, &result)
+    pair.write(call, extreme(&a, &b))
 }
 
-fn clamp(call: &mut OperatorCall<'_>) -> Composed {
+fn clamp(call: &OperatorCall<'_>) -> Composed {
     let (x, out) = (call.side("self")?, call.tensor("out")?);
+    let extremes: [(&str, Extreme); 3] = [
+        ("clipValueMin", larger),
+        ("clipValueMax", smaller),
+        ("max", smaller),
+    ];
     let mut bounds = Vec::new();
-    for (name, comparison) in [
-        ("clipValueMin", "Greater"),
-        ("clipValueMax", "Less"),
-        ("max", "Less"),
-    ] {
+    for (name, extreme) in extremes {
         if call.has(name)
             && let Some(bound) = call.optional_side(name)?
         {
-            bounds.push((bound, comparison));
+            bounds.push((bound, extreme));
         }
     }
-    if bounds.is_empty() {
-        let text = "`clipValueMin` and `clipValueMax` are null; expected one of them";
-        return Err(Refusal::invalid(text));
-    }
+    refuse_if!(
+        bounds.is_empty(),
+        "`clipValueMin` and `clipValueMax` are null; expected one of them"
+    );
     let mut sides = vec![x];
     sides.extend(bounds.iter().map(|(bound, _)| *bound));
     call.broadcast(&sides, out)?;
@@ -467,17 +387,16 @@ fn clamp(call: &mut OperatorCall<'_>) -> Composed {
     call.expect_cast(out, dtype)?;
     let compute = arithmetic_type(dtype);
     let mut result = call.read_side(x, dtype, compute)?;
-    for (bound, comparison) in bounds {
+    for (bound, extreme) in bounds {
         // A bound beyond the range of a narrow integer must not wrap around.
         let via = if is_float(dtype) { dtype } else { compute };
         let bound = call.read_side(bound, via, compute)?;
-        result = extreme(call, comparison, &result, &bound);
+        result = extreme(&result, &bound);
     }
-    call.write(out, &result, dtype);
-    Ok(())
+    call.write(out, &result, dtype)
 }
 
-fn power(call: &mut OperatorCall<'_>) -> Composed {
+fn power(call: &OperatorCall<'_>) -> Composed {
     let pair = pair(call, "exponent")?;
     if is_float(pair.dtype) {
         let compute = compute_type(pair.dtype);
@@ -487,7 +406,7 @@ fn power(call: &mut OperatorCall<'_>) -> Composed {
             Side::Scalar(_) => call.read_side(pair.b, compute, compute)?,
             Side::Tensor(_) => call.read_side(pair.b, pair.dtype, compute)?,
         };
-        let result = call.node("Pow", &[&base, &exponent], compute);
+        let result = base.pow(&exponent);
         return pair.write(call, &result);
     }
     if let Side::Scalar(exponent) = pair.b
@@ -499,62 +418,45 @@ fn power(call: &mut OperatorCall<'_>) -> Composed {
     let base = call.read_side(pair.a, pair.dtype, DType::I64)?;
     let exponent = call.read_side(pair.b, pair.dtype, DType::I64)?;
     // Engines compute powers of integers as floats, which lack digits.
-    let result = integer_power(call, &base, &exponent, pair.dtype)?;
-    pair.write(call, &result)
+    pair.write(call, integer_power(call, &base, &exponent, pair.dtype))
 }
 
 /// Integer powers by repeated squaring; negative exponents yield the truncated reciprocal.
-fn integer_power(
-    call: &mut OperatorCall<'_>,
-    base: &Value,
-    exponent: &Value,
-    dtype: DType,
-) -> Composed<Value> {
+fn integer_power(call: &OperatorCall<'_>, base: &Value, exponent: &Value, dtype: DType) -> Value {
     let int = DType::I64;
-    let (zero, one, two) = (
-        call.constant(0.0, int),
-        call.constant(1.0, int),
-        call.constant(2.0, int),
-    );
+    let one = call.constant(1.0, int);
+    let two = call.constant(2.0, int);
     let n_bits = 8 * dtype.bytes().unwrap_or(8);
     let (mut result, mut square) = (one.clone(), base.clone());
     // The exponent's bits select the squares to multiply; products wrap around as required.
-    let mut left = call.node("Abs", &[exponent], int);
+    let mut left = exponent.abs();
     for bit in 0..n_bits {
         if bit > 0 {
-            square = call.node("Mul", &[&square, &square], int);
-            left = call.node("Div", &[&left, &two], int);
+            square = &square * &square;
+            left = &left / &two;
         }
         let digit = call.node("Mod", &[&left, &two], int);
-        let is_set = call.node("Equal", &[&digit, &one], DType::Bool);
-        let factor = call.node("Where", &[&is_set, &square, &one], int);
-        result = call.node("Mul", &[&result, &factor], int);
+        result = &result * digit.equal(&one).choose(&square, &one);
     }
-    let is_negative = call.node("Less", &[exponent, &zero], DType::Bool);
     // 1 and -1 are their own reciprocals; every other reciprocal is truncated to 0.
-    let size = call.node("Abs", &[base], int);
-    let is_unit = call.node("Equal", &[&size, &one], DType::Bool);
-    let inverse = call.node("Where", &[&is_unit, &result, &zero], int);
-    Ok(call.node("Where", &[&is_negative, &inverse, &result], int))
+    let is_unit = base.abs().equal(&one);
+    exponent
+        .less(0.0)
+        .choose(is_unit.choose(&result, 0.0), &result)
 }
 
-fn addcmul(call: &mut OperatorCall<'_>) -> Composed {
-    addc(call, "Mul")
-}
-
-fn addcdiv(call: &mut OperatorCall<'_>) -> Composed {
+fn addcdiv(call: &OperatorCall<'_>) -> Composed {
     let sides = [call.side("tensor1")?, call.side("tensor2")?];
-    if sides
-        .iter()
-        .all(|side| is_integer(side.dtype()) || side.dtype() == DType::Bool)
-    {
-        let text = "`tensor1` and `tensor2` are integers; expected a float to divide";
-        return Err(Refusal::invalid(text));
-    }
+    refuse_if!(
+        sides
+            .iter()
+            .all(|side| is_integer(side.dtype()) || side.dtype() == DType::Bool),
+        "`tensor1` and `tensor2` are integers; expected a float to divide"
+    );
     addc(call, "Div")
 }
 
-fn addc(call: &mut OperatorCall<'_>, op: &'static str) -> Composed {
+fn addc(call: &OperatorCall<'_>, op: &'static str) -> Composed {
     let sides = [
         call.side("self")?,
         call.side("tensor1")?,
@@ -569,14 +471,12 @@ fn addc(call: &mut OperatorCall<'_>, op: &'static str) -> Composed {
     let (x, a, b) = (x?, a?, b?);
     // PyTorch's order of operations, for the same rounding.
     let value = call.scalar_value(value, compute)?;
-    let scaled = call.node("Mul", &[&value, &a], compute);
+    let scaled = &value * &a;
     let term = call.node(op, &[&scaled, &b], compute);
-    let result = call.node("Add", &[&x, &term], compute);
-    call.write(out, &result, dtype);
-    Ok(())
+    call.write(out, &x + &term, dtype)
 }
 
-fn lerp(call: &mut OperatorCall<'_>) -> Composed {
+fn lerp(call: &OperatorCall<'_>) -> Composed {
     let (start, end) = (call.tensor("self")?, call.tensor("end")?);
     let (weight, out) = (call.side("weight")?, call.tensor("out")?);
     call.expect_float(start)?;
@@ -586,18 +486,12 @@ fn lerp(call: &mut OperatorCall<'_>) -> Composed {
     let compute = compute_type(dtype);
     let (a, b) = (call.read(start, compute)?, call.read(end, compute)?);
     let weight = call.read_side(weight, compute, compute)?;
-    let way = call.node("Sub", &[&b, &a], compute);
-    let step = call.node("Mul", &[&weight, &way], compute);
-    let from_start = call.node("Add", &[&a, &step], compute);
+    let way = &b - &a;
     // Computed from the nearer end, so that a weight of 1 yields the end.
-    let one = call.constant(1.0, compute);
-    let rest = call.node("Sub", &[&one, &weight], compute);
-    let back = call.node("Mul", &[&way, &rest], compute);
-    let from_end = call.node("Sub", &[&b, &back], compute);
-    let half = call.constant(0.5, compute);
-    let size = call.node("Abs", &[&weight], compute);
-    let is_near = call.node("Less", &[&size, &half], DType::Bool);
-    let result = call.node("Where", &[&is_near, &from_start, &from_end], compute);
-    call.write(out, &result, dtype);
-    Ok(())
+    let from_end = &b - &way * (1.0 - &weight);
+    let result = weight
+        .abs()
+        .less(0.5)
+        .choose(&a + &weight * &way, &from_end);
+    call.write(out, &result, dtype)
 }
