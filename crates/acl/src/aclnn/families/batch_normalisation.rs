@@ -17,14 +17,14 @@ use crate::aclnn::row::operator_rows;
 macro_rules! aclnn_batch_normalisation {
     ($rows:ident) => {
         $rows! { "batch normalisations";
-            aclnnBatchNorm = BatchNormV3("aclnn_batch_norm.h", "(input - mean) * invstd * weight + bias for each channel, of the batch in training, else of the running statistics, which training moves by momentum; without training saveMean and saveInvstd get 0") by batch_norm
-                (input: Tensor, weight: OptionalTensor, bias: OptionalTensor, runningMean: OptionalInplace, runningVar: OptionalInplace, training: Flag, momentum: Double, eps: Double, output: Out, saveMean: OptionalOut, saveInvstd: OptionalOut);
-            aclnnBatchNormBackward = BatchNormGradV3("aclnn_batch_norm_backward.h", "the gradients of aclnnBatchNorm that outputMask asks for; others get 0; without training of the running statistics") by batch_norm_backward
-                (gradOut: Tensor, input: Tensor, weight: OptionalTensor, runningMean: OptionalTensor, runningVar: OptionalTensor, saveMean: OptionalTensor, saveInvstd: OptionalTensor, training: Flag, eps: Double, outputMask: BoolArray, gradInput: OptionalOut, gradWeight: OptionalOut, gradBias: OptionalOut);
-            aclnnBatchNormStats = BatchNormStats("aclnn_batch_norm_stats.h", "the mean of each channel, and 1 / the root of its variance + eps") by batch_statistics
-                (input: Tensor, eps: Double, mean: Out, invstd: Out);
-            aclnnBatchNormElemt = BatchNormElemt("aclnn_batch_norm_elemt.h", "(input - mean) * invstd * weight + bias for each channel") by batch_norm_of_statistics
-                (input: Tensor, weight: OptionalTensor, bias: OptionalTensor, mean: Tensor, invstd: Tensor, eps: Double, output: Out);
+            BatchNormV3("aclnn_batch_norm.h", "(input - mean) * invstd * weight + bias for each channel, of the batch in training, else of the running statistics, which training moves by momentum; without training saveMean and saveInvstd get 0") by batch_norm():
+                aclnnBatchNorm(input: Tensor, weight: OptionalTensor, bias: OptionalTensor, runningMean: OptionalInplace, runningVar: OptionalInplace, training: Flag, momentum: Double, eps: Double, output: Out, saveMean: OptionalOut, saveInvstd: OptionalOut);
+            BatchNormGradV3("aclnn_batch_norm_backward.h", "the gradients of aclnnBatchNorm that outputMask asks for; others get 0; without training of the running statistics") by batch_norm_backward():
+                aclnnBatchNormBackward(gradOut: Tensor, input: Tensor, weight: OptionalTensor, runningMean: OptionalTensor, runningVar: OptionalTensor, saveMean: OptionalTensor, saveInvstd: OptionalTensor, training: Flag, eps: Double, outputMask: BoolArray, gradInput: OptionalOut, gradWeight: OptionalOut, gradBias: OptionalOut);
+            BatchNormStats("aclnn_batch_norm_stats.h", "the mean of each channel, and 1 / the root of its variance + eps") by batch_statistics():
+                aclnnBatchNormStats(input: Tensor, eps: Double, mean: Out, invstd: Out);
+            BatchNormElemt("aclnn_batch_norm_elemt.h", "(input - mean) * invstd * weight + bias for each channel") by batch_norm_of_statistics():
+                aclnnBatchNormElemt(input: Tensor, weight: OptionalTensor, bias: OptionalTensor, mean: Tensor, invstd: Tensor, eps: Double, output: Out);
         }
     };
 }
@@ -52,7 +52,7 @@ fn channels(call: &OperatorCall<'_>, x: &TensorArgument) -> Composed<Channels> {
     Ok(Channels { n, others, dims })
 }
 
-fn batch_norm(call: &mut OperatorCall<'_>) -> Composed {
+fn batch_norm(call: &OperatorCall<'_>) -> Composed {
     let (x, out) = (call.tensor("input")?, call.tensor("output")?);
     let channels = channels(call, x)?;
     let weight = call.optional_tensor("weight")?;
@@ -94,7 +94,7 @@ fn batch_norm(call: &mut OperatorCall<'_>) -> Composed {
         let mean = running_or(call, running[0], 0.0, &channels.dims)?;
         let variance = running_or(call, running[1], 1.0, &channels.dims)?;
         keep_statistics(call, running)?;
-        let centred = call.node("Sub", &[&value, &mean], WIDE);
+        let centred = &value - &mean;
         (centred, Batch::Running(variance))
     };
     let invstd = inverse_root(call, variance.variance(), eps)?;
@@ -107,10 +107,9 @@ fn batch_norm(call: &mut OperatorCall<'_>) -> Composed {
             call.fill(tensor, ScalarNumber::Int(0));
         }
     }
-    let normalised = call.node("Mul", &[&centred, &invstd], WIDE);
+    let normalised = &centred * &invstd;
     let result = affine(call, &normalised, [weight, bias], &channels.dims)?;
-    call.write(out, &result, x.dtype);
-    Ok(())
+    call.write(out, &result, x.dtype)
 }
 
 /// The source of the variance that a batch is divided by.
@@ -130,7 +129,7 @@ impl Batch {
 
 /// One number for each channel, or a default without a tensor.
 fn running_or(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     tensor: Option<&TensorArgument>,
     other: f64,
     dims: &[usize],
@@ -142,30 +141,29 @@ fn running_or(
 }
 
 fn write_channels(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     out: Option<&TensorArgument>,
     value: &Value,
     n: usize,
 ) -> Composed {
     if let Some(out) = out {
-        let list = call.reshaped(value, &[n])?;
-        call.write(out, &list, WIDE);
+        call.write(out, value.reshaped(&[n]), WIDE)?;
     }
     Ok(())
 }
 
-fn keep_statistics(call: &mut OperatorCall<'_>, running: [Option<&TensorArgument>; 2]) -> Composed {
+fn keep_statistics(call: &OperatorCall<'_>, running: [Option<&TensorArgument>; 2]) -> Composed {
     for tensor in running.into_iter().flatten() {
         // Tensors written in place always need a result, here their current content.
         let value = call.read_raw(tensor)?;
-        call.write_raw(tensor, &value);
+        call.write_raw(tensor, &value)?;
     }
     Ok(())
 }
 
 /// Updates the running statistics with those of a batch with `n` elements per channel.
 fn move_statistics(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     running: [Option<&TensorArgument>; 2],
     moments: &Moments,
     n: usize,
@@ -181,19 +179,19 @@ fn move_statistics(
         let Some(tensor) = tensor else { continue };
         let kept = call.number_value(ScalarNumber::Float(1.0 - momentum), WIDE)?;
         let old = call.read(tensor, WIDE)?;
-        let old = call.node("Mul", &[&old, &kept], WIDE);
         let part = ScalarNumber::Float(momentum * correction);
         let part = call.number_value(part, WIDE)?;
-        let list = call.reshaped(value, tensor.dims())?;
-        let new = call.node("Mul", &[&list, &part], WIDE);
-        let sum = call.node("Add", &[&old, &new], WIDE);
-        call.write(tensor, &sum, WIDE);
+        call.write(
+            tensor,
+            &old * &kept + value.reshaped(tensor.dims()) * &part,
+            WIDE,
+        )?;
     }
     Ok(())
 }
 
 fn batch_norm_of_nothing(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     out: &TensorArgument,
     running: [Option<&TensorArgument>; 2],
     saved: [Option<&TensorArgument>; 2],
@@ -209,7 +207,7 @@ fn batch_norm_of_nothing(
 }
 
 /// The mean and the inverse root used to normalise a batch.
-fn statistics_of_batch(call: &mut OperatorCall<'_>, channels: &Channels) -> Composed<[Value; 2]> {
+fn statistics_of_batch(call: &OperatorCall<'_>, channels: &Channels) -> Composed<[Value; 2]> {
     let is_training = call.flag("training")?;
     let names = if is_training {
         ["saveMean", "saveInvstd"]
@@ -232,7 +230,7 @@ fn statistics_of_batch(call: &mut OperatorCall<'_>, channels: &Channels) -> Comp
     Ok([first, rstd])
 }
 
-fn batch_norm_backward(call: &mut OperatorCall<'_>) -> Composed {
+fn batch_norm_backward(call: &OperatorCall<'_>) -> Composed {
     let (grad, x) = (call.tensor("gradOut")?, call.tensor("input")?);
     let channels = channels(call, x)?;
     let weight = call.optional_tensor("weight")?;
@@ -244,10 +242,9 @@ fn batch_norm_backward(call: &mut OperatorCall<'_>) -> Composed {
     let mask = expect_mask(call)?;
     let [mean, rstd] = statistics_of_batch(call, &channels)?;
     let value = call.read(x, WIDE)?;
-    let centred = call.node("Sub", &[&value, &mean], WIDE);
-    let normalised = call.node("Mul", &[&centred, &rstd], WIDE);
+    let normalised = (&value - &mean) * &rstd;
     let grad = call.read(grad, WIDE)?;
-    let product = call.node("Mul", &[&grad, &normalised], WIDE);
+    let product = &grad * &normalised;
     let names = ["gradInput", "gradWeight", "gradBias"];
     for (i, (name, &is_asked)) in names.into_iter().zip(mask).enumerate() {
         let Some(out) = call.optional_tensor(name)? else {
@@ -272,26 +269,25 @@ fn batch_norm_backward(call: &mut OperatorCall<'_>) -> Composed {
             let axes = call.constant_ints(&axes);
             let drops_axes = vec![("keepdims", OperatorAttribute::Int(0))];
             let sum = call.node_with("ReduceSum", &[terms, &axes], drops_axes, WIDE);
-            call.write(out, &sum, WIDE);
+            call.write(out, &sum, WIDE)?;
             continue;
         }
         let mut rest = grad.clone();
         // Running statistics do not depend on the batch, so no gradient flows through them.
         if call.flag("training")? {
             let slope = mean_over(call, &product, &channels.others);
-            let share = call.node("Mul", &[&normalised, &slope], WIDE);
             let offset = mean_over(call, &grad, &channels.others);
-            rest = call.node("Sub", &[&rest, &share], WIDE);
-            rest = call.node("Sub", &[&rest, &offset], WIDE);
+            rest = &rest - &normalised * &slope;
+            rest = &rest - &offset;
         }
-        let result = call.node("Mul", &[&rest, &rstd], WIDE);
+        let result = &rest * &rstd;
         let result = affine(call, &result, [weight, None], &channels.dims)?;
-        call.write(out, &result, WIDE);
+        call.write(out, &result, WIDE)?;
     }
     Ok(())
 }
 
-fn batch_statistics(call: &mut OperatorCall<'_>) -> Composed {
+fn batch_statistics(call: &OperatorCall<'_>) -> Composed {
     let x = call.tensor("input")?;
     let (mean, invstd) = (call.tensor("mean")?, call.tensor("invstd")?);
     let channels = channels(call, x)?;
@@ -310,7 +306,7 @@ fn batch_statistics(call: &mut OperatorCall<'_>) -> Composed {
     write_channels(call, Some(invstd), &inverse, channels.n)
 }
 
-fn batch_norm_of_statistics(call: &mut OperatorCall<'_>) -> Composed {
+fn batch_norm_of_statistics(call: &OperatorCall<'_>) -> Composed {
     let (x, out) = (call.tensor("input")?, call.tensor("output")?);
     let (mean, invstd) = (call.tensor("mean")?, call.tensor("invstd")?);
     let weight = call.optional_tensor("weight")?;
@@ -324,9 +320,8 @@ fn batch_norm_of_statistics(call: &mut OperatorCall<'_>) -> Composed {
     }
     let value = call.read(x, WIDE)?;
     let mean = shaped(call, mean, &channels.dims)?;
-    let centred = call.node("Sub", &[&value, &mean], WIDE);
+    let centred = &value - &mean;
     let result = affine(call, &centred, [Some(invstd), None], &channels.dims)?;
     let result = affine(call, &result, [weight, bias], &channels.dims)?;
-    call.write(out, &result, x.dtype);
-    Ok(())
+    call.write(out, &result, x.dtype)
 }

@@ -2,7 +2,7 @@
 
 use opscope_tensor::{DType, Shape, Tensor};
 
-use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value};
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value, refuse_if};
 use crate::aclnn::elements::Numbers;
 use crate::aclnn::object::{ScalarNumber, ScalarValue};
 use crate::aclnn::parameter::TensorArgument;
@@ -14,38 +14,34 @@ use crate::aclnn::row::operator_rows;
 macro_rules! aclnn_creation {
     ($rows:ident) => {
         $rows! { "creation and conversion";
-            aclnnArange = Range("aclnn_arange.h", "start, start + step and so on, up to end without it") by arange
-                (start: Scalar, end: Scalar, step: Scalar, out: Out);
-            aclnnRange = Range("aclnn_range.h", "start, start + step and so on, up to end with it") by range
-                (start: Scalar, end: Scalar, step: Scalar, out: Out);
-            aclnnLinspace = LinSpace("aclnn_linspace.h", "steps numbers from start to end, at equal distances") by linspace
-                (start: Scalar, end: Scalar, steps: Int, out: Out);
-            aclnnEye = Eye("aclnn_eye.h", "1 on the diagonal, 0 elsewhere") by eye
-                (n: Int, m: Int, out: Out);
-            aclnnInplaceFillScalar = Fill("aclnn_fill_scalar.h", "value in every element") by fill_scalar
-                (selfRef: Inplace, value: Scalar);
-            aclnnInplaceFillTensor = Fill("aclnn_fill_tensor.h", "the only element of value in every element") by fill_tensor
-                (selfRef: Inplace, value: Tensor);
-            aclnnInplaceOne = OnesLike("aclnn_ones.h", "1 in every element") by one
-                (selfRef: Inplace);
-            aclnnInplaceZero = ZerosLike("aclnn_zero.h", "0 in every element") by zero
-                (selfRef: Inplace);
-            aclnnCast = Cast("aclnn_cast.h", "self as elements of type dtype") by cast
-                (self_: Tensor, dtype: DataType, out: Out);
+            Range("aclnn_arange.h", "start, start + step and so on, up to end without it") by steps_from_start(false):
+                aclnnArange(start: Scalar, end: Scalar, step: Scalar, out: Out);
+            Range("aclnn_range.h", "start, start + step and so on, up to end with it") by range():
+                aclnnRange(start: Scalar, end: Scalar, step: Scalar, out: Out);
+            LinSpace("aclnn_linspace.h", "steps numbers from start to end, at equal distances") by linspace():
+                aclnnLinspace(start: Scalar, end: Scalar, steps: Int, out: Out);
+            Eye("aclnn_eye.h", "1 on the diagonal, 0 elsewhere") by eye():
+                aclnnEye(n: Int, m: Int, out: Out);
+            Fill("aclnn_fill_scalar.h", "value in every element") by fill_scalar():
+                aclnnInplaceFillScalar(selfRef: Inplace, value: Scalar);
+            Fill("aclnn_fill_tensor.h", "the only element of value in every element") by fill_tensor():
+                aclnnInplaceFillTensor(selfRef: Inplace, value: Tensor);
+            OnesLike("aclnn_ones.h", "1 in every element") by one():
+                aclnnInplaceOne(selfRef: Inplace);
+            ZerosLike("aclnn_zero.h", "0 in every element") by zero():
+                aclnnInplaceZero(selfRef: Inplace);
+            Cast("aclnn_cast.h", "self as elements of type dtype") by cast():
+                aclnnCast(self_: Tensor, dtype: DataType, out: Out);
         }
     };
 }
 aclnn_creation!(operator_rows);
 
-fn arange(call: &mut OperatorCall<'_>) -> Composed {
-    steps_from_start(call, false)
-}
-
-fn range(call: &mut OperatorCall<'_>) -> Composed {
+fn range(call: &OperatorCall<'_>) -> Composed {
     steps_from_start(call, true)
 }
 
-fn steps_from_start(call: &mut OperatorCall<'_>, has_end: bool) -> Composed {
+fn steps_from_start(call: &OperatorCall<'_>, has_end: bool) -> Composed {
     let (start, end) = (call.scalar("start")?, call.scalar("end")?);
     let (step, out) = (call.scalar("step")?, call.tensor("out")?);
     call.expect_dtype(
@@ -71,10 +67,7 @@ fn steps_from_start(call: &mut OperatorCall<'_>, has_end: bool) -> Composed {
         call.scalar_value(step, compute)?,
     );
     let places = places(call, n, compute)?;
-    let distance = call.node("Mul", &[&places, &step], compute);
-    let result = call.node("Add", &[&first, &distance], compute);
-    call.write(out, &result, out.dtype);
-    Ok(())
+    call.write(out, &first + &places * &step, out.dtype)
 }
 
 /// Number of elements of a range.
@@ -85,13 +78,11 @@ fn n_steps(
     has_end: bool,
 ) -> Composed<usize> {
     let (from, to, by) = (start.as_f64(), end.as_f64(), step.as_f64());
-    if by == 0.0 || !from.is_finite() || !to.is_finite() || !by.is_finite() {
-        let text = format!(
-            "`start`, `end` and `step` are {from}, {to} and {by}; expected numbers \
+    refuse_if!(
+        by == 0.0 || !from.is_finite() || !to.is_finite() || !by.is_finite(),
+        "`start`, `end` and `step` are {from}, {to} and {by}; expected numbers \
                             that are finite, and a step other than 0"
-        );
-        return Err(Refusal::invalid(text));
-    }
+    );
     let is_whole = [start, end, step].iter().all(|number| !number.is_float());
     // In integers if all three are: doubles lack digits of large ones.
     let n = if is_whole {
@@ -116,15 +107,12 @@ fn n_steps(
     };
     // An empty range is valid only if start and end are equal.
     let is_other_way = (to - from) * by < 0.0;
-    if is_other_way {
-        let text = format!("`step` is {by}, which leads away from `end`");
-        return Err(Refusal::invalid(text));
-    }
+    refuse_if!(is_other_way, "`step` is {by}, which leads away from `end`");
     Ok(usize::try_from(n.max(0)).unwrap_or(usize::MAX))
 }
 
 /// The numbers from 0 to n - 1.
-fn places(call: &mut OperatorCall<'_>, n: usize, dtype: DType) -> Composed<Value> {
+fn places(call: &OperatorCall<'_>, n: usize, dtype: DType) -> Composed<Value> {
     let list: Vec<i64> = (0..n.cast_signed() as i64).collect();
     let shape = Shape::new(vec![n]).ok();
     let bytes = Numbers::Ints(list).to_bytes(dtype);
@@ -134,7 +122,7 @@ fn places(call: &mut OperatorCall<'_>, n: usize, dtype: DType) -> Composed<Value
     Ok(call.tensor_value(tensor))
 }
 
-fn linspace(call: &mut OperatorCall<'_>) -> Composed {
+fn linspace(call: &OperatorCall<'_>) -> Composed {
     let (start, end) = (call.scalar("start")?, call.scalar("end")?);
     let (steps, out) = (call.int("steps")?, call.tensor("out")?);
     call.expect_dtype(out, is_number, "booleans, integers or floats")?;
@@ -152,18 +140,14 @@ fn linspace(call: &mut OperatorCall<'_>) -> Composed {
     );
     let places = places(call, n, dtype)?;
     #[expect(clippy::cast_precision_loss, reason = "no tensor has so many elements")]
-    let n_gaps = call.constant((n - 1).max(1) as f64, dtype);
-    let length = call.node("Sub", &[&last, &first], dtype);
     // The division comes first, so that the last number is exactly the end.
-    let part = call.node("Div", &[&places, &n_gaps], dtype);
-    let distance = call.node("Mul", &[&part, &length], dtype);
-    let result = call.node("Add", &[&first, &distance], dtype);
+    let part = &places / ((n - 1).max(1) as f64);
+    let result = &first + &part * (&last - &first);
     // Integers are truncated, as in PyTorch.
-    call.write(out, &result, out.dtype);
-    Ok(())
+    call.write(out, &result, out.dtype)
 }
 
-fn eye(call: &mut OperatorCall<'_>) -> Composed {
+fn eye(call: &OperatorCall<'_>) -> Composed {
     let (n, m, out) = (call.int("n")?, call.int("m")?, call.tensor("out")?);
     call.expect_dtype(out, is_number, "booleans, integers or floats")?;
     // A negative second size means the first one.
@@ -179,11 +163,7 @@ fn eye(call: &mut OperatorCall<'_>) -> Composed {
     }
     // The diagonal has equal row and column positions.
     let (rows, columns) = (places(call, n, DType::I64)?, places(call, m, DType::I64)?);
-    let upright = call.constant_dims(&[n, 1]);
-    let rows = call.node("Reshape", &[&rows, &upright], DType::I64);
-    let is_diagonal = call.node("Equal", &[&rows, &columns], DType::Bool);
-    call.write(out, &is_diagonal, DType::Bool);
-    Ok(())
+    call.write(out, rows.reshaped(&[n, 1]).equal(&columns), DType::Bool)
 }
 
 fn filled_tensor<'a>(call: &OperatorCall<'a>) -> Composed<&'a TensorArgument> {
@@ -192,13 +172,13 @@ fn filled_tensor<'a>(call: &OperatorCall<'a>) -> Composed<&'a TensorArgument> {
     Ok(out)
 }
 
-fn fill_scalar(call: &mut OperatorCall<'_>) -> Composed {
+fn fill_scalar(call: &OperatorCall<'_>) -> Composed {
     let (out, value) = (filled_tensor(call)?, call.scalar("value")?);
     call.fill(out, value.number);
     Ok(())
 }
 
-fn fill_tensor(call: &mut OperatorCall<'_>) -> Composed {
+fn fill_tensor(call: &OperatorCall<'_>) -> Composed {
     let (out, value) = (filled_tensor(call)?, call.tensor("value")?);
     if value.n_axes() > 1 || value.n_elements() != 1 {
         let found = value.dims();
@@ -208,27 +188,22 @@ fn fill_tensor(call: &mut OperatorCall<'_>) -> Composed {
     let compute = compute_type(out.dtype);
     // A list of one element has an axis, which is removed before broadcasting.
     let one = call.read_as(value, out.dtype, compute)?;
-    let scalar = call.constant_ints(&[]);
-    let one = call.node("Reshape", &[&one, &scalar], compute);
-    let dims = call.constant_dims(out.dims());
-    let result = call.node("Expand", &[&one, &dims], compute);
-    call.write(out, &result, out.dtype);
-    Ok(())
+    call.write(out, one.reshaped(&[]).expanded(out.dims()), out.dtype)
 }
 
-fn one(call: &mut OperatorCall<'_>) -> Composed {
+fn one(call: &OperatorCall<'_>) -> Composed {
     let out = filled_tensor(call)?;
     call.fill(out, ScalarNumber::Int(1));
     Ok(())
 }
 
-fn zero(call: &mut OperatorCall<'_>) -> Composed {
+fn zero(call: &OperatorCall<'_>) -> Composed {
     let out = filled_tensor(call)?;
     call.fill(out, ScalarNumber::Int(0));
     Ok(())
 }
 
-fn cast(call: &mut OperatorCall<'_>) -> Composed {
+fn cast(call: &OperatorCall<'_>) -> Composed {
     let (x, dtype, out) = (
         call.tensor("self")?,
         call.dtype("dtype")?,
@@ -245,11 +220,10 @@ fn cast(call: &mut OperatorCall<'_>) -> Composed {
     if x.dtype == dtype {
         // No conversion: the bits stay, including those of NaN.
         let bits = call.read_raw(x)?;
-        call.write_raw(out, &bits);
+        call.write_raw(out, &bits)?;
         return Ok(());
     }
     // Converted on input, because engines differ for large numbers.
     let value = call.read_as(x, dtype, compute_type(dtype))?;
-    call.write(out, &value, dtype);
-    Ok(())
+    call.write(out, &value, dtype)
 }

@@ -1,8 +1,6 @@
 //! Operators that pass or replace elements.
 
-use opscope_tensor::DType;
-
-use crate::aclnn::call::{Composed, OperatorCall, Refusal, Side, arithmetic_type};
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, Side, arithmetic_type, refuse_if};
 use crate::aclnn::families::movement::expect_same_dtype;
 use crate::aclnn::object::ScalarNumber;
 use crate::aclnn::promotion::compute_type;
@@ -13,16 +11,16 @@ use crate::aclnn::row::operator_rows;
 macro_rules! aclnn_gates {
     ($rows:ident) => {
         $rows! { "steps and dropout";
-            aclnnHeaviside = Heaviside("aclnn_heaviside.h", "0 below 0, 1 above it, values at it") by heaviside
-                (input: Tensor, values: Tensor, out: Out);
-            aclnnDropout = DropOutDoMask("aclnn_dropout.h", "input, or zeros if p is 1; nothing that random numbers decide") by drop
-                (input: Tensor, p: Double, train: Flag, seed: Int, offset: Int, out: Out, maskOut: Inplace);
+            Heaviside("aclnn_heaviside.h", "0 below 0, 1 above it, values at it") by heaviside():
+                aclnnHeaviside(input: Tensor, values: Tensor, out: Out);
+            DropOutDoMask("aclnn_dropout.h", "input, or zeros if p is 1; nothing that random numbers decide") by drop():
+                aclnnDropout(input: Tensor, p: Double, train: Flag, seed: Int, offset: Int, out: Out, maskOut: Inplace);
         }
     };
 }
 aclnn_gates!(operator_rows);
 
-fn heaviside(call: &mut OperatorCall<'_>) -> Composed {
+fn heaviside(call: &OperatorCall<'_>) -> Composed {
     let (x, values, out) = (
         call.tensor("input")?,
         call.tensor("values")?,
@@ -33,35 +31,31 @@ fn heaviside(call: &mut OperatorCall<'_>) -> Composed {
     expect_same_dtype(call, out, x)?;
     let compute = arithmetic_type(x.dtype);
     let (value, at_zero) = (call.read(x, compute)?, call.read(values, compute)?);
-    let (zero, one) = (call.constant(0.0, compute), call.constant(1.0, compute));
     // NaN is neither zero nor positive, and yields 0.
-    let is_zero = call.node("Equal", &[&value, &zero], DType::Bool);
-    let is_above = call.node("Greater", &[&value, &zero], DType::Bool);
-    let step = call.node("Where", &[&is_above, &one, &zero], compute);
-    let result = call.node("Where", &[&is_zero, &at_zero, &step], compute);
-    call.write(out, &result, x.dtype);
-    Ok(())
+    let is_zero = value.equal(0.0);
+    call.write(
+        out,
+        is_zero.choose(&at_zero, value.greater(0.0).cast(compute)),
+        x.dtype,
+    )
 }
 
-fn drop(call: &mut OperatorCall<'_>) -> Composed {
+fn drop(call: &OperatorCall<'_>) -> Composed {
     let (x, out, mask) = (
         call.tensor("input")?,
         call.tensor("out")?,
         call.tensor("maskOut")?,
     );
     call.expect_float(x)?;
-    call.expect_shape(out, x.dims())?;
-    call.expect_cast(out, x.dtype)?;
+    call.expect_like(out, x)?;
     let p = call.number("p")?;
-    if !(0.0..=1.0).contains(&p) {
-        return Err(Refusal::invalid(format!("`p` is {p}; expected 0 to 1")));
-    }
+    refuse_if!(!(0.0..=1.0).contains(&p), "`p` is {p}; expected 0 to 1");
     // Here the vendor leaves the mask unchanged.
     let kept = call.read_raw(mask)?;
-    call.write_raw(mask, &kept);
+    call.write_raw(mask, &kept)?;
     if !call.flag("train")? || p == 0.0 {
         let value = call.read(x, compute_type(x.dtype))?;
-        call.write(out, &value, x.dtype);
+        call.write(out, &value, x.dtype)?;
     } else if p == 1.0 {
         call.fill(out, ScalarNumber::Int(0));
     } else {

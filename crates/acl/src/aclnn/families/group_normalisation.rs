@@ -5,7 +5,7 @@ use super::normalisation::{
     WIDE, affine, expect_result, expect_small_floats, fill_statistics, inverse_root,
     layer_normalised, moments, shaped,
 };
-use crate::aclnn::call::{Composed, OperatorCall, Refusal};
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, refuse_if};
 use crate::aclnn::object::ScalarNumber;
 use crate::aclnn::parameter::TensorArgument;
 use crate::aclnn::row::operator_rows;
@@ -15,14 +15,14 @@ use crate::aclnn::row::operator_rows;
 macro_rules! aclnn_group_normalisation {
     ($rows:ident) => {
         $rows! { "normalisations of groups and samples";
-            aclnnGroupNorm = GroupNorm("aclnn_group_norm.h", "(self - meanOut) * rstdOut * gamma + beta, for each sample and group of channels") by group_norm
-                (self_: Tensor, gamma: OptionalTensor, beta: OptionalTensor, N: Int, C: Int, HxW: Int, group: Int, eps: Double, out: Out, meanOut: Out, rstdOut: Out);
-            aclnnGroupNormSilu = GroupNormSilu("aclnn_group_norm_silu.h", "silu(group norm of self)") by group_norm_silu
-                (self_: Tensor, gamma: OptionalTensor, beta: OptionalTensor, group: Int, eps: Double, out: Out, meanOut: Out, rstdOut: Out);
-            aclnnGroupNormSiluV2 = GroupNormSilu("aclnn_group_norm_silu.h", "the group norm of self, and silu of it if activateSilu is true") by group_norm_silu
-                (self_: Tensor, gamma: OptionalTensor, beta: OptionalTensor, group: Int, eps: Double, activateSilu: Flag, out: Out, meanOut: Out, rstdOut: Out);
-            aclnnInstanceNorm = InstanceNormV3("aclnn_instance_norm.h", "(x - mean) / the root of variance + eps, times gamma, plus beta, for each sample and channel") by instance_norm
-                (x: Tensor, gamma: Tensor, beta: Tensor, dataFormat: Text, eps: Double, y: Out, mean: Out, variance: Out);
+            GroupNorm("aclnn_group_norm.h", "(self - meanOut) * rstdOut * gamma + beta, for each sample and group of channels") by group_normalised(false):
+                aclnnGroupNorm(self_: Tensor, gamma: OptionalTensor, beta: OptionalTensor, N: Int, C: Int, HxW: Int, group: Int, eps: Double, out: Out, meanOut: Out, rstdOut: Out);
+            GroupNormSilu("aclnn_group_norm_silu.h", "silu(group norm of self)") by group_norm_silu():
+                aclnnGroupNormSilu(self_: Tensor, gamma: OptionalTensor, beta: OptionalTensor, group: Int, eps: Double, out: Out, meanOut: Out, rstdOut: Out);
+            GroupNormSilu("aclnn_group_norm_silu.h", "the group norm of self, and silu of it if activateSilu is true") by group_norm_silu():
+                aclnnGroupNormSiluV2(self_: Tensor, gamma: OptionalTensor, beta: OptionalTensor, group: Int, eps: Double, activateSilu: Flag, out: Out, meanOut: Out, rstdOut: Out);
+            InstanceNormV3("aclnn_instance_norm.h", "(x - mean) / the root of variance + eps, times gamma, plus beta, for each sample and channel") by instance_norm():
+                aclnnInstanceNorm(x: Tensor, gamma: Tensor, beta: Tensor, dataFormat: Text, eps: Double, y: Out, mean: Out, variance: Out);
         }
     };
 }
@@ -48,10 +48,10 @@ impl Groups {
         if call.has("N") {
             for (name, extent) in [("N", n), ("C", channels), ("HxW", area)] {
                 let found = call.int(name)?;
-                if usize::try_from(found) != Ok(extent) {
-                    let text = format!("`{name}` is {found}; expected {extent}, as in `self`");
-                    return Err(Refusal::invalid(text));
-                }
+                refuse_if!(
+                    usize::try_from(found) != Ok(extent),
+                    "`{name}` is {found}; expected {extent}, as in `self`"
+                );
             }
         }
         let group = call.int("group")?;
@@ -71,16 +71,12 @@ impl Groups {
     }
 }
 
-fn group_norm(call: &mut OperatorCall<'_>) -> Composed {
-    group_normalised(call, false)
-}
-
-fn group_norm_silu(call: &mut OperatorCall<'_>) -> Composed {
+fn group_norm_silu(call: &OperatorCall<'_>) -> Composed {
     let is_activated = !call.has("activateSilu") || call.flag("activateSilu")?;
     group_normalised(call, is_activated)
 }
 
-fn group_normalised(call: &mut OperatorCall<'_>, is_activated: bool) -> Composed {
+fn group_normalised(call: &OperatorCall<'_>, is_activated: bool) -> Composed {
     let (x, out) = (call.tensor("self")?, call.tensor("out")?);
     let (gamma, beta) = (
         call.optional_tensor("gamma")?,
@@ -109,22 +105,20 @@ fn group_normalised(call: &mut OperatorCall<'_>, is_activated: bool) -> Composed
     let parts = layer_normalised(call, &value, 2, 3, eps)?;
     // Weights belong to channels, not to groups.
     let planes = [sizes.n, sizes.channels, sizes.area];
-    let result = call.reshaped(&parts.normalised, &planes)?;
+    let result = parts.normalised.reshaped(&planes);
     let mut result = affine(call, &result, [gamma, beta], &[sizes.channels, 1])?;
     if is_activated {
-        let gate = sigmoid_of(call, &result)?;
-        result = call.node("Mul", &[&result, &gate], WIDE);
+        let gate = sigmoid_of(&result);
+        result = &result * &gate;
     }
-    let result = call.reshaped(&result, x.dims())?;
-    call.write(out, &result, x.dtype);
+    call.write(out, result.reshaped(x.dims()), x.dtype)?;
     for (out, value) in [(mean, &parts.mean), (rstd, &parts.rstd)] {
-        let value = call.reshaped(value, &each)?;
-        call.write(out, &value, WIDE);
+        call.write(out, value.reshaped(&each), WIDE)?;
     }
     Ok(())
 }
 
-fn instance_norm(call: &mut OperatorCall<'_>) -> Composed {
+fn instance_norm(call: &OperatorCall<'_>) -> Composed {
     let (x, out) = (call.tensor("x")?, call.tensor("y")?);
     let (gamma, beta) = (call.tensor("gamma")?, call.tensor("beta")?);
     let (mean, variance) = (call.tensor("mean")?, call.tensor("variance")?);
@@ -138,10 +132,7 @@ fn instance_norm(call: &mut OperatorCall<'_>) -> Composed {
         }
     };
     expect_small_floats(call, &[Some(x), Some(gamma), Some(beta)])?;
-    if x.n_axes() != 4 {
-        let text = format!("`x` has {} axes; expected 4", x.n_axes());
-        return Err(Refusal::invalid(text));
-    }
+    refuse_if!(x.n_axes() != 4, "`x` has {} axes; expected 4", x.n_axes());
     // The position of the channel axis depends on the format.
     let channel = if axes[0] == 2 { 1 } else { 3 };
     let n = x.dims()[channel];
@@ -164,12 +155,11 @@ fn instance_norm(call: &mut OperatorCall<'_>) -> Composed {
     let moments = moments(call, &value, &axes);
     let eps = call.number("eps")?;
     let rstd = inverse_root(call, &moments.variance, eps)?;
-    let normalised = call.node("Mul", &[&moments.centred, &rstd], WIDE);
+    let normalised = &moments.centred * &rstd;
     let mut dims = vec![1; 4];
     dims[channel] = n;
     let result = affine(call, &normalised, [Some(gamma), Some(beta)], &dims)?;
-    call.write(out, &result, x.dtype);
-    call.write(mean, &moments.mean, WIDE);
-    call.write(variance, &moments.variance, WIDE);
-    Ok(())
+    call.write(out, &result, x.dtype)?;
+    call.write(mean, &moments.mean, WIDE)?;
+    call.write(variance, &moments.variance, WIDE)
 }

@@ -4,7 +4,7 @@ use opscope_tensor::DType;
 
 use super::activation::{SMALL_FLOATS, is_small_float, soft_maximum};
 use super::softmax::{attribute, sum_along, write_shaped};
-use crate::aclnn::call::{Composed, OperatorCall, Refusal, Side, Value};
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, Side, Value, refuse_if};
 use crate::aclnn::object::ScalarNumber;
 use crate::aclnn::parameter::TensorArgument;
 use crate::aclnn::row::operator_rows;
@@ -15,32 +15,32 @@ use crate::aclnn::shape::broadcast;
 macro_rules! aclnn_loss {
     ($rows:ident) => {
         $rows! { "losses";
-            aclnnMseLoss = MseLoss("aclnn_mse_loss.h", "(self - target)^2; reduction 1 gives their mean, 2 their sum") by squared_error
-                (self_: Tensor, target: Tensor, reduction: Int, out: Out);
-            aclnnMseLossOut = MseLoss("aclnn_mse_loss_out.h", "(self - target)^2; reduction 1 gives their mean over the first axis, 2 their sum over it") by squared_error_along_batch
-                (self_: Tensor, target: Tensor, reduction: Int, out: Out);
-            aclnnMseLossBackward = MseLossGrad("aclnn_mse_loss_backward.h", "2 * (self - target) * gradOutput, divided by their number for reduction 1") by squared_error_backward
-                (gradOutput: Tensor, self_: Tensor, target: Tensor, reduction: Int, out: Out);
-            aclnnL1Loss = LpLoss("aclnn_l1_loss.h", "the absolute value of self - target; reduction 1 gives their mean, 2 their sum") by absolute_error
-                (self_: Tensor, target: Tensor, reduction: Int, out: Out);
-            aclnnL1LossBackward = L1LossGrad("aclnn_l1_loss_backward.h", "the sign of self - target, times gradOutput, divided by their number for reduction 1") by absolute_error_backward
-                (gradOutput: Tensor, self_: Tensor, target: Tensor, reduction: Int, gradInput: Out);
-            aclnnSmoothL1Loss = SmoothL1LossV2("aclnn_smooth_l1_loss.h", "with d the absolute value of self - target: d^2 / (2 * beta) where d is below beta, else d - beta / 2; reduction 1 gives their mean, 2 their sum") by smooth_error
-                (self_: Tensor, target: Tensor, reduction: Int, beta: Float, result: Out);
-            aclnnSmoothL1LossBackward = SmoothL1LossGradV2("aclnn_smooth_l1_loss_backward.h", "(self - target) / beta, not beyond -1 and 1, times gradOut, divided by their number for reduction 1") by smooth_error_backward
-                (gradOut: Tensor, self_: Tensor, target: Tensor, reduction: Int, beta: Float, gradInput: Out);
-            aclnnBinaryCrossEntropy = BinaryCrossEntropy("aclnn_binary_cross_entropy.h", "-weight * (target * log(self) + (1 - target) * log(1 - self)), with logarithms not below -100; reduction 1 gives their mean, 2 their sum") by binary_cross_entropy
-                (self_: Tensor, target: Tensor, weight: OptionalTensor, reduction: Int, out: Out);
-            aclnnBinaryCrossEntropyWithLogits = SigmoidCrossEntropyWithLogitsV2("aclnn_binary_cross_entropy_with_logits.h", "binary cross entropy of sigmoid(self), with target weighed by posWeightOptional; reduction 1 gives their mean, 2 their sum") by binary_cross_entropy_of_logits
-                (self_: Tensor, target: Tensor, weightOptional: OptionalTensor, posWeightOptional: OptionalTensor, reduction: Int, out: Out);
-            aclnnKlDiv = KLDiv("aclnn_kl_div.h", "target * (log(target) - self), or e^target * (target - self) if logTarget is true; reduction 1 gives their mean, 2 their sum, 3 their sum divided by the first extent of self") by divergence
-                (self_: Tensor, target: Tensor, reduction: Int, logTarget: Flag, out: Out);
-            aclnnNLLLoss = NLLLoss("aclnn_nll_loss.h", "-weight[target] * self[target] for each sample, 0 where target is ignoreIndex; reduction 1 gives their sum divided by that of the weights, 2 their sum; totalWeightOut is 0 for reduction 0") by negative_log_likelihood
-                (self_: Tensor, target: Tensor, weight: OptionalTensor, reduction: Int, ignoreIndex: Int, out: Out, totalWeightOut: Out);
-            aclnnNLLLoss2d = NLLLoss("aclnn_nll_loss2d.h", "aclnnNLLLoss for each place of a picture, with the classes along the second axis") by negative_log_likelihood
-                (self_: Tensor, target: Tensor, weight: OptionalTensor, reduction: Int, ignoreIndex: Int, out: Out, totalWeightOut: Out);
-            aclnnCrossEntropyLoss = CrossEntropyLoss("aclnn_cross_entropy_loss.h", "aclnnNLLLoss of the logarithm of softmax, which logProbOut gets; reductionOptional is mean, sum or none") by cross_entropy
-                (input: Tensor, target: Tensor, weightOptional: OptionalTensor, reductionOptional: Text, ignoreIndex: Int, labelSmoothing: Double, lseSquareScaleForZloss: Double, returnZloss: Flag, lossOut: Out, logProbOut: Out, zlossOut: OptionalOut, lseForZlossOut: OptionalOut);
+            MseLoss("aclnn_mse_loss.h", "(self - target)^2; reduction 1 gives their mean, 2 their sum") by squared_error():
+                aclnnMseLoss(self_: Tensor, target: Tensor, reduction: Int, out: Out);
+            MseLoss("aclnn_mse_loss_out.h", "(self - target)^2; reduction 1 gives their mean over the first axis, 2 their sum over it") by squared_error_along_batch():
+                aclnnMseLossOut(self_: Tensor, target: Tensor, reduction: Int, out: Out);
+            MseLossGrad("aclnn_mse_loss_backward.h", "2 * (self - target) * gradOutput, divided by their number for reduction 1") by squared_error_backward():
+                aclnnMseLossBackward(gradOutput: Tensor, self_: Tensor, target: Tensor, reduction: Int, out: Out);
+            LpLoss("aclnn_l1_loss.h", "the absolute value of self - target; reduction 1 gives their mean, 2 their sum") by absolute_error():
+                aclnnL1Loss(self_: Tensor, target: Tensor, reduction: Int, out: Out);
+            L1LossGrad("aclnn_l1_loss_backward.h", "the sign of self - target, times gradOutput, divided by their number for reduction 1") by absolute_error_backward():
+                aclnnL1LossBackward(gradOutput: Tensor, self_: Tensor, target: Tensor, reduction: Int, gradInput: Out);
+            SmoothL1LossV2("aclnn_smooth_l1_loss.h", "with d the absolute value of self - target: d^2 / (2 * beta) where d is below beta, else d - beta / 2; reduction 1 gives their mean, 2 their sum") by smooth_error():
+                aclnnSmoothL1Loss(self_: Tensor, target: Tensor, reduction: Int, beta: Float, result: Out);
+            SmoothL1LossGradV2("aclnn_smooth_l1_loss_backward.h", "(self - target) / beta, not beyond -1 and 1, times gradOut, divided by their number for reduction 1") by smooth_error_backward():
+                aclnnSmoothL1LossBackward(gradOut: Tensor, self_: Tensor, target: Tensor, reduction: Int, beta: Float, gradInput: Out);
+            BinaryCrossEntropy("aclnn_binary_cross_entropy.h", "-weight * (target * log(self) + (1 - target) * log(1 - self)), with logarithms not below -100; reduction 1 gives their mean, 2 their sum") by binary_cross_entropy():
+                aclnnBinaryCrossEntropy(self_: Tensor, target: Tensor, weight: OptionalTensor, reduction: Int, out: Out);
+            SigmoidCrossEntropyWithLogitsV2("aclnn_binary_cross_entropy_with_logits.h", "binary cross entropy of sigmoid(self), with target weighed by posWeightOptional; reduction 1 gives their mean, 2 their sum") by binary_cross_entropy_of_logits():
+                aclnnBinaryCrossEntropyWithLogits(self_: Tensor, target: Tensor, weightOptional: OptionalTensor, posWeightOptional: OptionalTensor, reduction: Int, out: Out);
+            KLDiv("aclnn_kl_div.h", "target * (log(target) - self), or e^target * (target - self) if logTarget is true; reduction 1 gives their mean, 2 their sum, 3 their sum divided by the first extent of self") by divergence():
+                aclnnKlDiv(self_: Tensor, target: Tensor, reduction: Int, logTarget: Flag, out: Out);
+            NLLLoss("aclnn_nll_loss.h", "-weight[target] * self[target] for each sample, 0 where target is ignoreIndex; reduction 1 gives their sum divided by that of the weights, 2 their sum; totalWeightOut is 0 for reduction 0") by negative_log_likelihood():
+                aclnnNLLLoss(self_: Tensor, target: Tensor, weight: OptionalTensor, reduction: Int, ignoreIndex: Int, out: Out, totalWeightOut: Out);
+            NLLLoss("aclnn_nll_loss2d.h", "aclnnNLLLoss for each place of a picture, with the classes along the second axis") by negative_log_likelihood():
+                aclnnNLLLoss2d(self_: Tensor, target: Tensor, weight: OptionalTensor, reduction: Int, ignoreIndex: Int, out: Out, totalWeightOut: Out);
+            CrossEntropyLoss("aclnn_cross_entropy_loss.h", "aclnnNLLLoss of the logarithm of softmax, which logProbOut gets; reductionOptional is mean, sum or none") by cross_entropy():
+                aclnnCrossEntropyLoss(input: Tensor, target: Tensor, weightOptional: OptionalTensor, reductionOptional: Text, ignoreIndex: Int, labelSmoothing: Double, lseSquareScaleForZloss: Double, returnZloss: Flag, lossOut: Out, logProbOut: Out, zlossOut: OptionalOut, lseForZlossOut: OptionalOut);
         }
     };
 }
@@ -110,10 +110,10 @@ impl<'a> Pair<'a> {
         self.dims.iter().product()
     }
 
-    fn difference(&self, call: &mut OperatorCall<'_>) -> Composed<Value> {
+    fn difference(&self, call: &OperatorCall<'_>) -> Composed<Value> {
         let x = call.read(self.x, DType::F32)?;
         let target = call.read(self.target, DType::F32)?;
-        Ok(call.node("Sub", &[&x, &target], DType::F32))
+        Ok(&x - &target)
     }
 }
 
@@ -127,7 +127,7 @@ fn as_number(n: usize) -> ScalarNumber {
 
 /// Stores the losses of elements, or their reduction.
 fn write_reduced(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     losses: &Value,
     reduction: Reduction,
     pair: &Pair<'_>,
@@ -136,7 +136,7 @@ fn write_reduced(
     call.expect_cast(out, pair.dtype)?;
     if reduction == Reduction::Kept {
         call.expect_shape(out, &pair.dims)?;
-        call.write(out, losses, pair.dtype);
+        call.write(out, losses, pair.dtype)?;
         return Ok(());
     }
     expect_number(call, out)?;
@@ -153,10 +153,9 @@ fn write_reduced(
         return Ok(());
     }
     // The losses are flattened, which keeps the graph small.
-    let flat = call.reshaped(losses, &[n])?;
     // Sums are computed in double precision, and rounded once.
-    let flat = call.cast(&flat, DType::F64);
-    let mut result = sum_along(call, &flat, 0)?;
+    let flat = losses.reshaped(&[n]).cast(DType::F64);
+    let mut result = sum_along(call, &flat, 0);
     let divisor = match reduction {
         Reduction::Mean => n,
         Reduction::BatchMean => pair.x.dims().first().copied().unwrap_or(1),
@@ -164,29 +163,27 @@ fn write_reduced(
     };
     if divisor != 1 {
         let divisor = call.number_value(as_number(divisor), DType::F64)?;
-        result = call.node("Div", &[&result, &divisor], DType::F64);
+        result = &result / &divisor;
     }
     write_shaped(call, out, &result, pair.dtype)
 }
 
-type LossFunction = fn(&mut OperatorCall<'_>, &Value) -> Composed<Value>;
-
 /// A loss that is a function of the difference.
-fn error(call: &mut OperatorCall<'_>, function: LossFunction) -> Composed {
+fn error(call: &OperatorCall<'_>, function: impl FnOnce(&Value) -> Composed<Value>) -> Composed {
     let reduction = reduction(call, 2)?;
     let pair = Pair::new(call)?;
     let difference = pair.difference(call)?;
-    let losses = function(call, &difference)?;
+    let losses = function(&difference)?;
     write_reduced(call, &losses, reduction, &pair)
 }
 
-fn squared_error(call: &mut OperatorCall<'_>) -> Composed {
-    error(call, |call, d| Ok(call.node("Mul", &[d, d], d.dtype)))
+fn squared_error(call: &OperatorCall<'_>) -> Composed {
+    error(call, |d| Ok(d * d))
 }
 
 /// Like [`squared_error`], with a reduction over the first axis alone, which only the vendor's
 /// function has.
-fn squared_error_along_batch(call: &mut OperatorCall<'_>) -> Composed {
+fn squared_error_along_batch(call: &OperatorCall<'_>) -> Composed {
     let reduction = reduction(call, 2)?;
     let pair = Pair::new(call)?;
     let (Some((&n, rest)), false) = (pair.dims.split_first(), reduction == Reduction::Kept) else {
@@ -204,18 +201,17 @@ fn squared_error_along_batch(call: &mut OperatorCall<'_>) -> Composed {
         return Ok(());
     }
     let difference = pair.difference(call)?;
-    let losses = call.node("Mul", &[&difference, &difference], DType::F32);
-    let losses = call.cast(&losses, DType::F64);
-    let mut result = sum_along(call, &losses, 0)?;
+    let losses = (&difference * &difference).cast(DType::F64);
+    let mut result = sum_along(call, &losses, 0);
     if is_mean {
         let n = call.number_value(as_number(n), DType::F64)?;
-        result = call.node("Div", &[&result, &n], DType::F64);
+        result = &result / &n;
     }
     write_shaped(call, out, &result, pair.dtype)
 }
 
-fn absolute_error(call: &mut OperatorCall<'_>) -> Composed {
-    error(call, |call, d| Ok(call.node("Abs", &[d], d.dtype)))
+fn absolute_error(call: &OperatorCall<'_>) -> Composed {
+    error(call, |d| Ok(d.abs()))
 }
 
 /// The threshold between the squared and the absolute loss, which may not be negative.
@@ -228,31 +224,25 @@ fn bend(call: &OperatorCall<'_>) -> Composed<f64> {
     Err(Refusal::invalid(text))
 }
 
-fn smooth_error(call: &mut OperatorCall<'_>) -> Composed {
-    error(call, |call, d| {
+fn smooth_error(call: &OperatorCall<'_>) -> Composed {
+    error(call, |d| {
         let beta = bend(call)?;
-        let size = call.node("Abs", &[d], d.dtype);
+        let size = d.abs();
         if beta == 0.0 {
             return Ok(size);
         }
-        let half = call.constant(0.5, d.dtype);
         let beta = call.number_value(ScalarNumber::Float(beta), d.dtype)?;
         // Both forms are computed and one is selected, as a graph has no branches for elements.
-        let is_small = call.node("Less", &[&size, &beta], DType::Bool);
-        let square = call.node("Mul", &[&size, &size], d.dtype);
-        let square = call.node("Mul", &[&square, &half], d.dtype);
-        let square = call.node("Div", &[&square, &beta], d.dtype);
-        let offset = call.node("Mul", &[&beta, &half], d.dtype);
-        let linear = call.node("Sub", &[&size, &offset], d.dtype);
-        Ok(call.node("Where", &[&is_small, &square, &linear], d.dtype))
+        let is_small = size.less(&beta);
+        Ok(is_small.choose(&size * &size * 0.5 / &beta, &size - &beta * 0.5))
     })
 }
 
 /// The gradient of a loss that is a function of the difference.
 fn error_backward(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     [grad, out]: [&str; 2],
-    slope: LossFunction,
+    slope: impl FnOnce(&Value) -> Composed<Value>,
 ) -> Composed {
     let reduction = reduction(call, 2)?;
     let pair = Pair::new(call)?;
@@ -263,46 +253,38 @@ fn error_backward(
     let dtype = call.promote(&[pair.x, pair.target, grad], &[])?;
     call.expect_cast(out, dtype)?;
     let difference = pair.difference(call)?;
-    let slope = slope(call, &difference)?;
+    let slope = slope(&difference)?;
     let grad = call.read(grad, DType::F32)?;
-    let mut result = call.node("Mul", &[&slope, &grad], DType::F32);
+    let mut result = &slope * &grad;
     if reduction == Reduction::Mean {
         let n = call.number_value(as_number(pair.n_elements()), DType::F32)?;
-        result = call.node("Div", &[&result, &n], DType::F32);
+        result = &result / &n;
     }
-    call.write(out, &result, dtype);
-    Ok(())
+    call.write(out, &result, dtype)
 }
 
-fn squared_error_backward(call: &mut OperatorCall<'_>) -> Composed {
-    error_backward(call, ["gradOutput", "out"], |call, d| {
-        Ok(call.node("Add", &[d, d], d.dtype))
-    })
+fn squared_error_backward(call: &OperatorCall<'_>) -> Composed {
+    error_backward(call, ["gradOutput", "out"], |d| Ok(d + d))
 }
 
-fn absolute_error_backward(call: &mut OperatorCall<'_>) -> Composed {
-    error_backward(call, ["gradOutput", "gradInput"], |call, d| {
-        Ok(call.node("Sign", &[d], d.dtype))
-    })
+fn absolute_error_backward(call: &OperatorCall<'_>) -> Composed {
+    error_backward(call, ["gradOutput", "gradInput"], |d| Ok(d.sign()))
 }
 
-fn smooth_error_backward(call: &mut OperatorCall<'_>) -> Composed {
-    error_backward(call, ["gradOut", "gradInput"], |call, d| {
+fn smooth_error_backward(call: &OperatorCall<'_>) -> Composed {
+    error_backward(call, ["gradOut", "gradInput"], |d| {
         let beta = bend(call)?;
-        let sign = call.node("Sign", &[d], d.dtype);
+        let sign = d.sign();
         if beta == 0.0 {
             return Ok(sign);
         }
         let beta = call.number_value(ScalarNumber::Float(beta), d.dtype)?;
-        let size = call.node("Abs", &[d], d.dtype);
-        let is_small = call.node("Less", &[&size, &beta], DType::Bool);
-        let inner = call.node("Div", &[d, &beta], d.dtype);
-        Ok(call.node("Where", &[&is_small, &inner, &sign], d.dtype))
+        Ok(d.abs().less(&beta).choose(d / &beta, &sign))
     })
 }
 
 /// Reads a tensor that broadcasts to the shape of a pair.
-fn weight(call: &mut OperatorCall<'_>, name: &str, pair: &Pair<'_>) -> Composed<Option<Value>> {
+fn weight(call: &OperatorCall<'_>, name: &str, pair: &Pair<'_>) -> Composed<Option<Value>> {
     let Some(tensor) = call.optional_tensor(name)? else {
         return Ok(None);
     };
@@ -317,37 +299,31 @@ fn weight(call: &mut OperatorCall<'_>, name: &str, pair: &Pair<'_>) -> Composed<
 }
 
 /// The logarithm, clamped to at least -100.
-fn bounded_log(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
+fn bounded_log(x: &Value) -> Value {
     // PyTorch's bound, which makes the loss of a certain but wrong prediction finite.
-    let lowest = call.constant(-100.0, x.dtype);
-    let log = call.node("Log", &[x], x.dtype);
-    let is_low = call.node("Less", &[&log, &lowest], DType::Bool);
-    Ok(call.node("Where", &[&is_low, &lowest, &log], x.dtype))
+    let log = x.log();
+    log.less(-100.0).choose(-100.0, &log)
 }
 
-fn binary_cross_entropy(call: &mut OperatorCall<'_>) -> Composed {
+fn binary_cross_entropy(call: &OperatorCall<'_>) -> Composed {
     let reduction = reduction(call, 2)?;
     let pair = Pair::new(call)?;
     call.expect_shape(pair.target, pair.x.dims())?;
     let weight = weight(call, "weight", &pair)?;
     let x = call.read(pair.x, DType::F32)?;
     let target = call.read(pair.target, DType::F32)?;
-    let one = call.constant(1.0, DType::F32);
-    let other = call.node("Sub", &[&one, &x], DType::F32);
-    let rest = call.node("Sub", &[&target, &one], DType::F32);
-    let log = bounded_log(call, &x)?;
-    let other_log = bounded_log(call, &other)?;
-    let positive = call.node("Mul", &[&target, &log], DType::F32);
-    let negative = call.node("Mul", &[&rest, &other_log], DType::F32);
-    let mut losses = call.node("Sub", &[&negative, &positive], DType::F32);
+    let other = 1.0 - &x;
+    let log = bounded_log(&x);
+    let other_log = bounded_log(&other);
+    let mut losses = (&target - 1.0) * &other_log - &target * &log;
     if let Some(weight) = weight {
-        losses = call.node("Mul", &[&losses, &weight], DType::F32);
+        losses = &losses * &weight;
     }
     write_reduced(call, &losses, reduction, &pair)
 }
 
 /// `(1 - target) · x + p · log(1 + e^-x)`, where `p` is 1 or `(weight - 1) · target + 1`.
-fn binary_cross_entropy_of_logits(call: &mut OperatorCall<'_>) -> Composed {
+fn binary_cross_entropy_of_logits(call: &OperatorCall<'_>) -> Composed {
     let reduction = reduction(call, 2)?;
     let pair = Pair::new(call)?;
     call.expect_shape(pair.target, pair.x.dims())?;
@@ -357,43 +333,30 @@ fn binary_cross_entropy_of_logits(call: &mut OperatorCall<'_>) -> Composed {
     );
     let x = call.read(pair.x, DType::F32)?;
     let target = call.read(pair.target, DType::F32)?;
-    let one = call.constant(1.0, DType::F32);
-    let negated = call.node("Neg", &[&x], DType::F32);
+    let negated = -&x;
     // log(sigmoid(x)) is -log(1 + e^-x), which does not overflow for large numbers of either sign.
-    let mut log = soft_maximum(call, &negated)?;
+    let mut log = soft_maximum(&negated);
     if let Some(positive) = positive {
-        let above = call.node("Sub", &[&positive, &one], DType::F32);
-        let scaled = call.node("Mul", &[&above, &target], DType::F32);
-        let factor = call.node("Add", &[&scaled, &one], DType::F32);
-        log = call.node("Mul", &[&log, &factor], DType::F32);
+        log = &log * ((&positive - 1.0) * &target + 1.0);
     }
-    let rest = call.node("Sub", &[&one, &target], DType::F32);
-    let linear = call.node("Mul", &[&rest, &x], DType::F32);
-    let mut losses = call.node("Add", &[&linear, &log], DType::F32);
+    let mut losses = (1.0 - &target) * &x + &log;
     if let Some(weight) = weight {
-        losses = call.node("Mul", &[&losses, &weight], DType::F32);
+        losses = &losses * &weight;
     }
     write_reduced(call, &losses, reduction, &pair)
 }
 
-fn divergence(call: &mut OperatorCall<'_>) -> Composed {
+fn divergence(call: &OperatorCall<'_>) -> Composed {
     let reduction = reduction(call, 3)?;
     let pair = Pair::new(call)?;
     let x = call.read(pair.x, DType::F32)?;
     let target = call.read(pair.target, DType::F32)?;
     let losses = if call.flag("logTarget")? {
-        let power = call.node("Exp", &[&target], DType::F32);
-        let difference = call.node("Sub", &[&target, &x], DType::F32);
-        call.node("Mul", &[&power, &difference], DType::F32)
+        target.exp() * (&target - &x)
     } else {
-        let log = call.node("Log", &[&target], DType::F32);
-        let entropy = call.node("Mul", &[&target, &log], DType::F32);
         // 0 log 0 counts as 0.
-        let zero = call.constant(0.0, DType::F32);
-        let is_zero = call.node("Equal", &[&target, &zero], DType::Bool);
-        let entropy = call.node("Where", &[&is_zero, &zero, &entropy], DType::F32);
-        let cross = call.node("Mul", &[&target, &x], DType::F32);
-        call.node("Sub", &[&entropy, &cross], DType::F32)
+        let entropy = target.equal(0.0).choose(0.0, &target * target.log());
+        &entropy - &target * &x
     };
     write_reduced(call, &losses, reduction, &pair)
 }
@@ -439,23 +402,17 @@ impl<'a> Classes<'a> {
     }
 
     /// The weight of each sample, and its loss.
-    fn losses(&self, call: &mut OperatorCall<'_>, x: &Value) -> Composed<[Value; 2]> {
+    fn losses(&self, call: &OperatorCall<'_>, x: &Value) -> Composed<[Value; 2]> {
         let ignored = ScalarNumber::Int(call.int("ignoreIndex")?);
         let ignored = call.number_value(ignored, DType::I64)?;
         let target = call.read(self.target, DType::I64)?;
-        let is_ignored = call.node("Equal", &[&target, &ignored], DType::Bool);
-        let (first, zero) = (
-            call.constant(0.0, DType::I64),
-            call.constant(0.0, DType::F32),
-        );
+        let is_ignored = target.equal(&ignored);
         // Invalid classes would fail, or read another element. An ignored class need not be valid.
-        let target = call.node("Where", &[&is_ignored, &first, &target], DType::I64);
+        let target = is_ignored.choose(0.0, &target);
         // Engines count negative indices from the end; such a class does not exist.
-        let is_negative = call.node("Less", &[&target, &first], DType::Bool);
+        let is_negative = target.less(0.0);
         let none = call.constant_dims(&[self.n]);
-        let scalar = call.constant_dims(&[]);
-        let none = call.node("Reshape", &[&none, &scalar], DType::I64);
-        let target = call.node("Where", &[&is_negative, &none, &target], DType::I64);
+        let target = is_negative.choose(none.reshaped(&[]), &target);
         let weight = match self.weight {
             Some(weight) => {
                 let list = call.read(weight, DType::F32)?;
@@ -463,45 +420,40 @@ impl<'a> Classes<'a> {
             }
             None => {
                 let one = call.constant(1.0, DType::F32);
-                let shape = call.constant_dims(self.target.dims());
-                call.node("Expand", &[&one, &shape], DType::F32)
+                one.expanded(self.target.dims())
             }
         };
-        let weight = call.node("Where", &[&is_ignored, &zero, &weight], DType::F32);
+        let weight = is_ignored.choose(0.0, &weight);
         let axes = call.constant_dims(&[self.axis]);
         let places = call.node("Unsqueeze", &[&target, &axes], DType::I64);
         let along = attribute(self.axis);
         let chosen = call.node_with("GatherElements", &[x, &places], along, DType::F32);
         let chosen = call.node("Squeeze", &[&chosen, &axes], DType::F32);
-        let negated = call.node("Neg", &[&chosen], DType::F32);
-        let product = call.node("Mul", &[&negated, &weight], DType::F32);
         // A selection: the loss of an ignored sample may be infinite, and 0 times infinity is NaN.
-        let losses = call.node("Where", &[&is_ignored, &zero, &product], DType::F32);
+        let losses = is_ignored.choose(0.0, -&chosen * &weight);
         Ok([weight, losses])
     }
 
     /// Stores the loss, and returns the sum of the weights unless the losses are not reduced.
     fn write(
         &self,
-        call: &mut OperatorCall<'_>,
+        call: &OperatorCall<'_>,
         x: &Value,
         reduction: Reduction,
         out: &TensorArgument,
     ) -> Composed<Option<Value>> {
         let [weight, losses] = self.losses(call, x)?;
         if reduction == Reduction::Kept {
-            call.write(out, &losses, self.dtype);
+            call.write(out, &losses, self.dtype)?;
             return Ok(None);
         }
         let n = self.target.n_elements();
-        let losses = call.reshaped(&losses, &[n])?;
-        let losses = call.cast(&losses, DType::F64);
-        let weight = call.reshaped(&weight, &[n])?;
-        let weight = call.cast(&weight, DType::F64);
-        let total = sum_along(call, &weight, 0)?;
-        let mut result = sum_along(call, &losses, 0)?;
+        let losses = losses.reshaped(&[n]).cast(DType::F64);
+        let weight = weight.reshaped(&[n]).cast(DType::F64);
+        let total = sum_along(call, &weight, 0);
+        let mut result = sum_along(call, &losses, 0);
         if reduction == Reduction::Mean {
-            result = call.node("Div", &[&result, &total], DType::F64);
+            result = &result / &total;
         }
         write_shaped(call, out, &result, self.dtype)?;
         Ok(Some(total))
@@ -510,7 +462,7 @@ impl<'a> Classes<'a> {
     /// Checks the output, and fills it if there are no samples.
     fn is_done(
         &self,
-        call: &mut OperatorCall<'_>,
+        call: &OperatorCall<'_>,
         reduction: Reduction,
         out: &TensorArgument,
     ) -> Composed<bool> {
@@ -522,9 +474,7 @@ impl<'a> Classes<'a> {
             call.expect_shape(out, self.target.dims())?;
         }
         if !self.target.is_empty() {
-            if self.n == 0 {
-                return Err(Refusal::invalid("there are no classes"));
-            }
+            refuse_if!(self.n == 0, "there are no classes");
             return Ok(false);
         }
         let number = if reduction == Reduction::Mean {
@@ -537,7 +487,7 @@ impl<'a> Classes<'a> {
     }
 }
 
-fn negative_log_likelihood(call: &mut OperatorCall<'_>) -> Composed {
+fn negative_log_likelihood(call: &OperatorCall<'_>) -> Composed {
     let (x, target) = (call.tensor("self")?, call.tensor("target")?);
     let (out, total) = (call.tensor("out")?, call.tensor("totalWeightOut")?);
     let reduction = reduction(call, 2)?;
@@ -564,7 +514,7 @@ fn negative_log_likelihood(call: &mut OperatorCall<'_>) -> Composed {
     Ok(())
 }
 
-fn cross_entropy(call: &mut OperatorCall<'_>) -> Composed {
+fn cross_entropy(call: &OperatorCall<'_>) -> Composed {
     let (x, target) = (call.tensor("input")?, call.tensor("target")?);
     let (out, log_out) = (call.tensor("lossOut")?, call.tensor("logProbOut")?);
     let text = call.text("reductionOptional")?;
@@ -577,19 +527,21 @@ fn cross_entropy(call: &mut OperatorCall<'_>) -> Composed {
             return Err(Refusal::invalid(text));
         }
     };
-    if call.number("labelSmoothing")? != 0.0 {
-        return Err(Refusal::invalid("`labelSmoothing` is not 0; expected 0"));
-    }
-    if call.number("lseSquareScaleForZloss")? != 0.0 || call.flag("returnZloss")? {
-        return Err(Refusal::invalid("a z-loss is not supported"));
-    }
-    if x.n_axes() != 2 {
-        let text = format!("`input` has {} axes; expected 2", x.n_axes());
-        return Err(Refusal::invalid(text));
-    }
+    refuse_if!(
+        call.number("labelSmoothing")? != 0.0,
+        "`labelSmoothing` is not 0; expected 0"
+    );
+    refuse_if!(
+        call.number("lseSquareScaleForZloss")? != 0.0 || call.flag("returnZloss")?,
+        "a z-loss is not supported"
+    );
+    refuse_if!(
+        x.n_axes() != 2,
+        "`input` has {} axes; expected 2",
+        x.n_axes()
+    );
     let classes = Classes::new(call, x, target, call.optional_tensor("weightOptional")?)?;
-    call.expect_shape(log_out, x.dims())?;
-    call.expect_cast(log_out, x.dtype)?;
+    call.expect_like(log_out, x)?;
     // The vendor requires these tensors, and does not compute them either.
     for name in ["zlossOut", "lseForZlossOut"] {
         if let Some(out) = call.optional_tensor(name)? {
@@ -602,7 +554,7 @@ fn cross_entropy(call: &mut OperatorCall<'_>) -> Composed {
     }
     let value = call.read(x, DType::F32)?;
     let log = call.node_with("LogSoftmax", &[&value], attribute(1), DType::F32);
-    call.write(log_out, &log, x.dtype);
+    call.write(log_out, &log, x.dtype)?;
     classes.write(call, &log, reduction, out)?;
     Ok(())
 }

@@ -4,7 +4,7 @@ use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::DType;
 
 use super::activation::{SMALL_FLOATS, is_small_float};
-use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value};
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value, refuse_if};
 use crate::aclnn::object::ScalarNumber;
 use crate::aclnn::parameter::TensorArgument;
 use crate::aclnn::row::operator_rows;
@@ -16,26 +16,25 @@ use crate::status::ACLNN_PARAM_NULLPTR;
 macro_rules! aclnn_normalisation {
     ($rows:ident) => {
         $rows! { "normalisations";
-            aclnnLayerNorm = LayerNormV4("aclnn_layer_norm.h", "(input - mean) * rstd * weightOptional + biasOptional, over the last axes, whose extents are normalizedShape") by layer_norm
-                (input: Tensor, normalizedShape: IntArray, weightOptional: OptionalTensor, biasOptional: OptionalTensor, eps: Double, out: Out, meanOutOptional: OptionalOut, rstdOutOptional: OptionalOut);
-            aclnnLayerNormWithImplMode = LayerNormV4("aclnn_layer_norm.h", "as aclnnLayerNorm; implMode, 0 to 2, changes nothing") by layer_norm
-                (input: Tensor, normalizedShape: IntArray, weightOptional: OptionalTensor, biasOptional: OptionalTensor, eps: Double, out: Out, meanOutOptional: OptionalOut, rstdOutOptional: OptionalOut, implMode: Int32);
-            aclnnAddLayerNorm = AddLayerNorm("aclnn_add_layer_norm.h", "the layer norm of xOut, which is x1 + x2 + biasOptional, over the axes of gamma") by add_layer_norm
-                (x1: Tensor, x2: Tensor, gamma: Tensor, beta: Tensor, biasOptional: OptionalTensor, epsilon: Double, additionalOutput: Flag, yOut: Out, meanOut: Out, rstdOut: Out, xOut: OptionalOut);
-            aclnnRmsNorm = RmsNorm("aclnn_rms_norm.h", "x * rstd * gamma, with rstd of the mean of squares over the axes of gamma") by rms_norm
-                (x: Tensor, gamma: Tensor, epsilon: Double, yOut: Out, rstdOut: Out);
-            aclnnGemmaRmsNorm = GemmaRmsNorm("aclnn_gemma_rms_norm.h", "x * rstd * (1 + gamma), with rstd of the mean of squares over the axes of gamma") by gemma_rms_norm
-                (x: Tensor, gamma: Tensor, epsilon: Double, yOut: Out, rstdOut: Out);
-            aclnnAddRmsNorm = AddRmsNorm("aclnn_add_rms_norm.h", "the RMS norm of xOut, which is x1 + x2") by add_rms_norm
-                (x1: Tensor, x2: Tensor, gamma: Tensor, epsilon: Double, yOut: Out, rstdOut: Out, xOut: OptionalOut);
-            aclnnLayerNormBackward = LayerNormGradV3("aclnn_layer_norm_backward.h", "the gradients of aclnnLayerNorm that outputMask asks for; others get 0") by layer_norm_backward
-                (gradOut: Tensor, input: Tensor, normalizedShape: IntArray, mean: Tensor, rstd: Tensor, weightOptional: OptionalTensor, biasOptional: OptionalTensor, outputMask: BoolArray, gradInputOut: OptionalOut, gradWeightOut: OptionalOut, gradBiasOut: OptionalOut);
-            aclnnRmsNormGrad = RmsNormGrad("aclnn_rms_norm_grad.h", "the gradients of aclnnRmsNorm") by rms_norm_backward
-                (dy: Tensor, x: Tensor, rstd: Tensor, gamma: Tensor, dxOut: Out, dgammaOut: Out);
-            aclnnRenorm = Renorm("aclnn_renorm.h", "self, with the slices along dim whose p-norm is above maxNorm scaled down to it") by renorm
-                (self_: Tensor, p: Scalar, dim: Int, maxNorm: Scalar, out: Out);
-            aclnnInplaceRenorm = Renorm("aclnn_renorm.h", "self, with the slices along dim whose p-norm is above maxNorm scaled down to it") by renorm
-                (selfRef: Inplace, p: Scalar, dim: Int, maxNorm: Scalar);
+            LayerNormV4("aclnn_layer_norm.h", "(input - mean) * rstd * weightOptional + biasOptional, over the last axes, whose extents are normalizedShape") by layer_norm():
+                aclnnLayerNorm(input: Tensor, normalizedShape: IntArray, weightOptional: OptionalTensor, biasOptional: OptionalTensor, eps: Double, out: Out, meanOutOptional: OptionalOut, rstdOutOptional: OptionalOut);
+            LayerNormV4("aclnn_layer_norm.h", "as aclnnLayerNorm; implMode, 0 to 2, changes nothing") by layer_norm():
+                aclnnLayerNormWithImplMode(input: Tensor, normalizedShape: IntArray, weightOptional: OptionalTensor, biasOptional: OptionalTensor, eps: Double, out: Out, meanOutOptional: OptionalOut, rstdOutOptional: OptionalOut, implMode: Int32);
+            AddLayerNorm("aclnn_add_layer_norm.h", "the layer norm of xOut, which is x1 + x2 + biasOptional, over the axes of gamma") by add_layer_norm():
+                aclnnAddLayerNorm(x1: Tensor, x2: Tensor, gamma: Tensor, beta: Tensor, biasOptional: OptionalTensor, epsilon: Double, additionalOutput: Flag, yOut: Out, meanOut: Out, rstdOut: Out, xOut: OptionalOut);
+            RmsNorm("aclnn_rms_norm.h", "x * rstd * gamma, with rstd of the mean of squares over the axes of gamma") by rms_norm():
+                aclnnRmsNorm(x: Tensor, gamma: Tensor, epsilon: Double, yOut: Out, rstdOut: Out);
+            GemmaRmsNorm("aclnn_gemma_rms_norm.h", "x * rstd * (1 + gamma), with rstd of the mean of squares over the axes of gamma") by gemma_rms_norm():
+                aclnnGemmaRmsNorm(x: Tensor, gamma: Tensor, epsilon: Double, yOut: Out, rstdOut: Out);
+            AddRmsNorm("aclnn_add_rms_norm.h", "the RMS norm of xOut, which is x1 + x2") by add_rms_norm():
+                aclnnAddRmsNorm(x1: Tensor, x2: Tensor, gamma: Tensor, epsilon: Double, yOut: Out, rstdOut: Out, xOut: OptionalOut);
+            LayerNormGradV3("aclnn_layer_norm_backward.h", "the gradients of aclnnLayerNorm that outputMask asks for; others get 0") by layer_norm_backward():
+                aclnnLayerNormBackward(gradOut: Tensor, input: Tensor, normalizedShape: IntArray, mean: Tensor, rstd: Tensor, weightOptional: OptionalTensor, biasOptional: OptionalTensor, outputMask: BoolArray, gradInputOut: OptionalOut, gradWeightOut: OptionalOut, gradBiasOut: OptionalOut);
+            RmsNormGrad("aclnn_rms_norm_grad.h", "the gradients of aclnnRmsNorm") by rms_norm_backward():
+                aclnnRmsNormGrad(dy: Tensor, x: Tensor, rstd: Tensor, gamma: Tensor, dxOut: Out, dgammaOut: Out);
+            Renorm("aclnn_renorm.h", "self, with the slices along dim whose p-norm is above maxNorm scaled down to it") by renorm():
+                aclnnRenorm(self_: Tensor, p: Scalar, dim: Int, maxNorm: Scalar, out: Out),
+                aclnnInplaceRenorm(selfRef: Inplace, p: Scalar, dim: Int, maxNorm: Scalar);
         }
     };
 }
@@ -53,7 +52,7 @@ fn over(axes: &[usize]) -> Vec<(&'static str, OperatorAttribute)> {
     ]
 }
 
-pub(super) fn mean_over(call: &mut OperatorCall<'_>, x: &Value, axes: &[usize]) -> Value {
+pub(super) fn mean_over(call: &OperatorCall<'_>, x: &Value, axes: &[usize]) -> Value {
     call.node_with("ReduceMean", &[x], over(axes), x.dtype)
 }
 
@@ -65,12 +64,12 @@ pub(super) struct Moments {
     pub(super) centred: Value,
 }
 
-pub(super) fn moments(call: &mut OperatorCall<'_>, x: &Value, axes: &[usize]) -> Moments {
+pub(super) fn moments(call: &OperatorCall<'_>, x: &Value, axes: &[usize]) -> Moments {
     let mean = mean_over(call, x, axes);
     // In two passes: the mean of squares minus the squared mean would lose the digits of elements
     // far from 0.
-    let centred = call.node("Sub", &[x, &mean], x.dtype);
-    let square = call.node("Mul", &[&centred, &centred], x.dtype);
+    let centred = x - &mean;
+    let square = &centred * &centred;
     let variance = mean_over(call, &square, axes);
     Moments {
         mean,
@@ -80,18 +79,15 @@ pub(super) fn moments(call: &mut OperatorCall<'_>, x: &Value, axes: &[usize]) ->
 }
 
 /// `1 / sqrt(x + eps)`.
-pub(super) fn inverse_root(call: &mut OperatorCall<'_>, x: &Value, eps: f64) -> Composed<Value> {
+pub(super) fn inverse_root(call: &OperatorCall<'_>, x: &Value, eps: f64) -> Composed<Value> {
     // Passed to each run: another epsilon needs no other graph.
     let eps = call.number_value(ScalarNumber::Float(eps), x.dtype)?;
-    let one = call.constant(1.0, x.dtype);
-    let sum = call.node("Add", &[x, &eps], x.dtype);
-    let root = call.node("Sqrt", &[&sum], x.dtype);
-    Ok(call.node("Div", &[&one, &root], x.dtype))
+    Ok(1.0 / (x + &eps).sqrt())
 }
 
 /// `x · weight + bias`, each optional and reshaped to `dims`.
 pub(super) fn affine(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     x: &Value,
     [weight, bias]: [Option<&TensorArgument>; 2],
     dims: &[usize],
@@ -107,12 +103,12 @@ pub(super) fn affine(
 }
 
 pub(super) fn shaped(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     x: &TensorArgument,
     dims: &[usize],
 ) -> Composed<Value> {
     let value = call.read(x, WIDE)?;
-    call.reshaped(&value, dims)
+    Ok(value.reshaped(dims))
 }
 
 /// Checks an output of any float dtype.
@@ -156,7 +152,7 @@ fn batches_of(dims: &[usize], first: usize) -> Vec<usize> {
 
 /// The statistics of empty batches.
 pub(super) fn fill_statistics(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     mean: &TensorArgument,
     rstd: &TensorArgument,
 ) {
@@ -164,16 +160,17 @@ pub(super) fn fill_statistics(
     call.fill(rstd, ScalarNumber::Float(f64::NAN));
 }
 
-fn layer_norm(call: &mut OperatorCall<'_>) -> Composed {
+fn layer_norm(call: &OperatorCall<'_>) -> Composed {
     let (x, out) = (call.tensor("input")?, call.tensor("out")?);
     let weight = call.optional_tensor("weightOptional")?;
     let bias = call.optional_tensor("biasOptional")?;
     let mean = call.optional_tensor("meanOutOptional")?;
     let rstd = call.optional_tensor("rstdOutOptional")?;
     // The modes select device kernels, which differ only in precision.
-    if call.has("implMode") && !(0..=2).contains(&call.int("implMode")?) {
-        return Err(Refusal::invalid("`implMode` is not 0, 1 or 2"));
-    }
+    refuse_if!(
+        call.has("implMode") && !(0..=2).contains(&call.int("implMode")?),
+        "`implMode` is not 0, 1 or 2"
+    );
     expect_small_floats(call, &[Some(x), weight, bias, mean, rstd])?;
     let extents = normalised_extents(call)?;
     let first = last_axes(call, x, &extents)?;
@@ -199,12 +196,12 @@ fn layer_norm(call: &mut OperatorCall<'_>) -> Composed {
     let eps = call.number("eps")?;
     let parts = layer_normalised(call, &value, first, x.n_axes(), eps)?;
     let result = affine(call, &parts.normalised, [weight, bias], &extents)?;
-    call.write(out, &result, x.dtype);
+    call.write(out, &result, x.dtype)?;
     if let Some(mean) = mean {
-        call.write(mean, &parts.mean, WIDE);
+        call.write(mean, &parts.mean, WIDE)?;
     }
     if let Some(rstd) = rstd {
-        call.write(rstd, &parts.rstd, WIDE);
+        call.write(rstd, &parts.rstd, WIDE)?;
     }
     Ok(())
 }
@@ -216,14 +213,14 @@ fn normalised_extents(call: &OperatorCall<'_>) -> Composed<Vec<usize>> {
 }
 
 /// The sum over the leading axes.
-fn sum_of_batches(call: &mut OperatorCall<'_>, x: &Value, n: usize) -> Composed<Value> {
+fn sum_of_batches(call: &OperatorCall<'_>, x: &Value, n: usize) -> Value {
     if n == 0 {
-        return Ok(x.clone());
+        return x.clone();
     }
     let axes: Vec<usize> = (0..n).collect();
     let axes = call.constant_dims(&axes);
     let drops_axes = vec![("keepdims", OperatorAttribute::Int(0))];
-    Ok(call.node_with("ReduceSum", &[x, &axes], drops_axes, x.dtype))
+    call.node_with("ReduceSum", &[x, &axes], drops_axes, x.dtype)
 }
 
 /// The operands of the gradient of a normalisation over the axes from `first` on.
@@ -240,34 +237,37 @@ impl Slopes {
     /// weight; without `mean(g)` if no mean was subtracted.
     fn of_input(
         &self,
-        call: &mut OperatorCall<'_>,
+        call: &OperatorCall<'_>,
         weight: Option<&TensorArgument>,
         is_centred: bool,
     ) -> Composed<Value> {
         let mut grad = self.grad.clone();
         if let Some(weight) = weight {
             let weight = call.read(weight, WIDE)?;
-            grad = call.node("Mul", &[&grad, &weight], WIDE);
+            grad = &grad * &weight;
         }
-        let product = call.node("Mul", &[&grad, &self.normalised], WIDE);
+        let product = &grad * &self.normalised;
         let share = mean_over(call, &product, &self.axes);
-        let share = call.node("Mul", &[&self.normalised, &share], WIDE);
-        let mut rest = call.node("Sub", &[&grad, &share], WIDE);
+        let mut rest = &grad - &self.normalised * &share;
         if is_centred {
             let mean = mean_over(call, &grad, &self.axes);
-            rest = call.node("Sub", &[&rest, &mean], WIDE);
+            rest = &rest - &mean;
         }
-        Ok(call.node("Mul", &[&rest, &self.rstd], WIDE))
+        Ok(&rest * &self.rstd)
     }
 
-    fn of_weight(&self, call: &mut OperatorCall<'_>) -> Composed<Value> {
-        let product = call.node("Mul", &[&self.grad, &self.normalised], WIDE);
-        sum_of_batches(call, &product, self.axes.first().copied().unwrap_or(0))
+    fn of_weight(&self, call: &OperatorCall<'_>) -> Composed<Value> {
+        let product = &self.grad * &self.normalised;
+        Ok(sum_of_batches(
+            call,
+            &product,
+            self.axes.first().copied().unwrap_or(0),
+        ))
     }
 
-    fn of_bias(&self, call: &mut OperatorCall<'_>) -> Composed<Value> {
+    fn of_bias(&self, call: &OperatorCall<'_>) -> Composed<Value> {
         let first = self.axes.first().copied().unwrap_or(0);
-        sum_of_batches(call, &self.grad, first)
+        Ok(sum_of_batches(call, &self.grad, first))
     }
 }
 
@@ -282,7 +282,7 @@ pub(super) fn expect_mask<'a>(call: &OperatorCall<'a>) -> Composed<&'a [bool]> {
     Ok(mask)
 }
 
-fn layer_norm_backward(call: &mut OperatorCall<'_>) -> Composed {
+fn layer_norm_backward(call: &OperatorCall<'_>) -> Composed {
     let (grad, x) = (call.tensor("gradOut")?, call.tensor("input")?);
     let (mean, rstd) = (call.tensor("mean")?, call.tensor("rstd")?);
     let weight = call.optional_tensor("weightOptional")?;
@@ -300,10 +300,10 @@ fn layer_norm_backward(call: &mut OperatorCall<'_>) -> Composed {
     let value = call.read(x, WIDE)?;
     let mean = call.read(mean, WIDE)?;
     let rstd = call.read(rstd, WIDE)?;
-    let centred = call.node("Sub", &[&value, &mean], WIDE);
+    let centred = &value - &mean;
     let slopes = Slopes {
         grad: call.read(grad, WIDE)?,
-        normalised: call.node("Mul", &[&centred, &rstd], WIDE),
+        normalised: &centred * &rstd,
         rstd,
         axes: (first..x.n_axes()).collect(),
     };
@@ -327,12 +327,12 @@ fn layer_norm_backward(call: &mut OperatorCall<'_>) -> Composed {
             1 => slopes.of_weight(call)?,
             _ => slopes.of_bias(call)?,
         };
-        call.write(out, &result, WIDE);
+        call.write(out, &result, WIDE)?;
     }
     Ok(())
 }
 
-fn rms_norm_backward(call: &mut OperatorCall<'_>) -> Composed {
+fn rms_norm_backward(call: &OperatorCall<'_>) -> Composed {
     let (grad, x) = (call.tensor("dy")?, call.tensor("x")?);
     let (rstd, gamma) = (call.tensor("rstd")?, call.tensor("gamma")?);
     let (out, gamma_out) = (call.tensor("dxOut")?, call.tensor("dgammaOut")?);
@@ -354,18 +354,17 @@ fn rms_norm_backward(call: &mut OperatorCall<'_>) -> Composed {
     }
     let value = call.read(x, WIDE)?;
     let rstd = call.read(rstd, WIDE)?;
-    let rstd = call.reshaped(&rstd, &batches)?;
+    let rstd = rstd.reshaped(&batches);
     let slopes = Slopes {
         grad: call.read(grad, WIDE)?,
-        normalised: call.node("Mul", &[&value, &rstd], WIDE),
+        normalised: &value * &rstd,
         rstd,
         axes: (first..x.n_axes()).collect(),
     };
     let result = slopes.of_input(call, Some(gamma), false)?;
-    call.write(out, &result, WIDE);
+    call.write(out, &result, WIDE)?;
     let result = slopes.of_weight(call)?;
-    call.write(gamma_out, &result, WIDE);
-    Ok(())
+    call.write(gamma_out, &result, WIDE)
 }
 
 pub(super) struct LayerNormalised {
@@ -375,7 +374,7 @@ pub(super) struct LayerNormalised {
 }
 
 pub(super) fn layer_normalised(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     x: &Value,
     first: usize,
     n_axes: usize,
@@ -384,7 +383,7 @@ pub(super) fn layer_normalised(
     let axes: Vec<usize> = (first..n_axes).collect();
     let moments = moments(call, x, &axes);
     let rstd = inverse_root(call, &moments.variance, eps)?;
-    let normalised = call.node("Mul", &[&moments.centred, &rstd], x.dtype);
+    let normalised = &moments.centred * &rstd;
     Ok(LayerNormalised {
         normalised,
         mean: moments.mean,
@@ -394,24 +393,24 @@ pub(super) fn layer_normalised(
 
 /// The sum of the inputs of an operator that adds before it normalises, with checked shapes.
 fn added(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     [x1, x2]: [&TensorArgument; 2],
     bias: Option<&TensorArgument>,
 ) -> Composed<Value> {
     call.expect_shape(x2, x1.dims())?;
     let first = call.read(x1, WIDE)?;
     let second = call.read(x2, WIDE)?;
-    let mut sum = call.node("Add", &[&first, &second], WIDE);
+    let mut sum = &first + &second;
     if let Some(bias) = bias {
         // With the whole shape, or that of the normalised axes.
         last_axes(call, x1, bias.dims())?;
         let value = call.read(bias, WIDE)?;
-        sum = call.node("Add", &[&sum, &value], WIDE);
+        sum = &sum + &value;
     }
     Ok(sum)
 }
 
-fn add_layer_norm(call: &mut OperatorCall<'_>) -> Composed {
+fn add_layer_norm(call: &OperatorCall<'_>) -> Composed {
     let (x1, x2) = (call.tensor("x1")?, call.tensor("x2")?);
     let (gamma, beta) = (call.tensor("gamma")?, call.tensor("beta")?);
     let bias = call.optional_tensor("biasOptional")?;
@@ -434,7 +433,7 @@ fn add_layer_norm(call: &mut OperatorCall<'_>) -> Composed {
     // The sum is stored rounded, but normalised before rounding.
     let dtype = call.promote(&[x1, x2], &[])?;
     if let Some(sum_out) = sum_out {
-        call.write(sum_out, &sum, dtype);
+        call.write(sum_out, &sum, dtype)?;
     }
     if x1.is_empty() {
         call.fill(out, ScalarNumber::Int(0));
@@ -449,10 +448,9 @@ fn add_layer_norm(call: &mut OperatorCall<'_>) -> Composed {
         [Some(gamma), Some(beta)],
         gamma.dims(),
     )?;
-    call.write(out, &result, dtype);
-    call.write(mean, &parts.mean, WIDE);
-    call.write(rstd, &parts.rstd, WIDE);
-    Ok(())
+    call.write(out, &result, dtype)?;
+    call.write(mean, &parts.mean, WIDE)?;
+    call.write(rstd, &parts.rstd, WIDE)
 }
 
 pub(super) fn absent(name: &str) -> Refusal {
@@ -462,35 +460,35 @@ pub(super) fn absent(name: &str) -> Refusal {
     }
 }
 
-fn rms_norm(call: &mut OperatorCall<'_>) -> Composed {
+fn rms_norm(call: &OperatorCall<'_>) -> Composed {
     let x = call.tensor("x")?;
     call.expect_dtype(x, is_small_float, SMALL_FLOATS)?;
     let value = call.read(x, WIDE)?;
     rms_normalised(call, x, &value, false)
 }
 
-fn gemma_rms_norm(call: &mut OperatorCall<'_>) -> Composed {
+fn gemma_rms_norm(call: &OperatorCall<'_>) -> Composed {
     let x = call.tensor("x")?;
     call.expect_dtype(x, is_small_float, SMALL_FLOATS)?;
     let value = call.read(x, WIDE)?;
     rms_normalised(call, x, &value, true)
 }
 
-fn add_rms_norm(call: &mut OperatorCall<'_>) -> Composed {
+fn add_rms_norm(call: &OperatorCall<'_>) -> Composed {
     let (x1, x2) = (call.tensor("x1")?, call.tensor("x2")?);
     let sum_out = call.optional_tensor("xOut")?;
     expect_small_floats(call, &[Some(x1), Some(x2)])?;
     let sum = added(call, [x1, x2], None)?;
     if let Some(sum_out) = sum_out {
         expect_result(call, sum_out, x1.dims())?;
-        call.write(sum_out, &sum, x1.dtype);
+        call.write(sum_out, &sum, x1.dtype)?;
     }
     rms_normalised(call, x1, &sum, false)
 }
 
 /// Stores `value · rstd · gamma`, where `x` has the shape and dtype of the value.
 fn rms_normalised(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     x: &TensorArgument,
     value: &Value,
     adds_one: bool,
@@ -507,24 +505,21 @@ fn rms_normalised(
         return Ok(());
     }
     let axes: Vec<usize> = (first..x.n_axes()).collect();
-    let square = call.node("Mul", &[value, value], WIDE);
+    let square = value * value;
     let mean = mean_over(call, &square, &axes);
     let eps = call.number("epsilon")?;
     let rstd = inverse_root(call, &mean, eps)?;
     let mut weight = call.read(gamma, WIDE)?;
     if adds_one {
-        let one = call.constant(1.0, WIDE);
-        weight = call.node("Add", &[&weight, &one], WIDE);
+        weight = &weight + 1.0;
     }
-    let normalised = call.node("Mul", &[value, &rstd], WIDE);
-    let result = call.node("Mul", &[&normalised, &weight], WIDE);
+    let result = value * &rstd * &weight;
     let dtype = call.promote(&[x, gamma], &[])?;
-    call.write(out, &result, dtype);
-    call.write(rstd_out, &rstd, WIDE);
-    Ok(())
+    call.write(out, &result, dtype)?;
+    call.write(rstd_out, &rstd, WIDE)
 }
 
-fn renorm(call: &mut OperatorCall<'_>) -> Composed {
+fn renorm(call: &OperatorCall<'_>) -> Composed {
     let (x, out) = (call.tensor("self")?, call.tensor("out")?);
     call.expect_dtype(x, is_small_float, SMALL_FLOATS)?;
     expect_result(call, out, x.dims())?;
@@ -537,35 +532,27 @@ fn renorm(call: &mut OperatorCall<'_>) -> Composed {
     let (p, largest) = (call.scalar("p")?, call.scalar("maxNorm")?);
     let power = p.as_f64();
     for (name, number) in [("p", power), ("maxNorm", largest.as_f64())] {
-        if number.is_nan() || number < 0.0 {
-            let text = format!("`{name}` is {number}; expected 0 or more");
-            return Err(Refusal::invalid(text));
-        }
+        refuse_if!(
+            number.is_nan() || number < 0.0,
+            "`{name}` is {number}; expected 0 or more"
+        );
     }
     let others: Vec<usize> = (0..x.n_axes()).filter(|&axis| axis != kept).collect();
     let value = call.read(x, WIDE)?;
     let norm = norm_over(call, &value, power, &others)?;
     let largest = call.scalar_value(largest, WIDE)?;
     // Added to the norm, as in PyTorch, so that a norm of 0 does not divide by 0.
-    let floor = call.constant(1e-7, WIDE);
-    let divisor = call.node("Add", &[&norm, &floor], WIDE);
-    let scale = call.node("Div", &[&largest, &divisor], WIDE);
-    let is_large = call.node("Greater", &[&norm, &largest], DType::Bool);
-    let one = call.constant(1.0, WIDE);
-    let scale = call.node("Where", &[&is_large, &scale, &one], WIDE);
-    let result = call.node("Mul", &[&value, &scale], WIDE);
-    call.write(out, &result, x.dtype);
-    Ok(())
+    let scale = &largest / (&norm + (1e-7));
+    call.write(
+        out,
+        &value * norm.greater(&largest).choose(&scale, 1.0),
+        x.dtype,
+    )
 }
 
 /// The p-norm over some axes, which are kept; with p = 0 the number of nonzero elements.
-fn norm_over(
-    call: &mut OperatorCall<'_>,
-    x: &Value,
-    power: f64,
-    axes: &[usize],
-) -> Composed<Value> {
-    let size = call.node("Abs", &[x], x.dtype);
+fn norm_over(call: &OperatorCall<'_>, x: &Value, power: f64, axes: &[usize]) -> Composed<Value> {
+    let size = x.abs();
     if power.is_infinite() {
         return Ok(call.node_with("ReduceMax", &[&size], over(axes), x.dtype));
     }
@@ -575,13 +562,13 @@ fn norm_over(
     let keeps_axes = vec![("keepdims", OperatorAttribute::Int(1))];
     if power == 0.0 {
         // The sign of an absolute value is 1 unless it is 0.
-        let counted = call.node("Sign", &[&size], x.dtype);
+        let counted = size.sign();
         return Ok(call.node_with("ReduceSum", &[&counted, &list], keeps_axes, x.dtype));
     }
     let exponent = call.number_value(ScalarNumber::Float(power), x.dtype)?;
-    let raised = call.node("Pow", &[&size, &exponent], x.dtype);
+    let raised = size.pow(&exponent);
     let sum = call.node_with("ReduceSum", &[&raised, &list], keeps_axes, x.dtype);
     // The root is a power as well, which engines support for any exponent.
     let inverse = call.number_value(ScalarNumber::Float(1.0 / power), x.dtype)?;
-    Ok(call.node("Pow", &[&sum, &inverse], x.dtype))
+    Ok(sum.pow(&inverse))
 }

@@ -16,16 +16,16 @@ use crate::aclnn::shape::axis;
 macro_rules! aclnn_softmax {
     ($rows:ident) => {
         $rows! { "softmax";
-            aclnnSoftmax = SoftmaxV2("aclnn_softmax.h", "e^self / the sum of e^self along dim") by softmax
-                (self_: Tensor, dim: Int, out: Out);
-            aclnnLogSoftmax = LogSoftmaxV2("aclnn_logsoftmax.h", "the logarithm of softmax along dim") by log_softmax
-                (self_: Tensor, dim: Int, out: Out);
-            aclnnSoftmaxBackward = SoftmaxGrad("aclnn_softmax_backward.h", "gradOutput * output - the sum of gradOutput * output along dim, times output") by softmax_backward
-                (gradOutput: Tensor, output: Tensor, dim: Int, out: Out);
-            aclnnLogSoftmaxBackward = LogSoftmaxGrad("aclnn_logsoftmax_backward.h", "gradOutput - e^output * the sum of gradOutput along dim") by log_softmax_backward
-                (gradOutput: Tensor, output: Tensor, dim: Int, out: Out);
-            aclnnSoftmaxCrossEntropyWithLogits = SoftmaxCrossEntropyWithLogits("aclnn_softmax_cross_entropy_with_logits.h", "- the sum of labels * log(softmax(features)) for each row, and softmax(features) - labels") by softmax_cross_entropy
-                (features: Tensor, labels: Tensor, loss: Out, backprop: Out);
+            SoftmaxV2("aclnn_softmax.h", "e^self / the sum of e^self along dim") by softmax():
+                aclnnSoftmax(self_: Tensor, dim: Int, out: Out);
+            LogSoftmaxV2("aclnn_logsoftmax.h", "the logarithm of softmax along dim") by normalised("LogSoftmax"):
+                aclnnLogSoftmax(self_: Tensor, dim: Int, out: Out);
+            SoftmaxGrad("aclnn_softmax_backward.h", "gradOutput * output - the sum of gradOutput * output along dim, times output") by softmax_backward():
+                aclnnSoftmaxBackward(gradOutput: Tensor, output: Tensor, dim: Int, out: Out);
+            LogSoftmaxGrad("aclnn_logsoftmax_backward.h", "gradOutput - e^output * the sum of gradOutput along dim") by log_softmax_backward():
+                aclnnLogSoftmaxBackward(gradOutput: Tensor, output: Tensor, dim: Int, out: Out);
+            SoftmaxCrossEntropyWithLogits("aclnn_softmax_cross_entropy_with_logits.h", "- the sum of labels * log(softmax(features)) for each row, and softmax(features) - labels") by softmax_cross_entropy():
+                aclnnSoftmaxCrossEntropyWithLogits(features: Tensor, labels: Tensor, loss: Out, backprop: Out);
         }
     };
 }
@@ -45,33 +45,30 @@ pub(super) fn attribute(axis: usize) -> Vec<(&'static str, OperatorAttribute)> {
 }
 
 /// A tensor with at least one axis.
-fn with_axis(call: &mut OperatorCall<'_>, x: &TensorArgument) -> Composed<Value> {
+fn with_axis(call: &OperatorCall<'_>, x: &TensorArgument) -> Composed<Value> {
     // Operators along an axis need one; a scalar counts as a list of one.
     let value = call.read(x, compute_type(x.dtype))?;
     if x.n_axes() > 0 {
         return Ok(value);
     }
-    call.reshaped(&value, &[1])
+    Ok(value.reshaped(&[1]))
 }
 
 /// Stores a value to which [`with_axis`] may have added an axis.
 pub(super) fn write_shaped(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     out: &TensorArgument,
     value: &Value,
     dtype: DType,
 ) -> Composed {
-    let value = call.reshaped(value, out.dims())?;
-    call.write(out, &value, dtype);
-    Ok(())
+    call.write(out, value.reshaped(out.dims()), dtype)
 }
 
-fn normalised(call: &mut OperatorCall<'_>, op: &'static str) -> Composed {
+fn normalised(call: &OperatorCall<'_>, op: &'static str) -> Composed {
     let (x, out) = (call.tensor("self")?, call.tensor("out")?);
     call.expect_float(x)?;
     let axis = along(call, x)?;
-    call.expect_shape(out, x.dims())?;
-    call.expect_cast(out, x.dtype)?;
+    call.expect_like(out, x)?;
     if x.is_empty() {
         call.fill(out, ScalarNumber::Int(0));
         return Ok(());
@@ -81,23 +78,19 @@ fn normalised(call: &mut OperatorCall<'_>, op: &'static str) -> Composed {
     write_shaped(call, out, &result, x.dtype)
 }
 
-fn softmax(call: &mut OperatorCall<'_>) -> Composed {
+fn softmax(call: &OperatorCall<'_>) -> Composed {
     normalised(call, "Softmax")
 }
 
-fn log_softmax(call: &mut OperatorCall<'_>) -> Composed {
-    normalised(call, "LogSoftmax")
-}
-
-pub(super) fn sum_along(call: &mut OperatorCall<'_>, x: &Value, axis: usize) -> Composed<Value> {
+pub(super) fn sum_along(call: &OperatorCall<'_>, x: &Value, axis: usize) -> Value {
     let axes = call.constant_dims(&[axis]);
     let keeps_axes = vec![("keepdims", OperatorAttribute::Int(1))];
-    Ok(call.node_with("ReduceSum", &[x, &axes], keeps_axes, x.dtype))
+    call.node_with("ReduceSum", &[x, &axes], keeps_axes, x.dtype)
 }
 
-type Gradient = fn(&mut OperatorCall<'_>, &Value, &Value, usize) -> Composed<Value>;
+type Gradient = fn(&OperatorCall<'_>, &Value, &Value, usize) -> Composed<Value>;
 
-fn normalised_backward(call: &mut OperatorCall<'_>, gradient: Gradient) -> Composed {
+fn normalised_backward(call: &OperatorCall<'_>, gradient: Gradient) -> Composed {
     let (grad, output) = (call.tensor("gradOutput")?, call.tensor("output")?);
     let out = call.tensor("out")?;
     call.expect_float(grad)?;
@@ -115,30 +108,28 @@ fn normalised_backward(call: &mut OperatorCall<'_>, gradient: Gradient) -> Compo
     let grad = with_axis(call, grad)?;
     let output = with_axis(call, output)?;
     // The two may have different dtypes, and the result has the higher one.
-    let (grad, output) = (call.cast(&grad, compute), call.cast(&output, compute));
+    let grad = grad.cast(compute);
+    let output = output.cast(compute);
     let result = gradient(call, &grad, &output, axis)?;
     write_shaped(call, out, &result, dtype)
 }
 
-fn softmax_backward(call: &mut OperatorCall<'_>) -> Composed {
+fn softmax_backward(call: &OperatorCall<'_>) -> Composed {
     normalised_backward(call, |call, grad, output, axis| {
-        let product = call.node("Mul", &[grad, output], grad.dtype);
-        let sum = sum_along(call, &product, axis)?;
-        let share = call.node("Mul", &[&sum, output], grad.dtype);
-        Ok(call.node("Sub", &[&product, &share], grad.dtype))
+        let product = grad * output;
+        let sum = sum_along(call, &product, axis);
+        Ok(&product - &sum * output)
     })
 }
 
-fn log_softmax_backward(call: &mut OperatorCall<'_>) -> Composed {
+fn log_softmax_backward(call: &OperatorCall<'_>) -> Composed {
     normalised_backward(call, |call, grad, output, axis| {
-        let sum = sum_along(call, grad, axis)?;
-        let softmax = call.node("Exp", &[output], grad.dtype);
-        let share = call.node("Mul", &[&softmax, &sum], grad.dtype);
-        Ok(call.node("Sub", &[grad, &share], grad.dtype))
+        let sum = sum_along(call, grad, axis);
+        Ok(grad - output.exp() * &sum)
     })
 }
 
-fn softmax_cross_entropy(call: &mut OperatorCall<'_>) -> Composed {
+fn softmax_cross_entropy(call: &OperatorCall<'_>) -> Composed {
     let (features, labels) = (call.tensor("features")?, call.tensor("labels")?);
     let (loss, backprop) = (call.tensor("loss")?, call.tensor("backprop")?);
     let &[n, _] = features.dims() else {
@@ -160,12 +151,11 @@ fn softmax_cross_entropy(call: &mut OperatorCall<'_>) -> Composed {
     let x = call.read(features, DType::F32)?;
     let y = call.read(labels, DType::F32)?;
     let log = call.node_with("LogSoftmax", &[&x], attribute(1), DType::F32);
-    let product = call.node("Mul", &[&log, &y], DType::F32);
-    let sum = sum_along(call, &product, 1)?;
-    let sum = call.node("Neg", &[&sum], DType::F32);
+    let product = &log * &y;
+    let sum = sum_along(call, &product, 1);
+    let sum = -&sum;
     let softmax = call.node_with("Softmax", &[&x], attribute(1), DType::F32);
-    let gradient = call.node("Sub", &[&softmax, &y], DType::F32);
+    let gradient = &softmax - &y;
     write_shaped(call, loss, &sum, dtype)?;
-    call.write(backprop, &gradient, dtype);
-    Ok(())
+    call.write(backprop, &gradient, dtype)
 }
