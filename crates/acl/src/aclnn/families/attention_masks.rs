@@ -391,7 +391,7 @@ pub(super) fn fitted(
         for axis in [2, 3] {
             if dims[axis] > scores[axis] {
                 let end = scores[axis].cast_signed() as i64;
-                value = sliced(call, &value, axis, [0, end, 1])?;
+                value = sliced(call, &value, axis, [0, end, 1]);
                 dims[axis] = scores[axis];
             }
         }

@@ -2,10 +2,10 @@
 
 use opscope_tensor::DType;
 
-use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value, arithmetic_type};
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value, arithmetic_type, refuse_if};
 use crate::aclnn::families::indexing::{expand_indices, read_any_places, read_places};
 use crate::aclnn::families::movement::{
-    Elements, as_int, axis_of, constant_of, expect_same_dtype, reshaped, sliced,
+    Elements, as_int, axis_of, constant_of, expect_same_dtype, sliced,
 };
 use crate::aclnn::families::scattering::{Reduction, scattered};
 use crate::aclnn::object::ScalarNumber;
@@ -18,22 +18,19 @@ use crate::aclnn::row::operator_rows;
 macro_rules! aclnn_entries {
     ($rows:ident) => {
         $rows! { "entries of an axis";
-            aclnnIndexAdd = InplaceIndexAdd("aclnn_index_add.h", "self plus alpha * source at the places of index in axis dim") by add_entries
-                (self_: Tensor, dim: Int, index: Tensor, source: Tensor, alpha: Scalar, out: Out);
-            aclnnIndexAddV2 = InplaceIndexAdd("aclnn_index_add_v2.h", "self plus alpha * source at the places of index in axis dim") by add_entries
-                (self_: Tensor, dim: Int, index: Tensor, source: Tensor, alpha: Scalar, mode: Int, out: Out);
-            aclnnIndexCopy = ScatterUpdate("aclnn_index_copy.h", "selfRef with the entries of source at the places of index in axis dim") by copy_entries
-                (selfRef: Tensor, dim: Int, index: Tensor, source: Tensor, outRef: Out);
-            aclnnInplaceIndexCopy = ScatterUpdate("aclnn_index_copy.h", "selfRef with the entries of source at the places of index in axis dim") by copy_entries
-                (selfRef: Inplace, dim: Int, index: Tensor, source: Tensor);
-            aclnnIndexFill = IndexFill("aclnn_index_fill.h", "self with value at the places of index in axis dim; places beyond it are left out") by fill_entries
-                (self_: Tensor, dim: Int, index: Tensor, value: Scalar, out: Out);
-            aclnnInplaceIndexFill = IndexFill("aclnn_index_fill.h", "self with value at the places of index in axis dim; places beyond it are left out") by fill_entries
-                (selfRef: Inplace, dim: Int, index: Tensor, value: Scalar);
-            aclnnIndexFillTensor = IndexFill("aclnn_index_fill_tensor.h", "self with value at the places of index in axis dim") by fill_listed_entries
-                (self_: Tensor, dim: Int, index: IntArray, value: Scalar, out: Out);
-            aclnnInplaceIndexFillTensor = IndexFill("aclnn_index_fill_tensor.h", "self with value at the places of index in axis dim") by fill_listed_entries
-                (selfRef: Inplace, dim: Int, index: IntArray, value: Scalar);
+            InplaceIndexAdd("aclnn_index_add.h", "self plus alpha * source at the places of index in axis dim") by add_entries():
+                aclnnIndexAdd(self_: Tensor, dim: Int, index: Tensor, source: Tensor, alpha: Scalar, out: Out);
+            InplaceIndexAdd("aclnn_index_add_v2.h", "self plus alpha * source at the places of index in axis dim") by add_entries():
+                aclnnIndexAddV2(self_: Tensor, dim: Int, index: Tensor, source: Tensor, alpha: Scalar, mode: Int, out: Out);
+            ScatterUpdate("aclnn_index_copy.h", "selfRef with the entries of source at the places of index in axis dim") by copy_entries():
+                aclnnIndexCopy(selfRef: Tensor, dim: Int, index: Tensor, source: Tensor, outRef: Out),
+                aclnnInplaceIndexCopy(selfRef: Inplace, dim: Int, index: Tensor, source: Tensor);
+            IndexFill("aclnn_index_fill.h", "self with value at the places of index in axis dim; places beyond it are left out") by fill_entries():
+                aclnnIndexFill(self_: Tensor, dim: Int, index: Tensor, value: Scalar, out: Out),
+                aclnnInplaceIndexFill(selfRef: Inplace, dim: Int, index: Tensor, value: Scalar);
+            IndexFill("aclnn_index_fill_tensor.h", "self with value at the places of index in axis dim") by fill_listed_entries():
+                aclnnIndexFillTensor(self_: Tensor, dim: Int, index: IntArray, value: Scalar, out: Out),
+                aclnnInplaceIndexFillTensor(selfRef: Inplace, dim: Int, index: IntArray, value: Scalar);
         }
     };
 }
@@ -55,10 +52,10 @@ impl<'a> EntryPlaces<'a> {
         let out = call.tensor(if call.has("outRef") { "outRef" } else { "out" })?;
         expect_same_dtype(call, out, x)?;
         call.expect_shape(out, x.dims())?;
-        if index.n_axes() > 1 {
-            let text = format!("`index` is {index}; expected one axis at most");
-            return Err(Refusal::invalid(text));
-        }
+        refuse_if!(
+            index.n_axes() > 1,
+            "`index` is {index}; expected one axis at most"
+        );
         let axis = axis_of(call, "dim", x)?;
         let dims = if x.n_axes() == 0 {
             vec![1]
@@ -90,30 +87,28 @@ impl<'a> EntryPlaces<'a> {
     /// `value` with the elements of `source`, which has one entry for each index.
     fn scatter(
         &self,
-        call: &mut OperatorCall<'_>,
+        call: &OperatorCall<'_>,
         elements: Elements,
         source: &Value,
         reduction: Reduction,
     ) -> Composed {
         let value = elements.read(call, self.x)?;
         if self.index.is_empty() || self.x.is_empty() {
-            elements.write(call, self.out, &value);
+            elements.write(call, self.out, &value)?;
             return Ok(());
         }
-        let value = reshaped(call, &value, &self.dims)?;
+        let value = value.reshaped(&self.dims);
         let mut dims = self.dims.clone();
         dims[self.axis] = self.index.n_elements();
         let places = read_places(call, self.index)?;
-        let places = expand_indices(call, &places, self.axis, &dims)?;
-        let source = reshaped(call, source, &dims)?;
+        let places = expand_indices(call, &places, self.axis, &dims);
+        let source = source.reshaped(&dims);
         let result = scattered(call, [&value, &places, &source], self.axis, reduction);
-        let result = reshaped(call, &result, self.x.dims())?;
-        elements.write(call, self.out, &result);
-        Ok(())
+        elements.write(call, self.out, result.reshaped(self.x.dims()))
     }
 }
 
-fn add_entries(call: &mut OperatorCall<'_>) -> Composed {
+fn add_entries(call: &OperatorCall<'_>) -> Composed {
     let entries = EntryPlaces::read(call)?;
     let source = entries.source(call)?;
     let (alpha, dtype) = (call.scalar("alpha")?, entries.x.dtype);
@@ -128,12 +123,12 @@ fn add_entries(call: &mut OperatorCall<'_>) -> Composed {
     // Multiplying by 1 would change nothing.
     if alpha.as_f64() != 1.0 {
         let alpha = call.scalar_value(alpha, arithmetic_type(dtype))?;
-        value = call.node("Mul", &[&value, &alpha], value.dtype);
+        value = &value * &alpha;
     }
     entries.scatter(call, elements, &value, Reduction::Add)
 }
 
-fn copy_entries(call: &mut OperatorCall<'_>) -> Composed {
+fn copy_entries(call: &OperatorCall<'_>) -> Composed {
     let entries = EntryPlaces::read(call)?;
     let source = entries.source(call)?;
     let elements = Elements::Bits(entries.x.dtype);
@@ -141,41 +136,36 @@ fn copy_entries(call: &mut OperatorCall<'_>) -> Composed {
     entries.scatter(call, elements, &value, Reduction::Replace)
 }
 
-fn fill_entries(call: &mut OperatorCall<'_>) -> Composed {
+fn fill_entries(call: &OperatorCall<'_>) -> Composed {
     let entries = EntryPlaces::read(call)?;
     let number = call.scalar("value")?.number;
     let n = entries.dims[entries.axis];
     let elements = Elements::Bits(entries.x.dtype);
     if entries.index.is_empty() {
         let value = elements.read(call, entries.x)?;
-        elements.write(call, entries.out, &value);
+        elements.write(call, entries.out, &value)?;
         return Ok(());
     }
     // Places beyond the axis mark an additional entry, which is cut off afterwards.
     let places = read_any_places(call, entries.index)?;
-    let places = reshaped(call, &places, &[entries.index.n_elements()])?;
+    let places = places.reshaped(&[entries.index.n_elements()]);
     let behind = call.constant_dims(&[n]);
     let before = call.constant_ints(&[-as_int(n)]);
-    let is_low = call.node("Less", &[&places, &before], DType::Bool);
-    let is_high = call.node("Greater", &[&places, &behind], DType::Bool);
-    let is_beyond = call.node("Or", &[&is_low, &is_high], DType::Bool);
-    let zero = call.constant(0.0, DType::I64);
-    let is_negative = call.node("Less", &[&places, &zero], DType::Bool);
-    let from_end = call.node("Add", &[&places, &behind], DType::I64);
-    let places = call.node("Where", &[&is_negative, &from_end, &places], DType::I64);
-    let places = call.node("Where", &[&is_beyond, &behind, &places], DType::I64);
-    let zeros = constant_of(call, 0.0, DType::I64, &[n + 1])?;
-    let ones = constant_of(call, 1.0, DType::I64, &[entries.index.n_elements()])?;
+    let is_beyond = places.less(&before) | places.greater(&behind);
+    let places = places.less(0.0).choose(&places + &behind, &places);
+    let places = is_beyond.choose(&behind, &places);
+    let zeros = constant_of(call, 0.0, DType::I64, &[n + 1]);
+    let ones = constant_of(call, 1.0, DType::I64, &[entries.index.n_elements()]);
     let marks = scattered(call, [&zeros, &places, &ones], 0, Reduction::Replace);
-    let marks = sliced(call, &marks, 0, [0, as_int(n), 1])?;
+    let marks = sliced(call, &marks, 0, [0, as_int(n), 1]);
     // Indices that occur twice mark the same entry.
-    let is_filled = call.cast(&marks, DType::Bool);
+    let is_filled = marks.cast(DType::Bool);
     fill_marked(call, &entries, &is_filled, number)
 }
 
 /// Writes the number where `is_filled`, one boolean for each entry, is true.
 fn fill_marked(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     entries: &EntryPlaces<'_>,
     is_filled: &Value,
     number: ScalarNumber,
@@ -190,7 +180,7 @@ fn fill_marked(
 }
 
 fn fill_along(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     [x, out]: [&TensorArgument; 2],
     axis: usize,
     is_filled: &Value,
@@ -203,13 +193,11 @@ fn fill_along(
     if let Some(n) = along.get_mut(axis) {
         *n = x.dims()[axis];
     }
-    let is_filled = reshaped(call, is_filled, &along)?;
-    let result = call.node("Where", &[&is_filled, &number, &value], value.dtype);
-    elements.write(call, out, &result);
-    Ok(())
+    let is_filled = is_filled.reshaped(&along);
+    elements.write(call, out, is_filled.choose(&number, &value))
 }
 
-fn fill_listed_entries(call: &mut OperatorCall<'_>) -> Composed {
+fn fill_listed_entries(call: &OperatorCall<'_>) -> Composed {
     let (x, out) = (call.tensor("self")?, call.tensor("out")?);
     expect_same_dtype(call, out, x)?;
     call.expect_shape(out, x.dims())?;
@@ -230,7 +218,7 @@ fn fill_listed_entries(call: &mut OperatorCall<'_>) -> Composed {
         })? = 1;
     }
     let marks = call.constant_ints(&marks);
-    let is_filled = call.cast(&marks, DType::Bool);
+    let is_filled = marks.cast(DType::Bool);
     let number = call.scalar("value")?.number;
     fill_along(call, [x, out], axis, &is_filled, number)
 }

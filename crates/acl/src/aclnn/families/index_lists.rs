@@ -3,10 +3,10 @@
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::DType;
 
-use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value};
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value, refuse_if};
 use crate::aclnn::families::indexing::NOWHERE;
 use crate::aclnn::families::movement::{
-    Elements, as_int, axis_attribute, expect_same_dtype, gathered, joined, reshaped, transposed,
+    Elements, as_int, axis_attribute, expect_same_dtype, gathered, joined, transposed,
 };
 use crate::aclnn::parameter::TensorArgument;
 use crate::aclnn::promotion::is_integer;
@@ -18,10 +18,10 @@ use crate::aclnn::shape::broadcast;
 macro_rules! aclnn_index_lists {
     ($rows:ident) => {
         $rows! { "lists of indices";
-            aclnnIndex = Index("aclnn_index.h", "the elements of self at the places, or where the masks hold, of indices; an empty one takes a whole axis") by index
-                (self_: Tensor, indices: TensorList, out: Out);
-            aclnnIndexPutImpl = IndexPutV2("aclnn_index_put_impl.h", "selfRef with values, or plus them, at the places of indices") by put
-                (selfRef: Inplace, indices: TensorList, values: Tensor, accumulate: Flag, unsafe_: Flag);
+            Index("aclnn_index.h", "the elements of self at the places, or where the masks hold, of indices; an empty one takes a whole axis") by index():
+                aclnnIndex(self_: Tensor, indices: TensorList, out: Out);
+            IndexPutV2("aclnn_index_put_impl.h", "selfRef with values, or plus them, at the places of indices") by put():
+                aclnnIndexPutImpl(selfRef: Inplace, indices: TensorList, values: Tensor, accumulate: Flag, unsafe_: Flag);
         }
     };
 }
@@ -114,7 +114,7 @@ impl<'a> Indices<'a> {
 
     /// Flat indices into the combined indexed axes. An index beyond an axis is beyond the
     /// combination too.
-    fn places(&self, call: &mut OperatorCall<'_>, x: &TensorArgument) -> Composed<Value> {
+    fn places(&self, call: &OperatorCall<'_>, x: &TensorArgument) -> Composed<Value> {
         let mut parts: Vec<(Value, usize)> = Vec::new();
         for index in &self.list {
             if index.tensor.dtype == DType::Bool {
@@ -131,34 +131,25 @@ impl<'a> Indices<'a> {
         }
         let mut row: Option<Value> = None;
         let mut is_beyond: Option<Value> = None;
-        let zero = call.constant(0.0, DType::I64);
         for (places, n) in parts {
             let extent = call.constant_dims(&[n]);
-            let extent = reshaped(call, &extent, &[])?;
-            let from_end = call.node("Add", &[&places, &extent], DType::I64);
-            let is_negative = call.node("Less", &[&places, &zero], DType::Bool);
-            let places = call.node("Where", &[&is_negative, &from_end, &places], DType::I64);
-            let is_low = call.node("Less", &[&places, &zero], DType::Bool);
-            let is_high = call.node("GreaterOrEqual", &[&places, &extent], DType::Bool);
-            let is_out = call.node("Or", &[&is_low, &is_high], DType::Bool);
+            let extent = extent.reshaped(&[]);
+            let places = places.less(0.0).choose(&places + &extent, &places);
+            let is_out = places.less(0.0) | places.greater_or_equal(&extent);
             // An index beyond one axis could otherwise be a valid flat index of another element.
             is_beyond = Some(match is_beyond {
                 None => is_out,
-                Some(before) => call.node("Or", &[&before, &is_out], DType::Bool),
+                Some(before) => &before | &is_out,
             });
             row = Some(match row {
                 None => places,
-                Some(before) => {
-                    let larger = call.node("Mul", &[&before, &extent], DType::I64);
-                    call.node("Add", &[&larger, &places], DType::I64)
-                }
+                Some(before) => &before * &extent + &places,
             });
         }
         let (Some(row), Some(is_beyond)) = (row, is_beyond) else {
             return Err(Refusal::invalid("`indices` has no index"));
         };
-        let nowhere = call.constant(NOWHERE, DType::I64);
-        Ok(call.node("Where", &[&is_beyond, &nowhere, &row], DType::I64))
+        Ok(is_beyond.choose(NOWHERE, &row))
     }
 
     /// The shape of the indices, unless a mask makes it depend on values.
@@ -179,15 +170,15 @@ fn i64_as_f64(n: usize) -> f64 {
 
 /// The tensor as a matrix: a row for each combination of the indexed axes.
 fn combined(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     value: &Value,
     x: &TensorArgument,
     indices: &Indices<'_>,
-) -> Composed<Value> {
+) -> Value {
     let value = transposed(call, value, &indices.order(x.n_axes()));
     let n_rows: usize = indices.axes.iter().map(|&axis| x.dims()[axis]).product();
     let n_columns = x.n_elements().checked_div(n_rows).unwrap_or(0);
-    reshaped(call, &value, &[n_rows, n_columns])
+    value.reshaped(&[n_rows, n_columns])
 }
 
 /// The shapes of the axes before and after the indexed ones.
@@ -198,7 +189,7 @@ fn other_dims(x: &TensorArgument, indices: &Indices<'_>) -> (Vec<usize>, Vec<usi
     (before, behind)
 }
 
-fn index(call: &mut OperatorCall<'_>) -> Composed {
+fn index(call: &OperatorCall<'_>) -> Composed {
     let (x, out) = (call.tensor("self")?, call.tensor("out")?);
     expect_same_dtype(call, out, x)?;
     let indices = Indices::read(call, x)?;
@@ -212,13 +203,12 @@ fn index(call: &mut OperatorCall<'_>) -> Composed {
             "`out` is {out}; expected another number of axes"
         )));
     }
-    if x.is_empty() && !out.is_empty() {
-        return Err(Refusal::invalid(format!(
-            "`self` is {x}, which has no element to take"
-        )));
-    }
+    refuse_if!(
+        x.is_empty() && !out.is_empty(),
+        "`self` is {x}, which has no element to take"
+    );
     let value = call.read_raw(x)?;
-    let value = combined(call, &value, x, &indices)?;
+    let value = combined(call, &value, x, &indices);
     let places = indices.places(call, x)?;
     let result = gathered(call, &value, 0, &places);
     // The indices' axes come first here, then the other axes as one.
@@ -227,7 +217,7 @@ fn index(call: &mut OperatorCall<'_>) -> Composed {
     let others = [&before[..], &behind].concat();
     let others = call.constant_dims(&others);
     let dims = joined(call, &[shape, others], 0);
-    let result = call.node("Reshape", &[&result, &dims], result.dtype);
+    let result = result.reshaped_by(&dims);
     let n_before = before.len();
     let mut order: Vec<usize> = (n_places..n_places + n_before).collect();
     order.extend(0..n_places);
@@ -237,11 +227,10 @@ fn index(call: &mut OperatorCall<'_>) -> Composed {
     } else {
         transposed(call, &result, &order)
     };
-    call.write_raw(out, &result);
-    Ok(())
+    call.write_raw(out, &result)
 }
 
-fn put(call: &mut OperatorCall<'_>) -> Composed {
+fn put(call: &OperatorCall<'_>) -> Composed {
     let (x, values) = (call.tensor("selfRef")?, call.tensor("values")?);
     expect_same_dtype(call, values, x)?;
     let indices = Indices::read(call, x)?;
@@ -255,10 +244,10 @@ fn put(call: &mut OperatorCall<'_>) -> Composed {
     };
     let value = elements.read(call, x)?;
     if x.is_empty() || (!indices.has_mask && indices.place_dims()?.contains(&0)) {
-        elements.write(call, x, &value);
+        elements.write(call, x, &value)?;
         return Ok(());
     }
-    let matrix = combined(call, &value, x, &indices)?;
+    let matrix = combined(call, &value, x, &indices);
     let places = indices.places(call, x)?;
     // The number of elements that a mask selects is known only when the graph runs.
     let shape = call.node("Shape", &[&places], DType::I64);
@@ -268,7 +257,7 @@ fn put(call: &mut OperatorCall<'_>) -> Composed {
     let before_dims = call.constant_dims(&before);
     let behind_dims = call.constant_dims(&behind);
     let dims = joined(call, &[before_dims, shape, behind_dims], 0);
-    let mut source = call.node("Expand", &[&source, &dims], source.dtype);
+    let mut source = source.expanded_by(&dims);
     let n = n_before + n_places + n_behind;
     if n > 0 {
         let mut order: Vec<usize> = (n_before..n_before + n_places).collect();
@@ -279,11 +268,10 @@ fn put(call: &mut OperatorCall<'_>) -> Composed {
     // A row of the matrix holds all elements of one index.
     let n_columns: usize = before.iter().chain(&behind).product();
     let columns = call.constant_ints(&[-1, as_int(n_columns)]);
-    let source = call.node("Reshape", &[&source, &columns], source.dtype);
+    let source = source.reshaped_by(&columns);
     let column = call.constant_ints(&[-1, 1]);
-    let places = call.node("Reshape", &[&places, &column], DType::I64);
     let all = call.node("Shape", &[&source], DType::I64);
-    let places = call.node("Expand", &[&places, &all], DType::I64);
+    let places = places.reshaped_by(&column).expanded_by(&all);
     let mut attributes = axis_attribute(0);
     if accumulates {
         attributes.push(("reduction", OperatorAttribute::Text("add".to_owned())));
@@ -292,12 +280,10 @@ fn put(call: &mut OperatorCall<'_>) -> Composed {
     let result = call.node_with("ScatterElements", &inputs, attributes, matrix.dtype);
     let order = indices.order(x.n_axes());
     let dims: Vec<usize> = order.iter().map(|&axis| x.dims()[axis]).collect();
-    let result = reshaped(call, &result, &dims)?;
+    let result = result.reshaped(&dims);
     let mut back = vec![0; order.len()];
     for (at, &axis) in order.iter().enumerate() {
         back[axis] = at;
     }
-    let result = transposed(call, &result, &back);
-    elements.write(call, x, &result);
-    Ok(())
+    elements.write(call, x, transposed(call, &result, &back))
 }

@@ -3,10 +3,10 @@
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::DType;
 
-use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value};
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value, refuse_if};
 use crate::aclnn::families::movement::{
     as_int, axis_attribute, axis_of, constant_of, counted, expect_same_dtype, extent, gathered,
-    read_moved, reshaped, transposed,
+    read_moved, transposed,
 };
 use crate::aclnn::parameter::TensorArgument;
 use crate::aclnn::promotion::is_integer;
@@ -17,22 +17,22 @@ use crate::aclnn::row::operator_rows;
 macro_rules! aclnn_indexing {
     ($rows:ident) => {
         $rows! { "elements by their places";
-            aclnnGather = GatherElements("aclnn_gather.h", "for each element of index the one of self at that place of axis dim") by gather
-                (self_: Tensor, dim: Int, index: Tensor, out: Out);
-            aclnnGatherV2 = GatherV2("aclnn_gather_v2.h", "the entries of axis dim at the places of index, which may count from the end") by gather_entries
-                (self_: Tensor, dim: Int, index: Tensor, out: Out);
-            aclnnGatherV3 = GatherV2("aclnn_gather_v3.h", "as aclnnGatherV2, for each batch of the first batchDims axes on its own") by gather_batches
-                (self_: Tensor, dim: Int, index: Tensor, batchDims: Int, mode: Int, out: Out);
-            aclnnGatherNd = GatherNd("aclnn_gather_nd.h", "the parts of self at the places whose coordinates are the last axis of indices") by gather_parts
-                (self_: Tensor, indices: Tensor, negativeIndexSupport: Flag, out: Out);
-            aclnnIndexSelect = GatherV2("aclnn_index_select.h", "the entries of axis dim at the places of index") by select
-                (self_: Tensor, dim: Int, index: Tensor, out: Out);
-            aclnnTake = GatherV2("aclnn_take.h", "the elements of self, counted row by row, at the places of index") by take
-                (self_: Tensor, index: Tensor, out: Out);
-            aclnnEmbedding = GatherV2("aclnn_embedding.h", "the rows of weight at the places of indices") by embed
-                (weight: Tensor, indices: Tensor, out: Out);
-            aclnnOneHot = OneHot("aclnn_one_hot.h", "onValue where the new axis counts to the number in self, offValue elsewhere") by one_hot
-                (self_: Tensor, numClasses: Int32, onValue: Tensor, offValue: Tensor, axis: Int, out: Out);
+            GatherElements("aclnn_gather.h", "for each element of index the one of self at that place of axis dim") by gather():
+                aclnnGather(self_: Tensor, dim: Int, index: Tensor, out: Out);
+            GatherV2("aclnn_gather_v2.h", "the entries of axis dim at the places of index, which may count from the end") by gather_entries():
+                aclnnGatherV2(self_: Tensor, dim: Int, index: Tensor, out: Out);
+            GatherV2("aclnn_gather_v3.h", "as aclnnGatherV2, for each batch of the first batchDims axes on its own") by gather_batches():
+                aclnnGatherV3(self_: Tensor, dim: Int, index: Tensor, batchDims: Int, mode: Int, out: Out);
+            GatherNd("aclnn_gather_nd.h", "the parts of self at the places whose coordinates are the last axis of indices") by gather_parts():
+                aclnnGatherNd(self_: Tensor, indices: Tensor, negativeIndexSupport: Flag, out: Out);
+            GatherV2("aclnn_index_select.h", "the entries of axis dim at the places of index") by select():
+                aclnnIndexSelect(self_: Tensor, dim: Int, index: Tensor, out: Out);
+            GatherV2("aclnn_take.h", "the elements of self, counted row by row, at the places of index") by take():
+                aclnnTake(self_: Tensor, index: Tensor, out: Out);
+            GatherV2("aclnn_embedding.h", "the rows of weight at the places of indices") by embed():
+                aclnnEmbedding(weight: Tensor, indices: Tensor, out: Out);
+            OneHot("aclnn_one_hot.h", "onValue where the new axis counts to the number in self, offValue elsewhere") by one_hot():
+                aclnnOneHot(self_: Tensor, numClasses: Int32, onValue: Tensor, offValue: Tensor, axis: Int, out: Out);
         }
     };
 }
@@ -42,24 +42,18 @@ aclnn_indexing!(operator_rows);
 pub(super) const NOWHERE: f64 = 9e18;
 
 /// Reads non-negative indices: a negative one makes the run fail, like one beyond the end.
-pub(super) fn read_places(call: &mut OperatorCall<'_>, index: &TensorArgument) -> Composed<Value> {
+pub(super) fn read_places(call: &OperatorCall<'_>, index: &TensorArgument) -> Composed<Value> {
     let places = read_any_places(call, index)?;
-    forward(call, &places)
+    forward(&places)
 }
 
 /// Indices, with negative ones replaced by an invalid one.
-fn forward(call: &mut OperatorCall<'_>, places: &Value) -> Composed<Value> {
-    let zero = call.constant(0.0, DType::I64);
-    let nowhere = call.constant(NOWHERE, DType::I64);
-    let is_negative = call.node("Less", &[places, &zero], DType::Bool);
-    Ok(call.node("Where", &[&is_negative, &nowhere, places], DType::I64))
+fn forward(places: &Value) -> Composed<Value> {
+    Ok(places.less(0.0).choose(NOWHERE, places))
 }
 
 /// Reads indices that count from the end if negative.
-pub(super) fn read_any_places(
-    call: &mut OperatorCall<'_>,
-    index: &TensorArgument,
-) -> Composed<Value> {
+pub(super) fn read_any_places(call: &OperatorCall<'_>, index: &TensorArgument) -> Composed<Value> {
     call.expect_dtype(index, is_integer, "int32 or int64")?;
     call.read(index, DType::I64)
 }
@@ -79,7 +73,7 @@ pub(super) fn expect_elements(
     Ok(())
 }
 
-fn gather(call: &mut OperatorCall<'_>) -> Composed {
+fn gather(call: &OperatorCall<'_>) -> Composed {
     let (x, index) = (call.tensor("self")?, call.tensor("index")?);
     let out = call.tensor("out")?;
     let axis = axis_of(call, "dim", x)?;
@@ -97,16 +91,15 @@ fn gather(call: &mut OperatorCall<'_>) -> Composed {
     let mut places = read_any_places(call, index)?;
     // ONNX gathers along an axis, so a scalar tensor gets one.
     if x.n_axes() == 0 {
-        value = reshaped(call, &value, &[1])?;
-        places = reshaped(call, &places, &[1])?;
+        value = value.reshaped(&[1]);
+        places = places.reshaped(&[1]);
     }
     let inputs = [&value, &places];
     let mut result = call.node_with("GatherElements", &inputs, axis_attribute(axis), value.dtype);
     if x.n_axes() == 0 {
-        result = reshaped(call, &result, &[])?;
+        result = result.reshaped(&[]);
     }
-    call.write_raw(out, &result);
-    Ok(())
+    call.write_raw(out, &result)
 }
 
 /// The shape of `x` with an axis replaced by the shape of `index`.
@@ -116,7 +109,7 @@ fn replaced_axis(x: &[usize], axis: usize, index: &[usize]) -> Vec<usize> {
     [before, index, behind].concat()
 }
 
-fn gather_entries(call: &mut OperatorCall<'_>) -> Composed {
+fn gather_entries(call: &OperatorCall<'_>) -> Composed {
     let (x, index) = (call.tensor("self")?, call.tensor("index")?);
     let axis = axis_of(call, "dim", x)?;
     let out = call.tensor("out")?;
@@ -133,7 +126,7 @@ fn gather_entries(call: &mut OperatorCall<'_>) -> Composed {
 
 /// Writes the entries of an axis at indices; the shapes were checked.
 fn entries_into(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     x: &TensorArgument,
     axis: usize,
     places: &Value,
@@ -142,15 +135,13 @@ fn entries_into(
     expect_elements(call, x, out)?;
     let mut value = read_moved(call, x, out)?;
     if x.n_axes() == 0 {
-        value = reshaped(call, &value, &[1])?;
+        value = value.reshaped(&[1]);
     }
     let result = gathered(call, &value, axis, places);
-    let result = reshaped(call, &result, out.dims())?;
-    call.write_raw(out, &result);
-    Ok(())
+    call.write_raw(out, result.reshaped(out.dims()))
 }
 
-fn gather_batches(call: &mut OperatorCall<'_>) -> Composed {
+fn gather_batches(call: &OperatorCall<'_>) -> Composed {
     let (x, index, out) = (
         call.tensor("self")?,
         call.tensor("index")?,
@@ -167,11 +158,10 @@ fn gather_batches(call: &mut OperatorCall<'_>) -> Composed {
             ))
         })?;
     let mode = call.int("mode")?;
-    if !(0..=1).contains(&mode) {
-        return Err(Refusal::invalid(format!(
-            "`mode` is {mode}; expected 0 or 1"
-        )));
-    }
+    refuse_if!(
+        !(0..=1).contains(&mode),
+        "`mode` is {mode}; expected 0 or 1"
+    );
     if index.dims()[..batch] != x.dims()[..batch] {
         let (found, expected) = (&index.dims()[..batch], &x.dims()[..batch]);
         return Err(Refusal::invalid(format!(
@@ -193,7 +183,7 @@ fn gather_batches(call: &mut OperatorCall<'_>) -> Composed {
     let value = transposed(call, &value, &order);
     let places = read_places(call, index)?;
     let last = [index.dims(), &[1]].concat();
-    let places = reshaped(call, &places, &last)?;
+    let places = places.reshaped(&last);
     let attributes = vec![("batch_dims", OperatorAttribute::Int(as_int(batch)))];
     let result = call.node_with("GatherND", &[&value, &places], attributes, value.dtype);
     // The engine puts the axes of the indices after the batches.
@@ -203,12 +193,10 @@ fn gather_batches(call: &mut OperatorCall<'_>) -> Composed {
     back.extend(batch + n_new..batch + n_new + moved);
     back.extend(batch..batch + n_new);
     back.extend(batch + n_new + moved..dims.len());
-    let result = transposed(call, &result, &back);
-    call.write_raw(out, &result);
-    Ok(())
+    call.write_raw(out, transposed(call, &result, &back))
 }
 
-fn gather_parts(call: &mut OperatorCall<'_>) -> Composed {
+fn gather_parts(call: &OperatorCall<'_>) -> Composed {
     let (x, indices) = (call.tensor("self")?, call.tensor("indices")?);
     let out = call.tensor("out")?;
     let (n_coordinates, outer) = match indices.dims() {
@@ -228,28 +216,24 @@ fn gather_parts(call: &mut OperatorCall<'_>) -> Composed {
     if call.flag("negativeIndexSupport")? {
         // Not every engine supports negative indices.
         let extents = call.constant_dims(&x.dims()[..n_coordinates]);
-        let zero = call.constant(0.0, DType::I64);
-        let from_end = call.node("Add", &[&places, &extents], DType::I64);
-        let is_negative = call.node("Less", &[&places, &zero], DType::Bool);
-        places = call.node("Where", &[&is_negative, &from_end, &places], DType::I64);
+        places = places.less(0.0).choose(&places + &extents, &places);
     }
-    let places = forward(call, &places)?;
+    let places = forward(&places)?;
     let result = call.node("GatherND", &[&value, &places], value.dtype);
-    call.write_raw(out, &result);
-    Ok(())
+    call.write_raw(out, &result)
 }
 
-fn select(call: &mut OperatorCall<'_>) -> Composed {
+fn select(call: &OperatorCall<'_>) -> Composed {
     let (x, index, out) = (
         call.tensor("self")?,
         call.tensor("index")?,
         call.tensor("out")?,
     );
     let axis = axis_of(call, "dim", x)?;
-    if index.n_axes() > 1 {
-        let text = format!("`index` is {index}; expected one axis at most");
-        return Err(Refusal::invalid(text));
-    }
+    refuse_if!(
+        index.n_axes() > 1,
+        "`index` is {index}; expected one axis at most"
+    );
     let mut dims = x.dims().to_vec();
     match dims.get_mut(axis) {
         Some(n) => *n = index.n_elements(),
@@ -264,7 +248,7 @@ fn select(call: &mut OperatorCall<'_>) -> Composed {
     entries_into(call, x, axis, &places, out)
 }
 
-fn take(call: &mut OperatorCall<'_>) -> Composed {
+fn take(call: &OperatorCall<'_>) -> Composed {
     let (x, index, out) = (
         call.tensor("self")?,
         call.tensor("index")?,
@@ -274,14 +258,12 @@ fn take(call: &mut OperatorCall<'_>) -> Composed {
     expect_elements(call, x, out)?;
     let value = read_moved(call, x, out)?;
     // Elements count in row-major order, regardless of the strides in memory.
-    let value = reshaped(call, &value, &[x.n_elements()])?;
+    let value = value.reshaped(&[x.n_elements()]);
     let places = read_places(call, index)?;
-    let result = gathered(call, &value, 0, &places);
-    call.write_raw(out, &result);
-    Ok(())
+    call.write_raw(out, gathered(call, &value, 0, &places))
 }
 
-fn embed(call: &mut OperatorCall<'_>) -> Composed {
+fn embed(call: &OperatorCall<'_>) -> Composed {
     let (weight, indices) = (call.tensor("weight")?, call.tensor("indices")?);
     let out = call.tensor("out")?;
     let &[_, n_columns] = weight.dims() else {
@@ -295,7 +277,7 @@ fn embed(call: &mut OperatorCall<'_>) -> Composed {
 }
 
 /// The first element of a tensor.
-fn first_element(call: &mut OperatorCall<'_>, tensor: &TensorArgument) -> Composed<Value> {
+fn first_element(call: &OperatorCall<'_>, tensor: &TensorArgument) -> Composed<Value> {
     if tensor.is_empty() {
         let name = call.name(tensor);
         return Err(Refusal::invalid(format!(
@@ -303,12 +285,12 @@ fn first_element(call: &mut OperatorCall<'_>, tensor: &TensorArgument) -> Compos
         )));
     }
     let value = call.read_raw(tensor)?;
-    let value = reshaped(call, &value, &[tensor.n_elements()])?;
+    let value = value.reshaped(&[tensor.n_elements()]);
     let first = call.constant(0.0, DType::I64);
     Ok(gathered(call, &value, 0, &first))
 }
 
-fn one_hot(call: &mut OperatorCall<'_>) -> Composed {
+fn one_hot(call: &OperatorCall<'_>) -> Composed {
     let (x, out) = (call.tensor("self")?, call.tensor("out")?);
     let (on, off) = (call.tensor("onValue")?, call.tensor("offValue")?);
     expect_same_dtype(call, on, out)?;
@@ -332,30 +314,27 @@ fn one_hot(call: &mut OperatorCall<'_>) -> Composed {
     let (on, off) = (first_element(call, on)?, first_element(call, off)?);
     let value = call.read(x, DType::I64)?;
     dims[axis] = 1;
-    let value = reshaped(call, &value, &dims)?;
+    let value = value.reshaped(&dims);
     let mut along = vec![1; dims.len()];
     along[axis] = n_classes;
     let classes = counted(call, n_classes)?;
-    let classes = reshaped(call, &classes, &along)?;
+    let classes = classes.reshaped(&along);
     // A number without a class equals none, so its whole row is off.
-    let is_on = call.node("Equal", &[&value, &classes], DType::Bool);
-    let result = call.node("Where", &[&is_on, &on, &off], on.dtype);
-    call.write_raw(out, &result);
-    Ok(())
+    call.write_raw(out, value.equal(&classes).choose(&on, &off))
 }
 
 /// Indices along one axis, expanded to each element of a value of this shape.
 pub(super) fn expand_indices(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     places: &Value,
     axis: usize,
     dims: &[usize],
-) -> Composed<Value> {
+) -> Value {
     let mut along = vec![1; dims.len()];
     if let Some(n) = along.get_mut(axis) {
         *n = dims[axis];
     }
-    let places = reshaped(call, places, &along)?;
-    let zeros = constant_of(call, 0.0, DType::I64, dims)?;
-    Ok(call.node("Add", &[&places, &zeros], DType::I64))
+    let places = places.reshaped(&along);
+    let zeros = constant_of(call, 0.0, DType::I64, dims);
+    &places + &zeros
 }

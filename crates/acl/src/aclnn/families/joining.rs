@@ -3,11 +3,11 @@
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::DType;
 
-use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value};
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value, refuse_if};
 use crate::aclnn::families::indexing::NOWHERE;
 use crate::aclnn::families::movement::{
     Elements, as_int, axis_attribute, axis_in, axis_of, constant_of, expect_same_dtype, extent,
-    gathered, joined, picked, read_moved, reshaped, sliced,
+    gathered, joined, picked, read_moved, sliced,
 };
 use crate::aclnn::parameter::TensorArgument;
 use crate::aclnn::promotion::is_integer;
@@ -18,30 +18,30 @@ use crate::aclnn::row::operator_rows;
 macro_rules! aclnn_joining {
     ($rows:ident) => {
         $rows! { "joining, splitting and repeating";
-            aclnnCat = ConcatD("aclnn_cat.h", "the tensors one after the other along axis dim") by concatenate
-                (tensors: TensorList, dim: Int, out: Out);
-            aclnnStack = Pack("aclnn_stack.h", "the tensors one after the other along a new axis dim") by stack
-                (tensors: TensorList, dim: Int, out: Out);
-            aclnnSplitTensor = SplitV("aclnn_split_tensor.h", "parts of splitSections entries of axis dim; the last one has the rest") by split_evenly
-                (self_: Tensor, splitSections: Unsigned, dim: Int, out: OutList);
-            aclnnSplitWithSize = SplitV("aclnn_split_with_size.h", "parts of axis dim with as many entries as splitSize says") by split
-                (self_: Tensor, splitSize: IntArray, dim: Int, out: OutList);
-            aclnnRepeatInterleave = RepeatInterleave("aclnn_repeat_interleave.h", "each element of self as often as repeats says, as a row") by repeat_each
-                (self_: Tensor, repeats: Tensor, outputSize: Int, out: Out);
-            aclnnRepeatInterleaveWithDim = RepeatInterleave("aclnn_repeat_interleave.h", "each entry of axis dim as often as repeats says") by repeat_each
-                (self_: Tensor, repeats: Tensor, dim: Int, outputSize: Int, out: Out);
-            aclnnRepeatInterleaveInt = RepeatInterleave("aclnn_repeat_interleave.h", "each element of self repeats times, as a row") by repeat_each
-                (self_: Tensor, repeats: Int, outputSize: Int, out: Out);
-            aclnnRepeatInterleaveIntWithDim = RepeatInterleave("aclnn_repeat_interleave.h", "each entry of axis dim repeats times") by repeat_each
-                (self_: Tensor, repeats: Int, dim: Int, outputSize: Int, out: Out);
-            aclnnRepeatInterleaveTensor = RepeatInterleave("aclnn_repeat_interleave.h", "each position of repeats as often as the number there says") by repeat_positions
-                (repeats: Tensor, outputSize: Int, out: Out);
+            ConcatD("aclnn_cat.h", "the tensors one after the other along axis dim") by concatenate():
+                aclnnCat(tensors: TensorList, dim: Int, out: Out);
+            Pack("aclnn_stack.h", "the tensors one after the other along a new axis dim") by stack():
+                aclnnStack(tensors: TensorList, dim: Int, out: Out);
+            SplitV("aclnn_split_tensor.h", "parts of splitSections entries of axis dim; the last one has the rest") by split_evenly():
+                aclnnSplitTensor(self_: Tensor, splitSections: Unsigned, dim: Int, out: OutList);
+            SplitV("aclnn_split_with_size.h", "parts of axis dim with as many entries as splitSize says") by split():
+                aclnnSplitWithSize(self_: Tensor, splitSize: IntArray, dim: Int, out: OutList);
+            RepeatInterleave("aclnn_repeat_interleave.h", "each element of self as often as repeats says, as a row") by repeat_each():
+                aclnnRepeatInterleave(self_: Tensor, repeats: Tensor, outputSize: Int, out: Out);
+            RepeatInterleave("aclnn_repeat_interleave.h", "each entry of axis dim as often as repeats says") by repeat_each():
+                aclnnRepeatInterleaveWithDim(self_: Tensor, repeats: Tensor, dim: Int, outputSize: Int, out: Out);
+            RepeatInterleave("aclnn_repeat_interleave.h", "each element of self repeats times, as a row") by repeat_each():
+                aclnnRepeatInterleaveInt(self_: Tensor, repeats: Int, outputSize: Int, out: Out);
+            RepeatInterleave("aclnn_repeat_interleave.h", "each entry of axis dim repeats times") by repeat_each():
+                aclnnRepeatInterleaveIntWithDim(self_: Tensor, repeats: Int, dim: Int, outputSize: Int, out: Out);
+            RepeatInterleave("aclnn_repeat_interleave.h", "each position of repeats as often as the number there says") by repeat_positions():
+                aclnnRepeatInterleaveTensor(repeats: Tensor, outputSize: Int, out: Out);
         }
     };
 }
 aclnn_joining!(operator_rows);
 
-fn concatenate(call: &mut OperatorCall<'_>) -> Composed {
+fn concatenate(call: &OperatorCall<'_>) -> Composed {
     let (tensors, out) = (call.tensors("tensors")?, call.tensor("out")?);
     // PyTorch skips tensors of shape [0], whatever the other shapes are.
     let all: Vec<&TensorArgument> = tensors.iter().collect();
@@ -53,11 +53,10 @@ fn concatenate(call: &mut OperatorCall<'_>) -> Composed {
         ));
     };
     let axis = axis_of(call, "dim", first)?;
-    if first.n_axes() == 0 {
-        return Err(Refusal::invalid(
-            "`tensors` has one without axes; expected one at least",
-        ));
-    }
+    refuse_if!(
+        first.n_axes() == 0,
+        "`tensors` has one without axes; expected one at least"
+    );
     let mut dims = first.dims().to_vec();
     dims[axis] = 0;
     for tensor in &kept {
@@ -85,7 +84,7 @@ fn concatenate(call: &mut OperatorCall<'_>) -> Composed {
 
 /// Concatenates tensors; without any, the output is empty.
 fn join(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     elements: Elements,
     tensors: &[&TensorArgument],
     axis: usize,
@@ -99,12 +98,10 @@ fn join(
         let nothing = call.constant(0.0, DType::I64);
         values.push(nothing);
     }
-    let value = joined(call, &values, axis);
-    elements.write(call, out, &value);
-    Ok(())
+    elements.write(call, out, joined(call, &values, axis))
 }
 
-fn stack(call: &mut OperatorCall<'_>) -> Composed {
+fn stack(call: &OperatorCall<'_>) -> Composed {
     let (tensors, out) = (call.tensors("tensors")?, call.tensor("out")?);
     let Some(first) = tensors.first() else {
         return Err(Refusal::invalid(
@@ -128,23 +125,22 @@ fn stack(call: &mut OperatorCall<'_>) -> Composed {
     dims[axis] = 1;
     for tensor in tensors {
         let value = elements.read(call, tensor)?;
-        values.push(reshaped(call, &value, &dims)?);
+        values.push(value.reshaped(&dims));
     }
-    let value = joined(call, &values, axis);
-    elements.write(call, out, &value);
-    Ok(())
+    elements.write(call, out, joined(call, &values, axis))
 }
 
-fn split_evenly(call: &mut OperatorCall<'_>) -> Composed {
+fn split_evenly(call: &OperatorCall<'_>) -> Composed {
     let x = call.tensor("self")?;
     let axis = axis_of(call, "dim", x)?;
     let number = call.int("splitSections")?;
     let size = extent("splitSections", number)?;
     let n = x.dims().get(axis).copied().unwrap_or(1);
     // Parts of size 0 would never end.
-    if size == 0 && n > 0 {
-        return Err(Refusal::invalid("`splitSections` is 0; expected 1 or more"));
-    }
+    refuse_if!(
+        size == 0 && n > 0,
+        "`splitSections` is 0; expected 1 or more"
+    );
     let mut sizes: Vec<usize> = Vec::new();
     // The number of parts must be that of the existing outputs. Otherwise a huge tensor in parts of
     // one entry would make an equally long list.
@@ -158,7 +154,7 @@ fn split_evenly(call: &mut OperatorCall<'_>) -> Composed {
     split_into(call, x, axis, &sizes)
 }
 
-fn split(call: &mut OperatorCall<'_>) -> Composed {
+fn split(call: &OperatorCall<'_>) -> Composed {
     let x = call.tensor("self")?;
     let axis = axis_of(call, "dim", x)?;
     let sizes = call.ints("splitSize")?;
@@ -170,7 +166,7 @@ fn split(call: &mut OperatorCall<'_>) -> Composed {
 }
 
 fn split_into(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     x: &TensorArgument,
     axis: usize,
     sizes: &[usize],
@@ -191,11 +187,10 @@ fn split_into(
     let total = sizes
         .iter()
         .try_fold(0_usize, |sum, &size| sum.checked_add(size));
-    if total != Some(n) {
-        return Err(Refusal::invalid(format!(
-            "the parts are {sizes:?}; expected {n} entries altogether"
-        )));
-    }
+    refuse_if!(
+        total != Some(n),
+        "the parts are {sizes:?}; expected {n} entries altogether"
+    );
     let mut dims = x.dims().to_vec();
     let mut start = 0;
     let elements = outputs
@@ -212,8 +207,7 @@ fn split_into(
             expect_same_dtype(call, out, first)?;
         }
         let range = [as_int(start), as_int(start + size), 1];
-        let part = sliced(call, &value, axis, range)?;
-        elements.write(call, out, &part);
+        elements.write(call, out, sliced(call, &value, axis, range))?;
         start += size;
     }
     Ok(())
@@ -232,23 +226,21 @@ fn repeats<'a>(call: &OperatorCall<'a>, n_entries: usize) -> Composed<Repeats<'a
     call.expect_dtype(tensor, is_integer, "int32 or int64")?;
     // A single number applies to each entry, with or without an axis.
     let is_one = tensor.n_axes() <= 1 && tensor.n_elements() == 1;
-    if !is_one && tensor.dims() != [n_entries] {
-        return Err(Refusal::invalid(format!(
-            "`repeats` is {tensor}; expected one number, or {n_entries} of them"
-        )));
-    }
+    refuse_if!(
+        !is_one && tensor.dims() != [n_entries],
+        "`repeats` is {tensor}; expected one number, or {n_entries} of them"
+    );
     Ok(Repeats::Each(tensor))
 }
 
-fn repeat_each(call: &mut OperatorCall<'_>) -> Composed {
+fn repeat_each(call: &OperatorCall<'_>) -> Composed {
     let (x, out) = (call.tensor("self")?, call.tensor("out")?);
     let (axis, dims) = if call.has("dim") {
         let axis = axis_of(call, "dim", x)?;
-        if x.n_axes() == 0 {
-            return Err(Refusal::invalid(
-                "`self` has no axes; expected one to repeat along",
-            ));
-        }
+        refuse_if!(
+            x.n_axes() == 0,
+            "`self` has no axes; expected one to repeat along"
+        );
         (axis, x.dims().to_vec())
     } else {
         (0, vec![x.n_elements()])
@@ -259,46 +251,41 @@ fn repeat_each(call: &mut OperatorCall<'_>) -> Composed {
     expected[axis] = size;
     call.expect_shape(out, &expected)?;
     let value = read_moved(call, x, out)?;
-    let value = reshaped(call, &value, &dims)?;
+    let value = value.reshaped(&dims);
     let result = match repeats(call, n)? {
         Repeats::Same(times) => {
-            if n.checked_mul(times) != Some(size) {
-                let text = format!("`outputSize` is {size}; expected {n} times {times}");
-                return Err(Refusal::invalid(text));
-            }
+            refuse_if!(
+                n.checked_mul(times) != Some(size),
+                "`outputSize` is {size}; expected {n} times {times}"
+            );
             let places: Vec<i64> = (0..size).map(|i| as_int(i / times.max(1))).collect();
-            picked(call, &value, axis, &places)?
+            picked(call, &value, axis, &places)
         }
         Repeats::Each(tensor) => {
             let places = repeated_positions(call, tensor, n, size)?;
             gathered(call, &value, axis, &places)
         }
     };
-    call.write_raw(out, &result);
-    Ok(())
+    call.write_raw(out, &result)
 }
 
 /// The index of each of `n` entries, repeated as a tensor says, `size` in total. Another total
 /// makes the run fail, since an index is out of range then.
 fn repeated_positions(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     repeats: &TensorArgument,
     n: usize,
     size: usize,
 ) -> Composed<Value> {
     let times = call.read(repeats, DType::I64)?;
     // A single number is expanded to one for each entry.
-    let extents = call.constant_dims(&[n]);
-    let times = call.node("Expand", &[&times, &extents], DType::I64);
-    let zero = call.constant(0.0, DType::I64);
+    let times = times.expanded(&[n]);
     let axis = call.constant(0.0, DType::I64);
     let ends = call.node("CumSum", &[&times, &axis], DType::I64);
-    let is_negative = call.node("Less", &[&times, &zero], DType::Bool);
-    let nowhere = call.constant(NOWHERE, DType::I64);
-    let ends = call.node("Where", &[&is_negative, &nowhere, &ends], DType::I64);
+    let ends = times.less(0.0).choose(NOWHERE, &ends);
     // Entry i ends at the cumulative sum of the repeats: the index increases after each end.
-    let marks = constant_of(call, 0.0, DType::I64, &[size + 1])?;
-    let ones = constant_of(call, 1.0, DType::I64, &[n])?;
+    let marks = constant_of(call, 0.0, DType::I64, &[size + 1]);
+    let ones = constant_of(call, 1.0, DType::I64, &[n]);
     let mut attributes = axis_attribute(0);
     attributes.push(("reduction", OperatorAttribute::Text("add".into())));
     let marks = call.node_with(
@@ -308,10 +295,10 @@ fn repeated_positions(
         DType::I64,
     );
     let positions = call.node("CumSum", &[&marks, &axis], DType::I64);
-    sliced(call, &positions, 0, [0, as_int(size), 1])
+    Ok(sliced(call, &positions, 0, [0, as_int(size), 1]))
 }
 
-fn repeat_positions(call: &mut OperatorCall<'_>) -> Composed {
+fn repeat_positions(call: &OperatorCall<'_>) -> Composed {
     let (repeats, out) = (call.tensor("repeats")?, call.tensor("out")?);
     call.expect_dtype(repeats, is_integer, "int32 or int64")?;
     let &[n] = repeats.dims() else {
@@ -320,14 +307,12 @@ fn repeat_positions(call: &mut OperatorCall<'_>) -> Composed {
     };
     let size = extent("outputSize", call.int("outputSize")?)?;
     call.expect_shape(out, &[size])?;
-    if n == 0 && size > 0 {
-        let text = format!("`outputSize` is {size}; expected 0, the sum of no repeats");
-        return Err(Refusal::invalid(text));
-    }
+    refuse_if!(
+        n == 0 && size > 0,
+        "`outputSize` is {size}; expected 0, the sum of no repeats"
+    );
     let places = repeated_positions(call, repeats, n, size)?;
     // Indices after the last entry's end are invalid.
     let all = super::movement::counted(call, n)?;
-    let places = gathered(call, &all, 0, &places);
-    call.write(out, &places, DType::I64);
-    Ok(())
+    call.write(out, gathered(call, &all, 0, &places), DType::I64)
 }

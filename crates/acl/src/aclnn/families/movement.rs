@@ -1,5 +1,7 @@
 //! Nodes that move elements without computing.
 
+use std::borrow::Borrow;
+
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::{DType, Shape};
 
@@ -35,11 +37,7 @@ impl Elements {
     }
 
     /// The elements of a tensor, which has one of the dtypes that the form was chosen for.
-    pub(super) fn read(
-        self,
-        call: &mut OperatorCall<'_>,
-        tensor: &TensorArgument,
-    ) -> Composed<Value> {
+    pub(super) fn read(self, call: &OperatorCall<'_>, tensor: &TensorArgument) -> Composed<Value> {
         match self {
             Elements::Bits(_) => call.read_raw(tensor),
             Elements::Numbers(dtype) => call.read_as(tensor, dtype, arithmetic_type(dtype)),
@@ -47,11 +45,7 @@ impl Elements {
     }
 
     /// A number as an element.
-    pub(super) fn number(
-        self,
-        call: &mut OperatorCall<'_>,
-        number: ScalarNumber,
-    ) -> Composed<Value> {
+    pub(super) fn number(self, call: &OperatorCall<'_>, number: ScalarNumber) -> Composed<Value> {
         let tensor = match self {
             Elements::Bits(dtype) => {
                 filled(number, dtype, Shape::scalar()).and_then(|tensor| raw(&tensor))
@@ -66,7 +60,7 @@ impl Elements {
 
     /// A tensor or a scalar as elements; a tensor of another dtype is converted to that of the
     /// form.
-    pub(super) fn side(self, call: &mut OperatorCall<'_>, side: Side<'_>) -> Composed<Value> {
+    pub(super) fn side(self, call: &OperatorCall<'_>, side: Side<'_>) -> Composed<Value> {
         match (self, side) {
             (_, Side::Scalar(scalar)) => self.number(call, scalar.number),
             // The bits of another dtype would be another number.
@@ -84,9 +78,9 @@ impl Elements {
     /// Stores elements as `out`.
     pub(super) fn write(
         self,
-        call: &mut OperatorCall<'_>,
+        call: &OperatorCall<'_>,
         out: &TensorArgument,
-        value: &Value,
+        value: impl Borrow<Value>,
     ) -> Composed {
         match self {
             Elements::Bits(_) => call.write_raw(out, value),
@@ -97,7 +91,7 @@ impl Elements {
 
 /// Reads the tensor that an operator moves, whose output has the same dtype.
 pub(super) fn read_moved(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     tensor: &TensorArgument,
     out: &TensorArgument,
 ) -> Composed<Value> {
@@ -153,47 +147,22 @@ pub(super) fn axis_attribute(axis: usize) -> Vec<(&'static str, OperatorAttribut
     vec![("axis", OperatorAttribute::Int(as_int(axis)))]
 }
 
-/// The value with another shape of the same, nonzero number of elements.
-pub(super) fn reshaped(
-    call: &mut OperatorCall<'_>,
-    value: &Value,
-    dims: &[usize],
-) -> Composed<Value> {
-    let dims = call.constant_dims(dims);
-    Ok(call.node("Reshape", &[value, &dims], value.dtype))
-}
-
 /// The value with permuted axes.
-pub(super) fn transposed(call: &mut OperatorCall<'_>, value: &Value, order: &[usize]) -> Value {
+pub(super) fn transposed(call: &OperatorCall<'_>, value: &Value, order: &[usize]) -> Value {
     let order = order.iter().map(|&axis| as_int(axis)).collect();
     let attributes = vec![("perm", OperatorAttribute::Ints(order))];
     call.node_with("Transpose", &[value], attributes, value.dtype)
 }
 
-/// The value with axes of size 1 expanded to this shape.
-pub(super) fn expanded(
-    call: &mut OperatorCall<'_>,
-    value: &Value,
-    dims: &[usize],
-) -> Composed<Value> {
-    let dims = call.constant_dims(dims);
-    Ok(call.node("Expand", &[value, &dims], value.dtype))
-}
-
 /// The entries of an axis at these indices, in this order.
-pub(super) fn picked(
-    call: &mut OperatorCall<'_>,
-    value: &Value,
-    axis: usize,
-    places: &[i64],
-) -> Composed<Value> {
+pub(super) fn picked(call: &OperatorCall<'_>, value: &Value, axis: usize, places: &[i64]) -> Value {
     let places = call.constant_ints(places);
-    Ok(gathered(call, value, axis, &places))
+    gathered(call, value, axis, &places)
 }
 
 /// Like [`picked`], with indices computed in the graph.
 pub(super) fn gathered(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     value: &Value,
     axis: usize,
     places: &Value,
@@ -208,20 +177,20 @@ pub(super) fn gathered(
 
 /// Every `step`th entry of an axis from `start` on, before `end`.
 pub(super) fn sliced(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     value: &Value,
     axis: usize,
     [start, end, step]: [i64; 3],
-) -> Composed<Value> {
+) -> Value {
     let start = call.constant_ints(&[start]);
     let end = call.constant_ints(&[end]);
     let axis = call.constant_dims(&[axis]);
     let step = call.constant_ints(&[step]);
-    Ok(call.node("Slice", &[value, &start, &end, &axis, &step], value.dtype))
+    call.node("Slice", &[value, &start, &end, &axis, &step], value.dtype)
 }
 
 /// Concatenates values along an axis.
-pub(super) fn joined(call: &mut OperatorCall<'_>, values: &[Value], axis: usize) -> Value {
+pub(super) fn joined(call: &OperatorCall<'_>, values: &[Value], axis: usize) -> Value {
     match values {
         // An engine may refuse to concatenate a single value.
         [one] => one.clone(),
@@ -234,18 +203,18 @@ pub(super) fn joined(call: &mut OperatorCall<'_>, values: &[Value], axis: usize)
 }
 
 /// `0..n` as int64.
-pub(super) fn counted(call: &mut OperatorCall<'_>, n: usize) -> Composed<Value> {
+pub(super) fn counted(call: &OperatorCall<'_>, n: usize) -> Composed<Value> {
     let list: Vec<i64> = (0..as_int(n)).collect();
     Ok(call.constant_ints(&list))
 }
 
 /// A constant value of this shape, filled with one number.
 pub(super) fn constant_of(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     number: f64,
     dtype: DType,
     dims: &[usize],
-) -> Composed<Value> {
+) -> Value {
     let one = call.constant(number, dtype);
-    expanded(call, &one, dims)
+    one.expanded(dims)
 }

@@ -1,9 +1,9 @@
 //! Reshaping and reordering of elements.
 
-use crate::aclnn::call::{Composed, OperatorCall, Refusal, Side, Value};
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, Side, Value, refuse_if};
 use crate::aclnn::families::movement::{
-    Elements, as_int, axis_in, axis_of, expanded, expect_same_dtype, extent, picked, read_moved,
-    reshaped, sliced, transposed,
+    Elements, as_int, axis_in, axis_of, expect_same_dtype, extent, picked, read_moved, sliced,
+    transposed,
 };
 use crate::aclnn::parameter::TensorArgument;
 use crate::aclnn::row::operator_rows;
@@ -14,24 +14,24 @@ use crate::aclnn::shape::broadcast;
 macro_rules! aclnn_moves {
     ($rows:ident) => {
         $rows! { "shapes and orders of elements";
-            aclnnPermute = Transpose("aclnn_permute.h", "self with its axes in the order of dims") by permute
-                (self_: Tensor, dims: IntArray, out: Out);
-            aclnnExpand = BroadcastTo("aclnn_expand.h", "self broadcast to the extents of size; -1 leaves one as it is") by expand
-                (self_: Tensor, size: IntArray, out: Out);
-            aclnnRepeat = Tile("aclnn_repeat.h", "self, as often along each axis as repeats says") by repeat
-                (self_: Tensor, repeats: IntArray, out: Out);
-            aclnnFlip = ReverseV2("aclnn_flip.h", "self with the axes of dims reversed") by flip
-                (self_: Tensor, dims: IntArray, out: Out);
-            aclnnRoll = Roll("aclnn_roll.h", "x moved along the axes of dims, or as one row, with what leaves an end coming in at the other") by roll
-                (x: Tensor, shifts: IntArray, dims: IntArray, out: Out);
-            aclnnFlatten = Flatten("aclnn_flatten.h", "self as a matrix: axes before axis become its rows") by flatten
-                (self_: Tensor, axis: Int, out: Out);
-            aclnnInplaceCopy = ViewCopy("aclnn_copy.h", "src, broadcast and converted") by copy
-                (selfRef: Inplace, src: Tensor);
-            aclnnChannelShuffle = ShuffleChannel("aclnn_channel_shuffle.h", "self with the channels of its groups taken in turns") by shuffle_channels
-                (self_: Tensor, groups: Int, out: Out);
-            aclnnIm2col = Im2col("aclnn_im2col.h", "the windows of a convolution as columns") by windows_as_columns
-                (self_: Tensor, kernelSize: IntArray, dilation: IntArray, padding: IntArray, stride: IntArray, out: Out);
+            Transpose("aclnn_permute.h", "self with its axes in the order of dims") by permute():
+                aclnnPermute(self_: Tensor, dims: IntArray, out: Out);
+            BroadcastTo("aclnn_expand.h", "self broadcast to the extents of size; -1 leaves one as it is") by expand():
+                aclnnExpand(self_: Tensor, size: IntArray, out: Out);
+            Tile("aclnn_repeat.h", "self, as often along each axis as repeats says") by repeat():
+                aclnnRepeat(self_: Tensor, repeats: IntArray, out: Out);
+            ReverseV2("aclnn_flip.h", "self with the axes of dims reversed") by flip():
+                aclnnFlip(self_: Tensor, dims: IntArray, out: Out);
+            Roll("aclnn_roll.h", "x moved along the axes of dims, or as one row, with what leaves an end coming in at the other") by roll():
+                aclnnRoll(x: Tensor, shifts: IntArray, dims: IntArray, out: Out);
+            Flatten("aclnn_flatten.h", "self as a matrix: axes before axis become its rows") by flatten():
+                aclnnFlatten(self_: Tensor, axis: Int, out: Out);
+            ViewCopy("aclnn_copy.h", "src, broadcast and converted") by copy():
+                aclnnInplaceCopy(selfRef: Inplace, src: Tensor);
+            ShuffleChannel("aclnn_channel_shuffle.h", "self with the channels of its groups taken in turns") by shuffle_channels():
+                aclnnChannelShuffle(self_: Tensor, groups: Int, out: Out);
+            Im2col("aclnn_im2col.h", "the windows of a convolution as columns") by windows_as_columns():
+                aclnnIm2col(self_: Tensor, kernelSize: IntArray, dilation: IntArray, padding: IntArray, stride: IntArray, out: Out);
         }
     };
 }
@@ -46,23 +46,23 @@ pub(super) fn ends<'a>(
     Ok((x, out))
 }
 
-fn permute(call: &mut OperatorCall<'_>) -> Composed {
+fn permute(call: &OperatorCall<'_>) -> Composed {
     let (x, out) = ends(call)?;
     let dims = call.ints("dims")?;
     let n = x.n_axes();
     let mut order = Vec::with_capacity(n);
     for &dim in dims {
         let axis = axis_in("dims", dim, n)?;
-        if order.contains(&axis) {
-            let text = format!("`dims` is {dims:?}; expected each axis once");
-            return Err(Refusal::invalid(text));
-        }
+        refuse_if!(
+            order.contains(&axis),
+            "`dims` is {dims:?}; expected each axis once"
+        );
         order.push(axis);
     }
-    if order.len() != n {
-        let text = format!("`dims` is {dims:?}; expected the {n} axes of `self`");
-        return Err(Refusal::invalid(text));
-    }
+    refuse_if!(
+        order.len() != n,
+        "`dims` is {dims:?}; expected the {n} axes of `self`"
+    );
     let extents: Vec<usize> = order.iter().map(|&axis| x.dims()[axis]).collect();
     call.expect_shape(out, &extents)?;
     let mut value = read_moved(call, x, out)?;
@@ -70,11 +70,10 @@ fn permute(call: &mut OperatorCall<'_>) -> Composed {
     if n > 0 {
         value = transposed(call, &value, &order);
     }
-    call.write_raw(out, &value);
-    Ok(())
+    call.write_raw(out, &value)
 }
 
-fn expand(call: &mut OperatorCall<'_>) -> Composed {
+fn expand(call: &OperatorCall<'_>) -> Composed {
     let (x, out) = ends(call)?;
     let size = call.ints("size")?;
     let new = size.len().checked_sub(x.n_axes()).ok_or_else(|| {
@@ -97,12 +96,10 @@ fn expand(call: &mut OperatorCall<'_>) -> Composed {
     }
     call.expect_shape(out, &dims)?;
     let value = read_moved(call, x, out)?;
-    let value = expanded(call, &value, &dims)?;
-    call.write_raw(out, &value);
-    Ok(())
+    call.write_raw(out, value.expanded(&dims))
 }
 
-fn repeat(call: &mut OperatorCall<'_>) -> Composed {
+fn repeat(call: &OperatorCall<'_>) -> Composed {
     let (x, out) = ends(call)?;
     let repeats = call.ints("repeats")?;
     let new = repeats.len().checked_sub(x.n_axes()).ok_or_else(|| {
@@ -121,15 +118,14 @@ fn repeat(call: &mut OperatorCall<'_>) -> Composed {
     let mut value = read_moved(call, x, out)?;
     if !repeats.is_empty() {
         // New axes come first, and ONNX's operator expects them to exist.
-        value = reshaped(call, &value, &known)?;
+        value = value.reshaped(&known);
         let repeats = call.constant_ints(repeats);
         value = call.node("Tile", &[&value, &repeats], value.dtype);
     }
-    call.write_raw(out, &value);
-    Ok(())
+    call.write_raw(out, &value)
 }
 
-fn flip(call: &mut OperatorCall<'_>) -> Composed {
+fn flip(call: &OperatorCall<'_>) -> Composed {
     let (x, out) = ends(call)?;
     call.expect_shape(out, x.dims())?;
     let dims = call.ints("dims")?;
@@ -137,21 +133,20 @@ fn flip(call: &mut OperatorCall<'_>) -> Composed {
     let mut flipped = Vec::new();
     for &dim in dims {
         let axis = axis_in("dims", dim, x.n_axes())?;
-        if flipped.contains(&axis) {
-            let text = format!("`dims` is {dims:?}; expected each axis once");
-            return Err(Refusal::invalid(text));
-        }
+        refuse_if!(
+            flipped.contains(&axis),
+            "`dims` is {dims:?}; expected each axis once"
+        );
         flipped.push(axis);
         if x.n_axes() > 0 {
             // From after the last entry to before the first.
-            value = sliced(call, &value, axis, [-1, i64::MIN, -1])?;
+            value = sliced(call, &value, axis, [-1, i64::MIN, -1]);
         }
     }
-    call.write_raw(out, &value);
-    Ok(())
+    call.write_raw(out, &value)
 }
 
-fn roll(call: &mut OperatorCall<'_>) -> Composed {
+fn roll(call: &OperatorCall<'_>) -> Composed {
     let (x, out) = (call.tensor("x")?, call.tensor("out")?);
     call.expect_shape(out, x.dims())?;
     let (shifts, dims) = (call.ints("shifts")?, call.ints("dims")?);
@@ -161,9 +156,9 @@ fn roll(call: &mut OperatorCall<'_>) -> Composed {
             let text = format!("`shifts` is {shifts:?}; expected one number without `dims`");
             return Err(Refusal::invalid(text));
         };
-        value = reshaped(call, &value, &[x.n_elements()])?;
-        value = rolled(call, &value, 0, x.n_elements(), *shift)?;
-        value = reshaped(call, &value, x.dims())?;
+        value = value.reshaped(&[x.n_elements()]);
+        value = rolled(call, &value, 0, x.n_elements(), *shift);
+        value = value.reshaped(x.dims());
     } else if dims.len() != shifts.len() {
         let text = format!("`shifts` is {shifts:?}; expected a number for each of {dims:?}");
         return Err(Refusal::invalid(text));
@@ -171,44 +166,35 @@ fn roll(call: &mut OperatorCall<'_>) -> Composed {
         for (&shift, &dim) in shifts.iter().zip(dims) {
             let axis = axis_in("dims", dim, x.n_axes())?;
             let n = x.dims().get(axis).copied().unwrap_or(1);
-            value = rolled(call, &value, axis, n, shift)?;
+            value = rolled(call, &value, axis, n, shift);
         }
     }
-    call.write_raw(out, &value);
-    Ok(())
+    call.write_raw(out, &value)
 }
 
-fn rolled(
-    call: &mut OperatorCall<'_>,
-    value: &Value,
-    axis: usize,
-    n: usize,
-    shift: i64,
-) -> Composed<Value> {
+fn rolled(call: &OperatorCall<'_>, value: &Value, axis: usize, n: usize, shift: i64) -> Value {
     let start = shift.checked_rem_euclid(as_int(n)).unwrap_or(0);
     // An empty part must not be concatenated.
     if start == 0 {
-        return Ok(value.clone());
+        return value.clone();
     }
     let cut = as_int(n) - start;
-    let front = sliced(call, value, axis, [cut, as_int(n), 1])?;
-    let back = sliced(call, value, axis, [0, cut, 1])?;
-    Ok(super::movement::joined(call, &[front, back], axis))
+    let front = sliced(call, value, axis, [cut, as_int(n), 1]);
+    let back = sliced(call, value, axis, [0, cut, 1]);
+    super::movement::joined(call, &[front, back], axis)
 }
 
-fn flatten(call: &mut OperatorCall<'_>) -> Composed {
+fn flatten(call: &OperatorCall<'_>) -> Composed {
     let (x, out) = ends(call)?;
     let axis = axis_of(call, "axis", x)?;
     let rows: usize = x.dims()[..axis.min(x.n_axes())].iter().product();
     let columns: usize = x.dims()[axis.min(x.n_axes())..].iter().product();
     call.expect_shape(out, &[rows, columns])?;
     let value = read_moved(call, x, out)?;
-    let value = reshaped(call, &value, &[rows, columns])?;
-    call.write_raw(out, &value);
-    Ok(())
+    call.write_raw(out, value.reshaped(&[rows, columns]))
 }
 
-fn copy(call: &mut OperatorCall<'_>) -> Composed {
+fn copy(call: &OperatorCall<'_>) -> Composed {
     let (out, source) = (call.tensor("selfRef")?, call.tensor("src")?);
     call.broadcast(&[Side::Tensor(out), Side::Tensor(source)], out)?;
     // A copy has the shape of its destination, without promotion. It may convert to a lower kind:
@@ -219,12 +205,10 @@ fn copy(call: &mut OperatorCall<'_>) -> Composed {
         Elements::Numbers(source.dtype)
     };
     let value = elements.read(call, source)?;
-    let value = expanded(call, &value, out.dims())?;
-    elements.write(call, out, &value);
-    Ok(())
+    elements.write(call, out, value.expanded(out.dims()))
 }
 
-fn shuffle_channels(call: &mut OperatorCall<'_>) -> Composed {
+fn shuffle_channels(call: &OperatorCall<'_>) -> Composed {
     let (x, out) = ends(call)?;
     call.expect_shape(out, x.dims())?;
     let number = call.int("groups")?;
@@ -242,11 +226,9 @@ fn shuffle_channels(call: &mut OperatorCall<'_>) -> Composed {
     let value = read_moved(call, x, out)?;
     let n_rest = rest.iter().product();
     // Interleaves the channels: the first of each group, then the second of each.
-    let value = reshaped(call, &value, &[n, groups, channels / groups, n_rest])?;
+    let value = value.reshaped(&[n, groups, channels / groups, n_rest]);
     let value = transposed(call, &value, &[0, 2, 1, 3]);
-    let value = reshaped(call, &value, x.dims())?;
-    call.write_raw(out, &value);
-    Ok(())
+    call.write_raw(out, value.reshaped(x.dims()))
 }
 
 /// Two numbers of a list, each at least `least`.
@@ -283,7 +265,7 @@ fn window_places(
     Ok((places, count))
 }
 
-fn windows_as_columns(call: &mut OperatorCall<'_>) -> Composed {
+fn windows_as_columns(call: &OperatorCall<'_>) -> Composed {
     let (x, out) = ends(call)?;
     let (kernel, dilation) = (pair(call, "kernelSize", 1)?, pair(call, "dilation", 1)?);
     let (padding, stride) = (pair(call, "padding", 0)?, pair(call, "stride", 1)?);
@@ -295,27 +277,25 @@ fn windows_as_columns(call: &mut OperatorCall<'_>) -> Composed {
             return Err(Refusal::invalid(text));
         }
     };
-    let axis = |i: usize| [kernel[i], dilation[i], padding[i], stride[i]];
-    let (rows, n_rows) = window_places(height, axis(0))?;
-    let (columns, n_columns) = window_places(width, axis(1))?;
+    let (rows, n_rows) = window_places(height, [kernel[0], dilation[0], padding[0], stride[0]])?;
+    let (columns, n_columns) =
+        window_places(width, [kernel[1], dilation[1], padding[1], stride[1]])?;
     let n_channels = channels * kernel[0] * kernel[1];
     let mut dims: Vec<usize> = batch.into_iter().collect();
     dims.extend([n_channels, n_rows * n_columns]);
     call.expect_shape(out, &dims)?;
     let value = read_moved(call, x, out)?;
     let n = batch.unwrap_or(1);
-    let value = reshaped(call, &value, &[n, channels, height, width])?;
+    let value = value.reshaped(&[n, channels, height, width]);
     let [top, left] = padding;
     let pads = call.constant_dims(&[0, 0, top, left, 0, 0, top, left]);
     let value = call.node("Pad", &[&value, &pads], value.dtype);
     // Rows and columns repeat for each position in the window, which turns each into two axes.
-    let value = picked(call, &value, 2, &rows)?;
-    let value = picked(call, &value, 3, &columns)?;
+    let value = picked(call, &value, 2, &rows);
+    let value = picked(call, &value, 3, &columns);
     let split = [n, channels, kernel[0], n_rows, kernel[1], n_columns];
     // Windows come last: the positions in a window become channels.
-    let value = reshaped(call, &value, &split)?;
+    let value = value.reshaped(&split);
     let value = transposed(call, &value, &[0, 1, 2, 4, 3, 5]);
-    let value = reshaped(call, &value, &dims)?;
-    call.write_raw(out, &value);
-    Ok(())
+    call.write_raw(out, value.reshaped(&dims))
 }

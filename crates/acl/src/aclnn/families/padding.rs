@@ -1,6 +1,6 @@
 //! Padding at the ends of axes.
 
-use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value};
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value, refuse_if};
 use crate::aclnn::families::movement::{
     Elements, as_int, expect_same_dtype, extent, picked, read_moved, sliced,
 };
@@ -11,24 +11,24 @@ use crate::aclnn::row::operator_rows;
 macro_rules! aclnn_padding {
     ($rows:ident) => {
         $rows! { "padding";
-            aclnnConstantPadNd = PadV3("aclnn_constant_pad_nd.h", "self with value before and behind the entries of its last axes") by pad_with_value
-                (self_: Tensor, pad: IntArray, value: Scalar, out: Out);
-            aclnnReflectionPad1d = MirrorPad("aclnn_reflection_pad1d.h", "self with its last axis mirrored at both ends") by reflect
-                (self_: Tensor, padding: IntArray, out: Out);
-            aclnnReflectionPad2d = MirrorPad("aclnn_reflection_pad2d.h", "self with its last two axes mirrored at both ends") by reflect
-                (self_: Tensor, padding: IntArray, out: Out);
-            aclnnReflectionPad3d = MirrorPad("aclnn_reflection_pad3d.h", "self with its last three axes mirrored at both ends") by reflect
-                (self_: Tensor, padding: IntArray, out: Out);
-            aclnnReplicationPad1d = PadV3("aclnn_replication_pad1d.h", "self with the outermost entries of its last axis repeated") by replicate
-                (self_: Tensor, padding: IntArray, out: Out);
-            aclnnReplicationPad2d = PadV3("aclnn_replication_pad2d.h", "self with the outermost entries of its last two axes repeated") by replicate
-                (self_: Tensor, padding: IntArray, out: Out);
-            aclnnReplicationPad3d = PadV3("aclnn_replication_pad3d.h", "self with the outermost entries of its last three axes repeated") by replicate
-                (self_: Tensor, padding: IntArray, out: Out);
-            aclnnCircularPad2d = CircularPad("aclnn_circular_pad2d.h", "self with its last two axes going on at both ends") by circulate
-                (self_: Tensor, padding: IntArray, out: Out);
-            aclnnCircularPad3d = CircularPad("aclnn_circular_pad3d.h", "self with its last three axes going on at both ends") by circulate
-                (self_: Tensor, padding: IntArray, out: Out);
+            PadV3("aclnn_constant_pad_nd.h", "self with value before and behind the entries of its last axes") by pad_with_value():
+                aclnnConstantPadNd(self_: Tensor, pad: IntArray, value: Scalar, out: Out);
+            MirrorPad("aclnn_reflection_pad1d.h", "self with its last axis mirrored at both ends") by reflect():
+                aclnnReflectionPad1d(self_: Tensor, padding: IntArray, out: Out);
+            MirrorPad("aclnn_reflection_pad2d.h", "self with its last two axes mirrored at both ends") by reflect():
+                aclnnReflectionPad2d(self_: Tensor, padding: IntArray, out: Out);
+            MirrorPad("aclnn_reflection_pad3d.h", "self with its last three axes mirrored at both ends") by reflect():
+                aclnnReflectionPad3d(self_: Tensor, padding: IntArray, out: Out);
+            PadV3("aclnn_replication_pad1d.h", "self with the outermost entries of its last axis repeated") by replicate():
+                aclnnReplicationPad1d(self_: Tensor, padding: IntArray, out: Out);
+            PadV3("aclnn_replication_pad2d.h", "self with the outermost entries of its last two axes repeated") by replicate():
+                aclnnReplicationPad2d(self_: Tensor, padding: IntArray, out: Out);
+            PadV3("aclnn_replication_pad3d.h", "self with the outermost entries of its last three axes repeated") by replicate():
+                aclnnReplicationPad3d(self_: Tensor, padding: IntArray, out: Out);
+            CircularPad("aclnn_circular_pad2d.h", "self with its last two axes going on at both ends") by pad_from(|n| n, i64::rem_euclid):
+                aclnnCircularPad2d(self_: Tensor, padding: IntArray, out: Out);
+            CircularPad("aclnn_circular_pad3d.h", "self with its last three axes going on at both ends") by pad_from(|n| n, i64::rem_euclid):
+                aclnnCircularPad3d(self_: Tensor, padding: IntArray, out: Out);
         }
     };
 }
@@ -43,11 +43,10 @@ struct AxisPadding {
 
 fn axis_padding(parameter: &str, pads: &[i64], n_axes: usize) -> Composed<Vec<AxisPadding>> {
     let (pairs, rest) = pads.as_chunks::<2>();
-    if !rest.is_empty() || pairs.len() > n_axes {
-        return Err(Refusal::invalid(format!(
-            "`{parameter}` is {pads:?}; expected two numbers for {n_axes} axes at most"
-        )));
-    }
+    refuse_if!(
+        !rest.is_empty() || pairs.len() > n_axes,
+        "`{parameter}` is {pads:?}; expected two numbers for {n_axes} axes at most"
+    );
     let axes = (0..n_axes).rev();
     let pairs = axes.zip(pairs);
     let padding = pairs.map(|(axis, &[before, behind])| AxisPadding {
@@ -72,7 +71,7 @@ fn padded(n: usize, one: &AxisPadding) -> Composed<usize> {
     })
 }
 
-fn pad_with_value(call: &mut OperatorCall<'_>) -> Composed {
+fn pad_with_value(call: &OperatorCall<'_>) -> Composed {
     let (x, out) = (call.tensor("self")?, call.tensor("out")?);
     expect_same_dtype(call, out, x)?;
     let padding = axis_padding("pad", call.ints("pad")?, x.n_axes())?;
@@ -96,7 +95,7 @@ fn pad_with_value(call: &mut OperatorCall<'_>) -> Composed {
         if one.before.min(one.behind) < 0 {
             let end = as_int(x.dims()[one.axis]).saturating_add(one.behind.min(0));
             let start = one.before.min(0).saturating_neg();
-            value = sliced(call, &value, one.axis, [start, end, 1])?;
+            value = sliced(call, &value, one.axis, [start, end, 1]);
         }
         // ONNX lists all leading numbers first, then all trailing ones.
         pads[one.axis] = one.before.max(0);
@@ -107,8 +106,7 @@ fn pad_with_value(call: &mut OperatorCall<'_>) -> Composed {
         let number = elements.number(call, scalar.number)?;
         value = call.node("Pad", &[&value, &pads, &number], value.dtype);
     }
-    call.write_raw(out, &value);
-    Ok(())
+    call.write_raw(out, &value)
 }
 
 /// Number of the last axes that the operator pads, from the required length of its list.
@@ -116,19 +114,18 @@ fn n_padded_axes(call: &OperatorCall<'_>) -> Composed<usize> {
     let (x, padding) = (call.tensor("self")?, call.ints("padding")?);
     let n = padding.len() / 2;
     let is_fine = (n + 1..=n + 2).contains(&x.n_axes()) && n > 0 && padding.len() == 2 * n;
-    if !is_fine {
-        return Err(Refusal::invalid(format!(
-            "`self` is {x} and `padding` {padding:?}; expected two numbers for each padded axis, \
+    refuse_if!(
+        !is_fine,
+        "`self` is {x} and `padding` {padding:?}; expected two numbers for each padded axis, \
              and one or two axes before them"
-        )));
-    }
+    );
     Ok(n)
 }
 
 /// The source of an entry at a position beyond the ends of an axis of `n` entries.
 type Source = fn(at: i64, n: i64) -> i64;
 
-fn pad_from(call: &mut OperatorCall<'_>, most: fn(usize) -> usize, source: Source) -> Composed {
+fn pad_from(call: &OperatorCall<'_>, most: fn(usize) -> usize, source: Source) -> Composed {
     let (x, out) = (call.tensor("self")?, call.tensor("out")?);
     n_padded_axes(call)?;
     let padding = axis_padding("padding", call.ints("padding")?, x.n_axes())?;
@@ -143,23 +140,21 @@ fn pad_from(call: &mut OperatorCall<'_>, most: fn(usize) -> usize, source: Sourc
         );
         // Beyond that the rule would need nonexistent entries.
         let most = most(n);
-        if n == 0 || before.max(behind) > most {
-            return Err(Refusal::invalid(format!(
-                "`padding` has {before} and {behind} for an axis of {n}; expected {most} at most"
-            )));
-        }
+        refuse_if!(
+            n == 0 || before.max(behind) > most,
+            "`padding` has {before} and {behind} for an axis of {n}; expected {most} at most"
+        );
         dims[one.axis] = padded(n, one)?;
         let places: Vec<i64> = (0..as_int(dims[one.axis]))
             .map(|i| source(i - one.before, as_int(n)))
             .collect();
-        value = picked(call, &value, one.axis, &places)?;
+        value = picked(call, &value, one.axis, &places);
     }
     call.expect_shape(out, &dims)?;
-    call.write_raw(out, &value);
-    Ok(())
+    call.write_raw(out, &value)
 }
 
-fn reflect(call: &mut OperatorCall<'_>) -> Composed {
+fn reflect(call: &OperatorCall<'_>) -> Composed {
     // The outermost entry itself is not repeated.
     pad_from(
         call,
@@ -171,11 +166,7 @@ fn reflect(call: &mut OperatorCall<'_>) -> Composed {
     )
 }
 
-fn replicate(call: &mut OperatorCall<'_>) -> Composed {
+fn replicate(call: &OperatorCall<'_>) -> Composed {
     // Far more than any tensor has, but small enough for sums.
     pad_from(call, |_| 1 << 40, |at, n| at.clamp(0, n - 1))
-}
-
-fn circulate(call: &mut OperatorCall<'_>) -> Composed {
-    pad_from(call, |n| n, i64::rem_euclid)
 }

@@ -82,7 +82,7 @@ impl<'a> Gradient<'a> {
         let values = call.reshaped(values, &[front, count])?;
         let places = call.reshaped(places, &[front, count])?;
         // Sums are computed in double precision, and rounded once.
-        let start = constant_of(call, 0.0, DType::F64, &[front, plane])?;
+        let start = constant_of(call, 0.0, DType::F64, &[front, plane]);
         let attributes = vec![
             ("axis", OperatorAttribute::Int(1)),
             ("reduction", OperatorAttribute::Text("add".to_owned())),

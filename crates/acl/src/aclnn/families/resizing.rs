@@ -202,7 +202,7 @@ fn nearest_with(call: &mut OperatorCall<'_>, shift: f32) -> Composed {
     let (x, out) = (call.tensor("self")?, call.tensor("out")?);
     let mut value = read_moved(call, x, out)?;
     for axis in axes {
-        value = picked(call, &value, axis.axis, &axis.nearest(shift))?;
+        value = picked(call, &value, axis.axis, &axis.nearest(shift));
     }
     call.write_raw(out, &value);
     Ok(())
@@ -228,7 +228,7 @@ fn interpolate(call: &mut OperatorCall<'_>, taps: fn(&ResizedAxis, bool) -> Vec<
     for axis in axes {
         let mut sum: Option<Value> = None;
         for tap in taps(&axis, aligns_corners) {
-            let entries = picked(call, &value, axis.axis, &tap.places)?;
+            let entries = picked(call, &value, axis.axis, &tap.places);
             let weights = weights(call, &tap, x.n_axes() - axis.axis, dtype)?;
             let term = call.node("Mul", &[&entries, &weights], dtype);
             sum = Some(match sum {

@@ -3,11 +3,11 @@
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::DType;
 
-use crate::aclnn::call::{Composed, OperatorCall, Refusal, Side, Value};
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, Side, Value, refuse_if};
 use crate::aclnn::families::indexing::read_places;
 use crate::aclnn::families::movement::{
-    Elements, as_int, axis_attribute, axis_of, constant_of, counted, expanded, expect_same_dtype,
-    joined, reshaped, sliced, transposed,
+    Elements, as_int, axis_attribute, axis_of, constant_of, counted, expect_same_dtype, joined,
+    sliced, transposed,
 };
 use crate::aclnn::promotion::is_float;
 use crate::aclnn::row::operator_rows;
@@ -17,26 +17,23 @@ use crate::aclnn::row::operator_rows;
 macro_rules! aclnn_scattering {
     ($rows:ident) => {
         $rows! { "elements put into places";
-            aclnnScatter = ScatterElements("aclnn_scatter.h", "self with src at the places of index in axis dim; reduce 0 replaces, 1 adds, 2 multiplies") by scatter
-                (self_: Tensor, dim: Int, index: Tensor, src: Tensor, reduce: Int, out: Out);
-            aclnnInplaceScatter = ScatterElements("aclnn_scatter.h", "self with src at the places of index in axis dim; reduce 0 replaces, 1 adds, 2 multiplies") by scatter
-                (selfRef: Inplace, dim: Int, index: Tensor, src: Tensor, reduce: Int);
-            aclnnScatterValue = ScatterElements("aclnn_scatter.h", "self with value at the places of index in axis dim; reduce 0 replaces, 1 adds, 2 multiplies") by scatter
-                (self_: Tensor, dim: Int, index: Tensor, value: Scalar, reduce: Int, out: Out);
-            aclnnInplaceScatterValue = ScatterElements("aclnn_scatter.h", "self with value at the places of index in axis dim; reduce 0 replaces, 1 adds, 2 multiplies") by scatter
-                (selfRef: Inplace, dim: Int, index: Tensor, value: Scalar, reduce: Int);
-            aclnnScatterAdd = ScatterElements("aclnn_scatter_add.h", "self plus src at the places of index in axis dim") by scatter
-                (self_: Tensor, dim: Int, index: Tensor, src: Tensor, out: Out);
-            aclnnScatterReduce = ScatterElements("aclnn_scatter_reduce.h", "as aclnnScatter; reduce 3 takes the largest, 4 the smallest, 5 the mean; self counts if includeSelf says so") by scatter
-                (self_: Tensor, dim: Int, index: Tensor, src: Tensor, reduce: Int, includeSelf: Flag, out: Out);
-            aclnnInplaceScatterReduce = ScatterElements("aclnn_scatter_reduce.h", "as aclnnScatter; reduce 3 takes the largest, 4 the smallest, 5 the mean; self counts if includeSelf says so") by scatter
-                (selfRef: Inplace, dim: Int, index: Tensor, src: Tensor, reduce: Int, includeSelf: Flag);
-            aclnnScatterNd = ScatterNdUpdate("aclnn_scatter_nd.h", "data with updates at the places whose coordinates are the last axis of indices") by scatter_parts
-                (data: Tensor, indices: Tensor, updates: Tensor, out: Out);
-            aclnnScatterNdUpdate = ScatterNdUpdate("aclnn_scatter_nd_update.h", "varRef with updates at the places whose coordinates are the last axis of indices") by scatter_parts
-                (varRef: Inplace, indices: Tensor, updates: Tensor);
-            aclnnInplaceScatterUpdate = Scatter("aclnn_scatter_update.h", "data with batch i of updates from place indices[i] of axis on") by update_batches
-                (data: Inplace, indices: Tensor, updates: Tensor, axis: Int);
+            ScatterElements("aclnn_scatter.h", "self with src at the places of index in axis dim; reduce 0 replaces, 1 adds, 2 multiplies") by scatter():
+                aclnnScatter(self_: Tensor, dim: Int, index: Tensor, src: Tensor, reduce: Int, out: Out),
+                aclnnInplaceScatter(selfRef: Inplace, dim: Int, index: Tensor, src: Tensor, reduce: Int);
+            ScatterElements("aclnn_scatter.h", "self with value at the places of index in axis dim; reduce 0 replaces, 1 adds, 2 multiplies") by scatter():
+                aclnnScatterValue(self_: Tensor, dim: Int, index: Tensor, value: Scalar, reduce: Int, out: Out),
+                aclnnInplaceScatterValue(selfRef: Inplace, dim: Int, index: Tensor, value: Scalar, reduce: Int);
+            ScatterElements("aclnn_scatter_add.h", "self plus src at the places of index in axis dim") by scatter():
+                aclnnScatterAdd(self_: Tensor, dim: Int, index: Tensor, src: Tensor, out: Out);
+            ScatterElements("aclnn_scatter_reduce.h", "as aclnnScatter; reduce 3 takes the largest, 4 the smallest, 5 the mean; self counts if includeSelf says so") by scatter():
+                aclnnScatterReduce(self_: Tensor, dim: Int, index: Tensor, src: Tensor, reduce: Int, includeSelf: Flag, out: Out),
+                aclnnInplaceScatterReduce(selfRef: Inplace, dim: Int, index: Tensor, src: Tensor, reduce: Int, includeSelf: Flag);
+            ScatterNdUpdate("aclnn_scatter_nd.h", "data with updates at the places whose coordinates are the last axis of indices") by scatter_parts():
+                aclnnScatterNd(data: Tensor, indices: Tensor, updates: Tensor, out: Out);
+            ScatterNdUpdate("aclnn_scatter_nd_update.h", "varRef with updates at the places whose coordinates are the last axis of indices") by scatter_parts():
+                aclnnScatterNdUpdate(varRef: Inplace, indices: Tensor, updates: Tensor);
+            Scatter("aclnn_scatter_update.h", "data with batch i of updates from place indices[i] of axis on") by update_batches():
+                aclnnInplaceScatterUpdate(data: Inplace, indices: Tensor, updates: Tensor, axis: Int);
         }
     };
 }
@@ -102,7 +99,7 @@ const COMPARING_OPSET: i64 = 18;
 
 /// `value` with `source` at indices of an axis.
 pub(super) fn scattered(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     [value, places, source]: [&Value; 3],
     axis: usize,
     reduction: Reduction,
@@ -123,7 +120,7 @@ pub(super) fn scattered(
     )
 }
 
-fn scatter(call: &mut OperatorCall<'_>) -> Composed {
+fn scatter(call: &OperatorCall<'_>) -> Composed {
     let (x, index, out) = (
         call.tensor("self")?,
         call.tensor("index")?,
@@ -162,21 +159,21 @@ fn scatter(call: &mut OperatorCall<'_>) -> Composed {
     let mut value = elements.read(call, x)?;
     // Engines differ for empty indices, and nothing changes.
     if index.is_empty() {
-        elements.write(call, out, &value);
+        elements.write(call, out, &value)?;
         return Ok(());
     }
     // A tensor without axes has one index.
     let dims = if x.n_axes() == 0 { &[1] } else { index.dims() };
     let mut source = elements.side(call, source)?;
     if x.n_axes() == 0 {
-        value = reshaped(call, &value, &[1])?;
+        value = value.reshaped(&[1]);
     }
     source = match call.has("src") {
-        true if x.n_axes() > 0 => cut(call, &source, room, dims)?,
-        _ => expanded(call, &source, dims)?,
+        true if x.n_axes() > 0 => cut(call, &source, room, dims),
+        _ => source.expanded(dims),
     };
     let places = read_places(call, index)?;
-    let places = reshaped(call, &places, dims)?;
+    let places = places.reshaped(dims);
     // Only one function has the flag; the others include the existing values.
     let includes_self = !call.has("includeSelf") || call.flag("includeSelf")?;
     let scatter = Scattering {
@@ -188,25 +185,18 @@ fn scatter(call: &mut OperatorCall<'_>) -> Composed {
     };
     let whole = if x.n_axes() == 0 { &[1] } else { x.dims() };
     let result = scatter.reduce(call, &value, &source, whole, dims)?;
-    let result = reshaped(call, &result, x.dims())?;
-    elements.write(call, out, &result);
-    Ok(())
+    elements.write(call, out, result.reshaped(x.dims()))
 }
 
 /// The first entries of each axis, up to `dims`.
-fn cut(
-    call: &mut OperatorCall<'_>,
-    value: &Value,
-    room: &[usize],
-    dims: &[usize],
-) -> Composed<Value> {
+fn cut(call: &OperatorCall<'_>, value: &Value, room: &[usize], dims: &[usize]) -> Value {
     let mut value = value.clone();
     for (axis, (&n, &most)) in dims.iter().zip(room).enumerate() {
         if n < most {
-            value = sliced(call, &value, axis, [0, as_int(n), 1])?;
+            value = sliced(call, &value, axis, [0, as_int(n), 1]);
         }
     }
-    Ok(value)
+    value
 }
 
 /// The destination of values, and their reduction.
@@ -222,7 +212,7 @@ impl Scattering {
     /// `value`, of shape `whole`, with `source`, of shape `dims`, scattered into it.
     fn reduce(
         &self,
-        call: &mut OperatorCall<'_>,
+        call: &OperatorCall<'_>,
         value: &Value,
         source: &Value,
         whole: &[usize],
@@ -234,10 +224,9 @@ impl Scattering {
         let replaces = self.reduction == Reduction::Replace;
         if !self.includes_self && !replaces {
             let count = self.count(call, whole, dims)?;
-            let zero = call.constant(0.0, DType::I64);
-            let is_hit = call.node("Greater", &[&count, &zero], DType::Bool);
-            let neutral = call.constant(self.reduction.neutral(dtype), dtype);
-            start = call.node("Where", &[&is_hit, &neutral, value], dtype);
+            start = count
+                .greater(0.0)
+                .choose(self.reduction.neutral(dtype), value);
         }
         let result = scattered(
             call,
@@ -255,14 +244,9 @@ impl Scattering {
     }
 
     /// Number of values at each index.
-    fn count(
-        &self,
-        call: &mut OperatorCall<'_>,
-        whole: &[usize],
-        dims: &[usize],
-    ) -> Composed<Value> {
-        let zeros = constant_of(call, 0.0, DType::I64, whole)?;
-        let ones = constant_of(call, 1.0, DType::I64, dims)?;
+    fn count(&self, call: &OperatorCall<'_>, whole: &[usize], dims: &[usize]) -> Composed<Value> {
+        let zeros = constant_of(call, 0.0, DType::I64, whole);
+        let ones = constant_of(call, 1.0, DType::I64, dims);
         let into = [&zeros, &self.places, &ones];
         Ok(scattered(call, into, self.axis, Reduction::Add))
     }
@@ -270,7 +254,7 @@ impl Scattering {
     /// Sums divided by their numbers of values; those of integers are rounded down.
     fn mean(
         &self,
-        call: &mut OperatorCall<'_>,
+        call: &OperatorCall<'_>,
         sum: &Value,
         whole: &[usize],
         dims: &[usize],
@@ -280,43 +264,37 @@ impl Scattering {
         let one = call.constant(1.0, DType::I64);
         // Self counts once if included; without values it is the sum.
         let count = if self.includes_self {
-            call.node("Add", &[&count, &one], DType::I64)
+            &count + &one
         } else {
             call.node("Max", &[&count, &one], DType::I64)
         };
-        let count = call.cast(&count, dtype);
+        let count = count.cast(dtype);
         if is_float(dtype) {
-            return Ok(call.node("Div", &[sum, &count], dtype));
+            return Ok(sum / &count);
         }
         // The remainder has the divisor's sign, so the rest divides evenly.
         let rest = call.node("Mod", &[sum, &count], dtype);
-        let whole = call.node("Sub", &[sum, &rest], dtype);
-        Ok(call.node("Div", &[&whole, &count], dtype))
+        Ok((sum - &rest) / &count)
     }
 
     /// The largest or smallest values, but NaN if any value is NaN: engines ignore it.
     fn with_nan(
         &self,
-        call: &mut OperatorCall<'_>,
+        call: &OperatorCall<'_>,
         result: &Value,
         start: &Value,
         source: &Value,
     ) -> Composed<Value> {
         // Counted at the same indices: one NaN among the values is enough.
-        let from_start = call.is_nan(start);
-        let from_start = call.cast(&from_start, DType::I64);
-        let from_source = call.is_nan(source);
-        let from_source = call.cast(&from_source, DType::I64);
+        let from_start = start.is_nan().cast(DType::I64);
+        let from_source = source.is_nan().cast(DType::I64);
         let into = [&from_start, &self.places, &from_source];
         let count = scattered(call, into, self.axis, Reduction::Add);
-        let zero = call.constant(0.0, DType::I64);
-        let is_nan = call.node("Greater", &[&count, &zero], DType::Bool);
-        let nan = call.constant(f64::NAN, result.dtype);
-        Ok(call.node("Where", &[&is_nan, &nan, result], result.dtype))
+        Ok(count.greater(0.0).choose(f64::NAN, result))
     }
 }
 
-fn scatter_parts(call: &mut OperatorCall<'_>) -> Composed {
+fn scatter_parts(call: &OperatorCall<'_>) -> Composed {
     let x = call.tensor(if call.has("data") { "data" } else { "varRef" })?;
     let out = if call.has("out") {
         call.tensor("out")?
@@ -345,23 +323,22 @@ fn scatter_parts(call: &mut OperatorCall<'_>) -> Composed {
         let source = call.read_raw(updates)?;
         value = call.node("ScatterND", &[&value, &places, &source], value.dtype);
     }
-    call.write_raw(out, &value);
-    Ok(())
+    call.write_raw(out, &value)
 }
 
-fn update_batches(call: &mut OperatorCall<'_>) -> Composed {
+fn update_batches(call: &OperatorCall<'_>) -> Composed {
     let (x, indices) = (call.tensor("data")?, call.tensor("indices")?);
     let updates = call.tensor("updates")?;
     expect_same_dtype(call, updates, x)?;
     let axis = axis_of(call, "axis", x)?;
-    if axis == 0 || x.n_axes() < 2 {
-        return Err(Refusal::invalid(
-            "`axis` is the first one; expected another",
-        ));
-    }
-    if x.is_empty() || updates.is_empty() || indices.is_empty() {
-        return Err(Refusal::invalid("a tensor is empty; expected elements"));
-    }
+    refuse_if!(
+        axis == 0 || x.n_axes() < 2,
+        "`axis` is the first one; expected another"
+    );
+    refuse_if!(
+        x.is_empty() || updates.is_empty() || indices.is_empty(),
+        "a tensor is empty; expected elements"
+    );
     let mut dims = x.dims().to_vec();
     if updates.n_axes() == x.n_axes() {
         (dims[0], dims[axis]) = (updates.dims()[0], updates.dims()[axis]);
@@ -369,28 +346,27 @@ fn update_batches(call: &mut OperatorCall<'_>) -> Composed {
     call.expect_shape(updates, &dims)?;
     let n = dims[0];
     let is_pairs = indices.dims() == [n, 2];
-    if !is_pairs && indices.dims() != [n] && !(indices.n_axes() == 0 && n == 1) {
-        return Err(Refusal::invalid(format!(
-            "`indices` is {indices}; expected {n} places, or pairs of a batch and a place"
-        )));
-    }
+    refuse_if!(
+        !is_pairs && indices.dims() != [n] && !(indices.n_axes() == 0 && n == 1),
+        "`indices` is {indices}; expected {n} places, or pairs of a batch and a place"
+    );
     let n_entries = dims[axis];
     let places = read_places(call, indices)?;
     let (batches, starts) = if is_pairs {
-        let batches = sliced(call, &places, 1, [0, 1, 1])?;
-        (batches, sliced(call, &places, 1, [1, 2, 1])?)
+        let batches = sliced(call, &places, 1, [0, 1, 1]);
+        (batches, sliced(call, &places, 1, [1, 2, 1]))
     } else {
         let batches = counted(call, n)?;
-        let batches = reshaped(call, &batches, &[n, 1])?;
-        (batches, reshaped(call, &places, &[n, 1])?)
+        let batches = batches.reshaped(&[n, 1]);
+        (batches, places.reshaped(&[n, 1]))
     };
     // Entry j of batch i goes to index indices[i] + j of the axis, which comes after the batches
     // here.
     let steps = counted(call, n_entries)?;
-    let starts = call.node("Add", &[&starts, &steps], DType::I64);
-    let batches = expanded(call, &batches, &[n, n_entries])?;
-    let batches = reshaped(call, &batches, &[n, n_entries, 1])?;
-    let starts = reshaped(call, &starts, &[n, n_entries, 1])?;
+    let starts = &starts + &steps;
+    let batches = batches.expanded(&[n, n_entries]);
+    let batches = batches.reshaped(&[n, n_entries, 1]);
+    let starts = starts.reshaped(&[n, n_entries, 1]);
     let places = joined(call, &[batches, starts], 2);
     // ONNX's coordinates address the first axes, so the axis moves after the batches.
     let mut order: Vec<usize> = (0..x.n_axes()).filter(|&i| i != axis).collect();
@@ -402,7 +378,5 @@ fn update_batches(call: &mut OperatorCall<'_>) -> Composed {
     let result = call.node("ScatterND", &[&value, &places, &source], value.dtype);
     let mut back: Vec<usize> = (0..x.n_axes()).filter(|&i| i != 1).collect();
     back.insert(axis, 1);
-    let result = transposed(call, &result, &back);
-    call.write_raw(x, &result);
-    Ok(())
+    call.write_raw(x, transposed(call, &result, &back))
 }

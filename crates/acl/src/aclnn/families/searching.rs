@@ -3,9 +3,9 @@
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::DType;
 
-use crate::aclnn::call::{Composed, OperatorCall, Refusal, Side, arithmetic_type};
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, Side, arithmetic_type, refuse_if};
 use crate::aclnn::families::indexing::read_places;
-use crate::aclnn::families::movement::{axis_attribute, constant_of, extent, reshaped};
+use crate::aclnn::families::movement::{axis_attribute, constant_of, extent};
 use crate::aclnn::object::ScalarNumber;
 use crate::aclnn::promotion::is_integer;
 use crate::aclnn::row::operator_rows;
@@ -15,18 +15,18 @@ use crate::aclnn::row::operator_rows;
 macro_rules! aclnn_searching {
     ($rows:ident) => {
         $rows! { "searching and counting";
-            aclnnSearchSorted = SearchSorted("aclnn_searchsorted.h", "the places where the elements of self keep the rows of sortedSequence in order") by search
-                (sortedSequence: Tensor, self_: Tensor, outInt32: Flag, right: Flag, sorter: OptionalTensor, out: Out);
-            aclnnSearchSorteds = SearchSorted("aclnn_searchsorted.h", "the place where self keeps sortedSequence in order") by search
-                (sortedSequence: Tensor, self_: Scalar, outInt32: Flag, right: Flag, sorter: OptionalTensor, out: Out);
-            aclnnBincount = Bincount("aclnn_bincount.h", "how often each number occurs in self, or the sum of its weights") by count_numbers
-                (self_: Tensor, weights: OptionalTensor, minlength: Int, out: Out);
+            SearchSorted("aclnn_searchsorted.h", "the places where the elements of self keep the rows of sortedSequence in order") by search():
+                aclnnSearchSorted(sortedSequence: Tensor, self_: Tensor, outInt32: Flag, right: Flag, sorter: OptionalTensor, out: Out);
+            SearchSorted("aclnn_searchsorted.h", "the place where self keeps sortedSequence in order") by search():
+                aclnnSearchSorteds(sortedSequence: Tensor, self_: Scalar, outInt32: Flag, right: Flag, sorter: OptionalTensor, out: Out);
+            Bincount("aclnn_bincount.h", "how often each number occurs in self, or the sum of its weights") by count_numbers():
+                aclnnBincount(self_: Tensor, weights: OptionalTensor, minlength: Int, out: Out);
         }
     };
 }
 aclnn_searching!(operator_rows);
 
-fn search(call: &mut OperatorCall<'_>) -> Composed {
+fn search(call: &OperatorCall<'_>) -> Composed {
     let (sequence, values) = (call.tensor("sortedSequence")?, call.side("self")?);
     let out = call.tensor("out")?;
     let &[ref rows @ .., n] = sequence.dims() else {
@@ -73,13 +73,13 @@ fn search(call: &mut OperatorCall<'_>) -> Composed {
     // Each value is compared with its whole row, and the smaller entries are counted. Comparing all
     // pairs needs memory for each, but no sequence of steps.
     let last = [values.dims(), &[1]].concat();
-    let value = reshaped(call, &value, &last)?;
+    let value = value.reshaped(&last);
     let row_dims = if is_row {
         vec![n]
     } else {
         [rows, &[1, n]].concat()
     };
-    let sorted = reshaped(call, &sorted, &row_dims)?;
+    let sorted = sorted.reshaped(&row_dims);
     let comparison = if call.flag("right")? {
         "Greater"
     } else {
@@ -87,17 +87,14 @@ fn search(call: &mut OperatorCall<'_>) -> Composed {
     };
     let is_behind = call.node(comparison, &[&sorted, &value], DType::Bool);
     // The comparison is inverted so that NaN, which compares false, comes last.
-    let is_before = call.node("Not", &[&is_behind], DType::Bool);
-    let is_before = call.cast(&is_before, DType::I64);
+    let is_before = (!&is_behind).cast(DType::I64);
     let axes = call.constant_ints(&[-1]);
     let keepdims = vec![("keepdims", OperatorAttribute::Int(0))];
     let count = call.node_with("ReduceSum", &[&is_before, &axes], keepdims, DType::I64);
-    let count = reshaped(call, &count, out.dims())?;
-    call.write(out, &count, DType::I64);
-    Ok(())
+    call.write(out, count.reshaped(out.dims()), DType::I64)
 }
 
-fn count_numbers(call: &mut OperatorCall<'_>) -> Composed {
+fn count_numbers(call: &OperatorCall<'_>) -> Composed {
     let (x, weights) = (call.tensor("self")?, call.optional_tensor("weights")?);
     let out = call.tensor("out")?;
     call.expect_dtype(x, is_integer, "integers")?;
@@ -106,10 +103,10 @@ fn count_numbers(call: &mut OperatorCall<'_>) -> Composed {
         let text = format!("`self` is {x} and `out` {out}; expected one axis each");
         return Err(Refusal::invalid(text));
     };
-    if size < least {
-        let text = format!("`out` has {size} elements; expected `minlength`, {least}, at least");
-        return Err(Refusal::invalid(text));
-    }
+    refuse_if!(
+        size < least,
+        "`out` has {size} elements; expected `minlength`, {least}, at least"
+    );
     if let Some(weights) = weights {
         call.expect_shape(weights, x.dims())?;
     }
@@ -127,13 +124,12 @@ fn count_numbers(call: &mut OperatorCall<'_>) -> Composed {
     };
     let ones = match weights {
         Some(weights) => call.read(weights, compute)?,
-        None => constant_of(call, 1.0, compute, &[n])?,
+        None => constant_of(call, 1.0, compute, &[n]),
     };
-    let zeros = constant_of(call, 0.0, compute, &[size])?;
+    let zeros = constant_of(call, 0.0, compute, &[size]);
     let mut attributes = axis_attribute(0);
     attributes.push(("reduction", OperatorAttribute::Text("add".to_owned())));
     let inputs = [&zeros, &places, &ones];
     let sums = call.node_with("ScatterElements", &inputs, attributes, compute);
-    call.write(out, &sums, out.dtype);
-    Ok(())
+    call.write(out, &sums, out.dtype)
 }

@@ -1,7 +1,7 @@
 //! Slices of axes.
 
-use crate::aclnn::call::{Composed, OperatorCall, Refusal};
-use crate::aclnn::families::movement::{as_int, axis_in, read_moved, reshaped, sliced};
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, refuse_if};
+use crate::aclnn::families::movement::{as_int, axis_in, read_moved, sliced};
 use crate::aclnn::families::moves::ends;
 use crate::aclnn::row::operator_rows;
 
@@ -10,12 +10,12 @@ use crate::aclnn::row::operator_rows;
 macro_rules! aclnn_slices {
     ($rows:ident) => {
         $rows! { "slices";
-            aclnnSlice = StridedSlice("aclnn_slice.h", "every step-th entry of axis dim from start on, before end") by slice
-                (self_: Tensor, dim: Int, start: Int, end: Int, step: Int, out: Out);
-            aclnnSliceV2 = StridedSlice("aclnn_slice_v2.h", "as aclnnSlice, along several axes") by slice_axes
-                (self_: Tensor, starts: IntArray, ends: IntArray, axes: IntArray, steps: IntArray, out: Out);
-            aclnnStridedSlice = StridedSlice("aclnn_strided_slice.h", "entries from begin on, before end; bits of the masks change what a position means") by strided_slice
-                (self_: Tensor, begin: IntArray, end: IntArray, strides: IntArray, beginMask: Int, endMask: Int, ellipsisMask: Int, newAxisMask: Int, shrinkAxisMask: Int, out: Out);
+            StridedSlice("aclnn_slice.h", "every step-th entry of axis dim from start on, before end") by slice():
+                aclnnSlice(self_: Tensor, dim: Int, start: Int, end: Int, step: Int, out: Out);
+            StridedSlice("aclnn_slice_v2.h", "as aclnnSlice, along several axes") by slice_axes():
+                aclnnSliceV2(self_: Tensor, starts: IntArray, ends: IntArray, axes: IntArray, steps: IntArray, out: Out);
+            StridedSlice("aclnn_strided_slice.h", "entries from begin on, before end; bits of the masks change what a position means") by strided_slice():
+                aclnnStridedSlice(self_: Tensor, begin: IntArray, end: IntArray, strides: IntArray, beginMask: Int, endMask: Int, ellipsisMask: Int, newAxisMask: Int, shrinkAxisMask: Int, out: Out);
         }
     };
 }
@@ -36,13 +36,13 @@ fn slice_range(n: usize, [start, end, step]: [i64; 3]) -> ([i64; 3], usize) {
     ([start, end, step], usize::try_from(count).unwrap_or(0))
 }
 
-fn slice(call: &mut OperatorCall<'_>) -> Composed {
+fn slice(call: &OperatorCall<'_>) -> Composed {
     let (start, end, step) = (call.int("start")?, call.int("end")?, call.int("step")?);
     let dim = call.int("dim")?;
     slice_along(call, &[(dim, [start, end, step])])
 }
 
-fn slice_axes(call: &mut OperatorCall<'_>) -> Composed {
+fn slice_axes(call: &OperatorCall<'_>) -> Composed {
     let (starts, ends) = (call.ints("starts")?, call.ints("ends")?);
     let (axes, steps) = (call.ints("axes")?, call.ints("steps")?);
     let n = starts.len();
@@ -56,25 +56,23 @@ fn slice_axes(call: &mut OperatorCall<'_>) -> Composed {
     slice_along(call, &slices)
 }
 
-fn slice_along(call: &mut OperatorCall<'_>, slices: &[(i64, [i64; 3])]) -> Composed {
+fn slice_along(call: &OperatorCall<'_>, slices: &[(i64, [i64; 3])]) -> Composed {
     let (x, out) = ends(call)?;
-    if x.n_axes() == 0 {
-        return Err(Refusal::invalid(
-            "`self` has no axes; expected one to slice",
-        ));
-    }
+    refuse_if!(x.n_axes() == 0, "`self` has no axes; expected one to slice");
     let mut dims = x.dims().to_vec();
     let mut ranges = Vec::new();
     for &(dim, slice) in slices {
         let axis = axis_in("dim", dim, x.n_axes())?;
-        if slice[2] <= 0 {
-            let text = format!("the step is {}; expected 1 or more", slice[2]);
-            return Err(Refusal::invalid(text));
-        }
+        refuse_if!(
+            slice[2] <= 0,
+            "the step is {}; expected 1 or more",
+            slice[2]
+        );
         // A second slice would count within the first one.
-        if ranges.iter().any(|&(known, _)| known == axis) {
-            return Err(Refusal::invalid(format!("axis {axis} is sliced twice")));
-        }
+        refuse_if!(
+            ranges.iter().any(|&(known, _)| known == axis),
+            "axis {axis} is sliced twice"
+        );
         let (range, n) = slice_range(x.dims()[axis], slice);
         dims[axis] = n;
         ranges.push((axis, range));
@@ -82,10 +80,9 @@ fn slice_along(call: &mut OperatorCall<'_>, slices: &[(i64, [i64; 3])]) -> Compo
     call.expect_shape(out, &dims)?;
     let mut value = read_moved(call, x, out)?;
     for (axis, range) in ranges {
-        value = sliced(call, &value, axis, range)?;
+        value = sliced(call, &value, axis, range);
     }
-    call.write_raw(out, &value);
-    Ok(())
+    call.write_raw(out, &value)
 }
 
 /// The masks of a strided slice: bit `i` affects position `i` of its lists.
@@ -106,13 +103,11 @@ impl SliceMasks {
             new_axis: call.int("newAxisMask")?,
             shrunk_axis: call.int("shrinkAxisMask")?,
         };
-        if masks.ellipsis.count_ones() > 1 {
-            let text = format!(
-                "`ellipsisMask` is {}; expected one bit at most",
-                masks.ellipsis
-            );
-            return Err(Refusal::invalid(text));
-        }
+        refuse_if!(
+            masks.ellipsis.count_ones() > 1,
+            "`ellipsisMask` is {}; expected one bit at most",
+            masks.ellipsis
+        );
         Ok(masks)
     }
 
@@ -165,19 +160,17 @@ impl<'a> StridedSlice<'a> {
     /// The slice of an axis of `n` entries.
     fn axis(&self, i: usize, n: usize) -> Composed<AxisSlice> {
         let (begin, step) = (self.begin[i], self.strides[i]);
-        if step == 0 {
-            return Err(Refusal::invalid("`strides` has 0; expected another number"));
-        }
+        refuse_if!(step == 0, "`strides` has 0; expected another number");
         if SliceMasks::has(self.masks.shrunk_axis, i) {
             let place = if begin < 0 {
                 begin.saturating_add(as_int(n))
             } else {
                 begin
             };
-            if step < 0 || !(0..as_int(n)).contains(&place) {
-                let text = format!("`begin` has {begin} and `strides` {step} for one entry of {n}");
-                return Err(Refusal::invalid(text));
-            }
+            refuse_if!(
+                step < 0 || !(0..as_int(n)).contains(&place),
+                "`begin` has {begin} and `strides` {step} for one entry of {n}"
+            );
             return Ok(AxisSlice::Entry(place));
         }
         // A masked bound is the end that the step comes from or leads to.
@@ -195,7 +188,7 @@ impl<'a> StridedSlice<'a> {
     }
 }
 
-fn strided_slice(call: &mut OperatorCall<'_>) -> Composed {
+fn strided_slice(call: &OperatorCall<'_>) -> Composed {
     let (x, out) = ends(call)?;
     let slice = StridedSlice::read(call)?;
     let n_taken = slice.n_axes();
@@ -227,12 +220,11 @@ fn strided_slice(call: &mut OperatorCall<'_>) -> Composed {
     call.expect_shape(out, &dims)?;
     let mut value = read_moved(call, x, out)?;
     for (axis, range) in ranges {
-        value = sliced(call, &value, axis, range)?;
+        value = sliced(call, &value, axis, range);
     }
     // Drops axes of single entries, and inserts new ones.
-    value = reshaped(call, &value, &dims)?;
-    call.write_raw(out, &value);
-    Ok(())
+    value = value.reshaped(&dims);
+    call.write_raw(out, &value)
 }
 
 #[cfg(test)]

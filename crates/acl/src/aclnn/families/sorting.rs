@@ -6,9 +6,9 @@
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::DType;
 
-use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value};
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value, refuse_if};
 use crate::aclnn::families::movement::{
-    as_int, axis_attribute, axis_of, counted, expect_same_dtype, reshaped, sliced,
+    as_int, axis_attribute, axis_of, counted, expect_same_dtype, sliced,
 };
 use crate::aclnn::parameter::TensorArgument;
 use crate::aclnn::promotion::{is_float, is_integer};
@@ -19,24 +19,24 @@ use crate::aclnn::row::operator_rows;
 macro_rules! aclnn_sorting {
     ($rows:ident) => {
         $rows! { "orders";
-            aclnnTopk = TopKV2("aclnn_topk.h", "the k largest or smallest entries of axis dim, with their places") by top
-                (self_: Tensor, k: Int, dim: Int, largest: Flag, sorted: Flag, valuesOut: Out, indicesOut: Out);
-            aclnnSort = Sort("aclnn_sort.h", "self in order along axis dim, with the places where its entries were") by sort
-                (self_: Tensor, stable: Flag, dim: Int, descending: Flag, valuesOut: Out, indicesOut: Out);
-            aclnnSortWithIndex = SortWithIndex("aclnn_sort_with_index.h", "x in order along axis, and index in the same one") by sort_with_index
-                (x: Tensor, index: Tensor, axis: Int, descending: Flag, stable: Flag, valuesOut: Out, indicesOut: Out);
-            aclnnArgsort = Sort("aclnn_argsort.h", "the places of the entries of axis dim in order") by argsort
-                (self_: Tensor, dim: Int, descending: Flag, out: Out);
-            aclnnKthvalue = KthValue("aclnn_kthvalue.h", "the k-th smallest entry of axis dim, counted from 1, with its place") by kth_value
-                (self_: Tensor, k: Int, dim: Int, keepdim: Flag, valuesOut: Out, indicesOut: Out);
-            aclnnMedian = Median("aclnn_median.h", "the lower median of all elements; NaN if one is") by median
-                (self_: Tensor, valuesOut: Out);
-            aclnnMedianDim = Median("aclnn_median.h", "the lower median of axis dim, with its place; NaN if one is") by median
-                (self_: Tensor, dim: Int, keepDim: Flag, valuesOut: Out, indicesOut: Out);
-            aclnnNanMedian = NanMedian("aclnn_median.h", "the lower median of all elements but NaN") by median_of_numbers
-                (self_: Tensor, out: Out);
-            aclnnNanMedianDim = NanMedian("aclnn_median.h", "the lower median of axis dim without NaN, with its place") by median_of_numbers
-                (self_: Tensor, dim: Int, keepDim: Flag, valuesOut: Out, indicesOut: Out);
+            TopKV2("aclnn_topk.h", "the k largest or smallest entries of axis dim, with their places") by top():
+                aclnnTopk(self_: Tensor, k: Int, dim: Int, largest: Flag, sorted: Flag, valuesOut: Out, indicesOut: Out);
+            Sort("aclnn_sort.h", "self in order along axis dim, with the places where its entries were") by sort():
+                aclnnSort(self_: Tensor, stable: Flag, dim: Int, descending: Flag, valuesOut: Out, indicesOut: Out);
+            SortWithIndex("aclnn_sort_with_index.h", "x in order along axis, and index in the same one") by sort_with_index():
+                aclnnSortWithIndex(x: Tensor, index: Tensor, axis: Int, descending: Flag, stable: Flag, valuesOut: Out, indicesOut: Out);
+            Sort("aclnn_argsort.h", "the places of the entries of axis dim in order") by argsort():
+                aclnnArgsort(self_: Tensor, dim: Int, descending: Flag, out: Out);
+            KthValue("aclnn_kthvalue.h", "the k-th smallest entry of axis dim, counted from 1, with its place") by kth_value():
+                aclnnKthvalue(self_: Tensor, k: Int, dim: Int, keepdim: Flag, valuesOut: Out, indicesOut: Out);
+            Median("aclnn_median.h", "the lower median of all elements; NaN if one is") by median():
+                aclnnMedian(self_: Tensor, valuesOut: Out);
+            Median("aclnn_median.h", "the lower median of axis dim, with its place; NaN if one is") by median():
+                aclnnMedianDim(self_: Tensor, dim: Int, keepDim: Flag, valuesOut: Out, indicesOut: Out);
+            NanMedian("aclnn_median.h", "the lower median of all elements but NaN") by median_with(false):
+                aclnnNanMedian(self_: Tensor, out: Out);
+            NanMedian("aclnn_median.h", "the lower median of axis dim without NaN, with its place") by median_with(false):
+                aclnnNanMedianDim(self_: Tensor, dim: Int, keepDim: Flag, valuesOut: Out, indicesOut: Out);
         }
     };
 }
@@ -46,7 +46,7 @@ aclnn_sorting!(operator_rows);
 pub(super) const NAN_KEY: f64 = 9_221_120_237_041_090_560.0;
 
 /// Integers in the order of the elements.
-pub(super) fn keys(call: &mut OperatorCall<'_>, x: &TensorArgument) -> Composed<Value> {
+pub(super) fn keys(call: &OperatorCall<'_>, x: &TensorArgument) -> Composed<Value> {
     // The sign bit, or all bits below it, and the bits of infinity.
     let (sign, infinity) = match x.dtype {
         DType::F16 => (0x8000, 0x7C00),
@@ -57,70 +57,53 @@ pub(super) fn keys(call: &mut OperatorCall<'_>, x: &TensorArgument) -> Composed<
     };
     let bits = call.read_raw(x)?;
     // Keys of every dtype have 64 bits, which the engines sort.
-    let bits = call.cast(&bits, DType::I64);
-    let zero = call.constant(0.0, DType::I64);
+    let bits = bits.cast(DType::I64);
     let (size, is_negative) = if matches!(x.dtype, DType::F32 | DType::F64) {
         // Single-precision bits are sign-extended, like those of double precision. No step
         // overflows: larger values are clamped before.
-        let (one, last) = (
-            call.constant(1.0, DType::I64),
-            call.constant(-1.0, DType::I64),
-        );
+        let last = call.constant(-1.0, DType::I64);
         let below = call.node("Min", &[&bits, &last], DType::I64);
-        let next = call.node("Add", &[&below, &one], DType::I64);
-        let largest = scalar(call, sign)?;
-        let size = call.node("Add", &[&next, &largest], DType::I64);
-        (size, call.node("Less", &[&bits, &zero], DType::Bool))
+        let largest = scalar(call, sign);
+        let size = &below + 1.0 + &largest;
+        (size, bits.less(0.0))
     } else {
-        let sign = scalar(call, sign)?;
-        let size = call.node("Sub", &[&bits, &sign], DType::I64);
-        (
-            size,
-            call.node("GreaterOrEqual", &[&bits, &sign], DType::Bool),
-        )
+        let sign = scalar(call, sign);
+        let size = &bits - &sign;
+        (size, bits.greater_or_equal(&sign))
     };
-    let size = call.node("Where", &[&is_negative, &size, &bits], DType::I64);
-    let below = call.node("Neg", &[&size], DType::I64);
-    let key = call.node("Where", &[&is_negative, &below, &bits], DType::I64);
-    let infinity = scalar(call, infinity)?;
-    let is_nan = call.node("Greater", &[&size, &infinity], DType::Bool);
-    let nan = call.constant(NAN_KEY, DType::I64);
-    Ok(call.node("Where", &[&is_nan, &nan, &key], DType::I64))
+    let size = is_negative.choose(&size, &bits);
+    let infinity = scalar(call, infinity);
+    Ok(size
+        .greater(&infinity)
+        .choose(NAN_KEY, is_negative.choose(-&size, &bits)))
 }
 
 /// An integer scalar beyond the exact range of a double.
-fn scalar(call: &mut OperatorCall<'_>, number: i64) -> Composed<Value> {
+fn scalar(call: &OperatorCall<'_>, number: i64) -> Value {
     let one = call.constant_ints(&[number]);
-    reshaped(call, &one, &[])
+    one.reshaped(&[])
 }
 
 /// Keys in a row, with a distinct key for each NaN.
-pub(super) fn distinct_keys(call: &mut OperatorCall<'_>, x: &TensorArgument) -> Composed<Value> {
+pub(super) fn distinct_keys(call: &OperatorCall<'_>, x: &TensorArgument) -> Composed<Value> {
     let n = x.n_elements();
     let keys = keys(call, x)?;
-    let keys = reshaped(call, &keys, &[n])?;
+    let keys = keys.reshaped(&[n]);
     if !is_float(x.dtype) {
         return Ok(keys);
     }
-    let nan = call.constant(NAN_KEY, DType::I64);
-    let is_nan = call.node("Equal", &[&keys, &nan], DType::Bool);
     let places = counted(call, n)?;
-    let others = call.node("Add", &[&nan, &places], DType::I64);
-    Ok(call.node("Where", &[&is_nan, &others, &keys], DType::I64))
+    Ok(keys.equal(NAN_KEY).choose(NAN_KEY + &places, &keys))
 }
 
 /// The indices of keys in a row, in ascending order.
-pub(super) fn places_in_order(
-    call: &mut OperatorCall<'_>,
-    keys: &Value,
-    n: usize,
-) -> Composed<Value> {
+pub(super) fn places_in_order(call: &OperatorCall<'_>, keys: &Value, n: usize) -> Composed<Value> {
     first_places(call, keys, 0, n, false)
 }
 
 /// The indices of the first `k` keys of an axis in order. The sort is stable.
 fn first_places(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     keys: &Value,
     axis: usize,
     k: usize,
@@ -130,7 +113,7 @@ fn first_places(
     let keys = if is_descending {
         keys.clone()
     } else {
-        complement(call, keys)?
+        complement(keys)
     };
     let count = call.constant_dims(&[k]);
     let mut attributes = axis_attribute(axis);
@@ -183,15 +166,15 @@ impl<'a> SortedAxis<'a> {
         }
     }
 
-    pub(super) fn keys(&self, call: &mut OperatorCall<'_>) -> Composed<Value> {
+    pub(super) fn keys(&self, call: &OperatorCall<'_>) -> Composed<Value> {
         let keys = keys(call, self.x)?;
-        reshaped(call, &keys, &self.dims)
+        Ok(keys.reshaped(&self.dims))
     }
 
     /// The indices of the first `k` entries in order. The sort is stable.
     fn places(
         &self,
-        call: &mut OperatorCall<'_>,
+        call: &OperatorCall<'_>,
         keys: &Value,
         k: usize,
         is_descending: bool,
@@ -200,9 +183,9 @@ impl<'a> SortedAxis<'a> {
     }
 
     /// Entries at indices of the axis, by their bits.
-    fn entries(&self, call: &mut OperatorCall<'_>, places: &Value) -> Composed<Value> {
+    fn entries(&self, call: &OperatorCall<'_>, places: &Value) -> Composed<Value> {
         let value = call.read_raw(self.x)?;
-        let value = reshaped(call, &value, &self.dims)?;
+        let value = value.reshaped(&self.dims);
         let attributes = axis_attribute(self.axis);
         Ok(call.node_with("GatherElements", &[&value, places], attributes, value.dtype))
     }
@@ -210,15 +193,14 @@ impl<'a> SortedAxis<'a> {
     /// Stores the entries at indices, and the indices.
     pub(super) fn write(
         &self,
-        call: &mut OperatorCall<'_>,
+        call: &OperatorCall<'_>,
         places: &Value,
         values_out: &TensorArgument,
         places_out: Option<&TensorArgument>,
     ) -> Composed {
         expect_same_dtype(call, values_out, self.x)?;
         let values = self.entries(call, places)?;
-        let values = reshaped(call, &values, values_out.dims())?;
-        call.write_raw(values_out, &values);
+        call.write_raw(values_out, values.reshaped(values_out.dims()))?;
         if let Some(out) = places_out {
             write_places(call, places, out)?;
         }
@@ -226,20 +208,17 @@ impl<'a> SortedAxis<'a> {
     }
 }
 
-fn write_places(call: &mut OperatorCall<'_>, places: &Value, out: &TensorArgument) -> Composed {
+fn write_places(call: &OperatorCall<'_>, places: &Value, out: &TensorArgument) -> Composed {
     call.expect_dtype(out, is_integer, "int64")?;
-    let places = reshaped(call, places, out.dims())?;
-    call.write(out, &places, DType::I64);
-    Ok(())
+    call.write(out, places.reshaped(out.dims()), DType::I64)
 }
 
 /// Reverses the order of integers without overflow.
-pub(super) fn complement(call: &mut OperatorCall<'_>, keys: &Value) -> Composed<Value> {
-    let last = call.constant(-1.0, DType::I64);
-    Ok(call.node("Sub", &[&last, keys], DType::I64))
+pub(super) fn complement(keys: &Value) -> Value {
+    -1.0 - keys
 }
 
-fn top(call: &mut OperatorCall<'_>) -> Composed {
+fn top(call: &OperatorCall<'_>) -> Composed {
     let sorted = SortedAxis::read(call, "self", "dim")?;
     let (values, places) = (call.tensor("valuesOut")?, call.tensor("indicesOut")?);
     let number = call.int("k")?;
@@ -261,7 +240,7 @@ fn top(call: &mut OperatorCall<'_>) -> Composed {
     sorted.write(call, &found, values, Some(places))
 }
 
-fn sort(call: &mut OperatorCall<'_>) -> Composed {
+fn sort(call: &OperatorCall<'_>) -> Composed {
     let sorted = SortedAxis::read(call, "self", "dim")?;
     let (values, places) = (call.tensor("valuesOut")?, call.tensor("indicesOut")?);
     call.expect_shape(values, sorted.x.dims())?;
@@ -271,7 +250,7 @@ fn sort(call: &mut OperatorCall<'_>) -> Composed {
     sorted.write(call, &found, values, Some(places))
 }
 
-fn sort_with_index(call: &mut OperatorCall<'_>) -> Composed {
+fn sort_with_index(call: &OperatorCall<'_>) -> Composed {
     let sorted = SortedAxis::read(call, "x", "axis")?;
     let index = SortedAxis::new(call.tensor("index")?, sorted.axis);
     let (values, places) = (call.tensor("valuesOut")?, call.tensor("indicesOut")?);
@@ -284,7 +263,7 @@ fn sort_with_index(call: &mut OperatorCall<'_>) -> Composed {
     index.write(call, &found, places, None)
 }
 
-fn argsort(call: &mut OperatorCall<'_>) -> Composed {
+fn argsort(call: &OperatorCall<'_>) -> Composed {
     let sorted = SortedAxis::read(call, "self", "dim")?;
     let out = call.tensor("out")?;
     call.expect_shape(out, sorted.x.dims())?;
@@ -302,7 +281,7 @@ fn one_entry_dims(sorted: &SortedAxis<'_>, keeps_axis: bool) -> Vec<usize> {
     dims
 }
 
-fn kth_value(call: &mut OperatorCall<'_>) -> Composed {
+fn kth_value(call: &OperatorCall<'_>) -> Composed {
     let sorted = SortedAxis::read(call, "self", "dim")?;
     let (values, places) = (call.tensor("valuesOut")?, call.tensor("indicesOut")?);
     let dims = one_entry_dims(&sorted, call.flag("keepdim")?);
@@ -320,19 +299,15 @@ fn kth_value(call: &mut OperatorCall<'_>) -> Composed {
     let keys = sorted.keys(call)?;
     let found = sorted.places(call, &keys, k, false)?;
     // The last of the k smallest.
-    let found = sliced(call, &found, sorted.axis, [as_int(k) - 1, as_int(k), 1])?;
+    let found = sliced(call, &found, sorted.axis, [as_int(k) - 1, as_int(k), 1]);
     sorted.write(call, &found, values, Some(places))
 }
 
-fn median(call: &mut OperatorCall<'_>) -> Composed {
+fn median(call: &OperatorCall<'_>) -> Composed {
     median_with(call, true)
 }
 
-fn median_of_numbers(call: &mut OperatorCall<'_>) -> Composed {
-    median_with(call, false)
-}
-
-fn median_with(call: &mut OperatorCall<'_>, is_nan_shown: bool) -> Composed {
+fn median_with(call: &OperatorCall<'_>, is_nan_shown: bool) -> Composed {
     let x = call.tensor("self")?;
     let has_axis = call.has("dim");
     let values = call.tensor(if call.has("valuesOut") {
@@ -362,33 +337,22 @@ fn median_with(call: &mut OperatorCall<'_>, is_nan_shown: bool) -> Composed {
         None
     };
     let n = sorted.n();
-    if n == 0 {
-        return Err(Refusal::invalid(format!(
-            "`self` is {x}; expected an entry to find"
-        )));
-    }
+    refuse_if!(n == 0, "`self` is {x}; expected an entry to find");
     let keys = sorted.keys(call)?;
     let order = sorted.places(call, &keys, n, false)?;
-    let nan = call.constant(NAN_KEY, DType::I64);
-    let is_nan = call.node("Equal", &[&keys, &nan], DType::Bool);
-    let is_nan = call.cast(&is_nan, DType::I64);
+    let is_nan = keys.equal(NAN_KEY).cast(DType::I64);
     // NaN comes last, and the median is that of the numbers before it.
     let axes = call.constant_dims(&[sorted.axis]);
     let n_nan = call.node("ReduceSum", &[&is_nan, &axes], DType::I64);
     let all = call.constant_dims(&[n]);
-    let n_numbers = call.node("Sub", &[&all, &n_nan], DType::I64);
-    let (zero, one) = (
-        call.constant(0.0, DType::I64),
-        call.constant(1.0, DType::I64),
-    );
-    let two = call.constant(2.0, DType::I64);
-    let last = call.node("Sub", &[&n_numbers, &one], DType::I64);
+    let n_numbers = &all - &n_nan;
+    let zero = call.constant(0.0, DType::I64);
+    let last = &n_numbers - 1.0;
     let last = call.node("Max", &[&last, &zero], DType::I64);
-    let mut middle = call.node("Div", &[&last, &two], DType::I64);
+    let mut middle = &last / 2.0;
     if is_nan_shown {
         // The first NaN follows the numbers.
-        let has_nan = call.node("Greater", &[&n_nan, &zero], DType::Bool);
-        middle = call.node("Where", &[&has_nan, &n_numbers, &middle], DType::I64);
+        middle = n_nan.greater(&zero).choose(&n_numbers, &middle);
     }
     let attributes = axis_attribute(sorted.axis);
     let found = call.node_with("GatherElements", &[&order, &middle], attributes, DType::I64);

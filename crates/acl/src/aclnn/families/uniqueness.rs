@@ -4,7 +4,7 @@ use opscope_tensor::DType;
 
 use crate::aclnn::call::{Composed, OperatorCall, Value};
 use crate::aclnn::families::movement::{
-    as_int, axis_attribute, constant_of, expect_same_dtype, gathered, joined, reshaped, sliced,
+    as_int, axis_attribute, constant_of, expect_same_dtype, gathered, joined, sliced,
 };
 use crate::aclnn::families::selecting::expect_room;
 use crate::aclnn::families::sorting::{distinct_keys, places_in_order};
@@ -16,16 +16,16 @@ use crate::aclnn::row::operator_rows;
 macro_rules! aclnn_uniqueness {
     ($rows:ident) => {
         $rows! { "different elements";
-            aclnnUnique = UniqueWithCountsAndSorting("aclnn_unique.h", "the different elements of self in order, and the place among them of each element") by unique
-                (self_: Tensor, sorted: Flag, returnInverse: Flag, valueOut: Out, inverseOut: Out);
-            aclnnUnique2 = UniqueWithCountsAndSorting("aclnn_unique2.h", "the different elements of self in order, the place among them of each element, and how often they occur") by unique
-                (self_: Tensor, sorted: Flag, returnInverse: Flag, returnCounts: Flag, valueOut: Out, inverseOut: Out, countsOut: Out);
+            UniqueWithCountsAndSorting("aclnn_unique.h", "the different elements of self in order, and the place among them of each element") by unique():
+                aclnnUnique(self_: Tensor, sorted: Flag, returnInverse: Flag, valueOut: Out, inverseOut: Out);
+            UniqueWithCountsAndSorting("aclnn_unique2.h", "the different elements of self in order, the place among them of each element, and how often they occur") by unique():
+                aclnnUnique2(self_: Tensor, sorted: Flag, returnInverse: Flag, returnCounts: Flag, valueOut: Out, inverseOut: Out, countsOut: Out);
         }
     };
 }
 aclnn_uniqueness!(operator_rows);
 
-fn unique(call: &mut OperatorCall<'_>) -> Composed {
+fn unique(call: &OperatorCall<'_>) -> Composed {
     let (x, values) = (call.tensor("self")?, call.tensor("valueOut")?);
     let inverse = call.tensor("inverseOut")?;
     let n = x.n_elements();
@@ -46,35 +46,30 @@ fn unique(call: &mut OperatorCall<'_>) -> Composed {
     let sorted = gathered(call, &keys, 0, &order);
     // The first entry starts a run, and every other one that differs from its predecessor.
     let (front, rest) = (
-        sliced(call, &sorted, 0, [0, as_int(n) - 1, 1])?,
-        sliced(call, &sorted, 0, [1, as_int(n), 1])?,
+        sliced(call, &sorted, 0, [0, as_int(n) - 1, 1]),
+        sliced(call, &sorted, 0, [1, as_int(n), 1]),
     );
-    let is_equal = call.node("Equal", &[&front, &rest], DType::Bool);
-    let is_new = call.node("Not", &[&is_equal], DType::Bool);
-    let is_new = call.cast(&is_new, DType::I64);
+    let is_new = (!front.equal(&rest)).cast(DType::I64);
     let first = call.constant_ints(&[1]);
     let is_new = joined(call, &[first, is_new], 0);
     let starts = call.node("NonZero", &[&is_new], DType::I64);
     let row = call.constant_ints(&[-1]);
-    let starts = call.node("Reshape", &[&starts, &row], DType::I64);
+    let starts = starts.reshaped_by(&row);
     // The first of equal elements in the tensor represents them.
     let places = gathered(call, &order, 0, &starts);
     let value = call.read_raw(x)?;
-    let value = reshaped(call, &value, &[n])?;
-    let value = gathered(call, &value, 0, &places);
-    call.write_raw_part(values, &value);
+    let value = value.reshaped(&[n]);
+    call.write_raw_part(values, gathered(call, &value, 0, &places))?;
     if has_inverse {
         call.expect_shape(inverse, x.dims())?;
         let axis = call.constant(0.0, DType::I64);
         let groups = call.node("CumSum", &[&is_new, &axis], DType::I64);
-        let one = call.constant(1.0, DType::I64);
-        let groups = call.node("Sub", &[&groups, &one], DType::I64);
+        let groups = &groups - 1.0;
         // Back to the order of the tensor: the sort returned the index of each element.
-        let zeros = constant_of(call, 0.0, DType::I64, &[n])?;
+        let zeros = constant_of(call, 0.0, DType::I64, &[n]);
         let into = [&zeros, &order, &groups];
         let found = call.node_with("ScatterElements", &into, axis_attribute(0), DType::I64);
-        let found = reshaped(call, &found, x.dims())?;
-        call.write(inverse, &found, DType::I64);
+        call.write(inverse, found.reshaped(x.dims()), DType::I64)?;
     } else {
         call.fill(inverse, ScalarNumber::Int(0));
     }
@@ -85,22 +80,15 @@ fn unique(call: &mut OperatorCall<'_>) -> Composed {
 }
 
 /// Number of entries from each start to the next.
-fn write_counts(
-    call: &mut OperatorCall<'_>,
-    starts: &Value,
-    n: usize,
-    has_counts: bool,
-) -> Composed {
+fn write_counts(call: &OperatorCall<'_>, starts: &Value, n: usize, has_counts: bool) -> Composed {
     let counts = call.tensor("countsOut")?;
     if !has_counts {
         call.fill(counts, ScalarNumber::Int(0));
         return Ok(());
     }
     expect_room(call, counts, &[None])?;
-    let next = sliced(call, starts, 0, [1, i64::MAX, 1])?;
+    let next = sliced(call, starts, 0, [1, i64::MAX, 1]);
     let end = call.constant_dims(&[n]);
     let next = joined(call, &[next, end], 0);
-    let difference = call.node("Sub", &[&next, starts], DType::I64);
-    call.write_part(counts, &difference, DType::I64);
-    Ok(())
+    call.write_part(counts, &next - starts, DType::I64)
 }

@@ -3,10 +3,10 @@
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::DType;
 
-use crate::aclnn::call::{Composed, OperatorCall, Refusal, Side, Value, arithmetic_type};
-use crate::aclnn::families::movement::{
-    axis_in, expanded, expect_same_dtype, picked, reshaped, transposed,
+use crate::aclnn::call::{
+    Composed, OperatorCall, Refusal, Side, Value, arithmetic_type, refuse_if,
 };
+use crate::aclnn::families::movement::{axis_in, expect_same_dtype, picked, transposed};
 use crate::aclnn::object::ScalarNumber;
 use crate::aclnn::promotion::compute_type;
 use crate::aclnn::row::operator_rows;
@@ -17,20 +17,20 @@ use crate::aclnn::shape::{axes, broadcast, reduced};
 macro_rules! aclnn_vectors {
     ($rows:ident) => {
         $rows! { "vectors";
-            aclnnLinalgCross = Cross("aclnn_linalg_cross.h", "the cross products of vectors along axis dim") by cross
-                (self_: Tensor, other: Tensor, dim: Int, out: Out);
-            aclnnCdist = Cdist("aclnn_cdist.h", "the distances, in the norm p, of the rows of x1 and x2") by distances
-                (x1: Tensor, x2: Tensor, p: Float, compute_mode: Int, out: Out);
-            aclnnLinalgVectorNorm = LpNormV2("aclnn_linalg_vector_norm.h", "the norm ord along dims, or of all elements") by norm
-                (self_: Tensor, ord: Scalar, dims: OptionalIntArray, keepDims: Flag, dtype: DataType, out: Out);
-            aclnnEinsum = Einsum("aclnn_einsum.h", "the sum of products that equation describes") by einsum
-                (tensors: TensorList, equation: Text, output: Out);
+            Cross("aclnn_linalg_cross.h", "the cross products of vectors along axis dim") by cross():
+                aclnnLinalgCross(self_: Tensor, other: Tensor, dim: Int, out: Out);
+            Cdist("aclnn_cdist.h", "the distances, in the norm p, of the rows of x1 and x2") by distances():
+                aclnnCdist(x1: Tensor, x2: Tensor, p: Float, compute_mode: Int, out: Out);
+            LpNormV2("aclnn_linalg_vector_norm.h", "the norm ord along dims, or of all elements") by norm():
+                aclnnLinalgVectorNorm(self_: Tensor, ord: Scalar, dims: OptionalIntArray, keepDims: Flag, dtype: DataType, out: Out);
+            Einsum("aclnn_einsum.h", "the sum of products that equation describes") by einsum():
+                aclnnEinsum(tensors: TensorList, equation: Text, output: Out);
         }
     };
 }
 aclnn_vectors!(operator_rows);
 
-fn cross(call: &mut OperatorCall<'_>) -> Composed {
+fn cross(call: &OperatorCall<'_>) -> Composed {
     let (x, other, out) = (
         call.tensor("self")?,
         call.tensor("other")?,
@@ -40,41 +40,35 @@ fn cross(call: &mut OperatorCall<'_>) -> Composed {
     expect_same_dtype(call, other, x)?;
     expect_same_dtype(call, out, x)?;
     let axis = axis_in("dim", call.int("dim")?, out.n_axes())?;
-    if out.dims().get(axis) != Some(&3) {
-        return Err(Refusal::invalid(format!(
-            "`out` is {out}; expected 3 entries on axis {axis}"
-        )));
-    }
+    refuse_if!(
+        out.dims().get(axis) != Some(&3),
+        "`out` is {out}; expected 3 entries on axis {axis}"
+    );
     let compute = arithmetic_type(x.dtype);
     let (a, b) = (call.read(x, compute)?, call.read(other, compute)?);
-    let (a, b) = (
-        expanded(call, &a, out.dims())?,
-        expanded(call, &b, out.dims())?,
-    );
+    let (a, b) = (a.expanded(out.dims()), b.expanded(out.dims()));
     // Component i is computed from the next two components in cyclic order.
     let (next, last) = ([1, 2, 0], [2, 0, 1]);
-    let first = product(call, [&a, &b], axis, [&next, &last])?;
-    let second = product(call, [&a, &b], axis, [&last, &next])?;
-    let result = call.node("Sub", &[&first, &second], compute);
-    call.write(out, &result, x.dtype);
-    Ok(())
+    let first = product(call, [&a, &b], axis, [&next, &last]);
+    let second = product(call, [&a, &b], axis, [&last, &next]);
+    call.write(out, &first - &second, x.dtype)
 }
 
 /// Products of the entries of two values at indices of an axis.
 fn product(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     [a, b]: [&Value; 2],
     axis: usize,
     [a_places, b_places]: [&[i64]; 2],
-) -> Composed<Value> {
+) -> Value {
     let (a, b) = (
-        picked(call, a, axis, a_places)?,
-        picked(call, b, axis, b_places)?,
+        picked(call, a, axis, a_places),
+        picked(call, b, axis, b_places),
     );
-    Ok(call.node("Mul", &[&a, &b], a.dtype))
+    &a * &b
 }
 
-fn distances(call: &mut OperatorCall<'_>) -> Composed {
+fn distances(call: &OperatorCall<'_>) -> Composed {
     let (x1, x2, out) = (call.tensor("x1")?, call.tensor("x2")?, call.tensor("out")?);
     call.expect_float(x1)?;
     expect_same_dtype(call, x2, x1)?;
@@ -93,9 +87,7 @@ fn distances(call: &mut OperatorCall<'_>) -> Composed {
         })?;
     call.expect_shape(out, &[&outer[..], &[n1, n2]].concat())?;
     let p = call.number("p")?;
-    if p.is_nan() || p < 0.0 {
-        return Err(Refusal::invalid(format!("`p` is {p}; expected 0 or more")));
-    }
+    refuse_if!(p.is_nan() || p < 0.0, "`p` is {p}; expected 0 or more");
     // Vectors without entries are all equal.
     if n == 0 {
         call.fill(out, ScalarNumber::Int(0));
@@ -103,24 +95,26 @@ fn distances(call: &mut OperatorCall<'_>) -> Composed {
     }
     let compute = compute_type(x1.dtype);
     let (a, b) = (call.read(x1, compute)?, call.read(x2, compute)?);
-    let a = reshaped(call, &a, &[outer1, &[n1, 1, n]].concat())?;
-    let b = reshaped(call, &b, &[outer2, &[1, n2, n]].concat())?;
-    let difference = call.node("Sub", &[&a, &b], compute);
-    let result = norm_along(call, &difference, p, &[-1], false)?;
-    call.write(out, &result, x1.dtype);
-    Ok(())
+    let a = a.reshaped(&[outer1, &[n1, 1, n]].concat());
+    let b = b.reshaped(&[outer2, &[1, n2, n]].concat());
+    let difference = &a - &b;
+    call.write(
+        out,
+        norm_along(call, &difference, p, &[-1], false),
+        x1.dtype,
+    )
 }
 
 /// The norm of a value along non-empty axes.
 fn norm_along(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     value: &Value,
     order: f64,
     axes: &[i64],
     keeps_axes: bool,
-) -> Composed<Value> {
+) -> Value {
     let dtype = value.dtype;
-    let size = call.node("Abs", &[value], dtype);
+    let size = value.abs();
     // There are no infinite powers; their limits are the extremes.
     if order.is_infinite() {
         let op = if order > 0.0 {
@@ -132,45 +126,39 @@ fn norm_along(
     }
     let axes = call.constant_ints(axes);
     let keepdims = vec![("keepdims", OperatorAttribute::Int(keeps_axes.into()))];
-    let power = call.constant(order, dtype);
     // Common norms without powers, which would add rounding errors.
     let terms = if order == 0.0 {
-        let zero = call.constant(0.0, dtype);
-        let is_zero = call.node("Equal", &[&size, &zero], DType::Bool);
-        let is_other = call.node("Not", &[&is_zero], DType::Bool);
-        call.cast(&is_other, dtype)
+        (!size.equal(0.0)).cast(dtype)
     } else if order == 1.0 {
         size
     } else if order == 2.0 {
-        call.node("Mul", &[&size, &size], dtype)
+        &size * &size
     } else {
-        call.node("Pow", &[&size, &power], dtype)
+        size.pow(order)
     };
     let sum = call.node_with("ReduceSum", &[&terms, &axes], keepdims, dtype);
     if order == 0.0 || order == 1.0 {
-        return Ok(sum);
+        return sum;
     }
     if order == 2.0 {
-        return Ok(call.node("Sqrt", &[&sum], dtype));
+        return sum.sqrt();
     }
-    let root = call.constant(1.0 / order, dtype);
-    Ok(call.node("Pow", &[&sum, &root], dtype))
+    sum.pow(1.0 / order)
 }
 
 /// The largest or smallest number along axes; NaN if any is NaN.
 fn extreme(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     value: &Value,
     op: &'static str,
     axes: &[i64],
     keeps_axes: bool,
-) -> Composed<Value> {
+) -> Value {
     let keepdims = OperatorAttribute::Int(keeps_axes.into());
     let list = OperatorAttribute::Ints(axes.to_vec());
     let attributes = vec![("axes", list), ("keepdims", keepdims.clone())];
     let result = call.node_with(op, &[value], attributes, value.dtype);
-    let is_nan = call.is_nan(value);
-    let is_nan = call.cast(&is_nan, DType::I64);
+    let is_nan = value.is_nan().cast(DType::I64);
     let axes = call.constant_ints(axes);
     let count = call.node_with(
         "ReduceSum",
@@ -178,13 +166,10 @@ fn extreme(
         vec![("keepdims", keepdims)],
         DType::I64,
     );
-    let zero = call.constant(0.0, DType::I64);
-    let has_nan = call.node("Greater", &[&count, &zero], DType::Bool);
-    let nan = call.constant(f64::NAN, value.dtype);
-    Ok(call.node("Where", &[&has_nan, &nan, &result], value.dtype))
+    count.greater(0.0).choose(f64::NAN, &result)
 }
 
-fn norm(call: &mut OperatorCall<'_>) -> Composed {
+fn norm(call: &OperatorCall<'_>) -> Composed {
     let (x, out) = (call.tensor("self")?, call.tensor("out")?);
     let order = call.scalar("ord")?.as_f64();
     let dtype = call.dtype("dtype")?;
@@ -196,9 +181,7 @@ fn norm(call: &mut OperatorCall<'_>) -> Composed {
         )));
     }
     call.expect_float(out)?;
-    if order.is_nan() {
-        return Err(Refusal::invalid("`ord` is NaN; expected a number"));
-    }
+    refuse_if!(order.is_nan(), "`ord` is NaN; expected a number");
     let n_axes = x.n_axes();
     let listed = call.optional_ints("dims")?.unwrap_or_default();
     let all: Vec<usize> = (0..n_axes).collect();
@@ -216,18 +199,17 @@ fn norm(call: &mut OperatorCall<'_>) -> Composed {
     call.expect_shape(out, &reduced(x.dims(), &along, keeps_axes))?;
     if x.is_empty() && !out.is_empty() {
         // For empty tensors PyTorch defines only the norms that are sums.
-        if order < 0.0 || order.is_infinite() {
-            return Err(Refusal::invalid(format!(
-                "`self` is {x}, which has no norm {order}"
-            )));
-        }
+        refuse_if!(
+            order < 0.0 || order.is_infinite(),
+            "`self` is {x}, which has no norm {order}"
+        );
         call.fill(out, ScalarNumber::Int(0));
         return Ok(());
     }
     let compute = compute_type(dtype);
     let value = call.read_as(x, dtype, compute)?;
     let (value, along) = if n_axes == 0 {
-        (reshaped(call, &value, &[1])?, vec![0])
+        (value.reshaped(&[1]), vec![0])
     } else {
         (
             value,
@@ -237,10 +219,8 @@ fn norm(call: &mut OperatorCall<'_>) -> Composed {
                 .collect(),
         )
     };
-    let result = norm_along(call, &value, order, &along, keeps_axes)?;
-    let result = reshaped(call, &result, out.dims())?;
-    call.write(out, &result, dtype);
-    Ok(())
+    let result = norm_along(call, &value, order, &along, keeps_axes);
+    call.write(out, result.reshaped(out.dims()), dtype)
 }
 
 /// The letters of an equation's terms, and of its result.
@@ -259,7 +239,7 @@ fn einsum_terms(equation: &str) -> Option<(Vec<Vec<char>>, Vec<char>)> {
     Some((terms?, letters(right)?))
 }
 
-fn einsum(call: &mut OperatorCall<'_>) -> Composed {
+fn einsum(call: &OperatorCall<'_>) -> Composed {
     let (tensors, out) = (call.tensors("tensors")?, call.tensor("output")?);
     let equation = call.text("equation")?;
     let (terms, result) = einsum_terms(&equation)
@@ -308,10 +288,10 @@ fn einsum(call: &mut OperatorCall<'_>) -> Composed {
     let mut product: Option<Value> = None;
     for (term, tensor) in terms.iter().zip(tensors) {
         let value = call.read(tensor, compute)?;
-        let value = spread_term(call, &value, term, tensor.dims(), &order)?;
+        let value = spread_term(call, &value, term, tensor.dims(), &order);
         product = Some(match product {
             None => value,
-            Some(before) => call.node("Mul", &[&before, &value], compute),
+            Some(before) => &before * &value,
         });
     }
     let mut value = product.ok_or_else(|| Refusal::invalid("`tensors` is empty"))?;
@@ -319,25 +299,24 @@ fn einsum(call: &mut OperatorCall<'_>) -> Composed {
         .iter()
         .filter_map(|c| find(c).map(|&(_, n)| n))
         .collect();
-    value = expanded(call, &value, &whole)?;
+    value = value.expanded(&whole);
     if n_summed > 0 {
         let axes: Vec<usize> = (result.len()..order.len()).collect();
         let axes = call.constant_dims(&axes);
         let keepdims = vec![("keepdims", OperatorAttribute::Int(0))];
         value = call.node_with("ReduceSum", &[&value, &axes], keepdims, compute);
     }
-    call.write(out, &value, out.dtype);
-    Ok(())
+    call.write(out, &value, out.dtype)
 }
 
 /// A term's value with an axis for each letter of `order`, of size 1 for missing letters.
 fn spread_term(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     value: &Value,
     term: &[char],
     dims: &[usize],
     order: &[char],
-) -> Composed<Value> {
+) -> Value {
     let place = |letter: &char| term.iter().position(|known| known == letter);
     let axes: Vec<usize> = order.iter().filter_map(place).collect();
     let value = if axes.is_empty() {
@@ -349,5 +328,5 @@ fn spread_term(
         .iter()
         .map(|letter| place(letter).map_or(1, |axis| dims[axis]))
         .collect();
-    reshaped(call, &value, &along)
+    value.reshaped(&along)
 }
