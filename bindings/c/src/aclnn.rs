@@ -94,14 +94,6 @@ fn prepare(
 /// The two functions of each row. Only an attribute can build their names from the row's.
 macro_rules! two_stages {
     ($family:literal; $(
-        $function:ident = $op_type:ident($header:literal, $meaning:literal) by $compose:ident
-            ($($parameter:ident: $kind:ident),* $(,)?);
-    )+) => {
-        two_stages! { $family; $(
-            $op_type($header, $meaning) by $compose (): $function($($parameter: $kind),*);
-        )+ }
-    };
-    ($family:literal; $(
         $op_type:ident($header:literal, $meaning:literal) by $compose:ident $arguments:tt:
             $($function:ident($($parameter:ident: $kind:ident),*)),+;
     )+) => {$($(

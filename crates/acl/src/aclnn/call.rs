@@ -154,9 +154,8 @@ impl<'a> OperatorCall<'a> {
         }
     }
 
-    pub(crate) fn finish(self) -> Composed<ComposedGraph> {
-        self.graph.refusal()?;
-        Ok(self.graph.finish())
+    pub(crate) fn finish(self) -> ComposedGraph {
+        self.graph.finish()
     }
 
     // ---- Values of the graph
@@ -295,21 +294,6 @@ impl<'a> OperatorCall<'a> {
         dtypes: &[DType],
     ) -> Vec<Value> {
         self.graph.node(op, inputs, attributes, dtypes)
-    }
-
-    /// See [`Value::cast`].
-    pub(crate) fn cast(&self, value: &Value, dtype: DType) -> Value {
-        value.cast(dtype)
-    }
-
-    /// See [`Value::is_nan`].
-    pub(crate) fn is_nan(&self, value: &Value) -> Value {
-        value.is_nan()
-    }
-
-    /// See [`Value::reshaped`].
-    pub(crate) fn reshaped(&self, value: &Value, dims: &[usize]) -> Composed<Value> {
-        Ok(value.reshaped(dims))
     }
 
     /// Requires a later operator set for some nodes. It changes the meaning of others.

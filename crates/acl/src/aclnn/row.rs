@@ -15,7 +15,7 @@ pub struct OperatorRow {
     pub meaning: &'static str,
     /// Its parameters, in C's order, without the common ones.
     pub parameters: &'static [Parameter],
-    pub(crate) compose: fn(&mut OperatorCall<'_>) -> Composed,
+    pub(crate) compose: fn(&OperatorCall<'_>) -> Composed,
 }
 
 /// A group of related operators.
@@ -29,30 +29,7 @@ pub struct OperatorFamily {
 /// Defines the rows of a family's table. An entry is the type in dumps, the header and the meaning,
 /// the function that composes it, with arguments after the call, and the stage-two functions with
 /// their parameters: a row each.
-///
-/// A row may also stand for itself: the function, the type with header and meaning, the function
-/// that composes it, and the parameters.
 macro_rules! operator_rows {
-    ($family:literal; $(
-        $function:ident = $op_type:ident($header:literal, $meaning:literal) by $compose:ident
-            ($($parameter:ident: $kind:ident),* $(,)?);
-    )+) => {
-        pub(crate) const FAMILY: $crate::aclnn::row::OperatorFamily =
-            $crate::aclnn::row::OperatorFamily {
-                name: $family,
-                rows: &[$($crate::aclnn::row::OperatorRow {
-                    function: stringify!($function),
-                    op_type: stringify!($op_type),
-                    header: $header,
-                    meaning: $meaning,
-                    parameters: &[$($crate::aclnn::parameter::Parameter {
-                        written: stringify!($parameter),
-                        kind: $crate::aclnn::parameter::ParameterKind::$kind,
-                    }),*],
-                    compose: $compose,
-                }),+],
-            };
-    };
     ($family:literal; $(
         $op_type:ident($header:literal, $meaning:literal) by $compose:ident $arguments:tt:
             $($function:ident($($parameter:ident: $kind:ident),*)),+;

@@ -74,9 +74,9 @@ impl AclProcess {
         let row = table::find(function).filter(|row| row.parameters.len() == raw.len());
         let row = row.ok_or_else(|| inner(format!("there is no operator `{function}`")))?;
         let arguments = self.arguments(row, raw)?;
-        let mut call = OperatorCall::new(row.parameters, &arguments);
-        (row.compose)(&mut call)?;
-        let composed = call.finish()?;
+        let call = OperatorCall::new(row.parameters, &arguments);
+        (row.compose)(&call)?;
+        let composed = call.finish();
         let operator = self.composed_operator(row, &arguments, composed)?;
         Ok(OperatorExecutor {
             row,

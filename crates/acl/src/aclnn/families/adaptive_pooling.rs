@@ -3,9 +3,9 @@
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::DType;
 
-use super::pooling::{Pool, as_number, expect_room, write_largest, write_means};
+use super::pooling::{Pool, as_number, expect_room, is_index, write_largest, write_means};
 use super::windows::{Members, combined};
-use crate::aclnn::call::{Composed, OperatorCall, Refusal};
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, refuse_if};
 use crate::aclnn::object::ScalarNumber;
 use crate::aclnn::parameter::TensorArgument;
 use crate::aclnn::row::operator_rows;
@@ -15,18 +15,18 @@ use crate::aclnn::row::operator_rows;
 macro_rules! aclnn_adaptive_pooling {
     ($rows:ident) => {
         $rows! { "adaptive and global pooling";
-            aclnnAdaptiveAvgPool2d = AdaptiveAvgPool2d("aclnn_adaptive_avg_pool2d.h", "the mean of each of outputSize windows") by adaptive_average_2d
-                (self_: Tensor, outputSize: IntArray, out: Out);
-            aclnnAdaptiveAvgPool3d = AdaptiveAvgPool3d("aclnn_adaptive_avg_pool3d.h", "the mean of each of outputSize windows") by adaptive_average_3d
-                (self_: Tensor, outputSize: IntArray, out: Out);
-            aclnnAdaptiveMaxPool2d = AdaptiveMaxPool2d("aclnn_adaptive_max_pool2d.h", "the maximum of each of outputSize windows, and its place in the plane") by adaptive_maximum_2d
-                (self_: Tensor, outputSize: IntArray, outputOut: Out, indicesOut: Out);
-            aclnnAdaptiveMaxPool3d = AdaptiveMaxPool3d("aclnn_adaptive_max_pool3d.h", "the maximum of each of outputSize windows, and its place in the volume") by adaptive_maximum_3d
-                (self_: Tensor, outputSize: IntArray, outputOut: Out, indicesOut: Out);
-            aclnnGlobalAveragePool = GlobalAveragePool("aclnn_global_average_pool.h", "the mean of each channel") by global_average
-                (self_: Tensor, out: Out);
-            aclnnGlobalMaxPool = GlobalMaxPool("aclnn_global_max_pool.h", "the maximum of each channel") by global_maximum
-                (self_: Tensor, out: Out);
+            AdaptiveAvgPool2d("aclnn_adaptive_avg_pool2d.h", "the mean of each of outputSize windows") by adaptive_average(2):
+                aclnnAdaptiveAvgPool2d(self_: Tensor, outputSize: IntArray, out: Out);
+            AdaptiveAvgPool3d("aclnn_adaptive_avg_pool3d.h", "the mean of each of outputSize windows") by adaptive_average(3):
+                aclnnAdaptiveAvgPool3d(self_: Tensor, outputSize: IntArray, out: Out);
+            AdaptiveMaxPool2d("aclnn_adaptive_max_pool2d.h", "the maximum of each of outputSize windows, and its place in the plane") by adaptive_maximum(2):
+                aclnnAdaptiveMaxPool2d(self_: Tensor, outputSize: IntArray, outputOut: Out, indicesOut: Out);
+            AdaptiveMaxPool3d("aclnn_adaptive_max_pool3d.h", "the maximum of each of outputSize windows, and its place in the volume") by adaptive_maximum(3):
+                aclnnAdaptiveMaxPool3d(self_: Tensor, outputSize: IntArray, outputOut: Out, indicesOut: Out);
+            GlobalAveragePool("aclnn_global_average_pool.h", "the mean of each channel") by global("ReduceMean"):
+                aclnnGlobalAveragePool(self_: Tensor, out: Out);
+            GlobalMaxPool("aclnn_global_max_pool.h", "the maximum of each channel") by global("ReduceMax"):
+                aclnnGlobalMaxPool(self_: Tensor, out: Out);
         }
     };
 }
@@ -49,7 +49,7 @@ fn adaptive_dims(x: &TensorArgument, sizes: &[usize]) -> Vec<usize> {
     dims
 }
 
-fn adaptive_average(call: &mut OperatorCall<'_>, n: usize) -> Composed {
+fn adaptive_average(call: &OperatorCall<'_>, n: usize) -> Composed {
     let (x, sizes) = adaptive(call, n)?;
     let out = call.tensor("out")?;
     call.expect_shape(out, &adaptive_dims(x, &sizes))?;
@@ -76,14 +76,13 @@ pub(super) fn counts(axes: &[Members]) -> Vec<f32> {
     counts.map(as_number).collect()
 }
 
-fn adaptive_maximum(call: &mut OperatorCall<'_>, n: usize) -> Composed {
+fn adaptive_maximum(call: &OperatorCall<'_>, n: usize) -> Composed {
     let (x, sizes) = adaptive(call, n)?;
     let (out, indices) = (call.tensor("outputOut")?, call.tensor("indicesOut")?);
     let dims = adaptive_dims(x, &sizes);
     call.expect_shape(out, &dims)?;
     call.expect_shape(indices, &dims)?;
     call.expect_cast(out, x.dtype)?;
-    let is_index = |dtype| matches!(dtype, DType::I32 | DType::I64);
     call.expect_dtype(indices, is_index, "int32 or int64")?;
     if out.is_empty() {
         call.fill(out, ScalarNumber::Int(0));
@@ -106,32 +105,14 @@ pub(super) fn shares(x: &TensorArgument, sizes: &[usize]) -> Composed<Vec<Member
         .collect())
 }
 
-fn adaptive_average_2d(call: &mut OperatorCall<'_>) -> Composed {
-    adaptive_average(call, 2)
-}
-
-fn adaptive_average_3d(call: &mut OperatorCall<'_>) -> Composed {
-    adaptive_average(call, 3)
-}
-
-fn adaptive_maximum_2d(call: &mut OperatorCall<'_>) -> Composed {
-    adaptive_maximum(call, 2)
-}
-
-fn adaptive_maximum_3d(call: &mut OperatorCall<'_>) -> Composed {
-    adaptive_maximum(call, 3)
-}
-
-fn global(call: &mut OperatorCall<'_>, op: &'static str) -> Composed {
+fn global(call: &OperatorCall<'_>, op: &'static str) -> Composed {
     let (x, out) = (call.tensor("self")?, call.tensor("out")?);
     call.expect_float(x)?;
-    if x.n_axes() < 3 || x.dims()[2..].contains(&0) {
-        let text = format!(
-            "`self` has the shape {:?}; expected axes behind channels",
-            x.dims()
-        );
-        return Err(Refusal::invalid(text));
-    }
+    refuse_if!(
+        x.n_axes() < 3 || x.dims()[2..].contains(&0),
+        "`self` has the shape {:?}; expected axes behind channels",
+        x.dims()
+    );
     let mut dims = x.dims().to_vec();
     dims[2..].fill(1);
     call.expect_shape(out, &dims)?;
@@ -152,26 +133,12 @@ fn global(call: &mut OperatorCall<'_>, op: &'static str) -> Composed {
     let mut result = call.node_with(op, &[&value], attributes.clone(), DType::F64);
     if op == "ReduceMax" {
         // Engines may lose NaN, but a sum with NaN is NaN.
-        let zero = call.constant(0.0, DType::F64);
-        let one = call.constant(1.0, DType::F64);
-        let is_nan = call.is_nan(&value);
-        let marks = call.node("Where", &[&is_nan, &one, &zero], DType::F64);
+        let is_nan = value.is_nan();
+        let marks = is_nan.cast(DType::F64);
         let mark = call.node_with(op, &[&marks], attributes.clone(), DType::F64);
-        let has_nan = call.node("Greater", &[&mark, &zero], DType::Bool);
-        let lowest = call.constant(f64::NEG_INFINITY, DType::F64);
-        let numbers = call.node("Where", &[&is_nan, &lowest, &value], DType::F64);
+        let numbers = is_nan.choose(f64::NEG_INFINITY, &value);
         let largest = call.node_with(op, &[&numbers], attributes, DType::F64);
-        let nan = call.constant(f64::NAN, DType::F64);
-        result = call.node("Where", &[&has_nan, &nan, &largest], DType::F64);
+        result = mark.greater(0.0).choose(f64::NAN, &largest);
     }
-    call.write(out, &result, x.dtype);
-    Ok(())
-}
-
-fn global_average(call: &mut OperatorCall<'_>) -> Composed {
-    global(call, "ReduceMean")
-}
-
-fn global_maximum(call: &mut OperatorCall<'_>) -> Composed {
-    global(call, "ReduceMax")
+    call.write(out, &result, x.dtype)
 }

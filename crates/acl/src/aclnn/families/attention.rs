@@ -6,7 +6,7 @@ use opscope_tensor::DType;
 use super::activation::{SMALL_FLOATS, is_small_float};
 use super::attention_masks::{Sample, Samples, Sparsity, expect_broadcast, fitted, packed};
 use super::attention_operands::{AxisOrder, HeadsFirst, Operands, turned, write_ordered};
-use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value};
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value, refuse_if};
 use crate::aclnn::object::ScalarNumber;
 use crate::aclnn::parameter::TensorArgument;
 use crate::aclnn::row::operator_rows;
@@ -16,16 +16,16 @@ use crate::aclnn::row::operator_rows;
 macro_rules! aclnn_attention {
     ($rows:ident) => {
         $rows! { "attention";
-            aclnnFlashAttentionScore = FlashAttentionScore("aclnn_flash_attention_score.h", "softmax(scaleValue * (query @ key^T + realShiftOptional)) @ value, without what attenMaskOptional masks; sparse modes 0 to 6, without dropout") by attention_in_training
-                (query: Tensor, key: Tensor, value: Tensor, realShiftOptional: OptionalTensor, dropMaskOptional: OptionalTensor, paddingMaskOptional: OptionalTensor, attenMaskOptional: OptionalTensor, prefixOptional: OptionalIntArray, scaleValue: Double, keepProb: Double, preTokens: Int, nextTokens: Int, headNum: Int, inputLayout: Text, innerPrecise: Int, sparseMode: Int, softmaxMaxOut: OptionalOut, softmaxSumOut: OptionalOut, softmaxOutOut: OptionalOut, attentionOutOut: Out);
-            aclnnFlashAttentionScoreV2 = FlashAttentionScore("aclnn_flash_attention_score.h", "as aclnnFlashAttentionScore; with pseType 0 realShiftOptional is added after the scale, with 1 before it") by attention_in_training
-                (query: Tensor, key: Tensor, value: Tensor, realShiftOptional: OptionalTensor, dropMaskOptional: OptionalTensor, paddingMaskOptional: OptionalTensor, attenMaskOptional: OptionalTensor, prefixOptional: OptionalIntArray, qStartIdxOptional: OptionalIntArray, kvStartIdxOptional: OptionalIntArray, scaleValue: Double, keepProb: Double, preTokens: Int, nextTokens: Int, headNum: Int, inputLayout: Text, innerPrecise: Int, sparseMode: Int, pseType: Int, softmaxMaxOut: OptionalOut, softmaxSumOut: OptionalOut, softmaxOutOut: OptionalOut, attentionOutOut: Out);
-            aclnnFlashAttentionVarLenScore = FlashAttentionScore("aclnn_flash_attention_score.h", "as aclnnFlashAttentionScore, of samples that lie one after the other and end at the numbers of actualSeqQLenOptional and actualSeqKvLenOptional; sparse modes 0 to 4") by attention_of_packed
-                (query: Tensor, key: Tensor, value: Tensor, realShiftOptional: OptionalTensor, dropMaskOptional: OptionalTensor, paddingMaskOptional: OptionalTensor, attenMaskOptional: OptionalTensor, prefixOptional: OptionalIntArray, actualSeqQLenOptional: OptionalIntArray, actualSeqKvLenOptional: OptionalIntArray, scaleValue: Double, keepProb: Double, preTokens: Int, nextTokens: Int, headNum: Int, inputLayout: Text, innerPrecise: Int, sparseMode: Int, softmaxMaxOut: OptionalOut, softmaxSumOut: OptionalOut, softmaxOutOut: OptionalOut, attentionOutOut: Out);
-            aclnnFlashAttentionVarLenScoreV2 = FlashAttentionScore("aclnn_flash_attention_score.h", "as aclnnFlashAttentionVarLenScore") by attention_of_packed
-                (query: Tensor, key: Tensor, value: Tensor, realShiftOptional: OptionalTensor, dropMaskOptional: OptionalTensor, paddingMaskOptional: OptionalTensor, attenMaskOptional: OptionalTensor, prefixOptional: OptionalIntArray, actualSeqQLenOptional: OptionalIntArray, actualSeqKvLenOptional: OptionalIntArray, qStartIdxOptional: OptionalIntArray, kvStartIdxOptional: OptionalIntArray, scaleValue: Double, keepProb: Double, preTokens: Int, nextTokens: Int, headNum: Int, inputLayout: Text, innerPrecise: Int, sparseMode: Int, pseType: Int, softmaxMaxOut: OptionalOut, softmaxSumOut: OptionalOut, softmaxOutOut: OptionalOut, attentionOutOut: Out);
-            aclnnScaledMaskedSoftmax = ScaledMaskedSoftmaxV2("aclnn_scaled_masked_softmax.h", "softmax(scale * x) along the last axis, with -10000 where mask is true") by scaled_masked_softmax
-                (x: Tensor, mask: Tensor, scale: Double, fixedTriuMask: Flag, y: Out);
+            FlashAttentionScore("aclnn_flash_attention_score.h", "softmax(scaleValue * (query @ key^T + realShiftOptional)) @ value, without what attenMaskOptional masks; sparse modes 0 to 6, without dropout") by train(&TRAINED_ORDERS):
+                aclnnFlashAttentionScore(query: Tensor, key: Tensor, value: Tensor, realShiftOptional: OptionalTensor, dropMaskOptional: OptionalTensor, paddingMaskOptional: OptionalTensor, attenMaskOptional: OptionalTensor, prefixOptional: OptionalIntArray, scaleValue: Double, keepProb: Double, preTokens: Int, nextTokens: Int, headNum: Int, inputLayout: Text, innerPrecise: Int, sparseMode: Int, softmaxMaxOut: OptionalOut, softmaxSumOut: OptionalOut, softmaxOutOut: OptionalOut, attentionOutOut: Out);
+            FlashAttentionScore("aclnn_flash_attention_score.h", "as aclnnFlashAttentionScore; with pseType 0 realShiftOptional is added after the scale, with 1 before it") by train(&TRAINED_ORDERS):
+                aclnnFlashAttentionScoreV2(query: Tensor, key: Tensor, value: Tensor, realShiftOptional: OptionalTensor, dropMaskOptional: OptionalTensor, paddingMaskOptional: OptionalTensor, attenMaskOptional: OptionalTensor, prefixOptional: OptionalIntArray, qStartIdxOptional: OptionalIntArray, kvStartIdxOptional: OptionalIntArray, scaleValue: Double, keepProb: Double, preTokens: Int, nextTokens: Int, headNum: Int, inputLayout: Text, innerPrecise: Int, sparseMode: Int, pseType: Int, softmaxMaxOut: OptionalOut, softmaxSumOut: OptionalOut, softmaxOutOut: OptionalOut, attentionOutOut: Out);
+            FlashAttentionScore("aclnn_flash_attention_score.h", "as aclnnFlashAttentionScore, of samples that lie one after the other and end at the numbers of actualSeqQLenOptional and actualSeqKvLenOptional; sparse modes 0 to 4") by train(&[AxisOrder::Tnd]):
+                aclnnFlashAttentionVarLenScore(query: Tensor, key: Tensor, value: Tensor, realShiftOptional: OptionalTensor, dropMaskOptional: OptionalTensor, paddingMaskOptional: OptionalTensor, attenMaskOptional: OptionalTensor, prefixOptional: OptionalIntArray, actualSeqQLenOptional: OptionalIntArray, actualSeqKvLenOptional: OptionalIntArray, scaleValue: Double, keepProb: Double, preTokens: Int, nextTokens: Int, headNum: Int, inputLayout: Text, innerPrecise: Int, sparseMode: Int, softmaxMaxOut: OptionalOut, softmaxSumOut: OptionalOut, softmaxOutOut: OptionalOut, attentionOutOut: Out);
+            FlashAttentionScore("aclnn_flash_attention_score.h", "as aclnnFlashAttentionVarLenScore") by train(&[AxisOrder::Tnd]):
+                aclnnFlashAttentionVarLenScoreV2(query: Tensor, key: Tensor, value: Tensor, realShiftOptional: OptionalTensor, dropMaskOptional: OptionalTensor, paddingMaskOptional: OptionalTensor, attenMaskOptional: OptionalTensor, prefixOptional: OptionalIntArray, actualSeqQLenOptional: OptionalIntArray, actualSeqKvLenOptional: OptionalIntArray, qStartIdxOptional: OptionalIntArray, kvStartIdxOptional: OptionalIntArray, scaleValue: Double, keepProb: Double, preTokens: Int, nextTokens: Int, headNum: Int, inputLayout: Text, innerPrecise: Int, sparseMode: Int, pseType: Int, softmaxMaxOut: OptionalOut, softmaxSumOut: OptionalOut, softmaxOutOut: OptionalOut, attentionOutOut: Out);
+            ScaledMaskedSoftmaxV2("aclnn_scaled_masked_softmax.h", "softmax(scale * x) along the last axis, with -10000 where mask is true") by scaled_masked_softmax():
+                aclnnScaledMaskedSoftmax(x: Tensor, mask: Tensor, scale: Double, fixedTriuMask: Flag, y: Out);
         }
     };
 }
@@ -41,13 +41,13 @@ pub(super) struct Attended {
 
 /// The scores of queries and the same number of key heads, -infinity where masked.
 pub(super) fn masked_scores(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     [query, key]: [&Value; 2],
     shift: Option<&Value>,
     masks: &[Value],
 ) -> Composed<Value> {
     let key = turned(call, key, [0, 1, 3, 2]);
-    let mut scores = call.node("MatMul", &[query, &key], DType::F32);
+    let mut scores = query.matmul(&key);
     let scale = call.number_value(ScalarNumber::Float(call.number("scaleValue")?), DType::F32)?;
     // The older training function adds before it scales, one of two orders of the newer one;
     // inference functions scale first.
@@ -57,54 +57,44 @@ pub(super) fn masked_scores(
         is_in_training(call)
     };
     if let Some(shift) = shift.filter(|_| adds_first) {
-        scores = call.node("Add", &[&scores, shift], DType::F32);
+        scores = &scores + shift;
     }
-    scores = call.node("Mul", &[&scores, &scale], DType::F32);
+    scores = &scores * &scale;
     if let Some(shift) = shift.filter(|_| !adds_first) {
-        scores = call.node("Add", &[&scores, shift], DType::F32);
+        scores = &scores + shift;
     }
     // Masked elements get a weight of exactly 0, not a small one.
-    let lowest = call.constant(f64::NEG_INFINITY, DType::F32);
     for mask in masks {
-        scores = call.node("Where", &[mask, &lowest, &scores], DType::F32);
+        scores = mask.choose(f64::NEG_INFINITY, &scores);
     }
     Ok(scores)
 }
 
 /// Fully masked rows yield 0.
 pub(super) fn attend(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     operands: &Operands<'_>,
     values: HeadsFirst,
     shift: Option<&Value>,
     masks: &[Value],
 ) -> Composed<Attended> {
     let HeadsFirst { query, key, value } = values;
-    let key = operands.repeated(call, key, &operands.keys)?;
-    let value = operands.repeated(call, value, &operands.values)?;
+    let key = operands.repeated(key, &operands.keys);
+    let value = operands.repeated(value, &operands.values);
     let scores = masked_scores(call, [&query, &key], shift, masks)?;
-    let lowest = call.constant(f64::NEG_INFINITY, DType::F32);
-    let (zero, one) = (
-        call.constant(0.0, DType::F32),
-        call.constant(1.0, DType::F32),
-    );
     let last = vec![
         ("axes", OperatorAttribute::Ints(vec![-1])),
         ("keepdims", OperatorAttribute::Int(1)),
     ];
     let maximum = call.node_with("ReduceMax", &[&scores], last, DType::F32);
     // In a fully masked row the difference of two infinities would be NaN.
-    let is_masked = call.node("Equal", &[&maximum, &lowest], DType::Bool);
-    let base = call.node("Where", &[&is_masked, &zero, &maximum], DType::F32);
-    let scores = call.node("Sub", &[&scores, &base], DType::F32);
-    let powers = call.node("Exp", &[&scores], DType::F32);
+    let is_masked = maximum.equal(f64::NEG_INFINITY);
+    let powers = (&scores - is_masked.choose(0.0, &maximum)).exp();
     let axes = call.constant_ints(&[-1]);
     let keeps_axes = vec![("keepdims", OperatorAttribute::Int(1))];
     let sum = call.node_with("ReduceSum", &[&powers, &axes], keeps_axes, DType::F32);
-    let divisor = call.node("Where", &[&is_masked, &one, &sum], DType::F32);
     // Powers are divided before the product, which keeps its terms within the range of the values.
-    let weights = call.node("Div", &[&powers, &divisor], DType::F32);
-    let result = call.node("MatMul", &[&weights, &value], DType::F32);
+    let result = (&powers / is_masked.choose(1.0, &sum)).matmul(&value);
     Ok(Attended {
         result,
         maximum,
@@ -114,7 +104,7 @@ pub(super) fn attend(
 
 /// Stores the result in the axis order of the query.
 pub(super) fn write_attended(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     operands: &Operands<'_>,
     result: &Value,
     out: &TensorArgument,
@@ -147,18 +137,18 @@ pub(super) fn refuse_in_training(call: &OperatorCall<'_>) -> Composed {
     let is_dropping = call
         .optional_tensor("dropMaskOptional")?
         .is_some_and(|tensor| !tensor.is_empty());
-    if is_dropping || (call.number("keepProb")? - 1.0).abs() > 0.0 {
-        return Err(Refusal::invalid("dropout is not supported"));
-    }
-    if call.optional_tensor("paddingMaskOptional")?.is_some() {
-        let text = "`paddingMaskOptional` is not supported";
-        return Err(Refusal::invalid(text));
-    }
-    if call.has("pseType") && !(0..=1).contains(&call.int("pseType")?) {
-        let text =
-            "`pseType` is neither 0 nor 1; shifts generated by the operator are not supported";
-        return Err(Refusal::invalid(text));
-    }
+    refuse_if!(
+        is_dropping || (call.number("keepProb")? - 1.0).abs() > 0.0,
+        "dropout is not supported"
+    );
+    refuse_if!(
+        call.optional_tensor("paddingMaskOptional")?.is_some(),
+        "`paddingMaskOptional` is not supported"
+    );
+    refuse_if!(
+        call.has("pseType") && !(0..=1).contains(&call.int("pseType")?),
+        "`pseType` is neither 0 nor 1; shifts generated by the operator are not supported"
+    );
     Ok(())
 }
 
@@ -170,15 +160,7 @@ pub(super) const TRAINED_ORDERS: [AxisOrder; 4] = [
     AxisOrder::Bnsd,
 ];
 
-fn attention_in_training(call: &mut OperatorCall<'_>) -> Composed {
-    train(call, &TRAINED_ORDERS)
-}
-
-fn attention_of_packed(call: &mut OperatorCall<'_>) -> Composed {
-    train(call, &[AxisOrder::Tnd])
-}
-
-fn train(call: &mut OperatorCall<'_>, known: &[AxisOrder]) -> Composed {
+fn train(call: &OperatorCall<'_>, known: &[AxisOrder]) -> Composed {
     let each = ["query", "key", "value"];
     let [query, key, value] = each.map(|name| call.tensor(name));
     let (query, key, value) = (query?, key?, value?);
@@ -223,19 +205,17 @@ fn train(call: &mut OperatorCall<'_>, known: &[AxisOrder]) -> Composed {
     let values = operands.read(call, [key, value])?;
     let attended = attend(call, &operands, values, shift.as_ref(), &masks)?;
     write_attended(call, &operands, &attended.result, out)?;
-    let statistics = call.constant_dims(&statistics);
     for (tensor, value) in saved.into_iter().zip([&attended.maximum, &attended.sum]) {
         if let Some(tensor) = tensor {
             // Packed samples have tokens before heads.
             let value = if is_packed {
                 let value = turned(call, value, [0, 2, 1, 3]);
-                call.reshaped(&value, &[queries, heads, 1])?
+                value.reshaped(&[queries, heads, 1])
             } else {
                 value.clone()
             };
             // Each number is stored eight times.
-            let value = call.node("Expand", &[&value, &statistics], DType::F32);
-            call.write(tensor, &value, DType::F32);
+            call.write(tensor, value.expanded(&statistics), DType::F32)?;
         }
     }
     Ok(())
@@ -256,7 +236,7 @@ pub(super) fn trained_samples(
 
 /// The shifts added to the scores.
 pub(super) fn read_shift(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     shift: &TensorArgument,
     samples: &Samples,
     scores: &[usize],
@@ -283,20 +263,21 @@ pub(super) fn read_shift(
 /// Masked scores get this number, so that fully masked rows are uniform.
 const MASKED: f64 = -10_000.0;
 
-fn scaled_masked_softmax(call: &mut OperatorCall<'_>) -> Composed {
+fn scaled_masked_softmax(call: &OperatorCall<'_>) -> Composed {
     let (x, mask) = (call.tensor("x")?, call.tensor("mask")?);
     let out = call.tensor("y")?;
     call.expect_dtype(x, is_small_float, SMALL_FLOATS)?;
     call.expect_dtype(mask, |dtype| dtype == DType::Bool, "bool")?;
-    call.expect_shape(out, x.dims())?;
-    call.expect_cast(out, x.dtype)?;
-    if call.flag("fixedTriuMask")? {
-        return Err(Refusal::invalid("`fixedTriuMask` is true; expected false"));
-    }
-    if x.n_axes() != 4 || x.dims()[3] == 0 {
-        let text = format!("`x` has the shape {:?}; expected 4 axes", x.dims());
-        return Err(Refusal::invalid(text));
-    }
+    call.expect_like(out, x)?;
+    refuse_if!(
+        call.flag("fixedTriuMask")?,
+        "`fixedTriuMask` is true; expected false"
+    );
+    refuse_if!(
+        x.n_axes() != 4 || x.dims()[3] == 0,
+        "`x` has the shape {:?}; expected 4 axes",
+        x.dims()
+    );
     expect_broadcast(call, mask, mask.dims(), x.dims())?;
     if x.is_empty() {
         call.fill(out, ScalarNumber::Int(0));
@@ -305,11 +286,8 @@ fn scaled_masked_softmax(call: &mut OperatorCall<'_>) -> Composed {
     let scale = call.number_value(ScalarNumber::Float(call.number("scale")?), DType::F32)?;
     let value = call.read(x, DType::F32)?;
     let mask = call.read(mask, DType::Bool)?;
-    let masked = call.constant(MASKED, DType::F32);
-    let scaled = call.node("Mul", &[&value, &scale], DType::F32);
-    let scaled = call.node("Where", &[&mask, &masked, &scaled], DType::F32);
+    let scaled = mask.choose(MASKED, &value * &scale);
     let last = vec![("axis", OperatorAttribute::Int(-1))];
     let result = call.node_with("Softmax", &[&scaled], last, DType::F32);
-    call.write(out, &result, x.dtype);
-    Ok(())
+    call.write(out, &result, x.dtype)
 }

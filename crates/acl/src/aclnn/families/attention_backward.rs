@@ -22,26 +22,18 @@ use crate::aclnn::row::operator_rows;
 macro_rules! aclnn_attention_backward {
     ($rows:ident) => {
         $rows! { "gradients of attention";
-            aclnnFlashAttentionScoreGrad = FlashAttentionScoreGrad("aclnn_flash_attention_score_grad.h", "the gradients of aclnnFlashAttentionScore for query, keyIn and value; dy is that of its result, of which softmaxMaxOptional, softmaxSumOptional and attentionInOptional are read if they are given") by attention_backward
-                (query: Tensor, keyIn: Tensor, value: Tensor, dy: Tensor, pseShiftOptional: OptionalTensor, dropMaskOptional: OptionalTensor, paddingMaskOptional: OptionalTensor, attenMaskOptional: OptionalTensor, softmaxMaxOptional: OptionalTensor, softmaxSumOptional: OptionalTensor, softmaxInOptional: OptionalTensor, attentionInOptional: OptionalTensor, prefixOptional: OptionalIntArray, scaleValue: Double, keepProb: Double, preTokens: Int, nextTokens: Int, headNum: Int, inputLayout: Text, innerPrecise: Int, sparseMode: Int, dqOut: Out, dkOut: Out, dvOut: Out, dpseOut: OptionalOut);
-            aclnnFlashAttentionScoreGradV2 = FlashAttentionScoreGrad("aclnn_flash_attention_score_grad.h", "the gradients of aclnnFlashAttentionScoreV2") by attention_backward
-                (query: Tensor, keyIn: Tensor, value: Tensor, dy: Tensor, pseShiftOptional: OptionalTensor, dropMaskOptional: OptionalTensor, paddingMaskOptional: OptionalTensor, attenMaskOptional: OptionalTensor, softmaxMaxOptional: OptionalTensor, softmaxSumOptional: OptionalTensor, softmaxInOptional: OptionalTensor, attentionInOptional: OptionalTensor, prefixOptional: OptionalIntArray, qStartIdxOptional: OptionalIntArray, kvStartIdxOptional: OptionalIntArray, scaleValue: Double, keepProb: Double, preTokens: Int, nextTokens: Int, headNum: Int, inputLayout: Text, innerPrecise: Int, sparseMode: Int, pseType: Int, dqOut: Out, dkOut: Out, dvOut: Out, dpseOut: OptionalOut);
-            aclnnFlashAttentionUnpaddingScoreGrad = FlashAttentionScoreGrad("aclnn_flash_attention_score_grad.h", "the gradients of aclnnFlashAttentionVarLenScore") by packed_attention_backward
-                (query: Tensor, keyIn: Tensor, value: Tensor, dy: Tensor, pseShiftOptional: OptionalTensor, dropMaskOptional: OptionalTensor, paddingMaskOptional: OptionalTensor, attenMaskOptional: OptionalTensor, softmaxMaxOptional: OptionalTensor, softmaxSumOptional: OptionalTensor, softmaxInOptional: OptionalTensor, attentionInOptional: OptionalTensor, prefixOptional: OptionalIntArray, actualSeqQLenOptional: OptionalIntArray, actualSeqKvLenOptional: OptionalIntArray, scaleValue: Double, keepProb: Double, preTokens: Int, nextTokens: Int, headNum: Int, inputLayout: Text, innerPrecise: Int, sparseMode: Int, dqOut: Out, dkOut: Out, dvOut: Out, dpseOut: OptionalOut);
+            FlashAttentionScoreGrad("aclnn_flash_attention_score_grad.h", "the gradients of aclnnFlashAttentionScore for query, keyIn and value; dy is that of its result, of which softmaxMaxOptional, softmaxSumOptional and attentionInOptional are read if they are given") by backward(&TRAINED_ORDERS):
+                aclnnFlashAttentionScoreGrad(query: Tensor, keyIn: Tensor, value: Tensor, dy: Tensor, pseShiftOptional: OptionalTensor, dropMaskOptional: OptionalTensor, paddingMaskOptional: OptionalTensor, attenMaskOptional: OptionalTensor, softmaxMaxOptional: OptionalTensor, softmaxSumOptional: OptionalTensor, softmaxInOptional: OptionalTensor, attentionInOptional: OptionalTensor, prefixOptional: OptionalIntArray, scaleValue: Double, keepProb: Double, preTokens: Int, nextTokens: Int, headNum: Int, inputLayout: Text, innerPrecise: Int, sparseMode: Int, dqOut: Out, dkOut: Out, dvOut: Out, dpseOut: OptionalOut);
+            FlashAttentionScoreGrad("aclnn_flash_attention_score_grad.h", "the gradients of aclnnFlashAttentionScoreV2") by backward(&TRAINED_ORDERS):
+                aclnnFlashAttentionScoreGradV2(query: Tensor, keyIn: Tensor, value: Tensor, dy: Tensor, pseShiftOptional: OptionalTensor, dropMaskOptional: OptionalTensor, paddingMaskOptional: OptionalTensor, attenMaskOptional: OptionalTensor, softmaxMaxOptional: OptionalTensor, softmaxSumOptional: OptionalTensor, softmaxInOptional: OptionalTensor, attentionInOptional: OptionalTensor, prefixOptional: OptionalIntArray, qStartIdxOptional: OptionalIntArray, kvStartIdxOptional: OptionalIntArray, scaleValue: Double, keepProb: Double, preTokens: Int, nextTokens: Int, headNum: Int, inputLayout: Text, innerPrecise: Int, sparseMode: Int, pseType: Int, dqOut: Out, dkOut: Out, dvOut: Out, dpseOut: OptionalOut);
+            FlashAttentionScoreGrad("aclnn_flash_attention_score_grad.h", "the gradients of aclnnFlashAttentionVarLenScore") by backward(&[AxisOrder::Tnd]):
+                aclnnFlashAttentionUnpaddingScoreGrad(query: Tensor, keyIn: Tensor, value: Tensor, dy: Tensor, pseShiftOptional: OptionalTensor, dropMaskOptional: OptionalTensor, paddingMaskOptional: OptionalTensor, attenMaskOptional: OptionalTensor, softmaxMaxOptional: OptionalTensor, softmaxSumOptional: OptionalTensor, softmaxInOptional: OptionalTensor, attentionInOptional: OptionalTensor, prefixOptional: OptionalIntArray, actualSeqQLenOptional: OptionalIntArray, actualSeqKvLenOptional: OptionalIntArray, scaleValue: Double, keepProb: Double, preTokens: Int, nextTokens: Int, headNum: Int, inputLayout: Text, innerPrecise: Int, sparseMode: Int, dqOut: Out, dkOut: Out, dvOut: Out, dpseOut: OptionalOut);
         }
     };
 }
 aclnn_attention_backward!(operator_rows);
 
-fn attention_backward(call: &mut OperatorCall<'_>) -> Composed {
-    backward(call, &TRAINED_ORDERS)
-}
-
-fn packed_attention_backward(call: &mut OperatorCall<'_>) -> Composed {
-    backward(call, &[AxisOrder::Tnd])
-}
-
-fn backward(call: &mut OperatorCall<'_>, known: &[AxisOrder]) -> Composed {
+fn backward(call: &OperatorCall<'_>, known: &[AxisOrder]) -> Composed {
     let (query, key) = (call.tensor("query")?, call.tensor("keyIn")?);
     let (value, dy) = (call.tensor("value")?, call.tensor("dy")?);
     let order = AxisOrder::new(call, known)?;
@@ -79,19 +71,19 @@ fn backward(call: &mut OperatorCall<'_>, known: &[AxisOrder]) -> Composed {
     };
     let values = operands.read(call, [key, value])?;
     // Shared heads are repeated for the products; `gathered` sums their gradients below.
-    let key = operands.repeated(call, values.key, &operands.keys)?;
-    let value = operands.repeated(call, values.value, &operands.values)?;
+    let key = operands.repeated(values.key, &operands.keys);
+    let value = operands.repeated(values.value, &operands.values);
     let scores = masked_scores(call, [&values.query, &key], shift.as_ref(), &masks)?;
     let weights = weights(call, &operands, &scores)?;
     let dy = heads_first(call, dy, order, &operands.result())?;
     let slopes = slopes(call, &operands, &weights, [&dy, &value])?;
-    let dq = call.node("MatMul", &[&slopes, &key], DType::F32);
+    let dq = slopes.matmul(&key);
     // The products run the other way: over queries for keys and values.
     let across = turned(call, &slopes, [0, 1, 3, 2]);
-    let dk = call.node("MatMul", &[&across, &values.query], DType::F32);
+    let dk = across.matmul(&values.query);
     let dk = gathered(call, &dk, &operands, &operands.keys)?;
     let across = turned(call, &weights, [0, 1, 3, 2]);
-    let dv = call.node("MatMul", &[&across, &dy], DType::F32);
+    let dv = across.matmul(&dy);
     let dv = gathered(call, &dv, &operands, &operands.values)?;
     for (out, result) in outs.into_iter().zip([dq, dk, dv]) {
         write_ordered(call, order, &result, out, query.dtype)?;
@@ -102,7 +94,7 @@ fn backward(call: &mut OperatorCall<'_>, known: &[AxisOrder]) -> Composed {
 /// A statistic of each row, which the forward operator stored eight times, for each query of each
 /// head.
 fn statistic(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     operands: &Operands<'_>,
     name: &str,
 ) -> Composed<Option<Value>> {
@@ -126,21 +118,12 @@ fn statistic(
     if !is_packed {
         return Ok(Some(value));
     }
-    let value = call.reshaped(&value, &[1, queries, heads, 1])?;
+    let value = value.reshaped(&[1, queries, heads, 1]);
     Ok(Some(turned(call, &value, [0, 2, 1, 3])))
 }
 
 /// The forward operator's weights.
-fn weights(
-    call: &mut OperatorCall<'_>,
-    operands: &Operands<'_>,
-    scores: &Value,
-) -> Composed<Value> {
-    let lowest = call.constant(f64::NEG_INFINITY, DType::F32);
-    let (zero, one) = (
-        call.constant(0.0, DType::F32),
-        call.constant(1.0, DType::F32),
-    );
+fn weights(call: &OperatorCall<'_>, operands: &Operands<'_>, scores: &Value) -> Composed<Value> {
     let maximum = match statistic(call, operands, "softmaxMaxOptional")? {
         Some(maximum) => maximum,
         None => {
@@ -152,48 +135,43 @@ fn weights(
         }
     };
     // In a fully masked row the difference of two infinities would be NaN.
-    let is_masked = call.node("Equal", &[&maximum, &lowest], DType::Bool);
-    let base = call.node("Where", &[&is_masked, &zero, &maximum], DType::F32);
-    let difference = call.node("Sub", &[scores, &base], DType::F32);
-    let powers = call.node("Exp", &[&difference], DType::F32);
+    let is_masked = maximum.equal(f64::NEG_INFINITY);
+    let powers = (scores - is_masked.choose(0.0, &maximum)).exp();
     let sum = match statistic(call, operands, "softmaxSumOptional")? {
         Some(sum) => sum,
-        None => row_sums(call, &powers)?,
+        None => row_sums(call, &powers),
     };
-    let divisor = call.node("Where", &[&is_masked, &one, &sum], DType::F32);
-    Ok(call.node("Div", &[&powers, &divisor], DType::F32))
+    Ok(&powers / is_masked.choose(1.0, &sum))
 }
 
-fn row_sums(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
+fn row_sums(call: &OperatorCall<'_>, x: &Value) -> Value {
     let last = call.constant_ints(&[-1]);
     let keeps_axes = vec![("keepdims", OperatorAttribute::Int(1))];
-    Ok(call.node_with("ReduceSum", &[x, &last], keeps_axes, DType::F32))
+    call.node_with("ReduceSum", &[x, &last], keeps_axes, DType::F32)
 }
 
 /// The gradient of the products of queries and keys.
 fn slopes(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     operands: &Operands<'_>,
     weights: &Value,
     [dy, value]: [&Value; 2],
 ) -> Composed<Value> {
     let value = turned(call, value, [0, 1, 3, 2]);
-    let by_weight = call.node("MatMul", &[dy, &value], DType::F32);
+    let by_weight = dy.matmul(&value);
     // The common term of a row is the sum over its weights, or equally over its result.
     let terms = match call.optional_tensor("attentionInOptional")? {
         Some(result) if !result.is_empty() => {
             expect_result(call, operands, result)?;
             let result = heads_first(call, result, operands.order, &operands.result())?;
-            call.node("Mul", &[dy, &result], DType::F32)
+            dy * &result
         }
-        _ => call.node("Mul", &[weights, &by_weight], DType::F32),
+        _ => weights * &by_weight,
     };
-    let common = row_sums(call, &terms)?;
-    let difference = call.node("Sub", &[&by_weight, &common], DType::F32);
-    let slopes = call.node("Mul", &[weights, &difference], DType::F32);
+    let common = row_sums(call, &terms);
     // The products are scaled in both orders of shift and scale.
     let scale = call.number_value(ScalarNumber::Float(call.number("scaleValue")?), DType::F32)?;
-    Ok(call.node("Mul", &[&slopes, &scale], DType::F32))
+    Ok(weights * (&by_weight - &common) * &scale)
 }
 
 fn expect_result(
@@ -207,7 +185,7 @@ fn expect_result(
 
 /// The sum over the query heads that share a key head.
 fn gathered(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     x: &Value,
     operands: &Operands<'_>,
     sizes: &Sizes,
@@ -220,7 +198,7 @@ fn gathered(
     if n == 1 {
         return Ok(x.clone());
     }
-    let x = call.reshaped(x, &[sizes.batch, sizes.heads, n, sizes.tokens, sizes.width])?;
+    let x = x.reshaped(&[sizes.batch, sizes.heads, n, sizes.tokens, sizes.width]);
     let axis = call.constant_ints(&[2]);
     let drops_axes = vec![("keepdims", OperatorAttribute::Int(0))];
     Ok(call.node_with("ReduceSum", &[&x, &axis], drops_axes, DType::F32))

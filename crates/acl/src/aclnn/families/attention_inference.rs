@@ -8,7 +8,7 @@ use super::attention_masks::{Sample, Samples, Sparsity, lengths_of_ends, packed}
 use super::attention_operands::{
     AxisOrder, HeadsFirst, Operands, expect_same_types, heads_first, query_sizes, turned,
 };
-use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value};
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value, refuse_if};
 use crate::aclnn::object::ScalarNumber;
 use crate::aclnn::parameter::TensorArgument;
 use crate::aclnn::row::operator_rows;
@@ -18,28 +18,28 @@ use crate::aclnn::row::operator_rows;
 macro_rules! aclnn_attention_inference {
     ($rows:ident) => {
         $rows! { "attention in inference";
-            aclnnPromptFlashAttention = PromptFlashAttention("aclnn_prompt_flash_attention.h", "softmax(scaleValue * query @ key^T) @ value, without what attenMask masks; pseShift has no effect") by attention_in_inference
-                (query: Tensor, key: Tensor, value: Tensor, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, numHeads: Int, scaleValue: Double, preTokens: Int, nextTokens: Int, inputLayout: Text, numKeyValueHeads: Int, attentionOut: Out);
-            aclnnPromptFlashAttentionV2 = PromptFlashAttention("aclnn_prompt_flash_attention_v2.h", "as aclnnPromptFlashAttention, of the first actualSeqLengthsKv tokens of key and value; sparse modes 0 to 4, not quantised") by attention_in_inference
-                (query: Tensor, key: Tensor, value: Tensor, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, actualSeqLengthsKv: OptionalIntArray, deqScale1: OptionalTensor, quantScale1: OptionalTensor, deqScale2: OptionalTensor, quantScale2: OptionalTensor, quantOffset2: OptionalTensor, numHeads: Int, scaleValue: Double, preTokens: Int, nextTokens: Int, inputLayout: Text, numKeyValueHeads: Int, sparseMode: Int, attentionOut: Out);
-            aclnnPromptFlashAttentionV3 = PromptFlashAttention("aclnn_prompt_flash_attention_v3.h", "as aclnnPromptFlashAttentionV2; pseShift is added to the scaled products") by attention_in_inference
-                (query: Tensor, key: Tensor, value: Tensor, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, actualSeqLengthsKv: OptionalIntArray, deqScale1: OptionalTensor, quantScale1: OptionalTensor, deqScale2: OptionalTensor, quantScale2: OptionalTensor, quantOffset2: OptionalTensor, numHeads: Int, scaleValue: Double, preTokens: Int, nextTokens: Int, inputLayout: Text, numKeyValueHeads: Int, sparseMode: Int, innerPrecise: Int, attentionOut: Out);
-            aclnnIncreFlashAttention = IncreFlashAttention("aclnn_incre_flash_attention.h", "softmax(scaleValue * query @ key^T) @ value for one token of each sample, of the first actualSeqLengths tokens of key and value; pseShift has no effect") by attention_of_token
-                (query: Tensor, key: TensorList, value: TensorList, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, numHeads: Int, scaleValue: Double, inputLayout: Text, numKeyValueHeads: Int, attentionOut: Out);
-            aclnnIncreFlashAttentionV2 = IncreFlashAttention("aclnn_incre_flash_attention_v2.h", "as aclnnIncreFlashAttention, not quantised") by attention_of_token
-                (query: Tensor, key: TensorList, value: TensorList, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, dequantScale1: OptionalTensor, quantScale1: OptionalTensor, dequantScale2: OptionalTensor, quantScale2: OptionalTensor, quantOffset2: OptionalTensor, numHeads: Int, scaleValue: Double, inputLayout: Text, numKeyValueHeads: Int, attentionOut: Out);
-            aclnnIncreFlashAttentionV3 = IncreFlashAttention("aclnn_incre_flash_attention_v3.h", "as aclnnIncreFlashAttentionV2; pseShift is added to the scaled products, and with blocktable key and value lie in blocks") by attention_of_token
-                (query: Tensor, key: TensorList, value: TensorList, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, dequantScale1: OptionalTensor, quantScale1: OptionalTensor, dequantScale2: OptionalTensor, quantScale2: OptionalTensor, quantOffset2: OptionalTensor, antiquantScale: OptionalTensor, antiquantOffset: OptionalTensor, blocktable: OptionalTensor, numHeads: Int, scaleValue: Double, inputLayout: Text, numKeyValueHeads: Int, blockSize: Int, innerPrecise: Int, attentionOut: Out);
-            aclnnIncreFlashAttentionV4 = IncreFlashAttention("aclnn_incre_flash_attention_v4.h", "as aclnnIncreFlashAttentionV3") by attention_of_token
-                (query: Tensor, key: TensorList, value: TensorList, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, dequantScale1: OptionalTensor, quantScale1: OptionalTensor, dequantScale2: OptionalTensor, quantScale2: OptionalTensor, quantOffset2: OptionalTensor, antiquantScale: OptionalTensor, antiquantOffset: OptionalTensor, blocktable: OptionalTensor, kvPaddingSize: OptionalTensor, numHeads: Int, scaleValue: Double, inputLayout: Text, numKeyValueHeads: Int, blockSize: Int, innerPrecise: Int, attentionOut: Out);
-            aclnnFusedInferAttentionScore = FusedInferAttentionScore("aclnn_fused_infer_attention_score.h", "softmax(scaleValue * query @ key^T + pseShift) @ value, without what attenMask masks, of the first actualSeqLengthsKv tokens of key and value, which may lie in blocks; sparse modes 0 to 4, not quantised") by attention_in_inference
-                (query: Tensor, key: TensorList, value: TensorList, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, actualSeqLengthsKv: OptionalIntArray, deqScale1: OptionalTensor, quantScale1: OptionalTensor, deqScale2: OptionalTensor, quantScale2: OptionalTensor, quantOffset2: OptionalTensor, antiquantScale: OptionalTensor, antiquantOffset: OptionalTensor, blockTable: OptionalTensor, queryPaddingSize: OptionalTensor, kvPaddingSize: OptionalTensor, numHeads: Int, scaleValue: Double, preTokens: Int, nextTokens: Int, inputLayout: Text, numKeyValueHeads: Int, sparseMode: Int, innerPrecise: Int, blockSize: Int, antiquantMode: Int, softmaxLseFlag: Flag, attentionOut: Out, softmaxLse: OptionalOut);
-            aclnnFusedInferAttentionScoreV2 = FusedInferAttentionScore("aclnn_fused_infer_attention_score_v2.h", "as aclnnFusedInferAttentionScore") by attention_in_inference
-                (query: Tensor, key: TensorList, value: TensorList, pseShiftOptional: OptionalTensor, attenMaskOptional: OptionalTensor, actualSeqLengthsOptional: OptionalIntArray, actualSeqLengthsKvOptional: OptionalIntArray, deqScale1Optional: OptionalTensor, quantScale1Optional: OptionalTensor, deqScale2Optional: OptionalTensor, quantScale2Optional: OptionalTensor, quantOffset2Optional: OptionalTensor, antiquantScaleOptional: OptionalTensor, antiquantOffsetOptional: OptionalTensor, blockTableOptional: OptionalTensor, queryPaddingSizeOptional: OptionalTensor, kvPaddingSizeOptional: OptionalTensor, keyAntiquantScaleOptional: OptionalTensor, keyAntiquantOffsetOptional: OptionalTensor, valueAntiquantScaleOptional: OptionalTensor, valueAntiquantOffsetOptional: OptionalTensor, keySharedPrefixOptional: OptionalTensor, valueSharedPrefixOptional: OptionalTensor, actualSharedPrefixLenOptional: OptionalIntArray, numHeads: Int, scaleValue: Double, preTokens: Int, nextTokens: Int, inputLayout: Text, numKeyValueHeads: Int, sparseMode: Int, innerPrecise: Int, blockSize: Int, antiquantMode: Int, softmaxLseFlag: Flag, keyAntiquantMode: Int, valueAntiquantMode: Int, attentionOut: Out, softmaxLse: OptionalOut);
-            aclnnFusedInferAttentionScoreV3 = FusedInferAttentionScore("aclnn_fused_infer_attention_score_v3.h", "as aclnnFusedInferAttentionScore; queryRopeOptional and keyRopeOptional lengthen query and key") by attention_in_inference
-                (query: Tensor, key: TensorList, value: TensorList, pseShiftOptional: OptionalTensor, attenMaskOptional: OptionalTensor, actualSeqLengthsOptional: OptionalIntArray, actualSeqLengthsKvOptional: OptionalIntArray, deqScale1Optional: OptionalTensor, quantScale1Optional: OptionalTensor, deqScale2Optional: OptionalTensor, quantScale2Optional: OptionalTensor, quantOffset2Optional: OptionalTensor, antiquantScaleOptional: OptionalTensor, antiquantOffsetOptional: OptionalTensor, blockTableOptional: OptionalTensor, queryPaddingSizeOptional: OptionalTensor, kvPaddingSizeOptional: OptionalTensor, keyAntiquantScaleOptional: OptionalTensor, keyAntiquantOffsetOptional: OptionalTensor, valueAntiquantScaleOptional: OptionalTensor, valueAntiquantOffsetOptional: OptionalTensor, keySharedPrefixOptional: OptionalTensor, valueSharedPrefixOptional: OptionalTensor, actualSharedPrefixLenOptional: OptionalIntArray, queryRopeOptional: OptionalTensor, keyRopeOptional: OptionalTensor, keyRopeAntiquantScaleOptional: OptionalTensor, numHeads: Int, scaleValue: Double, preTokens: Int, nextTokens: Int, inputLayout: Text, numKeyValueHeads: Int, sparseMode: Int, innerPrecise: Int, blockSize: Int, antiquantMode: Int, softmaxLseFlag: Flag, keyAntiquantMode: Int, valueAntiquantMode: Int, attentionOut: Out, softmaxLse: OptionalOut);
-            aclnnFusedInferAttentionScoreV4 = FusedInferAttentionScore("aclnn_fused_infer_attention_score_v4.h", "as aclnnFusedInferAttentionScoreV3") by attention_in_inference
-                (query: Tensor, key: TensorList, value: TensorList, pseShiftOptional: OptionalTensor, attenMaskOptional: OptionalTensor, actualSeqLengthsOptional: OptionalIntArray, actualSeqLengthsKvOptional: OptionalIntArray, deqScale1Optional: OptionalTensor, quantScale1Optional: OptionalTensor, deqScale2Optional: OptionalTensor, quantScale2Optional: OptionalTensor, quantOffset2Optional: OptionalTensor, antiquantScaleOptional: OptionalTensor, antiquantOffsetOptional: OptionalTensor, blockTableOptional: OptionalTensor, queryPaddingSizeOptional: OptionalTensor, kvPaddingSizeOptional: OptionalTensor, keyAntiquantScaleOptional: OptionalTensor, keyAntiquantOffsetOptional: OptionalTensor, valueAntiquantScaleOptional: OptionalTensor, valueAntiquantOffsetOptional: OptionalTensor, keySharedPrefixOptional: OptionalTensor, valueSharedPrefixOptional: OptionalTensor, actualSharedPrefixLenOptional: OptionalIntArray, queryRopeOptional: OptionalTensor, keyRopeOptional: OptionalTensor, keyRopeAntiquantScaleOptional: OptionalTensor, dequantScaleQueryOptional: OptionalTensor, learnableSinkOptional: OptionalTensor, numHeads: Int, scaleValue: Double, preTokens: Int, nextTokens: Int, inputLayout: Text, numKeyValueHeads: Int, sparseMode: Int, innerPrecise: Int, blockSize: Int, antiquantMode: Int, softmaxLseFlag: Flag, keyAntiquantMode: Int, valueAntiquantMode: Int, queryQuantMode: Int, attentionOut: Out, softmaxLse: OptionalOut);
+            PromptFlashAttention("aclnn_prompt_flash_attention.h", "softmax(scaleValue * query @ key^T) @ value, without what attenMask masks; pseShift has no effect") by attention_in_inference():
+                aclnnPromptFlashAttention(query: Tensor, key: Tensor, value: Tensor, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, numHeads: Int, scaleValue: Double, preTokens: Int, nextTokens: Int, inputLayout: Text, numKeyValueHeads: Int, attentionOut: Out);
+            PromptFlashAttention("aclnn_prompt_flash_attention_v2.h", "as aclnnPromptFlashAttention, of the first actualSeqLengthsKv tokens of key and value; sparse modes 0 to 4, not quantised") by attention_in_inference():
+                aclnnPromptFlashAttentionV2(query: Tensor, key: Tensor, value: Tensor, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, actualSeqLengthsKv: OptionalIntArray, deqScale1: OptionalTensor, quantScale1: OptionalTensor, deqScale2: OptionalTensor, quantScale2: OptionalTensor, quantOffset2: OptionalTensor, numHeads: Int, scaleValue: Double, preTokens: Int, nextTokens: Int, inputLayout: Text, numKeyValueHeads: Int, sparseMode: Int, attentionOut: Out);
+            PromptFlashAttention("aclnn_prompt_flash_attention_v3.h", "as aclnnPromptFlashAttentionV2; pseShift is added to the scaled products") by attention_in_inference():
+                aclnnPromptFlashAttentionV3(query: Tensor, key: Tensor, value: Tensor, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, actualSeqLengthsKv: OptionalIntArray, deqScale1: OptionalTensor, quantScale1: OptionalTensor, deqScale2: OptionalTensor, quantScale2: OptionalTensor, quantOffset2: OptionalTensor, numHeads: Int, scaleValue: Double, preTokens: Int, nextTokens: Int, inputLayout: Text, numKeyValueHeads: Int, sparseMode: Int, innerPrecise: Int, attentionOut: Out);
+            IncreFlashAttention("aclnn_incre_flash_attention.h", "softmax(scaleValue * query @ key^T) @ value for one token of each sample, of the first actualSeqLengths tokens of key and value; pseShift has no effect") by attention_of_token():
+                aclnnIncreFlashAttention(query: Tensor, key: TensorList, value: TensorList, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, numHeads: Int, scaleValue: Double, inputLayout: Text, numKeyValueHeads: Int, attentionOut: Out);
+            IncreFlashAttention("aclnn_incre_flash_attention_v2.h", "as aclnnIncreFlashAttention, not quantised") by attention_of_token():
+                aclnnIncreFlashAttentionV2(query: Tensor, key: TensorList, value: TensorList, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, dequantScale1: OptionalTensor, quantScale1: OptionalTensor, dequantScale2: OptionalTensor, quantScale2: OptionalTensor, quantOffset2: OptionalTensor, numHeads: Int, scaleValue: Double, inputLayout: Text, numKeyValueHeads: Int, attentionOut: Out);
+            IncreFlashAttention("aclnn_incre_flash_attention_v3.h", "as aclnnIncreFlashAttentionV2; pseShift is added to the scaled products, and with blocktable key and value lie in blocks") by attention_of_token():
+                aclnnIncreFlashAttentionV3(query: Tensor, key: TensorList, value: TensorList, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, dequantScale1: OptionalTensor, quantScale1: OptionalTensor, dequantScale2: OptionalTensor, quantScale2: OptionalTensor, quantOffset2: OptionalTensor, antiquantScale: OptionalTensor, antiquantOffset: OptionalTensor, blocktable: OptionalTensor, numHeads: Int, scaleValue: Double, inputLayout: Text, numKeyValueHeads: Int, blockSize: Int, innerPrecise: Int, attentionOut: Out);
+            IncreFlashAttention("aclnn_incre_flash_attention_v4.h", "as aclnnIncreFlashAttentionV3") by attention_of_token():
+                aclnnIncreFlashAttentionV4(query: Tensor, key: TensorList, value: TensorList, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, dequantScale1: OptionalTensor, quantScale1: OptionalTensor, dequantScale2: OptionalTensor, quantScale2: OptionalTensor, quantOffset2: OptionalTensor, antiquantScale: OptionalTensor, antiquantOffset: OptionalTensor, blocktable: OptionalTensor, kvPaddingSize: OptionalTensor, numHeads: Int, scaleValue: Double, inputLayout: Text, numKeyValueHeads: Int, blockSize: Int, innerPrecise: Int, attentionOut: Out);
+            FusedInferAttentionScore("aclnn_fused_infer_attention_score.h", "softmax(scaleValue * query @ key^T + pseShift) @ value, without what attenMask masks, of the first actualSeqLengthsKv tokens of key and value, which may lie in blocks; sparse modes 0 to 4, not quantised") by attention_in_inference():
+                aclnnFusedInferAttentionScore(query: Tensor, key: TensorList, value: TensorList, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, actualSeqLengthsKv: OptionalIntArray, deqScale1: OptionalTensor, quantScale1: OptionalTensor, deqScale2: OptionalTensor, quantScale2: OptionalTensor, quantOffset2: OptionalTensor, antiquantScale: OptionalTensor, antiquantOffset: OptionalTensor, blockTable: OptionalTensor, queryPaddingSize: OptionalTensor, kvPaddingSize: OptionalTensor, numHeads: Int, scaleValue: Double, preTokens: Int, nextTokens: Int, inputLayout: Text, numKeyValueHeads: Int, sparseMode: Int, innerPrecise: Int, blockSize: Int, antiquantMode: Int, softmaxLseFlag: Flag, attentionOut: Out, softmaxLse: OptionalOut);
+            FusedInferAttentionScore("aclnn_fused_infer_attention_score_v2.h", "as aclnnFusedInferAttentionScore") by attention_in_inference():
+                aclnnFusedInferAttentionScoreV2(query: Tensor, key: TensorList, value: TensorList, pseShiftOptional: OptionalTensor, attenMaskOptional: OptionalTensor, actualSeqLengthsOptional: OptionalIntArray, actualSeqLengthsKvOptional: OptionalIntArray, deqScale1Optional: OptionalTensor, quantScale1Optional: OptionalTensor, deqScale2Optional: OptionalTensor, quantScale2Optional: OptionalTensor, quantOffset2Optional: OptionalTensor, antiquantScaleOptional: OptionalTensor, antiquantOffsetOptional: OptionalTensor, blockTableOptional: OptionalTensor, queryPaddingSizeOptional: OptionalTensor, kvPaddingSizeOptional: OptionalTensor, keyAntiquantScaleOptional: OptionalTensor, keyAntiquantOffsetOptional: OptionalTensor, valueAntiquantScaleOptional: OptionalTensor, valueAntiquantOffsetOptional: OptionalTensor, keySharedPrefixOptional: OptionalTensor, valueSharedPrefixOptional: OptionalTensor, actualSharedPrefixLenOptional: OptionalIntArray, numHeads: Int, scaleValue: Double, preTokens: Int, nextTokens: Int, inputLayout: Text, numKeyValueHeads: Int, sparseMode: Int, innerPrecise: Int, blockSize: Int, antiquantMode: Int, softmaxLseFlag: Flag, keyAntiquantMode: Int, valueAntiquantMode: Int, attentionOut: Out, softmaxLse: OptionalOut);
+            FusedInferAttentionScore("aclnn_fused_infer_attention_score_v3.h", "as aclnnFusedInferAttentionScore; queryRopeOptional and keyRopeOptional lengthen query and key") by attention_in_inference():
+                aclnnFusedInferAttentionScoreV3(query: Tensor, key: TensorList, value: TensorList, pseShiftOptional: OptionalTensor, attenMaskOptional: OptionalTensor, actualSeqLengthsOptional: OptionalIntArray, actualSeqLengthsKvOptional: OptionalIntArray, deqScale1Optional: OptionalTensor, quantScale1Optional: OptionalTensor, deqScale2Optional: OptionalTensor, quantScale2Optional: OptionalTensor, quantOffset2Optional: OptionalTensor, antiquantScaleOptional: OptionalTensor, antiquantOffsetOptional: OptionalTensor, blockTableOptional: OptionalTensor, queryPaddingSizeOptional: OptionalTensor, kvPaddingSizeOptional: OptionalTensor, keyAntiquantScaleOptional: OptionalTensor, keyAntiquantOffsetOptional: OptionalTensor, valueAntiquantScaleOptional: OptionalTensor, valueAntiquantOffsetOptional: OptionalTensor, keySharedPrefixOptional: OptionalTensor, valueSharedPrefixOptional: OptionalTensor, actualSharedPrefixLenOptional: OptionalIntArray, queryRopeOptional: OptionalTensor, keyRopeOptional: OptionalTensor, keyRopeAntiquantScaleOptional: OptionalTensor, numHeads: Int, scaleValue: Double, preTokens: Int, nextTokens: Int, inputLayout: Text, numKeyValueHeads: Int, sparseMode: Int, innerPrecise: Int, blockSize: Int, antiquantMode: Int, softmaxLseFlag: Flag, keyAntiquantMode: Int, valueAntiquantMode: Int, attentionOut: Out, softmaxLse: OptionalOut);
+            FusedInferAttentionScore("aclnn_fused_infer_attention_score_v4.h", "as aclnnFusedInferAttentionScoreV3") by attention_in_inference():
+                aclnnFusedInferAttentionScoreV4(query: Tensor, key: TensorList, value: TensorList, pseShiftOptional: OptionalTensor, attenMaskOptional: OptionalTensor, actualSeqLengthsOptional: OptionalIntArray, actualSeqLengthsKvOptional: OptionalIntArray, deqScale1Optional: OptionalTensor, quantScale1Optional: OptionalTensor, deqScale2Optional: OptionalTensor, quantScale2Optional: OptionalTensor, quantOffset2Optional: OptionalTensor, antiquantScaleOptional: OptionalTensor, antiquantOffsetOptional: OptionalTensor, blockTableOptional: OptionalTensor, queryPaddingSizeOptional: OptionalTensor, kvPaddingSizeOptional: OptionalTensor, keyAntiquantScaleOptional: OptionalTensor, keyAntiquantOffsetOptional: OptionalTensor, valueAntiquantScaleOptional: OptionalTensor, valueAntiquantOffsetOptional: OptionalTensor, keySharedPrefixOptional: OptionalTensor, valueSharedPrefixOptional: OptionalTensor, actualSharedPrefixLenOptional: OptionalIntArray, queryRopeOptional: OptionalTensor, keyRopeOptional: OptionalTensor, keyRopeAntiquantScaleOptional: OptionalTensor, dequantScaleQueryOptional: OptionalTensor, learnableSinkOptional: OptionalTensor, numHeads: Int, scaleValue: Double, preTokens: Int, nextTokens: Int, inputLayout: Text, numKeyValueHeads: Int, sparseMode: Int, innerPrecise: Int, blockSize: Int, antiquantMode: Int, softmaxLseFlag: Flag, keyAntiquantMode: Int, valueAntiquantMode: Int, queryQuantMode: Int, attentionOut: Out, softmaxLse: OptionalOut);
         }
     };
 }
@@ -174,7 +174,7 @@ impl<'a> Inference<'a> {
     }
 
     /// Query, key and value as the arguments have them.
-    fn read(&self, call: &mut OperatorCall<'_>) -> Composed<HeadsFirst> {
+    fn read(&self, call: &OperatorCall<'_>) -> Composed<HeadsFirst> {
         let operands = &self.operands;
         let mut query = heads_first(call, operands.query, operands.order, &operands.queries)?;
         let mut key = self.key.read(call, &self.samples)?;
@@ -206,16 +206,13 @@ impl<'a> Inference<'a> {
         // Memory beyond the length of a sample may hold anything, such as NaN, which a weight of 0
         // would not suppress.
         let value = match self.samples.unused_keys(call, self.value.sizes.tokens)? {
-            Some(unused) => {
-                let zero = call.constant(0.0, DType::F32);
-                call.node("Where", &[&unused, &zero, &value], DType::F32)
-            }
+            Some(unused) => unused.choose(0.0, &value),
             None => value,
         };
         Ok(HeadsFirst { query, key, value })
     }
 
-    fn attend(&self, call: &mut OperatorCall<'_>, sparsity: &Sparsity<'_>) -> Composed<Attended> {
+    fn attend(&self, call: &OperatorCall<'_>, sparsity: &Sparsity<'_>) -> Composed<Attended> {
         let scores = self.operands.score_dims();
         let masks = sparsity.masks(call, &self.samples, &scores)?;
         let shift = match given(call, "pseShift")? {
@@ -282,10 +279,10 @@ fn samples(
     let key_name = key_name.filter(|name| call.has(&full_name(call, name)));
     if key.table.is_some() {
         let lengths = key_name.map(|name| call.optional_ints(&full_name(call, name)));
-        if lengths.transpose()?.flatten().is_none_or(<[i64]>::is_empty) {
-            let text = "key and value lie in blocks, without the lengths of samples";
-            return Err(Refusal::invalid(text));
-        }
+        refuse_if!(
+            lengths.transpose()?.flatten().is_none_or(<[i64]>::is_empty),
+            "key and value lie in blocks, without the lengths of samples"
+        );
     }
     if operands.order != AxisOrder::Tnd {
         let n = operands.queries.batch;
@@ -305,12 +302,11 @@ fn samples(
     let ends = call.optional_ints(&names[0])?.unwrap_or_default();
     let queries = lengths_of_ends(&names[0], ends)?;
     let n = key.lengths.len();
-    if queries.len() != n || queries.last().is_some_and(|(start, n)| start + n > tokens) {
-        return Err(Refusal::invalid(format!(
-            "`{}` is {ends:?}; expected where {n} samples end among {tokens} tokens",
-            names[0]
-        )));
-    }
+    refuse_if!(
+        queries.len() != n || queries.last().is_some_and(|(start, n)| start + n > tokens),
+        "`{}` is {ends:?}; expected where {n} samples end among {tokens} tokens",
+        names[0]
+    );
     let lengths = lengths(call, key_name, n, &key.lengths)?;
     let room = keys / n.max(1);
     let each = queries.into_iter().zip(lengths).enumerate();
@@ -321,7 +317,7 @@ fn samples(
     Ok(Samples::Packed(list.collect()))
 }
 
-fn attention_in_inference(call: &mut OperatorCall<'_>) -> Composed {
+fn attention_in_inference(call: &OperatorCall<'_>) -> Composed {
     let out = call.tensor("attentionOut")?;
     let names = [Some("actualSeqLengths"), Some("actualSeqLengthsKv")];
     let inference = Inference::new(call, names)?;
@@ -349,7 +345,7 @@ fn attention_in_inference(call: &mut OperatorCall<'_>) -> Composed {
 
 /// The output of the log-sum-exp, if requested.
 fn expect_sums<'a>(
-    call: &mut OperatorCall<'a>,
+    call: &OperatorCall<'a>,
     operands: &Operands<'_>,
 ) -> Composed<Option<&'a TensorArgument>> {
     if !call.has("softmaxLse") {
@@ -376,27 +372,22 @@ fn expect_sums<'a>(
 }
 
 fn write_sums(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     operands: &Operands<'_>,
     attended: &Attended,
     out: &TensorArgument,
 ) -> Composed {
-    let log = call.node("Log", &[&attended.sum], DType::F32);
-    let sums = call.node("Add", &[&log, &attended.maximum], DType::F32);
     // The vendor's operators store infinity for fully masked rows.
-    let lowest = call.constant(f64::NEG_INFINITY, DType::F32);
-    let highest = call.constant(f64::INFINITY, DType::F32);
-    let is_masked = call.node("Equal", &[&attended.maximum, &lowest], DType::Bool);
-    let mut sums = call.node("Where", &[&is_masked, &highest, &sums], DType::F32);
+    let is_masked = attended.maximum.equal(f64::NEG_INFINITY);
+    let mut sums = is_masked.choose(f64::INFINITY, attended.sum.log() + &attended.maximum);
     if operands.order == AxisOrder::Tnd {
         sums = turned(call, &sums, [0, 2, 1, 3]);
     }
-    let sums: Value = call.reshaped(&sums, out.dims())?;
-    call.write(out, &sums, DType::F32);
-    Ok(())
+    let sums: Value = sums.reshaped(out.dims());
+    call.write(out, &sums, DType::F32)
 }
 
-fn attention_of_token(call: &mut OperatorCall<'_>) -> Composed {
+fn attention_of_token(call: &OperatorCall<'_>) -> Composed {
     let out = call.tensor("attentionOut")?;
     let inference = Inference::new(call, [None, Some("actualSeqLengths")])?;
     let operands = &inference.operands;

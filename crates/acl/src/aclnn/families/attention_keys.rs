@@ -8,7 +8,7 @@ use super::attention_operands::{AxisOrder, Sizes, heads_first, turned};
 use super::indexing::read_places;
 use super::movement::joined;
 use super::pooling::expect_room;
-use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value};
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value, refuse_if};
 use crate::aclnn::parameter::TensorArgument;
 
 /// The keys of all samples, or their values.
@@ -116,10 +116,10 @@ impl<'a> KeyStore<'a> {
             _ => return Ok(false),
         };
         let declared = call.int("blockSize")?;
-        if usize::try_from(declared) != Ok(size) {
-            let text = format!("`blockSize` is {declared}, but blocks have {size} tokens");
-            return Err(Refusal::invalid(text));
-        }
+        refuse_if!(
+            usize::try_from(declared) != Ok(size),
+            "`blockSize` is {declared}, but blocks have {size} tokens"
+        );
         expect_room([samples, most, size, heads, width])?;
         self.lengths = vec![most * size; samples];
         let is_packed = self.order == AxisOrder::Tnd;
@@ -142,7 +142,7 @@ impl<'a> KeyStore<'a> {
     }
 
     /// All keys or values, with the axes batch, heads, tokens and elements.
-    pub(super) fn read(&self, call: &mut OperatorCall<'_>, samples: &Samples) -> Composed<Value> {
+    pub(super) fn read(&self, call: &OperatorCall<'_>, samples: &Samples) -> Composed<Value> {
         match (self.table, self.tensors.as_slice()) {
             (Some(table), [blocks]) => self.read_blocks(call, blocks, table, samples),
             (_, [one]) => heads_first(call, one, self.order, &self.sizes),
@@ -167,7 +167,7 @@ impl<'a> KeyStore<'a> {
 
     fn read_blocks(
         &self,
-        call: &mut OperatorCall<'_>,
+        call: &OperatorCall<'_>,
         blocks: &TensorArgument,
         table: &TensorArgument,
         samples: &Samples,
@@ -189,17 +189,16 @@ impl<'a> KeyStore<'a> {
             shape.and_then(|shape| Tensor::from_vec(DType::Bool, shape, used.collect()).ok());
         let used = used.ok_or_else(|| Refusal::invalid("the table of blocks is too large"))?;
         let used = call.tensor_value(used);
-        let first = call.constant(0.0, DType::I64);
-        let places = call.node("Where", &[&used, &places, &first], DType::I64);
+        let places = used.choose(&places, 0.0);
         let value = call.read(blocks, DType::F32)?;
         let along = vec![("axis", OperatorAttribute::Int(0))];
         let value = call.node_with("Gather", &[&value, &places], along, DType::F32);
         let value = if has_heads_outside {
             let order = vec![("perm", OperatorAttribute::Ints(vec![0, 2, 1, 3, 4]))];
             let value = call.node_with("Transpose", &[&value], order, DType::F32);
-            call.reshaped(&value, &[n, heads, most * size, width])?
+            value.reshaped(&[n, heads, most * size, width])
         } else {
-            let value = call.reshaped(&value, &[n, most * size, heads, width])?;
+            let value = value.reshaped(&[n, most * size, heads, width]);
             turned(call, &value, [0, 2, 1, 3])
         };
         if self.order != AxisOrder::Tnd {
@@ -207,11 +206,11 @@ impl<'a> KeyStore<'a> {
         }
         // Blocks of all samples become one row of keys, like the row of query tokens.
         let value = turned(call, &value, [1, 0, 2, 3]);
-        call.reshaped(&value, &[1, heads, n * most * size, width])
+        Ok(value.reshaped(&[1, heads, n * most * size, width]))
     }
 }
 
 /// Concatenates two values along their last axis.
-pub(super) fn joined_widths(call: &mut OperatorCall<'_>, a: &Value, b: &Value) -> Value {
+pub(super) fn joined_widths(call: &OperatorCall<'_>, a: &Value, b: &Value) -> Value {
     joined(call, &[a.clone(), b.clone()], 3)
 }

@@ -4,7 +4,7 @@ use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::{DType, Shape, Tensor};
 
 use super::movement::sliced;
-use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value};
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value, refuse_if};
 use crate::aclnn::parameter::TensorArgument;
 use crate::aclnn::shape::broadcast;
 
@@ -39,7 +39,7 @@ impl Samples {
     /// belong to one.
     pub(super) fn unused_keys(
         &self,
-        call: &mut OperatorCall<'_>,
+        call: &OperatorCall<'_>,
         keys: usize,
     ) -> Composed<Option<Value>> {
         let n = match self {
@@ -130,10 +130,10 @@ impl<'a> Sparsity<'a> {
         // Only training has modes with prefixes.
         let last = if call.has("prefixOptional") { 6 } else { 4 };
         // According to the documentation, modes and bands have no effect without a mask.
-        if mask.is_some() && !(0..=last).contains(&mode) {
-            let text = format!("`sparseMode` is {mode}; expected 0 to {last}");
-            return Err(Refusal::invalid(text));
-        }
+        refuse_if!(
+            mask.is_some() && !(0..=last).contains(&mode),
+            "`sparseMode` is {mode}; expected 0 to {last}"
+        );
         let prefixes = if call.has("prefixOptional") {
             call.optional_ints("prefixOptional")?.unwrap_or_default()
         } else {
@@ -151,10 +151,10 @@ impl<'a> Sparsity<'a> {
 
     /// For a single token modes and bands have no effect.
     pub(super) fn expect_single_token(&mut self) -> Composed {
-        if self.mask.is_some() && matches!(self.mode, 2 | 4) {
-            let text = "`sparseMode` is 2 or 4 for a single token; expected 0, 1 or 3";
-            return Err(Refusal::invalid(text));
-        }
+        refuse_if!(
+            self.mask.is_some() && matches!(self.mode, 2 | 4),
+            "`sparseMode` is 2 or 4 for a single token; expected 0, 1 or 3"
+        );
         // In mode 3 the only token is the last one, which sees all keys.
         (self.before, self.after) = (i64::MAX, i64::MAX);
         Ok(())
@@ -216,7 +216,7 @@ impl<'a> Sparsity<'a> {
     /// The masks for scores of shape `scores`; masked scores are excluded.
     pub(super) fn masks(
         &self,
-        call: &mut OperatorCall<'_>,
+        call: &OperatorCall<'_>,
         samples: &Samples,
         scores: &[usize; 4],
     ) -> Composed<Vec<Value>> {
@@ -238,7 +238,7 @@ impl<'a> Sparsity<'a> {
     /// large as the longest sample.
     fn packed_mask(
         &self,
-        call: &mut OperatorCall<'_>,
+        call: &OperatorCall<'_>,
         mask: &TensorArgument,
         samples: &[Sample],
         scores: &[usize; 4],
@@ -254,7 +254,7 @@ impl<'a> Sparsity<'a> {
         }
         call.expect_dtype(mask, is_mask, "bool, uint8 or int8")?;
         let value = call.read(mask, DType::Bool)?;
-        let mut value = call.reshaped(&value, &[rows, columns])?;
+        let mut value = value.reshaped(&[rows, columns]);
         let row_lists = samples.iter().map(|sample| sample.queries);
         let column_lists = samples.iter().map(|sample| sample.keys);
         let sides = [
@@ -267,7 +267,7 @@ impl<'a> Sparsity<'a> {
             let along = vec![("axis", OperatorAttribute::Int(axis))];
             value = call.node_with("Gather", &[&value, &places], along, DType::Bool);
         }
-        call.reshaped(&value, &[1, 1, queries, keys])
+        Ok(value.reshaped(&[1, 1, queries, keys]))
     }
 
     fn unfit(&self, call: &OperatorCall<'_>, mask: &TensorArgument) -> Refusal {
@@ -304,7 +304,7 @@ impl<'a> Sparsity<'a> {
     /// The mask of lengths and bands; none if everything is visible.
     fn made_mask(
         &self,
-        call: &mut OperatorCall<'_>,
+        call: &OperatorCall<'_>,
         samples: &Samples,
         scores: &[usize; 4],
     ) -> Composed<Option<Value>> {
@@ -360,7 +360,7 @@ pub(super) fn is_mask(dtype: DType) -> bool {
 /// A mask of scores: nonzero elements are excluded. With three axes the first is the batch; also
 /// with two, if each sample has a single token.
 pub(super) fn read_mask(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     mask: &TensorArgument,
     scores: &[usize],
     may_be_longer: bool,
@@ -373,13 +373,13 @@ pub(super) fn read_mask(
         other => other.to_vec(),
     };
     let value = call.read(mask, DType::Bool)?;
-    let value = call.reshaped(&value, &dims)?;
+    let value = value.reshaped(&dims);
     fitted(call, mask, value, dims, scores, may_be_longer)
 }
 
 /// A value that broadcasts to the scores; a longer one, if allowed, is cut.
 pub(super) fn fitted(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     tensor: &TensorArgument,
     value: Value,
     mut dims: Vec<usize>,
@@ -415,7 +415,7 @@ pub(super) fn expect_broadcast(
     )))
 }
 
-fn flag_value(call: &mut OperatorCall<'_>, flags: Vec<u8>, dims: Vec<usize>) -> Composed<Value> {
+fn flag_value(call: &OperatorCall<'_>, flags: Vec<u8>, dims: Vec<usize>) -> Composed<Value> {
     let shape = Shape::new(dims).ok();
     let tensor = shape.and_then(|shape| Tensor::from_vec(DType::Bool, shape, flags).ok());
     let tensor = tensor.ok_or_else(|| Refusal::invalid("the scores are too large"))?;
@@ -449,15 +449,13 @@ pub(super) fn packed(
     let mut sides = Vec::with_capacity(2);
     for (name, tokens) in names.into_iter().zip(tokens) {
         let ends = call.optional_ints(name)?.unwrap_or_default();
-        if ends.is_empty()
-            || ends
-                .iter()
-                .any(|&n| usize::try_from(n).is_ok_and(|n| n > tokens))
-        {
-            return Err(Refusal::invalid(format!(
-                "`{name}` is {ends:?}; expected where samples end among {tokens} tokens"
-            )));
-        }
+        refuse_if!(
+            ends.is_empty()
+                || ends
+                    .iter()
+                    .any(|&n| usize::try_from(n).is_ok_and(|n| n > tokens)),
+            "`{name}` is {ends:?}; expected where samples end among {tokens} tokens"
+        );
         sides.push(lengths_of_ends(name, ends)?);
     }
     let [queries, keys] = sides.as_slice() else {

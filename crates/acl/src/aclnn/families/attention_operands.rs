@@ -8,7 +8,7 @@ use super::pooling::expect_room;
 use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value};
 use crate::aclnn::parameter::TensorArgument;
 
-pub(super) fn turned(call: &mut OperatorCall<'_>, x: &Value, order: [i64; 4]) -> Value {
+pub(super) fn turned(call: &OperatorCall<'_>, x: &Value, order: [i64; 4]) -> Value {
     let order = vec![("perm", OperatorAttribute::Ints(order.to_vec()))];
     call.node_with("Transpose", &[x], order, x.dtype)
 }
@@ -246,7 +246,7 @@ impl<'a> Operands<'a> {
     /// Reads the operands.
     pub(super) fn read(
         &self,
-        call: &mut OperatorCall<'_>,
+        call: &OperatorCall<'_>,
         [key, value]: [&TensorArgument; 2],
     ) -> Composed<HeadsFirst> {
         // Every axis order is converted to the same, for shared code.
@@ -258,22 +258,16 @@ impl<'a> Operands<'a> {
     }
 
     /// A value with heads repeated to the query's number of heads.
-    pub(super) fn repeated(
-        &self,
-        call: &mut OperatorCall<'_>,
-        value: Value,
-        sizes: &Sizes,
-    ) -> Composed<Value> {
+    pub(super) fn repeated(&self, value: Value, sizes: &Sizes) -> Value {
         // Adjacent query heads share a key head.
         let n = self.queries.heads / sizes.heads;
         if n == 1 {
-            return Ok(value);
+            return value;
         }
         let (batch, heads, tokens, width) = (sizes.batch, sizes.heads, sizes.tokens, sizes.width);
-        let value = call.reshaped(&value, &[batch, heads, 1, tokens, width])?;
-        let dims = call.constant_dims(&[batch, heads, n, tokens, width]);
-        let value = call.node("Expand", &[&value, &dims], DType::F32);
-        call.reshaped(&value, &[batch, heads * n, tokens, width])
+        let value = value.reshaped(&[batch, heads, 1, tokens, width]);
+        let value = value.expanded(&[batch, heads, n, tokens, width]);
+        value.reshaped(&[batch, heads * n, tokens, width])
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -291,26 +285,24 @@ pub(super) fn query_sizes(query: &TensorArgument, order: AxisOrder, heads: i64) 
 
 /// A tensor with the axes batch, heads, tokens and elements.
 pub(super) fn heads_first(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     x: &TensorArgument,
     order: AxisOrder,
     sizes: &Sizes,
 ) -> Composed<Value> {
     let value = call.read(x, DType::F32)?;
-    let value = call.reshaped(&value, &order.split_dims(sizes))?;
+    let value = value.reshaped(&order.split_dims(sizes));
     Ok(turned(call, &value, order.order()))
 }
 
 /// Stores a value with the axes batch, heads, tokens and elements in this axis order.
 pub(super) fn write_ordered(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     order: AxisOrder,
     value: &Value,
     out: &TensorArgument,
     dtype: DType,
 ) -> Composed {
     let value = turned(call, value, order.way_back());
-    let value = call.reshaped(&value, out.dims())?;
-    call.write(out, &value, dtype);
-    Ok(())
+    call.write(out, value.reshaped(out.dims()), dtype)
 }

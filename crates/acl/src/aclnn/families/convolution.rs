@@ -6,7 +6,7 @@ use opscope_tensor::DType;
 use super::activation::{SMALL_FLOATS, is_small_float};
 use super::matmul::expect_mode;
 use super::pooling::expect_room;
-use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value};
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value, refuse_if};
 use crate::aclnn::object::ScalarNumber;
 use crate::aclnn::parameter::TensorArgument;
 use crate::aclnn::row::operator_rows;
@@ -16,12 +16,12 @@ use crate::aclnn::row::operator_rows;
 macro_rules! aclnn_convolution {
     ($rows:ident) => {
         $rows! { "convolutions";
-            aclnnConvolution = Conv2D("aclnn_convolution.h", "the convolution of input with weight over one to three axes, plus bias; transposed is its gradient") by convolution
-                (input: Tensor, weight: Tensor, bias: OptionalTensor, stride: IntArray, padding: IntArray, dilation: IntArray, transposed: Flag, outputPadding: IntArray, groups: Int, output: Out, cubeMathType: Int8);
-            aclnnConvTbc = Conv2D("aclnn_convolution.h", "the convolution over the first axis of self, behind which are samples and channels, with weight of taps, channels and results") by convolution_time_first
-                (self_: Tensor, weight: Tensor, bias: Tensor, pad: Int, output: Out, cubeMathType: Int8);
-            aclnnConvDepthwise2d = DepthwiseConv2D("aclnn_convolution.h", "the convolution of each channel of self with kernels of its own") by depthwise_convolution
-                (self_: Tensor, weight: Tensor, kernelSize: IntArray, bias: OptionalTensor, stride: IntArray, padding: IntArray, dilation: IntArray, out: Out, cubeMathType: Int8);
+            Conv2D("aclnn_convolution.h", "the convolution of input with weight over one to three axes, plus bias; transposed is its gradient") by convolution():
+                aclnnConvolution(input: Tensor, weight: Tensor, bias: OptionalTensor, stride: IntArray, padding: IntArray, dilation: IntArray, transposed: Flag, outputPadding: IntArray, groups: Int, output: Out, cubeMathType: Int8);
+            Conv2D("aclnn_convolution.h", "the convolution over the first axis of self, behind which are samples and channels, with weight of taps, channels and results") by convolution_time_first():
+                aclnnConvTbc(self_: Tensor, weight: Tensor, bias: Tensor, pad: Int, output: Out, cubeMathType: Int8);
+            DepthwiseConv2D("aclnn_convolution.h", "the convolution of each channel of self with kernels of its own") by depthwise_convolution():
+                aclnnConvDepthwise2d(self_: Tensor, weight: Tensor, kernelSize: IntArray, bias: OptionalTensor, stride: IntArray, padding: IntArray, dilation: IntArray, out: Out, cubeMathType: Int8);
         }
     };
 }
@@ -142,7 +142,7 @@ impl Steps {
 
 /// The value of a convolution with a checked shape.
 pub(super) fn convolved(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     [x, weight]: [&Value; 2],
     bias: Option<&TensorArgument>,
     steps: &Steps,
@@ -164,10 +164,8 @@ pub(super) fn convolved(
     if let Some(bias) = bias {
         let mut dims = vec![bias.n_elements()];
         dims.resize(steps.stride.len() + 1, 1);
-        let dims = call.constant_dims(&dims);
         let bias = call.read(bias, DType::F32)?;
-        let bias = call.node("Reshape", &[&bias, &dims], DType::F32);
-        result = call.node("Add", &[&result, &bias], DType::F32);
+        result = &result + bias.reshaped(&dims);
     }
     Ok(result)
 }
@@ -193,7 +191,7 @@ fn expect_bias(call: &OperatorCall<'_>, bias: Option<&TensorArgument>, n: usize)
 
 /// A convolution with samples and channels first.
 fn convolve(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     x: &TensorArgument,
     bias: Option<&TensorArgument>,
     out: &TensorArgument,
@@ -210,9 +208,7 @@ fn convolve(
         return Ok(());
     }
     // A sum over nothing, which not every engine supports.
-    if x.dims()[1] == 0 {
-        return Err(Refusal::invalid("there are no channels"));
-    }
+    refuse_if!(x.dims()[1] == 0, "there are no channels");
     let axes = x.dims()[2..]
         .iter()
         .zip(steps.before.iter().zip(&steps.after));
@@ -222,11 +218,10 @@ fn convolve(
     let value = call.read(x, DType::F32)?;
     let weight = call.read(weight, DType::F32)?;
     let result = convolved(call, [&value, &weight], bias, steps)?;
-    call.write(out, &result, dtype);
-    Ok(())
+    call.write(out, &result, dtype)
 }
 
-fn convolution(call: &mut OperatorCall<'_>) -> Composed {
+fn convolution(call: &OperatorCall<'_>) -> Composed {
     let (x, out) = (call.tensor("input")?, call.tensor("output")?);
     expect_mode(call)?;
     let steps = described_steps(call, x)?;
@@ -237,10 +232,11 @@ fn convolution(call: &mut OperatorCall<'_>) -> Composed {
 /// The parameters in the arguments, for a tensor with samples and channels first.
 pub(super) fn described_steps(call: &OperatorCall<'_>, x: &TensorArgument) -> Composed<Steps> {
     let n = x.n_axes().saturating_sub(2);
-    if !(1..=3).contains(&n) {
-        let text = format!("`input` has {} axes; expected 3 to 5", x.n_axes());
-        return Err(Refusal::invalid(text));
-    }
+    refuse_if!(
+        !(1..=3).contains(&n),
+        "`input` has {} axes; expected 3 to 5",
+        x.n_axes()
+    );
     let is_transposed = call.flag("transposed")?;
     // Only plain convolutions over one or two axes support asymmetric padding.
     let both_sides = if is_transposed || n == 3 { n } else { 2 * n };
@@ -265,10 +261,10 @@ pub(super) fn described_steps(call: &OperatorCall<'_>, x: &TensorArgument) -> Co
     for axis in 0..n {
         // With more, several inputs would be possible for an output, as stated by the vendor and
         // PyTorch.
-        if more[axis] >= stride[axis] && more[axis] >= dilation[axis] {
-            let text = "`outputPadding` is not less than `stride` or `dilation`";
-            return Err(Refusal::invalid(text));
-        }
+        refuse_if!(
+            more[axis] >= stride[axis] && more[axis] >= dilation[axis],
+            "`outputPadding` is not less than `stride` or `dilation`"
+        );
     }
     Ok(Steps {
         stride,
@@ -297,7 +293,7 @@ pub(super) fn expect_extents(
     steps.dims(x.dims(), weight.dims())
 }
 
-fn depthwise_convolution(call: &mut OperatorCall<'_>) -> Composed {
+fn depthwise_convolution(call: &OperatorCall<'_>) -> Composed {
     let (x, weight) = (call.tensor("self")?, call.tensor("weight")?);
     let out = call.tensor("out")?;
     expect_mode(call)?;
@@ -306,13 +302,11 @@ fn depthwise_convolution(call: &mut OperatorCall<'_>) -> Composed {
         let text = format!("`self` has {} axes; expected 4", x.n_axes());
         return Err(Refusal::invalid(text));
     };
-    if weight.n_axes() != 4 || weight.dims()[1] != 1 || weight.dims()[2..] != kernel {
-        let text = format!(
-            "`weight` has the shape {:?}; expected [.., 1, {kernel:?}]",
-            weight.dims()
-        );
-        return Err(Refusal::invalid(text));
-    }
+    refuse_if!(
+        weight.n_axes() != 4 || weight.dims()[1] != 1 || weight.dims()[2..] != kernel,
+        "`weight` has the shape {:?}; expected [.., 1, {kernel:?}]",
+        weight.dims()
+    );
     let padding = numbers(call, "padding", &[2], 0)?;
     let steps = Steps {
         stride: numbers(call, "stride", &[2], 1)?,
@@ -342,7 +336,7 @@ pub(super) fn time_steps(call: &OperatorCall<'_>) -> Composed<Steps> {
     })
 }
 
-fn convolution_time_first(call: &mut OperatorCall<'_>) -> Composed {
+fn convolution_time_first(call: &OperatorCall<'_>) -> Composed {
     let (x, weight) = (call.tensor("self")?, call.tensor("weight")?);
     let (bias, out) = (call.tensor("bias")?, call.tensor("output")?);
     expect_mode(call)?;
@@ -360,21 +354,17 @@ fn convolution_time_first(call: &mut OperatorCall<'_>) -> Composed {
         call.fill(out, ScalarNumber::Int(0));
         return Ok(());
     }
-    if channels == 0 {
-        return Err(Refusal::invalid("there are no channels"));
-    }
+    refuse_if!(channels == 0, "there are no channels");
     let value = call.read(x, DType::F32)?;
     // Engines convolve along the last axis, after samples and channels.
     let value = turned(call, &value, [1, 2, 0]);
     let kernel = call.read(weight, DType::F32)?;
     let kernel = turned(call, &kernel, [2, 1, 0]);
     let result = convolved(call, [&value, &kernel], Some(bias), &steps)?;
-    let result = turned(call, &result, [2, 0, 1]);
-    call.write(out, &result, dtype);
-    Ok(())
+    call.write(out, turned(call, &result, [2, 0, 1]), dtype)
 }
 
-fn turned(call: &mut OperatorCall<'_>, x: &Value, order: [i64; 3]) -> Value {
+fn turned(call: &OperatorCall<'_>, x: &Value, order: [i64; 3]) -> Value {
     let order = vec![("perm", OperatorAttribute::Ints(order.to_vec()))];
     call.node_with("Transpose", &[x], order, x.dtype)
 }

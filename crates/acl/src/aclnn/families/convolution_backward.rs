@@ -9,7 +9,7 @@ use super::matmul::expect_mode;
 use super::movement::sliced;
 use super::normalisation::{absent, expect_mask};
 use super::pooling::expect_room;
-use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value};
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value, refuse_if};
 use crate::aclnn::object::ScalarNumber;
 use crate::aclnn::parameter::TensorArgument;
 use crate::aclnn::row::operator_rows;
@@ -19,10 +19,10 @@ use crate::aclnn::row::operator_rows;
 macro_rules! aclnn_convolution_backward {
     ($rows:ident) => {
         $rows! { "gradients of convolutions";
-            aclnnConvolutionBackward = Conv2DBackprop("aclnn_convolution_backward.h", "the gradients of aclnnConvolution for input, weight and bias, as outputMask asks for") by convolution_backward
-                (gradOutput: Tensor, input: Tensor, weight: Tensor, biasSizes: OptionalIntArray, stride: IntArray, padding: IntArray, dilation: IntArray, transposed: Flag, outputPadding: IntArray, groups: Int32, outputMask: BoolArray, cubeMathType: Int8, gradInput: OptionalOut, gradWeight: OptionalOut, gradBias: OptionalOut);
-            aclnnConvTbcBackward = ConvTbcBackward("aclnn_convolution_backward.h", "the gradients of aclnnConvTbc; self is that of its output") by time_first_backward
-                (self_: Tensor, input: Tensor, weight: Tensor, bias: Tensor, pad: Int, cubeMathType: Int8, gradInput: Out, gradWeight: Out, gradBias: Out);
+            Conv2DBackprop("aclnn_convolution_backward.h", "the gradients of aclnnConvolution for input, weight and bias, as outputMask asks for") by convolution_backward():
+                aclnnConvolutionBackward(gradOutput: Tensor, input: Tensor, weight: Tensor, biasSizes: OptionalIntArray, stride: IntArray, padding: IntArray, dilation: IntArray, transposed: Flag, outputPadding: IntArray, groups: Int32, outputMask: BoolArray, cubeMathType: Int8, gradInput: OptionalOut, gradWeight: OptionalOut, gradBias: OptionalOut);
+            ConvTbcBackward("aclnn_convolution_backward.h", "the gradients of aclnnConvTbc; self is that of its output") by time_first_backward():
+                aclnnConvTbcBackward(self_: Tensor, input: Tensor, weight: Tensor, bias: Tensor, pad: Int, cubeMathType: Int8, gradInput: Out, gradWeight: Out, gradBias: Out);
         }
     };
 }
@@ -40,7 +40,7 @@ struct Gradients<'a> {
 }
 
 /// Moves the axes `first` to the front; spatial axes follow unchanged.
-fn turned(call: &mut OperatorCall<'_>, x: &Value, first: &[i64], n: usize) -> Value {
+fn turned(call: &OperatorCall<'_>, x: &Value, first: &[i64], n: usize) -> Value {
     let mut order = first.to_vec();
     let len = first.len() as i64;
     order.extend((0..n as i64).map(|axis| axis + len));
@@ -65,7 +65,7 @@ impl Gradients<'_> {
     }
 
     /// The gradient of the input: the opposite convolution with the same weight.
-    fn of_input(&self, call: &mut OperatorCall<'_>) -> Composed<Value> {
+    fn of_input(&self, call: &OperatorCall<'_>) -> Composed<Value> {
         let steps = self.steps;
         let mut back = Steps {
             stride: steps.stride.clone(),
@@ -92,7 +92,7 @@ impl Gradients<'_> {
 
     /// The gradient of the weight: samples are summed like channels, and stride and dilation are
     /// swapped.
-    fn of_weight(&self, call: &mut OperatorCall<'_>) -> Composed<Value> {
+    fn of_weight(&self, call: &OperatorCall<'_>) -> Composed<Value> {
         let (large, small) = (&self.x, &self.grad);
         let (large_dims, small_dims) = (&self.x_dims, &self.grad_dims);
         // A transposed convolution has the larger result.
@@ -106,11 +106,11 @@ impl Gradients<'_> {
         let each = channels / groups;
         let mut split = vec![samples, groups, each];
         split.extend(&large_dims[2..]);
-        let value = call.reshaped(large, &split)?;
+        let value = large.reshaped(&split);
         let value = turned(call, &value, &[2, 1, 0], n);
         let mut joined = vec![each, groups * samples];
         joined.extend(&large_dims[2..]);
-        let value = call.reshaped(&value, &joined)?;
+        let value = value.reshaped(&joined);
         // The gradient slides over the input like a kernel, with its elements a stride apart.
         let kernel = turned(call, small, &[1, 0], n);
         let pads = [self.steps.before.as_slice(), &self.steps.after].concat();
@@ -127,7 +127,7 @@ impl Gradients<'_> {
     }
 
     /// Crops the spatial axes.
-    fn cut(&self, call: &mut OperatorCall<'_>, x: &Value, dims: &[usize]) -> Composed<Value> {
+    fn cut(&self, call: &OperatorCall<'_>, x: &Value, dims: &[usize]) -> Composed<Value> {
         let mut value = x.clone();
         for (axis, &n) in dims.iter().enumerate().skip(2) {
             value = sliced(call, &value, axis, [0, n.cast_signed() as i64, 1]);
@@ -136,11 +136,11 @@ impl Gradients<'_> {
     }
 
     /// The gradient of the bias: the sum over all samples and positions.
-    fn of_bias(&self, call: &mut OperatorCall<'_>) -> Composed<Value> {
+    fn of_bias(&self, call: &OperatorCall<'_>) -> Composed<Value> {
         let axes: Vec<usize> = (0..self.n() + 2).filter(|&axis| axis != 1).collect();
         let axes = call.constant_dims(&axes);
         // Sums are computed in double precision, and rounded once.
-        let wide = call.cast(&self.grad, DType::F64);
+        let wide = self.grad.cast(DType::F64);
         let drops_axes = vec![("keepdims", OperatorAttribute::Int(0))];
         Ok(call.node_with("ReduceSum", &[&wide, &axes], drops_axes, DType::F64))
     }
@@ -154,7 +154,7 @@ fn expect_operands(call: &OperatorCall<'_>, tensors: &[&TensorArgument]) -> Comp
     call.promote(tensors, &[])
 }
 
-fn convolution_backward(call: &mut OperatorCall<'_>) -> Composed {
+fn convolution_backward(call: &OperatorCall<'_>) -> Composed {
     let (grad, x) = (call.tensor("gradOutput")?, call.tensor("input")?);
     let weight = call.tensor("weight")?;
     expect_mode(call)?;
@@ -172,10 +172,10 @@ fn convolution_backward(call: &mut OperatorCall<'_>) -> Composed {
     let mask = expect_mask(call)?;
     if let Some(sizes) = call.optional_ints("biasSizes")? {
         let expected = [dims[1].cast_signed() as i64];
-        if mask[2] && sizes != expected {
-            let text = format!("`biasSizes` is {sizes:?}; expected {expected:?}");
-            return Err(Refusal::invalid(text));
-        }
+        refuse_if!(
+            mask[2] && sizes != expected,
+            "`biasSizes` is {sizes:?}; expected {expected:?}"
+        );
     }
     let gradients = Gradients {
         grad: call.read(grad, DType::F32)?,
@@ -218,12 +218,12 @@ fn convolution_backward(call: &mut OperatorCall<'_>) -> Composed {
             1 => gradients.of_weight(call)?,
             _ => gradients.of_bias(call)?,
         };
-        call.write(out, &result, dtype);
+        call.write(out, &result, dtype)?;
     }
     Ok(())
 }
 
-fn time_first_backward(call: &mut OperatorCall<'_>) -> Composed {
+fn time_first_backward(call: &OperatorCall<'_>) -> Composed {
     let (grad, x) = (call.tensor("self")?, call.tensor("input")?);
     let (weight, bias) = (call.tensor("weight")?, call.tensor("bias")?);
     let outs = [
@@ -270,11 +270,10 @@ fn time_first_backward(call: &mut OperatorCall<'_>) -> Composed {
     }
     let result = gradients.of_input(call)?;
     let result = turned(call, &result, &[2, 0, 1], 0);
-    call.write(outs[0], &result, dtype);
+    call.write(outs[0], &result, dtype)?;
     let result = gradients.of_weight(call)?;
     let result = turned(call, &result, &[2, 1, 0], 0);
-    call.write(outs[1], &result, dtype);
+    call.write(outs[1], &result, dtype)?;
     let result = gradients.of_bias(call)?;
-    call.write(outs[2], &result, dtype);
-    Ok(())
+    call.write(outs[2], &result, dtype)
 }

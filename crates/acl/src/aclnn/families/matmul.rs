@@ -3,7 +3,7 @@
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::DType;
 
-use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value};
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value, refuse_if};
 use crate::aclnn::object::{ScalarNumber, ScalarValue};
 use crate::aclnn::parameter::TensorArgument;
 use crate::aclnn::promotion::{compute_type, is_float};
@@ -15,38 +15,34 @@ use crate::aclnn::shape::broadcast;
 macro_rules! aclnn_matmul {
     ($rows:ident) => {
         $rows! { "products of matrices and vectors";
-            aclnnMatmul = MatMulV3("aclnn_matmul.h", "self @ mat2, of one to six axes") by matmul
-                (self_: Tensor, mat2: Tensor, out: Out, cubeMathType: Int8);
-            aclnnMm = MatMulV3("aclnn_mm.h", "self @ mat2, of two axes") by matrix_product
-                (self_: Tensor, mat2: Tensor, out: Out, cubeMathType: Int8);
-            aclnnBatchMatMul = BatchMatMulV3("aclnn_batch_matmul.h", "self @ mat2, of three axes") by batch_product
-                (self_: Tensor, mat2: Tensor, out: Out, cubeMathType: Int8);
-            aclnnMv = Mv("aclnn_mv.h", "self @ vec, a matrix and a vector") by matrix_vector_product
-                (self_: Tensor, vec: Tensor, out: Out, cubeMathType: Int8);
-            aclnnDot = Dot("aclnn_dot.h", "the inner product of two vectors") by dot
-                (self_: Tensor, tensor: Tensor, out: Out);
-            aclnnGer = Ger("aclnn_ger.h", "the outer product of two vectors") by outer_product
-                (self_: Tensor, vec2: Tensor, out: Out);
-            aclnnAddmm = Addmm("aclnn_addmm.h", "beta * self + alpha * (mat1 @ mat2)") by add_matrix_product
-                (self_: Tensor, mat1: Tensor, mat2: Tensor, beta: Scalar, alpha: Scalar, out: Out, cubeMathType: Int8);
-            aclnnInplaceAddmm = Addmm("aclnn_addmm.h", "beta * self + alpha * (mat1 @ mat2)") by add_matrix_product
-                (selfRef: Inplace, mat1: Tensor, mat2: Tensor, beta: Scalar, alpha: Scalar, cubeMathType: Int8);
-            aclnnAddbmm = Addbmm("aclnn_addbmm.h", "beta * self + alpha * the sum of batch1 @ batch2 over the first axis") by add_sum_of_products
-                (self_: Tensor, batch1: Tensor, batch2: Tensor, beta: Scalar, alpha: Scalar, out: Out, cubeMathType: Int8);
-            aclnnInplaceAddbmm = Addbmm("aclnn_addbmm.h", "beta * self + alpha * the sum of batch1 @ batch2 over the first axis") by add_sum_of_products
-                (selfRef: Inplace, batch1: Tensor, batch2: Tensor, beta: Scalar, alpha: Scalar, cubeMathType: Int8);
-            aclnnBaddbmm = Baddbmm("aclnn_baddbmm.h", "beta * self + alpha * (batch1 @ batch2)") by add_batch_product
-                (self_: Tensor, batch1: Tensor, batch2: Tensor, beta: Scalar, alpha: Scalar, out: Out, cubeMathType: Int8);
-            aclnnInplaceBaddbmm = Baddbmm("aclnn_baddbmm.h", "beta * self + alpha * (batch1 @ batch2)") by add_batch_product
-                (selfRef: Inplace, batch1: Tensor, batch2: Tensor, beta: Scalar, alpha: Scalar, cubeMathType: Int8);
-            aclnnAddmv = Addmv("aclnn_addmv.h", "beta * self + alpha * (mat @ vec)") by add_matrix_vector_product
-                (self_: Tensor, mat: Tensor, vec: Tensor, alpha: Scalar, beta: Scalar, out: Out, cubeMathType: Int8);
-            aclnnAddr = Addr("aclnn_addr.h", "betaOptional * self + alphaOptional * the outer product of vec1 and vec2; without them 1") by add_outer_product
-                (self_: Tensor, vec1: Tensor, vec2: Tensor, betaOptional: OptionalScalar, alphaOptional: OptionalScalar, out: Out);
-            aclnnInplaceAddr = Addr("aclnn_addr.h", "betaOptional * self + alphaOptional * the outer product of vec1 and vec2; without them 1") by add_outer_product
-                (selfRef: Inplace, vec1: Tensor, vec2: Tensor, betaOptional: OptionalScalar, alphaOptional: OptionalScalar);
-            aclnnGemm = Gemm("aclnn_gemm.h", "alpha * (A @ B) + beta * C, A and B transposed where transA and transB are not 0") by gemm
-                (A: Tensor, B: Tensor, C: Tensor, alpha: Float, beta: Float, transA: Int, transB: Int, out: Out, cubeMathType: Int8);
+            MatMulV3("aclnn_matmul.h", "self @ mat2, of one to six axes") by matmul():
+                aclnnMatmul(self_: Tensor, mat2: Tensor, out: Out, cubeMathType: Int8);
+            MatMulV3("aclnn_mm.h", "self @ mat2, of two axes") by plain_product(["self", "mat2"], [2, 2]):
+                aclnnMm(self_: Tensor, mat2: Tensor, out: Out, cubeMathType: Int8);
+            BatchMatMulV3("aclnn_batch_matmul.h", "self @ mat2, of three axes") by plain_product(["self", "mat2"], [3, 3]):
+                aclnnBatchMatMul(self_: Tensor, mat2: Tensor, out: Out, cubeMathType: Int8);
+            Mv("aclnn_mv.h", "self @ vec, a matrix and a vector") by plain_product(["self", "vec"], [2, 1]):
+                aclnnMv(self_: Tensor, vec: Tensor, out: Out, cubeMathType: Int8);
+            Dot("aclnn_dot.h", "the inner product of two vectors") by dot():
+                aclnnDot(self_: Tensor, tensor: Tensor, out: Out);
+            Ger("aclnn_ger.h", "the outer product of two vectors") by outer_product():
+                aclnnGer(self_: Tensor, vec2: Tensor, out: Out);
+            Addmm("aclnn_addmm.h", "beta * self + alpha * (mat1 @ mat2)") by add_matrix_product():
+                aclnnAddmm(self_: Tensor, mat1: Tensor, mat2: Tensor, beta: Scalar, alpha: Scalar, out: Out, cubeMathType: Int8),
+                aclnnInplaceAddmm(selfRef: Inplace, mat1: Tensor, mat2: Tensor, beta: Scalar, alpha: Scalar, cubeMathType: Int8);
+            Addbmm("aclnn_addbmm.h", "beta * self + alpha * the sum of batch1 @ batch2 over the first axis") by add_sum_of_products():
+                aclnnAddbmm(self_: Tensor, batch1: Tensor, batch2: Tensor, beta: Scalar, alpha: Scalar, out: Out, cubeMathType: Int8),
+                aclnnInplaceAddbmm(selfRef: Inplace, batch1: Tensor, batch2: Tensor, beta: Scalar, alpha: Scalar, cubeMathType: Int8);
+            Baddbmm("aclnn_baddbmm.h", "beta * self + alpha * (batch1 @ batch2)") by add_batch_product():
+                aclnnBaddbmm(self_: Tensor, batch1: Tensor, batch2: Tensor, beta: Scalar, alpha: Scalar, out: Out, cubeMathType: Int8),
+                aclnnInplaceBaddbmm(selfRef: Inplace, batch1: Tensor, batch2: Tensor, beta: Scalar, alpha: Scalar, cubeMathType: Int8);
+            Addmv("aclnn_addmv.h", "beta * self + alpha * (mat @ vec)") by add_named_product(["mat", "vec"], [2, 1], false):
+                aclnnAddmv(self_: Tensor, mat: Tensor, vec: Tensor, alpha: Scalar, beta: Scalar, out: Out, cubeMathType: Int8);
+            Addr("aclnn_addr.h", "betaOptional * self + alphaOptional * the outer product of vec1 and vec2; without them 1") by add_outer_product():
+                aclnnAddr(self_: Tensor, vec1: Tensor, vec2: Tensor, betaOptional: OptionalScalar, alphaOptional: OptionalScalar, out: Out),
+                aclnnInplaceAddr(selfRef: Inplace, vec1: Tensor, vec2: Tensor, betaOptional: OptionalScalar, alphaOptional: OptionalScalar);
+            Gemm("aclnn_gemm.h", "alpha * (A @ B) + beta * C, A and B transposed where transA and transB are not 0") by gemm():
+                aclnnGemm(A: Tensor, B: Tensor, C: Tensor, alpha: Float, beta: Float, transA: Int, transB: Int, out: Out, cubeMathType: Int8);
         }
     };
 }
@@ -119,7 +115,7 @@ impl<'a> Product<'a> {
         })
     }
 
-    fn value(&self, call: &mut OperatorCall<'_>, dtype: DType) -> Composed<Value> {
+    fn value(&self, call: &OperatorCall<'_>, dtype: DType) -> Composed<Value> {
         let mut factors = Vec::with_capacity(2);
         for (factor, is_transposed) in [self.first, self.second].iter().zip(self.is_transposed) {
             let mut value = call.read(factor, dtype)?;
@@ -163,7 +159,7 @@ fn product_dims(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
 }
 
 /// Stores a product unchanged.
-fn write_product(call: &mut OperatorCall<'_>, product: &Product<'_>) -> Composed {
+fn write_product(call: &OperatorCall<'_>, product: &Product<'_>) -> Composed {
     let out = call.tensor("out")?;
     call.expect_shape(out, &product.dims)?;
     let dtype = call.promote(&[product.first, product.second], &[])?;
@@ -173,11 +169,10 @@ fn write_product(call: &mut OperatorCall<'_>, product: &Product<'_>) -> Composed
         return Ok(());
     }
     let value = product.value(call, compute_type(dtype))?;
-    call.write(out, &value, dtype);
-    Ok(())
+    call.write(out, &value, dtype)
 }
 
-fn plain_product(call: &mut OperatorCall<'_>, names: [&str; 2], n_axes: [usize; 2]) -> Composed {
+fn plain_product(call: &OperatorCall<'_>, names: [&str; 2], n_axes: [usize; 2]) -> Composed {
     let (a, b) = (call.tensor(names[0])?, call.tensor(names[1])?);
     expect_mode(call)?;
     for (tensor, n) in [(a, n_axes[0]), (b, n_axes[1])] {
@@ -188,7 +183,7 @@ fn plain_product(call: &mut OperatorCall<'_>, names: [&str; 2], n_axes: [usize; 
     write_product(call, &product)
 }
 
-fn matmul(call: &mut OperatorCall<'_>) -> Composed {
+fn matmul(call: &OperatorCall<'_>) -> Composed {
     let (a, b) = (call.tensor("self")?, call.tensor("mat2")?);
     for tensor in [a, b] {
         if !(1..=6).contains(&tensor.n_axes()) {
@@ -200,18 +195,6 @@ fn matmul(call: &mut OperatorCall<'_>) -> Composed {
     plain_product(call, ["self", "mat2"], [a.n_axes(), b.n_axes()])
 }
 
-fn matrix_product(call: &mut OperatorCall<'_>) -> Composed {
-    plain_product(call, ["self", "mat2"], [2, 2])
-}
-
-fn batch_product(call: &mut OperatorCall<'_>) -> Composed {
-    plain_product(call, ["self", "mat2"], [3, 3])
-}
-
-fn matrix_vector_product(call: &mut OperatorCall<'_>) -> Composed {
-    plain_product(call, ["self", "vec"], [2, 1])
-}
-
 fn expect_no_booleans(call: &OperatorCall<'_>, tensors: &[&TensorArgument]) -> Composed {
     for tensor in tensors {
         call.expect_dtype(tensor, |dtype| dtype != DType::Bool, "integers or floats")?;
@@ -219,7 +202,7 @@ fn expect_no_booleans(call: &OperatorCall<'_>, tensors: &[&TensorArgument]) -> C
     Ok(())
 }
 
-fn dot(call: &mut OperatorCall<'_>) -> Composed {
+fn dot(call: &OperatorCall<'_>) -> Composed {
     let (a, b) = (call.tensor("self")?, call.tensor("tensor")?);
     expect_no_booleans(call, &[a, b])?;
     for tensor in [a, b] {
@@ -231,7 +214,7 @@ fn dot(call: &mut OperatorCall<'_>) -> Composed {
 
 /// The outer product of two vectors, an element-wise product with broadcasting.
 fn outer(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     a: &TensorArgument,
     b: &TensorArgument,
     dtype: DType,
@@ -241,10 +224,10 @@ fn outer(
     // Every engine multiplies integers element by element, but not as matrices.
     let first = call.node("Unsqueeze", &[&first, &column], dtype);
     let second = call.read(b, dtype)?;
-    Ok(call.node("Mul", &[&first, &second], dtype))
+    Ok(&first * &second)
 }
 
-fn outer_product(call: &mut OperatorCall<'_>) -> Composed {
+fn outer_product(call: &OperatorCall<'_>) -> Composed {
     let (a, b) = (call.tensor("self")?, call.tensor("vec2")?);
     let out = call.tensor("out")?;
     expect_no_booleans(call, &[a, b])?;
@@ -255,16 +238,15 @@ fn outer_product(call: &mut OperatorCall<'_>) -> Composed {
     let dtype = call.promote(&[a, b], &[])?;
     call.expect_cast(out, dtype)?;
     let result = outer(call, a, b, compute_type(dtype))?;
-    call.write(out, &result, dtype);
-    Ok(())
+    call.write(out, &result, dtype)
 }
 
 /// The factor of a term. Integer operands require an integer.
 fn factor(scalar: &ScalarValue, name: &str, dtype: DType) -> Composed<ScalarNumber> {
-    if scalar.is_float() && !is_float(dtype) {
-        let text = format!("`{name}` is a float, but the operands are {dtype}");
-        return Err(Refusal::invalid(text));
-    }
+    refuse_if!(
+        scalar.is_float() && !is_float(dtype),
+        "`{name}` is a float, but the operands are {dtype}"
+    );
     Ok(scalar.number)
 }
 
@@ -279,16 +261,16 @@ struct Term {
 }
 
 impl Term {
-    fn product(&self, call: &mut OperatorCall<'_>) -> Composed<Value> {
+    fn product(&self, call: &OperatorCall<'_>) -> Composed<Value> {
         let dtype = self.value.dtype;
         let factor = call.number_value(self.factor, dtype)?;
-        Ok(call.node("Mul", &[&self.value, &factor], dtype))
+        Ok(&self.value * &factor)
     }
 }
 
 /// Stores the sum of two optional terms in the shape `dims`.
 fn write_sum(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     terms: [Option<Term>; 2],
     dims: &[usize],
     dtype: DType,
@@ -302,17 +284,15 @@ fn write_sum(
         }
         (Some(addend), Some(product)) => {
             let (addend, product) = (addend.product(call)?, product.product(call)?);
-            call.node("Add", &[&addend, &product], addend.dtype)
+            &addend + &product
         }
         (Some(term), None) | (None, Some(term)) => {
             let product = term.product(call)?;
             // A single term may need broadcasting to the shape of the result.
-            let shape = call.constant_dims(dims);
-            call.node("Expand", &[&product, &shape], product.dtype)
+            product.expanded(dims)
         }
     };
-    call.write(out, &sum, dtype);
-    Ok(())
+    call.write(out, &sum, dtype)
 }
 
 /// Checks the addend of a product, and returns the dtype of the sum.
@@ -339,7 +319,7 @@ fn expect_addend(
 
 /// `beta · addend + alpha · product`; a term with factor 0 is not read.
 fn add_product(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     addend: &TensorArgument,
     product: &Product<'_>,
     [beta, alpha]: [&ScalarValue; 2],
@@ -377,7 +357,7 @@ fn add_product(
 }
 
 fn add_named_product(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     names: [&str; 2],
     n_axes: [usize; 2],
     sums_batches: bool,
@@ -399,26 +379,22 @@ fn expect_floats(call: &OperatorCall<'_>, names: &[&str]) -> Composed {
     Ok(())
 }
 
-fn add_matrix_product(call: &mut OperatorCall<'_>) -> Composed {
+fn add_matrix_product(call: &OperatorCall<'_>) -> Composed {
     expect_floats(call, &["self", "mat1", "mat2"])?;
     add_named_product(call, ["mat1", "mat2"], [2, 2], false)
 }
 
-fn add_batch_product(call: &mut OperatorCall<'_>) -> Composed {
+fn add_batch_product(call: &OperatorCall<'_>) -> Composed {
     expect_floats(call, &["self", "batch1", "batch2"])?;
     add_named_product(call, ["batch1", "batch2"], [3, 3], false)
 }
 
-fn add_sum_of_products(call: &mut OperatorCall<'_>) -> Composed {
+fn add_sum_of_products(call: &OperatorCall<'_>) -> Composed {
     expect_floats(call, &["self", "batch1", "batch2"])?;
     add_named_product(call, ["batch1", "batch2"], [3, 3], true)
 }
 
-fn add_matrix_vector_product(call: &mut OperatorCall<'_>) -> Composed {
-    add_named_product(call, ["mat", "vec"], [2, 1], false)
-}
-
-fn add_outer_product(call: &mut OperatorCall<'_>) -> Composed {
+fn add_outer_product(call: &OperatorCall<'_>) -> Composed {
     let addend = call.tensor("self")?;
     let (a, b) = (call.tensor("vec1")?, call.tensor("vec2")?);
     for tensor in [a, b] {
@@ -452,7 +428,7 @@ fn add_outer_product(call: &mut OperatorCall<'_>) -> Composed {
     write_sum(call, terms, &dims, dtype)
 }
 
-fn gemm(call: &mut OperatorCall<'_>) -> Composed {
+fn gemm(call: &OperatorCall<'_>) -> Composed {
     expect_floats(call, &["A", "B", "C"])?;
     expect_mode(call)?;
     let (a, b, addend) = (call.tensor("A")?, call.tensor("B")?, call.tensor("C")?);

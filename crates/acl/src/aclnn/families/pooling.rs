@@ -4,7 +4,7 @@ use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::{DType, Shape, Tensor};
 
 use super::windows::{Members, Windows, combined};
-use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value};
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value, refuse_if};
 use crate::aclnn::object::ScalarNumber;
 use crate::aclnn::parameter::TensorArgument;
 use crate::aclnn::promotion::compute_type;
@@ -15,16 +15,16 @@ use crate::aclnn::row::operator_rows;
 macro_rules! aclnn_pooling {
     ($rows:ident) => {
         $rows! { "pooling";
-            aclnnMaxPool = MaxPoolV3("aclnn_max_pool.h", "the maximum of each window; without strides 1") by maximum_pool
-                (self_: Tensor, kernelShape: IntArray, strides: IntArray, autoPad: Int, pads: IntArray, dilations: IntArray, ceilMode: Int, out: Out);
-            aclnnMaxPool2dWithIndices = MaxPool3DWithArgmaxV2("aclnn_max_pool2d_with_indices.h", "the maximum of each window, and its place in the plane; without stride the extents of the kernel") by maximum_pool_2d
-                (self_: Tensor, kernelSize: IntArray, stride: IntArray, padding: IntArray, dilation: IntArray, ceilMode: Flag, out: Out, indices: Out);
-            aclnnMaxPool3dWithArgmax = MaxPool3DWithArgmaxV2("aclnn_max_pool3d_with_argmax.h", "the maximum of each window, and its place in the volume; without stride the extents of the kernel") by maximum_pool_3d
-                (self_: Tensor, kernelSize: IntArray, stride: IntArray, padding: IntArray, dilation: IntArray, ceilMode: Flag, out: Out, indices: Out);
-            aclnnAvgPool2d = AvgPoolV2("aclnn_avgpool2d.h", "the mean of each window; the padding counts if countIncludePad is true; divisorOverride divides instead of the number unless it is 0") by average_pool_2d
-                (self_: Tensor, kernelSize: IntArray, strides: IntArray, paddings: IntArray, ceilMode: Flag, countIncludePad: Flag, divisorOverride: Int, cubeMathType: Int8, out: Out);
-            aclnnAvgPool3d = AvgPool3D("aclnn_avgpool3d.h", "the mean of each window; the padding counts if countIncludePad is true; divisorOverride divides instead of the number unless it is 0") by average_pool_3d
-                (self_: Tensor, kernelSize: IntArray, stride: IntArray, padding: IntArray, ceilMode: Flag, countIncludePad: Flag, divisorOverride: Int, out: Out);
+            MaxPoolV3("aclnn_max_pool.h", "the maximum of each window; without strides 1") by maximum_pool():
+                aclnnMaxPool(self_: Tensor, kernelShape: IntArray, strides: IntArray, autoPad: Int, pads: IntArray, dilations: IntArray, ceilMode: Int, out: Out);
+            MaxPool3DWithArgmaxV2("aclnn_max_pool2d_with_indices.h", "the maximum of each window, and its place in the plane; without stride the extents of the kernel") by maximum_pool_2d():
+                aclnnMaxPool2dWithIndices(self_: Tensor, kernelSize: IntArray, stride: IntArray, padding: IntArray, dilation: IntArray, ceilMode: Flag, out: Out, indices: Out);
+            MaxPool3DWithArgmaxV2("aclnn_max_pool3d_with_argmax.h", "the maximum of each window, and its place in the volume; without stride the extents of the kernel") by maximum_pool_3d():
+                aclnnMaxPool3dWithArgmax(self_: Tensor, kernelSize: IntArray, stride: IntArray, padding: IntArray, dilation: IntArray, ceilMode: Flag, out: Out, indices: Out);
+            AvgPoolV2("aclnn_avgpool2d.h", "the mean of each window; the padding counts if countIncludePad is true; divisorOverride divides instead of the number unless it is 0") by average_pool_2d():
+                aclnnAvgPool2d(self_: Tensor, kernelSize: IntArray, strides: IntArray, paddings: IntArray, ceilMode: Flag, countIncludePad: Flag, divisorOverride: Int, cubeMathType: Int8, out: Out);
+            AvgPool3D("aclnn_avgpool3d.h", "the mean of each window; the padding counts if countIncludePad is true; divisorOverride divides instead of the number unless it is 0") by average_pool(3):
+                aclnnAvgPool3d(self_: Tensor, kernelSize: IntArray, stride: IntArray, padding: IntArray, ceilMode: Flag, countIncludePad: Flag, divisorOverride: Int, out: Out);
         }
     };
 }
@@ -32,6 +32,11 @@ aclnn_pooling!(operator_rows);
 
 /// Maximum number of axes of a kernel.
 const MOST_AXES: usize = 3;
+
+/// Whether indices of a pool may have this dtype.
+pub(super) fn is_index(dtype: DType) -> bool {
+    matches!(dtype, DType::I32 | DType::I64)
+}
 
 /// Numbers for `n` axes: one for all, one for each, or none for the default `other`.
 pub(super) fn numbers(
@@ -78,20 +83,19 @@ impl<'a> Pool<'a> {
     pub(super) fn tensor(call: &OperatorCall<'a>, n: usize) -> Composed<&'a TensorArgument> {
         let x = call.tensor("self")?;
         call.expect_float(x)?;
-        if x.n_axes() != n + 1 && x.n_axes() != n + 2 {
-            let text = format!(
-                "`self` has {} axes; expected {} or {}",
-                x.n_axes(),
-                n + 1,
-                n + 2
-            );
-            return Err(Refusal::invalid(text));
-        }
+        refuse_if!(
+            x.n_axes() != n + 1 && x.n_axes() != n + 2,
+            "`self` has {} axes; expected {} or {}",
+            x.n_axes(),
+            n + 1,
+            n + 2
+        );
         // Batches may be empty, axes with windows may not: a window needs elements.
-        if x.dims()[x.n_axes() - n..].contains(&0) {
-            let text = format!("`self` has the shape {:?}; windows need elements", x.dims());
-            return Err(Refusal::invalid(text));
-        }
+        refuse_if!(
+            x.dims()[x.n_axes() - n..].contains(&0),
+            "`self` has the shape {:?}; windows need elements",
+            x.dims()
+        );
         Ok(x)
     }
 
@@ -134,10 +138,10 @@ impl<'a> Pool<'a> {
         };
         let mut windows = Vec::with_capacity(n);
         for axis in 0..n {
-            if before[axis] * 2 > kernel[axis] {
-                let text = format!("`{padding}` is more than half of `kernelSize`");
-                return Err(Refusal::invalid(text));
-            }
+            refuse_if!(
+                before[axis] * 2 > kernel[axis],
+                "`{padding}` is more than half of `kernelSize`"
+            );
             windows.push(Windows {
                 extent: 0,
                 kernel: kernel[axis],
@@ -166,7 +170,7 @@ impl<'a> Pool<'a> {
     /// Stores the maxima, and their indices in the flattened spatial axes.
     pub(super) fn write_maxima(
         &self,
-        call: &mut OperatorCall<'_>,
+        call: &OperatorCall<'_>,
         out: &TensorArgument,
         indices: Option<&TensorArgument>,
     ) -> Composed {
@@ -174,7 +178,6 @@ impl<'a> Pool<'a> {
         call.expect_cast(out, self.x.dtype)?;
         if let Some(indices) = indices {
             call.expect_shape(indices, &self.dims)?;
-            let is_index = |dtype| matches!(dtype, DType::I32 | DType::I64);
             call.expect_dtype(indices, is_index, "int32 or int64")?;
         }
         if out.is_empty() {
@@ -187,14 +190,16 @@ impl<'a> Pool<'a> {
     }
 }
 
-fn maximum_pool(call: &mut OperatorCall<'_>) -> Composed {
+fn maximum_pool(call: &OperatorCall<'_>) -> Composed {
     let out = call.tensor("out")?;
-    if call.int("autoPad")? != 0 {
-        return Err(Refusal::invalid("`autoPad` is not 0; expected 0 (NOTSET)"));
-    }
-    if call.ints("dilations")?.iter().any(|&n| n != 1) {
-        return Err(Refusal::invalid("`dilations` are not all 1"));
-    }
+    refuse_if!(
+        call.int("autoPad")? != 0,
+        "`autoPad` is not 0; expected 0 (NOTSET)"
+    );
+    refuse_if!(
+        call.ints("dilations")?.iter().any(|&n| n != 1),
+        "`dilations` are not all 1"
+    );
     let kernel = numbers(call, "kernelShape", 2, 1, None)?;
     let stride = numbers(call, "strides", 2, 1, Some(&[1, 1]))?;
     // Top, left, bottom, right.
@@ -213,38 +218,35 @@ fn maximum_pool(call: &mut OperatorCall<'_>) -> Composed {
         n: 0,
     });
     let windows: Vec<Windows> = windows.collect();
-    if windows
-        .iter()
-        .any(|window| window.before >= window.kernel || window.after >= window.kernel)
-    {
-        return Err(Refusal::invalid("`pads` are not less than `kernelShape`"));
-    }
+    refuse_if!(
+        windows
+            .iter()
+            .any(|window| window.before >= window.kernel || window.after >= window.kernel),
+        "`pads` are not less than `kernelShape`"
+    );
     let pool = Pool::new(call, 2, call.flag("ceilMode")?, windows)?;
     pool.write_maxima(call, out, None)
 }
 
-fn maximum_pool_2d(call: &mut OperatorCall<'_>) -> Composed {
+fn maximum_pool_2d(call: &OperatorCall<'_>) -> Composed {
     let (out, indices) = (call.tensor("out")?, call.tensor("indices")?);
     Pool::usual(call, 2)?.write_maxima(call, out, Some(indices))
 }
 
-fn maximum_pool_3d(call: &mut OperatorCall<'_>) -> Composed {
+fn maximum_pool_3d(call: &OperatorCall<'_>) -> Composed {
     let (out, indices) = (call.tensor("out")?, call.tensor("indices")?);
     Pool::usual(call, 3)?.write_maxima(call, out, Some(indices))
 }
 
-fn average_pool_2d(call: &mut OperatorCall<'_>) -> Composed {
-    if !(0..=3).contains(&call.int("cubeMathType")?) {
-        return Err(Refusal::invalid("`cubeMathType` is not 0 to 3"));
-    }
+fn average_pool_2d(call: &OperatorCall<'_>) -> Composed {
+    refuse_if!(
+        !(0..=3).contains(&call.int("cubeMathType")?),
+        "`cubeMathType` is not 0 to 3"
+    );
     average_pool(call, 2)
 }
 
-fn average_pool_3d(call: &mut OperatorCall<'_>) -> Composed {
-    average_pool(call, 3)
-}
-
-fn average_pool(call: &mut OperatorCall<'_>, n: usize) -> Composed {
+fn average_pool(call: &OperatorCall<'_>, n: usize) -> Composed {
     let out = call.tensor("out")?;
     let pool = Pool::usual(call, n)?;
     let (counts_padding, divisor) = (call.flag("countIncludePad")?, call.int("divisorOverride")?);
@@ -294,7 +296,7 @@ pub(super) fn expect_room(extents: impl IntoIterator<Item = usize>) -> Composed 
 const BYTES_OF_A_NUMBER: u64 = 32;
 
 pub(super) fn floats(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     numbers: &[f32],
     dims: Vec<usize>,
 ) -> Composed<Value> {
@@ -316,7 +318,7 @@ struct WindowElements {
 }
 
 fn window_elements(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     x: &TensorArgument,
     axes: &[Members],
 ) -> Composed<WindowElements> {
@@ -328,7 +330,7 @@ fn window_elements(
     // and indices, unlike the engines' pools. Each axis becomes two, of windows and of members.
     for (i, share) in axes.iter().enumerate() {
         let places = call.constant_dims(&share.places);
-        let places = call.reshaped(&places, &[share.n, share.longest])?;
+        let places = places.reshaped(&[share.n, share.longest]);
         let axis = (first + 2 * i).cast_signed() as i64;
         let along = vec![("axis", OperatorAttribute::Int(axis))];
         value = call.node_with("Gather", &[&value, &places], along, compute);
@@ -345,7 +347,7 @@ fn window_elements(
     dims.extend(axes.iter().map(|members| members.n));
     let mut whole = dims.clone();
     whole.push(n_together);
-    let value = call.reshaped(&value, &whole)?;
+    let value = value.reshaped(&whole);
     Ok(WindowElements {
         value,
         membership: membership(call, axes)?,
@@ -362,7 +364,7 @@ pub(super) struct Membership {
     pub(super) places: Value,
 }
 
-pub(super) fn membership(call: &mut OperatorCall<'_>, axes: &[Members]) -> Composed<Membership> {
+pub(super) fn membership(call: &OperatorCall<'_>, axes: &[Members]) -> Composed<Membership> {
     let each: Vec<&[bool]> = axes
         .iter()
         .map(|members| members.are_members.as_slice())
@@ -375,17 +377,15 @@ pub(super) fn membership(call: &mut OperatorCall<'_>, axes: &[Members]) -> Compo
     let places = combined(&each, axes, 0, |a, b, extent| a * extent + b);
     let mut shape: Vec<usize> = axes.iter().map(|members| members.n).collect();
     shape.push(axes.iter().map(|members| members.longest).product());
-    let whole = call.constant_dims(&shape);
     let flags: Vec<f32> = are_members
         .iter()
         .map(|&is_member| f32::from(u8::from(is_member)))
         .collect();
     // Passed to each run rather than stored in the graph, which is cached for later calls.
-    let flags = floats(call, &flags, shape)?;
-    let half = call.constant(0.5, DType::F32);
-    let is_member = call.node("Greater", &[&flags, &half], DType::Bool);
+    let flags = floats(call, &flags, shape.clone())?;
+    let is_member = flags.greater(0.5);
     let places = call.constant_dims(&places);
-    let places = call.node("Reshape", &[&places, &whole], DType::I64);
+    let places = places.reshaped(&shape);
     Ok(Membership { is_member, places })
 }
 
@@ -399,7 +399,7 @@ pub(super) fn as_number(n: usize) -> f32 {
 
 /// Stores the sum of each window, divided by its divisor.
 pub(super) fn write_means(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     x: &TensorArgument,
     axes: &[Members],
     divisors: &[f32],
@@ -411,7 +411,7 @@ pub(super) fn write_means(
     let members = [&windows.membership.is_member, &windows.value, &zero];
     let value = call.node("Where", &members, compute);
     // Sums are computed in double precision, and rounded once.
-    let value = call.cast(&value, DType::F64);
+    let value = value.cast(DType::F64);
     let last = call.constant_ints(&[-1]);
     let drops_axes = vec![("keepdims", OperatorAttribute::Int(0))];
     let sum = call.node_with("ReduceSum", &[&value, &last], drops_axes, DType::F64);
@@ -421,16 +421,13 @@ pub(super) fn write_means(
         divisors,
         axes.iter().map(|members| members.n).collect(),
     )?;
-    let divisors = call.cast(&divisors, DType::F64);
-    let mean = call.node("Div", &[&sum, &divisors], DType::F64);
-    call.write(out, &mean, x.dtype);
-    Ok(())
+    call.write(out, &sum / divisors.cast(DType::F64), x.dtype)
 }
 
 /// Stores the largest element of each window, or NaN if it contains one, and its index in the
 /// flattened spatial axes: the first of equal elements, but the last NaN.
 pub(super) fn write_largest(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     x: &TensorArgument,
     axes: &[Members],
     out: &TensorArgument,
@@ -439,36 +436,31 @@ pub(super) fn write_largest(
     let windows = window_elements(call, x, axes)?;
     let compute = windows.value.dtype;
     let lowest = call.constant(f64::NEG_INFINITY, compute);
-    let (zero, one) = (call.constant(0.0, compute), call.constant(1.0, compute));
     let members = [&windows.membership.is_member, &windows.value, &lowest];
     let value = call.node("Where", &members, compute);
     let last = ("axis", OperatorAttribute::Int(-1));
     let last_one = ("select_last_index", OperatorAttribute::Int(1));
-    let is_nan = call.is_nan(&value);
+    let is_nan = value.is_nan();
     // Engines differ in comparisons with NaN, so it is handled separately.
-    let numbers = call.node("Where", &[&is_nan, &lowest, &value], compute);
+    let numbers = is_nan.choose(&lowest, &value);
     let largest = call.node_with("ArgMax", &[&numbers], vec![last.clone()], DType::I64);
-    let marks = call.node("Where", &[&is_nan, &one, &zero], compute);
+    let marks = is_nan.choose(value.number(1.0), 0.0);
     let marked = vec![last.clone(), last_one];
     let marked = call.node_with("ArgMax", &[&marks], marked, DType::I64);
     let along = vec![last.clone()];
     let mark = call.node_with("GatherElements", &[&marks, &marked], along, compute);
-    let has_nan = call.node("Greater", &[&mark, &zero], DType::Bool);
     // PyTorch continues after NaN and replaces it by each later one, so the last index stays.
-    let chosen = call.node("Where", &[&has_nan, &marked, &largest], DType::I64);
+    let chosen = mark.greater(0.0).choose(&marked, &largest);
     let along = vec![last.clone()];
     let maxima = call.node_with("GatherElements", &[&value, &chosen], along, compute);
-    let maxima = call.reshaped(&maxima, &windows.dims)?;
-    call.write(out, &maxima, x.dtype);
+    call.write(out, maxima.reshaped(&windows.dims), x.dtype)?;
     if let Some(indices) = indices {
         let mut shape = windows.dims.clone();
         shape.push(windows.n_together);
-        let shape = call.constant_dims(&shape);
-        let places = call.node("Expand", &[&windows.membership.places, &shape], DType::I64);
+        let places = windows.membership.places.expanded(&shape);
         let along = vec![last];
         let places = call.node_with("GatherElements", &[&places, &chosen], along, DType::I64);
-        let places = call.reshaped(&places, &windows.dims)?;
-        call.write(indices, &places, DType::I64);
+        call.write(indices, places.reshaped(&windows.dims), DType::I64)?;
     }
     Ok(())
 }

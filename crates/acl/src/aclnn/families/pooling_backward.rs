@@ -6,9 +6,9 @@ use opscope_tensor::DType;
 use super::adaptive_pooling::{counts, shares};
 use super::indexing::read_places;
 use super::movement::constant_of;
-use super::pooling::{Pool, divisors, floats, membership};
+use super::pooling::{Pool, divisors, floats, is_index, membership};
 use super::windows::Members;
-use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value};
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value, refuse_if};
 use crate::aclnn::object::ScalarNumber;
 use crate::aclnn::parameter::TensorArgument;
 use crate::aclnn::row::operator_rows;
@@ -18,22 +18,22 @@ use crate::aclnn::row::operator_rows;
 macro_rules! aclnn_pooling_backward {
     ($rows:ident) => {
         $rows! { "gradients of pooling";
-            aclnnAvgPool2dBackward = AvgPoolV2Grad("aclnn_avgpool2d_backward.h", "the gradient of aclnnAvgPool2d") by average_2d
-                (gradOutput: Tensor, self_: Tensor, kernelSize: IntArray, stride: IntArray, padding: IntArray, ceilMode: Flag, countIncludePad: Flag, divisorOverride: Int, cubeMathType: Int8, gradInput: Out);
-            aclnnAvgPool3dBackward = AvgPool3DGrad("aclnn_avgpool3d_backward.h", "the gradient of aclnnAvgPool3d") by average_3d
-                (gradOutput: Tensor, self_: Tensor, kernelSize: IntArray, stride: IntArray, padding: IntArray, ceilMode: Flag, countIncludePad: Flag, divisorOverride: Int, output: Out);
-            aclnnMaxPool2dWithIndicesBackward = MaxPoolGradWithArgmaxV3("aclnn_max_pool2d_with_indices_backward.h", "the gradient of aclnnMaxPool2dWithIndices, which goes to the places of indices") by maximum_2d
-                (gradOutput: Tensor, self_: Tensor, indices: Tensor, kernelSize: IntArray, stride: IntArray, padding: IntArray, dilation: IntArray, ceilMode: Flag, gradInput: Out);
-            aclnnMaxPool3dWithArgmaxBackward = MaxPool3DGradWithArgmax("aclnn_max_pool3d_with_argmax_backward.h", "the gradient of aclnnMaxPool3dWithArgmax, which goes to the places of indices") by maximum_3d
-                (gradOutput: Tensor, self_: Tensor, indices: Tensor, kernelSize: IntArray, stride: IntArray, padding: IntArray, dilation: IntArray, ceilMode: Flag, gradInput: Out);
-            aclnnAdaptiveAvgPool2dBackward = AdaptiveAvgPool2dGrad("aclnn_adaptive_avg_pool2d_backward.h", "the gradient of aclnnAdaptiveAvgPool2d") by adaptive_average_2d
-                (gradOutput: Tensor, self_: Tensor, out: Out);
-            aclnnAdaptiveAvgPool3dBackward = AdaptiveAvgPool3dGrad("aclnn_adaptive_avg_pool3d_backward.h", "the gradient of aclnnAdaptiveAvgPool3d") by adaptive_average_3d
-                (gradOutput: Tensor, self_: Tensor, out: Out);
-            aclnnAdaptiveMaxPool2dBackward = AdaptiveMaxPool2dGrad("aclnn_adaptive_max_pool2d_backward.h", "the gradient of aclnnAdaptiveMaxPool2d, which goes to the places of indices") by adaptive_maximum_2d
-                (gradOutput: Tensor, self_: Tensor, indices: Tensor, gradInput: Out);
-            aclnnAdaptiveMaxPool3dBackward = AdaptiveMaxPool3dGrad("aclnn_adaptive_max_pool3d_backward.h", "the gradient of aclnnAdaptiveMaxPool3d, which goes to the places of indices") by adaptive_maximum_3d
-                (gradOutput: Tensor, self_: Tensor, indices: Tensor, gradInput: Out);
+            AvgPoolV2Grad("aclnn_avgpool2d_backward.h", "the gradient of aclnnAvgPool2d") by average_2d():
+                aclnnAvgPool2dBackward(gradOutput: Tensor, self_: Tensor, kernelSize: IntArray, stride: IntArray, padding: IntArray, ceilMode: Flag, countIncludePad: Flag, divisorOverride: Int, cubeMathType: Int8, gradInput: Out);
+            AvgPool3DGrad("aclnn_avgpool3d_backward.h", "the gradient of aclnnAvgPool3d") by average(3):
+                aclnnAvgPool3dBackward(gradOutput: Tensor, self_: Tensor, kernelSize: IntArray, stride: IntArray, padding: IntArray, ceilMode: Flag, countIncludePad: Flag, divisorOverride: Int, output: Out);
+            MaxPoolGradWithArgmaxV3("aclnn_max_pool2d_with_indices_backward.h", "the gradient of aclnnMaxPool2dWithIndices, which goes to the places of indices") by maximum(2):
+                aclnnMaxPool2dWithIndicesBackward(gradOutput: Tensor, self_: Tensor, indices: Tensor, kernelSize: IntArray, stride: IntArray, padding: IntArray, dilation: IntArray, ceilMode: Flag, gradInput: Out);
+            MaxPool3DGradWithArgmax("aclnn_max_pool3d_with_argmax_backward.h", "the gradient of aclnnMaxPool3dWithArgmax, which goes to the places of indices") by maximum(3):
+                aclnnMaxPool3dWithArgmaxBackward(gradOutput: Tensor, self_: Tensor, indices: Tensor, kernelSize: IntArray, stride: IntArray, padding: IntArray, dilation: IntArray, ceilMode: Flag, gradInput: Out);
+            AdaptiveAvgPool2dGrad("aclnn_adaptive_avg_pool2d_backward.h", "the gradient of aclnnAdaptiveAvgPool2d") by adaptive_average(2):
+                aclnnAdaptiveAvgPool2dBackward(gradOutput: Tensor, self_: Tensor, out: Out);
+            AdaptiveAvgPool3dGrad("aclnn_adaptive_avg_pool3d_backward.h", "the gradient of aclnnAdaptiveAvgPool3d") by adaptive_average(3):
+                aclnnAdaptiveAvgPool3dBackward(gradOutput: Tensor, self_: Tensor, out: Out);
+            AdaptiveMaxPool2dGrad("aclnn_adaptive_max_pool2d_backward.h", "the gradient of aclnnAdaptiveMaxPool2d, which goes to the places of indices") by adaptive_maximum_2d():
+                aclnnAdaptiveMaxPool2dBackward(gradOutput: Tensor, self_: Tensor, indices: Tensor, gradInput: Out);
+            AdaptiveMaxPool3dGrad("aclnn_adaptive_max_pool3d_backward.h", "the gradient of aclnnAdaptiveMaxPool3d, which goes to the places of indices") by adaptive_maximum_3d():
+                aclnnAdaptiveMaxPool3dBackward(gradOutput: Tensor, self_: Tensor, indices: Tensor, gradInput: Out);
         }
     };
 }
@@ -56,12 +56,13 @@ impl<'a> Gradient<'a> {
         let names = ["gradInput", "output", "out"];
         let name = names.into_iter().find(|name| call.has(name));
         let out = call.tensor(name.unwrap_or("out"))?;
-        if grad.dtype != x.dtype {
-            let text = format!("`gradOutput` is {}, but `self` {}", grad.dtype, x.dtype);
-            return Err(Refusal::invalid(text));
-        }
-        call.expect_shape(out, x.dims())?;
-        call.expect_cast(out, x.dtype)?;
+        refuse_if!(
+            grad.dtype != x.dtype,
+            "`gradOutput` is {}, but `self` {}",
+            grad.dtype,
+            x.dtype
+        );
+        call.expect_like(out, x)?;
         Ok(Gradient { grad, x, out, n })
     }
 
@@ -73,14 +74,14 @@ impl<'a> Gradient<'a> {
     /// Adds `values` at their indices `places`, both with `count` entries for each leading axis.
     fn scatter(
         &self,
-        call: &mut OperatorCall<'_>,
+        call: &OperatorCall<'_>,
         [values, places]: [&Value; 2],
         count: usize,
     ) -> Composed {
         let (front, plane) = self.parts(self.x.dims());
         let (front, plane): (usize, usize) = (front.iter().product(), plane.iter().product());
-        let values = call.reshaped(values, &[front, count])?;
-        let places = call.reshaped(places, &[front, count])?;
+        let values = values.reshaped(&[front, count]);
+        let places = places.reshaped(&[front, count]);
         // Sums are computed in double precision, and rounded once.
         let start = constant_of(call, 0.0, DType::F64, &[front, plane]);
         let attributes = vec![
@@ -89,24 +90,20 @@ impl<'a> Gradient<'a> {
         ];
         let into = [&start, &places, &values];
         let result = call.node_with("ScatterElements", &into, attributes, DType::F64);
-        let result = call.reshaped(&result, self.x.dims())?;
-        call.write(self.out, &result, self.x.dtype);
-        Ok(())
+        call.write(self.out, result.reshaped(self.x.dims()), self.x.dtype)
     }
 
     /// Passes the gradient of each window, divided by its divisor, on to all its elements.
-    fn share(&self, call: &mut OperatorCall<'_>, axes: &[Members], divisors: &[f32]) -> Composed {
+    fn share(&self, call: &OperatorCall<'_>, axes: &[Members], divisors: &[f32]) -> Composed {
         let windows: Vec<usize> = axes.iter().map(|members| members.n).collect();
         let n_together: usize = axes.iter().map(|members| members.longest).product();
         let grad = call.read(self.grad, DType::F64)?;
         let divisors = floats(call, divisors, windows.clone())?;
-        let divisors = call.cast(&divisors, DType::F64);
-        let part = call.node("Div", &[&grad, &divisors], DType::F64);
         let (front, _) = self.parts(self.x.dims());
         let mut dims = self.grad.dims().to_vec();
         // One more axis, along which the share goes to each element of its window.
         dims.push(1);
-        let part = call.reshaped(&part, &dims)?;
+        let part = (&grad / divisors.cast(DType::F64)).reshaped(&dims);
         let membership = membership(call, axes)?;
         let zero = call.constant(0.0, DType::F64);
         // Filling adds nothing, whatever its index.
@@ -115,16 +112,14 @@ impl<'a> Gradient<'a> {
         let mut whole = front.to_vec();
         whole.extend(&windows);
         whole.push(n_together);
-        let whole = call.constant_dims(&whole);
-        let places = call.node("Expand", &[&membership.places, &whole], DType::I64);
+        let places = membership.places.expanded(&whole);
         let count = windows.iter().product::<usize>() * n_together;
         self.scatter(call, [&values, &places], count)
     }
 
     /// Passes the gradient of each window on to its maximum.
-    fn choose(&self, call: &mut OperatorCall<'_>) -> Composed {
+    fn choose(&self, call: &OperatorCall<'_>) -> Composed {
         let indices = call.tensor("indices")?;
-        let is_index = |dtype| matches!(dtype, DType::I32 | DType::I64);
         call.expect_dtype(indices, is_index, "int32 or int64")?;
         call.expect_shape(indices, self.grad.dims())?;
         if self.is_done(call) {
@@ -138,7 +133,7 @@ impl<'a> Gradient<'a> {
     }
 
     /// Whether there is no gradient to pass on.
-    fn is_done(&self, call: &mut OperatorCall<'_>) -> bool {
+    fn is_done(&self, call: &OperatorCall<'_>) -> bool {
         // No windows yield no gradient, and engines refuse empty scatters.
         let is_done = self.out.is_empty() || self.grad.is_empty();
         if is_done {
@@ -148,7 +143,7 @@ impl<'a> Gradient<'a> {
     }
 }
 
-fn average(call: &mut OperatorCall<'_>, n: usize) -> Composed {
+fn average(call: &OperatorCall<'_>, n: usize) -> Composed {
     let gradient = Gradient::new(call, n)?;
     let pool = Pool::usual(call, n)?;
     let (counts_padding, divisor) = (call.flag("countIncludePad")?, call.int("divisorOverride")?);
@@ -160,31 +155,20 @@ fn average(call: &mut OperatorCall<'_>, n: usize) -> Composed {
     gradient.share(call, &axes, &divisors(&pool, counts_padding, divisor))
 }
 
-fn average_2d(call: &mut OperatorCall<'_>) -> Composed {
+fn average_2d(call: &OperatorCall<'_>) -> Composed {
     // All precision modes compute in full precision, which each of them allows.
-    if !(0..=3).contains(&call.int("cubeMathType")?) {
-        return Err(Refusal::invalid("`cubeMathType` is not 0 to 3"));
-    }
+    refuse_if!(
+        !(0..=3).contains(&call.int("cubeMathType")?),
+        "`cubeMathType` is not 0 to 3"
+    );
     average(call, 2)
 }
 
-fn average_3d(call: &mut OperatorCall<'_>) -> Composed {
-    average(call, 3)
-}
-
-fn maximum(call: &mut OperatorCall<'_>, n: usize) -> Composed {
+fn maximum(call: &OperatorCall<'_>, n: usize) -> Composed {
     let gradient = Gradient::new(call, n)?;
     let pool = Pool::usual(call, n)?;
     call.expect_shape(gradient.grad, &pool.dims)?;
     gradient.choose(call)
-}
-
-fn maximum_2d(call: &mut OperatorCall<'_>) -> Composed {
-    maximum(call, 2)
-}
-
-fn maximum_3d(call: &mut OperatorCall<'_>) -> Composed {
-    maximum(call, 3)
 }
 
 /// Adaptive windows derive from the two shapes, which have the same leading axes.
@@ -200,7 +184,7 @@ fn adaptive<'a>(call: &OperatorCall<'a>, n: usize) -> Composed<Gradient<'a>> {
     Ok(gradient)
 }
 
-fn adaptive_average(call: &mut OperatorCall<'_>, n: usize) -> Composed {
+fn adaptive_average(call: &OperatorCall<'_>, n: usize) -> Composed {
     let gradient = adaptive(call, n)?;
     if gradient.is_done(call) {
         return Ok(());
@@ -210,18 +194,10 @@ fn adaptive_average(call: &mut OperatorCall<'_>, n: usize) -> Composed {
     gradient.share(call, &axes, &counts)
 }
 
-fn adaptive_average_2d(call: &mut OperatorCall<'_>) -> Composed {
-    adaptive_average(call, 2)
-}
-
-fn adaptive_average_3d(call: &mut OperatorCall<'_>) -> Composed {
-    adaptive_average(call, 3)
-}
-
-fn adaptive_maximum_2d(call: &mut OperatorCall<'_>) -> Composed {
+fn adaptive_maximum_2d(call: &OperatorCall<'_>) -> Composed {
     adaptive(call, 2)?.choose(call)
 }
 
-fn adaptive_maximum_3d(call: &mut OperatorCall<'_>) -> Composed {
+fn adaptive_maximum_3d(call: &OperatorCall<'_>) -> Composed {
     adaptive(call, 3)?.choose(call)
 }

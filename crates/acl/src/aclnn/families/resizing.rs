@@ -5,7 +5,8 @@
 
 use opscope_tensor::{DType, Shape, Tensor};
 
-use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value};
+use super::activation::{SMALL_FLOATS, is_small_float};
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value, refuse_if};
 use crate::aclnn::elements::Numbers;
 use crate::aclnn::families::movement::{as_int, expect_same_dtype, extent, picked, read_moved};
 use crate::aclnn::promotion::compute_type;
@@ -16,26 +17,26 @@ use crate::aclnn::row::operator_rows;
 macro_rules! aclnn_resizing {
     ($rows:ident) => {
         $rows! { "interpolation";
-            aclnnUpsampleNearest1d = ResizeNearestNeighborV2("aclnn_upsample_nearest_1d.h", "self with outputSize entries on its last axis, each the one at its place") by nearest
-                (self_: Tensor, outputSize: IntArray, out: Out);
-            aclnnUpsampleNearest2d = ResizeNearestNeighborV2("aclnn_upsample_nearest_2d.h", "self with outputSize entries on its last two axes, each the one at its place") by nearest
-                (self_: Tensor, outputSize: IntArray, out: Out);
-            aclnnUpsampleNearest3d = UpsampleNearest3d("aclnn_upsample_nearest_3d.h", "self with outputSize entries on its last three axes, each the one at its place") by nearest
-                (self_: Tensor, outputSize: IntArray, scalesD: Double, scalesH: Double, scalesW: Double, out: Out);
-            aclnnUpsampleNearestExact1d = UpsampleNearest("aclnn_upsample_nearest_exact1d.h", "self with outputSize entries on its last axis, each the one below its middle") by nearest_exact
-                (self_: Tensor, outputSize: IntArray, scales: Double, out: Out);
-            aclnnUpsampleNearestExact2d = UpsampleNearest("aclnn_upsample_nearest_exact2d.h", "self with outputSize entries on its last two axes, each the one below its middle") by nearest_exact
-                (self_: Tensor, outputSize: IntArray, scalesH: Double, scalesW: Double, out: Out);
-            aclnnUpsampleNearestExact3d = UpsampleNearestExact3d("aclnn_upsample_nearest_exact3d.h", "self with outputSize entries on its last three axes, each the one below its middle") by nearest_exact
-                (self_: Tensor, outputSize: IntArray, scalesD: Double, scalesH: Double, scalesW: Double, out: Out);
-            aclnnUpsampleLinear1d = UpsampleLinear1d("aclnn_upsample_linear_1d.h", "self with outputSize entries on its last axis, between their two neighbours") by linear
-                (self_: Tensor, outputSize: IntArray, alignCorners: Flag, scale: Double, out: Out);
-            aclnnUpsampleBilinear2d = UpsampleBilinear2d("aclnn_upsample_bilinear_2d.h", "self with outputSize entries on its last two axes, between their neighbours") by linear
-                (self_: Tensor, outputSize: IntArray, alignCorners: Flag, scalesH: Double, scalesW: Double, out: Out);
-            aclnnUpsampleTrilinear3d = ResizeUpsampleTrilinear("aclnn_upsample_trilinear_3d.h", "self with outputSize entries on its last three axes, between their neighbours") by linear
-                (self_: Tensor, outputSize: IntArray, alignCorners: Flag, scalesD: Double, scalesH: Double, scalesW: Double, out: Out);
-            aclnnUpsampleBicubic2d = UpsampleBicubic2d("aclnn_upsample_bicubic_2d.h", "self with outputSize entries on its last two axes, from four neighbours along each by cubic functions") by cubic
-                (self_: Tensor, outputSize: IntArray, alignCorners: Flag, scalesH: Double, scalesW: Double, out: Out);
+            ResizeNearestNeighborV2("aclnn_upsample_nearest_1d.h", "self with outputSize entries on its last axis, each the one at its place") by nearest():
+                aclnnUpsampleNearest1d(self_: Tensor, outputSize: IntArray, out: Out);
+            ResizeNearestNeighborV2("aclnn_upsample_nearest_2d.h", "self with outputSize entries on its last two axes, each the one at its place") by nearest():
+                aclnnUpsampleNearest2d(self_: Tensor, outputSize: IntArray, out: Out);
+            UpsampleNearest3d("aclnn_upsample_nearest_3d.h", "self with outputSize entries on its last three axes, each the one at its place") by nearest():
+                aclnnUpsampleNearest3d(self_: Tensor, outputSize: IntArray, scalesD: Double, scalesH: Double, scalesW: Double, out: Out);
+            UpsampleNearest("aclnn_upsample_nearest_exact1d.h", "self with outputSize entries on its last axis, each the one below its middle") by nearest_with(0.5):
+                aclnnUpsampleNearestExact1d(self_: Tensor, outputSize: IntArray, scales: Double, out: Out);
+            UpsampleNearest("aclnn_upsample_nearest_exact2d.h", "self with outputSize entries on its last two axes, each the one below its middle") by nearest_with(0.5):
+                aclnnUpsampleNearestExact2d(self_: Tensor, outputSize: IntArray, scalesH: Double, scalesW: Double, out: Out);
+            UpsampleNearestExact3d("aclnn_upsample_nearest_exact3d.h", "self with outputSize entries on its last three axes, each the one below its middle") by nearest_with(0.5):
+                aclnnUpsampleNearestExact3d(self_: Tensor, outputSize: IntArray, scalesD: Double, scalesH: Double, scalesW: Double, out: Out);
+            UpsampleLinear1d("aclnn_upsample_linear_1d.h", "self with outputSize entries on its last axis, between their two neighbours") by linear():
+                aclnnUpsampleLinear1d(self_: Tensor, outputSize: IntArray, alignCorners: Flag, scale: Double, out: Out);
+            UpsampleBilinear2d("aclnn_upsample_bilinear_2d.h", "self with outputSize entries on its last two axes, between their neighbours") by linear():
+                aclnnUpsampleBilinear2d(self_: Tensor, outputSize: IntArray, alignCorners: Flag, scalesH: Double, scalesW: Double, out: Out);
+            ResizeUpsampleTrilinear("aclnn_upsample_trilinear_3d.h", "self with outputSize entries on its last three axes, between their neighbours") by linear():
+                aclnnUpsampleTrilinear3d(self_: Tensor, outputSize: IntArray, alignCorners: Flag, scalesD: Double, scalesH: Double, scalesW: Double, out: Out);
+            UpsampleBicubic2d("aclnn_upsample_bicubic_2d.h", "self with outputSize entries on its last two axes, from four neighbours along each by cubic functions") by cubic():
+                aclnnUpsampleBicubic2d(self_: Tensor, outputSize: IntArray, alignCorners: Flag, scalesH: Double, scalesW: Double, out: Out);
         }
     };
 }
@@ -58,11 +59,10 @@ fn resized_axes(call: &OperatorCall<'_>) -> Composed<Vec<ResizedAxis>> {
         call.ints("outputSize")?,
     );
     expect_same_dtype(call, out, x)?;
-    if x.n_axes() != sizes.len() + 2 || sizes.is_empty() || sizes.len() > 3 {
-        return Err(Refusal::invalid(format!(
-            "`self` is {x} and `outputSize` {sizes:?}; expected two axes and one for each number"
-        )));
-    }
+    refuse_if!(
+        x.n_axes() != sizes.len() + 2 || sizes.is_empty() || sizes.len() > 3,
+        "`self` is {x} and `outputSize` {sizes:?}; expected two axes and one for each number"
+    );
     // Parameter names of the scale of each axis; a single axis has either name.
     let names: &[&[&str]] = match sizes.len() {
         1 => &[&["scales", "scale"]],
@@ -75,10 +75,10 @@ fn resized_axes(call: &OperatorCall<'_>) -> Composed<Vec<ResizedAxis>> {
         let from = x.dims()[i + 2];
         let to = extent("outputSize", size)?;
         // There is nothing to interpolate, or no output.
-        if from == 0 || to == 0 {
-            let text = format!("`self` is {x} and `outputSize` {sizes:?}; expected entries");
-            return Err(Refusal::invalid(text));
-        }
+        refuse_if!(
+            from == 0 || to == 0,
+            "`self` is {x} and `outputSize` {sizes:?}; expected entries"
+        );
         let name = names[i].iter().find(|name| call.has(name));
         let factor = name.map_or(Ok(0.0), |name| call.number(name))?;
         axes.push(ResizedAxis {
@@ -119,8 +119,9 @@ impl ResizedAxis {
     /// The indices of the nearest entries; `shift` is 0.5 for half-pixel centres.
     fn nearest(&self, shift: f32) -> Vec<i64> {
         let (ratio, last) = (self.ratio(false), as_int(self.from) - 1);
-        let place = |i: usize| ((i as f32 + shift) * ratio).floor() as i64;
-        (0..self.to).map(|i| place(i).clamp(0, last)).collect()
+        (0..self.to)
+            .map(|i| (((i as f32 + shift) * ratio).floor() as i64).clamp(0, last))
+            .collect()
     }
 
     /// The position of a result entry on the axis.
@@ -189,39 +190,33 @@ impl Tap {
     }
 }
 
-fn nearest(call: &mut OperatorCall<'_>) -> Composed {
+fn nearest(call: &OperatorCall<'_>) -> Composed {
     nearest_with(call, 0.0)
 }
 
-fn nearest_exact(call: &mut OperatorCall<'_>) -> Composed {
-    nearest_with(call, 0.5)
-}
-
-fn nearest_with(call: &mut OperatorCall<'_>, shift: f32) -> Composed {
+fn nearest_with(call: &OperatorCall<'_>, shift: f32) -> Composed {
     let axes = resized_axes(call)?;
     let (x, out) = (call.tensor("self")?, call.tensor("out")?);
     let mut value = read_moved(call, x, out)?;
     for axis in axes {
         value = picked(call, &value, axis.axis, &axis.nearest(shift));
     }
-    call.write_raw(out, &value);
-    Ok(())
+    call.write_raw(out, &value)
 }
 
-fn linear(call: &mut OperatorCall<'_>) -> Composed {
+fn linear(call: &OperatorCall<'_>) -> Composed {
     interpolate(call, ResizedAxis::linear)
 }
 
-fn cubic(call: &mut OperatorCall<'_>) -> Composed {
+fn cubic(call: &OperatorCall<'_>) -> Composed {
     interpolate(call, ResizedAxis::cubic)
 }
 
-fn interpolate(call: &mut OperatorCall<'_>, taps: fn(&ResizedAxis, bool) -> Vec<Tap>) -> Composed {
+fn interpolate(call: &OperatorCall<'_>, taps: fn(&ResizedAxis, bool) -> Vec<Tap>) -> Composed {
     let axes = resized_axes(call)?;
     let (x, out) = (call.tensor("self")?, call.tensor("out")?);
     // Positions and weights have single precision.
-    let is_accepted = |dtype| matches!(dtype, DType::F16 | DType::BF16 | DType::F32);
-    call.expect_dtype(x, is_accepted, "float16, bfloat16 or float32")?;
+    call.expect_dtype(x, is_small_float, SMALL_FLOATS)?;
     let aligns_corners = call.flag("alignCorners")?;
     let dtype = compute_type(x.dtype);
     let mut value = call.read(x, dtype)?;
@@ -230,20 +225,19 @@ fn interpolate(call: &mut OperatorCall<'_>, taps: fn(&ResizedAxis, bool) -> Vec<
         for tap in taps(&axis, aligns_corners) {
             let entries = picked(call, &value, axis.axis, &tap.places);
             let weights = weights(call, &tap, x.n_axes() - axis.axis, dtype)?;
-            let term = call.node("Mul", &[&entries, &weights], dtype);
+            let term = &entries * &weights;
             sum = Some(match sum {
                 None => term,
-                Some(sum) => call.node("Add", &[&sum, &term], dtype),
+                Some(sum) => &sum + &term,
             });
         }
         value = sum.unwrap_or(value);
     }
-    call.write(out, &value, x.dtype);
-    Ok(())
+    call.write(out, &value, x.dtype)
 }
 
 /// Weights along the first of `n_axes` axes.
-fn weights(call: &mut OperatorCall<'_>, tap: &Tap, n_axes: usize, dtype: DType) -> Composed<Value> {
+fn weights(call: &OperatorCall<'_>, tap: &Tap, n_axes: usize, dtype: DType) -> Composed<Value> {
     let mut dims = vec![1; n_axes];
     dims[0] = tap.weights.len();
     let bytes = Numbers::Singles(tap.weights.clone()).to_bytes(dtype);

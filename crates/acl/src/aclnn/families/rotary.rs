@@ -5,7 +5,7 @@ use opscope_tensor::{DType, Shape, Tensor};
 
 use super::activation::{SMALL_FLOATS, is_small_float};
 use super::attention_masks::expect_broadcast;
-use crate::aclnn::call::{Composed, OperatorCall, Refusal};
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, refuse_if};
 use crate::aclnn::parameter::TensorArgument;
 use crate::aclnn::row::operator_rows;
 
@@ -14,10 +14,10 @@ use crate::aclnn::row::operator_rows;
 macro_rules! aclnn_rotary {
     ($rows:ident) => {
         $rows! { "rotary positions";
-            aclnnApplyRotaryPosEmb = ApplyRotaryPosEmb("aclnn_apply_rotary_pos_emb.h", "x * cos + the halves of x, exchanged and the first negated, * sin, for query and key") by rotate_query_and_key
-                (queryRef: Inplace, keyRef: Inplace, cos: Tensor, sin: Tensor, layout: Int);
-            aclnnRotaryPositionEmbedding = RotaryPositionEmbedding("aclnn_rotary_position_embedding.h", "x * cos + x rotated * sin; mode 0 exchanges halves, 1 neighbours, 2 quarters, and 3 halves after the even places were moved in front") by rotate
-                (x: Tensor, cos: Tensor, sin: Tensor, mode: Int, out: Out);
+            ApplyRotaryPosEmb("aclnn_apply_rotary_pos_emb.h", "x * cos + the halves of x, exchanged and the first negated, * sin, for query and key") by rotate_query_and_key():
+                aclnnApplyRotaryPosEmb(queryRef: Inplace, keyRef: Inplace, cos: Tensor, sin: Tensor, layout: Int);
+            RotaryPositionEmbedding("aclnn_rotary_position_embedding.h", "x * cos + x rotated * sin; mode 0 exchanges halves, 1 neighbours, 2 quarters, and 3 halves after the even places were moved in front") by rotate():
+                aclnnRotaryPositionEmbedding(x: Tensor, cos: Tensor, sin: Tensor, mode: Int, out: Out);
         }
     };
 }
@@ -59,7 +59,7 @@ impl Rotation {
 
 /// Stores `x · cos + rotated x · sin`.
 fn write_rotated(
-    call: &mut OperatorCall<'_>,
+    call: &OperatorCall<'_>,
     x: &TensorArgument,
     [cos, sin]: [&TensorArgument; 2],
     mode: i64,
@@ -73,8 +73,7 @@ fn write_rotated(
         let text = format!("`{name}` has {n} axes; expected 4");
         return Err(Refusal::invalid(text));
     };
-    call.expect_shape(out, x.dims())?;
-    call.expect_cast(out, x.dtype)?;
+    call.expect_like(out, x)?;
     call.expect_shape(sin, cos.dims())?;
     expect_broadcast(call, cos, cos.dims(), x.dims())?;
     let rotation = Rotation::new(mode, width).ok_or_else(|| {
@@ -100,27 +99,23 @@ fn write_rotated(
     let signs = shape.and_then(|shape| Tensor::from_vec(DType::F32, shape, bytes).ok());
     let signs = signs.ok_or_else(|| Refusal::invalid("a row is too long"))?;
     let signs = call.tensor_value(signs);
-    let turned = call.node("Mul", &[&turned, &signs], DType::F32);
     let (cos, sin) = (call.read(cos, DType::F32)?, call.read(sin, DType::F32)?);
-    let plain = call.node("Mul", &[&plain, &cos], DType::F32);
-    let turned = call.node("Mul", &[&turned, &sin], DType::F32);
-    let result = call.node("Add", &[&plain, &turned], DType::F32);
-    call.write(out, &result, x.dtype);
-    Ok(())
+    call.write(out, &plain * &cos + &turned * &signs * &sin, x.dtype)
 }
 
-fn rotate(call: &mut OperatorCall<'_>) -> Composed {
+fn rotate(call: &OperatorCall<'_>) -> Composed {
     let (x, out) = (call.tensor("x")?, call.tensor("out")?);
     let (cos, sin) = (call.tensor("cos")?, call.tensor("sin")?);
     write_rotated(call, x, [cos, sin], call.int("mode")?, out)
 }
 
-fn rotate_query_and_key(call: &mut OperatorCall<'_>) -> Composed {
+fn rotate_query_and_key(call: &OperatorCall<'_>) -> Composed {
     let (query, key) = (call.tensor("queryRef")?, call.tensor("keyRef")?);
     let (cos, sin) = (call.tensor("cos")?, call.tensor("sin")?);
-    if call.int("layout")? != 1 {
-        return Err(Refusal::invalid("`layout` is not 1; expected 1 (BSND)"));
-    }
+    refuse_if!(
+        call.int("layout")? != 1,
+        "`layout` is not 1; expected 1 (BSND)"
+    );
     for x in [query, key] {
         write_rotated(call, x, [cos, sin], 0, x)?;
     }
