@@ -53,7 +53,7 @@ pub(crate) fn read_into_file(
     let file = Arc::new(stand_ins.unnamed_file()?);
     fetch(object, range, file.clone())?;
     let n_bytes = usize::try_from(n_bytes).map_err(|_| io::ErrorKind::OutOfMemory)?;
-    FileBytes::part(&file, 0, n_bytes)
+    FileBytes::map_part(&file, 0..n_bytes)
 }
 
 fn fetch(object: &Arc<RemoteObject>, range: Range<u64>, file: Arc<File>) -> io::Result<()> {

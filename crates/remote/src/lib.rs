@@ -219,9 +219,10 @@ impl RemoteFiles for Provided {
         // The whole file may already have been fetched.
         if object.is_whole() || !object.has_ranges() {
             let (file, _) = self.0.open_whole(&object)?;
-            let n_bytes = usize::try_from(range.end - range.start);
-            let n_bytes = n_bytes.map_err(|_| io::ErrorKind::OutOfMemory)?;
-            return Ok(Arc::new(FileBytes::part(&file, range.start, n_bytes)?));
+            let [start, end] = [range.start, range.end].map(usize::try_from);
+            let range = start.ok().zip(end.ok()).map(|(start, end)| start..end);
+            let range = range.ok_or(io::ErrorKind::OutOfMemory)?;
+            return Ok(Arc::new(FileBytes::read_part(&file, range)?));
         }
         let read = if range.end - range.start <= IN_BLOCKS_BYTES_MAX {
             let read = self.0.blocks.read(&object, range.clone());

@@ -27,6 +27,15 @@ impl FormatError {
         }
     }
 
+    /// An unreadable part of a file, for functions whose other errors concern the content.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "the signature that `map_err` asks for"
+    )]
+    pub(crate) fn unreadable(error: io::Error) -> FormatError {
+        FormatError::new(0, "a file that can be read", error.to_string())
+    }
+
     /// The same error in a file in which the parsed bytes begin at `base`.
     #[must_use]
     pub fn shifted(self, base: u64) -> FormatError {
@@ -79,7 +88,8 @@ impl StoreError {
         }
     }
 
-    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
+    /// Turns the error of an action on a path into [`StoreError::Io`].
+    pub fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
         let path = path.to_owned();
         move |source| StoreError::Io {
             action,

@@ -44,7 +44,7 @@ impl HeldElements {
         matches!(*self.0, ElementsHolder::Memory(_))
     }
 
-    /// The bytes; those of a file are mapped.
+    /// The bytes. Those of a file are mapped, because other programs cannot reach it.
     ///
     /// # Errors
     /// The operating system's, if the part of the file cannot be read.
@@ -55,7 +55,11 @@ impl HeldElements {
                 file,
                 offset,
                 n_bytes,
-            } => FileBytes::part(file, *offset, *n_bytes),
+            } => {
+                let start = usize::try_from(*offset).map_err(|_| io::ErrorKind::OutOfMemory)?;
+                let end = start.checked_add(*n_bytes);
+                FileBytes::map_part(file, start..end.ok_or(io::ErrorKind::UnexpectedEof)?)
+            }
         }
     }
 

@@ -9,7 +9,8 @@
 //! | [`slot_table`] | a table with a row for each tensor |
 //! | [`reader`] | every form of dump, read into one index of its tensors |
 //! | [`regular_file`] | opening files for reading: regular files, and nothing else |
-//! | [`file_bytes`] | a file's bytes, read or mapped |
+//! | [`file_bytes`] | a file's bytes in memory |
+//! | [`file_parts`] | a file whose parts are read on demand |
 //! | `held_elements` | elements that this process holds for itself |
 //! | [`atomic_file`] | directories and files that appear whole or not at all |
 //! | [`remote`] | paths that are URLs |
@@ -25,11 +26,12 @@
 
 pub mod atomic_file;
 pub mod clock;
-pub mod dump;
 pub mod decimal;
+pub mod dump;
 mod error;
 pub mod file_bytes;
 pub mod file_format;
+pub mod file_parts;
 pub mod guard;
 mod held_elements;
 pub mod kept_open;
