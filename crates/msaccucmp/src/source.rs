@@ -10,6 +10,7 @@ use opscope_store::file_format::dump_data::{
 use opscope_store::file_format::ffts_plus::{FftsPlus, SliceError, apply_slices, thread_in_name};
 use opscope_store::file_format::nano::{self, NanoHeader};
 use opscope_store::file_format::{npy, op_debug};
+use opscope_store::file_parts::FileParts;
 use opscope_store::record::SlotSide;
 use opscope_tensor::{DType, Layout, TensorView};
 
@@ -72,7 +73,7 @@ impl DumpSource {
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        let is_nano = || FileBytes::open(path).is_ok_and(|bytes| nano::is_nano(bytes.as_ref()));
+        let is_nano = || FileParts::open(path).is_ok_and(|file| nano::is_nano(file.start()));
         // The reference checks the nano runtime's magic number before the name.
         if file_name.ends_with(".npy") && !is_nano() {
             return open_array(path, file_name);
@@ -284,7 +285,7 @@ pub(super) fn packed(array: TensorView<'_>) -> Vec<u8> {
 pub(super) fn lacks_nano_fields(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.split('.').count() < NANO_NAME_FIELDS_MIN
-        && FileBytes::open(path).is_ok_and(|bytes| nano::is_nano(bytes.as_ref()))
+        && FileParts::open(path).is_ok_and(|file| nano::is_nano(file.start()))
 }
 
 fn open_nano(path: &Path, file_name: String, bytes: FileBytes) -> Result<DumpSource, ToolFailure> {

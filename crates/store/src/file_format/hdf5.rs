@@ -5,14 +5,16 @@
 //! point to, are not opened.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use hdf5_reader::error::Error;
 use hdf5_reader::group::Group;
 use hdf5_reader::messages::datatype::{CompoundField, Datatype};
+use hdf5_reader::storage::{BlockCacheStorage, Storage, StorageBuffer};
 use hdf5_reader::{Dataset, Hdf5File, OpenOptions};
 use opscope_tensor::{DType, Shape};
 
-use crate::file_bytes::FileBytes;
+use crate::file_parts::{FilePart, FileParts};
 use crate::{FormatError, check_memory};
 
 /// The name used in error messages.
@@ -38,6 +40,11 @@ pub fn is_name(file_name: &str) -> bool {
     SUFFIXES.iter().any(|suffix| file_name.ends_with(suffix))
 }
 
+/// Size of cached blocks. Smaller ranges are copied from blocks, others are read directly.
+const BLOCK_BYTES: usize = 64 << 10;
+/// Number of cached blocks.
+const N_BLOCKS_MAX: usize = 64;
+
 /// A dataset.
 pub struct Hdf5Array {
     /// Its path: the names of its groups and its own, with `/` between.
@@ -54,9 +61,11 @@ pub struct Hdf5Array {
 ///
 /// # Errors
 /// [`FormatError`] if the file is damaged, or holds more than [`N_DATASETS_MAX`] datasets.
-pub fn decode(bytes: FileBytes) -> Result<Vec<Hdf5Array>, FormatError> {
-    let n_bytes = bytes.as_ref().len() as u64;
-    let file = Hdf5File::from_owner(bytes, OpenOptions::default()).map_err(damaged)?;
+pub fn decode(file: FileParts) -> Result<Vec<Hdf5Array>, FormatError> {
+    let n_bytes = file.n_bytes() as u64;
+    let storage = Arc::new(FileStorage::new(file));
+    let file = Hdf5File::from_storage_with_options(storage, OpenOptions::default());
+    let file = file.map_err(damaged)?;
     let mut walk = Walk::default();
     walk.add_group(&file.root_group().map_err(damaged)?, "")?;
     let mut n_bytes_total: u64 = 0;
@@ -73,6 +82,61 @@ pub fn decode(bytes: FileBytes) -> Result<Vec<Hdf5Array>, FormatError> {
         ));
     }
     Ok(walk.found)
+}
+
+/// A file as the storage of the HDF5 library.
+struct FileStorage {
+    file: FileParts,
+    /// The same file, for the many small ranges of the metadata.
+    blocks: BlockCacheStorage,
+}
+
+/// A file without a cache.
+struct PlainStorage(FileParts);
+
+impl FileStorage {
+    fn new(file: FileParts) -> FileStorage {
+        let plain = Arc::new(PlainStorage(file.clone()));
+        FileStorage {
+            file,
+            blocks: BlockCacheStorage::new(plain, BLOCK_BYTES, N_BLOCKS_MAX),
+        }
+    }
+}
+
+impl Storage for FileStorage {
+    fn len(&self) -> u64 {
+        self.file.n_bytes() as u64
+    }
+
+    fn read_range(&self, offset: u64, len: usize) -> Result<StorageBuffer, Error> {
+        if len < BLOCK_BYTES {
+            return self.blocks.read_range(offset, len);
+        }
+        read_range(&self.file, offset, len)
+    }
+}
+
+impl Storage for PlainStorage {
+    fn len(&self) -> u64 {
+        self.0.n_bytes() as u64
+    }
+
+    fn read_range(&self, offset: u64, len: usize) -> Result<StorageBuffer, Error> {
+        read_range(&self.0, offset, len)
+    }
+}
+
+fn read_range(file: &FileParts, offset: u64, len: usize) -> Result<StorageBuffer, Error> {
+    let start = usize::try_from(offset).map_err(|_| Error::OffsetOutOfBounds(offset))?;
+    let end = start.checked_add(len).filter(|&end| end <= file.n_bytes());
+    let end = end.ok_or_else(|| Error::UnexpectedEof {
+        offset,
+        needed: len as u64,
+        available: (file.n_bytes() as u64).saturating_sub(offset),
+    })?;
+    let part: Arc<FilePart> = Arc::new(file.part(start..end)?);
+    StorageBuffer::from_shared_owner(part, 0, len)
 }
 
 /// The way through the groups of a file.
@@ -256,9 +320,9 @@ mod tests {
 
     use super::*;
 
-    fn golden(name: &str) -> FileBytes {
+    fn golden(name: &str) -> FileParts {
         let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/hdf5");
-        FileBytes::open(&dir.join(name)).unwrap()
+        FileParts::open(&dir.join(name)).unwrap()
     }
 
     #[test]
@@ -266,12 +330,12 @@ mod tests {
         let bytes = golden("h5py.h5");
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("damaged.h5");
-        for at in (0..bytes.as_ref().len()).step_by(97) {
+        for at in (0..bytes.start().len()).step_by(97) {
             for flip in [0x01, 0x80, 0xff] {
-                let mut damaged = bytes.as_ref().to_vec();
+                let mut damaged = bytes.start().to_vec();
                 damaged[at] ^= flip;
                 std::fs::write(&path, &damaged).unwrap();
-                let found = decode(FileBytes::open(&path).unwrap());
+                let found = decode(FileParts::open(&path).unwrap());
                 for array in found.unwrap_or_default() {
                     let read = array.read();
                     assert!(
@@ -280,9 +344,9 @@ mod tests {
                 }
             }
         }
-        for n in [0, 8, 100, bytes.as_ref().len() / 2] {
-            std::fs::write(&path, &bytes.as_ref()[..n]).unwrap();
-            let all = decode(FileBytes::open(&path).unwrap());
+        for n in [0, 8, 100, bytes.start().len() / 2] {
+            std::fs::write(&path, &bytes.start()[..n]).unwrap();
+            let all = decode(FileParts::open(&path).unwrap());
             let is_refused = |all: Vec<Hdf5Array>| all.iter().any(|array| array.read().is_err());
             assert!(all.map_or(true, is_refused), "{n} bytes");
         }

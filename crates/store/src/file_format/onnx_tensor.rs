@@ -80,6 +80,12 @@ pub fn is_tensor(file: &[u8]) -> bool {
     TensorFields::read(file).is_ok_and(|fields| dtype_of(fields.data_type).is_some())
 }
 
+/// Whether the name allows such a message.
+pub fn may_be_file(file_name: &str) -> bool {
+    let mut suffixes = [DEBUG_SUFFIX, PLAIN_SUFFIX].iter();
+    suffixes.any(|suffix| file_name.ends_with(suffix))
+}
+
 /// Whether a file is such a message by its name, or by its name and content.
 pub fn is_file(file_name: &str, file: &[u8]) -> bool {
     file_name.ends_with(DEBUG_SUFFIX) || (file_name.ends_with(PLAIN_SUFFIX) && is_tensor(file))
@@ -87,11 +93,8 @@ pub fn is_file(file_name: &str, file: &[u8]) -> bool {
 
 /// [`is_file`] of a file that is not open; not if it cannot be read.
 pub fn is_file_at(path: &Path, file_name: &str) -> bool {
-    let may_be = [DEBUG_SUFFIX, PLAIN_SUFFIX]
-        .iter()
-        .any(|suffix| file_name.ends_with(suffix));
-    // Opening maps the file, so that only the pages with fields are read.
-    may_be && FileBytes::open(path).is_ok_and(|file| is_file(file_name, file.as_ref()))
+    may_be_file(file_name)
+        && FileBytes::open(path).is_ok_and(|file| is_file(file_name, file.as_ref()))
 }
 
 /// The name of a file without its suffix.

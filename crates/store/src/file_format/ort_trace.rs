@@ -15,6 +15,7 @@ use self::uses::{TraceNodes, UseBudget};
 use super::onnx_tensor::{self, OnnxElements};
 use super::sqlite::{Database, Row, RowBuffer, Rows, SqlTable, SqlValue};
 use crate::file_bytes::FileBytes;
+use crate::file_parts::FileParts;
 use crate::record::SlotSide;
 use crate::{FormatError, StoreError};
 
@@ -119,10 +120,10 @@ impl OrtTrace {
     /// # Errors
     /// [`FormatError`] if they are damaged, or have other tables or columns.
     pub fn from_bytes(
-        bytes: FileBytes,
+        file: FileParts,
         journal: Option<FileBytes>,
     ) -> Result<OrtTrace, FormatError> {
-        OrtTrace::of_database(Database::from_bytes(bytes, journal)?)
+        OrtTrace::of_database(Database::from_bytes(file, journal)?)
     }
 
     fn of_database(database: Database) -> Result<OrtTrace, FormatError> {
@@ -211,7 +212,7 @@ impl OrtTrace {
         let (elements, offset) = match &tensor.elements {
             OnnxElements::InFile(range) => {
                 let elements = cells.blob.get(range.clone()).unwrap_or_default();
-                (elements, self.database.place_of(elements))
+                (elements, row.place_of(elements))
             }
             OnnxElements::Decoded(elements) => (&elements[..], None),
         };
@@ -253,8 +254,9 @@ impl ValuesTable {
         let get = |column: usize| values.get(column).copied().unwrap_or(SqlValue::Null);
         let text = |column, what: &str| {
             let value = get(column);
-            let found = || wrong(what, value.kind().to_owned());
-            value.text().ok_or_else(found)
+            value
+                .text()
+                .ok_or_else(|| wrong(what, value.kind().to_owned()))
         };
         // SQLite allows any type in any column, whatever the statement of the table declares.
         let run = match get(self.step) {

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use thiserror::Error;
 
 pub use growing::{GrowingHeader, PADDING_PREFIX};
-pub use read::{FoundTensor, decode};
+pub use read::{FoundTensor, decode, decode_head};
 
 /// The name used in messages.
 pub const FORMAT_NAME: &str = "safetensors";

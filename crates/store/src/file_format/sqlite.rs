@@ -6,6 +6,7 @@
 //! and virtual tables of a database do nothing. Source: "Database File Format" in SQLite's
 //! documentation.
 
+mod blocks;
 mod columns;
 mod journal;
 mod record;
@@ -13,8 +14,10 @@ mod tree;
 
 use std::path::{Path, PathBuf};
 
+use self::blocks::FileBlocks;
 use self::journal::Rollback;
 use crate::file_bytes::FileBytes;
+use crate::file_parts::FileParts;
 use crate::{FormatError, StoreError, regular_file};
 
 pub use record::SqlValue;
@@ -41,7 +44,7 @@ const UTF_8: u32 = 1;
 
 /// A database, opened as it was before a transaction that did not end.
 pub struct Database {
-    bytes: FileBytes,
+    blocks: FileBlocks,
     rollback: Option<Rollback>,
     page_bytes: usize,
     /// Bytes of a page that hold anything.
@@ -66,6 +69,8 @@ struct Page<'a> {
     bytes: &'a [u8],
     /// Where it begins in the file.
     base: u64,
+    /// Whether the page is in the file, not in the journal.
+    is_in_file: bool,
 }
 
 /// Whether a file begins as a database.
@@ -81,7 +86,7 @@ impl Database {
     /// [`StoreError`] if the file or its journal cannot be read or is damaged, and if changes are
     /// in a write-ahead log.
     pub fn open(path: &Path) -> Result<Database, StoreError> {
-        let bytes = FileBytes::open(path).map_err(StoreError::io("read", path))?;
+        let file = FileParts::open(path).map_err(StoreError::io("read", path))?;
         // Without the log's changes, values would be missing in silence.
         let log = beside(path, LOG_SUFFIX);
         if regular_file::check(&log).is_ok_and(|metadata| metadata.len() > 0) {
@@ -99,7 +104,7 @@ impl Database {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             Err(error) => return Err(StoreError::io("read", &journal)(error)),
         };
-        Database::from_bytes(bytes, journal).map_err(StoreError::corrupt(FORMAT_NAME, path))
+        Database::from_bytes(file, journal).map_err(StoreError::corrupt(FORMAT_NAME, path))
     }
 
     /// A database and the journal of its transaction that did not end.
@@ -107,10 +112,11 @@ impl Database {
     /// # Errors
     /// [`FormatError`] if the header or the journal is damaged, or if texts are not in UTF-8.
     pub fn from_bytes(
-        bytes: FileBytes,
+        file: FileParts,
         journal: Option<FileBytes>,
     ) -> Result<Database, FormatError> {
-        let file = bytes.as_ref();
+        let blocks = FileBlocks::new(file);
+        let file = blocks.start();
         if !has_magic(file) {
             return Err(FormatError::new(0, "the magic of SQLite", "other bytes"));
         }
@@ -119,7 +125,7 @@ impl Database {
             Some(journal) => Rollback::read(journal, page_bytes)?,
             None => None,
         };
-        let n_in_file = u32::try_from(file.len() / page_bytes).unwrap_or(u32::MAX);
+        let n_in_file = u32::try_from(blocks.n_bytes() / page_bytes).unwrap_or(u32::MAX);
         // The header lies on the first page, which the journal may have to undo: so the page is
         // read through a database that knows the file's size alone.
         let mut database = Database {
@@ -127,7 +133,7 @@ impl Database {
             page_bytes,
             usable: page_bytes,
             n_pages: n_in_file.max(1),
-            bytes,
+            blocks,
         };
         let page = database.page(1, 0)?;
         let usable = check_header(page.bytes)?;
@@ -196,12 +202,6 @@ impl Database {
         self.rows_of_tree(table.root)
     }
 
-    /// Where in the file a value of a row lies in one piece; none if it is spread over pages or
-    /// comes from the journal.
-    pub fn place_of(&self, value: &[u8]) -> Option<u64> {
-        self.bytes.range_of(value).map(|range| range.start as u64)
-    }
-
     fn rows_of_tree(&self, root: u32) -> Rows<'_> {
         Rows::new(self, root)
     }
@@ -218,19 +218,21 @@ impl Database {
         // A page in the journal is as it was before the transaction that did not end.
         let before = self.rollback.as_ref().and_then(|undo| undo.page(number));
         let start = (number as usize - 1).checked_mul(self.page_bytes);
-        let in_file = || {
-            let start = start?;
-            self.bytes
-                .as_ref()
-                .get(start..start.checked_add(self.page_bytes)?)
+        let range = start.and_then(|start| Some(start..start.checked_add(self.page_bytes)?));
+        let range = range.ok_or_else(wrong)?;
+        let base = range.start as u64;
+        let bytes = match before {
+            Some(bytes) => Some(bytes),
+            None => self.blocks.page(range).map_err(|error| {
+                FormatError::new(base, "a page that can be read", error.to_string())
+            })?,
         };
-        let bytes = before
-            .or_else(in_file)
-            .and_then(|bytes| bytes.get(..self.usable));
+        let bytes = bytes.and_then(|bytes| bytes.get(..self.usable));
         Ok(Page {
             number,
             bytes: bytes.ok_or_else(wrong)?,
-            base: start.unwrap_or(0) as u64,
+            base,
+            is_in_file: before.is_none(),
         })
     }
 }

@@ -26,7 +26,7 @@ use walk::TensorWalk;
 pub use write::write;
 
 use crate::FormatError;
-use crate::file_bytes::FileBytes;
+use crate::file_parts::FileParts;
 
 /// The name used in error messages.
 pub const FORMAT_NAME: &str = "PyTorch";
@@ -109,13 +109,13 @@ struct ElementChanges {
 }
 
 /// Whether a file is one of `torch.save`, of any version.
-pub fn is_file(file: &[u8]) -> bool {
-    file.starts_with(&OLD_MAGIC) || archive::has_pickle(file)
+pub fn is_file(file: &FileParts) -> bool {
+    file.start().starts_with(&OLD_MAGIC) || archive::has_pickle(file)
 }
 
 /// Whether name and content are those of a PyTorch file; `false` if it cannot be read.
 pub fn is_file_at(path: &Path, file_name: &str) -> bool {
-    stem_of(file_name).is_some() && FileBytes::open(path).is_ok_and(|file| is_file(file.as_ref()))
+    stem_of(file_name).is_some() && FileParts::open(path).is_ok_and(|file| is_file(&file))
 }
 
 /// A file name without the suffix that files of `torch.save` have.
@@ -136,8 +136,8 @@ pub fn telling_stem(file_name: &str) -> Option<&str> {
 /// # Errors
 /// [`FormatError`] if the file is damaged, has the form of before 1.6, or names classes and
 /// functions other than those of plain tensors.
-pub fn decode(file: &[u8]) -> Result<TorchFile, FormatError> {
-    if file.starts_with(&OLD_MAGIC) {
+pub fn decode(file: &FileParts) -> Result<TorchFile, FormatError> {
+    if file.start().starts_with(&OLD_MAGIC) {
         let found = "the form of before 1.6, which \
             `torch.save(torch.load(path, weights_only=True), path)` writes anew";
         return Err(FormatError::new(
@@ -149,11 +149,12 @@ pub fn decode(file: &[u8]) -> Result<TorchFile, FormatError> {
     let archive = TorchArchive::new(file)?;
     // Places in the pickle become places in the file.
     let start = archive.pickle.start as u64;
-    let found = pickle::decode(archive.pickle_bytes(), known_names::is_known).and_then(|pickle| {
-        let meta = meta::of_pickle(&pickle)?;
-        let file = TensorWalk::new(&pickle, &archive).finish()?;
-        Ok(TorchFile { meta, ..file })
-    });
+    let found =
+        pickle::decode(archive.pickle_bytes.as_ref(), known_names::is_known).and_then(|pickle| {
+            let meta = meta::of_pickle(&pickle)?;
+            let file = TensorWalk::new(&pickle, &archive).finish()?;
+            Ok(TorchFile { meta, ..file })
+        });
     found.map_err(|error| error.shifted(start))
 }
 
@@ -177,8 +178,8 @@ impl TorchTensor {
     /// Its elements, in row-major order and little-endian.
     ///
     /// # Errors
-    /// [`FormatError`] if they do not fit memory.
-    pub fn read(&self, file: &[u8]) -> Result<Vec<u8>, FormatError> {
+    /// [`FormatError`] if they do not fit memory, or cannot be read.
+    pub fn read(&self, file: &FileParts) -> Result<Vec<u8>, FormatError> {
         match &self.content {
             TorchContent::Dense(elements) => elements.read(&self.shape, file),
             TorchContent::Unread(_) => Ok(Vec::new()),

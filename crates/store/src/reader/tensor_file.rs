@@ -26,6 +26,7 @@ use crate::file_format::{
     ffts_plus, hdf5, nano, npy, npy_zst, npz, onnx_tensor, op_debug, ort_trace, polygraphy_json,
     safetensors, sqlite, torch_save,
 };
+use crate::file_parts::FileParts;
 use crate::record::SlotSide;
 use crate::tree::mindspore::TensorFileName;
 use crate::{FormatError, StoreError};
@@ -333,7 +334,7 @@ impl TensorFile {
             let file = archive::onnx_tensor_file(bytes, file_name);
             return file.map_err(corrupt(onnx_tensor::FORMAT_NAME));
         }
-        if torch_save::is_file(bytes.as_ref()) {
+        if torch_save::is_file(&FileParts::from(bytes.clone())) {
             let file = archive::torch_file(bytes, file_name, wanted.map(|(_, index)| index));
             return file.map_err(corrupt(torch_save::FORMAT_NAME));
         }

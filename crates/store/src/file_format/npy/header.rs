@@ -5,8 +5,11 @@ use opscope_tensor::{DType, Shape};
 use super::items::ItemForm;
 use super::{HEADER_BYTES_MAX, descr};
 use crate::FormatError;
+use crate::file_parts::FileParts;
 
 pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
+/// Upper bound of the start of the data: magic, version and length precede the header.
+const START_BYTES_MAX: usize = HEADER_BYTES_MAX + 12;
 /// The data begin at a multiple of this.
 const ALIGN: usize = 64;
 /// `MindSpore`'s name for bfloat16, which numpy does not have.
@@ -89,6 +92,21 @@ impl NpyHeader {
         let (header, end) = NpyHeader::decode_any(bytes)?;
         header.items.check_known()?;
         Ok((header, end))
+    }
+
+    /// [`NpyHeader::decode`] of a file.
+    ///
+    /// # Errors
+    /// As for [`NpyHeader::decode`]; also if the file cannot be read.
+    pub(crate) fn read(file: &FileParts) -> Result<(NpyHeader, usize), FormatError> {
+        let n_max = file.n_bytes().min(START_BYTES_MAX);
+        match NpyHeader::decode(file.start()) {
+            Err(_) if file.start().len() < n_max => {
+                let start = file.part(0..n_max).map_err(FormatError::unreadable)?;
+                NpyHeader::decode(start.as_ref())
+            }
+            header => header,
+        }
     }
 
     /// [`NpyHeader::decode`], of void dtypes too: they are [`DType::Undefined`].

@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
+use opscope_tensor::TensorView;
 use opscope_tensor::text;
-use opscope_tensor::{Layout, TensorView};
 
 use super::*;
 
@@ -19,12 +19,7 @@ fn golden(name: &str) -> PathBuf {
 }
 
 fn content(value: &TraceValue<'_>) -> serde_json::Value {
-    let view = TensorView {
-        dtype: value.dtype,
-        shape: &value.shape,
-        layout: Layout::Nd,
-        bytes: value.elements,
-    };
+    let view = TensorView::new(value.dtype, &value.shape, value.elements);
     if value.dtype == DType::String {
         let texts = text::iter(view).unwrap();
         return texts.map(|one| str::from_utf8(one).unwrap()).collect();

@@ -63,26 +63,36 @@ impl<'de> Visitor<'de> for EntriesVisitor {
     }
 }
 
-/// The tensors of a file, in the order of its header. `file` is the whole file.
+/// The tensors of a file, in the order of its header.
+///
+/// # Errors
+/// As for [`decode_head`].
+pub fn decode(file: &[u8]) -> Result<Vec<FoundTensor>, FormatError> {
+    decode_head(file, file.len())
+}
+
+/// The tensors of a file of `n_file` bytes, in the order of its header. `start` includes the header
+/// unless the header is too long.
 ///
 /// # Errors
 /// [`FormatError`] if the header is damaged, names a tensor twice or a dtype that is unknown, or if
 /// the tensors do not fill the rest of the file one behind the other, each with as many bytes as
 /// dtype and shape take.
-pub fn decode(file: &[u8]) -> Result<Vec<FoundTensor>, FormatError> {
-    let Some(length) = file.first_chunk::<LENGTH_BYTES>() else {
-        let found = format!("{} bytes", file.len());
+pub fn decode_head(start: &[u8], n_file: usize) -> Result<Vec<FoundTensor>, FormatError> {
+    let Some(length) = start.first_chunk::<LENGTH_BYTES>() else {
+        let found = format!("{} bytes", start.len());
         return Err(FormatError::new(0, "an 8-byte header length", found));
     };
     let length = u64::from_le_bytes(*length);
-    let n_header_max = (file.len() - LENGTH_BYTES).min(HEADER_BYTES_MAX);
+    let n_header_max = n_file.saturating_sub(LENGTH_BYTES).min(HEADER_BYTES_MAX);
     let n_header = usize::try_from(length).ok().filter(|n| *n <= n_header_max);
     let Some(n_header) = n_header else {
         let expected = format!("a header length of at most {n_header_max}");
         return Err(FormatError::new(0, expected, length.to_string()));
     };
     let data_start = LENGTH_BYTES + n_header;
-    let header: HeaderEntries = serde_json::from_slice(&file[LENGTH_BYTES..data_start])
+    let header = start.get(LENGTH_BYTES..data_start).unwrap_or_default();
+    let header: HeaderEntries = serde_json::from_slice(header)
         .map_err(|error| wrong_header("a header of named tensors", error.to_string()))?;
     let mut names = HashSet::new();
     let tensors = header.0.into_iter().map(|(name, entry)| {
@@ -94,10 +104,10 @@ pub fn decode(file: &[u8]) -> Result<Vec<FoundTensor>, FormatError> {
                 format!("`{name}` twice"),
             ));
         }
-        found_tensor(name, entry, data_start, file.len())
+        found_tensor(name, entry, data_start, n_file)
     });
     let tensors = tensors.collect::<Result<Vec<_>, _>>()?;
-    check_coverage(&tensors, data_start, file.len())?;
+    check_coverage(&tensors, data_start, n_file)?;
     Ok(tensors)
 }
 
@@ -107,8 +117,10 @@ fn found_tensor(
     data_start: usize,
     n_file: usize,
 ) -> Result<FoundTensor, FormatError> {
-    let of_name = |dtype: &&DType| dtype_name(**dtype) == Some(entry.dtype.as_str());
-    let Some(&dtype) = DType::ALL.iter().find(of_name) else {
+    let Some(&dtype) = DType::ALL
+        .iter()
+        .find(|dtype| dtype_name(**dtype) == Some(entry.dtype.as_str()))
+    else {
         let found = format!("`{}` (of `{name}`)", entry.dtype);
         return Err(wrong_header("a dtype that is known", found));
     };
@@ -169,8 +181,8 @@ fn wrong_header(expected: impl Into<String>, found: String) -> FormatError {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{NamedTensor, encode};
     use super::*;
+    use crate::file_format::safetensors::{NamedTensor, encode};
 
     fn file(header: &str, n_data: usize) -> Vec<u8> {
         let length = (header.len() as u64).to_le_bytes();

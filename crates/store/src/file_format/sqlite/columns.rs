@@ -62,8 +62,10 @@ fn column_name(definition: &str) -> Option<String> {
 }
 
 fn is_word(text: &str) -> bool {
-    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    !text.is_empty() && text.bytes().all(is_part)
+    !text.is_empty()
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 #[cfg(test)]

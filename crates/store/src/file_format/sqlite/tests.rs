@@ -119,7 +119,7 @@ fn a_transaction_that_did_not_end_is_undone() {
     let file = || read("unfinished-pid3.db");
     let journal = || std::fs::read(golden("unfinished-pid3.db-journal")).unwrap();
     let producers = |journal: Option<Vec<u8>>| {
-        let database = Database::from_bytes(file(), journal.map(FileBytes::from))?;
+        let database = Database::from_bytes(file().into(), journal.map(FileBytes::from))?;
         let table = database.table("Tensors")?;
         let rows = rows_of(&database, &table)?;
         Ok(rows

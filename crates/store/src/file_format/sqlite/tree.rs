@@ -2,6 +2,7 @@
 
 use super::record::{self, SqlValue, varint};
 use super::{Database, HEADER_BYTES, Page};
+use crate::file_bytes::range_in;
 use crate::{FormatError, check_memory};
 
 /// The kinds of pages, which their first byte says.
@@ -23,6 +24,8 @@ pub struct Row<'a> {
     n_bytes: usize,
     /// The part in its leaf.
     start: &'a [u8],
+    /// The offset of that part in the file; `None` for the journal.
+    start_at: Option<u64>,
     /// The first page with what does not fit there, if anything is left.
     next_page: u32,
 }
@@ -50,6 +53,15 @@ struct TreePage<'a> {
     start: usize,
     is_leaf: bool,
     n_cells: usize,
+}
+
+impl Row<'_> {
+    /// The offset of a value of the row in the file; `None` if several pages hold it, or the
+    /// journal.
+    pub fn place_of(&self, value: &[u8]) -> Option<u64> {
+        let range = range_in(self.start, value)?;
+        self.start_at?.checked_add(range.start as u64)
+    }
 }
 
 impl<'a> Rows<'a> {
@@ -299,6 +311,7 @@ impl<'a> TreePage<'a> {
             at: page.base + at as u64,
             n_bytes,
             start,
+            start_at: page.is_in_file.then_some(page.base + pos as u64),
             next_page: if has_more {
                 page.u32(pos + n_start)?
             } else {

@@ -1,14 +1,15 @@
 //! The zip file around a pickle and its storages. Its members lie in it as they are.
 
 use std::collections::HashMap;
-use std::io::Cursor;
 use std::ops::Range;
 
 use zip::CompressionMethod;
 
 use super::pickle::excerpt;
 use crate::FormatError;
+use crate::file_bytes::FileBytes;
 use crate::file_format::npz::{checked_zip, not_a_zip};
+use crate::file_parts::{FilePart, FileParts};
 
 /// Maximum number of members of a file.
 const N_MEMBERS_MAX: usize = 1 << 17;
@@ -25,9 +26,9 @@ const STORAGES: &str = "data/";
 const BYTE_ORDER: &str = "byteorder";
 
 /// The parts of a file.
-pub(super) struct TorchArchive<'a> {
-    /// The whole file.
-    pub(super) file: &'a [u8],
+pub(super) struct TorchArchive {
+    /// The bytes of the pickle.
+    pub(super) pickle_bytes: FilePart,
     /// Where the pickle is.
     pub(super) pickle: Range<usize>,
     /// Whether the most significant byte of a number comes first.
@@ -36,16 +37,16 @@ pub(super) struct TorchArchive<'a> {
 }
 
 /// Whether a zip file begins with a pickle, or has one somewhere.
-pub(super) fn has_pickle(file: &[u8]) -> bool {
-    if !file.starts_with(&MAGIC) {
+pub(super) fn has_pickle(file: &FileParts) -> bool {
+    if !file.start().starts_with(&MAGIC) {
         return false;
     }
     // The first member is enough, so that a file whose end is missing is still known for what it
     // is.
-    if first_name(file).is_some_and(|name| pickle_dir(&name).is_some()) {
+    if first_name(file.start()).is_some_and(|name| pickle_dir(&name).is_some()) {
         return true;
     }
-    let zip = zip::ZipArchive::new(Cursor::new(file));
+    let zip = zip::ZipArchive::new(file.reader());
     zip.is_ok_and(|zip| {
         let mut names = zip.file_names().filter_map(Result::ok);
         names.any(|name| pickle_dir(&name).is_some())
@@ -66,10 +67,10 @@ fn pickle_dir(name: &str) -> Option<&str> {
     (!inner.is_empty() && !inner.contains('/')).then_some(dir)
 }
 
-impl<'a> TorchArchive<'a> {
+impl TorchArchive {
     /// Looks up where everything is.
-    pub(super) fn new(file: &'a [u8]) -> Result<TorchArchive<'a>, FormatError> {
-        let (mut zip, names) = checked_zip(Cursor::new(file), N_MEMBERS_MAX)?;
+    pub(super) fn new(file: &FileParts) -> Result<TorchArchive, FormatError> {
+        let (mut zip, names) = checked_zip(file.reader(), N_MEMBERS_MAX)?;
         let list_start = zip.central_directory_start();
         let mut dirs = names.iter().filter_map(|name| pickle_dir(name));
         let (Some(dir), None) = (dirs.next(), dirs.next()) else {
@@ -77,8 +78,8 @@ impl<'a> TorchArchive<'a> {
             return Err(FormatError::new(list_start, expected, "none, or several"));
         };
         let mut archive = TorchArchive {
-            file,
             pickle: 0..0,
+            pickle_bytes: FilePart::from(FileBytes::from(Vec::new())),
             // Files of older versions do not say: they are little-endian for `torch.load` as well.
             is_big_endian: false,
             storages: HashMap::new(),
@@ -108,7 +109,7 @@ impl<'a> TorchArchive<'a> {
             let end = start.checked_add(member.size());
             let range = usize::try_from(start).ok().zip(end.and_then(to_usize));
             let range = range.map(|(start, end)| start..end);
-            let Some(range) = range.filter(|range| file.get(range.clone()).is_some()) else {
+            let Some(range) = range.filter(|range| range.end <= file.n_bytes()) else {
                 let expected = format!("{} bytes of `{}`", member.size(), excerpt(name));
                 return Err(FormatError::new(start, expected, "the file's end"));
             };
@@ -118,6 +119,8 @@ impl<'a> TorchArchive<'a> {
                 _ => archive.is_big_endian = is_big_endian(file, range)?,
             }
         }
+        let pickle = file.part(archive.pickle.clone());
+        archive.pickle_bytes = pickle.map_err(FormatError::unreadable)?;
         Ok(archive)
     }
 
@@ -125,20 +128,16 @@ impl<'a> TorchArchive<'a> {
     pub(super) fn storage(&self, key: &str) -> Option<Range<usize>> {
         self.storages.get(key).cloned()
     }
-
-    /// The bytes of the pickle.
-    pub(super) fn pickle_bytes(&self) -> &'a [u8] {
-        self.file.get(self.pickle.clone()).unwrap_or_default()
-    }
 }
 
 fn to_usize(n: u64) -> Option<usize> {
     usize::try_from(n).ok()
 }
 
-fn is_big_endian(file: &[u8], range: Range<usize>) -> Result<bool, FormatError> {
+fn is_big_endian(file: &FileParts, range: Range<usize>) -> Result<bool, FormatError> {
     let start = range.start as u64;
-    match file.get(range).unwrap_or_default() {
+    let word = file.part(range).map_err(FormatError::unreadable)?;
+    match word.as_ref() {
         b"little" => Ok(false),
         b"big" => Ok(true),
         other => {

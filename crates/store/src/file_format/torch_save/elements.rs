@@ -6,6 +6,7 @@ use opscope_tensor::{DType, ElementKind, Shape, dense_copy};
 
 use super::{DenseElements, ElementChanges};
 use crate::FormatError;
+use crate::file_parts::FileParts;
 
 impl DenseElements {
     /// Elements of a storage.
@@ -78,12 +79,27 @@ impl DenseElements {
     }
 
     /// A copy in row-major order.
-    pub(super) fn read(&self, shape: &Shape, file: &[u8]) -> Result<Vec<u8>, FormatError> {
-        let start = self.storage.start as u64;
-        let storage = file.get(self.storage.clone());
-        let storage = storage.ok_or_else(|| FormatError::new(start, "a storage", "none"))?;
-        let mut bytes = dense_copy(self.dtype, shape, &self.strides, self.start, storage)
-            .map_err(|error| FormatError::new(start, "elements", error.to_string()))?;
+    pub(super) fn read(&self, shape: &Shape, file: &FileParts) -> Result<Vec<u8>, FormatError> {
+        let at = self.storage.start as u64;
+        let wrong = |error: String| FormatError::new(at, "elements", error);
+        // A small view reads only its range of a large storage.
+        let first = if shape.n_elements() == 0 {
+            0
+        } else {
+            self.start
+        };
+        let end = n_reached(shape, &self.strides, first);
+        let reached = self.dtype.bytes().zip(end).and_then(|(width, end)| {
+            let start = first.checked_mul(width)?.checked_add(self.storage.start)?;
+            let end = end.checked_mul(width)?.checked_add(self.storage.start)?;
+            Some(start..end.min(self.storage.end))
+        });
+        let reached = reached.ok_or_else(|| FormatError::new(at, "a storage", "none"))?;
+        let storage = file
+            .part(reached)
+            .map_err(|error| wrong(error.to_string()))?;
+        let mut bytes = dense_copy(self.dtype, shape, &self.strides, 0, storage.as_ref())
+            .map_err(|error| wrong(error.to_string()))?;
         self.changes.apply(self.dtype, &mut bytes);
         Ok(bytes)
     }

@@ -19,7 +19,7 @@ const N_LAYERS_MAX: usize = 8;
 #[derive(Clone, Copy)]
 pub(super) struct TensorSource<'a> {
     pickle: &'a Pickle<'a>,
-    archive: &'a TorchArchive<'a>,
+    archive: &'a TorchArchive,
 }
 
 /// A storage that a pickle names.
@@ -32,7 +32,7 @@ struct FoundStorage {
 }
 
 impl<'a> TensorSource<'a> {
-    pub(super) fn new(pickle: &'a Pickle<'a>, archive: &'a TorchArchive<'a>) -> TensorSource<'a> {
+    pub(super) fn new(pickle: &'a Pickle<'a>, archive: &'a TorchArchive) -> TensorSource<'a> {
         TensorSource { pickle, archive }
     }
 

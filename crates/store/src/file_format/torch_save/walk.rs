@@ -13,7 +13,7 @@ use crate::FormatError;
 /// The way through a file.
 pub(super) struct TensorWalk<'a> {
     pickle: &'a Pickle<'a>,
-    archive: &'a TorchArchive<'a>,
+    archive: &'a TorchArchive,
     path: Vec<PathStep<'a>>,
     n_visits: usize,
     n_others: usize,
@@ -23,7 +23,7 @@ pub(super) struct TensorWalk<'a> {
 }
 
 impl<'a> TensorWalk<'a> {
-    pub(super) fn new(pickle: &'a Pickle<'a>, archive: &'a TorchArchive<'a>) -> TensorWalk<'a> {
+    pub(super) fn new(pickle: &'a Pickle<'a>, archive: &'a TorchArchive) -> TensorWalk<'a> {
         TensorWalk {
             pickle,
             archive,

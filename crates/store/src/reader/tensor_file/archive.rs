@@ -17,6 +17,7 @@ use crate::file_format::ort_trace::{self, OrtTrace, TraceValue};
 use crate::file_format::polygraphy_json::{self, PolygraphyArray, ReadArray};
 use crate::file_format::safetensors;
 use crate::file_format::torch_save::{self, TorchContent, TorchFile, TorchTensor};
+use crate::file_parts::FileParts;
 use crate::reader::term::DumpTerm;
 use crate::{FormatError, StoreError, check_memory};
 
@@ -142,8 +143,8 @@ pub(super) fn hdf5_members(path: &Path) -> Result<Vec<StoredTensor>, StoreError>
 }
 
 fn hdf5_arrays(path: &Path) -> Result<Vec<NamedDataset>, StoreError> {
-    let bytes = FileBytes::open(path).map_err(StoreError::io("read", path))?;
-    let arrays = hdf5::decode(bytes).map_err(StoreError::corrupt(hdf5::FORMAT_NAME, path))?;
+    let file = FileParts::open(path).map_err(StoreError::io("read", path))?;
+    let arrays = hdf5::decode(file).map_err(StoreError::corrupt(hdf5::FORMAT_NAME, path))?;
     let names = hdf5_names(&arrays);
     Ok(arrays.into_iter().zip(names).collect())
 }
@@ -294,7 +295,8 @@ pub(super) fn torch_file(
     wanted: Option<usize>,
 ) -> Result<TensorFile, FormatError> {
     let file = bytes.as_ref();
-    let decoded = torch_save::decode(file)?;
+    let parts = FileParts::from(bytes.clone());
+    let decoded = torch_save::decode(&parts)?;
     let facts = torch_facts(&decoded);
     let mut found = decoded.tensors;
     let mut first = 0;
@@ -319,7 +321,7 @@ pub(super) fn torch_file(
         // others.
         match tensor.place() {
             Some(range) => copied.extend_from_slice(file.get(range).unwrap_or_default()),
-            None => copied.extend(tensor.read(file)?),
+            None => copied.extend(tensor.read(&parts)?),
         }
         let stored = torch_member((index, tensor));
         tensors.push(StoredTensor {
@@ -346,7 +348,9 @@ fn torch_facts(file: &TorchFile) -> FileFacts {
 }
 
 /// The tensors of a file by their descriptions, and the file's attributes.
-pub(super) fn torch_members(file: &[u8]) -> Result<(Vec<StoredTensor>, FileFacts), FormatError> {
+pub(super) fn torch_members(
+    file: &FileParts,
+) -> Result<(Vec<StoredTensor>, FileFacts), FormatError> {
     let decoded = torch_save::decode(file)?;
     let facts = torch_facts(&decoded);
     let tensors = decoded.tensors.into_iter().enumerate();

@@ -11,6 +11,7 @@ use crate::file_format::stats_csv::{self, StatsTable};
 use crate::file_format::{
     hdf5, nano, npy_zst, npz, ort_trace, polygraphy_json, safetensors, torch_save,
 };
+use crate::file_parts::FileParts;
 use crate::tree::acl::DumpFileName;
 use crate::{StoreError, remote};
 
@@ -155,8 +156,8 @@ impl FileHead {
             return Ok(FileHead::from_arrays(FileKind::OrtTrace, tensors));
         }
         if torch_save::is_file_at(path, file_name) {
-            let bytes = FileBytes::open(path).map_err(StoreError::io("read", path))?;
-            let members = archive::torch_members(bytes.as_ref());
+            let file = FileParts::open(path).map_err(StoreError::io("read", path))?;
+            let members = archive::torch_members(&file);
             let (tensors, facts) =
                 members.map_err(StoreError::corrupt(torch_save::FORMAT_NAME, path))?;
             return Ok(FileHead {
