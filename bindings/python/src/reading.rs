@@ -19,7 +19,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use opscope_analysis::elements::{self, ElementsError, WantedLayout, stats_of};
+use opscope_analysis::elements::{self, ElementsAccess, ElementsError, WantedLayout, stats_of};
 use opscope_analysis::{default_jobs, read_dump};
 use opscope_store::dump::PassedOver;
 use opscope_store::reader::{DumpIndex, IndexedTensor};
@@ -77,11 +77,7 @@ fn open_url(py: Python<'_>, text: String) -> PyResult<Option<String>> {
         // `pathlib` would remove one of its slashes.
         Ok(_) => Ok(Some(url)),
         Err(source) => {
-            let error = StoreError::Io {
-                action: "read",
-                path,
-                source,
-            };
+            let error = StoreError::io("read", &path)(source);
             Err(ExceptionContent::from(&error).raise(py))
         }
     }
@@ -158,16 +154,16 @@ impl TensorCatalogue {
         shape: Option<Vec<usize>>,
     ) -> PyResult<NumpyElements> {
         let relayout = relayout(py, layout, shape)?;
-        self.on_record(py, index, |record| {
-            elements::NumpyArray::decoded(record, relayout.as_ref())
-        })
-        .map(NumpyElements::new)
+        let decode = |record: &_| {
+            elements::NumpyArray::decoded(record, relayout.as_ref(), ElementsAccess::Mapped)
+        };
+        self.on_record(py, index, decode).map(NumpyElements::new)
     }
 
     /// The bytes of a tensor as stored.
     fn raw(&self, py: Python<'_>, index: usize) -> PyResult<NumpyElements> {
-        self.on_record(py, index, elements::NumpyArray::raw)
-            .map(NumpyElements::new)
+        let read = |record: &_| elements::NumpyArray::raw(record, ElementsAccess::Mapped);
+        self.on_record(py, index, read).map(NumpyElements::new)
     }
 
     /// Statistics of a tensor's elements.

@@ -9,7 +9,7 @@ use opscope_store::reader::{
 };
 use opscope_store::tree::mindspore::TensorFileName;
 use opscope_store::{StoreError, remote};
-use opscope_tensor::{DType, Layout, NonFinite, Stats, TensorView, non_finite, stats, text};
+use opscope_tensor::{DType, NonFinite, Stats, TensorView, non_finite, stats, text};
 
 use crate::ElementValue;
 use crate::element::escaped;
@@ -119,16 +119,16 @@ pub fn file(path: &Path) -> Result<FileDescription, StoreError> {
 }
 
 fn extra_sizes(file: &TensorFile, is_wanted: impl Fn(ExtraKind) -> bool) -> Vec<u64> {
-    let extras = file.extras().filter(|(piece, _)| is_wanted(piece.kind));
-    extras.map(|(piece, _)| piece.n_bytes).collect()
+    let extras = file.extras().filter(|piece| is_wanted(piece.kind));
+    extras.map(|piece| piece.n_bytes).collect()
 }
 
 /// Describes all inputs and outputs; without values, from the header only.
 pub(crate) fn tensors(file: &TensorFile, has_values: bool) -> Vec<TensorDescription> {
-    let descriptions = file.tensors().map(|tensor| {
+    let descriptions = file.tensors().map(|stored| {
         let mut description = TensorDescription {
-            slot: file.slot_of(tensor),
-            stored: tensor.stored.clone(),
+            slot: file.slot_of(stored),
+            stored: stored.clone(),
             stats: None,
             non_finite: NonFinite::default(),
             first: Vec::new(),
@@ -136,7 +136,13 @@ pub(crate) fn tensors(file: &TensorFile, has_values: bool) -> Vec<TensorDescript
             problem: None,
         };
         if has_values {
-            add_values(&mut description, tensor);
+            match file.elements(stored) {
+                Ok(part) => {
+                    let bytes = part.as_ref();
+                    add_values(&mut description, OpenedTensor { stored, bytes });
+                }
+                Err(error) => description.problem = Some(chain(&error)),
+            }
         }
         description
     });
@@ -153,12 +159,7 @@ impl TensorDescription {
 /// The beginnings of the first texts.
 fn first_texts(tensor: OpenedTensor<'_>) -> Result<Vec<String>, ElementsError> {
     let elements = DumpElements::from_tensor(tensor)?;
-    let view = TensorView {
-        dtype: elements.dtype,
-        shape: &elements.shape,
-        layout: Layout::Nd,
-        bytes: &elements.bytes,
-    };
+    let view = TensorView::new(elements.dtype, &elements.shape, &elements.bytes);
     let texts = text::iter(view).map_err(|source| ElementsError::Text {
         slot: tensor.stored.label(),
         source: source.into(),
@@ -189,12 +190,7 @@ fn add_values(description: &mut TensorDescription, tensor: OpenedTensor<'_>) {
     }
     match decode_tensor(tensor) {
         Ok(decoded) => {
-            let view = TensorView {
-                dtype: decoded.dtype,
-                shape: &decoded.shape,
-                layout: Layout::Nd,
-                bytes: &decoded.bytes,
-            };
+            let view = TensorView::new(decoded.dtype, &decoded.shape, &decoded.bytes);
             description.stats = stats(view).ok();
             description.non_finite = non_finite(view);
             description.first = ElementValue::first(&decoded, N_FIRST_ELEMENTS);

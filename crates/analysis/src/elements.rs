@@ -12,7 +12,7 @@ use opscope_store::reader::{DumpTerm, OpenedTensor};
 use opscope_tensor::convert::dtype::{DecodeError, DecodedElements, decode};
 use opscope_tensor::{DType, Layout, Shape};
 
-pub use array::{LastFile, NumpyArray, stats_of};
+pub use array::{ElementNumbers, ElementsAccess, LastFile, NumpyArray, stats_of};
 pub use error::ElementsError;
 pub use pace::limit_reading;
 pub use relayout::{RelayoutError, WantedLayout};

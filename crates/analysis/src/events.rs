@@ -145,11 +145,7 @@ impl DumpEvents {
 
 fn read_list(path: &Path) -> Result<overwrites_json::OverwriteList, StoreError> {
     let limit = overwrites_json::FILE_BYTES_MAX as u64;
-    let bytes = regular_file::read_in_dump(path, limit).map_err(|source| StoreError::Io {
-        action: "read",
-        path: path.to_owned(),
-        source,
-    })?;
+    let bytes = regular_file::read_in_dump(path, limit).map_err(StoreError::io("read", path))?;
     overwrites_json::parse(&bytes).map_err(|source| StoreError::Corrupt {
         format: overwrites_json::FORMAT_NAME,
         path: path.to_owned(),

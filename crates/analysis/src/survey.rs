@@ -7,10 +7,10 @@ mod progress;
 use opscope_store::record::SlotSide;
 use opscope_store::slot_table::StatisticsCells;
 use opscope_tensor::distribution::finite_range;
-use opscope_tensor::{DType, Numbers, largest_finite, stats};
+use opscope_tensor::{DType, Numbers, largest_finite};
 
 use crate::compare::side::{ComparedDump, ExecutionSlot};
-use crate::elements::{LastFile, NumpyArray};
+use crate::elements::{ElementsAccess, LastFile, NumpyArray};
 use crate::error_chain::chain;
 use crate::tables::rows::{has_counts, statistics_of};
 
@@ -180,10 +180,10 @@ fn totals(
         let is_exact = has_counts(slot) || cells.counts[..3].iter().all(|n| *n == Some(0));
         let is_known = cells.counts[..3].iter().all(Option::is_some) && is_exact;
         if !is_known && slot.has_elements {
-            match slot.with_elements(file, stats) {
-                Ok(Ok(stats)) => cells = StatisticsCells::from(&stats),
+            match slot.element_numbers(file, false) {
+                Ok((_, Ok(stats))) => cells = StatisticsCells::from(&stats),
                 // Text has no numbers, and that is not a problem.
-                Ok(Err(_)) => cells.counts = cells.counts.map(|_| Some(0)),
+                Ok((_, Err(_))) => cells.counts = cells.counts.map(|_| Some(0)),
                 Err(error) => {
                     let key = slot.key();
                     problems.push(format!("`{}` {key}: {}", run.op_name, chain(&error)));
@@ -193,7 +193,7 @@ fn totals(
         let mut magnitude = magnitude(&cells);
         if magnitude.is_none() && is_output && slot.has_elements && slot.problem.is_none() {
             let record = slot.elements_record();
-            let elements = NumpyArray::decoded(&record, None).ok();
+            let elements = NumpyArray::decoded(&record, None, ElementsAccess::Read).ok();
             magnitude = elements.and_then(|elements| largest_magnitude(&elements));
         }
         totals[usize::from(is_output)].add(slot, &cells, magnitude);
@@ -211,8 +211,8 @@ pub fn non_finite(slot: &ExecutionSlot) -> Option<[u64; 2]> {
     };
     counts(&statistics_of(slot)).or_else(|| {
         let read = slot.has_elements.then(|| {
-            let elements = slot.with_elements(&mut LastFile::default(), stats);
-            elements.ok()?.ok()
+            let numbers = slot.element_numbers(&mut LastFile::default(), false);
+            numbers.ok()?.1.ok()
         });
         counts(&StatisticsCells::from(&read.flatten()?))
     })

@@ -172,26 +172,17 @@ pub fn copy_graphs(tensors: &[IndexedTensor], place: &DumpPlace) -> Result<(), S
     });
     let graphs: BTreeSet<PathBuf> = graph_dirs.collect();
     for dir in graphs {
-        let entries = std::fs::read_dir(&dir).map_err(failed("list", &dir))?;
+        let entries = std::fs::read_dir(&dir).map_err(StoreError::io("list", &dir))?;
         for entry in entries {
-            let path = entry.map_err(failed("list", &dir))?.path();
+            let path = entry.map_err(StoreError::io("list", &dir))?.path();
             // Read whole, so that a description that cannot be read leaves no half of itself.
             let bytes = regular_file::read_in_dump(&path, GRAPH_BYTES_MAX);
-            let bytes = bytes.map_err(failed("read", &path))?;
+            let bytes = bytes.map_err(StoreError::io("read", &path))?;
             let name = path.file_name().unwrap_or_default();
             creator.create_file(&own::graphs_dir(&place.root).join(name), &[&bytes])?;
         }
     }
     Ok(())
-}
-
-fn failed(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> StoreError {
-    let path = path.to_owned();
-    move |source| StoreError::Io {
-        action,
-        path,
-        source,
-    }
 }
 
 fn end_step(sink: &dyn Sink, open: Option<(Arc<ModelId>, u64)>, report: &mut TranscriptionReport) {
@@ -300,15 +291,13 @@ impl LastFile {
         }
         // A file of a single tensor does not say which it is.
         let (side, index) = place.tensor.unwrap_or((SlotSide::Output, 0));
-        let found = file.tensor(side, index);
-        let tensor = found.map(|found| {
-            let dtype = found.stored.dtype.value().unwrap_or(DType::Undefined);
-            let layout = found.stored.layout.value().unwrap_or(Layout::Nd);
-            let shape = found
-                .stored
-                .element_shape()
-                .map_err(|error| error.to_string())?;
-            let tensor = Tensor::from_vec(dtype, shape, found.bytes.to_vec());
+        let stored = file.tensor(side, index);
+        let tensor = stored.map(|stored| {
+            let dtype = stored.dtype.value().unwrap_or(DType::Undefined);
+            let layout = stored.layout.value().unwrap_or(Layout::Nd);
+            let shape = stored.element_shape().map_err(|error| error.to_string())?;
+            let part = file.elements(stored).map_err(|error| error.to_string())?;
+            let tensor = Tensor::new(dtype, shape, Arc::new(part));
             let tensor = tensor.map_err(|error| error.to_string())?;
             Ok(tensor.with_layout(layout))
         });

@@ -1,14 +1,13 @@
 //! A file's bytes in memory.
 
 use std::fs::{File, Metadata};
-use std::io::{self, Write};
+use std::io;
 use std::ops::{Range, RangeInclusive};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
 use opscope_tensor::SharedBytes;
-use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::kept_open::KeptOpen;
 use crate::memory::free_memory_bytes;
@@ -162,30 +161,6 @@ impl FileBytes {
         options.offset(range.start as u64).len(range.len());
         let map = map(file, &options)?;
         Ok(FileBytes(HeldBytes::Mapped(Arc::new(map))))
-    }
-
-    /// A file of which only the start is available, for readers that need no more: the rest reads
-    /// as zeros, and takes no memory.
-    ///
-    /// # Errors
-    /// The operating system's.
-    pub(crate) fn begun(start: &[u8], n_bytes: u64) -> io::Result<FileBytes> {
-        let n_bytes = usize::try_from(n_bytes).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        let n_bytes = n_bytes.max(start.len());
-        let file = File::from(memfd_create("opscope-head", MemfdFlags::CLOEXEC)?);
-        file.set_len(n_bytes as u64)?;
-        file.write_all_at(start, 0)?;
-        FileBytes::map_part(&file, 0..n_bytes)
-    }
-
-    /// Appends a part of the file to `out`.
-    ///
-    /// # Errors
-    /// Any that the operating system reports; [`io::ErrorKind::UnexpectedEof`] if there is no such
-    /// part.
-    pub fn copy_to(&self, range: Range<usize>, out: &mut File) -> io::Result<()> {
-        let bytes = self.as_ref().get(range);
-        out.write_all(bytes.ok_or(io::ErrorKind::UnexpectedEof)?)
     }
 
     /// The position of a slice of these bytes; `None` for other bytes.

@@ -49,9 +49,8 @@ impl OutputName {
 
 /// A line break would start another row of `mapping.csv`, and a `/` would name another directory.
 pub(super) fn without_controls(text: &str) -> String {
-    let is_bad = |c: char| c.is_control() || c == '/';
     text.chars()
-        .map(|c| if is_bad(c) { '_' } else { c })
+        .map(|c| if c.is_control() || c == '/' { '_' } else { c })
         .collect()
 }
 

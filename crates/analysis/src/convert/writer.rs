@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use opscope_store::atomic_file::{Creator, write_all_vectored};
 use opscope_store::file_format::mapping_csv;
 use opscope_store::file_format::op_debug::OverflowRecord;
-use opscope_store::reader::{ExtraKind, OpenedTensor, TensorFile};
+use opscope_store::reader::{ExtraKind, OpenedTensor, StoredTensor, TensorFile};
 use opscope_store::record::SlotSide;
 
 use super::names::{OutputName, without_controls};
@@ -48,9 +48,9 @@ struct OpenedSource<'a> {
 /// in file names.
 fn repeated_names(file: &TensorFile) -> HashSet<usize> {
     let mut seen = HashSet::new();
-    let named = file.tensors().filter(|tensor| tensor.stored.name.is_some());
-    let repeated = named.filter(|tensor| !seen.insert(without_controls(&tensor.stored.label())));
-    repeated.map(|tensor| tensor.stored.index).collect()
+    let named = file.tensors().filter(|stored| stored.name.is_some());
+    let repeated = named.filter(|stored| !seen.insert(without_controls(&stored.label())));
+    repeated.map(|stored| stored.index).collect()
 }
 
 impl<'a> ResultWriter<'a> {
@@ -98,10 +98,8 @@ impl<'a> ResultWriter<'a> {
 
     fn convert_tensors(&self, opened: &OpenedSource<'_>, converted: &mut ConvertedFile) {
         let tensors = self.picked(&opened.file, converted);
-        for tensor in tensors {
-            let elements = self.elements(tensor);
-            let written = elements.map_err(ConvertError::from);
-            match written.and_then(|elements| self.write_tensor(opened, tensor, elements)) {
+        for stored in tensors {
+            match self.convert_tensor(opened, stored) {
                 Ok(n_bytes) => {
                     converted.n_arrays += 1;
                     converted.n_bytes += n_bytes;
@@ -111,12 +109,23 @@ impl<'a> ResultWriter<'a> {
         }
     }
 
+    fn convert_tensor(
+        &self,
+        opened: &OpenedSource<'_>,
+        stored: &StoredTensor,
+    ) -> Result<u64, ConvertError> {
+        let part = opened.file.elements(stored)?;
+        let bytes = part.as_ref();
+        let elements = self.elements(OpenedTensor { stored, bytes })?;
+        self.write_tensor(opened, stored, elements)
+    }
+
     /// The tensors to convert. A requested tensor that is absent is an error.
     fn picked<'f>(
         &self,
         file: &'f TensorFile,
         converted: &mut ConvertedFile,
-    ) -> Vec<OpenedTensor<'f>> {
+    ) -> Vec<&'f StoredTensor> {
         let Some(PickedTensor { side, index }) = self.options.pick else {
             return file.tensors().collect();
         };
@@ -149,13 +158,18 @@ impl<'a> ResultWriter<'a> {
     /// Overflow records become JSON in every output format.
     fn convert_records(&self, opened: &OpenedSource<'_>, converted: &mut ConvertedFile) {
         let tensors = self.picked(&opened.file, converted);
-        let outputs = tensors
-            .into_iter()
-            .filter(|t| t.stored.side == SlotSide::Output);
-        for tensor in outputs {
-            let slot = tensor.stored.label();
-            let offset = opened.file.start_of(tensor);
-            let record = OverflowRecord::decode(tensor.bytes);
+        let outputs = tensors.into_iter().filter(|t| t.side == SlotSide::Output);
+        for stored in outputs {
+            let slot = stored.label();
+            let offset = stored.start();
+            let part = match opened.file.elements(stored) {
+                Ok(part) => part,
+                Err(error) => {
+                    converted.errors.push(error.into());
+                    continue;
+                }
+            };
+            let record = OverflowRecord::decode(part.as_ref());
             let result = record
                 .map_err(|source| ConvertError::Record {
                     slot: slot.clone(),
@@ -178,7 +192,7 @@ impl<'a> ResultWriter<'a> {
 
     /// Writes buffers and workspaces unchanged.
     fn convert_rest(&self, opened: &OpenedSource<'_>, converted: &mut ConvertedFile) {
-        for (piece, bytes) in opened.file.extras() {
+        for piece in opened.file.extras() {
             let kind = match piece.kind {
                 ExtraKind::L1Buffer => "l1buffer",
                 ExtraKind::Buffer => "buffer",
@@ -186,7 +200,8 @@ impl<'a> ResultWriter<'a> {
             };
             let tail = format!(".{kind}.{}", piece.index);
             let name = OutputName::new(opened.source, &tail, ".bin");
-            match self.put(&opened.dir, &name, &[bytes]) {
+            let bytes = opened.file.extra_bytes(piece).map_err(ConvertError::from);
+            match bytes.and_then(|bytes| self.put(&opened.dir, &name, &[bytes.as_ref()])) {
                 Ok(n_bytes) => {
                     converted.n_rest += 1;
                     converted.n_bytes += n_bytes;

@@ -1,15 +1,21 @@
 //! The elements of a tensor in a dump.
 
 use std::borrow::Cow;
-use std::ops::Range;
+use std::collections::VecDeque;
 
 use half::f16;
 use opscope_store::SharedPath;
-use opscope_store::file_bytes::FileBytes;
-use opscope_store::reader::{ElementsPlace, FileKind, IndexedTensor, OpenedTensor, TensorFile};
+use opscope_store::file_format::npy;
+use opscope_store::file_parts::FilePart;
+use opscope_store::reader::{
+    ElementsPlace, FileKind, IndexedTensor, OpenedTensor, StoredTensor, TensorFile,
+};
 use opscope_store::record::SlotSide;
 use opscope_tensor::convert::dtype::DecodeError;
-use opscope_tensor::{DType, Layout, Shape, Stats, StatsError, TensorView, stats};
+use opscope_tensor::{
+    DType, Layout, PiecewiseNumbers, Shape, ShapeError, Stats, StatsError, TensorView,
+    digest_and_stats,
+};
 
 use super::{DumpElements, ElementsError, WantedLayout, open_files, pace};
 
@@ -23,9 +29,19 @@ pub struct NumpyArray {
 }
 
 enum ArrayBytes {
-    /// A range of a file, which may be memory-mapped.
-    Lent(FileBytes, Range<usize>),
+    /// A part of a file.
+    Lent(FilePart),
     Own(Vec<u8>),
+}
+
+/// How the elements of an array reach memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ElementsAccess {
+    /// Read: the array does not change with the file.
+    Read,
+    /// Mapped, unless they need a conversion. Such an array takes no memory until its first use.
+    /// Using it after another program has truncated the file raises SIGBUS.
+    Mapped,
 }
 
 impl NumpyArray {
@@ -41,7 +57,7 @@ impl NumpyArray {
     /// The elements.
     pub fn bytes(&self) -> &[u8] {
         match &self.bytes {
-            ArrayBytes::Lent(bytes, range) => bytes.as_ref().get(range.clone()).unwrap_or_default(),
+            ArrayBytes::Lent(part) => part.as_ref(),
             ArrayBytes::Own(bytes) => bytes,
         }
     }
@@ -58,8 +74,18 @@ impl NumpyArray {
     pub fn decoded(
         record: &IndexedTensor,
         relayout: Option<&WantedLayout>,
+        access: ElementsAccess,
     ) -> Result<NumpyArray, ElementsError> {
-        read_array(record, |slot, elements, tensor| {
+        // A conversion copies the elements anyway.
+        let dtype = record.stored_dtype.as_ref().or(record.dtype.as_ref());
+        let dtype = dtype.and_then(|dtype| dtype.value());
+        let is_kept = dtype.is_some_and(|dtype| npy::descr(dtype).is_some());
+        let access = if relayout.is_none() && is_kept {
+            access
+        } else {
+            ElementsAccess::Read
+        };
+        read_array(record, access, |slot, elements, tensor| {
             // Checked before decoding, because float8 also decodes to float16.
             let is_half = elements.dtype == DType::F16;
             let elements = match relayout {
@@ -83,8 +109,9 @@ impl NumpyArray {
     pub fn stored(
         record: &IndexedTensor,
         relayout: Option<&WantedLayout>,
+        access: ElementsAccess,
     ) -> Result<NumpyArray, ElementsError> {
-        read_array(record, |slot, elements, tensor| match relayout {
+        read_array(record, access, |slot, elements, tensor| match relayout {
             None => elements.check_size().map_err(failed(slot)),
             Some(relayout) => relaid(relayout, elements, tensor, slot),
         })
@@ -96,8 +123,11 @@ impl NumpyArray {
     ///
     /// # Errors
     /// [`ElementsError`].
-    pub fn raw(record: &IndexedTensor) -> Result<NumpyArray, ElementsError> {
-        read_array(record, |_, elements, _| {
+    pub fn raw(
+        record: &IndexedTensor,
+        access: ElementsAccess,
+    ) -> Result<NumpyArray, ElementsError> {
+        read_array(record, access, |_, elements, _| {
             let expected = elements.shape.n_bytes(elements.dtype);
             let is_whole = expected == Ok(elements.bytes.len());
             let (dtype, shape) = match elements.dtype.bytes() {
@@ -119,10 +149,30 @@ impl NumpyArray {
     }
 }
 
+/// A digest, if it was requested, and statistics.
+pub type ElementNumbers = (Option<[u8; 16]>, Result<Stats, StatsError>);
+
 /// The most recently read file. A file of several tensors is opened once if they are read in
 /// sequence.
 #[derive(Default)]
-pub struct LastFile(Option<(SharedPath, TensorFile)>);
+pub struct LastFile {
+    file: Option<(SharedPath, TensorFile)>,
+    /// Numbers of the last tensors, as most outputs are inputs of the operators that follow.
+    recent: VecDeque<(NumbersKey, ElementNumbers)>,
+}
+
+/// Maximum number of tensors whose numbers are kept.
+const N_RECENT_MAX: usize = 16;
+
+/// The elements of a file that have some numbers.
+#[derive(PartialEq)]
+struct NumbersKey {
+    offset: u64,
+    n_bytes: usize,
+    dtype: DType,
+    has_digest: bool,
+    path: SharedPath,
+}
 
 impl LastFile {
     /// Calls `work` with the elements of a record in the file's dtype.
@@ -134,19 +184,14 @@ impl LastFile {
         record: &IndexedTensor,
         work: impl FnOnce(TensorView<'_>) -> R,
     ) -> Result<R, ElementsError> {
-        // Of an archive, possibly only the requested tensor was read.
-        let (_, file) = match self.0.take() {
-            Some((path, mut file)) if path == record.path && may_be_kept(&file, record) => {
-                if file.kind() == FileKind::Elements {
-                    file.turn_to(record)?;
-                }
-                self.0.insert((path, file))
-            }
-            _ => self.0.insert((record.path.clone(), open_file(record)?)),
-        };
-        let tensor = find_tensor(record, file)?;
-        let slot = file.slot_of(tensor);
-        let elements = DumpElements::from_tensor(tensor)?;
+        let file = opened(&mut self.file, record)?;
+        let stored = find_tensor(record, file)?;
+        let slot = file.slot_of(stored);
+        let part = file.elements(stored)?;
+        let elements = DumpElements::from_tensor(OpenedTensor {
+            stored,
+            bytes: part.as_ref(),
+        })?;
         let elements = elements.check_size().map_err(failed(&slot))?;
         pace::wait(elements.bytes.len());
         Ok(work(TensorView {
@@ -156,6 +201,112 @@ impl LastFile {
             bytes: &elements.bytes,
         }))
     }
+
+    /// The statistics of a record's elements in the file's dtype, and their digest if `has_digest`.
+    /// A large tensor is read in pieces, never as a whole.
+    ///
+    /// # Errors
+    /// [`ElementsError`].
+    pub fn numbers(
+        &mut self,
+        record: &IndexedTensor,
+        has_digest: bool,
+    ) -> Result<ElementNumbers, ElementsError> {
+        let file = opened(&mut self.file, record)?;
+        let stored = find_tensor(record, file)?;
+        let (dtype, _, n_bytes) = described(file, stored)?;
+        // Elements in memory have no path of their own.
+        let offset = stored.offset.filter(|_| record.held.is_none());
+        let key = offset.map(|offset| NumbersKey {
+            offset,
+            n_bytes,
+            dtype,
+            has_digest,
+            path: record.path.clone(),
+        });
+        let mut recent = self.recent.iter();
+        if let Some((_, numbers)) = recent.find(|(known, _)| key.as_ref() == Some(known)) {
+            return Ok(numbers.clone());
+        }
+        let numbers = numbers_of(file, stored, has_digest)?;
+        if let Some(key) = key {
+            self.recent.truncate(N_RECENT_MAX - 1);
+            self.recent.push_front((key, numbers.clone()));
+        }
+        Ok(numbers)
+    }
+}
+
+/// The file of a record, which is the last one if possible.
+fn opened<'f>(
+    last: &'f mut Option<(SharedPath, TensorFile)>,
+    record: &IndexedTensor,
+) -> Result<&'f TensorFile, ElementsError> {
+    // Of an archive, possibly only the requested tensor was read.
+    let (_, file) = match last.take() {
+        Some((path, mut file)) if path == record.path && may_be_kept(&file, record) => {
+            if file.kind() == FileKind::Elements {
+                file.turn_to(record)?;
+            }
+            last.insert((path, file))
+        }
+        _ => last.insert((record.path.clone(), open_file(record)?)),
+    };
+    Ok(file)
+}
+
+/// Reads the numbers of a tensor.
+fn numbers_of(
+    file: &TensorFile,
+    stored: &StoredTensor,
+    has_digest: bool,
+) -> Result<ElementNumbers, ElementsError> {
+    let (dtype, shape, n_bytes) = described(file, stored)?;
+    let n_piece = PiecewiseNumbers::piece_bytes(dtype);
+    if n_bytes <= n_piece && has_digest {
+        pace::wait(n_bytes);
+        let part = file.elements_part(stored, 0..n_bytes)?;
+        let (digest, weighed) = digest_and_stats(TensorView {
+            dtype,
+            shape: &shape,
+            layout: Layout::Nd,
+            bytes: part.as_ref(),
+        });
+        return Ok((Some(digest), weighed.map(|weighed| weighed.stats)));
+    }
+    let mut numbers = PiecewiseNumbers::new(dtype, shape.n_elements(), has_digest);
+    for start in (0..n_bytes).step_by(n_piece) {
+        let end = n_bytes.min(start + n_piece);
+        pace::wait(end - start);
+        numbers.append(file.elements_part(stored, start..end)?.as_ref());
+    }
+    Ok(numbers.finish())
+}
+
+/// The dtype, shape and size of a tensor whose file has all of its elements.
+pub(super) fn described(
+    file: &TensorFile,
+    stored: &StoredTensor,
+) -> Result<(DType, Shape, usize), ElementsError> {
+    let bytes = &[];
+    let described = DumpElements::from_tensor(OpenedTensor { stored, bytes })?;
+    let (dtype, shape) = (described.dtype, described.shape);
+    let slot = file.slot_of(stored);
+    let found = usize::try_from(stored.n_bytes).unwrap_or(usize::MAX);
+    let expected = match shape.n_bytes(dtype) {
+        // Texts are as long as they are.
+        Err(ShapeError::Unsized(_)) => found,
+        expected => expected.map_err(DecodeError::from).map_err(failed(&slot))?,
+    };
+    if found < expected {
+        return Err(failed(&slot)(DecodeError::Size {
+            dtype,
+            shape,
+            expected,
+            found,
+        }));
+    }
+    Ok((dtype, shape, expected))
 }
 
 /// Computes the statistics of a record's elements.
@@ -163,24 +314,11 @@ impl LastFile {
 /// # Errors
 /// [`ElementsError`].
 pub fn stats_of(record: &IndexedTensor) -> Result<Stats, ElementsError> {
-    let file = open_file(record)?;
-    let tensor = find_tensor(record, &file)?;
-    let slot = file.slot_of(tensor);
-    let elements = DumpElements::from_tensor(tensor)?;
-    // Bytes of an unknown dtype have no numeric value.
-    if elements.dtype.bits().is_none() {
-        return Err(StatsError::Dtype(elements.dtype).into());
-    }
-    let elements = elements.check_size().map_err(failed(&slot))?;
-    Ok(stats(TensorView {
-        dtype: elements.dtype,
-        shape: &elements.shape,
-        layout: Layout::Nd,
-        bytes: &elements.bytes,
-    })?)
+    let (_, stats) = LastFile::default().numbers(record, false)?;
+    Ok(stats?)
 }
 
-fn open_file(record: &IndexedTensor) -> Result<TensorFile, ElementsError> {
+pub(super) fn open_file(record: &IndexedTensor) -> Result<TensorFile, ElementsError> {
     let place = record.elements.as_ref().ok_or(ElementsError::NoElements)?;
     if is_in_place(place) {
         return open_files::of_elements(record);
@@ -211,10 +349,10 @@ fn is_in_place(place: &ElementsPlace) -> bool {
 }
 
 /// The tensor in its file, which may have changed since it was listed.
-fn find_tensor<'f>(
+pub(super) fn find_tensor<'f>(
     record: &IndexedTensor,
     file: &'f TensorFile,
-) -> Result<OpenedTensor<'f>, ElementsError> {
+) -> Result<&'f StoredTensor, ElementsError> {
     let place = record.elements.as_ref().ok_or(ElementsError::NoElements)?;
     let first = (SlotSide::Output, 0);
     let (side, index) = match file.kind() {
@@ -244,6 +382,7 @@ fn relaid<'f>(
 
 fn read_array(
     record: &IndexedTensor,
+    access: ElementsAccess,
     bring: impl for<'f> FnOnce(
         &str,
         DumpElements<'f>,
@@ -251,9 +390,17 @@ fn read_array(
     ) -> Result<DumpElements<'f>, ElementsError>,
 ) -> Result<NumpyArray, ElementsError> {
     let file = open_file(record)?;
-    let (dtype, shape, found) = {
-        let tensor = find_tensor(record, &file)?;
-        let slot = file.slot_of(tensor);
+    let stored = find_tensor(record, &file)?;
+    let slot = file.slot_of(stored);
+    let part = match access {
+        ElementsAccess::Mapped => file.mapped_elements(stored)?,
+        ElementsAccess::Read => file.elements(stored)?,
+    };
+    let (dtype, shape, bytes) = {
+        let tensor = OpenedTensor {
+            stored,
+            bytes: part.as_ref(),
+        };
         let DumpElements {
             dtype,
             shape,
@@ -261,17 +408,14 @@ fn read_array(
             ..
         } = bring(&slot, DumpElements::from_tensor(tensor)?, tensor)?;
         pace::wait(bytes.len());
-        // The file moves into the array, so its bytes cannot stay borrowed: a range records their
-        // position.
-        let found = match bytes {
-            Cow::Borrowed(bytes) => file.range_of(bytes).ok_or_else(|| bytes.to_vec()),
-            Cow::Owned(bytes) => Err(bytes),
+        let bytes = match bytes {
+            Cow::Borrowed(bytes) => match part.part_of(bytes) {
+                Some(part) => ArrayBytes::Lent(part),
+                None => ArrayBytes::Own(bytes.to_vec()),
+            },
+            Cow::Owned(bytes) => ArrayBytes::Own(bytes),
         };
-        (dtype, shape, found)
-    };
-    let bytes = match found {
-        Ok(range) => ArrayBytes::Lent(file.into_bytes(), range),
-        Err(bytes) => ArrayBytes::Own(bytes),
+        (dtype, shape, bytes)
     };
     Ok(NumpyArray {
         dtype,
@@ -280,7 +424,7 @@ fn read_array(
     })
 }
 
-fn failed(slot: &str) -> impl FnOnce(DecodeError) -> ElementsError {
+pub(super) fn failed(slot: &str) -> impl FnOnce(DecodeError) -> ElementsError {
     let slot = slot.to_owned();
     move |source| ElementsError::Decode { slot, source }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use opscope_store::atomic_file::Creator;
-use opscope_store::reader::TensorFile;
+use opscope_store::reader::{OpenedTensor, TensorFile};
 use opscope_store::{StoreError, remote};
 
 use super::{OverflowReport, summary};
@@ -103,11 +103,16 @@ fn block(overflow: &OverflowReport, number: usize) -> String {
 }
 
 fn tensors(file_name: &str, file: &TensorFile) -> String {
-    let lines = file.tensors().map(|tensor| {
-        let name = format!("{file_name}.{}", tensor.stored.label());
-        let layout = tensor.stored.layout.value();
+    let lines = file.tensors().map(|stored| {
+        let name = format!("{file_name}.{}", stored.label());
+        let layout = stored.layout.value();
         let layout = layout.map_or_else(|| "unknown".to_owned(), |layout| layout.to_string());
-        match decode_tensor(tensor) {
+        let part = match file.elements(stored) {
+            Ok(part) => part,
+            Err(error) => return format!(" {}\n", chain(&error)),
+        };
+        let bytes = part.as_ref();
+        match decode_tensor(OpenedTensor { stored, bytes }) {
             Ok(decoded) => {
                 let dims = decoded.shape.dims();
                 summary::tensor_lines(&name, &layout, dims, decoded.dtype, &decoded.bytes)

@@ -164,10 +164,14 @@ fn look_into(entry: &DumpEntry, is_named: bool) -> Result<Option<Vec<OverflowRec
         Err(source) => return look_for_json_or_table(entry, source),
     };
     // Records of the first layout have no magic number; the operator in the header identifies them.
-    let is_record = file.tensors().all(|tensor| {
-        tensor.stored.side == SlotSide::Output
-            && tensor.stored.dtype == DumpTerm::Known(DType::U8)
-            && (op_debug::has_magic(tensor.bytes) || is_record_op(&file.facts().op_name))
+    let is_record = file.tensors().all(|stored| {
+        let has_magic = || {
+            let part = file.elements(stored);
+            part.is_ok_and(|part| op_debug::has_magic(part.as_ref()))
+        };
+        stored.side == SlotSide::Output
+            && stored.dtype == DumpTerm::Known(DType::U8)
+            && (is_record_op(&file.facts().op_name) || has_magic())
     });
     if !is_record || file.tensors().next().is_none() {
         return Ok(None);
@@ -220,15 +224,15 @@ pub(crate) fn records(
     path: &Path,
     file: &TensorFile,
 ) -> Result<Vec<(usize, OverflowRecord)>, StoreError> {
-    let outputs = file.tensors().filter(|t| t.stored.side == SlotSide::Output);
-    let records = outputs.map(|tensor| {
-        let record = OverflowRecord::decode(tensor.bytes);
+    let outputs = file.tensors().filter(|t| t.side == SlotSide::Output);
+    let records = outputs.map(|stored| {
+        let record = OverflowRecord::decode(file.elements(stored)?.as_ref());
         let record = record.map_err(|error| StoreError::Corrupt {
             format: op_debug::FORMAT_NAME,
             path: path.to_owned(),
-            source: error.shifted(file.start_of(tensor)),
+            source: error.shifted(stored.start()),
         });
-        Ok((tensor.stored.index, record?))
+        Ok((stored.index, record?))
     });
     records.collect()
 }

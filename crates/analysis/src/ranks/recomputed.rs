@@ -15,7 +15,7 @@ use super::content::{ContentMark, MarkKind};
 use super::meetings::{Meeting, MeetingCall};
 use super::run::RankedRun;
 use crate::compare::side::ExecutionSlot;
-use crate::elements::NumpyArray;
+use crate::elements::{ElementsAccess, NumpyArray};
 
 /// How a rank's result compares with the recomputed one.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,7 +94,7 @@ fn elements(run: &RankedRun, call: &MeetingCall, side: SlotSide) -> Option<Numpy
     if !slot.has_elements || slot.problem.is_some() {
         return None;
     }
-    NumpyArray::decoded(&slot.elements_record(), None).ok()
+    NumpyArray::decoded(&slot.elements_record(), None, ElementsAccess::Read).ok()
 }
 
 fn reduced(

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use opscope_store::slot_table::StatisticsCells;
+use opscope_tensor::Stats;
 use opscope_tensor::digest::hex;
-use opscope_tensor::{Stats, TensorView, digest_and_stats, stats};
 
 use super::rows::PartRows;
 use crate::elements::LastFile;
@@ -56,27 +56,21 @@ fn of_rows(part: &PartRows<'_>, chunk: Range<usize>) -> (Vec<Computed>, Vec<Stri
         if row.stats().is_some() {
             continue;
         }
-        // Bytes of an unknown dtype have no statistics, but a digest.
-        let numbers = |view: TensorView<'_>| match row.digest {
-            Some(_) => (stats(view).ok(), None),
-            None => {
-                let (digest, weighed) = digest_and_stats(view);
-                (weighed.ok().map(|weighed| weighed.stats), Some(digest))
-            }
-        };
+        let has_digest = row.digest.is_none();
         let result = match part.slots.get(index) {
             // Neither is an error: the dump never had them.
             Some(slot) if !slot.has_elements => continue,
             Some(slot) => slot
-                .with_elements(&mut file, numbers)
+                .element_numbers(&mut file, has_digest)
                 .map_err(|e| chain(&e)),
             None => match part.native_record(row) {
-                Some(record) => file.with_stored(&record, numbers).map_err(|e| chain(&e)),
+                Some(record) => file.numbers(&record, has_digest).map_err(|e| chain(&e)),
                 None => continue,
             },
         };
         match result {
-            Ok((stats, digest)) => computed.push((index, stats, digest)),
+            // Bytes of an unknown dtype have no statistics, but a digest.
+            Ok((digest, stats)) => computed.push((index, stats.ok(), digest)),
             Err(error) => {
                 let [name, side] =
                     [&row.op_name, &row.side].map(|text| text.as_deref().unwrap_or("?"));

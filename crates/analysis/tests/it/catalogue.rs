@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use opscope_analysis::elements::{ElementsError, NumpyArray, stats_of};
+use opscope_analysis::elements::{ElementsAccess, ElementsError, NumpyArray, stats_of};
 use opscope_analysis::{describe, read_dump};
 use opscope_store::StoreError;
 use opscope_store::file_format::nano::{NanoHeader, NanoOriginal, NanoTensor};
@@ -23,7 +23,10 @@ fn open(path: &Path) -> DumpIndex {
 }
 
 fn bytes(item: &IndexedTensor) -> Vec<u8> {
-    NumpyArray::decoded(item, None).unwrap().bytes().to_vec()
+    NumpyArray::decoded(item, None, ElementsAccess::Read)
+        .unwrap()
+        .bytes()
+        .to_vec()
 }
 
 #[test]
@@ -76,7 +79,7 @@ fn damaged_files_are_items_and_errors() {
             .find(|i| *i.path == **path)
             .unwrap();
         assert_eq!((&item.dtype, &item.shape, item.slot), (&None, &None, None));
-        let Err(read) = NumpyArray::decoded(item, None) else {
+        let Err(read) = NumpyArray::decoded(item, None, ElementsAccess::Read) else {
             panic!("{path:?} was read");
         };
         assert_eq!(read.format_error(), Some(source));
@@ -148,7 +151,7 @@ fn formats_stand_beside_each_other_in_order() {
         (vec![5, 6], vec![7, 8])
     );
     assert!(matches!(
-        NumpyArray::decoded(&items[0], None),
+        NumpyArray::decoded(&items[0], None, ElementsAccess::Mapped),
         Err(ElementsError::NoElements)
     ));
     let cells: Vec<_> = items[0].statistics.iter().collect();

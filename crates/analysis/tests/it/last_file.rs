@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use opscope_analysis::elements::{LastFile, NumpyArray};
+use opscope_analysis::elements::{ElementsAccess, LastFile, NumpyArray};
 use opscope_analysis::read_dump;
 use opscope_store::reader::{FileKind, TensorFile};
 
@@ -30,17 +30,28 @@ fn neighbours_do_not_change_what_is_read() {
             assert_eq!(place.kind, Some(FileKind::TorchSave));
             let slot = place.tensor.unwrap();
             let whole = TensorFile::open_for(&path, &place.real_name, Some(slot)).unwrap();
-            let expected = whole.tensor(slot.0, slot.1).unwrap();
-            let Ok(array) = NumpyArray::stored(record, None) else {
+            let expected = whole
+                .elements(whole.tensor(slot.0, slot.1).unwrap())
+                .unwrap();
+            let expected = expected.as_ref();
+            let Ok(array) = NumpyArray::stored(record, None, ElementsAccess::Read) else {
                 // Neither way reads what has no dtype here.
                 assert!(file.with_stored(record, |_| ()).is_err());
                 continue;
             };
             n_gathered += usize::from(place.offset.is_none());
             n_placed += usize::from(place.offset.is_some());
-            assert!(array.bytes() == expected.bytes, "{name} {slot:?}");
+            assert!(array.bytes() == expected, "{name} {slot:?}");
+            let numbers = file
+                .numbers(record, true)
+                .map(|numbers| format!("{numbers:?}"));
+            let alone = LastFile::default().numbers(record, true);
+            assert_eq!(
+                numbers.ok(),
+                alone.ok().map(|numbers| format!("{numbers:?}"))
+            );
             let bytes = file.with_stored(record, |view| view.bytes.to_vec());
-            assert!(bytes.unwrap() == expected.bytes, "{name} {slot:?}");
+            assert!(bytes.unwrap() == expected, "{name} {slot:?}");
         }
     }
     assert!(n_gathered > 5 && n_placed > 5, "{n_gathered} {n_placed}");

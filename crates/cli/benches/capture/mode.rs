@@ -179,10 +179,7 @@ fn check_native(dir: &Path, unique: &Unique) {
         .flatten()
     {
         let file = TensorFile::open_elements(tensor).unwrap();
-        let n_bytes = file
-            .tensors()
-            .next()
-            .map(|tensor| tensor.bytes.len() as u64);
+        let n_bytes = file.tensors().next().map(|tensor| tensor.n_bytes);
         assert_eq!(n_bytes, tensor.n_bytes);
     }
 }

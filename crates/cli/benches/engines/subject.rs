@@ -177,11 +177,8 @@ impl Subject {
             let row = index.tensors.iter().rev().find(has_digest).unwrap();
             if self.mode.has_native_tensors() {
                 let file = TensorFile::open_elements(row).unwrap();
-                assert!(
-                    file.tensors()
-                        .next()
-                        .is_some_and(|found| found.bytes == bytes)
-                );
+                let found = file.elements(file.tensors().next().unwrap()).unwrap();
+                assert!(found.as_ref() == bytes);
             } else {
                 let largest = stats(output.host_view().unwrap()).unwrap().max;
                 let largest = format!("{largest:?}");

@@ -60,11 +60,10 @@ impl HeldRoom {
             return Ok(HeldElements::in_memory(bytes.clone()));
         }
         let written = self.spill((**bytes).as_ref());
-        Ok(written.map_err(|source| StoreError::Io {
-            action: "write a temporary file in",
-            path: std::env::temp_dir(),
-            source,
-        })?)
+        Ok(written.map_err(StoreError::io(
+            "write a temporary file in",
+            &std::env::temp_dir(),
+        ))?)
     }
 
     fn spill(&self, bytes: &[u8]) -> io::Result<HeldElements> {

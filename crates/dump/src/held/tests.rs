@@ -49,7 +49,8 @@ fn records() -> Vec<Record> {
 fn read(index: DumpIndex) -> Vec<(IndexedTensor, Vec<u8>)> {
     let tensors = index.tensors.into_iter().map(|mut tensor| {
         let file = TensorFile::open_elements(&tensor).unwrap();
-        let bytes = file.tensors().next().unwrap().bytes.to_vec();
+        let bytes = file.elements(file.tensors().next().unwrap()).unwrap();
+        let bytes = bytes.as_ref().to_vec();
         tensor.path = Path::new("").into();
         tensor.held = None;
         if let Some(place) = &mut tensor.elements {

@@ -43,13 +43,17 @@ fn bytes(values: &[u8]) -> Tensor {
 fn an_operator_that_writes_into_another_ones_output_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("buffer");
-    // Large files are mapped: a tensor over one is memory that changes when the file does.
+    // A tensor over a mapped file is memory that changes when the file does.
     let content = vec![1; 1 << 17];
     std::fs::write(&path, &content).unwrap();
     let shape = Shape::new([content.len()]).unwrap();
-    let mapped = Arc::new(FileBytes::open(&path).unwrap());
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(&path)
+        .unwrap();
+    let mapped = Arc::new(FileBytes::map_part(&file, 0..content.len()).unwrap());
     let live = Tensor::new(DType::U8, shape, mapped).unwrap();
-    let file = OpenOptions::new().write(true).open(&path).unwrap();
     let model = FakeModel::new(ModelSignature::default())
         .with("Relu", "victim", &[], &["a"], move |_| {
             Ok(vec![live.clone()])

@@ -222,7 +222,8 @@ fn expected(steps: std::ops::Range<u64>, n_bytes: usize) -> BTreeMap<SlotName, V
 fn contents(index: &DumpIndex) -> BTreeMap<SlotName, Vec<u8>> {
     let all = index.tensors.iter().map(|record| {
         let file = TensorFile::open_elements(record).unwrap();
-        let bytes = file.tensors().next().unwrap().bytes.to_vec();
+        let bytes = file.elements(file.tensors().next().unwrap()).unwrap();
+        let bytes = bytes.as_ref().to_vec();
         let is_output = record.slot.unwrap().0.name() == "output";
         let execution = &record.execution;
         let name = execution.op_name.to_string();

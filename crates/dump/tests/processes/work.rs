@@ -256,9 +256,10 @@ fn look_at_native(dir: &Path) -> Found {
     found.n_unfinished = unfinished.count() as u64;
     for record in &index.tensors {
         let file = TensorFile::open_elements(record).unwrap();
-        let tensor = file.tensors().next().unwrap();
-        assert!(tensor.bytes[N_HEAD_BYTES..].iter().all(|byte| *byte == 7));
-        found.tensors.push(tensor.bytes[..N_HEAD_BYTES].to_vec());
+        let bytes = file.elements(file.tensors().next().unwrap()).unwrap();
+        let bytes = bytes.as_ref();
+        assert!(bytes[N_HEAD_BYTES..].iter().all(|byte| *byte == 7));
+        found.tensors.push(bytes[..N_HEAD_BYTES].to_vec());
     }
     found.n_rows = index.tensors.len();
     found

@@ -1,34 +1,16 @@
 //! Elements in external files.
 
 use std::collections::HashMap;
-use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
 
-use opscope_store::file_bytes::FileBytes;
+use opscope_store::file_parts::{FilePart, FileParts};
 
 use super::schema::StringStringEntryProto;
 
 /// The files that a model keeps data in, opened once each.
 pub(super) struct ExternalFiles {
     folder: PathBuf,
-    opened: HashMap<String, Option<Arc<FileBytes>>>,
-}
-
-/// A part of a file.
-pub(super) struct FilePart {
-    file: Arc<FileBytes>,
-    range: Range<usize>,
-}
-
-impl AsRef<[u8]> for FilePart {
-    fn as_ref(&self) -> &[u8] {
-        self.file
-            .as_ref()
-            .as_ref()
-            .get(self.range.clone())
-            .unwrap_or_default()
-    }
+    opened: HashMap<String, Option<FileParts>>,
 }
 
 impl ExternalFiles {
@@ -42,6 +24,9 @@ impl ExternalFiles {
 
     /// The bytes that the `entries` of a tensor name; `None` if they are not there or are not
     /// `n_bytes` long.
+    ///
+    /// Large parts are mapped, because a copy of all weights would stay in memory as long as the
+    /// model. ONNX Runtime maps these files too.
     pub(super) fn part(
         &mut self,
         entries: &[StringStringEntryProto],
@@ -61,18 +46,16 @@ impl ExternalFiles {
         }
         let file = self.open(entry("location")?)?;
         let range = start..start.checked_add(length)?;
-        let is_there = range.end <= file.as_ref().as_ref().len();
-        is_there.then_some(FilePart { file, range })
+        file.mapped_part(range).ok()
     }
 
-    fn open(&mut self, location: &str) -> Option<Arc<FileBytes>> {
+    fn open(&mut self, location: &str) -> Option<FileParts> {
         if let Some(known) = self.opened.get(location) {
             return known.clone();
         }
         let file = self
             .place(location)
-            .and_then(|path| FileBytes::open(&path).ok())
-            .map(Arc::new);
+            .and_then(|path| FileParts::open(&path).ok());
         self.opened.insert(location.to_owned(), file.clone());
         file
     }

@@ -11,7 +11,8 @@ mod op_debug_file;
 pub use super::ascend_codes::{dtype_code, dtype_from_code, layout_code, layout_from_code};
 pub use exception_file::exception_prelude;
 pub use file::{
-    DumpFile, DumpTensor, LENGTH_BYTES, PayloadKind, PayloadPiece, VERSION, prelude, with_length,
+    CheckedHead, DumpFile, DumpTensor, LENGTH_BYTES, PayloadKind, PayloadPiece, VERSION, prelude,
+    with_length,
 };
 pub use header::{
     BufferEntry, DimRange, DumpHeader, HeaderAttribute, OriginalOp, SpaceEntry, TensorEntry,

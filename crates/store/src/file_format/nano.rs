@@ -9,7 +9,7 @@ mod encode;
 use opscope_tensor::DType;
 
 use super::ascend_codes::{dtype_code, dtype_from_graph_engine};
-use super::dump_data::{DumpFile, DumpHeader, PayloadKind, PayloadPiece, TensorEntry};
+use super::dump_data::{CheckedHead, DumpFile, DumpHeader, PayloadKind, PayloadPiece, TensorEntry};
 use crate::FormatError;
 use crate::file_bytes::FileBytes;
 
@@ -110,6 +110,12 @@ impl NanoHeader {
     /// The file in terms of `DumpData`. `bytes` are the whole file, whose size was
     /// [checked](NanoHeader::check_size), and `n_header` the length of its header.
     pub fn to_dump_file(&self, n_header: usize, bytes: FileBytes) -> DumpFile {
+        let head = self.to_dump_head(n_header);
+        DumpFile::from_parts(bytes, head.header, head.pieces, head.n_header_bytes)
+    }
+
+    /// The head of [`NanoHeader::to_dump_file`].
+    pub fn to_dump_head(&self, n_header: usize) -> CheckedHead {
         let mut start = LENGTH_BYTES.saturating_add(n_header);
         let mut pieces = Vec::new();
         for (kind, tensors) in [
@@ -132,7 +138,11 @@ impl NanoHeader {
             outputs: self.outputs.iter().map(NanoTensor::to_entry).collect(),
             ..DumpHeader::default()
         };
-        DumpFile::from_parts(bytes, header, pieces, n_header as u64)
+        CheckedHead {
+            header,
+            pieces,
+            n_header_bytes: n_header as u64,
+        }
     }
 }
 

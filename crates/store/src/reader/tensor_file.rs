@@ -11,22 +11,20 @@ mod elements;
 mod head;
 mod open_archives;
 
-use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use opscope_tensor::{DType, Layout, Shape, ShapeError};
 
 use super::term::DumpTerm;
-use crate::file_bytes::FileBytes;
-use crate::file_format::dump_data::{self as dump_format, DumpFile};
+use crate::file_format::dump_data::{self as dump_format, CheckedHead};
 use crate::file_format::ort_trace::ValueUse;
 use crate::file_format::{
     ffts_plus, hdf5, nano, npy, npy_zst, npz, onnx_tensor, op_debug, ort_trace, polygraphy_json,
     safetensors, sqlite, torch_save,
 };
-use crate::file_parts::FileParts;
+use crate::file_parts::{FilePart, FileParts};
 use crate::record::SlotSide;
 use crate::tree::mindspore::TensorFileName;
 use crate::{FormatError, StoreError};
@@ -263,8 +261,10 @@ pub enum ExtraKind {
     Space,
 }
 
-/// A checked file.
+/// A checked file. [`TensorFile::elements`] reads the elements.
 pub struct TensorFile {
+    /// Its path, for errors; empty if it is in memory.
+    path: PathBuf,
     kind: FileKind,
     /// Its name, or its real name if the file's name is a number.
     file_name: String,
@@ -275,7 +275,9 @@ pub struct TensorFile {
     n_start: u64,
     /// Size of the file without its compression, if it has one.
     n_decompressed: Option<u64>,
-    bytes: FileBytes,
+    parts: FileParts,
+    /// The files of each tensor, if they are several.
+    gathered: Vec<FileParts>,
 }
 
 impl TensorFile {
@@ -300,6 +302,18 @@ impl TensorFile {
         file_name: &str,
         wanted: Option<(SlotSide, usize)>,
     ) -> Result<TensorFile, StoreError> {
+        let file = TensorFile::open_format(path, file_name, wanted)?;
+        Ok(TensorFile {
+            path: path.to_owned(),
+            ..file
+        })
+    }
+
+    fn open_format(
+        path: &Path,
+        file_name: &str,
+        wanted: Option<(SlotSide, usize)>,
+    ) -> Result<TensorFile, StoreError> {
         // These two find their parts themselves: a large archive is not brought into memory for one
         // of them.
         if file_name.ends_with(npz::SUFFIX) {
@@ -308,84 +322,130 @@ impl TensorFile {
         if hdf5::is_name(file_name) {
             return archive::open_hdf5(path, file_name, wanted.map(|(_, index)| index));
         }
-        let bytes = FileBytes::open(path).map_err(StoreError::io("read", path))?;
+        let read = |result: io::Result<FilePart>| result.map_err(StoreError::io("read", path));
+        let parts = FileParts::open(path).map_err(StoreError::io("read", path))?;
         // Databases have names of many kinds, and journals that are found by path.
-        if sqlite::has_magic(bytes.as_ref()) {
+        if sqlite::has_magic(parts.start()) {
             return archive::open_trace(path, file_name, wanted.map(|(_, index)| index));
         }
         let corrupt = |format| StoreError::corrupt(format, path);
         if file_name.ends_with(safetensors::SUFFIX) {
-            let file = archive::safetensors_file(bytes, file_name);
+            let file = archive::safetensors_file(parts, file_name);
             return file.map_err(corrupt(safetensors::FORMAT_NAME));
         }
         if op_debug::is_json_record_name(file_name) {
-            let file = array::record_file(&bytes, file_name);
+            let file = array::record_file(read(parts.whole())?.as_ref(), file_name);
             return file.map_err(corrupt(op_debug::FORMAT_NAME));
         }
         // Other tools write JSON as well, so the name alone is not enough.
-        if polygraphy_json::has_signs(bytes.as_ref())
-            && file_name.ends_with(polygraphy_json::SUFFIX)
+        if polygraphy_json::has_signs(parts.start()) && file_name.ends_with(polygraphy_json::SUFFIX)
         {
             let wanted = wanted.map(|(_, index)| index);
-            let file = archive::polygraphy_file(bytes.as_ref(), file_name, wanted);
+            let whole = read(parts.whole())?;
+            let file = archive::polygraphy_file(whole.as_ref(), file_name, wanted);
             return file.map_err(corrupt(polygraphy_json::FORMAT_NAME));
         }
-        if onnx_tensor::is_file(file_name, bytes.as_ref()) {
-            let file = archive::onnx_tensor_file(bytes, file_name);
-            return file.map_err(corrupt(onnx_tensor::FORMAT_NAME));
+        if onnx_tensor::may_be_file(file_name) {
+            let whole = read(parts.whole())?;
+            if onnx_tensor::is_file(file_name, whole.as_ref()) {
+                let file = archive::onnx_tensor_file(whole, file_name);
+                return file.map_err(corrupt(onnx_tensor::FORMAT_NAME));
+            }
         }
-        if torch_save::is_file(&FileParts::from(bytes.clone())) {
-            let file = archive::torch_file(bytes, file_name, wanted.map(|(_, index)| index));
+        if torch_save::is_file(&parts) {
+            let file = archive::torch_file(parts, file_name, wanted.map(|(_, index)| index));
             return file.map_err(corrupt(torch_save::FORMAT_NAME));
         }
-        if npy_zst::is_compressed(file_name, bytes.as_ref()) {
-            let content = npy_zst::decode(bytes.as_ref());
+        if npy_zst::is_compressed(file_name, parts.start()) {
+            let content = npy_zst::decode(read(parts.whole())?.as_ref());
             let file = content.and_then(|content| array::compressed_file(content, file_name));
             return file.map_err(corrupt(npy_zst::FORMAT_NAME));
         }
         // A file with this suffix counts as an array even without the magic, so that the error
         // about a damaged one speaks of an array.
-        if file_name.ends_with(npy_zst::PLAIN_SUFFIX) || npy::has_magic(bytes.as_ref()) {
-            let file = array::array_file(bytes, file_name);
+        if file_name.ends_with(npy_zst::PLAIN_SUFFIX) || npy::has_magic(parts.start()) {
+            let file = array::array_file(parts, file_name);
             return file.map_err(corrupt(npy::FORMAT_NAME));
         }
-        if nano::is_nano(bytes.as_ref()) {
-            let file = TensorFile::from_nano(bytes, file_name);
+        if nano::is_nano(parts.start()) {
+            let file = TensorFile::from_nano(parts, file_name);
             return file.map_err(corrupt(nano::FORMAT_NAME));
         }
         // Dump files begin with a length and have no magic, so every other format has its turn
         // before.
-        TensorFile::dump_file(bytes, path, file_name)
+        TensorFile::dump_file(parts, path, file_name)
     }
 
     /// A dump file of the runtime.
-    fn dump_file(bytes: FileBytes, path: &Path, name: &str) -> Result<TensorFile, StoreError> {
+    fn dump_file(parts: FileParts, path: &Path, name: &str) -> Result<TensorFile, StoreError> {
         let corrupt = |format| StoreError::corrupt(format, path);
-        let mut file = DumpFile::from_bytes(bytes).map_err(corrupt(dump_format::FORMAT_NAME))?;
-        ffts_plus::apply_own_slices(file.header_mut(), name)
+        let start = parts.length_and_header(dump_format::HEADER_BYTES_MAX as usize);
+        let start = start.map_err(StoreError::io("read", path))?;
+        let mut head = CheckedHead::read(start.as_ref(), parts.n_bytes())
+            .map_err(corrupt(dump_format::FORMAT_NAME))?;
+        ffts_plus::apply_own_slices(&mut head.header, name)
             .map_err(|error| corrupt(ffts_plus::FORMAT_NAME)(error.into()))?;
-        Ok(TensorFile::from_dump(file, name))
+        Ok(TensorFile::from_dump(head, parts, name))
     }
 
-    /// Writes `bytes` at the end of `out`, from file to file if they are a part of this one.
+    /// Reads the elements of one of the file's tensors.
     ///
     /// # Errors
-    /// Any that the operating system reports.
-    pub fn write(&self, bytes: &[u8], out: &mut File) -> io::Result<()> {
-        match self.bytes.range_of(bytes) {
-            Some(range) => self.bytes.copy_to(range, out),
-            None => out.write_all(bytes),
+    /// [`StoreError::Io`], also if the file has become shorter.
+    pub fn elements(&self, stored: &StoredTensor) -> Result<FilePart, StoreError> {
+        self.elements_part(stored, 0..stored.range.len())
+    }
+
+    /// Reads some bytes of one of the file's tensors.
+    ///
+    /// # Errors
+    /// As for [`TensorFile::elements`]; also if the tensor has no such bytes.
+    pub fn elements_part(
+        &self,
+        stored: &StoredTensor,
+        bytes: Range<usize>,
+    ) -> Result<FilePart, StoreError> {
+        let Range { start, end } = stored.range;
+        let is_inside = bytes.start <= bytes.end && bytes.end <= end - start;
+        let part = match is_inside {
+            true => self
+                .parts_of(stored)
+                .part(start + bytes.start..start + bytes.end),
+            false => Err(io::ErrorKind::UnexpectedEof.into()),
+        };
+        self.read(part)
+    }
+
+    /// Like [`TensorFile::elements`], but maps large tensors.
+    ///
+    /// # Errors
+    /// As for [`TensorFile::elements`]. [`FileBytes::map_part`](crate::file_bytes::FileBytes) has the
+    /// consequences of truncating the file.
+    pub fn mapped_elements(&self, stored: &StoredTensor) -> Result<FilePart, StoreError> {
+        self.read(self.parts_of(stored).mapped_part(stored.range.clone()))
+    }
+
+    fn parts_of(&self, stored: &StoredTensor) -> &FileParts {
+        if self.gathered.is_empty() {
+            return &self.parts;
         }
+        let is_same =
+            |other: &StoredTensor| (other.side, other.index) == (stored.side, stored.index);
+        let position = self.tensors.iter().position(is_same);
+        let gathered = position.and_then(|position| self.gathered.get(position));
+        gathered.unwrap_or(&self.parts)
     }
 
-    /// The position of a slice of its bytes in the file; `None` for other bytes.
-    pub fn range_of(&self, bytes: &[u8]) -> Option<Range<usize>> {
-        self.bytes.range_of(bytes)
+    /// Reads the bytes of an on-chip buffer or a workspace.
+    ///
+    /// # Errors
+    /// As for [`TensorFile::elements`].
+    pub fn extra_bytes(&self, piece: &ExtraPiece) -> Result<FilePart, StoreError> {
+        self.read(self.parts.part(piece.range.clone()))
     }
 
-    /// All bytes of the file, without its compression.
-    pub fn into_bytes(self) -> FileBytes {
-        self.bytes
+    fn read(&self, part: io::Result<FilePart>) -> Result<FilePart, StoreError> {
+        part.map_err(StoreError::io("read", &self.path))
     }
 
     /// The file's format.
@@ -416,10 +476,10 @@ impl TensorFile {
     }
 
     /// `input.0`, `output.1`, …; an array is what its name says.
-    pub fn slot_of(&self, tensor: OpenedTensor<'_>) -> String {
+    pub fn slot_of(&self, stored: &StoredTensor) -> String {
         match self.array_name() {
             Some(name) => format!("{}.{}", name.side.name(), name.slot),
-            None => tensor.stored.label(),
+            None => stored.label(),
         }
     }
 
@@ -449,11 +509,8 @@ impl TensorFile {
     }
 
     /// Inputs, then outputs.
-    pub fn tensors(&self) -> impl Iterator<Item = OpenedTensor<'_>> {
-        self.tensors.iter().map(|stored| OpenedTensor {
-            stored,
-            bytes: self.bytes_at(&stored.range),
-        })
+    pub fn tensors(&self) -> impl Iterator<Item = &StoredTensor> {
+        self.tensors.iter()
     }
 
     /// Number of inputs, or of outputs.
@@ -462,26 +519,22 @@ impl TensorFile {
     }
 
     /// The tensor at a position; `None` if it is missing.
-    pub fn tensor(&self, side: SlotSide, index: usize) -> Option<OpenedTensor<'_>> {
+    pub fn tensor(&self, side: SlotSide, index: usize) -> Option<&StoredTensor> {
         self.tensors()
-            .find(|tensor| (tensor.stored.side, tensor.stored.index) == (side, index))
+            .find(|stored| (stored.side, stored.index) == (side, index))
     }
 
     /// On-chip buffers and workspaces, which are not tensors.
-    pub fn extras(&self) -> impl Iterator<Item = (&ExtraPiece, &[u8])> {
-        let extras = self.extras.iter();
-        extras.map(|piece| (piece, self.bytes_at(&piece.range)))
+    pub fn extras(&self) -> impl Iterator<Item = &ExtraPiece> {
+        self.extras.iter()
     }
+}
 
-    /// Where a tensor begins in the file.
-    pub fn start_of(&self, tensor: OpenedTensor<'_>) -> u64 {
+impl StoredTensor {
+    /// Its offset in the file.
+    pub fn start(&self) -> u64 {
         // Of a remote file only a part may be available.
-        let start = tensor.stored.range.start as u64;
-        tensor.stored.offset.unwrap_or(start)
-    }
-
-    fn bytes_at(&self, range: &Range<usize>) -> &[u8] {
-        self.bytes.as_ref().get(range.clone()).unwrap_or_default()
+        self.offset.unwrap_or(self.range.start as u64)
     }
 }
 

@@ -8,10 +8,10 @@ use std::path::Path;
 use opscope_store::file_format::npy::{descr, encode_header};
 use opscope_store::file_format::safetensors::{NamedTensor, encode};
 use opscope_store::reader::{
-    DumpIndex, FileKind, FileRequest, OpenedTensor, TensorFile, read_dump,
+    DumpIndex, FileKind, FileRequest, StoredTensor, TensorFile, read_dump,
 };
 use opscope_store::record::SlotSide;
-use opscope_tensor::{DType, Layout, Shape, TensorView, convert, text};
+use opscope_tensor::{DType, Shape, TensorView, convert, text};
 
 fn array(value: u8) -> Vec<u8> {
     let mut bytes = encode_header(DType::U8, &Shape::new([2]).unwrap()).unwrap();
@@ -167,20 +167,22 @@ fn datasets_are_what_numpy_reads() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/hdf5");
     let read = |name: &str| TensorFile::open(&dir.join(name), name).unwrap();
     let (datasets, arrays) = (read("h5py.h5"), read("h5py.npz"));
-    let known: HashMap<String, OpenedTensor<'_>> = arrays
+    let known: HashMap<String, &StoredTensor> = arrays
         .tensors()
-        .map(|tensor| (tensor.stored.label(), tensor))
+        .map(|stored| (stored.label(), stored))
         .collect();
     let mut unknown = Vec::new();
     for tensor in datasets.tensors() {
-        let name = tensor.stored.label();
+        let name = tensor.label();
         let Some(array) = known.get(&name) else {
             unknown.push(name);
             continue;
         };
-        assert_eq!(tensor.stored.dtype, array.stored.dtype, "{name}");
-        assert_eq!(tensor.stored.shape, array.stored.shape, "{name}");
-        assert_eq!(tensor.bytes, array.bytes, "{name}");
+        assert_eq!(tensor.dtype, array.dtype, "{name}");
+        assert_eq!(tensor.shape, array.shape, "{name}");
+        let bytes = datasets.elements(tensor).unwrap();
+        let expected = arrays.elements(array).unwrap();
+        assert_eq!(bytes.as_ref(), expected.as_ref(), "{name}");
     }
     assert_eq!(unknown, ["null", "text"]);
     assert_eq!(datasets.tensors().count(), known.len() + unknown.len());
@@ -216,11 +218,11 @@ fn results_of_polygraphy_are_what_numpy_reads() {
             [arrays.len(); 2],
             "{name}"
         );
-        for (tensor, array) in file.tensors().zip(arrays) {
-            let stored = tensor.stored;
+        for (stored, array) in file.tensors().zip(arrays) {
+            let bytes = file.elements(stored).unwrap();
             let run = stored.run.as_ref().unwrap();
-            let hex: String = tensor
-                .bytes
+            let hex: String = bytes
+                .as_ref()
                 .iter()
                 .map(|byte| format!("{byte:02x}"))
                 .collect();
@@ -235,7 +237,8 @@ fn results_of_polygraphy_are_what_numpy_reads() {
             assert_eq!(&found, array, "{name}");
             let at = (stored.side, stored.index);
             let one = TensorFile::open_for(&path, file_name, Some(at)).unwrap();
-            assert_eq!(one.tensor(at.0, at.1).unwrap().bytes, tensor.bytes);
+            let alone = one.elements(one.tensor(at.0, at.1).unwrap()).unwrap();
+            assert_eq!(alone.as_ref(), bytes.as_ref());
         }
     }
 }
@@ -285,7 +288,7 @@ fn runners_and_iterations_are_kept_apart() {
     };
     assert_eq!([two.len(), is_of(0), is_of(1)], [28, 14, 14]);
     let file = TensorFile::open(&dir.join("two.json"), "two.json").unwrap();
-    let label = file.tensors().last().unwrap().stored.label();
+    let label = file.tensors().last().unwrap().label();
     assert!(
         label.starts_with("onnxrt-runner-N1") && label.ends_with("/1/output"),
         "{label}"
@@ -303,26 +306,21 @@ fn tensors_of_onnx_are_what_it_reads_itself() {
         let path = dir.join(name);
         let file = TensorFile::open(&path, path.file_name().unwrap().to_str().unwrap()).unwrap();
         assert_eq!(file.kind(), FileKind::TensorProto);
-        let tensor = file.tensor(SlotSide::Output, 0).unwrap();
-        let stored = tensor.stored;
+        let stored = file.tensor(SlotSide::Output, 0).unwrap();
+        let bytes = file.elements(stored).unwrap();
         let (dtype, shape) = (
             stored.dtype.value().unwrap(),
             stored.element_shape().unwrap(),
         );
-        let view = TensorView {
-            dtype,
-            shape: &shape,
-            layout: Layout::Nd,
-            bytes: tensor.bytes,
-        };
+        let view = TensorView::new(dtype, &shape, bytes.as_ref());
         let values: serde_json::Value = if dtype == DType::String {
             let texts = text::iter(view).unwrap();
             texts.map(|one| str::from_utf8(one).unwrap()).collect()
         } else if dtype.bytes().is_none() {
-            let decoded = convert::dtype::decode(dtype, &shape, tensor.bytes).unwrap();
+            let decoded = convert::dtype::decode(dtype, &shape, bytes.as_ref()).unwrap();
             hex(decoded.bytes.iter().copied()).into()
         } else {
-            hex(tensor.bytes.iter().copied()).into()
+            hex(bytes.as_ref().iter().copied()).into()
         };
         let found = serde_json::json!({
             "name": stored.name.as_deref().unwrap_or_default(),
@@ -415,18 +413,19 @@ fn databases_of_onnx_runtime_have_slots_of_nodes() {
     for record in &index.tensors {
         let (side, position) = record.elements.as_ref().unwrap().tensor.unwrap();
         let alone = TensorFile::open_for(&path, "x", Some((side, position))).unwrap();
+        let bytes_of = |file: &TensorFile| {
+            let stored = file.tensor(side, position).unwrap();
+            file.elements(stored).unwrap().as_ref().to_vec()
+        };
+        let bytes = bytes_of(&file);
+        assert_eq!(bytes_of(&alone), bytes);
         let alone = alone.tensor(side, position).unwrap();
-        let tensor = file.tensor(side, position).unwrap();
-        assert_eq!(alone.bytes, tensor.bytes);
-        assert_eq!(
-            alone.stored.shape.as_ref(),
-            record.shape.as_ref(),
-            "{record:?}"
-        );
+        assert_eq!(alone.shape.as_ref(), record.shape.as_ref(), "{record:?}");
         // Elements in one piece are read where they are.
         if record.elements.as_ref().unwrap().offset.is_some() {
             let in_place = TensorFile::open_elements(record).unwrap();
-            assert_eq!(in_place.tensors().next().unwrap().bytes, tensor.bytes);
+            let stored = in_place.tensors().next().unwrap();
+            assert_eq!(in_place.elements(stored).unwrap().as_ref(), bytes);
         }
     }
 }

@@ -35,12 +35,12 @@ fn hex(bytes: &[u8]) -> String {
 
 /// Name, dtype, shape and elements of each tensor.
 fn facts(file: &TensorFile) -> Value {
-    let tensors = file.tensors().map(|tensor| {
+    let tensors = file.tensors().map(|stored| {
         json!({
-            "name": tensor.stored.name.clone().unwrap_or_default(),
-            "dtype": tensor.stored.dtype.to_string(),
-            "shape": tensor.stored.shape,
-            "values": hex(tensor.bytes),
+            "name": stored.name.clone().unwrap_or_default(),
+            "dtype": stored.dtype.to_string(),
+            "shape": stored.shape,
+            "values": hex(file.elements(stored).unwrap().as_ref()),
         })
     });
     tensors.collect()
@@ -69,15 +69,15 @@ fn tensors_are_what_torch_reads() {
             assert_eq!(facts(&alone)[0], expected[index], "{name} {index}");
             let one = alone.tensor(SlotSide::Output, index).unwrap();
             assert_eq!(
-                (&one.stored.dtype, one.stored.n_bytes, one.stored.offset),
+                (&one.dtype, one.n_bytes, one.offset),
                 (&described.dtype, described.n_bytes, described.offset),
                 "{name} {index}"
             );
-            if let Some(offset) = one.stored.offset {
+            if let Some(offset) = one.offset {
                 let start = offset as usize;
                 assert_eq!(
-                    whole[start..start + one.bytes.len()],
-                    *one.bytes,
+                    whole[start..start + one.n_bytes as usize],
+                    *alone.elements(one).unwrap().as_ref(),
                     "{name} {index}"
                 );
             }
@@ -163,7 +163,10 @@ fn few_bytes_do_not_stand_for_many() {
     expanded(&path, &[small, small]);
     let file = TensorFile::open(&path, "expanded.pt").unwrap();
     assert_eq!(
-        hex(file.tensors().nth(1).unwrap().bytes),
+        hex(file
+            .elements(file.tensors().nth(1).unwrap())
+            .unwrap()
+            .as_ref()),
         "0000803f".repeat(6)
     );
     // The last ones are too large each, or only together.
@@ -177,7 +180,7 @@ fn few_bytes_do_not_stand_for_many() {
         );
     }
     let one = TensorFile::open_for(&path, "expanded.pt", Some((SlotSide::Output, 1)));
-    assert_eq!(one.unwrap().tensors().next().unwrap().bytes.len(), 1 << 26);
+    assert_eq!(one.unwrap().tensors().next().unwrap().n_bytes, 1 << 26);
 }
 
 #[test]

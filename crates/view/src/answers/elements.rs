@@ -2,7 +2,7 @@
 
 use opscope_analysis::compare::result::SlotKey;
 use opscope_analysis::compare::side::{ExecutionSlot, LoadedSlot};
-use opscope_analysis::elements::NumpyArray;
+use opscope_analysis::elements::{ElementsAccess, NumpyArray};
 use opscope_store::file_format::npy;
 use opscope_tensor::Numbers;
 
@@ -46,7 +46,7 @@ pub(crate) fn array_of(found: &ExecutionSlot) -> Result<NumpyArray, AnswerError>
             .map(LoadedSlot::into_array)
             .map_err(|error| AnswerError::Missing(chain(&error)));
     }
-    let array = NumpyArray::decoded(&found.elements_record(), None);
+    let array = NumpyArray::decoded(&found.elements_record(), None, ElementsAccess::Read);
     array.map_err(|error| AnswerError::Dump(chain(&error)))
 }
 

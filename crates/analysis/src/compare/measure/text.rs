@@ -7,7 +7,7 @@ use crate::compare::matching::{MatchedDumps, SlotPair};
 use crate::compare::result::{Evidence, MetricId, Metrics, Party, SlotResult};
 use crate::compare::side::{ExecutionSlot, LoadError};
 use crate::compare::statistics;
-use crate::elements::NumpyArray;
+use crate::elements::{ElementsAccess, NumpyArray};
 
 /// Whether both tensors hold text.
 pub(super) fn are_text(target: &ExecutionSlot, golden: &ExecutionSlot) -> bool {
@@ -35,7 +35,7 @@ pub(super) fn compare_text(sides: MatchedDumps<'_>, pair: SlotPair, result: Slot
     }
     let mut texts = Vec::new();
     for (party, slot) in [Party::Target, Party::Golden].into_iter().zip(slots) {
-        let text = NumpyArray::raw(&slot.elements_record());
+        let text = NumpyArray::raw(&slot.elements_record(), ElementsAccess::Read);
         let text = text.map_err(|error| {
             let fault = MeasureFault::Read(party, LoadError::Elements(error));
             Box::new(skip_of(sides, pair, fault))

@@ -1,13 +1,16 @@
 //! The elements of a slot.
 
-use opscope_tensor::{DType, Layout, Shape, TensorView};
+use opscope_tensor::digest::xxh3_128;
+use opscope_tensor::{DType, Layout, Shape, TensorView, stats};
 use thiserror::Error;
 
 use super::ExecutionSlot;
 use crate::compare::whole::{WholeTensor, read_all};
-use crate::elements::{ElementsError, LastFile, NumpyArray, WantedLayout};
+use crate::elements::{
+    ElementNumbers, ElementsAccess, ElementsError, LastFile, NumpyArray, WantedLayout,
+};
 
-/// The elements of a slot as they are stored, most often in a memory map of the file.
+/// The elements of a slot as they are stored.
 pub struct LoadedSlot {
     array: NumpyArray,
     layout: Layout,
@@ -81,6 +84,24 @@ impl ExecutionSlot {
         })?)
     }
 
+    /// The statistics of the stored elements, and their digest if `has_digest`.
+    ///
+    /// # Errors
+    /// [`LoadError`].
+    pub fn element_numbers(
+        &self,
+        file: &mut LastFile,
+        has_digest: bool,
+    ) -> Result<ElementNumbers, LoadError> {
+        self.check()?;
+        if let Some(whole) = self.whole() {
+            let gathered = gathered(whole)?;
+            let digest = has_digest.then(|| xxh3_128(gathered.view().bytes));
+            return Ok((digest, stats(gathered.view())));
+        }
+        Ok(file.numbers(&self.elements_record(), has_digest)?)
+    }
+
     fn check(&self) -> Result<(), LoadError> {
         if let Some(problem) = &self.problem {
             return Err(LoadError::Damaged(problem.clone()));
@@ -105,7 +126,11 @@ impl ExecutionSlot {
             shape: None,
         });
         Ok(LoadedSlot {
-            array: NumpyArray::stored(&self.elements_record(), relayout.as_ref())?,
+            array: NumpyArray::stored(
+                &self.elements_record(),
+                relayout.as_ref(),
+                ElementsAccess::Read,
+            )?,
             layout: layout.or(self.layout).unwrap_or(Layout::Nd),
         })
     }

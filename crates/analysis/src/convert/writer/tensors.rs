@@ -6,17 +6,15 @@ use std::path::Path;
 use opscope_store::file_format::npy::encode_header;
 use opscope_store::file_format::safetensors::{self, NamedTensor};
 use opscope_store::file_format::{npy_zst, torch_save, zstd};
-use opscope_store::reader::{DumpTerm, OpenedTensor};
+use opscope_store::reader::{DumpTerm, OpenedTensor, StoredTensor};
 use opscope_tensor::{DType, Shape};
 
-use super::super::names::OutputName;
-use super::super::{ConvertError, ConvertedForm, text};
 use super::{ConvertedFile, OpenedSource, ResultWriter, texts};
+use crate::convert::names::OutputName;
+use crate::convert::{ConvertError, ConvertedForm, text};
 use crate::elements::{DumpElements, ElementsError};
 use crate::{ElementValue, names};
 
-/// From this size on, copying between files beats one write with the header.
-const COPY_BYTES_MIN: usize = 1 << 16;
 /// Bytes of text that are written at a time.
 const TEXT_BUFFER_BYTES: usize = 1 << 18;
 
@@ -25,10 +23,10 @@ impl ResultWriter<'_> {
     pub(super) fn write_tensor(
         &self,
         opened: &OpenedSource<'_>,
-        tensor: OpenedTensor<'_>,
+        stored: &StoredTensor,
         elements: DumpElements<'_>,
     ) -> Result<u64, ConvertError> {
-        let slot = opened.file.slot_of(tensor);
+        let slot = opened.file.slot_of(stored);
         let layout = elements.layout_name();
         // PyTorch has bfloat16, so it stays; NumPy would need float32.
         let is_torch = self.options.kind == ConvertedForm::Pt && elements.dtype == DType::BF16;
@@ -41,8 +39,8 @@ impl ResultWriter<'_> {
             decoded(elements, &slot)?
         };
         let (dims, bytes) = (elements.shape.dims(), &*elements.bytes);
-        let in_name = if opened.repeated_names.contains(&tensor.stored.index) {
-            format!("{slot}.{}", tensor.stored.index)
+        let in_name = if opened.repeated_names.contains(&stored.index) {
+            format!("{slot}.{}", stored.index)
         } else {
             slot.clone()
         };
@@ -58,7 +56,7 @@ impl ResultWriter<'_> {
             return self.put_text(opened, &name, &slot, &elements);
         }
         match self.options.kind {
-            ConvertedForm::Bin => self.put_elements(opened, &name, &[], bytes),
+            ConvertedForm::Bin => self.put(dir, &name, &[bytes]),
             ConvertedForm::Txt => {
                 let mut n_bytes = 0;
                 self.put_with(dir, &name, |file| {
@@ -84,7 +82,7 @@ impl ResultWriter<'_> {
                 // `decode` only returns dtypes that NumPy has.
                 let header = encode_header(elements.dtype, &elements.shape).unwrap_or_default();
                 match self.options.compression {
-                    None => self.put_elements(opened, &name, &header, bytes),
+                    None => self.put(dir, &name, &[&header, bytes]),
                     Some(level) => {
                         let mut n_bytes = 0;
                         self.put_with(dir, &name, |file| {
@@ -96,24 +94,6 @@ impl ResultWriter<'_> {
                 }
             }
         }
-    }
-
-    /// Writes a header and elements. Elements that need no decoding are copied from file to file.
-    fn put_elements(
-        &self,
-        opened: &OpenedSource<'_>,
-        name: &OutputName,
-        header: &[u8],
-        bytes: &[u8],
-    ) -> Result<u64, ConvertError> {
-        if bytes.len() < COPY_BYTES_MIN {
-            return self.put(&opened.dir, name, &[header, bytes]);
-        }
-        self.put_with(&opened.dir, name, |out| {
-            out.write_all(header)?;
-            opened.file.write(bytes, out)
-        })?;
-        Ok((header.len() + bytes.len()) as u64)
     }
 
     /// The vendor's names: with the shape if the layout was changed, and for raw elements with
@@ -182,16 +162,26 @@ impl ResultWriter<'_> {
         opened: &OpenedSource<'_>,
         converted: &mut ConvertedFile,
     ) {
-        let tensors = self.picked(&opened.file, converted);
+        let tensors = self.picked(&opened.file, converted).into_iter();
+        let read: Vec<_> = tensors
+            .filter_map(|stored| match opened.file.elements(stored) {
+                Ok(part) => Some((stored, part)),
+                Err(error) => {
+                    converted.errors.push(error.into());
+                    None
+                }
+            })
+            .collect();
         let mut kept = Vec::new();
         let mut metadata = vec![("op_name".to_owned(), opened.file.facts().op_name.clone())];
-        for tensor in tensors {
-            let slot = opened.file.slot_of(tensor);
-            let elements = self.elements(tensor);
+        for (stored, part) in &read {
+            let slot = opened.file.slot_of(stored);
+            let bytes = part.as_ref();
+            let elements = self.elements(OpenedTensor { stored, bytes });
             match elements.and_then(|elements| storable(elements, &slot)) {
                 Ok(elements) => {
                     metadata.push((format!("{slot}.layout"), elements.layout_name()));
-                    let dtype = &tensor.stored.dtype;
+                    let dtype = &stored.dtype;
                     // safetensors lacks some dtypes; the metadata record the dump's dtype.
                     if *dtype != DumpTerm::Known(elements.dtype) {
                         metadata.push((format!("{slot}.dtype"), dtype.to_string()));

@@ -4,11 +4,11 @@ use std::io::{BufWriter, Write};
 
 use opscope_store::file_format::npy::text_array;
 use opscope_store::file_format::zstd;
-use opscope_tensor::{Layout, TensorView, text};
+use opscope_tensor::{TensorView, text};
 
-use super::super::names::OutputName;
-use super::super::{ConvertError, ConvertedForm};
 use super::{OpenedSource, ResultWriter};
+use crate::convert::names::OutputName;
+use crate::convert::{ConvertError, ConvertedForm};
 use crate::element;
 use crate::elements::{DumpElements, ElementsError};
 
@@ -34,12 +34,7 @@ impl ResultWriter<'_> {
             slot: slot.to_owned(),
             source,
         };
-        let view = TensorView {
-            dtype: elements.dtype,
-            shape: &elements.shape,
-            layout: Layout::Nd,
-            bytes: &elements.bytes,
-        };
+        let view = TensorView::new(elements.dtype, &elements.shape, &elements.bytes);
         let dir = &opened.dir;
         let mut n_bytes = 0;
         match self.options.kind {

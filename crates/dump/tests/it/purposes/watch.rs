@@ -14,16 +14,20 @@ use opscope_tensor::{DType, Layout, Shape, Tensor};
 
 use super::double::{execute, files, floats, lazy_sink, operator, with_session};
 
-/// Elements of a live buffer: enough that its file is mapped, not read.
+/// Elements of a live buffer, which are too many to be read instead of mapped.
 const N: usize = 1 << 15;
 
 /// A tensor in memory that changes when its file does, as a buffer does that an operator
 /// overwrites.
 fn live(path: &Path) -> (Tensor, File) {
     std::fs::write(path, vec![0; 4 * N]).unwrap();
-    let mapped = Arc::new(FileBytes::open(path).unwrap());
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(path)
+        .unwrap();
+    let mapped = Arc::new(FileBytes::map_part(&file, 0..4 * N).unwrap());
     let tensor = Tensor::new(DType::F32, Shape::new([N]).unwrap(), mapped).unwrap();
-    let file = OpenOptions::new().write(true).open(path).unwrap();
     (tensor.with_layout(Layout::Nchw), file)
 }
 

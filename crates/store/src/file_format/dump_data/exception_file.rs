@@ -18,16 +18,15 @@ pub fn exception_prelude(record: &Record, op_name: &str, message: &str) -> Vec<u
     // These are all inputs of the operator, not those in the record: positions among its arguments
     // count inputs that are absent, too.
     let n_inputs = record.operator.inputs.len();
-    let arg_index = |position: usize| u32::try_from(position).unwrap_or(u32::MAX);
     let inputs = record.inputs.iter().map(|(position, tensor)| {
         let mut input = entry(tensor);
         input.input_type = INPUT_TYPE_INPUT;
-        input.arg_index = arg_index(*position);
+        input.arg_index = u32::try_from(*position).unwrap_or(u32::MAX);
         input
     });
     let outputs = record.outputs.iter().map(|(position, tensor)| {
         let mut output = entry(tensor);
-        output.arg_index = arg_index(position.saturating_add(n_inputs));
+        output.arg_index = u32::try_from(position.saturating_add(n_inputs)).unwrap_or(u32::MAX);
         output
     });
     with_length(&DumpHeader {

@@ -61,7 +61,7 @@ pub struct PayloadPiece {
 pub struct DumpFile {
     path: PathBuf,
     bytes: FileBytes,
-    checked: CheckedFile,
+    checked: CheckedHead,
 }
 
 /// An input or output of a [`DumpFile`].
@@ -77,22 +77,26 @@ pub struct DumpTensor<'a> {
     pub bytes: &'a [u8],
 }
 
-struct CheckedFile {
-    header: DumpHeader,
-    pieces: Vec<PayloadPiece>,
-    n_header_bytes: u64,
+/// A file's header, checked against the file's size.
+pub struct CheckedHead {
+    /// The header.
+    pub header: DumpHeader,
+    /// The pieces of the payload in file order.
+    pub pieces: Vec<PayloadPiece>,
+    /// Length of the header in bytes.
+    pub n_header_bytes: u64,
 }
 
 impl DumpFile {
-    /// Opens and checks a file. Large files are mapped into memory, not read; truncating an open
-    /// file ends the process, as with any mapping.
+    /// Reads and checks a file.
     ///
     /// # Errors
     /// [`StoreError::Io`] if it cannot be read, [`StoreError::Corrupt`] if the length, the header
     /// or the payload do not fit together. Bytes after the payload are tolerated.
     pub fn open(path: &Path) -> Result<DumpFile, StoreError> {
         let bytes = FileBytes::open(path).map_err(StoreError::io("read", path))?;
-        let checked = check(bytes.as_ref()).map_err(StoreError::corrupt(FORMAT_NAME, path))?;
+        let checked = CheckedHead::read(bytes.as_ref(), bytes.as_ref().len())
+            .map_err(StoreError::corrupt(FORMAT_NAME, path))?;
         Ok(DumpFile {
             path: path.to_owned(),
             bytes,
@@ -106,7 +110,7 @@ impl DumpFile {
     /// [`FormatError`] as for [`DumpFile::open`].
     pub fn from_bytes(bytes: impl Into<FileBytes>) -> Result<DumpFile, FormatError> {
         let bytes = bytes.into();
-        let checked = check(bytes.as_ref())?;
+        let checked = CheckedHead::read(bytes.as_ref(), bytes.as_ref().len())?;
         Ok(DumpFile {
             path: PathBuf::new(),
             bytes,
@@ -125,7 +129,7 @@ impl DumpFile {
         DumpFile {
             path: PathBuf::new(),
             bytes: bytes.into(),
-            checked: CheckedFile {
+            checked: CheckedHead {
                 header,
                 pieces,
                 n_header_bytes,
@@ -156,11 +160,6 @@ impl DumpFile {
     /// Size of the whole file in bytes.
     pub fn n_bytes(&self) -> u64 {
         self.bytes.as_ref().len() as u64
-    }
-
-    /// All bytes of the file, its header, and where the payload's pieces are.
-    pub fn into_parts(self) -> (FileBytes, DumpHeader, Vec<PayloadPiece>) {
-        (self.bytes, self.checked.header, self.checked.pieces)
     }
 
     /// The pieces of the payload in file order.
@@ -284,8 +283,18 @@ pub(super) fn entry(tensor: &Tensor) -> TensorEntry {
     }
 }
 
-fn check(bytes: &[u8]) -> Result<CheckedFile, FormatError> {
-    let n_file = bytes.len() as u64;
+impl CheckedHead {
+    /// Reads the head of a file of `n_file` bytes from its `start`, which includes the header unless
+    /// the header is too long.
+    ///
+    /// # Errors
+    /// [`FormatError`] as for [`DumpFile::open`].
+    pub fn read(start: &[u8], n_file: usize) -> Result<CheckedHead, FormatError> {
+        check(start, n_file as u64)
+    }
+}
+
+fn check(bytes: &[u8], n_file: u64) -> Result<CheckedHead, FormatError> {
     // A length and nothing after it is what is left of a file that was never filled.
     let Some(length) = bytes
         .first_chunk::<{ LENGTH_BYTES as usize }>()
@@ -306,7 +315,11 @@ fn check(bytes: &[u8]) -> Result<CheckedFile, FormatError> {
         return Err(FormatError::new(0, expected, n_header_bytes.to_string()));
     }
     let payload_start = LENGTH_BYTES + n_header_bytes;
-    let header_bytes = &bytes[LENGTH_BYTES as usize..payload_start as usize];
+    let Some(header_bytes) = bytes.get(LENGTH_BYTES as usize..payload_start as usize) else {
+        let expected = format!("{n_header_bytes} bytes of header");
+        let found = bytes.len().to_string();
+        return Err(FormatError::new(LENGTH_BYTES, expected, found));
+    };
     let header = DumpHeader::decode(header_bytes, LENGTH_BYTES)?;
     let mut pos = payload_start;
     let mut pieces = Vec::new();
@@ -325,7 +338,7 @@ fn check(bytes: &[u8]) -> Result<CheckedFile, FormatError> {
         pos = end;
     }
     // `pos` need not have reached the end: the vendor's reader tolerates bytes after the payload.
-    Ok(CheckedFile {
+    Ok(CheckedHead {
         header,
         pieces,
         n_header_bytes,

@@ -3,13 +3,12 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use opscope_tensor::{DType, Layout};
 
 use super::open_archives::{NamedDataset, OpenArchive, with_archive};
 use super::{FileFacts, FileKind, StoredRun, StoredTensor, TensorFile};
-use crate::file_bytes::FileBytes;
 use crate::file_format::hdf5::{self, Hdf5Array};
 use crate::file_format::npz::Archive;
 use crate::file_format::onnx_tensor::{self, OnnxElements};
@@ -17,12 +16,12 @@ use crate::file_format::ort_trace::{self, OrtTrace, TraceValue};
 use crate::file_format::polygraphy_json::{self, PolygraphyArray, ReadArray};
 use crate::file_format::safetensors;
 use crate::file_format::torch_save::{self, TorchContent, TorchFile, TorchTensor};
-use crate::file_parts::FileParts;
+use crate::file_parts::{FilePart, FileParts};
 use crate::reader::term::DumpTerm;
 use crate::{FormatError, StoreError, check_memory};
 
 /// Prefix of the attributes for facts about the value in a file.
-pub(in crate::reader) const META_PREFIX: &str = "meta.";
+pub(crate) const META_PREFIX: &str = "meta.";
 
 /// Reads the arrays of an archive, or only the one at a position: single arrays of large archives
 /// are asked for one after the other.
@@ -243,10 +242,13 @@ fn polygraphy_member(
 
 /// A file whose tensors stay where they are.
 pub(super) fn safetensors_file(
-    bytes: FileBytes,
+    parts: FileParts,
     file_name: &str,
 ) -> Result<TensorFile, FormatError> {
-    let members = safetensors::decode(bytes.as_ref())?.into_iter().enumerate();
+    let start = parts.length_and_header(safetensors::HEADER_BYTES_MAX);
+    let start = start.map_err(FormatError::unreadable)?;
+    let found = safetensors::decode_head(start.as_ref(), parts.n_bytes())?;
+    let members = found.into_iter().enumerate();
     let tensors = members.map(|(index, found)| {
         let Range { start, end } = found.range;
         let stored = StoredTensor::array(found.dtype, &found.shape, Layout::Nd, start..end);
@@ -260,18 +262,18 @@ pub(super) fn safetensors_file(
         FileKind::Safetensors,
         file_name,
         tensors,
-        bytes,
+        parts,
     ))
 }
 
 /// A file with one tensor, which stays where it is unless its elements are written one by one.
 pub(super) fn onnx_tensor_file(
-    bytes: FileBytes,
+    bytes: FilePart,
     file_name: &str,
 ) -> Result<TensorFile, FormatError> {
     let found = onnx_tensor::decode(bytes.as_ref())?;
-    let (range, offset, bytes) = match found.elements {
-        OnnxElements::InFile(range) => (range.clone(), Some(range.start as u64), bytes),
+    let (range, offset, parts) = match found.elements {
+        OnnxElements::InFile(range) => (range.clone(), Some(range.start as u64), bytes.into()),
         OnnxElements::Decoded(elements) => (0..elements.len(), None, elements.into()),
     };
     let stored = StoredTensor {
@@ -283,19 +285,17 @@ pub(super) fn onnx_tensor_file(
         FileKind::TensorProto,
         file_name,
         vec![stored],
-        bytes,
+        parts,
     ))
 }
 
 /// Reads the tensors of a file, or only the one at a position. They stay where they are if all of
 /// them lie there as they are needed; copies are made otherwise.
 pub(super) fn torch_file(
-    bytes: FileBytes,
+    parts: FileParts,
     file_name: &str,
     wanted: Option<usize>,
 ) -> Result<TensorFile, FormatError> {
-    let file = bytes.as_ref();
-    let parts = FileParts::from(bytes.clone());
     let decoded = torch_save::decode(&parts)?;
     let facts = torch_facts(&decoded);
     let mut found = decoded.tensors;
@@ -308,10 +308,10 @@ pub(super) fn torch_file(
     let kind = FileKind::TorchSave;
     if found.iter().all(|tensor| tensor.place().is_some()) {
         let tensors = (first..).zip(found).map(torch_member).collect();
-        let file = archive_file(kind, file_name, tensors, bytes);
+        let file = archive_file(kind, file_name, tensors, parts);
         return Ok(TensorFile { facts, ..file });
     }
-    let n_bytes = torch_save::n_copied_bytes(&found, file.len())?;
+    let n_bytes = torch_save::n_copied_bytes(&found, parts.n_bytes())?;
     // Allocated once, because a growing list takes twice as much for a while.
     let mut copied: Vec<u8> = Vec::with_capacity(n_bytes);
     let mut tensors = Vec::new();
@@ -320,7 +320,10 @@ pub(super) fn torch_file(
         // One file has one piece of memory, so contiguous tensors are copied together with the
         // others.
         match tensor.place() {
-            Some(range) => copied.extend_from_slice(file.get(range).unwrap_or_default()),
+            Some(range) => {
+                let elements = parts.part(range).map_err(FormatError::unreadable)?;
+                copied.extend_from_slice(elements.as_ref());
+            }
             None => copied.extend(tensor.read(&parts)?),
         }
         let stored = torch_member((index, tensor));
@@ -466,10 +469,11 @@ fn archive_file(
     kind: FileKind,
     file_name: &str,
     tensors: Vec<StoredTensor>,
-    bytes: FileBytes,
+    parts: FileParts,
 ) -> TensorFile {
     let starts = tensors.iter().map(|tensor| tensor.range.start as u64);
     TensorFile {
+        path: PathBuf::new(),
         kind,
         file_name: file_name.to_owned(),
         facts: FileFacts::default(),
@@ -477,6 +481,7 @@ fn archive_file(
         n_decompressed: None,
         tensors,
         extras: Vec::new(),
-        bytes,
+        parts,
+        gathered: Vec::new(),
     }
 }

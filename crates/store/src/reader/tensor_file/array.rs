@@ -1,21 +1,23 @@
 //! numpy's arrays, and overflow records that look like arrays of their bytes.
 
+use std::path::PathBuf;
+
 use opscope_tensor::{DType, Layout, Shape, TensorView};
 
 use super::{FileFacts, FileKind, StoredTensor, TensorFile, wrong_size};
 use crate::FormatError;
-use crate::file_bytes::FileBytes;
 use crate::file_format::npy::{self, NpyHeader};
 use crate::file_format::op_debug;
+use crate::file_parts::FileParts;
 
 /// An array whose elements lie as they are needed stays where it is; others are brought into order.
-pub(super) fn array_file(bytes: FileBytes, file_name: &str) -> Result<TensorFile, FormatError> {
-    let (header, n_start) = NpyHeader::decode(bytes.as_ref())?;
+pub(super) fn array_file(parts: FileParts, file_name: &str) -> Result<TensorFile, FormatError> {
+    let (header, n_start) = NpyHeader::read(&parts)?;
     // Elements along a single axis lie in the same order either way.
     let is_reordered = header.is_fortran_order && header.shape.n_axes() > 1;
     let is_text = header.dtype == DType::String;
     if header.is_big_endian || is_reordered || is_text {
-        let array = npy::from_bytes(bytes.as_ref().to_vec())?;
+        let array = npy::from_bytes(read_whole(&parts)?)?;
         let view = array.host_view();
         let view = view.map_err(|error| FormatError::new(0, "elements", error.to_string()))?;
         let mut file = TensorFile::from_array(view, file_name);
@@ -23,7 +25,7 @@ pub(super) fn array_file(bytes: FileBytes, file_name: &str) -> Result<TensorFile
         file.n_start = n_start as u64;
         return Ok(file);
     }
-    let n_bytes = bytes.as_ref().len();
+    let n_bytes = parts.n_bytes();
     let range = n_start.min(n_bytes)..n_bytes;
     let (dtype, shape) = (header.dtype, &header.shape);
     if shape.n_bytes(dtype) != Ok(range.len()) {
@@ -33,9 +35,15 @@ pub(super) fn array_file(bytes: FileBytes, file_name: &str) -> Result<TensorFile
     let stored = StoredTensor::array(dtype, shape, Layout::Nd, range);
     Ok(TensorFile::from_output(
         StoredTensor { offset, ..stored },
-        bytes,
+        parts,
         file_name,
     ))
+}
+
+/// A copy of the whole file.
+fn read_whole(parts: &FileParts) -> Result<Vec<u8>, FormatError> {
+    let whole = parts.whole().map_err(FormatError::unreadable)?;
+    Ok(whole.as_ref().to_vec())
 }
 
 /// [`array_file`] of what a compressed file holds.
@@ -56,15 +64,10 @@ pub(super) fn compressed_file(
 }
 
 /// A record in JSON looks as if its bytes were an output.
-pub(super) fn record_file(bytes: &FileBytes, file_name: &str) -> Result<TensorFile, FormatError> {
-    let record = op_debug::from_json(bytes.as_ref())?.encode();
+pub(super) fn record_file(bytes: &[u8], file_name: &str) -> Result<TensorFile, FormatError> {
+    let record = op_debug::from_json(bytes)?.encode();
     let shape = Shape::new([record.len()]).unwrap_or_default();
-    let array = TensorView {
-        dtype: DType::U8,
-        shape: &shape,
-        layout: Layout::Nd,
-        bytes: &record,
-    };
+    let array = TensorView::new(DType::U8, &shape, &record);
     Ok(TensorFile {
         kind: FileKind::RecordJson,
         ..TensorFile::from_array(array, file_name)
@@ -80,8 +83,9 @@ impl TensorFile {
         TensorFile::from_output(stored, bytes.into(), file_name)
     }
 
-    fn from_output(stored: StoredTensor, bytes: FileBytes, file_name: &str) -> TensorFile {
+    fn from_output(stored: StoredTensor, parts: FileParts, file_name: &str) -> TensorFile {
         TensorFile {
+            path: PathBuf::new(),
             kind: FileKind::Npy,
             file_name: file_name.to_owned(),
             facts: FileFacts::default(),
@@ -89,7 +93,8 @@ impl TensorFile {
             n_decompressed: None,
             tensors: vec![stored],
             extras: Vec::new(),
-            bytes,
+            parts,
+            gathered: Vec::new(),
         }
     }
 }

@@ -1,14 +1,15 @@
 //! Dump files of the runtime and of the nano runtime.
 
 use std::ops::Range;
+use std::path::PathBuf;
 
 use super::{ExtraKind, ExtraPiece, FileFacts, FileKind, StoredTensor, TensorFile};
 use crate::FormatError;
-use crate::file_bytes::FileBytes;
 use crate::file_format::dump_data::{
-    DumpFile, DumpHeader, LENGTH_BYTES, OriginalOp, PayloadKind, TensorEntry,
+    CheckedHead, DumpHeader, LENGTH_BYTES, OriginalOp, PayloadKind, TensorEntry,
 };
 use crate::file_format::nano::NanoHeader;
+use crate::file_parts::FileParts;
 use crate::reader::term::DumpTerm;
 use crate::record::SlotSide;
 
@@ -24,9 +25,9 @@ const OP_NAME_FIELD: usize = 1;
 
 impl TensorFile {
     /// A dump file of AscendCL.
-    pub(super) fn from_dump(file: DumpFile, file_name: &str) -> TensorFile {
-        let n_start = LENGTH_BYTES.saturating_add(file.n_header_bytes());
-        let (bytes, header, pieces) = file.into_parts();
+    pub(super) fn from_dump(head: CheckedHead, parts: FileParts, file_name: &str) -> TensorFile {
+        let n_start = LENGTH_BYTES.saturating_add(head.n_header_bytes);
+        let (header, pieces) = (head.header, head.pieces);
         let mut tensors = Vec::new();
         let mut extras = Vec::new();
         for piece in pieces {
@@ -43,6 +44,7 @@ impl TensorFile {
             tensors.extend(entry.map(|entry| stored_tensor(side, index, entry, range)));
         }
         TensorFile {
+            path: PathBuf::new(),
             kind: FileKind::DumpData,
             file_name: file_name.to_owned(),
             facts: file_facts(header),
@@ -50,16 +52,19 @@ impl TensorFile {
             extras,
             n_start,
             n_decompressed: None,
-            bytes,
+            parts,
+            gathered: Vec::new(),
         }
     }
 
     /// A file of the nano runtime; its name has the operator's, as its header lacks it.
-    pub(super) fn from_nano(bytes: FileBytes, file_name: &str) -> Result<TensorFile, FormatError> {
-        let (header, n_header) = NanoHeader::decode(bytes.as_ref())?;
-        header.check_size(n_header, bytes.as_ref().len())?;
-        let file = header.to_dump_file(n_header, bytes);
-        let mut file = TensorFile::from_dump(file, file_name);
+    pub(super) fn from_nano(parts: FileParts, file_name: &str) -> Result<TensorFile, FormatError> {
+        let start = parts.length_and_header(parts.n_bytes());
+        let start = start.map_err(FormatError::unreadable)?;
+        let (header, n_header) = NanoHeader::decode(start.as_ref())?;
+        header.check_size(n_header, parts.n_bytes())?;
+        let head = header.to_dump_head(n_header);
+        let mut file = TensorFile::from_dump(head, parts, file_name);
         let op_name = file_name.split('.').nth(OP_NAME_FIELD).unwrap_or_default();
         file.kind = FileKind::Nano;
         op_name.clone_into(&mut file.facts.op_name);

@@ -4,6 +4,7 @@ use opscope_tensor::Layout;
 
 use super::{FileFacts, FileKind, StoredTensor, TensorFile};
 use crate::file_bytes::FileBytes;
+use crate::file_parts::FileParts;
 use crate::reader::index::IndexedTensor;
 use crate::reader::term::DumpTerm;
 use crate::record::SlotSide;
@@ -18,21 +19,22 @@ impl TensorFile {
     pub fn open_elements(record: &IndexedTensor) -> Result<TensorFile, StoreError> {
         let path = &record.path;
         // Elements in memory have no path to open.
-        let bytes = match &record.held {
-            Some(held) => held.bytes(),
+        let parts = match &record.held {
+            Some(held) => held.bytes().map(FileParts::from),
             // Of a remote file no more is read than the record asks for, once it does.
             None if remote::is_remote(path) => Ok(Vec::new().into()),
-            None => FileBytes::open_in_dump(path),
+            None => FileParts::open_in_dump(path),
         };
-        TensorFile::of_elements(bytes.map_err(StoreError::io("read", path))?, record)
+        TensorFile::of_elements(parts.map_err(StoreError::io("read", path))?, record)
     }
 
     /// [`TensorFile::open_elements`] in a file that is open.
     ///
     /// # Errors
     /// [`StoreError`] if the file does not reach as far.
-    pub fn of_elements(bytes: FileBytes, record: &IndexedTensor) -> Result<TensorFile, StoreError> {
+    pub fn of_elements(parts: FileParts, record: &IndexedTensor) -> Result<TensorFile, StoreError> {
         let mut file = TensorFile {
+            path: record.path.to_path_buf(),
             kind: FileKind::Elements,
             file_name: String::new(),
             facts: FileFacts::default(),
@@ -40,39 +42,48 @@ impl TensorFile {
             extras: Vec::new(),
             n_start: 0,
             n_decompressed: None,
-            bytes,
+            parts,
+            gathered: Vec::new(),
         };
         file.turn_to(record)?;
         Ok(file)
     }
 
-    /// Reads the elements of an execution's tensors, wherever they are, as if they were in a file
-    /// of this name.
+    /// The elements of an execution's tensors, wherever they are, as if they were in a file of this
+    /// name.
     ///
     /// # Errors
-    /// As for [`TensorFile::open_elements`]; also if they are too many for the memory.
+    /// As for [`TensorFile::open_elements`].
     pub fn gather(file_name: &str, records: &[IndexedTensor]) -> Result<TensorFile, StoreError> {
-        let mut bytes = Vec::new();
+        let mut last: Option<(&IndexedTensor, TensorFile)> = None;
         let mut tensors = Vec::new();
+        let mut gathered = Vec::new();
         for record in records {
-            let file = TensorFile::open_elements(record)?;
-            let Some(found) = file.tensors().next() else {
-                continue;
+            let file = match last.take() {
+                // Neighbours are usually in one file, which is opened once.
+                Some((known, mut file))
+                    if known.path == record.path
+                        && known.held.is_none()
+                        && record.held.is_none() =>
+                {
+                    file.turn_to(record)?;
+                    file
+                }
+                _ => TensorFile::open_elements(record)?,
             };
             let (side, index) = record.slot.unwrap_or((SlotSide::Output, 0));
-            let n_bytes = (bytes.len() as u64).saturating_add(found.bytes.len() as u64);
-            // Each fits, as it is in a file; together they may not.
-            crate::check_memory(n_bytes).map_err(StoreError::io("read", &record.path))?;
-            tensors.push(StoredTensor {
+            tensors.extend(file.tensors().next().map(|stored| StoredTensor {
                 side,
                 index: index as usize,
-                range: bytes.len()..bytes.len() + found.bytes.len(),
                 offset: None,
-                ..found.stored.clone()
-            });
-            bytes.extend_from_slice(found.bytes);
+                ..stored.clone()
+            }));
+            gathered.push(file.parts.clone());
+            last = Some((record, file));
         }
+        let path = records.first().map(|record| record.path.to_path_buf());
         Ok(TensorFile {
+            path: path.unwrap_or_default(),
             kind: FileKind::Elements,
             file_name: file_name.to_owned(),
             facts: FileFacts::default(),
@@ -80,7 +91,8 @@ impl TensorFile {
             extras: Vec::new(),
             n_start: 0,
             n_decompressed: None,
-            bytes: bytes.into(),
+            parts: Vec::new().into(),
+            gathered,
         })
     }
 
@@ -95,7 +107,7 @@ impl TensorFile {
             let metadata = metadata.map_err(StoreError::io("read", &record.path))?;
             usize::try_from(metadata.len()).unwrap_or(usize::MAX)
         } else {
-            self.bytes.as_ref().len()
+            self.parts.n_bytes()
         };
         let offset = record.elements.as_ref().and_then(|place| place.offset);
         let Some(offset) = offset else {
@@ -115,10 +127,9 @@ impl TensorFile {
         if is_remote {
             let part = remote::read_part(&record.path, range.start as u64..range.end as u64);
             let part = part.map_err(StoreError::io("read", &record.path))?;
-            self.bytes = FileBytes::shared(part);
+            self.parts = FileBytes::shared(part).into();
             range = 0..range.len();
         }
-        let unknown = || DumpTerm::Word("unknown".to_owned(), None);
         // The elements are what the file has, which need not be what the operator had.
         let dtype = record.stored_dtype.clone().or_else(|| record.dtype.clone());
         self.tensors = vec![StoredTensor {
@@ -128,7 +139,7 @@ impl TensorFile {
             name: None,
             run: None,
             uses: Vec::new(),
-            dtype: dtype.unwrap_or_else(unknown),
+            dtype: dtype.unwrap_or_else(|| DumpTerm::Word("unknown".to_owned(), None)),
             layout: record.layout.clone().unwrap_or(DumpTerm::Known(Layout::Nd)),
             shape: record.shape.clone(),
             original_shape: None,

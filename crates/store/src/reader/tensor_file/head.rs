@@ -103,7 +103,7 @@ impl FileRequest {
     }
 
     /// Reads the table; none if the file holds tensors.
-    pub(in crate::reader) fn read_table(&self) -> Result<Option<StatsTable>, StoreError> {
+    pub(crate) fn read_table(&self) -> Result<Option<StatsTable>, StoreError> {
         match self.expectation {
             FileExpectation::Tensors => Ok(None),
             FileExpectation::Table => stats_csv::read_file(&self.path).map(Some),
@@ -203,14 +203,15 @@ impl FileHead {
                 return Ok(None);
             }
         }
-        let bytes = FileBytes::begun(start, n_file).map_err(failed())?;
+        let n_file = usize::try_from(n_file).unwrap_or(usize::MAX);
+        let parts = FileParts::only_start(start.to_vec().into(), n_file);
         let file = if is_array {
-            array::array_file(bytes, file_name).map_err(StoreError::corrupt(npy::FORMAT_NAME, path))
+            array::array_file(parts, file_name).map_err(StoreError::corrupt(npy::FORMAT_NAME, path))
         } else if is_archive {
-            let file = archive::safetensors_file(bytes, file_name);
+            let file = archive::safetensors_file(parts, file_name);
             file.map_err(StoreError::corrupt(safetensors::FORMAT_NAME, path))
         } else {
-            TensorFile::dump_file(bytes, path, file_name)
+            TensorFile::dump_file(parts, path, file_name)
         };
         file.map(|file| Some(FileHead::from(&file)))
     }
