@@ -33,7 +33,7 @@ use std::path::Path;
 use anyhow::anyhow;
 use opscope_config::ConfigEnvironment;
 
-use crate::exit::{CommandFailure, USAGE};
+use crate::exit::{CommandFailure, CommandResult, USAGE};
 
 /// The line that ends a report: the command to type next, with paths quoted for a shell.
 fn next_line(command: &str, paths: &[&Path]) -> String {
@@ -45,7 +45,7 @@ fn next_line(command: &str, paths: &[&Path]) -> String {
 }
 
 /// Returns the process state that configurations depend on.
-fn environment() -> Result<ConfigEnvironment, CommandFailure> {
+fn environment() -> CommandResult<ConfigEnvironment> {
     // Configurations resolve relative paths against the current directory, which may have been
     // removed.
     ConfigEnvironment::of_process()

@@ -10,6 +10,9 @@ use opscope_diff::RunError;
 use opscope_engine::{EngineError, InputError};
 use opscope_store::{StoreError, regular_file, remote};
 
+/// The result of a command, or of a part of it.
+pub(crate) type CommandResult<T = ()> = Result<T, CommandFailure>;
+
 /// A command that did not complete.
 #[derive(Debug)]
 pub(crate) struct CommandFailure {
@@ -76,7 +79,7 @@ impl CommandFailure {
 }
 
 /// Whether a directory or a regular file is at `path`.
-pub(crate) fn check_path(path: &Path) -> Result<(), CommandFailure> {
+pub(crate) fn check_path(path: &Path) -> CommandResult {
     // Opening a pipe would block until a writer appears, and opening a device may affect it, so
     // both are refused by type.
     let checked = if remote::is_dir(path) {
@@ -91,13 +94,13 @@ pub(crate) fn check_path(path: &Path) -> Result<(), CommandFailure> {
 }
 
 /// [`check_path`] of a dump.
-pub(crate) fn check_dump(path: &Path) -> Result<(), CommandFailure> {
+pub(crate) fn check_dump(path: &Path) -> CommandResult {
     check_path(path)?;
     refuse_model(path)
 }
 
 /// Refuses a model where a dump is expected, and names commands for models.
-pub(crate) fn refuse_model(path: &Path) -> Result<(), CommandFailure> {
+pub(crate) fn refuse_model(path: &Path) -> CommandResult {
     if !has_extension(path, "onnx") || remote::is_dir(path) {
         return Ok(());
     }
@@ -109,7 +112,7 @@ pub(crate) fn refuse_model(path: &Path) -> Result<(), CommandFailure> {
 }
 
 /// Refuses an array where a model is expected.
-pub(crate) fn refuse_array(path: &Path) -> Result<(), CommandFailure> {
+pub(crate) fn refuse_array(path: &Path) -> CommandResult {
     if !(has_extension(path, "npy") || has_extension(path, "npz")) {
         return Ok(());
     }

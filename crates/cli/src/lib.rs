@@ -23,7 +23,7 @@ use crate::commands::{
     msaccucmp, nan, op, overflow, ranks, replay, sensitivity, show, sql, verify, view,
 };
 use crate::console::report;
-use crate::exit::CommandFailure;
+use crate::exit::{CommandFailure, CommandResult};
 
 pub use crate::commands::mcp::message::{ClientMessage, RpcError, parse as parse_mcp_message};
 pub use crate::commands::sql::look_for_duckdb;
@@ -191,7 +191,7 @@ fn cluster_of(command: &CliCommand) -> Option<&str> {
 }
 
 /// The exit code of a command; prints its error.
-fn ended(result: Result<(), CommandFailure>) -> u8 {
+fn ended(result: CommandResult) -> u8 {
     match result {
         Ok(()) => 0,
         Err(failure) => report(&failure),

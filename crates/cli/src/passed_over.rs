@@ -7,14 +7,11 @@ use std::path::Path;
 use opscope_store::dump::{PassReason, PassedOver};
 use serde_json::{Value, json};
 
-use crate::exit::{CommandFailure, UNREADABLE};
+use crate::exit::{CommandFailure, CommandResult, UNREADABLE};
 use crate::format;
 
 /// Prints one line with counts; nothing if only files that every dump has were skipped.
-pub(crate) fn print(
-    out: &mut impl Write,
-    passed_over: &[PassedOver],
-) -> Result<(), CommandFailure> {
+pub(crate) fn print(out: &mut impl Write, passed_over: &[PassedOver]) -> CommandResult {
     let unusual = passed_over.iter().filter(|one| !one.reason.is_ordinary());
     if let Some(text) = text(unusual) {
         writeln!(out, "skipped: {text}")?;

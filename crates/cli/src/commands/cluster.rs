@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-use crate::exit::{CommandFailure, USAGE};
+use crate::exit::{CommandFailure, CommandResult, USAGE};
 
 /// Environment variable with the Python interpreter that has the package.
 const PYTHON: &str = "OPSCOPE_PYTHON";
@@ -27,7 +27,7 @@ pub(crate) fn python() -> OsString {
 /// # Errors
 ///
 /// Returns only on failure: a usage error if no Python has both the package and Ray.
-pub(crate) fn hand_over(arguments: &[OsString]) -> Result<(), CommandFailure> {
+pub(crate) fn hand_over(arguments: &[OsString]) -> CommandResult {
     let python = python();
     let mut probe = Command::new(&python);
     probe.args(["-c", PROBE]);

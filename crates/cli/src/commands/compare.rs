@@ -34,7 +34,7 @@ use crate::commands::saved_result::{self, program};
 use crate::commands::verify::VerifyOption;
 use crate::commands::view::{self, ServerArguments};
 use crate::console::{self, line};
-use crate::exit::{CommandFailure, UNREADABLE, USAGE, refuse_model};
+use crate::exit::{CommandFailure, CommandResult, UNREADABLE, USAGE, refuse_model};
 use crate::progress;
 
 /// Compare two dumps operator by operator and find where they diverge
@@ -207,7 +207,7 @@ impl CompareArguments {
     }
 
     /// The model of `--export-onnx` and of node data: the target's, or else golden's.
-    fn noted_model(&self) -> Result<Option<NotedModel>, CommandFailure> {
+    fn noted_model(&self) -> CommandResult<Option<NotedModel>> {
         let is_needed = self.options.has_model();
         if !is_needed && !self.options.reports.has_node_data() {
             return (self.experiments)
@@ -236,7 +236,7 @@ impl CompareArguments {
     }
 
     /// Compares both dumps in this process and runs the requested experiments.
-    fn compare(&self, request: &ComparisonRequest) -> Result<Comparison, CommandFailure> {
+    fn compare(&self, request: &ComparisonRequest) -> CommandResult<Comparison> {
         let dumps = [&*request.target, &*request.golden];
         let is_quiet = !self.options.has_words();
         let planned =
@@ -258,13 +258,13 @@ impl CompareArguments {
 const THRESHOLDS: &str = "thresholds";
 const ATOL: &str = "atol";
 
-pub(crate) fn run(arguments: &CompareArguments) -> Result<(), CommandFailure> {
+pub(crate) fn run(arguments: &CompareArguments) -> CommandResult {
     let dumps = [&arguments.target, &arguments.golden, &arguments.reference];
     let dumps: Vec<&Path> = dumps.into_iter().flatten().map(PathBuf::as_path).collect();
     arguments.verify.before(&dumps, || compare(arguments))
 }
 
-fn compare(arguments: &CompareArguments) -> Result<(), CommandFailure> {
+fn compare(arguments: &CompareArguments) -> CommandResult {
     let options = &arguments.options;
     options.reports.check()?;
     let noted = arguments.noted_model()?;
@@ -323,7 +323,7 @@ fn compare(arguments: &CompareArguments) -> Result<(), CommandFailure> {
 }
 
 /// Prints values as JSON, one per line.
-fn print_lines(lines: &[Value]) -> Result<(), CommandFailure> {
+fn print_lines(lines: &[Value]) -> CommandResult {
     for value in lines {
         writeln!(console::json_out(), "{value}")?;
     }
@@ -332,12 +332,12 @@ fn print_lines(lines: &[Value]) -> Result<(), CommandFailure> {
 
 impl ComparisonArguments {
     /// Checks before the work that the reports can be written.
-    pub(crate) fn check(&self) -> Result<(), CommandFailure> {
+    pub(crate) fn check(&self) -> CommandResult {
         self.reports.check()
     }
 
     /// Limits, and the items that may remain uncompared.
-    pub(crate) fn judging(&self) -> Result<VerdictOptions, CommandFailure> {
+    pub(crate) fn judging(&self) -> CommandResult<VerdictOptions> {
         let patterns = self.allow_skip.iter();
         Ok(VerdictOptions {
             thresholds: thresholds(self.thresholds.as_deref(), self.atol)?,
@@ -358,7 +358,7 @@ impl ComparisonArguments {
         &self,
         (target, golden): (&Path, &Path),
         judging: VerdictOptions,
-    ) -> Result<ComparisonRequest, CommandFailure> {
+    ) -> CommandResult<ComparisonRequest> {
         let part = &self.part;
         let ranges =
             // No ranges mean everything.
@@ -396,7 +396,7 @@ impl ComparisonArguments {
     }
 
     /// Prints a result unless `--quiet` or a report on standard output replaces it.
-    pub(crate) fn print(&self, comparison: &Comparison) -> Result<(), CommandFailure> {
+    pub(crate) fn print(&self, comparison: &Comparison) -> CommandResult {
         if self.has_words() {
             terminal::print(comparison, self.top)?;
         }
@@ -408,7 +408,7 @@ impl ComparisonArguments {
         &self,
         comparison: &Comparison,
         model: Option<&NotedModel>,
-    ) -> Result<(), CommandFailure> {
+    ) -> CommandResult {
         self.reports.write(comparison, model)
     }
 
@@ -418,12 +418,12 @@ impl ComparisonArguments {
     }
 
     /// The file of `--json`, for a command without other reports; `option` explains the refusal.
-    pub(crate) fn only_json(&self, option: &str) -> Result<Option<&Path>, CommandFailure> {
+    pub(crate) fn only_json(&self, option: &str) -> CommandResult<Option<&Path>> {
         self.reports.only_json(option)
     }
 
     /// Writes JSON to a file, or to standard output for `-`.
-    pub(crate) fn write_json(&self, value: &Value, path: &Path) -> Result<(), CommandFailure> {
+    pub(crate) fn write_json(&self, value: &Value, path: &Path) -> CommandResult {
         self.reports.write_json(value, path)
     }
 
@@ -443,7 +443,7 @@ impl ComparisonArguments {
         comparison: Comparison,
         dumps: Option<(&Path, &Path)>,
         server: Option<&ServerArguments>,
-    ) -> Result<(), CommandFailure> {
+    ) -> CommandResult {
         let n_threads = self.n_threads();
         let runs = match dumps {
             // The page reads elements again because a comparison keeps only metrics.
@@ -461,7 +461,7 @@ impl ComparisonArguments {
     }
 }
 
-fn thresholds(path: Option<&Path>, atol: Option<f64>) -> Result<Thresholds, CommandFailure> {
+fn thresholds(path: Option<&Path>, atol: Option<f64>) -> CommandResult<Thresholds> {
     let read = path.map(Thresholds::read).transpose();
     let thresholds = read.map_err(|error| CommandFailure::new(USAGE, error))?;
     let thresholds = thresholds.unwrap_or_default();
@@ -481,7 +481,7 @@ fn judged_anew(
     arguments: &ComparisonArguments,
     saved: &Path,
     judging: &VerdictOptions,
-) -> Result<Comparison, CommandFailure> {
+) -> CommandResult<Comparison> {
     let mut comparison = saved_result::read(saved)?;
     // The measurements stay; only the judgement changes.
     let options = &mut comparison.config.options;
@@ -492,7 +492,7 @@ fn judged_anew(
 }
 
 /// Compares two dumps, and prints and writes nothing.
-pub(crate) fn compared(arguments: &CompareArguments) -> Result<Comparison, CommandFailure> {
+pub(crate) fn compared(arguments: &CompareArguments) -> CommandResult<Comparison> {
     let (Some(target), Some(golden)) = (&arguments.target, &arguments.golden) else {
         return Err(CommandFailure::message(
             USAGE,
@@ -516,7 +516,7 @@ pub(crate) fn with_defaults(
     target: &Path,
     golden: &Path,
     n_threads: usize,
-) -> Result<Comparison, CommandFailure> {
+) -> CommandResult<Comparison> {
     let request = ComparisonRequest::with_defaults(target, golden, n_threads, program());
     progress::with_spinner("comparing", || run::run(&request, None)).map_err(failure)
 }

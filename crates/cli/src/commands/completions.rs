@@ -2,7 +2,7 @@
 
 use clap_complete::Shell;
 
-use crate::exit::CommandFailure;
+use crate::exit::CommandResult;
 use crate::{console, help};
 
 /// Print the completions of a shell
@@ -18,7 +18,7 @@ pub(crate) struct CompletionsArguments {
     shell: Shell,
 }
 
-pub(crate) fn run(arguments: &CompletionsArguments) -> Result<(), CommandFailure> {
+pub(crate) fn run(arguments: &CompletionsArguments) -> CommandResult {
     // The generator panics if its writer fails, so it writes to memory.
     let mut script = Vec::new();
     clap_complete::generate(

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::mindspore_target::MindSporeTarget;
 use crate::console::{self, line};
-use crate::exit::{CommandFailure, UNREADABLE, USAGE, chain};
+use crate::exit::{CommandResult, UNREADABLE, USAGE, chain};
 use crate::format;
 
 /// Check a dump configuration, or explain it
@@ -32,7 +32,7 @@ enum ConfigCommand {
     Explain(explain::ExplainArguments),
 }
 
-pub(crate) fn run(arguments: &ConfigArguments) -> Result<(), CommandFailure> {
+pub(crate) fn run(arguments: &ConfigArguments) -> CommandResult {
     match &arguments.command {
         ConfigCommand::Check(arguments) => check::run(arguments),
         ConfigCommand::Explain(arguments) => explain::run(arguments),
@@ -210,7 +210,7 @@ impl ConfigVerdict {
     }
 
     /// Prints one issue per line, then a summary.
-    fn print(&self, path: &Path) -> Result<(), CommandFailure> {
+    fn print(&self, path: &Path) -> CommandResult {
         let mut out = console::out();
         let file = path.display();
         for issue in self.issues() {

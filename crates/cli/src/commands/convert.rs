@@ -20,7 +20,7 @@ use super::next_line;
 use super::verify::VerifyOption;
 use crate::arguments::{ModeArguments, compression, layout, shape};
 use crate::console::{self, line, report};
-use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, USAGE, chain, check_dump};
+use crate::exit::{CommandFailure, CommandResult, PARTIAL, UNREADABLE, USAGE, chain, check_dump};
 use crate::{format, passed_over, progress};
 
 /// Convert dump files to numpy arrays and other files
@@ -117,7 +117,7 @@ impl From<OutputChoice> for ConvertedForm {
     }
 }
 
-pub(crate) fn run(arguments: &ConvertArguments) -> Result<(), CommandFailure> {
+pub(crate) fn run(arguments: &ConvertArguments) -> CommandResult {
     let paths = paths(&arguments.dump)?;
     let dumps: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
     arguments.verify.before(&dumps, || match arguments.form {
@@ -126,7 +126,7 @@ pub(crate) fn run(arguments: &ConvertArguments) -> Result<(), CommandFailure> {
     })
 }
 
-fn convert(arguments: &ConvertArguments, paths: &[PathBuf]) -> Result<(), CommandFailure> {
+fn convert(arguments: &ConvertArguments, paths: &[PathBuf]) -> CommandResult {
     let options = options(arguments, paths)?;
     let mut sources = Vec::new();
     let mut failures: Vec<(String, String)> = Vec::new();
@@ -174,7 +174,7 @@ fn convert(arguments: &ConvertArguments, paths: &[PathBuf]) -> Result<(), Comman
 }
 
 /// The given paths. A path that does not exist may be a comma-separated list.
-fn paths(given: &[PathBuf]) -> Result<Vec<PathBuf>, CommandFailure> {
+fn paths(given: &[PathBuf]) -> CommandResult<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for path in given {
         let text = path.to_str().filter(|text| text.contains(','));
@@ -194,7 +194,7 @@ fn paths(given: &[PathBuf]) -> Result<Vec<PathBuf>, CommandFailure> {
 fn options(
     arguments: &ConvertArguments,
     paths: &[PathBuf],
-) -> Result<convert::ConversionOptions, CommandFailure> {
+) -> CommandResult<convert::ConversionOptions> {
     let output = arguments.only_output.map(|index| (SlotSide::Output, index));
     let input = arguments.only_input.map(|index| (SlotSide::Input, index));
     let pick = output
@@ -235,7 +235,7 @@ fn print(
     report: &convert::ConvertReport,
     failures: &[(String, String)],
     passed_over: &[PassedOver],
-) -> Result<(), CommandFailure> {
+) -> CommandResult {
     if arguments.json {
         let failures: Vec<_> = failures
             .iter()

@@ -9,7 +9,7 @@ use std::io::Write;
 use serde_json::{Value, json};
 
 use crate::console::{self, Out, line};
-use crate::exit::{CommandFailure, FOUND};
+use crate::exit::{CommandFailure, CommandResult, FOUND};
 use crate::format;
 
 /// Check this machine: engines, Python packages, devices, disk and limits
@@ -103,7 +103,7 @@ impl Check {
     }
 }
 
-pub(crate) fn run(arguments: &DoctorArguments) -> Result<(), CommandFailure> {
+pub(crate) fn run(arguments: &DoctorArguments) -> CommandResult {
     let (engines, used) = engines::check();
     let works = engines[0].state == CheckState::Ok;
     let mut checks = engines;
@@ -136,7 +136,7 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<(), CommandFailure> {
     Err(CommandFailure::silent(FOUND))
 }
 
-fn print(out: &mut Out, check: &Check) -> Result<(), CommandFailure> {
+fn print(out: &mut Out, check: &Check) -> CommandResult {
     let Check { name, detail, .. } = check;
     let mark = match check.state {
         CheckState::Ok => String::new(),

@@ -23,7 +23,7 @@ use opscope_tensor::{DType, Shape, Tensor};
 use crate::arguments::ModeArguments;
 use crate::console::{self, line};
 use crate::engine::EngineArguments;
-use crate::exit::{CommandFailure, UNREADABLE, USAGE};
+use crate::exit::{CommandFailure, CommandResult, UNREADABLE, USAGE};
 
 /// List the sizes (gears) between which AscendCL programs may switch a model with dynamic
 /// dimensions, and how its images are preprocessed (AIPP)
@@ -78,7 +78,7 @@ type ListedGears = (GearKind, Vec<Vec<u64>>);
 /// Dtype and shape of a result.
 type ResultType = (DType, Vec<i64>);
 
-pub(crate) fn run(arguments: &GearsArguments) -> Result<(), CommandFailure> {
+pub(crate) fn run(arguments: &GearsArguments) -> CommandResult {
     let gears = match arguments.asked()? {
         None => arguments.read()?,
         Some((kind, values)) => {
@@ -112,7 +112,7 @@ impl GearsArguments {
     }
 
     /// The kind and values of the gears to write, if any.
-    fn asked(&self) -> Result<Option<ListedGears>, CommandFailure> {
+    fn asked(&self) -> CommandResult<Option<ListedGears>> {
         let (option, kind, text) = match (&self.batch, &self.size, &self.dims) {
             // A batch gear is a single number, so commas separate gears; elsewhere they separate
             // the numbers of a gear.
@@ -140,7 +140,7 @@ impl GearsArguments {
     }
 
     /// How inputs are preprocessed, if that is to be written.
-    fn aipp(&self) -> Result<Vec<AippOp>, CommandFailure> {
+    fn aipp(&self) -> CommandResult<Vec<AippOp>> {
         let Some(path) = &self.insert_op_conf else {
             return Ok(Vec::new());
         };
@@ -151,7 +151,7 @@ impl GearsArguments {
         })
     }
 
-    fn read(&self) -> Result<Gears, CommandFailure> {
+    fn read(&self) -> CommandResult<Gears> {
         let path = self.path();
         let unreadable = |reason: String| {
             let error = anyhow!("`{}`: {reason}", path.display());
@@ -177,7 +177,7 @@ impl GearsArguments {
     }
 
     /// Runs the model in every gear.
-    fn make(&self, kind: GearKind, values: Vec<Vec<u64>>) -> Result<Gears, CommandFailure> {
+    fn make(&self, kind: GearKind, values: Vec<Vec<u64>>) -> CommandResult<Gears> {
         let chosen = self.engine.choose()?;
         let n_threads = opscope_analysis::default_jobs();
         let options = LoadOptions::with_threads(n_threads);
@@ -215,11 +215,7 @@ impl GearsArguments {
     }
 
     /// The model's inputs, with shapes from `--shape` or from the model.
-    fn inputs(
-        &self,
-        kind: GearKind,
-        signature: &ModelSignature,
-    ) -> Result<Vec<GearInput>, CommandFailure> {
+    fn inputs(&self, kind: GearKind, signature: &ModelSignature) -> CommandResult<Vec<GearInput>> {
         let mut shapes = Vec::new();
         for text in &self.shape {
             let parsed = text.rsplit_once(':').and_then(|(name, dims)| {
@@ -261,7 +257,7 @@ impl GearsArguments {
 }
 
 /// The input's declared shape; gears of this kind must set its dynamic dimensions.
-fn own_dims(kind: GearKind, value: &ValueInfo) -> Result<Vec<i64>, CommandFailure> {
+fn own_dims(kind: GearKind, value: &ValueInfo) -> CommandResult<Vec<i64>> {
     let name = &value.name;
     let Some(dims) = &value.dims else {
         let message = format!("input `{name}` may have any shape: set it with --shape");
@@ -288,7 +284,7 @@ fn own_dims(kind: GearKind, value: &ValueInfo) -> Result<Vec<i64>, CommandFailur
     }).collect()
 }
 
-fn check(value: &ValueInfo, dims: &[i64]) -> Result<(), CommandFailure> {
+fn check(value: &ValueInfo, dims: &[i64]) -> CommandResult {
     let admits = value.dims.as_ref().is_none_or(|declared| {
         let is_free = |(declared, &n): (&DeclaredDim, &i64)| match declared {
             DeclaredDim::Fixed(fixed) => i64::try_from(*fixed) == Ok(n),
@@ -311,13 +307,13 @@ fn results(
     signature: &ModelSignature,
     dims: &[Vec<u64>],
     values: &[u64],
-) -> Result<Vec<ResultType>, CommandFailure> {
+) -> CommandResult<Vec<ResultType>> {
     let mut found: Option<Vec<ResultType>> = None;
     let mut error = None;
     for byte in [0, 1] {
         let inputs = signature.inputs.iter().zip(dims);
         let inputs = inputs.map(|(value, dims)| filled(value, dims, byte));
-        let inputs = inputs.collect::<Result<Vec<Tensor>, CommandFailure>>()?;
+        let inputs = inputs.collect::<CommandResult<Vec<Tensor>>>()?;
         let results = match model.run(&inputs, None) {
             Ok(results) => results,
             // Values with a meaning for the model may fail; one of both suffices.
@@ -370,7 +366,7 @@ fn common(a: &ResultType, b: &ResultType) -> ResultType {
 }
 
 /// A tensor of zeroes, or of ones where that is simple: the lowest byte of each element.
-fn filled(value: &ValueInfo, dims: &[u64], byte: u8) -> Result<Tensor, CommandFailure> {
+fn filled(value: &ValueInfo, dims: &[u64], byte: u8) -> CommandResult<Tensor> {
     let refused = |reason: String| usage(format!("input `{}`: {reason}", value.name));
     let dims: Option<Vec<usize>> = dims.iter().map(|&n| usize::try_from(n).ok()).collect();
     let dims = dims.ok_or_else(|| refused("its shape does not fit memory".into()))?;
@@ -413,7 +409,7 @@ fn joined<T: ToString>(dims: &[T]) -> String {
     dims.join(",")
 }
 
-fn print(gears: &Gears, is_json: bool) -> Result<(), CommandFailure> {
+fn print(gears: &Gears, is_json: bool) -> CommandResult {
     if is_json {
         console::json_out().write_all(gears_json::encode(gears).as_bytes())?;
         return Ok(());

@@ -18,7 +18,7 @@ use crate::commands::compare::sharing::PaceArguments;
 use crate::commands::diff::quote;
 use crate::commands::{compare, next_line};
 use crate::console::{self, line, report};
-use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, USAGE, check_dump};
+use crate::exit::{CommandFailure, CommandResult, PARTIAL, UNREADABLE, USAGE, check_dump};
 use crate::progress;
 use crate::{format, passed_over};
 
@@ -105,7 +105,7 @@ impl TableSharingArguments {
     }
 }
 
-pub(crate) fn run(arguments: &IndexArguments) -> Result<(), CommandFailure> {
+pub(crate) fn run(arguments: &IndexArguments) -> CommandResult {
     for dump in &arguments.dumps {
         check_dump(dump)?;
     }
@@ -161,7 +161,7 @@ fn write_all<'a>(
     arguments: &'a IndexArguments,
     out: &Path,
     options: &TablesOptions,
-) -> Result<Vec<(&'a PathBuf, String, TablesReport)>, CommandFailure> {
+) -> CommandResult<Vec<(&'a PathBuf, String, TablesReport)>> {
     let mut reports = Vec::new();
     for (dump, label) in arguments.dumps.iter().zip(run_names(&arguments.dumps)) {
         let Some(share) = arguments.sharing.share(&label) else {
@@ -193,7 +193,7 @@ fn write_all<'a>(
 }
 
 /// Refuses tables with missing parts.
-fn check_missing(reports: &[(&PathBuf, String, TablesReport)]) -> Result<(), CommandFailure> {
+fn check_missing(reports: &[(&PathBuf, String, TablesReport)]) -> CommandResult {
     let missing: Vec<String> = reports
         .iter()
         .flat_map(|(_, label, report)| report.missing.iter().map(move |part| (label, part)))
@@ -209,11 +209,7 @@ fn check_missing(reports: &[(&PathBuf, String, TablesReport)]) -> Result<(), Com
 }
 
 /// Prints the units of all dumps, one per line.
-fn list_units(
-    arguments: &IndexArguments,
-    out: &Path,
-    options: &TablesOptions,
-) -> Result<(), CommandFailure> {
+fn list_units(arguments: &IndexArguments, out: &Path, options: &TablesOptions) -> CommandResult {
     for (dump, label) in arguments.dumps.iter().zip(run_names(&arguments.dumps)) {
         for unit in tables_units(dump, &label, out, options)? {
             let state = if unit.is_current { "done" } else { "missing" };
@@ -229,7 +225,7 @@ fn list_units(
 }
 
 /// Refuses `--compare` unless there are two dumps.
-pub(crate) fn check_compared(dumps: &[PathBuf]) -> Result<(), CommandFailure> {
+pub(crate) fn check_compared(dumps: &[PathBuf]) -> CommandResult {
     if dumps.len() == 2 {
         return Ok(());
     }
@@ -244,7 +240,7 @@ pub(crate) fn write_comparison(
     part: &ComparePart<'_>,
     [target, golden]: [&Path; 2],
     options: &TablesOptions,
-) -> Result<(), CommandFailure> {
+) -> CommandResult {
     if part.is_current() {
         return Ok(());
     }
@@ -253,7 +249,7 @@ pub(crate) fn write_comparison(
 }
 
 /// The directory of the tables.
-fn place(arguments: &IndexArguments) -> Result<PathBuf, CommandFailure> {
+fn place(arguments: &IndexArguments) -> CommandResult<PathBuf> {
     if let Some(out) = &arguments.out {
         return Ok(out.clone());
     }
@@ -279,7 +275,7 @@ fn print(
     arguments: &IndexArguments,
     out: &Path,
     reports: &[(&PathBuf, String, TablesReport)],
-) -> Result<(), CommandFailure> {
+) -> CommandResult {
     if arguments.json {
         let dumps: Vec<_> = reports
             .iter()

@@ -8,7 +8,7 @@ use clap_mangen::Man;
 use opscope_store::atomic_file::{Creator, PermissionModes};
 
 use crate::console::{self, line};
-use crate::exit::{CommandFailure, USAGE};
+use crate::exit::{CommandFailure, CommandResult, USAGE};
 use crate::{format, help};
 
 /// Write the manual pages, one for each command
@@ -22,7 +22,7 @@ pub(crate) struct ManArguments {
     out: PathBuf,
 }
 
-pub(crate) fn run(arguments: &ManArguments) -> Result<(), CommandFailure> {
+pub(crate) fn run(arguments: &ManArguments) -> CommandResult {
     let mut command = help::complete().disable_help_subcommand(true);
     // Gives each command its full name, `opscope dump`.
     command.build();
@@ -31,8 +31,9 @@ pub(crate) fn run(arguments: &ManArguments) -> Result<(), CommandFailure> {
         dir: 0o755,
         file: 0o644,
     });
-    let failure = |error| CommandFailure::new(USAGE, error);
-    files.create_dir(&arguments.out).map_err(failure)?;
+    files
+        .create_dir(&arguments.out)
+        .map_err(|error| CommandFailure::new(USAGE, error))?;
     let n_pages = write_pages(&files, &arguments.out, &command)?;
     let dir = arguments.out.display();
     let mut out = console::out();
@@ -42,7 +43,7 @@ pub(crate) fn run(arguments: &ManArguments) -> Result<(), CommandFailure> {
 }
 
 /// Writes the page of a command and of those below it.
-fn write_pages(files: &Creator, dir: &Path, command: &Command) -> Result<u64, CommandFailure> {
+fn write_pages(files: &Creator, dir: &Path, command: &Command) -> CommandResult<u64> {
     let source = concat!("opscope ", env!("CARGO_PKG_VERSION"));
     let man = Man::new(command.clone()).source(source);
     let mut page = Vec::new();

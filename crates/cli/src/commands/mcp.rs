@@ -22,7 +22,7 @@ use self::message::{ClientMessage, RpcError};
 use self::tools::TOOLS;
 use crate::commands::dump::run_model::{is_signalled, stop_on_signal};
 use crate::console;
-use crate::exit::{CommandFailure, INTERRUPTED};
+use crate::exit::{CommandFailure, CommandResult, INTERRUPTED};
 
 /// Versions of the protocol that clients may ask for, the newest first. The methods that this
 /// server knows are the same in all.
@@ -61,7 +61,7 @@ impl McpState {
     }
 }
 
-pub(crate) fn run(arguments: &McpArguments) -> Result<(), CommandFailure> {
+pub(crate) fn run(arguments: &McpArguments) -> CommandResult {
     let mut state = McpState {
         out: arguments.out.clone(),
         verdicts: Vec::new(),

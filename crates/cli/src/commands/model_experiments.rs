@@ -14,7 +14,7 @@ use opscope_tensor::Tensor;
 use crate::commands::dump::run_model::is_signalled;
 use crate::console::report;
 use crate::engine::EngineInUse;
-use crate::exit::{CommandFailure, USAGE};
+use crate::exit::{CommandFailure, CommandResult, USAGE};
 
 /// A model that can be re-run.
 pub(crate) struct ModelInFile {
@@ -60,7 +60,7 @@ pub(crate) fn with_experiments<R>(
 }
 
 /// Refuses to replace a file before anything runs.
-pub(crate) fn check_is_new(path: &Path) -> Result<(), CommandFailure> {
+pub(crate) fn check_is_new(path: &Path) -> CommandResult {
     match path.symlink_metadata() {
         Ok(_) => Err(exists(path)),
         Err(_) => Ok(()),
@@ -72,7 +72,7 @@ pub(crate) fn write_healed(
     comparison: &mut Comparison,
     healed: Option<&HealedModel>,
     path: &Path,
-) -> Result<(), CommandFailure> {
+) -> CommandResult {
     let Some(healed) = healed else {
         report!("opscope: `--repair`: no model was found whose outputs agree, nothing is written");
         return Ok(());

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use crate::exit::CommandFailure;
+use crate::exit::{CommandFailure, CommandResult};
 
 /// Convert, inspect and compare dumps with the vendor's command line (drop-in for msaccucmp.py)
 ///
@@ -17,7 +17,7 @@ pub(crate) struct MsaccucmpArguments {
     arguments: Vec<OsString>,
 }
 
-pub(crate) fn run(arguments: &MsaccucmpArguments) -> Result<(), CommandFailure> {
+pub(crate) fn run(arguments: &MsaccucmpArguments) -> CommandResult {
     match opscope_msaccucmp::run(&arguments.arguments) {
         0 => Ok(()),
         code => Err(CommandFailure::silent(u8::try_from(code).unwrap_or(1))),

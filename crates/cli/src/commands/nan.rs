@@ -17,7 +17,7 @@ use serde_json::json;
 use crate::commands::ranked_run::{self, execution, meeting, operator, ranks_noun};
 use crate::commands::view::FindingsPage;
 use crate::console::{self, Out, line, report};
-use crate::exit::CommandFailure;
+use crate::exit::CommandResult;
 use crate::progress;
 use crate::{format, passed_over};
 
@@ -49,7 +49,7 @@ pub(crate) struct NanArguments {
     page: FindingsPage,
 }
 
-pub(crate) fn run(arguments: &NanArguments) -> Result<(), CommandFailure> {
+pub(crate) fn run(arguments: &NanArguments) -> CommandResult {
     let n_threads = arguments.jobs.unwrap_or_else(default_jobs).max(1);
     arguments.page.check(&arguments.runs, arguments.json)?;
     let run = ranked_run::open(&arguments.runs, n_threads)?;
@@ -86,7 +86,7 @@ fn print(
     arguments: &NanArguments,
     run: &RankedRun,
     propagation: &NonFiniteSpread,
-) -> Result<(), CommandFailure> {
+) -> CommandResult {
     let mut out = console::out();
     if propagation.origins.is_empty() {
         let summary = match (
@@ -155,11 +155,7 @@ fn print(
 }
 
 /// The tensors that the dump describes but does not hold. One of them may be the origin.
-fn print_unknown(
-    out: &mut Out,
-    run: &RankedRun,
-    propagation: &NonFiniteSpread,
-) -> Result<(), CommandFailure> {
+fn print_unknown(out: &mut Out, run: &RankedRun, propagation: &NonFiniteSpread) -> CommandResult {
     for unknown in &propagation.unknown {
         let slots = unknown.slots.iter().map(|index| format!("output.{index}"));
         let slots = slots.collect::<Vec<_>>().join(", ");
@@ -187,7 +183,7 @@ fn print_origin(
     run: &RankedRun,
     origin: &NonFiniteOrigin,
     before: &str,
-) -> Result<(), CommandFailure> {
+) -> CommandResult {
     line!(out, "{before}{}", cause(run, origin))?;
     // Ranks reached by one collective are listed together, except for the ranks of the origin,
     // which are listed above.

@@ -17,7 +17,7 @@ use super::dump::run_model::{self, LoadedRun, dump_model};
 use super::dump::{RunArguments, record, report};
 use crate::console::report;
 use crate::engine::EngineInUse;
-use crate::exit::{CommandFailure, UNREADABLE, USAGE};
+use crate::exit::{CommandFailure, CommandResult, UNREADABLE, USAGE};
 use crate::inputs::InputSource;
 
 /// Run single operators, described in JSON, and dump their inputs and outputs
@@ -42,7 +42,7 @@ struct ReadyOperator {
     inputs: InputSource,
 }
 
-pub(crate) fn run(arguments: &OpArguments) -> Result<(), CommandFailure> {
+pub(crate) fn run(arguments: &OpArguments) -> CommandResult {
     let request = arguments.run.request()?.for_single_operators();
     warn_if_nothing(&request);
     // A signal may come while the operators load, and its default action would end the process.
@@ -92,7 +92,7 @@ pub(crate) fn run(arguments: &OpArguments) -> Result<(), CommandFailure> {
     recorded
 }
 
-type End = (DumpReport, Result<(), CommandFailure>);
+type End = (DumpReport, CommandResult);
 
 fn prepare(
     operator: &SingleOperator,
@@ -100,7 +100,7 @@ fn prepare(
     engine: &Arc<EngineInUse>,
     purpose: Purpose,
     wrong: &impl Fn(OperatorError) -> CommandFailure,
-) -> Result<ReadyOperator, CommandFailure> {
+) -> CommandResult<ReadyOperator> {
     let prepared = operator.for_engine().map_err(wrong)?;
     let source = ModelSource::Memory(prepared.bytes());
     let (model, engine) = engine.load(source, purpose)?;
@@ -136,7 +136,7 @@ fn prepare(
     Ok(ReadyOperator { run, inputs })
 }
 
-fn print_reports(ends: &[End], is_json: bool) -> Result<(), CommandFailure> {
+fn print_reports(ends: &[End], is_json: bool) -> CommandResult {
     if !is_json {
         ends.iter()
             .try_for_each(|(report, _)| report::print(report))?;

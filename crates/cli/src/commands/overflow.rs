@@ -16,7 +16,9 @@ use super::show::{finding_json, tensor_json, tensor_table, time};
 use crate::arguments::ModeArguments;
 use crate::commands::ranked_run::ranks_noun;
 use crate::console::{self, Out, line, report};
-use crate::exit::{CommandFailure, FOUND, PARTIAL, UNREADABLE, USAGE, chain, check_dump};
+use crate::exit::{
+    CommandFailure, CommandResult, FOUND, PARTIAL, UNREADABLE, USAGE, chain, check_dump,
+};
 use crate::progress;
 use crate::{format, passed_over};
 
@@ -75,7 +77,7 @@ struct OperatorContent {
     is_readable: bool,
 }
 
-pub(crate) fn run(arguments: &OverflowArguments) -> Result<(), CommandFailure> {
+pub(crate) fn run(arguments: &OverflowArguments) -> CommandResult {
     let path = arguments.path();
     check_dump(path)?;
     let mut scan = progress::with_spinner("reading", || overflow::scan(path, default_jobs()));
@@ -158,7 +160,7 @@ fn write(
     arguments: &OverflowArguments,
     out: &Path,
     shown: &[OverflowDetail<'_>],
-) -> Result<ExportedFiles, CommandFailure> {
+) -> CommandResult<ExportedFiles> {
     let options = convert::ConversionOptions {
         out: out.to_owned(),
         kind: ConvertedForm::Npy,
@@ -197,7 +199,7 @@ fn print(
     shown: &[OverflowDetail<'_>],
     order: Option<&OverflowOrder>,
     export: Option<&ExportedFiles>,
-) -> Result<(), CommandFailure> {
+) -> CommandResult {
     let mut out = console::out();
     if scan.overflows.is_empty() {
         line!(out, "{}", nothing_found(scan))?;
@@ -259,7 +261,7 @@ fn print_table(
     out: &mut Out,
     shown: &[OverflowDetail<'_>],
     order: Option<&OverflowOrder>,
-) -> Result<(), CommandFailure> {
+) -> CommandResult {
     let header = [
         "#", "rank", "step", "time", "type", "operator", "task", "stream", "unit", "why",
     ];
@@ -286,7 +288,7 @@ fn print_table(
 }
 
 /// Which rank overflowed first, as far as steps and collectives order them.
-fn print_order(out: &mut Out, order: &OverflowOrder) -> Result<(), CommandFailure> {
+fn print_order(out: &mut Out, order: &OverflowOrder) -> CommandResult {
     let rank = |nth: &usize| order.ranks.get(*nth).copied().flatten();
     let first: Vec<u32> = order.first.iter().filter_map(rank).collect();
     writeln!(out)?;
@@ -389,7 +391,7 @@ fn print_json(
     shown: &[OverflowDetail<'_>],
     order: Option<&OverflowOrder>,
     export: Option<&ExportedFiles>,
-) -> Result<(), CommandFailure> {
+) -> CommandResult {
     let mut result = json!({
         "path": arguments.path(),
         "files": scan.n_files,

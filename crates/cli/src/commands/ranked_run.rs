@@ -10,12 +10,12 @@ use opscope_store::record::parallel::{Collective, CollectiveKind};
 use opscope_view::OperatorFinding;
 
 use crate::console::{Out, line, report};
-use crate::exit::{CommandFailure, FOUND, PARTIAL, UNREADABLE, USAGE, check_dump};
+use crate::exit::{CommandFailure, CommandResult, FOUND, PARTIAL, UNREADABLE, USAGE, check_dump};
 use crate::progress;
 use crate::{format, passed_over};
 
 /// Opens the dumps of a run.
-pub(crate) fn open(paths: &[PathBuf], n_threads: usize) -> Result<RankedRun, CommandFailure> {
+pub(crate) fn open(paths: &[PathBuf], n_threads: usize) -> CommandResult<RankedRun> {
     for path in paths {
         check_dump(path)?;
     }
@@ -51,7 +51,7 @@ pub(crate) fn is_partial(run: &RankedRun) -> bool {
 }
 
 /// The command's result, depending on whether anything was found and everything was read.
-pub(crate) fn end(is_empty: bool, is_partial: bool) -> Result<(), CommandFailure> {
+pub(crate) fn end(is_empty: bool, is_partial: bool) -> CommandResult {
     match (is_empty, is_partial) {
         (false, _) => Err(CommandFailure::silent(FOUND)),
         (true, true) => Err(CommandFailure::silent(PARTIAL)),
@@ -138,7 +138,7 @@ pub(crate) fn ordinal(n: u64) -> String {
 }
 
 /// The last lines of a report: counts of everything checked, and the failures.
-pub(crate) fn print_coverage(out: &mut Out, run: &RankedRun) -> Result<(), CommandFailure> {
+pub(crate) fn print_coverage(out: &mut Out, run: &RankedRun) -> CommandResult {
     line!(
         out,
         "checked: {}, {}, {}",

@@ -20,7 +20,7 @@ use crate::commands::ranked_run::{
 };
 use crate::commands::view::FindingsPage;
 use crate::console::{self, Out, line};
-use crate::exit::CommandFailure;
+use crate::exit::CommandResult;
 use crate::progress;
 use crate::{format, passed_over};
 
@@ -55,7 +55,7 @@ pub(crate) struct RanksArguments {
     page: FindingsPage,
 }
 
-pub(crate) fn run(arguments: &RanksArguments) -> Result<(), CommandFailure> {
+pub(crate) fn run(arguments: &RanksArguments) -> CommandResult {
     let n_threads = arguments.jobs.unwrap_or_else(default_jobs).max(1);
     arguments.page.check(&arguments.runs, arguments.json)?;
     let mut run = ranked_run::open(&arguments.runs, n_threads)?;
@@ -93,11 +93,7 @@ fn n_checked(found: &RankDivergences) -> u64 {
     found.n_recomputed + found.n_compared + of_operators
 }
 
-fn print(
-    arguments: &RanksArguments,
-    run: &RankedRun,
-    found: &RankDivergences,
-) -> Result<(), CommandFailure> {
+fn print(arguments: &RanksArguments, run: &RankedRun, found: &RankDivergences) -> CommandResult {
     let mut out = console::out();
     for finding in found.findings.iter().take(arguments.top) {
         line!(out, "{}", sentence(run, finding))?;
@@ -269,7 +265,7 @@ fn against(
     run: &RankedRun,
     other: &RankedRun,
     n_threads: usize,
-) -> Result<(), CommandFailure> {
+) -> CommandResult {
     // Each rank is compared with itself in the other run; replicas within a run are another
     // question.
     let found = restart::compare(run, other);
@@ -320,7 +316,7 @@ fn print_restart(
     arguments: &RanksArguments,
     run: &RankedRun,
     found: &RestartComparison,
-) -> Result<(), CommandFailure> {
+) -> CommandResult {
     let mut out: Out = console::out();
     for one in found.differences.iter().take(arguments.top) {
         line!(out, "{}", departure(run, one))?;

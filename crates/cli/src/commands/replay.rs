@@ -23,7 +23,7 @@ use self::run::{GoldenDump, ReplayContext, ReplayedDump};
 use crate::arguments::ModeArguments;
 use crate::commands::view::FindingsPage;
 use crate::engine::EngineArguments;
-use crate::exit::{CommandFailure, FOUND, PARTIAL, UNREADABLE, USAGE};
+use crate::exit::{CommandFailure, CommandResult, FOUND, PARTIAL, UNREADABLE, USAGE, refuse_model};
 
 /// Re-run operators on their dumped inputs, to separate their own error from inherited error
 ///
@@ -129,7 +129,7 @@ pub(crate) fn print_replayed(
     runs: &[usize],
     (choice, options): (&EngineChoice, &LoadOptions),
     (matching, thresholds): (&MatchingOptions, &Thresholds),
-) -> Result<(), CommandFailure> {
+) -> CommandResult {
     let engine = ReplayEngine::of_choice(choice.clone());
     let [of_target, of_golden] = [target.model, golden.model].map(|path| {
         // If the model cannot be opened, operators run from their descriptions, or are reported as
@@ -159,7 +159,8 @@ pub(crate) fn print_replayed(
     report::print(&replayed, &refused, true)
 }
 
-pub(crate) fn run(arguments: &ReplayArguments) -> Result<(), CommandFailure> {
+pub(crate) fn run(arguments: &ReplayArguments) -> CommandResult {
+    refuse_model(&arguments.dump)?;
     let n_threads = (arguments.threads).map_or_else(opscope_analysis::default_jobs, usize::from);
     let thresholds = thresholds(arguments.thresholds.as_deref())?;
     let is_wanted = |(rank, step): FilePlace| {
@@ -233,7 +234,7 @@ pub(crate) fn run(arguments: &ReplayArguments) -> Result<(), CommandFailure> {
 }
 
 /// The exit code: differences first, then operators that could not run.
-fn end(replayed: &[ReplayResult], refused: &[RefusedOperator]) -> Result<(), CommandFailure> {
+fn end(replayed: &[ReplayResult], refused: &[RefusedOperator]) -> CommandResult {
     if replayed.iter().any(|one| one.level == VerdictLevel::Fail) {
         return Err(CommandFailure::silent(FOUND));
     }
@@ -257,7 +258,7 @@ fn open(
     path: &Path,
     n_threads: usize,
     is_wanted: impl Fn(FilePlace) -> bool,
-) -> Result<ComparedDump, CommandFailure> {
+) -> CommandResult<ComparedDump> {
     let side = ComparedDump::open_places(path, n_threads, is_wanted)?;
     if side.runs.is_empty() {
         // A fully damaged dump looks like one without tensors, so the message includes the first
@@ -270,7 +271,7 @@ fn open(
     Ok(side)
 }
 
-fn thresholds(path: Option<&Path>) -> Result<Thresholds, CommandFailure> {
+fn thresholds(path: Option<&Path>) -> CommandResult<Thresholds> {
     let read = path.map_or_else(|| Ok(Thresholds::default()), Thresholds::read);
     read.map_err(|error| CommandFailure::new(USAGE, error))
 }

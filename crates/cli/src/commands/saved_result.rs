@@ -5,10 +5,10 @@ use std::path::Path;
 use opscope_analysis::compare::report::json;
 use opscope_analysis::compare::result::Comparison;
 
-use crate::exit::{CommandFailure, UNREADABLE};
+use crate::exit::{CommandFailure, CommandResult, UNREADABLE};
 
 /// Reads a result of `--json` or `--jsonl`.
-pub(crate) fn read(saved: &Path) -> Result<Comparison, CommandFailure> {
+pub(crate) fn read(saved: &Path) -> CommandResult<Comparison> {
     json::read(saved).map_err(|error| {
         let error = anyhow::Error::new(error);
         CommandFailure::new(UNREADABLE, error.context(format!("`{}`", saved.display())))

@@ -30,7 +30,7 @@ pub(crate) use json::{finding_json, tensor_json};
 use crate::arguments::{NumberRanges, rank_ranges};
 use crate::commands::verify::VerifyOption;
 use crate::console::{self, line, report};
-use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, chain, refuse_model};
+use crate::exit::{CommandFailure, CommandResult, PARTIAL, UNREADABLE, chain, refuse_model};
 use crate::{format, passed_over};
 
 /// Show the contents of a dump file or of a directory of them
@@ -57,13 +57,13 @@ pub(crate) struct ShowArguments {
     json: bool,
 }
 
-pub(crate) fn run(arguments: &ShowArguments) -> Result<(), CommandFailure> {
+pub(crate) fn run(arguments: &ShowArguments) -> CommandResult {
     refuse_model(&arguments.path)?;
     let dumps = [&*arguments.path];
     arguments.verify.before(&dumps, || show(arguments))
 }
 
-fn show(arguments: &ShowArguments) -> Result<(), CommandFailure> {
+fn show(arguments: &ShowArguments) -> CommandResult {
     if !remote::is_dir(&arguments.path) && !is_dump_alone(&arguments.path) {
         return show_file(arguments);
     }
@@ -149,7 +149,7 @@ fn n_unfinished_steps(index: &DumpIndex) -> u64 {
     journals.count() as u64
 }
 
-fn show_file(arguments: &ShowArguments) -> Result<(), CommandFailure> {
+fn show_file(arguments: &ShowArguments) -> CommandResult {
     // These files are recognised by name, so they come before those recognised by content.
     if let Some(beside) = opscope_analysis::graph::open(&arguments.path)? {
         return graph::show(&arguments.path, &beside, arguments.json);
@@ -187,7 +187,7 @@ fn verdict(
     n: u64,
     errors: &[StoreError],
     passed_over: &[PassedOver],
-) -> Result<(), CommandFailure> {
+) -> CommandResult {
     match (n, errors.is_empty()) {
         (0, true) => Err(CommandFailure::nothing_at(path, passed_over)),
         (_, true) => Ok(()),
@@ -196,7 +196,7 @@ fn verdict(
     }
 }
 
-fn print_file(file: &FileDescription) -> Result<(), CommandFailure> {
+fn print_file(file: &FileDescription) -> CommandResult {
     let mut out = console::out();
     print_header(&mut out, file)?;
     for record in &file.records {
@@ -208,7 +208,7 @@ fn print_file(file: &FileDescription) -> Result<(), CommandFailure> {
     Ok(())
 }
 
-fn print_header(out: &mut impl Write, file: &FileDescription) -> Result<(), CommandFailure> {
+fn print_header(out: &mut impl Write, file: &FileDescription) -> CommandResult {
     if file.kind != FileKind::DumpData {
         line!(out, "format    {}", file.kind.name())?;
     }
@@ -250,7 +250,7 @@ fn print_header(out: &mut impl Write, file: &FileDescription) -> Result<(), Comm
 }
 
 /// Prints every field in record order, then the meaning.
-fn print_record(out: &mut impl Write, record: &OverflowDescription) -> Result<(), CommandFailure> {
+fn print_record(out: &mut impl Write, record: &OverflowDescription) -> CommandResult {
     writeln!(out)?;
     line!(out, "{}  overflow record", record.slot)?;
     print_fields(out, &record.record.to_json(), 1)?;
@@ -270,7 +270,7 @@ fn print_record(out: &mut impl Write, record: &OverflowDescription) -> Result<()
     Ok(())
 }
 
-fn print_fields(out: &mut impl Write, value: &Value, depth: usize) -> Result<(), CommandFailure> {
+fn print_fields(out: &mut impl Write, value: &Value, depth: usize) -> CommandResult {
     let indent = "  ".repeat(depth);
     for (key, value) in value.as_object().into_iter().flatten() {
         match value {
@@ -347,7 +347,7 @@ fn print_errors(errors: &[StoreError]) {
     }
 }
 
-fn print_overview(overview: &Overview) -> Result<(), CommandFailure> {
+fn print_overview(overview: &Overview) -> CommandResult {
     if overview.n_files == 0 {
         return Ok(());
     }
@@ -416,7 +416,7 @@ fn ranks_text(ranks: &BTreeSet<u32>) -> String {
     Collective::text_of(&ranks)
 }
 
-fn print_record_files(out: &mut impl Write, n_record_files: u64) -> Result<(), CommandFailure> {
+fn print_record_files(out: &mut impl Write, n_record_files: u64) -> CommandResult {
     if n_record_files > 0 {
         let files = format::count(n_record_files, "file");
         line!(out, "{files} with overflow records: see `opscope overflow`")?;
@@ -424,7 +424,7 @@ fn print_record_files(out: &mut impl Write, n_record_files: u64) -> Result<(), C
     Ok(())
 }
 
-fn print_json(value: &Value) -> Result<(), CommandFailure> {
+fn print_json(value: &Value) -> CommandResult {
     console::print_json(value)?;
     Ok(())
 }

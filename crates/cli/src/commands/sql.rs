@@ -29,7 +29,7 @@ use self::tables::PreparedTables;
 use crate::arguments::{self, ModeArguments};
 use crate::commands::index;
 use crate::console::{self, report};
-use crate::exit::{CommandFailure, PARTIAL, USAGE, check_dump};
+use crate::exit::{CommandFailure, CommandResult, PARTIAL, USAGE, check_dump};
 use crate::{format, remote, signals};
 
 pub use self::duckdb::look_for_duckdb;
@@ -96,7 +96,7 @@ enum AnswerFormat {
     Parquet,
 }
 
-pub(crate) fn run(arguments: &SqlArguments) -> Result<(), CommandFailure> {
+pub(crate) fn run(arguments: &SqlArguments) -> CommandResult {
     let answer_format = answer_format(arguments)?;
     for dump in &arguments.dumps {
         check_dump(dump)?;
@@ -152,7 +152,7 @@ fn answer(
     answer_format: AnswerFormat,
     mut duckdb: DuckDb,
     parts: &QuestionParts,
-) -> Result<(), CommandFailure> {
+) -> CommandResult {
     let ready = script::copied("select 1 as ready", "format json");
     duckdb.send(&ready);
     duckdb.json(Stage::Tables)?;
@@ -220,7 +220,7 @@ fn without_duckdb(tables: &PreparedTables, place: &Path) -> CommandFailure {
 }
 
 /// The requested format, or that of the file's suffix.
-fn answer_format(arguments: &SqlArguments) -> Result<AnswerFormat, CommandFailure> {
+fn answer_format(arguments: &SqlArguments) -> CommandResult<AnswerFormat> {
     let extension = arguments.out.as_deref().and_then(Path::extension);
     let by_name = match extension.and_then(|extension| extension.to_str()) {
         Some("csv") => Some(AnswerFormat::Csv),

@@ -8,7 +8,7 @@ use opscope_analysis::verify::{VerifyReport, verify};
 use serde_json::{Value, json};
 
 use crate::console::{self, line, report};
-use crate::exit::{CommandFailure, FOUND, PARTIAL, UNREADABLE};
+use crate::exit::{CommandFailure, CommandResult, FOUND, PARTIAL, UNREADABLE};
 use crate::progress;
 use crate::{format, passed_over};
 
@@ -46,7 +46,7 @@ pub(crate) struct VerifyOption {
     verify: bool,
 }
 
-pub(crate) fn run(arguments: &VerifyArguments) -> Result<(), CommandFailure> {
+pub(crate) fn run(arguments: &VerifyArguments) -> CommandResult {
     let n_threads = arguments.jobs.unwrap_or_else(default_jobs).max(1);
     let mut results = Vec::new();
     let mut codes = Vec::new();
@@ -76,8 +76,8 @@ impl VerifyOption {
     pub(crate) fn before(
         &self,
         dumps: &[&Path],
-        work: impl FnOnce() -> Result<(), CommandFailure>,
-    ) -> Result<(), CommandFailure> {
+        work: impl FnOnce() -> CommandResult,
+    ) -> CommandResult {
         let mut is_damaged = false;
         if self.verify {
             for dump in dumps {
@@ -131,7 +131,7 @@ fn report_problems(report: &VerifyReport) {
     }
 }
 
-fn print(dump: &Path, report: &VerifyReport) -> Result<(), CommandFailure> {
+fn print(dump: &Path, report: &VerifyReport) -> CommandResult {
     let n = report.n_verified + report.changed.len() as u64;
     let changed = match report.changed.len() {
         0 if n == 0 => "no tensor has a digest of its elements".to_owned(),

@@ -16,7 +16,7 @@ use opscope_view::{
 use crate::commands::dump::run_model::is_signalled;
 use crate::commands::saved_result::{self, program};
 use crate::console::{self, line, report};
-use crate::exit::{CommandFailure, UNREADABLE, USAGE, check_dump};
+use crate::exit::{CommandFailure, CommandResult, UNREADABLE, USAGE, check_dump};
 use crate::progress;
 
 /// Interval between checks for a signal.
@@ -77,7 +77,7 @@ pub(crate) struct ServerArguments {
     port: u16,
 }
 
-pub(crate) fn run(arguments: &ViewArguments) -> Result<(), CommandFailure> {
+pub(crate) fn run(arguments: &ViewArguments) -> CommandResult {
     let dumps = [&arguments.dump, &arguments.golden];
     for path in dumps.into_iter().chain([&arguments.reference]).flatten() {
         check_dump(path)?;
@@ -117,7 +117,7 @@ pub(crate) struct FindingsPage {
 impl FindingsPage {
     /// Checks before the work that one dump can be shown, and that standard output is free for its
     /// address.
-    pub(crate) fn check(&self, dumps: &[PathBuf], is_json: bool) -> Result<(), CommandFailure> {
+    pub(crate) fn check(&self, dumps: &[PathBuf], is_json: bool) -> CommandResult {
         let message = match dumps {
             _ if !self.view => return Ok(()),
             _ if is_json => "`--view` cannot be combined with `--json`",
@@ -133,7 +133,7 @@ impl FindingsPage {
         dump: &Path,
         findings: impl FnOnce() -> Vec<OperatorFinding>,
         n_threads: usize,
-    ) -> Result<(), CommandFailure> {
+    ) -> CommandResult {
         if !self.view {
             return Ok(());
         }
@@ -150,7 +150,7 @@ pub(crate) fn serve(
     rest: Option<UnfinishedSurvey>,
     server: &ServerArguments,
     n_threads: usize,
-) -> Result<(), CommandFailure> {
+) -> CommandResult {
     let state = (rest.as_ref()).map_or(PageState::Whole, UnfinishedSurvey::state);
     let sides = [
         Some(&runs.target),
@@ -200,7 +200,7 @@ pub(crate) fn bind(
     state: PageState,
     server: &ServerArguments,
     n_threads: usize,
-) -> Result<PageServer, CommandFailure> {
+) -> CommandResult<PageServer> {
     let options = ServerOptions {
         host: server.host.clone(),
         port: server.port,

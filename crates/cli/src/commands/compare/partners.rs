@@ -6,7 +6,7 @@ use opscope_analysis::compare::document::read_document;
 use opscope_analysis::compare::matching::{FusionRules, Mapping, MappingForm, MatchingOptions};
 
 use super::reports;
-use crate::exit::{CommandFailure, USAGE};
+use crate::exit::{CommandFailure, CommandResult, USAGE};
 
 /// Matching options: a mapping, the fusion rules of both sides, and whether to guess.
 pub(super) fn options(
@@ -14,7 +14,7 @@ pub(super) fn options(
     fusion: [Option<&Path>; 2],
     no_guesses: bool,
     step_offset: Option<i64>,
-) -> Result<MatchingOptions, CommandFailure> {
+) -> CommandResult<MatchingOptions> {
     let mapping = match mapping {
         Some(path) => {
             let read = read_document::<Mapping>(path);
@@ -44,11 +44,7 @@ pub(super) fn options(
 }
 
 /// Writes a mapping in the format of the file's suffix: JSON for `.json`, otherwise YAML.
-pub(super) fn export(
-    mapping: &Mapping,
-    path: &Path,
-    is_replacing: bool,
-) -> Result<(), CommandFailure> {
+pub(super) fn export(mapping: &Mapping, path: &Path, is_replacing: bool) -> CommandResult {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let text = mapping.to_text(MappingForm::detect(&name, ""));
     let text = text.map_err(|error| CommandFailure::new(USAGE, error))?;

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::commands::view;
 use crate::console::{self, report};
-use crate::exit::{CommandFailure, USAGE};
+use crate::exit::{CommandFailure, CommandResult, USAGE};
 
 /// File name that means standard output.
 const STDOUT: &str = "-";
@@ -84,7 +84,7 @@ impl ReportArguments {
     }
 
     /// The file of `--json`, for commands that write no other report.
-    pub(super) fn only_json(&self, option: &str) -> Result<Option<&Path>, CommandFailure> {
+    pub(super) fn only_json(&self, option: &str) -> CommandResult<Option<&Path>> {
         let mut kinds = self.all().map(|(_, kind)| kind);
         if kinds.any(|kind| kind != ReportKind::Result(ReportFormat::Json)) {
             let message = format!("`{option}` supports only the report `--json`");
@@ -94,7 +94,7 @@ impl ReportArguments {
     }
 
     /// Writes JSON to a file, or to standard output.
-    pub(super) fn write_json(&self, value: &Value, path: &Path) -> Result<(), CommandFailure> {
+    pub(super) fn write_json(&self, value: &Value, path: &Path) -> CommandResult {
         // Pretty-printed for people and programs alike, with the line end that other tools expect.
         let text = format!("{value:#}\n");
         if path == Path::new(STDOUT) {
@@ -136,7 +136,7 @@ impl ReportArguments {
     }
 
     /// Checks before the work that the reports can be written.
-    pub(super) fn check(&self) -> Result<(), CommandFailure> {
+    pub(super) fn check(&self) -> CommandResult {
         let mut taken: Vec<&Path> = Vec::new();
         for (path, kind) in self.all() {
             let is_stdout = path == Path::new(STDOUT);
@@ -176,7 +176,7 @@ impl ReportArguments {
         &self,
         comparison: &Comparison,
         model: Option<&NotedModel>,
-    ) -> Result<(), CommandFailure> {
+    ) -> CommandResult {
         for (path, kind) in self.all() {
             let format = match (kind, model) {
                 (ReportKind::Result(format), _) => format,
@@ -210,7 +210,7 @@ impl ReportArguments {
         model: &Path,
         side: Party,
         path: &Path,
-    ) -> Result<(), CommandFailure> {
+    ) -> CommandResult {
         let mut nodes = HashMap::new();
         // A file has one graph, whose name in dumps is not always that in the file.
         for ((_, name), note) in node_notes::node_notes(comparison, side) {
@@ -232,7 +232,7 @@ impl ReportArguments {
     }
 
     /// Writes the page if requested.
-    pub(super) fn write_page(&self, runs: &ViewedRuns) -> Result<(), CommandFailure> {
+    pub(super) fn write_page(&self, runs: &ViewedRuns) -> CommandResult {
         let Some(path) = &self.html else {
             return Ok(());
         };
@@ -242,6 +242,6 @@ impl ReportArguments {
 }
 
 /// Writes a text file in the same way as reports.
-pub(super) fn save_text(text: &str, path: &Path, is_replacing: bool) -> Result<(), CommandFailure> {
+pub(super) fn save_text(text: &str, path: &Path, is_replacing: bool) -> CommandResult {
     Ok(report::save_text(text, path, is_replacing)?)
 }

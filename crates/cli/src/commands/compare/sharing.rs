@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::commands::compare::failure;
 use crate::console::report;
-use crate::exit::{CommandFailure, PARTIAL, USAGE};
+use crate::exit::{CommandFailure, CommandResult, PARTIAL, USAGE};
 use crate::format;
 
 /// How to share the work between processes and machines.
@@ -70,7 +70,7 @@ impl PaceArguments {
     /// # Errors
     ///
     /// A usage error if the limit is invalid.
-    pub(crate) fn keep(&self) -> Result<(), CommandFailure> {
+    pub(crate) fn keep(&self) -> CommandResult {
         let Some(limit) = self.read_limit else {
             return Ok(());
         };
@@ -94,10 +94,7 @@ pub(super) enum SharedOutcome {
 
 impl SharingArguments {
     /// Does this process's share if the work is shared at all.
-    pub(super) fn run(
-        &self,
-        request: &ComparisonRequest,
-    ) -> Result<Option<SharedOutcome>, CommandFailure> {
+    pub(super) fn run(&self, request: &ComparisonRequest) -> CommandResult<Option<SharedOutcome>> {
         self.pace.keep()?;
         let Some(dir) = &self.parts else {
             return Ok(None);
@@ -123,7 +120,7 @@ impl SharingArguments {
     }
 
     /// The units with their state.
-    fn list(&self, request: &ComparisonRequest, dir: &Path) -> Result<Vec<Value>, CommandFailure> {
+    fn list(&self, request: &ComparisonRequest, dir: &Path) -> CommandResult<Vec<Value>> {
         let units = ComparisonUnits::list(request).map_err(failure)?;
         let plans = units.plans().into_iter();
         let lines = plans.map(|plan| {
@@ -148,7 +145,7 @@ impl SharingArguments {
         request: &ComparisonRequest,
         dir: &Path,
         creator: &Creator,
-    ) -> Result<Comparison, CommandFailure> {
+    ) -> CommandResult<Comparison> {
         let mut measure = |measured: &MeasuredUnit| report_damage(measured);
         // A requested merge must not silently turn into hours of reading.
         let missing = if self.merge {
@@ -173,7 +170,7 @@ fn measure_shard(
     shard: Shard,
     dir: &Path,
     creator: &Creator,
-) -> Result<Value, CommandFailure> {
+) -> CommandResult<Value> {
     let units = ComparisonUnits::list(request).map_err(failure)?;
     let sizes: Vec<u64> = units.plans().iter().map(|plan| plan.n_bytes).collect();
     // Every process computes the same division without communicating.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{ConfigVerdict, MindSporeTarget, ReadingMode};
 use crate::commands::environment;
 use crate::console;
-use crate::exit::CommandFailure;
+use crate::exit::{CommandFailure, CommandResult};
 
 /// Report whether AscendCL or MindSpore would accept a configuration, and which parts have no
 /// effect
@@ -41,7 +41,7 @@ pub(super) struct CheckArguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &CheckArguments) -> Result<(), CommandFailure> {
+pub(super) fn run(arguments: &CheckArguments) -> CommandResult {
     let reading = ReadingMode {
         env: ConfigEnvironment {
             device_id: arguments.device,

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{ConfigVerdict, MindSporeTarget, ReadingMode};
 use crate::commands::environment;
 use crate::console::{self, line};
-use crate::exit::CommandFailure;
+use crate::exit::{CommandFailure, CommandResult};
 
 /// Explain in plain words what a configuration dumps, and where
 ///
@@ -39,7 +39,7 @@ pub(super) struct ExplainArguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &ExplainArguments) -> Result<(), CommandFailure> {
+pub(super) fn run(arguments: &ExplainArguments) -> CommandResult {
     let path = &arguments.file;
     let reading = ReadingMode {
         env: ConfigEnvironment {
@@ -79,11 +79,7 @@ fn explained_json(mut value: Value, explanation: Option<&Explanation>) -> Value 
     value
 }
 
-fn print(
-    path: &Path,
-    explanation: &Explanation,
-    issues: &[ConfigIssue],
-) -> Result<(), CommandFailure> {
+fn print(path: &Path, explanation: &Explanation, issues: &[ConfigIssue]) -> CommandResult {
     let mut out = console::out();
     line!(out, "{}", explanation.summary)?;
     let rows = &explanation.rows;

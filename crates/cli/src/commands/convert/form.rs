@@ -17,7 +17,7 @@ use super::ConvertArguments;
 use crate::commands::dump::form::FormChoice;
 use crate::commands::next_line;
 use crate::console::{self, line, report};
-use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, USAGE, chain};
+use crate::exit::{CommandFailure, CommandResult, PARTIAL, UNREADABLE, USAGE, chain};
 use crate::{format, passed_over};
 
 /// Rewrites one dump in another form.
@@ -25,7 +25,7 @@ pub(super) fn run(
     arguments: &ConvertArguments,
     form: FormChoice,
     paths: &[PathBuf],
-) -> Result<(), CommandFailure> {
+) -> CommandResult {
     let [path] = paths else {
         let message = "`--form` takes one dump at a time";
         return Err(CommandFailure::message(USAGE, message));
@@ -128,7 +128,7 @@ fn open_for_rank(
     request: &DumpRequest,
     first: &OpenDump,
     options: &DumpOptions,
-) -> Result<Option<OpenDump>, CommandFailure> {
+) -> CommandResult<Option<OpenDump>> {
     if rank == first_rank || first.is_acl() {
         return Ok(None);
     }
@@ -150,7 +150,7 @@ fn print(
     arguments: &ConvertArguments,
     report: &TranscriptionReport,
     failures: &[String],
-) -> Result<(), CommandFailure> {
+) -> CommandResult {
     if arguments.json {
         let left_out = report.left_out.iter();
         let left_out: Vec<_> = left_out

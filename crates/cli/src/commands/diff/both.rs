@@ -25,7 +25,7 @@ use super::{DiffArguments, DiffSides, LoadedSide};
 use crate::commands::compare;
 use crate::commands::dump::run_model::{is_signalled, stop_on_signal, stop_too_on_signal};
 use crate::console::report;
-use crate::exit::{CommandFailure, INTERRUPTED, USAGE};
+use crate::exit::{CommandFailure, CommandResult, INTERRUPTED, USAGE};
 use crate::{format, progress};
 
 /// A comparison of two sides, at least one of which runs.
@@ -60,10 +60,7 @@ impl<'a> BothSides<'a> {
         }
     }
 
-    pub(super) fn compare(
-        &mut self,
-        sides: &mut DiffSides,
-    ) -> Result<ComparedSides, CommandFailure> {
+    pub(super) fn compare(&mut self, sides: &mut DiffSides) -> CommandResult<ComparedSides> {
         let inputs = self.inputs(sides)?;
         // Before the models are lent to their threads.
         self.experiments = ExperimentPlan::new(self.arguments, sides, &inputs)?;
@@ -98,7 +95,7 @@ impl<'a> BothSides<'a> {
     }
 
     /// The inputs of the models, made before either runs.
-    fn inputs(&self, sides: &DiffSides) -> Result<SideInputs, CommandFailure> {
+    fn inputs(&self, sides: &DiffSides) -> CommandResult<SideInputs> {
         let inputs = match (&sides.target, &sides.golden) {
             (LoadedSide::Model(target), LoadedSide::Model(golden)) => {
                 let signatures = [target.model.signature(), golden.model.signature()];
@@ -126,11 +123,7 @@ impl<'a> BothSides<'a> {
         Ok(inputs)
     }
 
-    fn golden(
-        &mut self,
-        side: &mut LoadedSide,
-        inputs: &SideInputs,
-    ) -> Result<KeptSide, CommandFailure> {
+    fn golden(&mut self, side: &mut LoadedSide, inputs: &SideInputs) -> CommandResult<KeptSide> {
         let model = match side {
             LoadedSide::Dump(path) => return self.open("golden", path),
             LoadedSide::Model(model) => model,
@@ -151,7 +144,7 @@ impl<'a> BothSides<'a> {
         golden: &KeptSide,
         inputs: &SideInputs,
         stops: bool,
-    ) -> Result<Option<ComparedSides>, CommandFailure> {
+    ) -> CommandResult<Option<ComparedSides>> {
         let store = self.place.begin("target", model)?;
         let options = WatchOptions {
             difference: self.request.difference,
@@ -187,7 +180,7 @@ impl<'a> BothSides<'a> {
         target: &KeptSide,
         golden: &KeptSide,
         (beyond, sink): (FirstBeyond, &ComparingSink),
-    ) -> Result<ComparedSides, CommandFailure> {
+    ) -> CommandResult<ComparedSides> {
         // A run does not stop at once, and how far it gets depends on the writer threads. The
         // result must not.
         let [target, golden] = [target, golden].map(|side| (side.path.clone(), &side.dump));
@@ -233,7 +226,7 @@ impl<'a> BothSides<'a> {
         (target, golden): (&mut ModelSide, &mut ModelSide),
         room: &Arc<HeldRoom>,
         inputs: &SideInputs,
-    ) -> Result<ComparedSides, CommandFailure> {
+    ) -> CommandResult<ComparedSides> {
         let message = "running both sides";
         // Both sides share the memory limit.
         let [held, golden_held] = [0, 1].map(|_| Arc::new(HeldDump::new(room.clone())));
@@ -292,7 +285,7 @@ impl<'a> BothSides<'a> {
         sink: Arc<dyn Sink>,
         inputs: &SideInputs,
         comparing: Option<&ComparingSink>,
-    ) -> Result<RunOutcome, CommandFailure> {
+    ) -> CommandResult<RunOutcome> {
         let message = match side {
             Side::Target => "running the target",
             Side::Golden => "running the golden side",
@@ -310,7 +303,7 @@ impl<'a> BothSides<'a> {
         Ok(outcome)
     }
 
-    fn open(&self, side: &'static str, path: &Path) -> Result<KeptSide, CommandFailure> {
+    fn open(&self, side: &'static str, path: &Path) -> CommandResult<KeptSide> {
         let mut dump = ComparedDump::open(path, self.request.n_threads)?;
         run::narrow(side, &mut dump, self.request).map_err(compare::failure)?;
         Ok(KeptSide {
@@ -324,7 +317,7 @@ impl<'a> BothSides<'a> {
         target: KeptSide,
         golden: KeptSide,
         measured: Option<&ComparingSink>,
-    ) -> Result<ComparedSides, CommandFailure> {
+    ) -> CommandResult<ComparedSides> {
         let dumps = OpenedDumps {
             target: &target.dump,
             golden: &golden.dump,
@@ -386,7 +379,7 @@ impl RunFlags {
         side: Side,
         sink: Arc<dyn Sink>,
         inputs: &SideInputs,
-    ) -> Result<RunOutcome, CommandFailure> {
+    ) -> CommandResult<RunOutcome> {
         let [own, other] = match side {
             Side::Target => [0, 1],
             Side::Golden => [1, 0],
@@ -410,7 +403,7 @@ fn run_side(
     sink: Arc<dyn Sink>,
     inputs: &SideInputs,
     begin: impl FnOnce(Arc<AtomicBool>),
-) -> Result<RunOutcome, CommandFailure> {
+) -> CommandResult<RunOutcome> {
     let id = model.id.clone();
     run_steps(
         (&mut *model.model, &id),

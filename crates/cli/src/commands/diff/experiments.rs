@@ -12,7 +12,7 @@ use super::{DiffArguments, DiffSides, LoadedSide};
 use crate::commands::model_experiments::{
     ModelInFile, check_is_new, with_experiments, write_healed,
 };
-use crate::exit::{CommandFailure, USAGE};
+use crate::exit::{CommandFailure, CommandResult, USAGE};
 
 /// Everything that experiments need.
 pub(super) struct ExperimentPlan<'a> {
@@ -27,7 +27,7 @@ impl<'a> ExperimentPlan<'a> {
         arguments: &'a DiffArguments,
         sides: &DiffSides,
         inputs: &SideInputs,
-    ) -> Result<Option<ExperimentPlan<'a>>, CommandFailure> {
+    ) -> CommandResult<Option<ExperimentPlan<'a>>> {
         let repaired = arguments.repair.as_deref();
         let models = [&sides.target, &sides.golden].map(|side| match side {
             LoadedSide::Model(model) => is_in_file(model).then_some(model),
@@ -48,7 +48,7 @@ impl<'a> ExperimentPlan<'a> {
         }
         repaired.map_or(Ok(()), check_is_new)?;
         // Copies, because the models are lent to their threads and returned too late.
-        let planned = |model: &ModelSide, side: Side| -> Result<ModelInFile, CommandFailure> {
+        let planned = |model: &ModelSide, side: Side| -> CommandResult<ModelInFile> {
             let steps = 0..inputs.steps.len();
             Ok(ModelInFile {
                 path: model.path.clone(),
@@ -74,7 +74,7 @@ impl<'a> ExperimentPlan<'a> {
     pub(super) fn with<E>(
         &self,
         compare: impl FnOnce(&ModelExperiments<'_>) -> Result<Comparison, E>,
-    ) -> Result<Result<Comparison, E>, CommandFailure> {
+    ) -> CommandResult<Result<Comparison, E>> {
         let (mut compared, healed) = with_experiments(
             &self.sides,
             self.n_runs_max,

@@ -13,7 +13,7 @@ use super::store::KeptSide;
 use super::{DiffSides, LoadedSide};
 use crate::commands::replay::{ReplaySide, print_replayed};
 use crate::console::{self, line};
-use crate::exit::CommandFailure;
+use crate::exit::CommandResult;
 
 /// Maximum number of operators to re-run.
 const N_REPLAYED_MAX: usize = 6;
@@ -24,7 +24,7 @@ pub(super) fn replay_suspects(
     request: &ComparisonRequest,
     compared: &ComparedSides,
     sides: &DiffSides,
-) -> Result<(), CommandFailure> {
+) -> CommandResult {
     let runs = suspects(&compared.comparison, &compared.target.dump);
     let models = [model_of(&sides.golden), model_of(&sides.target)];
     let Some(model) = models

@@ -21,7 +21,7 @@ use tempfile::TempDir;
 
 use super::side::ModelSide;
 use crate::commands::compare;
-use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, USAGE};
+use crate::exit::{CommandFailure, CommandResult, PARTIAL, UNREADABLE, USAGE};
 
 /// Storage for both sides.
 pub(super) enum KeepingPlace {
@@ -37,10 +37,7 @@ pub(super) enum KeepingPlace {
 
 impl KeepingPlace {
     /// A directory named by the user; it must not contain dumps of a comparison yet.
-    pub(super) fn directory(
-        root: &Path,
-        modes: PermissionModes,
-    ) -> Result<KeepingPlace, CommandFailure> {
+    pub(super) fn directory(root: &Path, modes: PermissionModes) -> CommandResult<KeepingPlace> {
         for side in ["target", "golden"] {
             // A broken link is in the way as well.
             let path = root.join(side);
@@ -57,7 +54,7 @@ impl KeepingPlace {
     }
 
     /// A private directory that is removed at the end.
-    pub(super) fn temporary() -> Result<KeepingPlace, CommandFailure> {
+    pub(super) fn temporary() -> CommandResult<KeepingPlace> {
         let directory = tempfile::Builder::new()
             .prefix("opscope-diff-")
             // Without this other users may list it.
@@ -88,11 +85,7 @@ impl KeepingPlace {
     }
 
     /// Starts storing a side, `target` or `golden`.
-    pub(super) fn begin(
-        &self,
-        side: &'static str,
-        model: &ModelSide,
-    ) -> Result<SideStore, CommandFailure> {
+    pub(super) fn begin(&self, side: &'static str, model: &ModelSide) -> CommandResult<SideStore> {
         match self {
             // Both sides share the memory limit.
             KeepingPlace::Process(room) => {
@@ -120,11 +113,7 @@ pub(super) struct SavedSide {
 }
 
 impl SavedSide {
-    fn begin(
-        path: &Path,
-        modes: PermissionModes,
-        model: &ModelSide,
-    ) -> Result<SavedSide, CommandFailure> {
+    fn begin(path: &Path, modes: PermissionModes, model: &ModelSide) -> CommandResult<SavedSide> {
         let form = NativeOptions {
             places: vec![path.to_owned()],
             content: NativeContent::Tensors,
@@ -182,7 +171,7 @@ impl SideStore {
         model: &ModelSide,
         outcome: &RunOutcome,
         request: &ComparisonRequest,
-    ) -> Result<KeptSide, CommandFailure> {
+    ) -> CommandResult<KeptSide> {
         let (mut dump, path) = match self {
             SideStore::Held(held) => {
                 let graph = describe(&*model.model, &model.id);
@@ -222,8 +211,8 @@ pub(super) struct KeptSide {
 
 impl KeptSide {
     /// Removes a dump made here whose run is repeated.
-    pub(super) fn discard(self) -> Result<(), CommandFailure> {
-        // Its files stay mapped as long as it exists.
+    pub(super) fn discard(self) -> CommandResult {
+        // Its files stay open as long as it exists.
         drop(self.dump);
         self.path
             .map_or(Ok(()), |path| Ok(std::fs::remove_dir_all(path)?))

@@ -4,7 +4,7 @@ use opscope_dump::MindSporeOptions;
 use opscope_store::file_format::zstd;
 
 use crate::arguments::compression;
-use crate::exit::{CommandFailure, USAGE};
+use crate::exit::{CommandFailure, CommandResult, USAGE};
 
 /// Compression of written files.
 #[derive(Clone, Copy, clap::Args)]
@@ -22,10 +22,7 @@ impl CompressArguments {
     /// # Errors
     ///
     /// A level for a dump that has no file per array.
-    pub(super) fn apply(
-        self,
-        mindspore: Option<&mut MindSporeOptions>,
-    ) -> Result<(), CommandFailure> {
+    pub(super) fn apply(self, mindspore: Option<&mut MindSporeOptions>) -> CommandResult {
         let Some(level) = self.compress else {
             return Ok(());
         };

@@ -16,7 +16,7 @@ use signal_hook::consts::SIGUSR1;
 
 use super::RunArguments;
 use super::request::{ConfigSource, refused};
-use crate::exit::{CommandFailure, PARTIAL, USAGE, chain};
+use crate::exit::{CommandFailure, CommandResult, PARTIAL, USAGE, chain};
 use crate::progress;
 
 /// Interval between checks of the control file.
@@ -69,7 +69,7 @@ impl<'a> RemoteControl<'a> {
         arguments: &'a RunArguments,
         request: &'a DumpRequest,
         is_single: bool,
-    ) -> Result<RemoteControl<'a>, CommandFailure> {
+    ) -> CommandResult<RemoteControl<'a>> {
         let (signals, waker) = listen(arguments.control.control.is_some()).map_err(|error| {
             let error = anyhow!(error).context("cannot listen to signals");
             CommandFailure::new(PARTIAL, error)
@@ -97,7 +97,7 @@ impl<'a> RemoteControl<'a> {
     }
 
     /// Passes the requests so far to a session before models are attached to it.
-    pub(super) fn begin(&self, control: &SessionControl) -> Result<(), CommandFailure> {
+    pub(super) fn begin(&self, control: &SessionControl) -> CommandResult {
         let state = self.state();
         control
             .change(Some(state.is_enabled), state.plan.clone())
@@ -109,7 +109,7 @@ impl<'a> RemoteControl<'a> {
         &self,
         control: &SessionControl,
         work: impl FnOnce() -> T,
-    ) -> Result<T, CommandFailure> {
+    ) -> CommandResult<T> {
         let is_done = AtomicBool::new(false);
         thread::scope(|scope| {
             thread::Builder::new()
@@ -203,7 +203,7 @@ impl<'a> RemoteControl<'a> {
         }
     }
 
-    fn read(&self, path: &Path) -> Result<ControlWish, CommandFailure> {
+    fn read(&self, path: &Path) -> CommandResult<ControlWish> {
         let text = opscope_config::read_text(path)?;
         let env = crate::commands::environment()?;
         let file = ControlFile::parse(&text, &env).map_err(|issues| refused(path, &issues))?;
@@ -230,7 +230,7 @@ impl<'a> RemoteControl<'a> {
 
     /// Returns the plan of another configuration, which must write in the form and place of the
     /// running dump.
-    fn plan(&self, source: &ConfigSource<'_>) -> Result<Plan, CommandFailure> {
+    fn plan(&self, source: &ConfigSource<'_>) -> CommandResult<Plan> {
         let mut request = self.arguments.request_of(source)?;
         if self.is_single {
             request = request.for_single_operators();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::dump_report::DumpReport;
 use crate::console::{self, line, report};
-use crate::exit::{CommandFailure, chain};
+use crate::exit::{CommandResult, chain};
 use crate::format;
 
 /// Number of largest operators to list.
@@ -48,7 +48,7 @@ fn free(forecast: &DryRunForecast) -> String {
 }
 
 /// Prints the table.
-pub(super) fn print(forecast: &DryRunForecast, report: &DumpReport) -> Result<(), CommandFailure> {
+pub(super) fn print(forecast: &DryRunForecast, report: &DumpReport) -> CommandResult {
     let mut out = console::out();
     let steps = format::count(report.n_steps, "step");
     let (title, engine) = (&report.title, report.engine.name());
@@ -99,7 +99,7 @@ pub(super) fn print(forecast: &DryRunForecast, report: &DumpReport) -> Result<()
     print_tables(forecast, &mut out)
 }
 
-fn print_tables(forecast: &DryRunForecast, out: &mut impl Write) -> Result<(), CommandFailure> {
+fn print_tables(forecast: &DryRunForecast, out: &mut impl Write) -> CommandResult {
     if forecast.volume.operators.is_empty() {
         return Ok(());
     }
@@ -205,7 +205,7 @@ pub(super) fn to_json(forecast: &DryRunForecast, report: &DumpReport) -> Value {
     })
 }
 
-fn print_steps(forecast: &DryRunForecast, out: &mut impl Write) -> Result<(), CommandFailure> {
+fn print_steps(forecast: &DryRunForecast, out: &mut impl Write) -> CommandResult {
     let stretches = forecast.stretches();
     for (first, last, amount) in stretches.iter().take(N_STRETCHES_SHOWN) {
         let (label, each) = if first == last {

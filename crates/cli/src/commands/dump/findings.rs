@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::dump_report::DumpReport;
 use crate::console::line;
-use crate::exit::CommandFailure;
+use crate::exit::CommandResult;
 use crate::format;
 
 /// Maximum number of changed ranges per value in the table.
@@ -16,7 +16,7 @@ const N_RANGES_SHOWN: usize = 3;
 
 impl DumpReport {
     /// Prints the lines of the closing table, and the table of overwritten values.
-    pub(super) fn print_findings(&self, out: &mut impl Write) -> Result<(), CommandFailure> {
+    pub(super) fn print_findings(&self, out: &mut impl Write) -> CommandResult {
         match self.purpose {
             Purpose::Values => {}
             Purpose::Overflow | Purpose::NonFinite => {
@@ -43,7 +43,7 @@ impl DumpReport {
         Ok(())
     }
 
-    fn print_overwrites(&self, out: &mut impl Write) -> Result<(), CommandFailure> {
+    fn print_overwrites(&self, out: &mut impl Write) -> CommandResult {
         let n = self.summary.n_overwrites;
         line!(
             out,

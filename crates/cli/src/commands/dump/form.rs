@@ -14,7 +14,7 @@ use serde_json::json;
 use super::RunArguments;
 use super::request::{ConfigSource, refused};
 use crate::commands::mindspore_target::MindSporeTarget;
-use crate::exit::{CommandFailure, USAGE};
+use crate::exit::{CommandFailure, CommandResult, USAGE};
 
 /// The form of a dump.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -34,7 +34,7 @@ impl RunArguments {
         &self,
         plan: Plan,
         env: &ConfigEnvironment,
-    ) -> Result<DumpRequest, CommandFailure> {
+    ) -> CommandResult<DumpRequest> {
         let out = self.out.as_deref().map(|out| env.expanded(out));
         let form = match (self.form, &out) {
             (FormChoice::Mindspore, Some(out)) => return self.mindspore_request_for(out),
@@ -51,14 +51,14 @@ impl RunArguments {
         Ok(DumpRequest::new(plan, form))
     }
 
-    fn mindspore_request_for(&self, out: &Path) -> Result<DumpRequest, CommandFailure> {
+    fn mindspore_request_for(&self, out: &Path) -> CommandResult<DumpRequest> {
         let text = everything_for_mindspore(out, self.device)?;
         self.request_of_text(&ConfigSource::file(Path::new("--form mindspore"), &text))
     }
 }
 
 /// A MindSpore configuration that requests everything.
-fn everything_for_mindspore(out: &Path, device: u32) -> Result<String, CommandFailure> {
+fn everything_for_mindspore(out: &Path, device: u32) -> CommandResult<String> {
     // MindSpore refuses relative paths.
     let absolute = std::path::absolute(out);
     let path = absolute.map_err(|error| CommandFailure::new(USAGE, error))?;
@@ -84,7 +84,7 @@ impl FormChoice {
         self,
         out: &Path,
         modes: PermissionModes,
-    ) -> Result<DumpRequest, CommandFailure> {
+    ) -> CommandResult<DumpRequest> {
         let form = match self {
             FormChoice::Native => DumpForm::Native(NativeOptions {
                 places: vec![out.to_owned()],

@@ -13,7 +13,7 @@ use super::run_model::{is_signalled, stop_on_signal};
 use crate::commands::saved_result::program;
 use crate::commands::view::{self, ServerArguments};
 use crate::console::{self, line, report};
-use crate::exit::{CommandFailure, INTERRUPTED, USAGE, chain};
+use crate::exit::{CommandFailure, CommandResult, INTERRUPTED, USAGE, chain};
 
 /// Threads that read the dump for the page; the run needs the rest.
 const N_THREADS: usize = 1;
@@ -35,7 +35,7 @@ impl LivePage {
         run: RunProgress,
         server: &ServerArguments,
         is_json: bool,
-    ) -> Result<LivePage, CommandFailure> {
+    ) -> CommandResult<LivePage> {
         let place = dump.written_place();
         let root = place.map(|place| place.root);
         let root = root.ok_or_else(|| {
@@ -66,7 +66,7 @@ impl LivePage {
     }
 
     /// Shows the whole dump until Ctrl-C, unless Ctrl-C has already ended the run.
-    pub(super) fn finish(self, result: &Result<(), CommandFailure>) {
+    pub(super) fn finish(self, result: &CommandResult) {
         self.is_over.store(true, Ordering::Release);
         let failure = result.as_ref().err();
         // A user who interrupts the run wants the prompt back. The follower only reads, so it may

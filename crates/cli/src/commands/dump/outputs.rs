@@ -10,7 +10,7 @@ use opscope_store::tree::outputs::{LIST_FILE, file_name, step_dir};
 use opscope_tensor::{DType, Tensor};
 use serde_json::{Value, json};
 
-use crate::exit::{CommandFailure, PARTIAL, USAGE};
+use crate::exit::{CommandFailure, CommandResult, PARTIAL, USAGE};
 
 /// Writes the model's outputs at each step below one directory.
 pub(crate) struct OutputFiles {
@@ -26,7 +26,7 @@ impl OutputFiles {
         dir: &Path,
         signature: &ModelSignature,
         modes: PermissionModes,
-    ) -> Result<OutputFiles, CommandFailure> {
+    ) -> CommandResult<OutputFiles> {
         // Steps of an earlier run would be indistinguishable from this one's.
         let is_taken = fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some());
         if is_taken || (dir.exists() && !dir.is_dir()) {
@@ -45,7 +45,7 @@ impl OutputFiles {
     }
 
     /// Writes the outputs of a step, and their list last.
-    pub(super) fn write(&self, step: u64, outputs: &[Tensor]) -> Result<(), CommandFailure> {
+    pub(super) fn write(&self, step: u64, outputs: &[Tensor]) -> CommandResult {
         let dir = step_dir(&self.dir, step);
         let named = self.names.iter().zip(outputs).enumerate();
         let list = named
@@ -62,7 +62,7 @@ impl OutputFiles {
         position: usize,
         name: &str,
         tensor: &Tensor,
-    ) -> Result<Value, CommandFailure> {
+    ) -> CommandResult<Value> {
         let array = array(tensor)?;
         let file = file_name(name, position, array.is_some());
         let (header, data) = array.unwrap_or_default();
@@ -83,7 +83,7 @@ impl OutputFiles {
         }))
     }
 
-    fn create(&self, path: &Path, parts: &[&[u8]]) -> Result<(), CommandFailure> {
+    fn create(&self, path: &Path, parts: &[&[u8]]) -> CommandResult {
         let is_new = self.creator.create_file(path, parts);
         if is_new.map_err(|error| CommandFailure::new(PARTIAL, error))? {
             Ok(())
@@ -98,7 +98,7 @@ type HeaderAndData = (Vec<u8>, Vec<u8>);
 
 /// The header of an array file, with its data unless the tensor's own bytes serve; `None` for
 /// dtypes that numpy lacks.
-fn array(tensor: &Tensor) -> Result<Option<HeaderAndData>, CommandFailure> {
+fn array(tensor: &Tensor) -> CommandResult<Option<HeaderAndData>> {
     if tensor.dtype() == DType::String {
         let view = tensor.host_view();
         let view = view.map_err(|error| CommandFailure::new(PARTIAL, error))?;

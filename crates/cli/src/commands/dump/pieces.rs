@@ -4,7 +4,7 @@ use std::io::Write;
 
 use opscope_capture::SinkError;
 
-use crate::exit::{CommandFailure, PARTIAL};
+use crate::exit::{CommandFailure, CommandResult, PARTIAL};
 use crate::format;
 
 /// Rows laid out at once.
@@ -18,8 +18,8 @@ pub(super) fn unreadable(error: SinkError) -> CommandFailure {
 pub(super) fn print_in_pieces<I>(
     out: &mut impl Write,
     (header, right): (&[&str], &[&str]),
-    rows: impl Fn() -> Result<I, CommandFailure>,
-) -> Result<(), CommandFailure>
+    rows: impl Fn() -> CommandResult<I>,
+) -> CommandResult
 where
     I: Iterator<Item = Result<Vec<String>, SinkError>>,
 {
@@ -40,8 +40,8 @@ where
 /// Calls a function with successive batches of rows; once if there are none.
 fn in_pieces(
     rows: impl Iterator<Item = Result<Vec<String>, SinkError>>,
-    mut each: impl FnMut(Vec<Vec<String>>) -> Result<(), CommandFailure>,
-) -> Result<(), CommandFailure> {
+    mut each: impl FnMut(Vec<Vec<String>>) -> CommandResult,
+) -> CommandResult {
     let mut rows = rows.peekable();
     // The first iteration also runs without rows, because an empty table has a header.
     loop {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::arguments;
 use crate::console::line;
-use crate::exit::{CommandFailure, INTERRUPTED, PARTIAL};
+use crate::exit::{CommandFailure, CommandResult, INTERRUPTED, PARTIAL};
 use crate::format;
 
 /// Options about limits and failures.
@@ -69,10 +69,10 @@ impl PolicyArguments {
 
 /// A model stopped by a failed dump behaved as requested, so the failure is the error to report.
 pub(super) fn without_own_stop(
-    result: Result<(), CommandFailure>,
+    result: CommandResult,
     summary: &SessionSummary,
     is_signalled: bool,
-) -> Result<(), CommandFailure> {
+) -> CommandResult {
     match result {
         Err(failure)
             if failure.code == INTERRUPTED && summary.is_ended_by_failure && !is_signalled =>
@@ -84,7 +84,7 @@ pub(super) fn without_own_stop(
 }
 
 /// Reports what is missing from a dump, except for limits that the user requested.
-pub(super) fn check(summary: SessionSummary) -> Result<(), CommandFailure> {
+pub(super) fn check(summary: SessionSummary) -> CommandResult {
     let c = summary.counters;
     // A failure comes first, as the cause of later drops.
     if let Some(error) = summary.first_error {

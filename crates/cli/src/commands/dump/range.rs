@@ -11,7 +11,7 @@ use serde::ser::{Error as _, SerializeMap, SerializeSeq, Serializer};
 use serde_json::{Value, json};
 
 use super::pieces::{print_in_pieces, unreadable};
-use crate::exit::CommandFailure;
+use crate::exit::CommandResult;
 use crate::format;
 
 /// A narrow dtype that a model may be converted to.
@@ -55,7 +55,7 @@ pub(super) struct RangePrinter<'a>(pub(super) &'a RangeReport);
 impl RangePrinter<'_> {
     /// The tensors that would overflow. Nearly every model has small values, whose loss is harmless;
     /// a row for each such tensor would bury the overflows.
-    pub(super) fn print_table(&self, out: &mut impl Write) -> Result<(), CommandFailure> {
+    pub(super) fn print_table(&self, out: &mut impl Write) -> CommandResult {
         const HEADER: [&str; 13] = [
             "step",
             "task",
@@ -91,7 +91,7 @@ impl RangePrinter<'_> {
     }
 
     /// One line for each dtype.
-    pub(super) fn print_summary(&self, out: &mut impl Write) -> Result<(), CommandFailure> {
+    pub(super) fn print_summary(&self, out: &mut impl Write) -> CommandResult {
         for (target, total) in &self.0.totals {
             writeln!(out, "{:<18}{}", format!("as {target}"), summary(total))?;
         }

@@ -7,7 +7,7 @@ use opscope_store::temporary::LeftOvers;
 use super::RunArguments;
 use crate::console::report;
 use crate::engine::EngineInUse;
-use crate::exit::{CommandFailure, INTERRUPTED, PARTIAL, chain};
+use crate::exit::{CommandFailure, CommandResult, INTERRUPTED, PARTIAL, chain};
 use crate::format;
 
 /// Cleans up after killed runs and writes the record. A run without a dump has none.
@@ -41,8 +41,8 @@ pub(crate) fn begin(
 pub(crate) fn finish(
     recorder: RunRecorder,
     dump: &OpenDump,
-    result: &Result<(), CommandFailure>,
-) -> Result<(), CommandFailure> {
+    result: &CommandResult,
+) -> CommandResult {
     report_left_overs(recorder.left_overs(dump));
     let end = match result {
         Ok(()) => RunState::Finished,

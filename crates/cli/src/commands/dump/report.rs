@@ -18,7 +18,7 @@ use super::range::RangePrinter;
 use super::{dry_run, policy};
 use crate::commands::next_line;
 use crate::console::{self, line};
-use crate::exit::{CommandFailure, PARTIAL};
+use crate::exit::{CommandFailure, CommandResult, PARTIAL};
 use crate::format;
 
 /// The JSON member with the statistics rows.
@@ -27,7 +27,7 @@ const STATS: &str = "stats";
 const RANGES: &str = "ranges";
 
 /// Prints the closing table.
-pub(crate) fn print(report: &DumpReport) -> Result<(), CommandFailure> {
+pub(crate) fn print(report: &DumpReport) -> CommandResult {
     if let Some(forecast) = &report.forecast {
         return dry_run::print(forecast, report);
     }
@@ -91,7 +91,7 @@ pub(crate) fn print(report: &DumpReport) -> Result<(), CommandFailure> {
 }
 
 /// Prints where the dump is.
-fn print_place(out: &mut impl Write, report: &DumpReport) -> Result<(), CommandFailure> {
+fn print_place(out: &mut impl Write, report: &DumpReport) -> CommandResult {
     if let Some(dir) = place(report) {
         line!(out, "dump              {}", dir.display())?;
     }
@@ -111,7 +111,7 @@ pub(crate) fn place(report: &DumpReport) -> Option<&Path> {
 }
 
 /// Prints the command that shows the dump.
-pub(crate) fn print_next(report: &DumpReport) -> Result<(), CommandFailure> {
+pub(crate) fn print_next(report: &DumpReport) -> CommandResult {
     let has_dump = report.summary.counters.n_written > 0 && report.forecast.is_none();
     if let Some(dir) = place(report).filter(|_| has_dump) {
         line!(console::out(), "{}", next_line("view", &[dir]))?;
@@ -120,7 +120,7 @@ pub(crate) fn print_next(report: &DumpReport) -> Result<(), CommandFailure> {
 }
 
 /// Prints how much was written.
-fn print_amount(out: &mut impl Write, report: &DumpReport) -> Result<(), CommandFailure> {
+fn print_amount(out: &mut impl Write, report: &DumpReport) -> CommandResult {
     let c = &report.summary.counters;
     if report.has_rules {
         let (n, n_written) = (c.n_whole, c.n_written);
@@ -145,13 +145,13 @@ fn print_amount(out: &mut impl Write, report: &DumpReport) -> Result<(), Command
 }
 
 /// Prints one JSON object.
-pub(crate) fn print_json(result: &Value) -> Result<(), CommandFailure> {
+pub(crate) fn print_json(result: &Value) -> CommandResult {
     console::print_json(result)?;
     Ok(())
 }
 
 /// Prints the JSON object of a report without holding all of it in memory.
-pub(crate) fn print_report_json(report: &DumpReport) -> Result<(), CommandFailure> {
+pub(crate) fn print_report_json(report: &DumpReport) -> CommandResult {
     // Passes text to the console in few large pieces.
     let mut out = BufWriter::new(console::json_out());
     let Value::Object(members) = report.to_json_without_rows() else {
@@ -209,7 +209,7 @@ impl Serialize for StatsList<'_> {
 
 impl DumpReport {
     /// The report as a JSON object.
-    pub(crate) fn to_json(&self) -> Result<Value, CommandFailure> {
+    pub(crate) fn to_json(&self) -> CommandResult<Value> {
         let mut result = self.to_json_without_rows();
         if let Some(rows) = &self.stats {
             result[STATS] = serde_json::to_value(StatsList(rows)).map_err(unwritable)?;
@@ -396,7 +396,7 @@ fn deliberate(found: &DeliberateInfinities) -> String {
 }
 
 /// Prints the table of statistics in batches, so that memory does not grow with the rows.
-fn print_stats(out: &mut impl Write, rows: &StatsRows) -> Result<(), CommandFailure> {
+fn print_stats(out: &mut impl Write, rows: &StatsRows) -> CommandResult {
     const HEADER: [&str; 13] = [
         "step", "task", "type", "operator", "slot", "dtype", "shape", "min", "max", "mean", "l2",
         "nan", "inf",

@@ -16,7 +16,7 @@ use opscope_dump::{
 use super::RunArguments;
 use super::range::NarrowFloat;
 use crate::console::report;
-use crate::exit::{CommandFailure, USAGE};
+use crate::exit::{CommandFailure, CommandResult, USAGE};
 use crate::progress;
 
 /// Environment variable with a MindSpore configuration.
@@ -61,7 +61,7 @@ impl<'a> ConfigSource<'a> {
 
 impl RunArguments {
     /// Reads the configuration, or uses the options.
-    pub(crate) fn request(&self) -> Result<DumpRequest, CommandFailure> {
+    pub(crate) fn request(&self) -> CommandResult<DumpRequest> {
         let env = crate::commands::environment()?;
         let has_other = self.out.is_some() || self.stats || !self.narrow.is_empty();
         // Command-line options take precedence over a variable that may be set for MindSpore's own
@@ -113,7 +113,7 @@ impl RunArguments {
         &self,
         has_other: bool,
         env: &ConfigEnvironment,
-    ) -> Result<DumpRequest, CommandFailure> {
+    ) -> CommandResult<DumpRequest> {
         if !has_other {
             let message = "nothing to do: neither a configuration nor an output directory";
             let hint = "pass `--out DIR`, `--config FILE`, `--stats` or `--as DTYPE`";
@@ -130,10 +130,7 @@ impl RunArguments {
     }
 
     /// The request of a MindSpore configuration, before options apply.
-    pub(super) fn request_of_text(
-        &self,
-        source: &ConfigSource<'_>,
-    ) -> Result<DumpRequest, CommandFailure> {
+    pub(super) fn request_of_text(&self, source: &ConfigSource<'_>) -> CommandResult<DumpRequest> {
         match self.interpret(source, true)? {
             ConfiguredDump::MindSpore(Some(request)) => Ok(*request),
             ConfiguredDump::MindSpore(None) | ConfiguredDump::Acl(_) => Ok(DumpRequest::nothing()),
@@ -141,10 +138,7 @@ impl RunArguments {
     }
 
     /// The request of a configuration that was read elsewhere.
-    pub(super) fn request_of(
-        &self,
-        source: &ConfigSource<'_>,
-    ) -> Result<DumpRequest, CommandFailure> {
+    pub(super) fn request_of(&self, source: &ConfigSource<'_>) -> CommandResult<DumpRequest> {
         let is_mindspore = self.target.is_some();
         Ok(self.lower(self.interpret(source, is_mindspore)?))
     }
@@ -188,7 +182,7 @@ impl RunArguments {
     }
 
     /// Opens the dump of `request`.
-    pub(crate) fn open(&self, request: &DumpRequest) -> Result<OpenDump, CommandFailure> {
+    pub(crate) fn open(&self, request: &DumpRequest) -> CommandResult<OpenDump> {
         self.once.warn_without_effect(&request.form);
         let options = DumpOptions {
             modes: self.modes.modes(),
@@ -202,7 +196,7 @@ impl RunArguments {
     }
 
     /// Reads a configuration and prints its warnings.
-    fn read(&self, path: &Path) -> Result<ConfiguredDump, CommandFailure> {
+    fn read(&self, path: &Path) -> CommandResult<ConfiguredDump> {
         // The variable belongs to MindSpore, and so does the target.
         let is_mindspore = self.config.is_none() || self.target.is_some();
         if self.config.is_none() {
@@ -218,7 +212,7 @@ impl RunArguments {
         &self,
         source: &ConfigSource<'_>,
         is_mindspore: bool,
-    ) -> Result<ConfiguredDump, CommandFailure> {
+    ) -> CommandResult<ConfiguredDump> {
         let ConfigSource { path, text, .. } = *source;
         let refused = |issues: Vec<ConfigIssue>| refused(path, &source.placed(issues));
         let env = ConfigEnvironment {
@@ -246,7 +240,7 @@ impl RunArguments {
         Ok(ConfiguredDump::Acl(config.dump.map(Box::new)))
     }
 
-    fn mindspore_request(&self, dump: MindSporeDumpPlan) -> Result<DumpRequest, CommandFailure> {
+    fn mindspore_request(&self, dump: MindSporeDumpPlan) -> CommandResult<DumpRequest> {
         let time = dump_times().next().unwrap_or_default();
         let request = DumpRequest::from_mindspore(dump, self.rank, self.modes.modes(), time);
         let mut request = request.map_err(|error| CommandFailure::new(USAGE, anyhow!(error)))?;

@@ -19,7 +19,7 @@ use super::dump_report::DumpReport;
 use super::findings::cause_names;
 use crate::arguments::{NumberRanges, step_ranges};
 use crate::console::{line, report};
-use crate::exit::{CommandFailure, PARTIAL, USAGE};
+use crate::exit::{CommandFailure, CommandResult, PARTIAL, USAGE};
 use crate::format;
 use crate::signals::UnusedSignal;
 
@@ -83,7 +83,7 @@ impl TriggerWord {
 
 impl RingArguments {
     /// Checks that there will be steps to remove.
-    pub(super) fn prepare(&self, has_files: bool) -> Result<(), CommandFailure> {
+    pub(super) fn prepare(&self, has_files: bool) -> CommandResult {
         if self.keep_last.is_none() {
             return Ok(());
         }
@@ -128,10 +128,7 @@ impl RingArguments {
     }
 
     /// Lets SIGUSR2 keep the last steps of `session` until the result is dropped.
-    pub(super) fn listen_for(
-        &self,
-        session: &CaptureSession,
-    ) -> Result<KeepSignal, CommandFailure> {
+    pub(super) fn listen_for(&self, session: &CaptureSession) -> CommandResult<KeepSignal> {
         match session.ring_flag() {
             Some(flag) if self.trigger.contains(&TriggerWord::Signal) => self.listen(flag),
             // A signal without a ring is reported at the end as having kept nothing.
@@ -142,7 +139,7 @@ impl RingArguments {
         }
     }
 
-    fn listen(&self, flag: Arc<AtomicBool>) -> Result<KeepSignal, CommandFailure> {
+    fn listen(&self, flag: Arc<AtomicBool>) -> CommandResult<KeepSignal> {
         let id = signal_hook::flag::register(SIGUSR2, flag).map_err(|error| {
             CommandFailure::new(PARTIAL, anyhow!(error).context("cannot listen for SIGUSR2"))
         })?;
@@ -176,7 +173,7 @@ pub(super) fn reason(error: &CommandFailure) -> String {
 }
 
 /// Turns a failure to remove steps into the command's error.
-pub(super) fn check(report: Option<RingReport>) -> Result<(), CommandFailure> {
+pub(super) fn check(report: Option<RingReport>) -> CommandResult {
     match report.and_then(|report| report.first_error) {
         None => Ok(()),
         Some(error) => {
@@ -191,7 +188,7 @@ pub(super) fn check(report: Option<RingReport>) -> Result<(), CommandFailure> {
 
 impl DumpReport {
     /// Prints the lines of the closing table about kept and removed steps.
-    pub(super) fn print_ring(&self, out: &mut impl Write) -> Result<(), CommandFailure> {
+    pub(super) fn print_ring(&self, out: &mut impl Write) -> CommandResult {
         let Some(report) = &self.summary.ring else {
             return Ok(());
         };

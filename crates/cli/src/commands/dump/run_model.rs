@@ -19,7 +19,7 @@ use super::outputs::OutputFiles;
 use super::{RunArguments, dry_run, pieces, policy, ring, unmatched, volume};
 use crate::console::report;
 use crate::engine::EngineInUse;
-use crate::exit::{CommandFailure, FOUND, INTERRUPTED, PARTIAL};
+use crate::exit::{CommandFailure, CommandResult, FOUND, INTERRUPTED, PARTIAL};
 use crate::inputs::InputSource;
 use crate::{progress, signals};
 
@@ -50,7 +50,7 @@ pub(crate) fn dump_model(
     inputs: &InputSource,
     remote: &RemoteControl<'_>,
     failed: Option<StoreError>,
-) -> Result<(DumpReport, Result<(), CommandFailure>), CommandFailure> {
+) -> CommandResult<(DumpReport, CommandResult)> {
     let n_steps = arguments.steps.unwrap_or(inputs.n_sets());
     let baseline = baseline(arguments, &mut *run.model, inputs)?;
     if let Some(error) = run.model.refusal(request.plan.purpose) {
@@ -111,10 +111,7 @@ pub(crate) fn dump_model(
 }
 
 /// Turns capture failures into the command's result.
-pub(crate) fn finish(
-    mut report: DumpReport,
-    result: Result<(), CommandFailure>,
-) -> Result<(), CommandFailure> {
+pub(crate) fn finish(mut report: DumpReport, result: CommandResult) -> CommandResult {
     // Failures come before findings: the exit code for overflow means that the run went well
     // otherwise.
     result?;
@@ -135,7 +132,7 @@ fn baseline(
     arguments: &RunArguments,
     model: &mut dyn LoadedModel,
     inputs: &InputSource,
-) -> Result<Option<Duration>, CommandFailure> {
+) -> CommandResult<Option<Duration>> {
     if arguments.no_baseline || arguments.volume.dry_run {
         return Ok(None);
     }
@@ -166,7 +163,7 @@ struct CaptureResult {
     time: Duration,
     /// Number of started steps.
     n_steps: u64,
-    result: Result<(), CommandFailure>,
+    result: CommandResult,
     /// Directory of the failing step that the environment asked to repeat.
     failure_dir: Option<PathBuf>,
 }
@@ -178,7 +175,7 @@ fn capture(
     inputs: &InputSource,
     n_steps: u64,
     remote: &RemoteControl<'_>,
-) -> Result<CaptureResult, CommandFailure> {
+) -> CommandResult<CaptureResult> {
     let model = &mut run.model;
     let control = session.control();
     remote.begin(&control)?;
@@ -266,8 +263,8 @@ fn repeat_failure(
     dump: &OpenDump,
     inputs: &InputSource,
     n_steps_begun: u64,
-    result: &Result<(), CommandFailure>,
-) -> Result<Option<PathBuf>, CommandFailure> {
+    result: &CommandResult,
+) -> CommandResult<Option<PathBuf>> {
     let (Err(failure), Some(failures)) = (result, dump.failures()) else {
         return Ok(None);
     };
@@ -306,7 +303,7 @@ fn start(
     request: &DumpRequest,
     dump: &OpenDump,
     n_steps: u64,
-) -> Result<CaptureSession, CommandFailure> {
+) -> CommandResult<CaptureSession> {
     let options = SessionOptions {
         queue_bytes_max: u64::from(arguments.queue_mib) << 20,
         n_writers: request.n_writers(arguments.writers.into()),

@@ -10,7 +10,7 @@ use opscope_store::file_format::stats_csv::StatsColumns;
 use opscope_store::record::ModelId;
 
 use crate::console::report;
-use crate::exit::{CommandFailure, USAGE};
+use crate::exit::{CommandFailure, CommandResult, USAGE};
 
 /// Options about the content to write.
 #[derive(clap::Args)]
@@ -59,7 +59,7 @@ impl VolumeArguments {
     }
 
     /// Refuses contradictory options, and options about files if none are written.
-    pub(super) fn check(&self, has_place: bool) -> Result<(), CommandFailure> {
+    pub(super) fn check(&self, has_place: bool) -> CommandResult {
         let is_both = matches!(self.content, None | Some(ContentKind::Both));
         if !self.rules.is_empty() && !is_both {
             let message = "`--tensors` selects tensors to write in addition to statistics";

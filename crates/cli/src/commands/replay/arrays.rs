@@ -8,7 +8,7 @@ use opscope_store::file_format::npy;
 use opscope_store::tree::acl::{clean_name, hash_file_name};
 
 use super::run::Outputs;
-use crate::exit::{CommandFailure, PARTIAL, USAGE};
+use crate::exit::{CommandFailure, CommandResult, PARTIAL, USAGE};
 
 /// Writes array files below one directory.
 pub(super) struct ArrayFolder {
@@ -25,11 +25,7 @@ impl ArrayFolder {
     }
 
     /// `[rank_{R}/][{model}/][{step}/]{op_type}.{op_name}.{task}.{repeat}.output.{i}.npy`.
-    pub(super) fn write(
-        &mut self,
-        run: &OperatorExecution,
-        outputs: &Outputs,
-    ) -> Result<(), CommandFailure> {
+    pub(super) fn write(&mut self, run: &OperatorExecution, outputs: &Outputs) -> CommandResult {
         let mut dir = self.dir.clone();
         dir.extend(run.place.rank.map(|rank| format!("rank_{rank}")));
         dir.extend(run.place.model.as_deref().map(clean_name));

@@ -14,7 +14,7 @@ use opscope_store::tree::acl::clean_name;
 
 use super::ReplayRefusal;
 use crate::engine::EngineArguments;
-use crate::exit::{CommandFailure, USAGE};
+use crate::exit::{CommandResult, USAGE};
 
 /// Operators of one model, by name.
 pub(super) struct ModelOperators {
@@ -170,7 +170,7 @@ impl<'a> ReplayEngine<'a> {
     }
 
     /// The operators of a model.
-    pub(super) fn open(&self, path: &Path) -> Result<Box<dyn OperatorSource>, CommandFailure> {
+    pub(super) fn open(&self, path: &Path) -> CommandResult<Box<dyn OperatorSource>> {
         let engine = self.get()?;
         Ok(Box::new(OnnxOperators::open(engine, path)?))
     }

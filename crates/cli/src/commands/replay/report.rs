@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::RefusedOperator;
 use crate::console::{self, report};
-use crate::exit::{CommandFailure, PARTIAL};
+use crate::exit::{CommandFailure, CommandResult, PARTIAL};
 use crate::format;
 
 /// Version of the JSON.
@@ -25,7 +25,7 @@ pub(super) fn print(
     replayed: &[ReplayResult],
     refused: &[RefusedOperator],
     has_golden: bool,
-) -> Result<(), CommandFailure> {
+) -> CommandResult {
     let mut out = console::out();
     match replayed {
         [] => {}
@@ -264,7 +264,7 @@ pub(super) fn write_json(
     (modes, is_replacing): (PermissionModes, bool),
     engine: Option<&EngineChoice>,
     (replayed, refused): (&[ReplayResult], &[RefusedOperator]),
-) -> Result<(), CommandFailure> {
+) -> CommandResult {
     let operators =
         serde_json::to_value(replayed).map_err(|error| CommandFailure::new(PARTIAL, error))?;
     let refused: Vec<Value> = refused

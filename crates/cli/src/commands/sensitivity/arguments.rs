@@ -10,7 +10,7 @@ use opscope_tensor::RoundingFormat;
 use super::keep_list::{KeepList, ListForm};
 use super::{SensitivityResult, document, report as terminal};
 use crate::console;
-use crate::exit::{CommandFailure, USAGE};
+use crate::exit::{CommandFailure, CommandResult, USAGE};
 
 /// File name that means standard output.
 const STDOUT: &str = "-";
@@ -57,7 +57,7 @@ pub(super) struct ListArguments {
 
 impl ListArguments {
     /// Checks before the work that each dtype gets its own list file.
-    pub(super) fn check(&self, formats: &[RoundingFormat]) -> Result<(), CommandFailure> {
+    pub(super) fn check(&self, formats: &[RoundingFormat]) -> CommandResult {
         let Some(path) = &self.keep_list else {
             return Ok(());
         };
@@ -88,11 +88,7 @@ impl ListArguments {
     }
 
     /// Writes a list for each dtype, and warns of operators that a list cannot express.
-    pub(super) fn write(
-        &self,
-        result: &SensitivityResult,
-        is_replacing: bool,
-    ) -> Result<(), CommandFailure> {
+    pub(super) fn write(&self, result: &SensitivityResult, is_replacing: bool) -> CommandResult {
         for one in &result.formats {
             let Some(choice) = &one.choice else {
                 continue;
@@ -142,7 +138,7 @@ impl OutputArguments {
     }
 
     /// Checks before the work that the results can be written, including these lists.
-    pub(super) fn check(&self, lists: &[PathBuf]) -> Result<(), CommandFailure> {
+    pub(super) fn check(&self, lists: &[PathBuf]) -> CommandResult {
         let mut taken: Vec<&Path> = Vec::new();
         let json = self.json.as_deref().filter(|_| !self.is_stdout_taken());
         let reports = json.into_iter().chain(self.csv.as_deref());
@@ -165,7 +161,7 @@ impl OutputArguments {
     }
 
     /// Prints the tables unless standard output is occupied, and writes the files.
-    pub(super) fn write(&self, result: &SensitivityResult) -> Result<(), CommandFailure> {
+    pub(super) fn write(&self, result: &SensitivityResult) -> CommandResult {
         if let Some(path) = &self.json {
             let document = document::json(result);
             if self.is_stdout_taken() {
@@ -184,7 +180,7 @@ impl OutputArguments {
     }
 }
 
-fn save(text: &str, path: &Path, is_replacing: bool) -> Result<(), CommandFailure> {
+fn save(text: &str, path: &Path, is_replacing: bool) -> CommandResult {
     Ok(report::save_text(text, path, is_replacing)?)
 }
 

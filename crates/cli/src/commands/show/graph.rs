@@ -13,14 +13,14 @@ use serde_json::{Value, json};
 
 use super::print_json;
 use crate::console::{self, line, report};
-use crate::exit::{CommandFailure, PARTIAL};
+use crate::exit::{CommandFailure, CommandResult, PARTIAL};
 use crate::format;
 
 /// The name of a constant tensor without a description.
 const A_CONSTANT: &str = "a constant";
 const TENSOR: &str = "Tensor";
 
-pub(super) fn show(path: &Path, beside: &BesideFile, is_json: bool) -> Result<(), CommandFailure> {
+pub(super) fn show(path: &Path, beside: &BesideFile, is_json: bool) -> CommandResult {
     match (beside, is_json) {
         (BesideFile::Graph { graph, has_text }, true) => {
             print_json(&graph_json(path, graph, *has_text))
@@ -38,7 +38,7 @@ pub(super) fn show(path: &Path, beside: &BesideFile, is_json: bool) -> Result<()
     }
 }
 
-fn print_graph(graph: &GraphDescription, has_text: bool) -> Result<(), CommandFailure> {
+fn print_graph(graph: &GraphDescription, has_text: bool) -> CommandResult {
     let mut out = console::out();
     line!(out, "graph     {} (number {})", graph.name, graph.id)?;
     for parameter in &graph.parameters {
@@ -212,7 +212,7 @@ fn type_json(value: &ValueType) -> Value {
     }
 }
 
-fn print_table(path: &Path, table: &StatisticRows) -> Result<(), CommandFailure> {
+fn print_table(path: &Path, table: &StatisticRows) -> CommandResult {
     let mut header = vec!["type", "operator", "slot", "dtype", "shape", "bytes"];
     header.extend(table.columns.iter().map(String::as_str));
     let rows = table.rows.iter().map(|(subject, values)| {
@@ -246,7 +246,7 @@ fn print_damage(path: &Path, table: &StatisticRows) {
     }
 }
 
-fn table_verdict(table: &StatisticRows) -> Result<(), CommandFailure> {
+fn table_verdict(table: &StatisticRows) -> CommandResult {
     if table.errors.is_empty() {
         Ok(())
     } else {

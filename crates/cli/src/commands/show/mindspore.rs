@@ -16,7 +16,7 @@ use super::{
     print_errors, print_json, print_record_files, runs, statistics, tensor_json, time, verdict,
 };
 use crate::console::{self, line};
-use crate::exit::{CommandFailure, chain};
+use crate::exit::{CommandResult, chain};
 use crate::{format, passed_over};
 
 pub(super) fn show(
@@ -24,7 +24,7 @@ pub(super) fn show(
     listing: DumpListing,
     runs: &[FoundRun],
     is_json: bool,
-) -> Result<(), CommandFailure> {
+) -> CommandResult {
     let overview = mindspore::overview(listing, default_jobs(), is_json);
     let index = &overview.index;
     let executions = overview.executions();
@@ -55,10 +55,7 @@ pub(super) fn show(
 type ExecutionTensors<'a> = (&'a IndexedExecution, Vec<&'a IndexedTensor>);
 
 /// Prints the facts in a file's name.
-pub(super) fn print_name(
-    out: &mut impl Write,
-    name: &TensorFileName,
-) -> Result<(), CommandFailure> {
+pub(super) fn print_name(out: &mut impl Write, name: &TensorFileName) -> CommandResult {
     let what = if name.is_parameter() {
         "parameter"
     } else {
@@ -89,7 +86,7 @@ pub(super) fn name_json(name: &TensorFileName) -> Value {
 fn print_overview(
     overview: &MindSporeOverview,
     executions: &[ExecutionTensors<'_>],
-) -> Result<(), CommandFailure> {
+) -> CommandResult {
     let mut out = console::out();
     let mut header = vec![
         "step", "graph", "type", "operator", "slot", "dtype", "shape", "bytes",

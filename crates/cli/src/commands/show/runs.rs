@@ -7,11 +7,11 @@ use opscope_store::run_file::{FoundRun, RunEnd};
 use serde_json::{Value, json};
 
 use crate::console::line;
-use crate::exit::CommandFailure;
+use crate::exit::CommandResult;
 use crate::format;
 
 /// One line for each run.
-pub(super) fn print(out: &mut impl Write, runs: &[FoundRun]) -> Result<(), CommandFailure> {
+pub(super) fn print(out: &mut impl Write, runs: &[FoundRun]) -> CommandResult {
     for run in runs {
         let record = &run.record;
         let end = match run.end {

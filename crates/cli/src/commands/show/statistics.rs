@@ -9,11 +9,11 @@ use opscope_store::reader::IndexedTable;
 use serde_json::{Map, Value, json};
 
 use crate::console::{self, line};
-use crate::exit::CommandFailure;
+use crate::exit::CommandResult;
 use crate::format;
 
 /// Shows one file.
-pub(super) fn show(path: &Path, table: &StatsTable, is_json: bool) -> Result<(), CommandFailure> {
+pub(super) fn show(path: &Path, table: &StatsTable, is_json: bool) -> CommandResult {
     if is_json {
         return super::print_json(&json!({ "path": path, "rows": rows_json(table) }));
     }
@@ -24,7 +24,7 @@ pub(super) fn show(path: &Path, table: &StatsTable, is_json: bool) -> Result<(),
 }
 
 /// Prints all files of a directory, with one table for each set of columns.
-pub(super) fn print(all: &[IndexedTable]) -> Result<(), CommandFailure> {
+pub(super) fn print(all: &[IndexedTable]) -> CommandResult {
     let mut out = console::out();
     let ranks: BTreeSet<_> = all.iter().filter_map(|one| one.rank).collect();
     let has_ranks = ranks.len() > 1;

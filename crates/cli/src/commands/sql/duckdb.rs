@@ -21,7 +21,7 @@ use serde_json::Value;
 
 use super::quoting::literal;
 use super::script;
-use crate::exit::{CommandFailure, INTERRUPTED, UNREADABLE, USAGE};
+use crate::exit::{CommandFailure, CommandResult, INTERRUPTED, UNREADABLE, USAGE};
 
 /// The program.
 const PROGRAM: &str = "duckdb";
@@ -98,7 +98,7 @@ impl DuckDb {
     /// # Errors
     ///
     /// The reason why it does not start.
-    pub(super) fn start() -> Result<Option<DuckDb>, CommandFailure> {
+    pub(super) fn start() -> CommandResult<Option<DuckDb>> {
         let errors = tempfile::tempfile()?;
         let mut command = match PYTHON.get().and_then(|find| find()) {
             Some(words) => {
@@ -153,7 +153,7 @@ impl DuckDb {
     /// # Errors
     ///
     /// A usage error if this DuckDB is too old.
-    pub(super) fn tree(&mut self, question: &str) -> Result<Option<Value>, CommandFailure> {
+    pub(super) fn tree(&mut self, question: &str) -> CommandResult<Option<Value>> {
         let question = literal(question);
         self.send(&script::copied(
             "select version() as version",
@@ -204,14 +204,14 @@ impl DuckDb {
     /// # Errors
     ///
     /// The error that DuckDB reports instead.
-    pub(super) fn json(&mut self, stage: Stage) -> Result<Value, CommandFailure> {
+    pub(super) fn json(&mut self, stage: Stage) -> CommandResult<Value> {
         let line = self.line(stage)?;
         serde_json::from_slice(&line).map_err(|error| {
             CommandFailure::new(UNREADABLE, anyhow!(error).context("DuckDB's JSON"))
         })
     }
 
-    fn line(&mut self, stage: Stage) -> Result<Vec<u8>, CommandFailure> {
+    fn line(&mut self, stage: Stage) -> CommandResult<Vec<u8>> {
         let mut line = Vec::new();
         let read = self.output.read_until(b'\n', &mut line);
         if read.is_err() || line.is_empty() {
@@ -231,7 +231,7 @@ impl DuckDb {
     /// # Errors
     ///
     /// The error of a failed statement.
-    pub(super) fn finish(mut self) -> Result<(), CommandFailure> {
+    pub(super) fn finish(mut self) -> CommandResult {
         self.input = None;
         let status = locked(&self.child).wait();
         if status.is_ok_and(|status| status.success()) {

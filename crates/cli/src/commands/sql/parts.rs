@@ -12,7 +12,7 @@ use opscope_store::slot_table::SlotTable;
 use super::question::Question;
 use super::quoting::literal;
 use super::tables::{PreparedTables, TableSource};
-use crate::exit::{CommandFailure, UNREADABLE};
+use crate::exit::{CommandFailure, CommandResult, UNREADABLE};
 
 /// Extension of the files of tables.
 const EXTENSION: &str = "parquet";
@@ -44,7 +44,7 @@ impl QuestionParts {
         tables: &PreparedTables,
         question: &Question,
         n_threads: usize,
-    ) -> Result<QuestionParts, CommandFailure> {
+    ) -> CommandResult<QuestionParts> {
         let mut parts = QuestionParts {
             tables: BTreeMap::new(),
             unmeasured: Vec::new(),
@@ -57,7 +57,7 @@ impl QuestionParts {
                     replaced: source.shown_run().into_iter().collect(),
                 })
             });
-            let sources = sources.collect::<Result<Vec<_>, CommandFailure>>()?;
+            let sources = sources.collect::<CommandResult<Vec<_>>>()?;
             parts.tables.insert(table, sources);
         }
         if question.needs(COMPARE_TABLE) {
@@ -115,7 +115,7 @@ impl QuestionParts {
     }
 
     /// Checks the pages that the query reads.
-    fn check(&self, question: &Question, n_threads: usize) -> Result<(), CommandFailure> {
+    fn check(&self, question: &Question, n_threads: usize) -> CommandResult {
         let paths: Vec<&PathBuf> = self.paths().collect();
         let checked = job::map(&paths, n_threads, |path| {
             SlotTable::check_pages(path, |column| question.reads_column(column))
@@ -138,7 +138,7 @@ impl TableSource {
 }
 
 /// The requested comparison, or those in the indexes.
-fn compared(tables: &PreparedTables) -> Result<Vec<SourceParts>, CommandFailure> {
+fn compared(tables: &PreparedTables) -> CommandResult<Vec<SourceParts>> {
     if let Some(file) = &tables.compared {
         return Ok(vec![SourceParts {
             paths: vec![file.clone()],
@@ -176,7 +176,7 @@ fn shown_runs(sources: &[TableSource], index: &Path) -> Vec<String> {
 }
 
 /// Files of `tensors` with tensors that may lack statistics.
-fn unmeasured(sources: &[TableSource]) -> Result<Vec<PathBuf>, CommandFailure> {
+fn unmeasured(sources: &[TableSource]) -> CommandResult<Vec<PathBuf>> {
     let mut unmeasured = Vec::new();
     for source in sources {
         let ranges = PartRanges::read(&source.index, TABLES[0], &source.label);
@@ -190,7 +190,7 @@ fn unmeasured(sources: &[TableSource]) -> Result<Vec<PathBuf>, CommandFailure> {
 }
 
 /// The Parquet files of a directory, sorted by name.
-fn files_in(dir: &Path) -> Result<Vec<PathBuf>, CommandFailure> {
+fn files_in(dir: &Path) -> CommandResult<Vec<PathBuf>> {
     let absolute = std::path::absolute(dir).and_then(fs::read_dir);
     let entries = absolute.with_context(|| format!("cannot read `{}`", dir.display()));
     let entries = entries.map_err(|error| CommandFailure::new(UNREADABLE, error))?;

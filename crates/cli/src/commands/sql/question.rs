@@ -10,7 +10,7 @@ use opscope_analysis::tables::{
 };
 use serde_json::Value;
 
-use crate::exit::{CommandFailure, USAGE};
+use crate::exit::{CommandFailure, CommandResult, USAGE};
 
 /// Columns that are empty without statistics. Digests are not among them, because tools may write
 /// only those.
@@ -72,7 +72,7 @@ impl Question {
     /// # Errors
     ///
     /// A usage error if the query is not understood, or is not a single read-only statement.
-    pub(super) fn from_tree(tree: &Value) -> Result<Question, CommandFailure> {
+    pub(super) fn from_tree(tree: &Value) -> CommandResult<Question> {
         if tree["error_type"] == "parser" {
             let message = tree["error_message"].as_str().unwrap_or("not understood");
             return Err(CommandFailure::message(USAGE, message));

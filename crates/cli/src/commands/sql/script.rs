@@ -10,7 +10,7 @@ use opscope_analysis::tables::{COMPARE_TABLE, FUNCTIONS, TABLES, VIEWS};
 use super::parts::{QuestionParts, SourceParts};
 use super::question::Question;
 use super::quoting::{escaped, literal};
-use crate::exit::{CommandFailure, UNREADABLE};
+use crate::exit::{CommandFailure, CommandResult, UNREADABLE};
 
 /// Standard output, the only file that statements can write to.
 const OUTPUT: &str = "/dev/fd/1";
@@ -46,7 +46,7 @@ pub(super) fn set_up(
     parts: &QuestionParts,
     question: &Question,
     limits: &Limits<'_>,
-) -> Result<Vec<String>, CommandFailure> {
+) -> CommandResult<Vec<String>> {
     let spill = text(limits.spill)?;
     let mut allowed = vec![literal(OUTPUT)];
     for path in parts.paths() {
@@ -96,7 +96,7 @@ pub(super) fn set_up(
 }
 
 /// The rows of a table over all dumps.
-fn rows_of(table: &str, sources: &[SourceParts]) -> Result<String, CommandFailure> {
+fn rows_of(table: &str, sources: &[SourceParts]) -> CommandResult<String> {
     // Comparisons with a reference have more columns; in other tables one file shows all columns.
     let (option, union) = if table == COMPARE_TABLE {
         (", union_by_name = true", " union all by name ")
@@ -128,7 +128,7 @@ fn rows_of(table: &str, sources: &[SourceParts]) -> Result<String, CommandFailur
 /// # Errors
 ///
 /// As of [`set_up`].
-pub(super) fn count_unmeasured(paths: &[PathBuf]) -> Result<String, CommandFailure> {
+pub(super) fn count_unmeasured(paths: &[PathBuf]) -> CommandResult<String> {
     let files = files(&paths.iter().collect::<Vec<_>>())?;
     let count = format!(
         "select count(*) as n from read_parquet([{files}]) where n_nan is null and file is not null"
@@ -136,13 +136,13 @@ pub(super) fn count_unmeasured(paths: &[PathBuf]) -> Result<String, CommandFailu
     Ok(copied(&count, "format json"))
 }
 
-fn files(paths: &[&PathBuf]) -> Result<String, CommandFailure> {
+fn files(paths: &[&PathBuf]) -> CommandResult<String> {
     let files = paths.iter().map(|path| Ok(literal(&escaped(text(path)?))));
-    let files: Vec<String> = files.collect::<Result<_, CommandFailure>>()?;
+    let files: Vec<String> = files.collect::<CommandResult<_>>()?;
     Ok(files.join(", "))
 }
 
-fn text(path: &Path) -> Result<&str, CommandFailure> {
+fn text(path: &Path) -> CommandResult<&str> {
     path.to_str().ok_or_else(|| {
         let message = format!("`{}` is not UTF-8, which DuckDB requires", path.display());
         CommandFailure::message(UNREADABLE, message)

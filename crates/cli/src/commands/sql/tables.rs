@@ -13,7 +13,7 @@ use opscope_store::tree::own;
 use super::SqlArguments;
 use crate::commands::index;
 use crate::console::report;
-use crate::exit::{CommandFailure, UNREADABLE, USAGE};
+use crate::exit::{CommandFailure, CommandResult, UNREADABLE, USAGE};
 
 /// One dump's tables in an index.
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ impl PreparedTables {
         arguments: &SqlArguments,
         n_threads: usize,
         place: &Path,
-    ) -> Result<PreparedTables, CommandFailure> {
+    ) -> CommandResult<PreparedTables> {
         let mut tables = PreparedTables {
             sources: Vec::new(),
             compared: None,
@@ -94,7 +94,7 @@ impl PreparedTables {
         label: &str,
         place: &Path,
         options: &TablesOptions,
-    ) -> Result<TablesReport, CommandFailure> {
+    ) -> CommandResult<TablesReport> {
         // In its own tables a dump keeps its name, whatever other dumps are queried with it.
         let own_label = run_names(&[dump]).remove(0);
         let index = own_index(dump, options)
