@@ -20,7 +20,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("opscope-remote", &["tensor", "store"]),
     ("opscope-overflow", &["tensor", "store"]),
     ("opscope-capture", &["tensor", "store", "overflow"]),
-    ("opscope-analysis", &["tensor", "store"]),
+    ("opscope-analysis", &["tensor", "store", "overflow"]),
     ("opscope-msaccucmp", &["tensor", "store", "analysis"]),
     ("opscope-view", &["tensor", "store", "analysis"]),
     ("opscope-config", &["tensor", "store", "capture"]),

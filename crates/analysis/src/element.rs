@@ -161,9 +161,24 @@ pub(crate) fn thousands(value: f64) -> String {
     text
 }
 
-/// `, beyond 65,504, the largest float16`, for an infinity that the operator computed from finite
-/// numbers. `None` for operators that also produce infinities at a pole, such as division by zero.
-pub fn beyond(dtype: DType, op_type: &str) -> Option<String> {
+/// `: it overflows float16 (needs 677,596, the largest is 65,504)`, for an infinity that the operator
+/// computed from finite numbers. Without the magnitude that it needed, `None` for operators that also
+/// produce infinities at a pole, such as division by zero.
+pub fn overflow_words(dtype: DType, op_type: &str, needed: Option<f64>) -> Option<String> {
+    let name = dtype.name();
+    let largest = thousands(largest_finite(dtype)?);
+    let words = match needed {
+        Some(needed) if needed.is_finite() => {
+            format!("needs {}, the largest is {largest}", thousands(needed))
+        }
+        None if has_pole(op_type) => return None,
+        _ => format!("beyond {largest}"),
+    };
+    Some(format!(": it overflows {name} ({words})"))
+}
+
+/// Whether an operator has infinite results in every dtype.
+fn has_pole(op_type: &str) -> bool {
     const POLES: [&str; 9] = [
         "div",
         "pow",
@@ -176,9 +191,7 @@ pub fn beyond(dtype: DType, op_type: &str) -> Option<String> {
         "fill",
     ];
     let op_type = op_type.to_lowercase();
-    let has_pole = op_type.is_empty() || POLES.iter().any(|word| op_type.contains(word));
-    let largest = thousands(largest_finite(dtype)?);
-    (!has_pole).then(|| format!(", beyond {largest}, the largest {}", dtype.name()))
+    op_type.is_empty() || POLES.iter().any(|word| op_type.contains(word))
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ pub mod survey;
 pub mod tables;
 pub mod verify;
 
-pub use element::{ElementValue, beyond};
+pub use element::{ElementValue, overflow_words};
 pub use job::default_jobs;
 pub use read::{read_dump, read_overview, read_whole};
 pub use shard::{Shard, ShardError};

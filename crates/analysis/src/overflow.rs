@@ -8,12 +8,14 @@
 mod export;
 mod finding;
 pub(crate) mod measure;
+mod needed;
 mod scalar;
 mod scan;
 pub mod summary;
 
 pub use export::{ExportedFiles, export};
 pub use finding::{Finding, findings};
+pub use needed::needed;
 pub(crate) use scan::records;
 pub use scan::{OperatorDump, OverflowOperatorFile, OverflowReport, OverflowScan, ScanError, scan};
 

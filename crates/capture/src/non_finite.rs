@@ -11,8 +11,9 @@ mod step;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use opscope_overflow::InfiniteResult;
 use opscope_store::record::{CallSite, Record, SlotSide};
-use opscope_tensor::{DType, NonFinite};
+use opscope_tensor::{DType, NonFinite, Tensor};
 
 pub(crate) use self::local::{LocalJudgement, judge};
 pub(crate) use self::step::StepNotes;
@@ -45,6 +46,9 @@ pub struct FirstNonFinite {
     pub dtype: Option<DType>,
     /// Value of that element: NaN or an infinity.
     pub value: f64,
+    /// The largest magnitude that the infinite elements would have in a wider dtype; `None` if it
+    /// is unknown.
+    pub needed: Option<f64>,
     /// Number of elements, by kind.
     pub counts: NonFinite,
     /// How it got there.
@@ -209,9 +213,30 @@ fn told(
         element,
         dtype: tensor.map(|(_, _, tensor)| tensor.dtype()),
         value,
+        needed: (origin == NonFiniteOrigin::Computed && counts.n_nan == 0)
+            .then(|| needed(record, tensor?.2))
+            .flatten(),
         counts,
         origin,
     }
+}
+
+/// Recomputes a result with infinities in a wider dtype.
+fn needed(record: &Record, output: &Tensor) -> Option<f64> {
+    let inputs = record.inputs.iter();
+    let inputs = inputs.map(|(_, tensor)| tensor.host_view().ok());
+    let attributes = &record.operator.attributes;
+    let result = InfiniteResult {
+        op_type: &record.operator.op_type,
+        attribute: &|name| {
+            let mut known = attributes.iter();
+            let (_, text) = known.find(|(own, _)| own == name)?;
+            Some(text)
+        },
+        inputs: &inputs.collect::<Option<Vec<_>>>()?,
+        output: output.host_view().ok()?,
+    };
+    result.needed()
 }
 
 /// Values behind these locks are replaced completely, so a panic cannot leave them half-changed.

@@ -220,6 +220,7 @@ pub fn non_finite_finding(first: &FirstNonFinite) -> NonFiniteFinding {
             _ => "-Inf",
         }
         .to_owned(),
+        needed: first.needed.filter(|needed| needed.is_finite()),
         origin: first.origin.name().to_owned(),
         nan: first.counts.n_nan,
         pos_inf: first.counts.n_pos_inf,

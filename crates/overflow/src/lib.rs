@@ -19,6 +19,7 @@ mod floats;
 mod integer;
 mod integers;
 mod matmul;
+mod needed;
 mod non_finite;
 mod operands;
 mod operators;
@@ -29,6 +30,7 @@ mod walk;
 use opscope_store::file_format::op_debug::{AiCore, BlockRecord, StatusCause, TaskInfo};
 use opscope_store::record::Record;
 
+pub use self::needed::InfiniteResult;
 pub use self::operators::{ArithmeticKind, arithmetic_kind, attributes_may_be_non_finite};
 
 /// The overflows in one execution of one operator.

@@ -81,6 +81,7 @@ fn non_finite<'py>(py: Python<'py>, first: &FirstNonFinite) -> PyResult<Bound<'p
     report.set_item("source", &*first.call_site.source)?;
     report.set_item("element", first.element)?;
     report.set_item("value", first.value)?;
+    report.set_item("needed", first.needed)?;
     report.set_item("origin", first.origin.name())?;
     report.set_item("task_id", first.task_id)?;
     report.set_item("op_type", &first.op_type)?;

@@ -3,13 +3,13 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use opscope_analysis::beyond;
-use opscope_analysis::default_jobs;
+use opscope_analysis::overflow::needed;
 use opscope_analysis::ranks::document;
 use opscope_analysis::ranks::run::RankedRun;
 use opscope_analysis::ranks::spread::{
     FirstOrigin, NonFiniteOrigin, NonFiniteSpread, OriginCause, trace,
 };
+use opscope_analysis::{default_jobs, overflow_words};
 use opscope_store::record::SlotSide;
 use opscope_tensor::DType;
 use serde_json::json;
@@ -225,8 +225,8 @@ fn cause(run: &RankedRun, origin: &NonFiniteOrigin) -> String {
     let of_meeting = origin.meeting.map(|nth| &run.meetings.meetings[nth]);
     match origin.cause {
         OriginCause::Computed => {
-            let beyond = beyond_of(run, origin).unwrap_or_default();
-            format!("produced by {at}: {counts} from finite inputs{beyond}")
+            let overflow = overflow_of(run, origin).unwrap_or_default();
+            format!("produced by {at}: {counts} from finite inputs{overflow}")
         }
         OriginCause::FromInfinities => {
             format!("produced by {at}: {counts} from infinities that may be intended")
@@ -267,8 +267,8 @@ fn cause(run: &RankedRun, origin: &NonFiniteOrigin) -> String {
     }
 }
 
-/// `, beyond 65,504, the largest float16`, if an operator's outputs share one dtype.
-fn beyond_of(run: &RankedRun, origin: &NonFiniteOrigin) -> Option<String> {
+/// `: it overflows float16 (…)`, if an operator's outputs share one dtype.
+fn overflow_of(run: &RankedRun, origin: &NonFiniteOrigin) -> Option<String> {
     let operator = &run.dump.runs[origin.run];
     let outputs = operator
         .slots
@@ -277,7 +277,9 @@ fn beyond_of(run: &RankedRun, origin: &NonFiniteOrigin) -> Option<String> {
     let mut dtypes: Vec<DType> = outputs.filter_map(|slot| slot.dtype).collect();
     dtypes.dedup();
     match dtypes[..] {
-        [dtype] if origin.n_nan.unwrap_or_default() == 0 => beyond(dtype, &operator.op_type),
+        [dtype] if origin.n_nan.unwrap_or_default() == 0 => {
+            overflow_words(dtype, &operator.op_type, needed(&run.dump, origin.run))
+        }
         _ => None,
     }
 }

@@ -181,7 +181,7 @@ pub struct ModelFile {
 }
 
 /// The first tensor with NaN or an infinity.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NonFiniteFinding {
     /// Execution of the model.
@@ -204,6 +204,9 @@ pub struct NonFiniteFinding {
     pub element: Option<u64>,
     /// That element: `NaN`, `Inf` or `-Inf`.
     pub value: String,
+    /// The largest magnitude that the infinite elements would have in a wider dtype.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub needed: Option<f64>,
     /// Its origin: `computed`, `given`, `constant` or `unknown`.
     pub origin: String,
     /// Number of NaN.
@@ -215,7 +218,7 @@ pub struct NonFiniteFinding {
 }
 
 /// Deliberate infinities.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DeliberateFinding {
     /// Number of operator executions that created them, read them or passed them on.

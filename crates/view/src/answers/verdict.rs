@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use opscope_analysis::beyond;
 use opscope_analysis::compare::report::words::{self, promises};
 use opscope_analysis::compare::result::{
     Cause, Comparison, Conclusion, DivergencePoint, RuleName, SlotResult, TensorChange,
 };
 use opscope_analysis::compare::side::ExecutionSlot;
 use opscope_analysis::events::EventKind;
-use opscope_analysis::overflow::Finding;
+use opscope_analysis::overflow::{Finding, needed};
+use opscope_analysis::overflow_words;
 use opscope_analysis::survey::{self, SpreadRole};
 use opscope_store::record::SlotSide;
 use opscope_tensor::{DType, largest_finite};
@@ -330,7 +330,12 @@ fn of_survey(runs: &ViewedRuns) -> Value {
     let has_nan = found.n_nan.is_some_and(|n| n > 0);
     let output = bad_output(runs, &first);
     let dtype = output.and_then(|output| output.dtype);
-    let is_beyond = dtype.is_some_and(|dtype| beyond(dtype, first.op_type).is_some());
+    let is_made = found.role == Some(SpreadRole::MakesInf);
+    let needed = is_made
+        .then(|| needed(&runs.target.dump, first.id))
+        .flatten();
+    let is_beyond =
+        dtype.is_some_and(|dtype| overflow_words(dtype, first.op_type, needed).is_some());
     let kind = match found.role {
         Some(SpreadRole::MakesNan) => "makes_nan",
         // The logarithm of 0 does not overflow, unless other elements reach the dtype's limit.
@@ -356,20 +361,19 @@ fn of_survey(runs: &ViewedRuns) -> Value {
         "n_bad": n_bad, "n_elements": found.n_elements,
         "dtype": output.map(|output| output.dtype_name.as_str()),
         "metric": null, "box": null, "n_after": n_after,
-        "limit": limit(kind, dtype),
+        "limit": limit(kind, dtype, needed),
         "text": format!("first {what} at {name}{how}"),
     })
 }
 
-/// The largest number of the dtype of a result that overflowed. One dump alone does not hold the
-/// number that was needed.
-fn limit(kind: &str, dtype: Option<DType>) -> Value {
+/// The largest number of the dtype of a result that overflowed, and the one that was needed.
+fn limit(kind: &str, dtype: Option<DType>, needed: Option<f64>) -> Value {
     let largest = dtype
         .filter(|_| kind == "overflows")
         .and_then(largest_finite);
     largest.map_or(
         Value::Null,
-        |largest| json!({"largest": largest, "needed": null}),
+        |largest| json!({"largest": largest, "needed": needed.filter(|n| n.is_finite())}),
     )
 }
 

@@ -4,7 +4,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use anyhow::anyhow;
-use opscope_analysis::{ElementValue, beyond};
+use opscope_analysis::{ElementValue, overflow_words};
 use opscope_capture::{Counters, DeliberateInfinities, FirstNonFinite, NonFiniteOrigin};
 use opscope_dump::{RangeReport, StatsRow, StatsRows, non_finite_finding};
 use opscope_store::temporary::LeftOvers;
@@ -353,7 +353,7 @@ fn non_finite(first: &FirstNonFinite) -> String {
     }
     if *origin == NonFiniteOrigin::Computed && counts.n_nan == 0 {
         text += &dtype
-            .and_then(|dtype| beyond(dtype, op_type))
+            .and_then(|dtype| overflow_words(dtype, op_type, first.needed))
             .unwrap_or_default();
     }
     text += &format!(", step {step}");
