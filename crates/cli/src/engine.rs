@@ -14,7 +14,7 @@ use opscope_store::file_format::run_json::RunRecord;
 use serde_json::{Map, Value, json};
 
 use crate::console::report;
-use crate::exit::{CommandFailure, USAGE};
+use crate::exit::{CommandFailure, CommandResult, USAGE};
 
 /// The engine to use.
 #[derive(Clone, PartialEq, clap::Args)]
@@ -110,7 +110,7 @@ fn graph_kind() -> impl TypedValueParser<Value = GraphKind> {
 }
 
 impl EngineArguments {
-    fn wanted(&self) -> Result<EngineRequest, CommandFailure> {
+    fn wanted(&self) -> CommandResult<EngineRequest> {
         if self.engine == Some(EngineKind::Tract) && self.engine_lib.is_some() {
             // Neither option may silently win, as both are explicit.
             let message = "--engine-lib is for ONNX Runtime, but --engine selects tract";
@@ -130,20 +130,23 @@ impl EngineArguments {
     }
 
     /// Chooses the engine, and prints its name to standard error.
-    pub(crate) fn choose(&self) -> Result<EngineChoice, CommandFailure> {
+    pub(crate) fn choose(&self) -> CommandResult<EngineChoice> {
         let chosen = choice::choose(&self.wanted()?)?;
-        report_choice(&chosen, false);
+        report_choice(ENGINE, &chosen, false);
         Ok(chosen)
     }
 }
 
+/// The first word of a line that names the engine, where a single model runs.
+const ENGINE: &str = "engine";
+
 /// Prints the chosen engine, unless `is_quiet`, and any problem with another one.
-fn report_choice(chosen: &EngineChoice, is_quiet: bool) {
+fn report_choice(label: &str, chosen: &EngineChoice, is_quiet: bool) {
     if let Some(warning) = &chosen.warning {
         report!("opscope: warning: {warning}");
     }
     if !is_quiet {
-        report!("opscope: engine: {}", chosen.reason);
+        report!("opscope: {label}: {}", chosen.reason);
     }
 }
 
@@ -152,6 +155,8 @@ fn report_choice(chosen: &EngineChoice, is_quiet: bool) {
 pub(crate) struct EngineInUse {
     chosen: EngineChoice,
     options: LoadOptions,
+    /// The first word of a line that names another engine, taken for a model.
+    label: &'static str,
     is_quiet: bool,
 }
 
@@ -162,7 +167,18 @@ impl EngineInUse {
         graph: &GraphArguments,
         n_threads: usize,
         is_quiet: bool,
-    ) -> Result<EngineInUse, CommandFailure> {
+    ) -> CommandResult<EngineInUse> {
+        EngineInUse::labelled(ENGINE, engine, graph, n_threads, is_quiet)
+    }
+
+    /// [`EngineInUse::new`] with other words in front of the name.
+    pub(crate) fn labelled(
+        label: &'static str,
+        engine: &EngineArguments,
+        graph: &GraphArguments,
+        n_threads: usize,
+        is_quiet: bool,
+    ) -> CommandResult<EngineInUse> {
         let chosen = choice::choose(&engine.wanted()?)?;
         // tract supports neither option, and ignoring them would run another graph, or on another
         // device, than requested.
@@ -180,7 +196,7 @@ impl EngineInUse {
                 return Err(CommandFailure::message(USAGE, message));
             }
         }
-        report_choice(&chosen, is_quiet);
+        report_choice(label, &chosen, is_quiet);
         let options = LoadOptions {
             graph: graph.graph,
             providers: graph.provider.clone(),
@@ -189,8 +205,15 @@ impl EngineInUse {
         Ok(EngineInUse {
             chosen,
             options,
+            label,
             is_quiet,
         })
+    }
+
+    /// The same engine for one of two models.
+    pub(crate) fn of_side(mut self, label: &'static str) -> EngineInUse {
+        self.label = label;
+        self
     }
 
     /// The same engine, for models whose runs expose every value.
@@ -224,7 +247,7 @@ impl EngineInUse {
         self: &Arc<Self>,
         source: ModelSource<'_>,
         purpose: Purpose,
-    ) -> Result<(Box<dyn LoadedModel>, Arc<EngineInUse>), CommandFailure> {
+    ) -> CommandResult<(Box<dyn LoadedModel>, Arc<EngineInUse>)> {
         let loaded = self.chosen.load(source, &self.options, purpose);
         let FallbackModel { model, taken } = loaded.map_err(|error| match error {
             // Nothing has been done yet: the requested options are what is unavailable.
@@ -239,7 +262,7 @@ impl EngineInUse {
         // Reports and the run's record must name the engine that did the work, so the choice that
         // failed for this model is dropped.
         let engine = self.with(taken);
-        report_choice(&engine.chosen, self.is_quiet);
+        report_choice(self.label, &engine.chosen, self.is_quiet);
         Ok((model, Arc::new(engine)))
     }
 
@@ -273,6 +296,7 @@ impl EngineInUse {
                 other: None,
             },
             options: self.options.clone(),
+            label: self.label,
             is_quiet: self.is_quiet,
         }
     }

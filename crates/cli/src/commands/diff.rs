@@ -29,7 +29,7 @@ use super::view::ServerArguments;
 use crate::arguments::ModeArguments;
 use crate::console::{self, line, report};
 use crate::engine::{EngineArguments, EngineInUse, GoldenEngineArguments, GraphArguments};
-use crate::exit::{CommandFailure, USAGE};
+use crate::exit::{CommandFailure, CommandResult, USAGE};
 use crate::inputs::InputArguments;
 use crate::progress;
 
@@ -114,6 +114,11 @@ pub(crate) struct DiffArguments {
     pub(crate) words: Vec<String>,
 }
 
+/// The words in front of an engine's name.
+const TARGET_ENGINE: &str = "engine of the target";
+const GOLDEN_ENGINE: &str = "engine of golden";
+const BOTH_ENGINES: &str = "engine of both sides";
+
 /// The dtype that replaces narrow floats on the golden side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum GoldenDtype {
@@ -138,8 +143,8 @@ impl LoadedSide {
     fn load(
         side: &SidePath,
         engine: Option<&Arc<EngineInUse>>,
-        load: impl FnOnce(&Arc<EngineInUse>) -> Result<ModelSide, CommandFailure>,
-    ) -> Result<LoadedSide, CommandFailure> {
+        load: impl FnOnce(&Arc<EngineInUse>) -> CommandResult<ModelSide>,
+    ) -> CommandResult<LoadedSide> {
         match engine {
             Some(engine) => load(engine).map(|model| LoadedSide::Model(Box::new(model))),
             None => Ok(LoadedSide::Dump(side.path().to_owned())),
@@ -155,7 +160,7 @@ impl LoadedSide {
     }
 }
 
-pub(crate) fn run(arguments: &DiffArguments) -> Result<(), CommandFailure> {
+pub(crate) fn run(arguments: &DiffArguments) -> CommandResult {
     arguments.options.check()?;
     arguments.noted_model()?;
     let target = SidePath::new(&arguments.target)?;
@@ -171,7 +176,7 @@ pub(crate) fn run(arguments: &DiffArguments) -> Result<(), CommandFailure> {
 }
 
 /// Compares both sides, and prints and writes nothing but the dumps of `--save`.
-pub(crate) fn compared(arguments: &DiffArguments) -> Result<Comparison, CommandFailure> {
+pub(crate) fn compared(arguments: &DiffArguments) -> CommandResult<Comparison> {
     let target = SidePath::new(&arguments.target)?;
     let golden = arguments.golden.as_deref().map(SidePath::new).transpose()?;
     let Some(mut sides) = arguments.load(&target, golden.as_ref())? else {
@@ -192,7 +197,7 @@ impl DiffArguments {
     }
 
     /// Runs the models, compares, and prints and writes the result.
-    fn run_sides(&self, mut sides: DiffSides) -> Result<(), CommandFailure> {
+    fn run_sides(&self, mut sides: DiffSides) -> CommandResult {
         let options = &self.options;
         let place = self.place()?;
         // Paths alone would not distinguish one model in two engines.
@@ -217,7 +222,7 @@ impl DiffArguments {
     }
 
     /// Where both sides' tensors are kept. A page re-reads them from the disk.
-    fn place(&self) -> Result<KeepingPlace, CommandFailure> {
+    fn place(&self) -> CommandResult<KeepingPlace> {
         if let Some(root) = &self.save {
             return KeepingPlace::directory(root, self.modes.modes());
         }
@@ -255,8 +260,7 @@ impl DiffArguments {
         &self,
         target: &SidePath,
         golden: Option<&SidePath>,
-    ) -> Result<Option<DiffSides>, CommandFailure> {
-        let is_quiet = self.is_quiet();
+    ) -> CommandResult<Option<DiffSides>> {
         self.check_options(target, golden)?;
         if let (SidePath::Dump(_), Some(SidePath::Dump(_))) = (target, golden) {
             return Ok(None);
@@ -274,28 +278,7 @@ impl DiffArguments {
         if is_same && self.golden_as.is_none() {
             self.check_differs()?;
         }
-        let n_threads = self.n_threads();
-        let target_engine = match target {
-            SidePath::Dump(_) => None,
-            SidePath::Model(_) => Some(side::engine(
-                (&self.engine, &self.graph),
-                n_threads,
-                is_quiet,
-            )?),
-        };
-        let golden_engine = match golden_side {
-            SidePath::Dump(_) => None,
-            SidePath::Model(_) => {
-                let (engine, graph) = self.golden_engine.resolve(&self.engine);
-                // An engine used by both sides is reported once.
-                let is_reported = target_engine.is_some() && engine == self.engine;
-                Some(side::engine(
-                    (&engine, &graph),
-                    n_threads,
-                    is_quiet || is_reported,
-                )?)
-            }
-        };
+        let [target_engine, golden_engine] = self.engines(target, golden_side)?;
         // Loading uses one processor per model and may take longer than the runs.
         let (target, golden) = std::thread::scope(|scope| {
             let golden = scope.spawn(|| {
@@ -313,11 +296,37 @@ impl DiffArguments {
         }))
     }
 
-    fn load_golden(
+    /// The engines of the sides that are models, each named with its side.
+    fn engines(
         &self,
-        path: &Path,
-        engine: &Arc<EngineInUse>,
-    ) -> Result<ModelSide, CommandFailure> {
+        target: &SidePath,
+        golden: &SidePath,
+    ) -> CommandResult<[Option<Arc<EngineInUse>>; 2]> {
+        let (n_threads, is_quiet) = (self.n_threads(), self.is_quiet());
+        let is_model = [target, golden].map(|side| matches!(side, SidePath::Model(_)));
+        let (engine, graph) = self.golden_engine.resolve(&self.engine);
+        // An engine that both sides use is printed once.
+        let is_shared = is_model == [true, true] && engine == self.engine;
+        let label = if is_shared {
+            BOTH_ENGINES
+        } else {
+            TARGET_ENGINE
+        };
+        let of_target = is_model[0]
+            .then(|| side::engine(label, (&self.engine, &self.graph), n_threads, is_quiet))
+            .transpose()?;
+        // One of two models that share an engine may need another one.
+        let of_target = of_target.map(|engine| Arc::new(engine.of_side(TARGET_ENGINE)));
+        let of_golden = is_model[1]
+            .then(|| {
+                let is_quiet = is_quiet || is_shared;
+                side::engine(GOLDEN_ENGINE, (&engine, &graph), n_threads, is_quiet)
+            })
+            .transpose()?;
+        Ok([of_target, of_golden.map(Arc::new)])
+    }
+
+    fn load_golden(&self, path: &Path, engine: &Arc<EngineInUse>) -> CommandResult<ModelSide> {
         let Some(GoldenDtype::Float32) = self.golden_as else {
             return ModelSide::load(path, engine, None);
         };
@@ -343,11 +352,7 @@ impl DiffArguments {
     }
 
     /// Refuses run options for a side that is a dump.
-    fn check_options(
-        &self,
-        target: &SidePath,
-        golden: Option<&SidePath>,
-    ) -> Result<(), CommandFailure> {
+    fn check_options(&self, target: &SidePath, golden: Option<&SidePath>) -> CommandResult {
         if golden.is_some_and(SidePath::is_dump) {
             if self.golden_as.is_some() {
                 return Err(only_for_models("GOLDEN is a dump", "`--golden-as`"));
@@ -384,7 +389,7 @@ impl DiffArguments {
     }
 
     /// Refuses to compare a model with itself under the same options.
-    fn check_differs(&self) -> Result<(), CommandFailure> {
+    fn check_differs(&self) -> CommandResult {
         let golden = self.golden_engine.resolve(&self.engine);
         if (&golden.0, &golden.1) != (&self.engine, &self.graph) {
             return Ok(());
@@ -396,7 +401,7 @@ impl DiffArguments {
     }
 
     /// The model of `--export-onnx`: TARGET, or GOLDEN if TARGET is a dump.
-    fn noted_model(&self) -> Result<Option<NotedModel>, CommandFailure> {
+    fn noted_model(&self) -> CommandResult<Option<NotedModel>> {
         let sides = [
             (Party::Target, Some(&self.target)),
             (Party::Golden, self.golden.as_ref()),
@@ -415,11 +420,7 @@ impl DiffArguments {
     }
 
     /// Compares two dumps, as `opscope compare` does.
-    fn compare_dumps(
-        &self,
-        target: &SidePath,
-        golden: Option<&SidePath>,
-    ) -> Result<(), CommandFailure> {
+    fn compare_dumps(&self, target: &SidePath, golden: Option<&SidePath>) -> CommandResult {
         let sides = [target, golden.unwrap_or(target)];
         let comparison = self.compared_dumps(sides)?;
         self.options.print(&comparison)?;
@@ -427,7 +428,7 @@ impl DiffArguments {
         self.finish(comparison, (&target, &golden))
     }
 
-    fn compared_dumps(&self, sides: [&SidePath; 2]) -> Result<Comparison, CommandFailure> {
+    fn compared_dumps(&self, sides: [&SidePath; 2]) -> CommandResult<Comparison> {
         // Nothing runs, so the dumps are read in place.
         let [target, golden] = sides.map(SidePath::path);
         let request = (self.options).request((target, golden), self.options.judging()?)?;
@@ -441,7 +442,7 @@ impl DiffArguments {
         &self,
         comparison: Comparison,
         dumps: (&Option<PathBuf>, &Option<PathBuf>),
-    ) -> Result<(), CommandFailure> {
+    ) -> CommandResult {
         self.options
             .write(&comparison, self.noted_model()?.as_ref())?;
         // The page takes the result and blocks until the user leaves.

@@ -268,3 +268,39 @@ fn what_tract_lacks_names_the_other_engine() {
         "{errors}"
     );
 }
+
+/// Two models may run in two engines, so the line of an engine names its side.
+#[test]
+fn engines_of_two_models_are_named_with_their_sides() {
+    let dir = tempfile::tempdir().unwrap();
+    let dump = dir.path().join("dump");
+    let run = |words: &[&str]| {
+        let mut command = opscope();
+        command.args(words).current_dir(&dir);
+        text(&mut command)
+    };
+    let digits = |name: &str| digits(name).display().to_string();
+    let [model, other] = ["digits_cnn.onnx", "digits_cnn_transposed.onnx"].map(digits);
+    let out = dump.to_str().unwrap();
+    let (code, told, errors) = run(&["dump", &model, "--seed", "1", "--out", out]);
+    assert_eq!(code, 0, "{errors}");
+    // A step of microseconds is shorter than the work for a single file.
+    assert!(
+        told.contains(" with the dump, ") && !told.contains('×'),
+        "{told}"
+    );
+    let cases = [
+        (vec!["diff", &model, &other], "engine of both sides"),
+        (
+            vec!["diff", &model, out, "--seed", "1"],
+            "engine of the target",
+        ),
+        (vec!["diff", out, &model, "--seed", "1"], "engine of golden"),
+    ];
+    for (words, label) in cases {
+        let (_, _, errors) = run(&words);
+        let lines = errors.lines().filter(|line| line.contains("tract 0.23.9"));
+        let expected = format!("opscope: {label}: {TRACT}");
+        assert_eq!(lines.collect::<Vec<_>>(), [expected], "{errors}");
+    }
+}

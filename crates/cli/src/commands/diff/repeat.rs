@@ -19,7 +19,7 @@ use super::inputs::{Side, SideInputs};
 use super::side::{self, ModelSide, SidePath};
 use crate::commands::dump::run_model::{is_signalled, stop_on_signal};
 use crate::console::{self, line};
-use crate::exit::{CommandFailure, FOUND, INTERRUPTED, PARTIAL, UNREADABLE, USAGE};
+use crate::exit::{CommandFailure, CommandResult, FOUND, INTERRUPTED, PARTIAL, UNREADABLE, USAGE};
 use crate::{format, progress};
 
 /// Version of the JSON.
@@ -76,11 +76,7 @@ struct RepeatedRuns {
     n_uncompared: usize,
 }
 
-pub(super) fn run(
-    arguments: &DiffArguments,
-    side: &SidePath,
-    n_runs: u32,
-) -> Result<(), CommandFailure> {
+pub(super) fn run(arguments: &DiffArguments, side: &SidePath, n_runs: u32) -> CommandResult {
     let json_file = arguments.options.only_json("--repeat")?;
     let SidePath::Model(path) = side else {
         let message = format!(
@@ -105,7 +101,7 @@ pub(super) fn run(
         // Only the first session reports its engine.
         let is_quiet = nth > 0 || arguments.is_quiet();
         let engine = (&arguments.engine, &arguments.graph);
-        let engine = side::engine(engine, n_threads, is_quiet)?;
+        let engine = Arc::new(side::engine("engine", engine, n_threads, is_quiet)?);
         let mut model = ModelSide::load(path, &engine, None)?;
         let n_done = match &golden {
             None => {
@@ -145,7 +141,7 @@ pub(super) fn run(
 fn first_run(
     arguments: &DiffArguments,
     model: &mut ModelSide,
-) -> Result<(Arc<ComparedDump>, SideInputs), CommandFailure> {
+) -> CommandResult<(Arc<ComparedDump>, SideInputs)> {
     let inputs = SideInputs::made(arguments, model.model.signature(), None)?;
     let room = Arc::new(HeldRoom::new(arguments.memory_bytes()));
     let held = Arc::new(HeldDump::new(room));
@@ -161,7 +157,7 @@ fn run_again(
     model: &mut ModelSide,
     sink: Arc<dyn Sink>,
     (inputs, n_runs): (&SideInputs, u32),
-) -> Result<u64, CommandFailure> {
+) -> CommandResult<u64> {
     let id = model.id.clone();
     let n_runs = n_runs as usize;
     let steps = inputs.steps.iter();
@@ -190,7 +186,7 @@ impl RepeatedRuns {
         model: &mut ModelSide,
         golden: &Arc<ComparedDump>,
         (inputs, n_runs): (&SideInputs, u32),
-    ) -> Result<(), CommandFailure> {
+    ) -> CommandResult {
         let options = WatchOptions {
             notes_operators: true,
             ..WatchOptions::default()
@@ -223,7 +219,7 @@ impl RepeatedRuns {
         self.varying.values().filter(|one| one.n_own > 0)
     }
 
-    fn print(&self, path: &Path) -> Result<(), CommandFailure> {
+    fn print(&self, path: &Path) -> CommandResult {
         let mut out = console::out();
         let (n_runs, path) = (self.n_runs, path.display());
         let n_operators = format::count(self.n_operators as u64, "operator");

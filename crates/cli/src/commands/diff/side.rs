@@ -11,7 +11,7 @@ use opscope_store::remote;
 
 use crate::commands::dump::file_stem;
 use crate::engine::{EngineArguments, EngineInUse, GraphArguments};
-use crate::exit::{CommandFailure, check_path};
+use crate::exit::{CommandResult, check_path};
 
 /// The suffix of models.
 const MODEL_SUFFIX: &str = "onnx";
@@ -25,7 +25,7 @@ pub(super) enum SidePath {
 
 impl SidePath {
     /// Files with the suffix of models are models; everything else is a dump.
-    pub(super) fn new(path: &Path) -> Result<SidePath, CommandFailure> {
+    pub(super) fn new(path: &Path) -> CommandResult<SidePath> {
         check_path(path)?;
         let is_model = path
             .extension()
@@ -67,7 +67,7 @@ impl ModelSide {
         path: &Path,
         engine: &Arc<EngineInUse>,
         widened: Option<WidenedModel>,
-    ) -> Result<ModelSide, CommandFailure> {
+    ) -> CommandResult<ModelSide> {
         let source = (widened.as_ref()).map_or(ModelSource::File(path), WidenedModel::source);
         let (model, engine) = engine.load(source, Purpose::Values)?;
         let options = engine.load_options();
@@ -96,12 +96,14 @@ impl ModelSide {
     }
 }
 
-/// The run options of a side, to compare both sides.
+/// The run options of a side, to compare both sides. `label` precedes the name of its engine.
 pub(super) fn engine(
+    label: &'static str,
     arguments: (&EngineArguments, &GraphArguments),
     n_threads: usize,
     is_quiet: bool,
-) -> Result<Arc<EngineInUse>, CommandFailure> {
-    let engine = EngineInUse::new(arguments.0, arguments.1, n_threads, is_quiet)?;
-    Ok(Arc::new(engine.watching()))
+) -> CommandResult<EngineInUse> {
+    let (engine, graph) = arguments;
+    let engine = EngineInUse::labelled(label, engine, graph, n_threads, is_quiet)?;
+    Ok(engine.watching())
 }

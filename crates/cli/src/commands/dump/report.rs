@@ -2,6 +2,7 @@
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::anyhow;
 use opscope_analysis::{ElementValue, overflow_words};
@@ -25,6 +26,8 @@ use crate::format;
 const STATS: &str = "stats";
 /// The JSON member with losses in narrower dtypes.
 const RANGES: &str = "ranges";
+/// Shortest step without a dump whose ratio is printed.
+const RATIO_FROM: Duration = Duration::from_millis(1);
 
 /// Prints the closing table.
 pub(crate) fn print(report: &DumpReport) -> CommandResult {
@@ -311,10 +314,14 @@ fn times(report: &DumpReport) -> String {
     let Some(without) = report.baseline else {
         return format!("{} with the dump", format::duration(with));
     };
-    // A trivial model may take less time than the clock resolves.
-    let ratio = with.as_secs_f64() / without.as_secs_f64().max(1e-9);
+    // A step of microseconds says nothing of real models: the files alone take a thousand times it.
+    let ratio = if without < RATIO_FROM {
+        String::new()
+    } else {
+        format!(" ({:.1}×)", with.as_secs_f64() / without.as_secs_f64())
+    };
     format!(
-        "{} with the dump, {} without ({ratio:.1}×)",
+        "{} with the dump, {} without{ratio}",
         format::duration(with),
         format::duration(without)
     )
