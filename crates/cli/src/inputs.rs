@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use opscope_diff::inputs::default_shapes;
 use opscope_engine::input::{RandomNumbers, arrange, check_shape, find, resolve_shape, unknown};
 use opscope_engine::{InputError, ModelSignature, ValueInfo};
 use opscope_store::file_format::npy::{self, NpyHeader};
@@ -13,7 +14,7 @@ use opscope_store::{check_memory, regular_file};
 use opscope_tensor::{DType, Shape, Tensor};
 
 use crate::arguments::{NamedFile, NamedShape, named_file, named_shape};
-use crate::exit::{CommandFailure, UNREADABLE, USAGE};
+use crate::exit::{CommandFailure, CommandResult, UNREADABLE, USAGE};
 
 /// How far a raw file is read beyond the expected size, to report its actual size.
 const RAW_BYTES_MORE: u64 = 1 << 20;
@@ -54,6 +55,8 @@ impl InputArguments {
 pub(crate) struct InputSource {
     signature: ModelSignature,
     shapes: BTreeMap<String, Shape>,
+    /// Shapes of random values for inputs with open dimensions.
+    default_shapes: BTreeMap<String, Shape>,
     seed: Option<u64>,
     sets: Vec<InputSet>,
 }
@@ -75,7 +78,7 @@ impl InputSource {
         arguments: &InputArguments,
         is_dry_run: bool,
         signature: &ModelSignature,
-    ) -> Result<InputSource, CommandFailure> {
+    ) -> CommandResult<InputSource> {
         let mut shapes = BTreeMap::new();
         for option in &arguments.shape {
             let value =
@@ -88,6 +91,7 @@ impl InputSource {
         let mut source = InputSource {
             signature: signature.clone(),
             shapes,
+            default_shapes: default_shapes(signature),
             seed: if is_dry_run && arguments.is_empty() {
                 Some(0)
             } else {
@@ -114,30 +118,21 @@ impl InputSource {
         Ok(source)
     }
 
-    /// Like [`InputSource::new`] with defaults: random values of seed 0 if there are no inputs, and
-    /// shapes of random values from `shapes`. Also returns a description of the random inputs.
-    pub(crate) fn with_defaults(
-        arguments: &InputArguments,
-        signature: &ModelSignature,
-        shapes: &BTreeMap<String, Shape>,
-    ) -> Result<(InputSource, Option<String>), CommandFailure> {
-        let mut source = InputSource::new(arguments, true, signature)?;
-        if source.seed.is_none() {
-            return Ok((source, None));
+    /// The random inputs that the user did not ask for, or whose shape is a default.
+    pub(crate) fn random_note(&self, arguments: &InputArguments) -> CommandResult<Option<String>> {
+        if self.seed.is_none() {
+            return Ok(None);
         }
         let mut made_up = Vec::new();
-        for value in &signature.inputs {
-            let is_given = matches!(&source.sets[..], [InputSet::Given(given)] if given.contains_key(&value.name));
+        for value in &self.signature.inputs {
+            let is_given = matches!(&self.sets[..], [InputSet::Given(given)] if given.contains_key(&value.name));
             if is_given {
                 continue;
             }
-            let default = shapes.get(&value.name);
-            let is_chosen = default.is_some() && !source.shapes.contains_key(&value.name);
-            if let Some(shape) = default.filter(|_| is_chosen) {
-                source.shapes.insert(value.name.clone(), shape.clone());
-            }
+            let is_chosen = self.default_shapes.contains_key(&value.name)
+                && !self.shapes.contains_key(&value.name);
             if is_chosen || arguments.is_empty() {
-                let shape = resolve_shape(value, source.shapes.get(&value.name))?;
+                let shape = self.random_shape(value)?;
                 let declared = if is_chosen {
                     format!(" for {}", value.shape_text())
                 } else {
@@ -149,8 +144,13 @@ impl InputSource {
                 ));
             }
         }
-        let note = (!made_up.is_empty()).then(|| made_up.join(", "));
-        Ok((source, note))
+        Ok((!made_up.is_empty()).then(|| made_up.join(", ")))
+    }
+
+    /// The shape of a random input.
+    fn random_shape(&self, value: &ValueInfo) -> Result<Shape, InputError> {
+        let shape = self.shapes.get(&value.name);
+        resolve_shape(value, shape.or(self.default_shapes.get(&value.name)))
     }
 
     /// Number of sets of inputs; steps cycle through them.
@@ -159,7 +159,7 @@ impl InputSource {
     }
 
     /// The inputs of a step in the model's order, checked.
-    pub(crate) fn step(&self, step: u64) -> Result<Vec<Tensor>, CommandFailure> {
+    pub(crate) fn step(&self, step: u64) -> CommandResult<Vec<Tensor>> {
         let index = usize::try_from(step % self.n_sets()).unwrap_or(0);
         let mut given = match &self.sets[index] {
             InputSet::Given(given) => given.clone(),
@@ -167,7 +167,7 @@ impl InputSource {
             InputSet::Arrays(arrays) => arrays
                 .iter()
                 .map(|(name, path)| Ok((name.clone(), self.read(name, path)?)))
-                .collect::<Result<_, CommandFailure>>()?,
+                .collect::<CommandResult<_>>()?,
         };
         if let Some(seed) = self.seed {
             // Each step has its own random numbers, whichever inputs are given.
@@ -176,7 +176,7 @@ impl InputSource {
                 RandomNumbers::new(seed.wrapping_add(step.wrapping_mul(0x5851_f42d_4c95_7f2d)));
             for value in &self.signature.inputs {
                 if !given.contains_key(&value.name) {
-                    let shape = resolve_shape(value, self.shapes.get(&value.name))?;
+                    let shape = self.random_shape(value)?;
                     given.insert(value.name.clone(), random.tensor(value, shape)?);
                 }
             }
@@ -185,7 +185,7 @@ impl InputSource {
     }
 
     /// The sets in an archive or a directory.
-    fn sets_of(&self, path: &Path) -> Result<Vec<InputSet>, CommandFailure> {
+    fn sets_of(&self, path: &Path) -> CommandResult<Vec<InputSet>> {
         if !path.is_dir() {
             if is_array(path) || has_suffix(path, "bin") {
                 let message = format!("`{}` is a single array, not an archive", path.display());
@@ -235,7 +235,7 @@ impl InputSource {
         }
     }
 
-    fn set_of(&self, entry: PathBuf) -> Result<InputSet, CommandFailure> {
+    fn set_of(&self, entry: PathBuf) -> CommandResult<InputSet> {
         if !entry.is_dir() {
             return Ok(InputSet::Archive(entry));
         }
@@ -243,7 +243,7 @@ impl InputSource {
         named_arrays(arrays.collect())
     }
 
-    fn read_archive(&self, path: &Path) -> Result<Named, CommandFailure> {
+    fn read_archive(&self, path: &Path) -> CommandResult<Named> {
         let mut archive = npz::Archive::open(path)?;
         let names = archive.names().to_vec();
         // Archives of recorded samples name inputs `in.NAME`, next to expected outputs.
@@ -270,7 +270,7 @@ impl InputSource {
         Ok(given)
     }
 
-    fn read(&self, name: &str, path: &Path) -> Result<Tensor, CommandFailure> {
+    fn read(&self, name: &str, path: &Path) -> CommandResult<Tensor> {
         let value = find(&self.signature, name).ok_or_else(|| unknown(&self.signature, name))?;
         let wanted = self.shapes.get(name);
         if has_suffix(path, "bin") {
@@ -314,11 +314,7 @@ fn check_header(value: &ValueInfo, header: &NpyHeader) -> Result<(), InputError>
 }
 
 /// Raw elements; their shape comes from the option or the model.
-fn read_raw(
-    value: &ValueInfo,
-    wanted: Option<&Shape>,
-    path: &Path,
-) -> Result<Tensor, CommandFailure> {
+fn read_raw(value: &ValueInfo, wanted: Option<&Shape>, path: &Path) -> CommandResult<Tensor> {
     let shape = resolve_shape(value, wanted)?;
     // A product beyond `usize` passes the file size check, but the tensor refuses it below.
     let n_bytes = shape.n_bytes(value.dtype).unwrap_or(usize::MAX) as u64;
@@ -343,7 +339,7 @@ fn read_raw(
         .map_err(|source| InputError::Size { name, source }.into())
 }
 
-fn named_arrays(paths: Vec<PathBuf>) -> Result<InputSet, CommandFailure> {
+fn named_arrays(paths: Vec<PathBuf>) -> CommandResult<InputSet> {
     let arrays: Vec<_> = paths.into_iter().map(|path| (stem(&path), path)).collect();
     // Sorted by name, so a plain and a compressed array of one name are neighbours.
     if let Some([(name, a), (_, b)]) = arrays.array_windows().find(|[a, b]| a.0 == b.0) {
@@ -355,7 +351,7 @@ fn named_arrays(paths: Vec<PathBuf>) -> Result<InputSet, CommandFailure> {
 }
 
 /// Lists the paths in a directory, numbers in numeric order.
-fn entries(dir: &Path) -> Result<Vec<PathBuf>, CommandFailure> {
+fn entries(dir: &Path) -> CommandResult<Vec<PathBuf>> {
     let read = std::fs::read_dir(dir).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let entries = read.map_err(|error| {
         CommandFailure::new(

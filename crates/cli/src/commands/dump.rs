@@ -42,8 +42,9 @@ use self::volume::VolumeArguments;
 use super::mindspore_target::MindSporeTarget;
 use super::view::ServerArguments;
 use crate::arguments::ModeArguments;
+use crate::console::report;
 use crate::engine::{EngineArguments, EngineInUse, GraphArguments};
-use crate::exit::{CommandFailure, PARTIAL, refuse_array};
+use crate::exit::{CommandFailure, CommandResult, PARTIAL, refuse_array};
 use crate::inputs::{InputArguments, InputSource};
 
 /// Run a model and dump its operators' inputs and outputs
@@ -166,7 +167,7 @@ pub(crate) struct RunArguments {
     pub(crate) volume: VolumeArguments,
 }
 
-pub(crate) fn run(arguments: &DumpArguments) -> Result<(), CommandFailure> {
+pub(crate) fn run(arguments: &DumpArguments) -> CommandResult {
     run_with(arguments, |report| {
         if arguments.run.json {
             return report::print_report_json(report);
@@ -182,8 +183,8 @@ pub(crate) fn run(arguments: &DumpArguments) -> Result<(), CommandFailure> {
 /// [`run`] with another use of the report than printing it.
 pub(crate) fn run_with(
     arguments: &DumpArguments,
-    show: impl FnOnce(&DumpReport) -> Result<(), CommandFailure>,
-) -> Result<(), CommandFailure> {
+    show: impl FnOnce(&DumpReport) -> CommandResult,
+) -> CommandResult {
     let options = &arguments.run;
     refuse_array(&arguments.model)?;
     // Reports a configuration mistake before loading a large model for nothing.
@@ -253,15 +254,16 @@ pub(crate) fn run_with(
 
 impl RunArguments {
     /// The source of the model's inputs.
-    pub(crate) fn input_source(
-        &self,
-        signature: &ModelSignature,
-    ) -> Result<InputSource, CommandFailure> {
-        InputSource::new(&self.inputs, self.volume.dry_run, signature)
+    pub(crate) fn input_source(&self, signature: &ModelSignature) -> CommandResult<InputSource> {
+        let source = InputSource::new(&self.inputs, self.volume.dry_run, signature)?;
+        if let Some(note) = source.random_note(&self.inputs)? {
+            report!("opscope: inputs: random: {note}");
+        }
+        Ok(source)
     }
 
     /// The engine that these options request; its name is printed to standard error.
-    pub(crate) fn engine(&self) -> Result<Arc<EngineInUse>, CommandFailure> {
+    pub(crate) fn engine(&self) -> CommandResult<Arc<EngineInUse>> {
         let n_threads = self
             .threads
             .map_or_else(opscope_analysis::default_jobs, usize::from);

@@ -21,7 +21,7 @@ use self::arguments::{DistanceLimit, ListArguments, OutputArguments, limit, roun
 use super::dump::run_model::stop_on_signal;
 use crate::console::report;
 use crate::engine::{EngineArguments, EngineInUse, GraphArguments};
-use crate::exit::{CommandFailure, FOUND};
+use crate::exit::{CommandFailure, CommandResult, FOUND, refuse_array};
 use crate::inputs::{InputArguments, InputSource};
 use crate::progress;
 
@@ -105,7 +105,8 @@ impl FormatResult {
     }
 }
 
-pub(crate) fn run(arguments: &SensitivityArguments) -> Result<(), CommandFailure> {
+pub(crate) fn run(arguments: &SensitivityArguments) -> CommandResult {
+    refuse_array(&arguments.model)?;
     let formats = distinct(&arguments.formats);
     // Reports mistakes before the work, which may take hours.
     arguments.list.check(&formats)?;
@@ -166,9 +167,12 @@ fn distinct(formats: &[RoundingFormat]) -> Vec<RoundingFormat> {
 fn samples(
     arguments: &SensitivityArguments,
     model: &dyn LoadedModel,
-) -> Result<Vec<Vec<Tensor>>, CommandFailure> {
+) -> CommandResult<Vec<Vec<Tensor>>> {
     // Uses random inputs by default, as a dry run does.
     let source = InputSource::new(&arguments.inputs, true, model.signature())?;
+    if let Some(note) = source.random_note(&arguments.inputs)? {
+        report!("opscope: inputs: random: {note}");
+    }
     let n_steps = arguments.steps.unwrap_or(source.n_sets());
     (0..n_steps).map(|step| source.step(step)).collect()
 }
@@ -180,7 +184,7 @@ fn measure(
     samples: Vec<Vec<Tensor>>,
     formats: &[RoundingFormat],
     stop_flag: &AtomicBool,
-) -> Result<(), CommandFailure> {
+) -> CommandResult {
     let before_run = || {
         if stop_flag.load(Ordering::Relaxed) {
             return Err(EngineError::Stopped);

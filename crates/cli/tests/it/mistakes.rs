@@ -78,7 +78,6 @@ fn inputs() {
     let damage = Damage::new();
     let cases = [
         ("", 2, "input `image` (float32 [batch,1,8,8]) was not given"),
-        ("--seed 1", 2, "--shape image:1,1,8,8"),
         (
             "--input image=%/labels.npy",
             2,

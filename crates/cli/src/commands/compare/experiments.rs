@@ -5,13 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use opscope_analysis::compare::experiments::Experimenter;
-use opscope_analysis::compare::result::{
-    Comparison, ContractValue, ExperimentOutcome, Experiments, Party,
-};
+use opscope_analysis::compare::result::{Comparison, ExperimentOutcome, Experiments, Party};
 use opscope_analysis::compare::side::ComparedDump;
 use opscope_analysis::compare::verdict::Thresholds;
 use opscope_diff::experiments::N_STEPS_MAX;
-use opscope_diff::inputs::{BaseSide, default_shapes, pair_inputs, recorded_inputs};
+use opscope_diff::inputs::{BaseSide, pair_inputs, recorded_inputs};
 use opscope_dump::model_file;
 use opscope_engine::onnx::HealedModel;
 use opscope_engine::{ModelSignature, ModelSource};
@@ -23,7 +21,7 @@ use crate::commands::model_experiments::{
     ModelInFile, check_is_new, with_experiments, write_healed,
 };
 use crate::engine::{EngineArguments, EngineInUse, GraphArguments};
-use crate::exit::{CommandFailure, USAGE, chain};
+use crate::exit::{CommandFailure, CommandResult, USAGE, chain};
 use crate::inputs::{InputArguments, InputSource};
 
 /// Default number of runs of TARGET's model.
@@ -75,7 +73,7 @@ impl ExperimentArguments {
         n_threads: usize,
         is_quiet: bool,
         is_exporting: bool,
-    ) -> Result<Option<DumpExperiments<'a>>, CommandFailure> {
+    ) -> CommandResult<Option<DumpExperiments<'a>>> {
         let models = [&self.model, &self.golden_model];
         let n_models = models.into_iter().flatten().count();
         // An export needs one model, which alone requests no experiments then.
@@ -123,10 +121,7 @@ impl ExperimentArguments {
 
 impl ExperimentArguments {
     /// The model of `--export-onnx`: that of the target's dump, or else of golden's.
-    pub(super) fn noted_model(
-        &self,
-        dumps: &[PathBuf; 2],
-    ) -> Result<Option<NotedModel>, CommandFailure> {
+    pub(super) fn noted_model(&self, dumps: &[PathBuf; 2]) -> CommandResult<Option<NotedModel>> {
         let [target, golden] = [&self.model, &self.golden_model].map(Option::as_deref);
         if let (None, Some(model)) = (target, golden) {
             let model = model_of(&dumps[1], Some(model), "--golden-model")?;
@@ -142,7 +137,7 @@ impl ExperimentArguments {
     }
 
     /// Refuses a model that nothing would read, next to a saved result.
-    pub(super) fn refuse_unused_model(&self, is_saved: bool) -> Result<(), CommandFailure> {
+    pub(super) fn refuse_unused_model(&self, is_saved: bool) -> CommandResult {
         if is_saved && (self.model.is_some() || self.golden_model.is_some()) {
             let message = "`--from` needs a model only for `--export-onnx`";
             return Err(CommandFailure::message(USAGE, message));
@@ -153,7 +148,7 @@ impl ExperimentArguments {
 
 /// The model that made a dump: the given one, or the one named in the dump's record. A digest in
 /// the record must match the file.
-fn model_of(dump: &Path, given: Option<&Path>, option: &str) -> Result<PathBuf, CommandFailure> {
+fn model_of(dump: &Path, given: Option<&Path>, option: &str) -> CommandResult<PathBuf> {
     let mut runs = run_file::find(dump).runs;
     let recorded = runs.pop().map_or_else(Vec::new, |run| run.record.models);
     let digests: Vec<&String> = recorded
@@ -222,15 +217,15 @@ impl Experimenter for DumpExperiments<'_> {
 
 impl DumpExperiments<'_> {
     /// Writes the repaired model if requested.
-    pub(super) fn write(&self, comparison: &mut Comparison) -> Result<(), CommandFailure> {
+    pub(super) fn write(&self, comparison: &mut Comparison) -> CommandResult {
         match &self.arguments.repair {
             Some(path) => write_healed(comparison, self.healed.get(), path),
             None => Ok(()),
         }
     }
 
-    fn sides(&self, comparison: &Comparison) -> Result<[ModelInFile; 2], CommandFailure> {
-        let signature = |at: usize| -> Result<ModelSignature, CommandFailure> {
+    fn sides(&self, comparison: &Comparison) -> CommandResult<[ModelInFile; 2]> {
+        let signature = |at: usize| -> CommandResult<ModelSignature> {
             let model = self
                 .engine
                 .load_alone(ModelSource::File(&self.models[at]))?;
@@ -257,7 +252,7 @@ impl DumpExperiments<'_> {
         &self,
         comparison: &Comparison,
         signatures: &[ModelSignature; 2],
-    ) -> Result<[Vec<Vec<Tensor>>; 2], CommandFailure> {
+    ) -> CommandResult<[Vec<Vec<Tensor>>; 2]> {
         let [target, golden] = signatures;
         // Both models get the same values, whatever inputs their dumps were made with.
         let (base, pairing) =
@@ -271,9 +266,7 @@ impl DumpExperiments<'_> {
             let recorded = recorded.collect::<Result<_, _>>();
             recorded.map_err(|error| CommandFailure::new(USAGE, error))?
         } else {
-            let shapes = default_shapes(signature);
-            let (source, _) =
-                InputSource::with_defaults(&self.arguments.inputs, signature, &shapes)?;
+            let source = InputSource::new(&self.arguments.inputs, true, signature)?;
             let steps = 0..source.n_sets().min(N_STEPS_MAX as u64);
             steps
                 .map(|step| source.step(step))
@@ -292,12 +285,13 @@ impl DumpExperiments<'_> {
 fn differing_steps(comparison: &Comparison, side: usize) -> Vec<Option<u64>> {
     let outputs = comparison.contract.outputs.iter();
     let wrong = outputs.filter(|value| value.state.is_bad());
-    let step_of = |value: &ContractValue| {
-        let operator = comparison.operators.get(value.pair?[0])?;
-        let name = [&operator.target, &operator.golden][side].last()?;
-        Some(name.step)
-    };
-    let mut steps: Vec<Option<u64>> = wrong.filter_map(step_of).collect();
+    let mut steps: Vec<Option<u64>> = wrong
+        .filter_map(|value| {
+            let operator = comparison.operators.get(value.pair?[0])?;
+            let name = [&operator.target, &operator.golden][side].last()?;
+            Some(name.step)
+        })
+        .collect();
     // Outputs that are swapped or missing have no pair, so their step is unknown.
     if steps.is_empty() {
         let names = comparison.operators.iter();

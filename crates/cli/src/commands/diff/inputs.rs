@@ -1,13 +1,13 @@
 //! The inputs of both sides.
 
 use opscope_analysis::compare::side::ComparedDump;
-use opscope_diff::inputs::{BaseSide, InputPairing, default_shapes, pair_inputs, recorded_inputs};
+use opscope_diff::inputs::{BaseSide, InputPairing, pair_inputs, recorded_inputs};
 use opscope_engine::ModelSignature;
 use opscope_tensor::Tensor;
 
 use super::DiffArguments;
 use crate::console::report;
-use crate::exit::{CommandFailure, USAGE};
+use crate::exit::{CommandFailure, CommandResult, USAGE};
 use crate::inputs::InputSource;
 
 /// The side of a model.
@@ -26,7 +26,7 @@ pub(super) struct SideInputs {
 
 enum InputValues {
     /// For the base model, and by its pairing for the other side if that is a model.
-    Made(InputSource, Option<(BaseSide, InputPairing)>),
+    Made(Box<InputSource>, Option<(BaseSide, InputPairing)>),
     /// Inputs from a dump, for each step.
     Recorded(Vec<Vec<Tensor>>),
 }
@@ -36,7 +36,7 @@ impl SideInputs {
     pub(super) fn of_models(
         arguments: &DiffArguments,
         [target, golden]: [&ModelSignature; 2],
-    ) -> Result<SideInputs, CommandFailure> {
+    ) -> CommandResult<SideInputs> {
         let (base, pairing) =
             pair_inputs(target, golden).map_err(|error| CommandFailure::new(USAGE, error))?;
         if !pairing.is_by_name {
@@ -57,7 +57,7 @@ impl SideInputs {
         arguments: &DiffArguments,
         signature: &ModelSignature,
         dump: &ComparedDump,
-    ) -> Result<SideInputs, CommandFailure> {
+    ) -> CommandResult<SideInputs> {
         if !arguments.inputs.is_empty() || signature.inputs.is_empty() {
             return SideInputs::made(arguments, signature, None);
         }
@@ -87,21 +87,20 @@ impl SideInputs {
         arguments: &DiffArguments,
         signature: &ModelSignature,
         pairing: Option<(BaseSide, InputPairing)>,
-    ) -> Result<SideInputs, CommandFailure> {
-        let shapes = default_shapes(signature);
-        let (source, note) = InputSource::with_defaults(&arguments.inputs, signature, &shapes)?;
-        if let Some(note) = note {
+    ) -> CommandResult<SideInputs> {
+        let source = InputSource::new(&arguments.inputs, true, signature)?;
+        if let Some(note) = source.random_note(&arguments.inputs)? {
             report!("opscope: inputs: random: {note}");
         }
         let n_steps = arguments.runs.unwrap_or(source.n_sets());
         Ok(SideInputs {
-            values: InputValues::Made(source, pairing),
+            values: InputValues::Made(Box::new(source), pairing),
             steps: (0..n_steps).collect(),
         })
     }
 
     /// Inputs of a side's n-th step.
-    pub(super) fn get(&self, side: Side, nth: usize) -> Result<Vec<Tensor>, CommandFailure> {
+    pub(super) fn get(&self, side: Side, nth: usize) -> CommandResult<Vec<Tensor>> {
         let (source, pairing) = match &self.values {
             InputValues::Recorded(steps) => return Ok(steps[nth].clone()),
             InputValues::Made(source, pairing) => (source, pairing),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use opscope_analysis::default_jobs;
 use opscope_capture::Purpose;
-use opscope_diff::inputs::{default_shapes, pair_inputs};
+use opscope_diff::inputs::pair_inputs;
 use opscope_engine::onnx::{DefinitionDifference, ModelPair, read_signature};
 use opscope_engine::{EngineError, LoadedModel, ModelSource, ResultRounding};
 use opscope_sensitivity::OneOutputDistance;
@@ -66,9 +66,7 @@ pub(super) fn try_change(given: &TryArguments) -> ToolResult {
     let source = ModelSource::File(&given.model);
     let (mut model, engine) = Arc::new(engine).load(source, Purpose::Values)?;
     let signature = model.signature().clone();
-    let shapes = default_shapes(&signature);
-    let (inputs, _) = InputSource::with_defaults(&options.inputs, &signature, &shapes)?;
-    let inputs = inputs.step(0)?;
+    let inputs = InputSource::new(&options.inputs, true, &signature)?.step(0)?;
     let outputs = match (&given.golden, &given.round) {
         (Some(golden), None) => healed(given, golden, &engine, &inputs)?,
         (None, Some(format)) => rounded(given, format, &mut *model, &inputs)?,
