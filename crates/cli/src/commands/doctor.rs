@@ -16,7 +16,7 @@ use crate::format;
 ///
 /// Each line says what was found, and for a missing part which commands need it and how to install
 /// it. tract and ONNX Runtime each run one operator. Nothing is installed or changed, and no network
-/// is used. Exit codes: 0 if the built-in engine works, 1 otherwise.
+/// is used. Exit codes: 0 if the built-in engine and the one in use work, 1 otherwise.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   opscope doctor
@@ -105,7 +105,7 @@ impl Check {
 
 pub(crate) fn run(arguments: &DoctorArguments) -> CommandResult {
     let (engines, used) = engines::check();
-    let works = engines[0].state == CheckState::Ok;
+    let works = engines[0].state == CheckState::Ok && used.is_ok();
     let mut checks = engines;
     checks.extend(python::check());
     checks.extend(machine::check());
@@ -156,7 +156,7 @@ fn summary(checks: &[Check], works: bool) -> String {
     let end = if works {
         "opscope works; next: opscope dump MODEL.onnx --seed 0 --out dump"
     } else {
-        "the built-in engine does not work"
+        "models cannot be run"
     };
     format!("{problems}, {n_missing} missing: {end}")
 }

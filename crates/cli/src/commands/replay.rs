@@ -163,11 +163,10 @@ pub(crate) fn run(arguments: &ReplayArguments) -> CommandResult {
     refuse_model(&arguments.dump)?;
     let n_threads = (arguments.threads).map_or_else(opscope_analysis::default_jobs, usize::from);
     let thresholds = thresholds(arguments.thresholds.as_deref())?;
-    let is_wanted = |(rank, step): FilePlace| {
+    let side = open(&arguments.dump, n_threads, |(rank, step)| {
         let is_rank = arguments.rank.is_none() || rank.is_none() || rank == arguments.rank;
         is_rank && (arguments.step.is_none() || step.is_none() || step == arguments.step)
-    };
-    let side = open(&arguments.dump, n_threads, is_wanted)?;
+    })?;
     let choice = OperatorChoice {
         name: arguments.operator.clone(),
         step: arguments.step,
@@ -228,8 +227,7 @@ pub(crate) fn run(arguments: &ReplayArguments) -> CommandResult {
         )?;
     }
     // The last step, because the page is shown until it is interrupted.
-    let findings = || report::findings(&replayed);
-    (arguments.page).show(&arguments.dump, findings, n_threads)?;
+    (arguments.page).show(&arguments.dump, || report::findings(&replayed), n_threads)?;
     end(&replayed, &refused)
 }
 

@@ -8,7 +8,7 @@ use opscope_analysis::verify::{VerifyReport, verify};
 use serde_json::{Value, json};
 
 use crate::console::{self, line, report};
-use crate::exit::{CommandFailure, CommandResult, FOUND, PARTIAL, UNREADABLE};
+use crate::exit::{CommandFailure, CommandResult, FOUND, PARTIAL, UNREADABLE, refuse_model};
 use crate::progress;
 use crate::{format, passed_over};
 
@@ -51,6 +51,7 @@ pub(crate) fn run(arguments: &VerifyArguments) -> CommandResult {
     let mut results = Vec::new();
     let mut codes = Vec::new();
     for dump in &arguments.dumps {
+        refuse_model(dump)?;
         let report = progress::with_spinner("verifying", || verify(dump, n_threads))?;
         report_problems(&report);
         if arguments.json {

@@ -37,6 +37,22 @@ fn the_built_in_engine_works_and_the_rest_is_reported() {
 }
 
 #[test]
+fn variables_that_no_engine_fits_are_a_problem() {
+    for (name, value) in [
+        ("OPSCOPE_ENGINE", "none"),
+        ("OPSCOPE_ENGINE_LIB", "/nowhere/lib"),
+    ] {
+        let mut command = opscope();
+        command.arg("doctor").env_remove("OPSCOPE_ENGINE");
+        let (code, told, errors) = text(command.env(name, value));
+        assert_eq!((code, errors.as_str()), (1, ""), "{told}");
+        let line = format!("\nvariables        problem: {name}={value}\n");
+        assert!(told.contains(&line), "{told}");
+        assert!(told.ends_with("models cannot be run\n"), "{told}");
+    }
+}
+
+#[test]
 fn the_text_names_the_next_command() {
     let (code, told, errors) = text(opscope().arg("doctor").env_remove("OPSCOPE_PYTHON"));
     assert_eq!((code, errors.as_str()), (0, ""), "{told}");

@@ -158,3 +158,28 @@ fn configurations() {
         damage.check(&digits_model(), &args, code, part);
     }
 }
+
+/// A model where a dump is expected, and an array where a model is, name the right command.
+#[test]
+fn files_of_another_kind() {
+    let (model, array) = (digits("digits_cnn.onnx"), digits("images.npy"));
+    let of_dumps = "is an ONNX model, but this command reads dumps";
+    let of_models = "is an array, but this command runs ONNX models";
+    let cases = [
+        ("show", &model, "", of_dumps),
+        ("verify", &model, "", of_dumps),
+        ("replay", &model, "/conv1/Conv", of_dumps),
+        ("dump", &array, "--stats", of_models),
+        ("sensitivity", &array, "", of_models),
+    ];
+    for (command, path, more, part) in cases {
+        let mut program = opscope();
+        program.arg(command).arg(path).args(more.split_whitespace());
+        let (code, told, errors) = text(&mut program);
+        assert_eq!((code, told.as_str()), (3, ""), "{command}: {errors}");
+        assert!(
+            errors.contains(part) && errors.contains("hint: "),
+            "{command}: {errors}"
+        );
+    }
+}

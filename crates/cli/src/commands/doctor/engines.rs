@@ -38,7 +38,11 @@ pub(super) fn check() -> (Vec<Check>, Result<String, String>) {
     let used = chosen
         .map(|chosen| title(&chosen))
         .map_err(|error| error.to_string());
-    let checks = vec![of_tract(&tract), of_onnx_runtime(&runtime), variables()];
+    let checks = vec![
+        of_tract(&tract),
+        of_onnx_runtime(&runtime),
+        variables(used.as_ref().err()),
+    ];
     (checks, used)
 }
 
@@ -85,7 +89,8 @@ fn of_onnx_runtime(request: &EngineRequest) -> Check {
     }
 }
 
-fn variables() -> Check {
+/// `failure` is the reason for which no engine is in use.
+fn variables(failure: Option<&String>) -> Check {
     let set = VARIABLES.into_iter().filter_map(|name| {
         let value = std::env::var_os(name).filter(|value| !value.is_empty())?;
         Some((name.to_owned(), value.display().to_string()))
@@ -103,7 +108,12 @@ fn variables() -> Check {
         .into_iter()
         .map(|(name, value)| (name, value.into()))
         .collect();
-    Check::ok("variables", detail, json!({ "set": set }))
+    let are_wrong = failure.is_some() && !set.is_empty();
+    let check = Check::ok("variables", detail, json!({ "set": set }));
+    if are_wrong {
+        return check.problem("correct or unset them: no model runs as they are");
+    }
+    check
 }
 
 /// Name and version.
