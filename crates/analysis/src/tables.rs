@@ -15,7 +15,7 @@ mod tensor_rows;
 mod views;
 
 use std::fs;
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use opscope_store::atomic_file::{Creator, PermissionModes};
@@ -200,7 +200,7 @@ pub fn creator(out: &Path, modes: PermissionModes) -> Creator {
 /// Lists a dump and its parts.
 fn open_parts(path: &Path, label: &str, n_threads: usize) -> Result<DumpParts, StoreError> {
     // An empty listing is not an error, so check that the path exists.
-    remote::metadata(path).map_err(failed("read", path))?;
+    remote::metadata(path).map_err(StoreError::io("read", path))?;
     let listing = if remote::is_dir(path) {
         dump::list(path)
     } else {
@@ -378,7 +378,7 @@ impl TablesPlace<'_> {
                 let is_gone =
                     stem.is_some_and(|stem| !parts.has(stem)) && fingerprint_in(&path).is_some();
                 if is_gone {
-                    fs::remove_file(&path).map_err(failed("remove", &path))?;
+                    fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
                     n_removed += u64::from(table == TABLES[0]);
                 }
             }
@@ -414,13 +414,4 @@ fn problems_in(table: &SlotTable) -> Vec<String> {
 fn fingerprint_in(path: &Path) -> Option<String> {
     let table = SlotTable::open(path).ok()?;
     table.fact(SOURCES_KEY).map(str::to_owned)
-}
-
-fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
-    let path = path.to_owned();
-    move |source| StoreError::Io {
-        action,
-        path,
-        source,
-    }
 }

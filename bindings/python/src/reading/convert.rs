@@ -102,11 +102,7 @@ fn check_path(path: &Path) -> Result<(), StoreError> {
     }
     regular_file::check(path)
         .map(drop)
-        .map_err(|source| StoreError::Io {
-            action: "read",
-            path: path.to_owned(),
-            source,
-        })
+        .map_err(StoreError::io("read", path))
 }
 
 fn run(

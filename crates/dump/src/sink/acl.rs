@@ -131,11 +131,8 @@ impl AclSink {
         function: Arc<ChunkFunction>,
     ) -> Result<AclSink, StoreError> {
         // `canonicalize` would want a directory that exists, and none is made here.
-        let absolute = std::path::absolute(dump_path).map_err(|source| StoreError::Io {
-            action: "resolve",
-            path: dump_path.to_owned(),
-            source,
-        })?;
+        let absolute =
+            std::path::absolute(dump_path).map_err(StoreError::io("resolve", dump_path))?;
         Ok(AclSink::new(
             AclTree::new(&absolute, time),
             Outlet::function(function),

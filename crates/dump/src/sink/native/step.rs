@@ -84,11 +84,7 @@ impl StepRows {
         }
         let path = tree.journal(model, step);
         let text = "other runs of the step take the name again and again";
-        Err(StoreError::Io {
-            action: "create",
-            path,
-            source: io::Error::other(text),
-        })
+        Err(StoreError::io("create", &path)(io::Error::other(text)))
     }
 
     /// Adds a frame for the rows of each record, all with one call. They are in the file when this
@@ -101,7 +97,7 @@ impl StepRows {
             for rows in records.iter_mut().filter(|rows| !rows.is_empty()) {
                 let start = bytes.len() as u64;
                 let encoded = journal::encode(rows, &mut bytes);
-                encoded.map_err(failed("write", journal.path()))?;
+                encoded.map_err(StoreError::io("write", journal.path()))?;
                 frames.push((time(rows), start..bytes.len() as u64));
             }
             // Written in order: frames after a missing one could not be found.
@@ -131,7 +127,7 @@ impl StepRows {
         state.rows.sort_by_key(|rows| time(rows));
         let bytes = self.journal.as_ref().map(|journal| {
             let opened = FileBytes::open_in_dump(journal.path());
-            opened.map_err(failed("read", journal.path()))
+            opened.map_err(StoreError::io("read", journal.path()))
         });
         let bytes = bytes.transpose()?;
         let bytes = bytes.as_ref().map(AsRef::as_ref).unwrap_or_default();
@@ -157,17 +153,8 @@ impl StepRows {
     }
 }
 
-fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
-    let path = path.to_owned();
-    move |source| StoreError::Io {
-        action,
-        path,
-        source,
-    }
-}
-
 fn remove(journal: &Path) -> Result<(), StoreError> {
-    std::fs::remove_file(journal).map_err(failed("remove", journal))
+    std::fs::remove_file(journal).map_err(StoreError::io("remove", journal))
 }
 
 /// `step-3.rows`, `step-3.1.rows`, …
