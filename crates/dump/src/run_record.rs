@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use opscope_capture::{FirstNonFinite, SessionSummary};
 use opscope_engine::Engine;
-use opscope_store::StoreError;
 use opscope_store::file_bytes::FileBytes;
 use opscope_store::file_format::run_json::{
     CONFIGURATION_BYTES_MAX, ConfigurationFile, ModelFile, NonFiniteFinding, OverflowFinding,
@@ -13,7 +12,8 @@ use opscope_store::file_format::run_json::{
 };
 use opscope_store::run_file::RunFile;
 use opscope_store::temporary::LeftOvers;
-use opscope_tensor::digest::{hex, xxh3_128};
+use opscope_store::{StoreError, regular_file};
+use opscope_tensor::digest::{hex, xxh3_128, xxh3_128_reader};
 
 use crate::open_dump::OpenDump;
 use crate::request::DumpRequest;
@@ -141,14 +141,16 @@ pub fn note_engine(record: &mut RunRecord, engine: &dyn Engine) {
 
 /// Describes a model for the record. A file that cannot be read any more has no digest.
 pub fn model_file(name: &str, path: Option<&Path>, graph: &str) -> ModelFile {
-    let bytes = path.and_then(|path| FileBytes::open(path).ok());
+    let file = path.and_then(|path| regular_file::open(path).ok());
+    // Piece by piece: a model may take a large part of the memory.
+    let digest = file.and_then(|(file, _)| xxh3_128_reader(file).ok());
     ModelFile {
         name: name.to_owned(),
         file: path
             .and_then(Path::file_name)
             .map(|name| name.to_string_lossy().into_owned()),
-        n_bytes: bytes.as_ref().map(|bytes| bytes.as_ref().len() as u64),
-        xxh3_128: bytes.map(|bytes| hex(&xxh3_128(bytes.as_ref()))),
+        n_bytes: digest.map(|(_, n_bytes)| n_bytes),
+        xxh3_128: digest.map(|(digest, _)| hex(&digest)),
         graph: graph.to_owned(),
     }
 }
