@@ -14,6 +14,10 @@ use crate::running_step::StepTicket;
 use crate::tensor_intake::TensorIntake;
 use crate::writer::RecordWriter;
 
+/// A time stamp on the last day of the year 9999, which ends the calendar. Time stamps that count
+/// on from it are still times.
+const TIMESTAMP_US_MAX: u64 = 253_402_214_399_999_999;
+
 /// Takes records on their way from taps to writers.
 pub(crate) struct RecordIntake {
     pub(crate) tensors: TensorIntake,
@@ -99,10 +103,7 @@ impl RecordIntake {
     /// microsecond have different file names, and names sort in the order of execution. The
     /// microseconds after it belong to the record too, one for each of its tensors.
     pub(crate) fn next_timestamp_us(&self, n_slots: u64) -> u64 {
-        let since_epoch = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        let now = u64::try_from(since_epoch.as_micros()).unwrap_or(u64::MAX);
+        let now = microseconds(SystemTime::now());
         // The clock may also be set back while a session runs.
         let first = |last: u64| now.max(last.saturating_add(1));
         match self
@@ -112,5 +113,29 @@ impl RecordIntake {
             }) {
             Ok(last) | Err(last) => first(last),
         }
+    }
+}
+
+/// Microseconds since 1970, from 0 to the end of the calendar.
+fn microseconds(time: SystemTime) -> u64 {
+    let since_epoch = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since_epoch.as_micros()).map_or(TIMESTAMP_US_MAX, |us| us.min(TIMESTAMP_US_MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn time_stamps_end_with_the_calendar() {
+        let at = |seconds| microseconds(UNIX_EPOCH + Duration::from_secs(seconds));
+        assert_eq!(at(1_700_000_000), 1_700_000_000_000_000);
+        // One more than the first has no 64 bits of microseconds.
+        for seconds in [u64::MAX / 1_000_000, u64::MAX / 4, 300_000_000_000] {
+            assert_eq!(at(seconds), TIMESTAMP_US_MAX);
+        }
+        assert_eq!(microseconds(UNIX_EPOCH - Duration::from_secs(1)), 0);
     }
 }
