@@ -273,10 +273,7 @@ impl Levels<'_> {
             let idx = layout.boxes.len() as u32;
             level.boxes.push(idx);
             let corner = level.layout.corners[place];
-            let at = Point {
-                x: origin.x + corner.x,
-                y: origin.y + corner.y,
-            };
+            let at = Point::new(origin.x + corner.x, origin.y + corner.y);
             let mut new_box = self.new_box(child, group_box, at);
             match child {
                 Child::Operator(operator) => layout.box_of_operator[operator as usize] = idx,
@@ -287,10 +284,10 @@ impl Levels<'_> {
                     });
                     new_box.width = (size.0 + 2.0 * PADDING).max(self.box_width + 2.0 * PADDING);
                     new_box.height = size.1 + HEAD_HEIGHT + 2.0 * PADDING;
-                    let inner_origin = Point {
-                        x: at.x + ((new_box.width - size.0) / 2.0).floor(),
-                        y: at.y + HEAD_HEIGHT + PADDING,
-                    };
+                    let inner_origin = Point::new(
+                        at.x + ((new_box.width - size.0) / 2.0).floor(),
+                        at.y + HEAD_HEIGHT + PADDING,
+                    );
                     layout.boxes.push(new_box);
                     // Parents precede their children because the page draws in this order.
                     self.group_of_box.insert(idx, inner);

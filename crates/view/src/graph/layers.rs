@@ -38,6 +38,12 @@ pub struct Point {
     pub y: f64,
 }
 
+impl Point {
+    pub(crate) fn new(x: f64, y: f64) -> Point {
+        Point { x, y }
+    }
+}
+
 /// Positions of a graph's nodes and edges.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LayeredLayout {

@@ -21,12 +21,14 @@ pub(super) fn draw(
     pairs.sort_unstable();
     // One line represents any number of values between two groups.
     pairs.dedup_by_key(|pair| (pair.0, pair.1));
-    let edge = |(from, to, producer, consumer)| {
-        let meeting = levels.tree.meeting(producer, consumer)?;
-        let points = line(levels, layout, &meeting, (from, to))?;
-        Some(BoxEdge { from, to, points })
-    };
-    pairs.into_iter().filter_map(edge).collect()
+    pairs
+        .into_iter()
+        .filter_map(|(from, to, producer, consumer)| {
+            let meeting = levels.tree.meeting(producer, consumer)?;
+            let points = line(levels, layout, &meeting, (from, to))?;
+            Some(BoxEdge { from, to, points })
+        })
+        .collect()
 }
 
 fn line(
@@ -112,23 +114,11 @@ fn leave(
         let mut way = x;
         if step.rank + 1 != step.n_layers {
             way = group.x + group.width - PADDING / 2.0;
-            points.push(Point {
-                x,
-                y: bottom + PADDING / 2.0,
-            });
-            points.push(Point {
-                x: way,
-                y: bottom + PADDING / 2.0,
-            });
+            points.push(Point::new(x, bottom + PADDING / 2.0));
+            points.push(Point::new(way, bottom + PADDING / 2.0));
         }
-        points.push(Point {
-            x: way,
-            y: group_bottom - PADDING / 2.0,
-        });
-        points.push(Point {
-            x: center(group),
-            y: group_bottom - PADDING / 2.0,
-        });
+        points.push(Point::new(way, group_bottom - PADDING / 2.0));
+        points.push(Point::new(center(group), group_bottom - PADDING / 2.0));
         current = step.group_box;
     }
 }
@@ -155,23 +145,11 @@ fn enter(
         let mut way = x;
         if step.rank != 0 {
             way = group.x + PADDING / 2.0;
-            points.push(Point {
-                x,
-                y: here.y - PADDING / 2.0,
-            });
-            points.push(Point {
-                x: way,
-                y: here.y - PADDING / 2.0,
-            });
+            points.push(Point::new(x, here.y - PADDING / 2.0));
+            points.push(Point::new(way, here.y - PADDING / 2.0));
         }
-        points.push(Point {
-            x: way,
-            y: below_head,
-        });
-        points.push(Point {
-            x: center(group),
-            y: below_head,
-        });
+        points.push(Point::new(way, below_head));
+        points.push(Point::new(center(group), below_head));
         current = step.group_box;
     }
 }

@@ -166,10 +166,7 @@ impl SideLines<'_> {
         let mut points: Vec<Point> = line
             .points
             .iter()
-            .map(|point| Point {
-                x: point.x + offset,
-                y: point.y,
-            })
+            .map(|point| Point::new(point.x + offset, point.y))
             .collect();
         let is_upward = points
             .first()
@@ -191,10 +188,7 @@ impl SideLines<'_> {
         let around = self.around(line);
         let mut at = 0;
         while let Some(&[start, turn, _, end, next]) = points.get(at..at + 5) {
-            let corner = Point {
-                x: start.x,
-                y: end.y,
-            };
+            let corner = Point::new(start.x, end.y);
             let goes_down = start.x == turn.x && turn.y >= start.y && end.y > turn.y;
             let is_free = goes_down
                 && self.obstacles.is_free([turn, corner], &around)

@@ -31,9 +31,11 @@ pub(super) fn draw(
     let lanes = Lanes::new(layering, edges, right + NODE_GAP / 2.0);
     let mut channels = Channels::new(layering, centers, &lanes);
     let tops = channels.place_layers(layering, sizes);
-    let corner = |(node, size): (usize, &NodeSize)| Point {
-        x: centers[node] - size.width / 2.0,
-        y: tops[layering.ranks[node] as usize],
+    let corner = |(node, size): (usize, &NodeSize)| {
+        Point::new(
+            centers[node] - size.width / 2.0,
+            tops[layering.ranks[node] as usize],
+        )
     };
     let corners: Vec<Point> = sizes.iter().enumerate().map(corner).collect();
     let bottoms = corners
@@ -44,30 +46,15 @@ pub(super) fn draw(
     let routes = edges.iter().enumerate().map(|(idx, &(from, to))| {
         let (from_idx, to_idx) = (from as usize, to as usize);
         let start_y = corners[from_idx].y + sizes[from_idx].height;
-        let mut points = vec![Point {
-            x: centers[from_idx],
-            y: start_y,
-        }];
+        let mut points = vec![Point::new(centers[from_idx], start_y)];
         // Down to the channel, over to the lane, along it, and back above the consumer.
         if layering.is_aside[idx] {
             let lane = lanes.of_node[from_idx];
             let (leaving, entering) = (channels.leaving[from_idx], channels.entering[to_idx]);
-            points.push(Point {
-                x: centers[from_idx],
-                y: leaving,
-            });
-            points.push(Point {
-                x: lane,
-                y: leaving,
-            });
-            points.push(Point {
-                x: lane,
-                y: entering,
-            });
-            points.push(Point {
-                x: centers[to_idx],
-                y: entering,
-            });
+            points.push(Point::new(centers[from_idx], leaving));
+            points.push(Point::new(lane, leaving));
+            points.push(Point::new(lane, entering));
+            points.push(Point::new(centers[to_idx], entering));
         } else {
             add_bends(
                 layering,
@@ -77,10 +64,7 @@ pub(super) fn draw(
                 &mut points,
             );
         }
-        points.push(Point {
-            x: centers[to_idx],
-            y: corners[to_idx].y,
-        });
+        points.push(Point::new(centers[to_idx], corners[to_idx].y));
         points
     });
     Drawing {
@@ -111,14 +95,8 @@ fn add_bends(
         let (x, next_x) = (centers[vertex], centers[next as usize]);
         // A straight continuation has no bend.
         if x != next_x {
-            points.push(Point {
-                x,
-                y: leaving[vertex],
-            });
-            points.push(Point {
-                x: next_x,
-                y: leaving[vertex],
-            });
+            points.push(Point::new(x, leaving[vertex]));
+            points.push(Point::new(next_x, leaving[vertex]));
         }
     }
 }
@@ -279,14 +257,13 @@ impl Channels {
             // Tracks share the gap evenly, and many of them widen it.
             let n_lines = self.n_tracks[rank] as f64 + 1.0;
             let gap = (n_lines * TRACK_GAP).max(LAYER_GAP);
-            let height = |track: f64| (y + gap * (track + 1.0) / n_lines).round();
             for &vertex in layer {
                 let line = &mut self.leaving[vertex as usize];
-                *line = height(*line);
+                *line = (y + gap * (*line + 1.0) / n_lines).round();
             }
             for &vertex in layering.layers.get(rank + 1).into_iter().flatten() {
                 if let Some(line) = self.entering.get_mut(vertex as usize) {
-                    *line = height(*line);
+                    *line = (y + gap * (*line + 1.0) / n_lines).round();
                 }
             }
             y += gap;
