@@ -22,6 +22,7 @@ use hyper_util::server::graceful::GracefulShutdown;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::answers::{Answer, AnswerError, answer};
 use crate::page::{INDEX, VIEWS, asset};
@@ -151,9 +152,16 @@ impl PageServer {
     pub fn run(self) {
         let shown = self.runs();
         let mut news = shown.news();
+        // Before the first answer, as a client may send a signal right after it.
+        let signals = {
+            let _inside = self.runtime.enter();
+            [SignalKind::interrupt(), SignalKind::terminate()].map(signal)
+        };
         self.serve(async move {
+            let [interrupted, terminated] = signals.map(received);
             tokio::select! {
-                () = interrupted() => {}
+                () = interrupted => {}
+                () = terminated => {}
                 _ = news.wait_for(|news| news.is_ending) => {}
             }
             // Pages wait for news on a separate connection, which would delay the end.
@@ -169,15 +177,16 @@ impl PageServer {
     pub fn start(self) -> Result<RunningPage, ViewError> {
         let (shown, address) = (self.runs(), self.address.clone());
         let mut news = shown.news();
-        let serve = move || {
-            self.serve(async move {
-                let ending = news.wait_for(|news| news.is_ending).await;
-                // Without a sender the server could not be stopped later.
-                drop(ending);
-            });
-        };
         // A name distinguishes the thread from those of the caller's program.
-        let thread = thread::Builder::new().name("page".to_owned()).spawn(serve);
+        let thread = thread::Builder::new()
+            .name("page".to_owned())
+            .spawn(move || {
+                self.serve(async move {
+                    let ending = news.wait_for(|news| news.is_ending).await;
+                    // Without a sender the server could not be stopped later.
+                    drop(ending);
+                });
+            });
         match thread {
             Ok(thread) => Ok(RunningPage {
                 shown,
@@ -274,14 +283,13 @@ impl Drop for RunningPage {
     }
 }
 
-async fn interrupted() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let Ok(mut ended) = signal(SignalKind::terminate()) else {
-        return;
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = ended.recv() => {}
+/// Waits for a signal, forever if it cannot be handled.
+async fn received(signal: io::Result<Signal>) {
+    match signal {
+        Ok(mut signal) => {
+            signal.recv().await;
+        }
+        Err(_) => std::future::pending().await,
     }
 }
 
@@ -324,13 +332,14 @@ async fn respond(shared: Arc<Shared>, request: Request) -> Response {
     let query: HashMap<_, _> = form_urlencoded::parse(query.as_bytes())
         .into_owned()
         .collect();
-    let work = move || {
+    // Reading may wait for a disk, and must not delay other requests.
+    match tokio::task::spawn_blocking(move || {
         let runs = shared.runs.current();
         // A bug here must not end the user's page.
         catch_unwind(AssertUnwindSafe(|| answer(&runs, &question, &query)))
-    };
-    // Reading may wait for a disk, and must not delay other requests.
-    match tokio::task::spawn_blocking(work).await {
+    })
+    .await
+    {
         Ok(Ok(result)) => of_answer(result),
         _ => failure(
             StatusCode::INTERNAL_SERVER_ERROR,
