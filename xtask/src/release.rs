@@ -104,8 +104,8 @@ impl Release {
         if !git(&["status", "--porcelain"])?.is_empty() {
             eprintln!("warning: uncommitted changes: the source archive will not have them");
         }
-        let commit_time = || git(&["log", "-1", "--format=%ct"]);
-        let epoch = std::env::var("SOURCE_DATE_EPOCH").or_else(|_| commit_time())?;
+        let epoch =
+            std::env::var("SOURCE_DATE_EPOCH").or_else(|_| git(&["log", "-1", "--format=%ct"]))?;
         page::provide_packages()?;
         let notices = out.join("THIRD_PARTY_NOTICES");
         licences::write(&notices)?;

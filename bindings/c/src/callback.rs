@@ -68,8 +68,7 @@ static NEXT: AtomicUsize = AtomicUsize::new(1);
 codes! {
     aclrtSetExceptionInfoCallback(callback: Option<Callback>) => {
         let callback = callback.map(|callback| {
-            let show = move |info: &ExceptionInfo| show(callback, *info);
-            Arc::new(show) as ExceptionCallback
+            Arc::new(move |info: &ExceptionInfo| show(callback, *info)) as ExceptionCallback
         });
         process().set_exception_callback(callback)
     };

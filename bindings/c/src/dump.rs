@@ -31,8 +31,7 @@ type Callback = extern "C" fn(*const DumpChunk, i32) -> i32;
 codes! {
     acldumpRegCallback(callback: Option<Callback>, flag: i32) => {
         let callback = callback.map(|callback| {
-            let pass_on = move |chunk: &FilePiece<'_>| pass_on(callback, chunk);
-            Arc::new(pass_on) as DumpCallback
+            Arc::new(move |chunk: &FilePiece<'_>| pass_on(callback, chunk)) as DumpCallback
         });
         process().register_callback(callback, flag)
     };

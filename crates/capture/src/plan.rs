@@ -252,10 +252,6 @@ impl Steps {
     /// The same executions where the ranges count from `first` on instead of 0.
     #[must_use]
     pub fn counted_from(self, first: u64) -> Steps {
-        let shift = |range: RangeInclusive<u64>| {
-            let end = range.end().checked_sub(first)?;
-            Some(range.start().saturating_sub(first)..=end)
-        };
         let turn = |stride: StepStride| {
             let divisor = stride.divisor.get();
             let back = first % divisor;
@@ -267,20 +263,28 @@ impl Steps {
             StepStride { rest, ..stride }
         };
         Steps {
-            ranges: self
-                .ranges
-                .map(|ranges| ranges.into_iter().filter_map(shift).collect()),
+            ranges: self.ranges.map(|ranges| {
+                ranges
+                    .into_iter()
+                    .filter_map(|range| {
+                        let end = range.end().checked_sub(first)?;
+                        Some(range.start().saturating_sub(first)..=end)
+                    })
+                    .collect()
+            }),
             strides: self.strides.into_iter().map(turn).collect(),
         }
     }
 
     /// Whether execution `step` is kept.
     pub fn contains(&self, step: u64) -> bool {
-        let meets = |stride: &StepStride| step % stride.divisor == stride.rest;
         self.ranges
             .as_ref()
             .is_none_or(|ranges| ranges.iter().any(|range| range.contains(&step)))
-            && self.strides.iter().all(meets)
+            && self
+                .strides
+                .iter()
+                .all(|stride| step % stride.divisor == stride.rest)
     }
 }
 

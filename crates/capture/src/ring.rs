@@ -102,10 +102,11 @@ impl Ring {
         self.look_at_flag();
         let mut state = self.lock();
         let model_idx = state.model_idx(model);
-        let is_behind = |state: &RingState| state.models[model_idx].n_behind() > N_STEPS_BEHIND_MAX;
         // With `WhenBehind::Drop` the model never waits, although more steps may be on disk for a
         // while.
-        while self.when_behind == WhenBehind::Wait && is_behind(&state) {
+        while self.when_behind == WhenBehind::Wait
+            && (state.models[model_idx].n_behind() > N_STEPS_BEHIND_MAX)
+        {
             state = self
                 .is_written
                 .wait(state)

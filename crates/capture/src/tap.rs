@@ -179,8 +179,9 @@ impl Tap {
             if let Some(ring) = &writer.ring {
                 self.step.hold.get_or_init(|| ring.begin(&self.model, step));
             }
-            let end = || Arc::new(StepEnd::new(&writer.ended_steps, &self.model, step));
-            self.step.end.get_or_init(end);
+            self.step
+                .end
+                .get_or_init(|| Arc::new(StepEnd::new(&writer.ended_steps, &self.model, step)));
             let written = guarded(|| writer.sink.begin_step(&self.model, step));
             writer.note(written);
         }

@@ -276,10 +276,12 @@ impl TensorRules {
             });
             operators.iter().filter(has_record).chain(beside)
         };
-        let is_unused = |rule: &&TensorRule| {
-            !rule.is_about_values() && !kept().any(|operator| rule.may_choose(operator))
-        };
-        self.0.iter().filter(is_unused).collect()
+        self.0
+            .iter()
+            .filter(|rule| {
+                !rule.is_about_values() && !kept().any(|operator| rule.may_choose(operator))
+            })
+            .collect()
     }
 }
 

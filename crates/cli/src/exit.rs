@@ -215,11 +215,13 @@ fn example_extents(shape: &str) -> String {
         // Without brackets the input may have any shape, and only an example can be given.
         return "1,3,224,224".into();
     };
-    let fixed = |dim: &str| {
-        dim.parse::<usize>()
-            .map_or("1".to_owned(), |n| n.to_string())
-    };
-    dims.split(',').map(fixed).collect::<Vec<_>>().join(",")
+    dims.split(',')
+        .map(|dim| {
+            dim.parse::<usize>()
+                .map_or("1".to_owned(), |n| n.to_string())
+        })
+        .collect::<Vec<_>>()
+        .join(",")
 }
 
 impl From<EngineError> for CommandFailure {

@@ -207,15 +207,17 @@ fn accept_single_dash(arguments: Vec<OsString>) -> Vec<OsString> {
     {
         return arguments;
     }
-    let long = |argument| {
-        // clap would read `-out` as `-o ut`, and `convert` has an option `-o`.
-        if argument == "-out" {
-            "--out".into()
-        } else {
-            argument
-        }
-    };
-    arguments.into_iter().map(long).collect()
+    arguments
+        .into_iter()
+        .map(|argument| {
+            // clap would read `-out` as `-o ut`, and `convert` has an option `-o`.
+            if argument == "-out" {
+                "--out".into()
+            } else {
+                argument
+            }
+        })
+        .collect()
 }
 
 fn report(failure: &CommandFailure) -> u8 {

@@ -156,14 +156,15 @@ impl HeldDump {
             let execution = Arc::new(execution_of(&record, *n_calls));
             *n_calls += 1;
             index.executions.push(execution.clone());
-            let common = |tensor: IndexedTensor| IndexedTensor {
-                execution: execution.clone(),
-                task_id: Some(operator.task_id),
-                stream_id: Some(stream_id(&record.model)),
-                timestamp: Some(record.timestamp_us),
-                ..tensor
-            };
-            index.tensors.extend(record.tensors.into_iter().map(common));
+            index
+                .tensors
+                .extend(record.tensors.into_iter().map(|tensor| IndexedTensor {
+                    execution: execution.clone(),
+                    task_id: Some(operator.task_id),
+                    stream_id: Some(stream_id(&record.model)),
+                    timestamp: Some(record.timestamp_us),
+                    ..tensor
+                }));
         }
         index
     }

@@ -57,11 +57,12 @@ pub(super) fn place(record: &Record) -> Option<OutputOverflow> {
         }
         // Without a right side: the axes of the ellipsis, then every letter that occurs once.
         None => {
-            let n_times = |label: &AxisLabel| every.iter().filter(|other| *other == label).count();
             let mut kept = every.clone();
             // `every` is sorted, so that equal labels are adjacent.
             kept.dedup();
-            kept.retain(|label| is_ellipsis(label) || n_times(label) == 1);
+            kept.retain(|label| {
+                is_ellipsis(label) || every.iter().filter(|other| *other == label).count() == 1
+            });
             kept
         }
     };

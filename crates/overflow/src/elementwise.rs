@@ -210,13 +210,13 @@ fn float_power(
     let IntegerBounds { min, max } = base.bounds;
     // 0 to a negative power is a division by zero. The bounds are powers of two or one less, where
     // `f64` is exact enough.
-    let fits = |x: usize, y: usize| {
+    tally(&walk, |x, y| {
         let (base, exponent) = (bases[x], exponents[y]);
         let value = (base as f64).powf(exponent).trunc();
         let is_division = base == 0 && exponent < 0.0;
         is_division || !exponent.is_finite() || !(value >= (max + 1) as f64 || value < min as f64)
-    };
-    tally(&walk, fits).place(StatusCause::Integer, 0)
+    })
+    .place(StatusCause::Integer, 0)
 }
 
 /// `Neg` and `Abs`: only the smallest signed integer has no counterpart.

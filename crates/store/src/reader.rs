@@ -129,10 +129,9 @@ pub fn reader_of(listing: &DumpListing) -> &'static dyn DumpReader {
 pub fn retain_places(listing: &mut DumpListing, is_wanted: impl Fn(FilePlace) -> bool) {
     let reader = reader_of(listing);
     let is_kept = |entry: &DumpEntry| reader.place_of(entry).is_none_or(&is_wanted);
-    let is_placed = |entry: &DumpEntry| reader.place_of(entry).is_some();
     let lists = [&listing.entries, &listing.tables, &listing.step_tables];
     let mut entries = lists.into_iter().flatten();
-    let is_any_kept = entries.any(|entry| is_placed(entry) && is_kept(entry));
+    let is_any_kept = entries.any(|entry| reader.place_of(entry).is_some() && is_kept(entry));
     drop(entries);
     if !is_any_kept {
         return;

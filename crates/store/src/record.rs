@@ -107,11 +107,10 @@ impl Operator {
         let types = types.chain(std::iter::repeat(AttributeKind::Other));
         let own = self.attributes.iter().zip(types);
         let own = own.map(|((name, text), r#type)| (name.as_str(), text.as_str(), r#type));
-        let has = |name: &str| self.attributes.iter().any(|(known, _)| known == name);
         let more = self
             .default_attributes
             .iter()
-            .filter(move |more| !has(&more.name));
+            .filter(move |more| !self.attributes.iter().any(|(known, _)| *known == more.name));
         own.chain(more.map(|more| (more.name.as_str(), more.text.as_str(), more.r#type)))
     }
 }

@@ -100,10 +100,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         args => (false, args.first()),
     };
     let n_tensors = if is_hot { 1 } else { N_TENSORS };
-    let is_asked = |case: &&Case| name.is_none_or(|name| case.name.contains(name.as_str()));
     for width in [2, 4, 1, 8] {
         println!("elements of {width} bytes");
-        for case in CASES.iter().filter(is_asked) {
+        for case in CASES
+            .iter()
+            .filter(|case| name.is_none_or(|name| case.name.contains(name.as_str())))
+        {
             let device = Shape::new(case.device)?;
             let plain = Shape::new(case.plain)?;
             let conversion = LayoutConversion {

@@ -177,11 +177,10 @@ fn search<const N_KEY_BITS: u32>(
     key: impl Fn(f64) -> u64,
     number: impl Fn(u64) -> f64,
 ) -> Vec<Option<f64>> {
-    let first_digit = |key: u64| (key >> (N_KEY_BITS - N_DIGIT_BITS)) as usize;
     let mut first = vec![0_u64; N_DIGITS];
     numbers.for_each(0..numbers.len(), |x| {
         if x.is_finite() {
-            first[first_digit(key(x))] += 1;
+            first[(key(x) >> (N_KEY_BITS - N_DIGIT_BITS)) as usize] += 1;
         }
     });
     let n: u64 = first.iter().sum();
@@ -200,7 +199,7 @@ fn search<const N_KEY_BITS: u32>(
         numbers.for_each(0..numbers.len(), |x| {
             let key = key(x);
             // Nearly all elements have none of the prefixes, which their first digit shows.
-            if counts.is_wanted[first_digit(key)] && x.is_finite() {
+            if counts.is_wanted[(key >> (N_KEY_BITS - N_DIGIT_BITS)) as usize] && x.is_finite() {
                 counts.add(key >> n_left_bits);
             }
         });

@@ -57,14 +57,13 @@ impl RangeLimits {
         n_mantissa_bits: i32,
         is_largest_odd: bool,
     ) -> RangeLimits {
-        let power = |exponent: i32| 2_f64.powi(exponent);
-        let smallest = power(min_exponent - n_mantissa_bits);
+        let smallest = 2_f64.powi(min_exponent - n_mantissa_bits);
         let last_exponent = largest.log2().floor() as i32;
         RangeLimits {
-            overflow: largest + power(last_exponent - n_mantissa_bits - 1),
+            overflow: largest + 2_f64.powi(last_exponent - n_mantissa_bits - 1),
             is_tie_overflow: is_largest_odd,
             underflow: smallest / 2.0,
-            normal: power(min_exponent) - smallest / 2.0,
+            normal: 2_f64.powi(min_exponent) - smallest / 2.0,
         }
     }
 

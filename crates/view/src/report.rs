@@ -46,12 +46,11 @@ pub fn write(runs: &ViewedRuns) -> Result<String, ViewError> {
     let mut rest = REPORT;
     // Each placeholder is searched after the previous one, and never inside inserted content.
     for (place, part) in PLACES.into_iter().zip([STYLE, &data, SCRIPT]) {
-        let missing = || {
+        let (before, after) = rest.split_once(place).ok_or_else(|| {
             ViewError::Report(io::Error::other(format!(
                 "the page has no placeholder `{place}`"
             )))
-        };
-        let (before, after) = rest.split_once(place).ok_or_else(missing)?;
+        })?;
         report += before;
         report += part;
         rest = after;

@@ -460,10 +460,9 @@ impl ViewedRuns {
             .filter_map(|run| run.slot(key.side, key.index))
             .collect();
         // Slots of grouped operators share numbers; the shape identifies the compared one.
-        let is_it = |slot: &&&ExecutionSlot| {
+        let mut compared = slots.iter().filter(|slot| {
             summary.is_some_and(|summary| slot.shape.as_deref() == Some(summary.shape.as_slice()))
-        };
-        let mut compared = slots.iter().filter(is_it);
+        });
         // Among several, inputs belong to the first operator, and outputs to the last.
         let found = match key.side {
             SlotSide::Input => compared.next().or(slots.first()),

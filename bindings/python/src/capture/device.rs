@@ -319,16 +319,18 @@ impl DeviceLink {
     ) -> Result<(i64, Option<Py<PyAny>>), UnseenReason> {
         let py = object.py();
         let queue = self.queue.bind(py);
-        let question = || {
-            if shared.is_sifting {
-                return queue.call_method1(intern!(py, "take_flag"), (object, is_held));
-            }
-            let arguments = (object, shared.reduces_on_devices, is_held);
-            queue.call_method1(intern!(py, "take"), arguments)
-        };
-        self.ask(py, shared, question, || {
-            self.advance(py, shared, Patience::Oldest)
-        })
+        self.ask(
+            py,
+            shared,
+            || {
+                if shared.is_sifting {
+                    return queue.call_method1(intern!(py, "take_flag"), (object, is_held));
+                }
+                let arguments = (object, shared.reduces_on_devices, is_held);
+                queue.call_method1(intern!(py, "take"), arguments)
+            },
+            || self.advance(py, shared, Patience::Oldest),
+        )
     }
 
     /// Requests a value until there is room for it.

@@ -71,7 +71,7 @@ impl FileWriter {
         let (dtype, shape, strides) = (lent.dtype, &lent.shape, &lent.strides);
         let bytes = lent.bytes();
         let unknown = || UnseenReason::ElementType(true_dtype.name().to_owned());
-        let write = || -> Result<Result<(), StoreError>, UnseenReason> {
+        match py.detach(|| -> Result<Result<(), StoreError>, UnseenReason> {
             let dense: Cow<'_, [u8]> = match strides {
                 None => bytes.into(),
                 Some(strides) => {
@@ -87,8 +87,7 @@ impl FileWriter {
             let known = decode(true_dtype, &true_shape, &dense).map_err(|_| unknown())?;
             let header = encode_header(known.dtype, &known.shape).ok_or_else(unknown)?;
             Ok(self.put(&path, &[&header, &known.bytes]))
-        };
-        match py.detach(write) {
+        }) {
             Ok(written) => written
                 .map(|()| None)
                 .map_err(|error| os_error::of_store(&error)),

@@ -359,8 +359,8 @@ impl HeldMemory {
 
     /// Whether this memory contains all bytes of `lent`.
     pub(super) fn covers(&self, lent: &LentTensor<'_, '_>) -> bool {
-        let end = |address: usize, n_bytes: usize| address.saturating_add(n_bytes);
-        let is_inside = end(lent.address, lent.n_bytes) <= end(self.address, self.n_bytes);
+        let is_inside =
+            lent.address.saturating_add(lent.n_bytes) <= self.address.saturating_add(self.n_bytes);
         self.address <= lent.address && is_inside
     }
 
@@ -466,13 +466,13 @@ fn describe_by_table(
         return Err(UnseenReason::Device);
     }
     let DlDataType { code, bits, lanes } = found.dtype;
-    let refused = || UnseenReason::of_dtype(object);
-    let dtype = element_type::from_dlpack(code, bits, lanes).ok_or_else(refused)?;
+    let dtype = element_type::from_dlpack(code, bits, lanes)
+        .ok_or_else(|| UnseenReason::of_dtype(object))?;
     if let (0 | 1, 8) = (code, bits)
         && !bytes.are_of(object)
     {
         // Integers smaller than a byte are described as bytes.
-        return Err(refused());
+        return Err(UnseenReason::of_dtype(object));
     }
     let n_axes = usize::try_from(found.n_axes).map_err(|_| UnseenReason::Shape)?;
     // SAFETY: torch gives as many extents, and as many strides if any, as there are axes; they are

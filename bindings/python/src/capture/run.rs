@@ -447,13 +447,14 @@ impl RunningGraph {
         let mut parted = values.filter(|&value| matches!(shown(value), Some(ShownValue::Parts(_))));
         // Hardly any operator has such values; the others keep their precomputed names.
         parted.next()?;
-        let input = |position: usize| {
-            let found = part.inputs.iter().find(|(at, _)| *at == position);
-            found.and_then(|(_, value)| shown(*value))
-        };
-        Some(RecordSlots::new(named, input, |position| {
-            part.outputs[position].and_then(shown)
-        }))
+        Some(RecordSlots::new(
+            named,
+            |position| {
+                let found = part.inputs.iter().find(|(at, _)| *at == position);
+                found.and_then(|(_, value)| shown(*value))
+            },
+            |position| part.outputs[position].and_then(shown),
+        ))
     }
 }
 

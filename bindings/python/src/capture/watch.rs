@@ -1,7 +1,7 @@
 //! Values that are compared after each operator, to find who overwrites them.
 //!
 //! Python decides which values to watch, when to compare, and who is responsible; this file handles
-//! the memory. See `docs/torch/watch.md`.
+//! the memory. See `docs/watch.md`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -61,19 +61,21 @@ impl MemoryWatch {
         let (tap, selected) = session.attach_graph(&model, view);
         shared.asked.note(&model, Some(&selected));
         shared.n_graphs.fetch_add(1, Ordering::Relaxed);
-        let role = |operator: &Arc<Operator>| {
-            let kept = selected.kept.get(&operator.task_id)?;
-            Some(match kept.role {
-                WatchRole::Watched => "watched",
-                WatchRole::Suspect {
-                    is_collective: true,
-                } => "collective",
-                WatchRole::Suspect { .. } | WatchRole::None => "suspect",
-            })
-        };
         Ok(MemoryWatch {
             shared: shared.clone(),
-            roles: named.iter().map(role).collect(),
+            roles: named
+                .iter()
+                .map(|operator| {
+                    let kept = selected.kept.get(&operator.task_id)?;
+                    Some(match kept.role {
+                        WatchRole::Watched => "watched",
+                        WatchRole::Suspect {
+                            is_collective: true,
+                        } => "collective",
+                        WatchRole::Suspect { .. } | WatchRole::None => "suspect",
+                    })
+                })
+                .collect(),
             tap,
             state,
             bytes_max,

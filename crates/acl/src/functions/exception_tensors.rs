@@ -79,11 +79,13 @@ impl AclProcess {
         let Some(name) = name else {
             return Err(self.null_pointer(NAME, "fileName"));
         };
-        let is_up = |component: Component<'_>| component == Component::ParentDir;
         let below = name.trim_start_matches('/');
         let reason = if below.is_empty() || below.ends_with('/') {
             "it names no file"
-        } else if Path::new(below).components().any(is_up) {
+        } else if Path::new(below)
+            .components()
+            .any(|component| component == Component::ParentDir)
+        {
             "it must not leave the directory"
         } else {
             return Ok(below);

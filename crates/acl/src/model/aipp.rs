@@ -277,16 +277,17 @@ impl InputAipp {
             .into_iter()
             .map(|(dims, _)| dims)
             .collect();
-        let range = |axis: usize| {
-            let extents = all.iter().map(|dims| dims[axis]);
-            let (least, most) = (extents.clone().min(), extents.max());
-            match (least, most) {
-                (Some(least), Some(most)) if least >= 0 => (least, most),
-                // From 1 to unlimited.
-                _ => (1, -1),
-            }
-        };
-        (0..4).map(range).collect()
+        (0..4)
+            .map(|axis| {
+                let extents = all.iter().map(|dims| dims[axis]);
+                let (least, most) = (extents.clone().min(), extents.max());
+                match (least, most) {
+                    (Some(least), Some(most)) if least >= 0 => (least, most),
+                    // From 1 to unlimited.
+                    _ => (1, -1),
+                }
+            })
+            .collect()
     }
 
     fn common_dims(&self, turn: impl Fn([i64; 4], i64) -> [i64; 4]) -> Vec<i64> {

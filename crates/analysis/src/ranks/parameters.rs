@@ -190,7 +190,6 @@ fn drift_of(
             .map(|&at| reads[&members[at]])
             .collect();
         let first = accused[0];
-        let ranks = |places: &[usize]| places.iter().map(|&at| members[at]).collect();
         return Some(TensorCandidate {
             finding: DivergenceFinding {
                 kind: DivergenceKind::Drifted(DriftedParameter {
@@ -200,9 +199,9 @@ fn drift_of(
                 }),
                 run: first.run,
                 slot: Some(run.dump.runs[first.run].slots[first.slot].key()),
-                ranks: ranks(&apart.accused),
+                ranks: apart.accused.iter().map(|&at| members[at]).collect(),
                 is_each: apart.is_each,
-                others: ranks(&apart.others),
+                others: apart.others.iter().map(|&at| members[at]).collect(),
                 meeting: None,
                 difference: None,
                 evidence: DivergenceEvidence::History,

@@ -201,14 +201,13 @@ fn finding(
     slot: Option<SlotKey>,
     evidence: DivergenceEvidence,
 ) -> DivergenceFinding {
-    let ranks = |members: &[usize]| members.iter().map(|&at| executions[at].0).collect();
     DivergenceFinding {
         kind,
         run: executions[apart.accused[0]].1,
         slot,
-        ranks: ranks(&apart.accused),
+        ranks: apart.accused.iter().map(|&at| executions[at].0).collect(),
         is_each: apart.is_each,
-        others: ranks(&apart.others),
+        others: apart.others.iter().map(|&at| executions[at].0).collect(),
         meeting: None,
         difference: None,
         evidence,

@@ -203,14 +203,13 @@ fn unequal_results(run: &RankedRun, nth: usize, found: &mut RankDivergences) -> 
     if meeting.group_source == GroupSource::Contents && !is_one_against_all {
         return false;
     }
-    let ranks = |calls: &[usize]| calls.iter().map(|&at| meeting.calls[at].rank).collect();
     found.findings.push(DivergenceFinding {
         kind: DivergenceKind::UnequalResults,
         run: meeting.calls[accused[0]].run,
         slot: Some(SlotKey::default()),
-        ranks: ranks(&accused),
+        ranks: accused.iter().map(|&at| meeting.calls[at].rank).collect(),
         is_each,
-        others: ranks(&others),
+        others: others.iter().map(|&at| meeting.calls[at].rank).collect(),
         meeting: Some(nth),
         difference: None,
         evidence: evidence_of(is_of_bits),

@@ -142,8 +142,7 @@ fn key(run: &OperatorExecution) -> (&RunPlace, &str, Option<u32>, usize, usize) 
 
 /// Whether the elements of a slot are read, because the dump has no statistics of it.
 fn is_read(slot: &ExecutionSlot) -> bool {
-    let is_known = || statistics_of(slot).counts[..3].iter().all(Option::is_some);
-    slot.has_elements && !is_known()
+    slot.has_elements && !statistics_of(slot).counts[..3].iter().all(Option::is_some)
 }
 
 #[cfg(test)]

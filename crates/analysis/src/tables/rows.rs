@@ -307,14 +307,13 @@ fn least_counts(numbers: [Option<f64>; 7]) -> [Option<i64>; 3] {
     if sums.into_iter().flatten().any(|sum| sum.is_finite()) {
         return [Some(0); 3];
     }
-    let any = |is_it: fn(f64) -> bool| numbers.into_iter().flatten().any(is_it);
     let is_negative = |number: Option<f64>| number == Some(f64::NEG_INFINITY);
-    let has_infinite = any(f64::is_infinite);
+    let has_infinite = numbers.into_iter().flatten().any(f64::is_infinite);
     // With a finite maximum, only negative ones are possible.
     let has_negative = [min, max, sum, mean].into_iter().any(is_negative)
         || has_infinite && max.is_some_and(f64::is_finite);
     // A NaN would have made the mean NaN, too.
-    let has_nan = any(f64::is_nan);
+    let has_nan = numbers.into_iter().flatten().any(f64::is_nan);
     match (has_nan, has_infinite) {
         (false, false) => [None; 3],
         (has_nan, has_infinite) => [

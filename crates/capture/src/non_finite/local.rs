@@ -54,15 +54,19 @@ impl LocalJudgement {
 /// Judges a record by its own tensors. `is_beside` marks a record of a model's inputs or weights
 /// rather than of an execution.
 pub(crate) fn judge(record: &Record, is_beside: bool) -> LocalJudgement {
-    let is_bad = |(_, _, tensor): &(SlotSide, usize, &Tensor)| tensor.non_finite().any();
-    let Some(first) = record.slots().find(is_bad) else {
+    let Some(first) = record
+        .slots()
+        .find(|(_, _, tensor)| tensor.non_finite().any())
+    else {
         return LocalJudgement::Finite;
     };
     let operator = &record.operator;
-    let nan = |(_, _, tensor): &(SlotSide, usize, &Tensor)| tensor.non_finite().n_nan > 0;
     // NaN takes precedence over infinities: it is never deliberate, while an infinity may be a
     // mask.
-    if let Some((side, index, _)) = record.slots().find(nan) {
+    if let Some((side, index, _)) = record
+        .slots()
+        .find(|(_, _, tensor)| tensor.non_finite().n_nan > 0)
+    {
         let source = match side {
             // Weights and inputs of the model come from outside, whatever operator the record has.
             _ if is_beside => NanSource::Input,
@@ -81,8 +85,10 @@ pub(crate) fn judge(record: &Record, is_beside: bool) -> LocalJudgement {
 
 fn judge_infinities(record: &Record, first: Slot, is_beside: bool) -> LocalJudgement {
     let operator = &record.operator;
-    let is_infinite = |(_, tensor): &&(usize, Tensor)| n_infinities(tensor) > 0;
-    let output = record.outputs.iter().find(is_infinite);
+    let output = record
+        .outputs
+        .iter()
+        .find(|(_, tensor)| n_infinities(tensor) > 0);
     let has_infinite_input = record.inputs.iter().any(|slot| n_infinities(&slot.1) > 0);
     let is_negative = record
         .slots()

@@ -4,7 +4,7 @@ use opscope_store::record::SlotSide;
 use opscope_tensor::{Tensor, TensorView};
 
 use super::Probe;
-use crate::{BorrowError, GraphInput, SlotPosition, WatchRole};
+use crate::{BorrowError, SlotPosition, WatchRole};
 
 /// Smaller tensors are always copied: to wait for a writer costs more.
 const LENT_BYTES_MIN: usize = 1 << 20;
@@ -78,15 +78,14 @@ impl Probe {
         let (kept, Some(shown)) = (&self.context.kept, &self.shown) else {
             return false;
         };
-        let is_here = |i: &usize, beside: &[GraphInput]| beside[*i].position == index;
         let is_wanted = kept.inputs.contains(&index)
             || [&kept.graph_inputs, &kept.parameters]
                 .iter()
                 .any(|beside| beside.iter().any(|input| input.position == index));
         // A call fills every place that the tensor has.
         let is_shown = shown.record.inputs.iter().any(|(shown, _)| *shown == index)
-            || (shown.graph_inputs.iter()).any(|(i, _)| is_here(i, &kept.graph_inputs))
-            || (shown.parameters.iter()).any(|(i, _)| is_here(i, &kept.parameters));
+            || (shown.graph_inputs.iter()).any(|(i, _)| kept.graph_inputs[*i].position == index)
+            || (shown.parameters.iter()).any(|(i, _)| kept.parameters[*i].position == index);
         let place = (SlotSide::Input, index);
         is_wanted && !is_shown || self.is_part(place) && !shown.parts.has(place)
     }

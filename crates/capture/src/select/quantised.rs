@@ -153,9 +153,11 @@ pub(super) fn add_views(
     let operators = graph.operators.iter();
     let by_task: HashMap<u32, &Operator> = operators.map(|op| (op.task_id, &**op)).collect();
     let kept_values = names_kept(&by_task, kept);
-    let is_floats = |place: &&QuantisedPlace| place.kind == QuantisedKind::Dequantises;
     let places = graph.quantised.iter();
-    let dequantised: HashSet<u32> = places.filter(is_floats).map(|place| place.value).collect();
+    let dequantised: HashSet<u32> = places
+        .filter(|place| place.kind == QuantisedKind::Dequantises)
+        .map(|place| place.value)
+        .collect();
     let constants: HashSet<&str> = graph.constants.iter().map(String::as_str).collect();
     let all_outputs = graph.operators.iter().flat_map(|op| &op.outputs);
     let produced: HashSet<&str> = all_outputs

@@ -36,10 +36,9 @@ pub(super) fn find(
             removed,
             comparison,
         );
-        let is_here = |known: &&mut HealedCause| {
+        match causes.iter_mut().find(|known| {
             known.operator == next.operator && known.change.is_none() && next.change.is_none()
-        };
-        match causes.iter_mut().find(is_here) {
+        }) {
             Some(known) => merge(known, next),
             None => causes.push(next),
         }

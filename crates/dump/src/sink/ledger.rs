@@ -69,15 +69,14 @@ impl Ledger {
         }
         // A link counts as existing wherever it leads: it was created by others.
         let is_new = |dir: &&Path| fs::symlink_metadata(dir).is_err();
-        let below = |dir: &&Path, base: &Path| dir.starts_with(base) && *dir != base;
         let above = key.0.ancestors().take_while(is_new);
         let dirs: Vec<PathBuf> = above
-            .take_while(|dir| below(dir, shared))
+            .take_while(|dir| dir.starts_with(shared) && *dir != shared)
             .map(Path::to_owned)
             .collect();
         let upper = shared.ancestors().take_while(is_new);
         let upper: Vec<PathBuf> = upper
-            .take_while(|dir| below(dir, root))
+            .take_while(|dir| dir.starts_with(root) && *dir != root)
             .map(Path::to_owned)
             .collect();
         let mut state = self.lock();

@@ -199,16 +199,18 @@ impl MindSporeSink {
             self.step_dir(&record.model, record.step)
         };
         let mut rows = String::new();
-        let write = |(timestamp, (side, index, tensor)): (u64, (SlotSide, usize, &Tensor))| {
-            let name = TensorFileName {
-                side,
-                slot: u32::try_from(index).unwrap_or(u32::MAX),
-                timestamp,
-                ..self.file_name(operator)
-            };
-            self.write_tensor(&dir, operator, name, tensor, &mut rows)
-        };
-        let written = (record.timestamp_us..).zip(slots).map(write);
+        let written =
+            (record.timestamp_us..)
+                .zip(slots)
+                .map(|(timestamp, (side, index, tensor))| {
+                    let name = TensorFileName {
+                        side,
+                        slot: u32::try_from(index).unwrap_or(u32::MAX),
+                        timestamp,
+                        ..self.file_name(operator)
+                    };
+                    self.write_tensor(&dir, operator, name, tensor, &mut rows)
+                });
         let written = written.reduce(|sum, next| Ok(sum? + next?));
         // Rows of tensors before one that fails are true all the same.
         let of_rows = self.write_rows(&dir, &rows);

@@ -176,8 +176,9 @@ impl NativeSink {
                 let mut error = Some(error);
                 for result in results[first..].iter_mut().filter(|result| result.is_ok()) {
                     let text = "rows that were written together with others could not be written";
-                    let other = || SinkError::Other(text.to_owned());
-                    *result = Err(error.take().unwrap_or_else(other));
+                    *result = Err(error
+                        .take()
+                        .unwrap_or_else(|| SinkError::Other(text.to_owned())));
                 }
             }
         }
@@ -219,8 +220,9 @@ impl NativeSink {
 
     fn step(&self, model: &Arc<ModelId>, step: u64) -> Result<Arc<StepRows>, SinkError> {
         let key = self.step_key(model, step);
-        let create = || StepRows::create(&self.creator, &self.tree, model, step);
-        Ok(self.steps.get_or_create(key, create)?)
+        Ok(self.steps.get_or_create(key, || {
+            StepRows::create(&self.creator, &self.tree, model, step)
+        })?)
     }
 
     fn step_key(&self, model: &ModelId, step: u64) -> StepKey {

@@ -203,10 +203,9 @@ impl<I: MemoryIdentity> WriteOnce<I> {
     ) -> Result<WrittenFiles, SinkError> {
         let put = match source.filter(|_| self.wants_identity()) {
             None => self.put_content(request)?,
-            Some(source) => {
-                let make = |_: Option<FileIdentity>| self.put_content(request);
-                self.once(&SourceKey::Source(source), request, &make)?
-            }
+            Some(source) => self.once(&SourceKey::Source(source), request, &|_| {
+                self.put_content(request)
+            })?,
         };
         Ok(put.written)
     }
@@ -221,14 +220,15 @@ impl<I: MemoryIdentity> WriteOnce<I> {
             return write(request);
         };
         let digest = request.digest();
-        let make = |useless| match index.find(&digest, request, useless) {
+        self.once(&SourceKey::Content(digest), request, &|useless| match index
+            .find(&digest, request, useless)
+        {
             None => index.add(&digest, write(request)?, request.creator),
             Some(original) => match link(&original, request)? {
                 Some(put) => Ok(put),
                 None => index.add(&digest, write(request)?, request.creator),
             },
-        };
-        self.once(&SourceKey::Content(digest), request, &make)
+        })
     }
 
     /// Links to the entry of the table for `key`, or creates the file. `make` receives an existing

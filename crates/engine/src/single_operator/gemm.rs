@@ -43,8 +43,8 @@ pub(super) fn compose(operator: &SingleOperator) -> Result<OperatorGraph, Operat
     }
     // ONNX's own `Gemm` would round float16 after the product and again after the sum.
     let (factor, sum) = (inputs[0].dtype, output.dtype);
-    let has_types = |range: &[Operand], dtype| range.iter().all(|operand| operand.dtype == dtype);
-    let are_alike = has_types(&inputs[..2], factor) && has_types(&inputs[2..], sum);
+    let are_alike = inputs[..2].iter().all(|operand| operand.dtype == factor)
+        && inputs[2..].iter().all(|operand| operand.dtype == sum);
     if !are_alike || !TYPES.contains(&(factor, sum)) {
         return Err(operator.inexpressible(format!(
             "a and b of {factor} do not go with {sum}: expected a and b of float16 with float16 \

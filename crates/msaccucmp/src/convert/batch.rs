@@ -28,9 +28,9 @@ pub(super) fn run(
     let n_workers = job::default_jobs();
     // Every worker may hold a file and its converted form at the same time.
     let limit = memory_bytes() / n_workers as u64 / MEMORY_SHARE;
-    let is_large = |path: &Path| path.metadata().is_ok_and(|m| m.len() > limit);
-    let (large, small): (Vec<&PathBuf>, Vec<&PathBuf>) =
-        paths.iter().partition(|path| is_large(path));
+    let (large, small): (Vec<&PathBuf>, Vec<&PathBuf>) = paths
+        .iter()
+        .partition(|path| path.metadata().is_ok_and(|m| m.len() > limit));
     let progress = Progress::new(n_entries);
     let convert = |path: &Path| {
         let failure = convert_one_of_many(converter, path);

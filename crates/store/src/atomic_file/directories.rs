@@ -189,12 +189,12 @@ fn create_with_parents(dir: &Path, modes: PermissionModes) -> Result<(), StoreEr
         return Ok(());
     }
     let mut result = make(dir, modes);
-    let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
     for _ in 1..N_ATTEMPTS {
-        let Some(parent) = dir
-            .parent()
-            .filter(|_| result.as_ref().is_err_and(is_missing))
-        else {
+        let Some(parent) = dir.parent().filter(|_| {
+            result
+                .as_ref()
+                .is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+        }) else {
             break;
         };
         create_with_parents(parent, modes)?;

@@ -245,8 +245,10 @@ impl MindSporeListing {
         let files = self.files.iter_mut().map(|f| (&f.path, &mut f.place));
         let tables = self.tables.iter_mut().map(|t| (&t.path, &mut t.place));
         for (path, place) in files.chain(tables) {
-            let is_number = |name: &&mut String| name.bytes().all(|byte| byte.is_ascii_digit());
-            let name = place.net_name.as_mut().filter(is_number);
+            let name = place
+                .net_name
+                .as_mut()
+                .filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
             // Above the file are the iteration, the graph and the network.
             let above = path.ancestors().nth(4);
             if let (Some(name), Some(above)) = (name, above) {
@@ -284,8 +286,10 @@ impl MindSporeListing {
 
     /// The graph of a rank.
     pub fn graph(&self, rank: Option<u32>, graph_id: u32) -> Option<&GraphDescription> {
-        let is_wanted = |g: &&RankGraph| (g.rank, g.graph_id) == (rank, graph_id);
-        self.graphs.iter().find(is_wanted).map(|g| &g.graph)
+        self.graphs
+            .iter()
+            .find(|g| (g.rank, g.graph_id) == (rank, graph_id))
+            .map(|g| &g.graph)
     }
 }
 

@@ -133,8 +133,8 @@ impl UnreadParts {
     fn add_line(&mut self, number: usize, line: &str) {
         const N_CHARS_MAX: usize = 60;
         self.n_lines += 1;
-        let begin = || line.trim().chars().take(N_CHARS_MAX).collect();
-        self.first_line.get_or_insert_with(|| (number, begin()));
+        self.first_line
+            .get_or_insert_with(|| (number, line.trim().chars().take(N_CHARS_MAX).collect()));
     }
 
     fn add_hashed(&mut self, name: &str) {

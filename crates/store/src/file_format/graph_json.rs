@@ -206,8 +206,10 @@ impl Serialize for JsonOperator<'_> {
         let names = |names: &'_ [String]| -> Vec<Option<String>> {
             // ONNX marks an optional input that is absent by an empty name; the file has `null`
             // there.
-            let name = |name: &String| Some(name.clone()).filter(|name| !name.is_empty());
-            names.iter().map(name).collect()
+            names
+                .iter()
+                .map(|name| Some(name.clone()).filter(|name| !name.is_empty()))
+                .collect()
         };
         let mut map = to.serialize_map(None)?;
         map.serialize_entry("task_id", &operator.task_id)?;

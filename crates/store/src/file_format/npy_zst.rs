@@ -31,10 +31,9 @@ const START_BYTES_MAX: usize = HEADER_BYTES_MAX + 12;
 /// other files.
 pub fn split_name(file_name: &str) -> Option<(&str, bool)> {
     let plain = file_name.strip_suffix(PLAIN_SUFFIX);
-    let compressed = || file_name.strip_suffix(SUFFIX);
     plain
         .map(|stem| (stem, false))
-        .or_else(|| Some((compressed()?, true)))
+        .or_else(|| Some((file_name.strip_suffix(SUFFIX)?, true)))
 }
 
 /// Whether a file is compressed, by its name or its first bytes.

@@ -78,8 +78,10 @@ impl Archive {
 pub fn read_file(path: &Path) -> Result<Vec<(String, Tensor)>, StoreError> {
     let mut archive = Archive::open(path)?;
     let names = archive.names().to_vec();
-    let read = |name: String| Ok((name.clone(), archive.read(&name, None)?));
-    names.into_iter().map(read).collect()
+    names
+        .into_iter()
+        .map(|name| Ok((name.clone(), archive.read(&name, None)?)))
+        .collect()
 }
 
 /// Reads every array of an archive in memory.
@@ -89,8 +91,10 @@ pub fn read_file(path: &Path) -> Result<Vec<(String, Tensor)>, StoreError> {
 pub fn from_bytes(bytes: &[u8]) -> Result<Vec<(String, Tensor)>, FormatError> {
     let mut members = ZipMembers::new(Cursor::new(bytes))?;
     let names = members.names.clone();
-    let read = |name: String| Ok((name.clone(), members.read(&name, None)?));
-    names.into_iter().map(read).collect()
+    names
+        .into_iter()
+        .map(|name| Ok((name.clone(), members.read(&name, None)?)))
+        .collect()
 }
 
 /// The arrays of a zip file.

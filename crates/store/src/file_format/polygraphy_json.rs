@@ -65,8 +65,10 @@ pub struct ReadArray {
 pub fn has_signs(bytes: &[u8]) -> bool {
     let start = bytes.get(..START_BYTES).unwrap_or(bytes);
     let is_json = matches!(start.trim_ascii_start().first(), Some(b'{' | b'['));
-    let is_within = |sign: &&[u8]| start.windows(sign.len()).any(|part| part == *sign);
-    is_json && SIGNS.iter().any(is_within)
+    is_json
+        && SIGNS
+            .iter()
+            .any(|sign| start.windows(sign.len()).any(|part| part == *sign))
 }
 
 /// Whether a file has the name and the first bytes of Polygraphy's JSON; `false` if it cannot be

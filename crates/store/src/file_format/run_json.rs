@@ -319,9 +319,11 @@ fn bounded(mut record: RunRecord) -> RunRecord {
     }
     if let Some(configuration) = &mut record.configuration {
         cut(&mut configuration.path);
-        let is_long = |text: &String| text.len() > CONFIGURATION_BYTES_MAX;
         // A truncated configuration would not be JSON. Its digest still identifies it.
-        configuration.text = configuration.text.take().filter(|text| !is_long(text));
+        configuration.text = configuration
+            .text
+            .take()
+            .filter(|text| text.len() <= CONFIGURATION_BYTES_MAX);
     }
     record
 }

@@ -103,12 +103,11 @@ pub fn header(categories: &[StatisticCategory]) -> String {
 /// One row, with a cell for each category. A line break in a name becomes `_`: it would begin a new
 /// row.
 pub fn row(subject: &StatisticSubject, cells: &[StatisticCell]) -> String {
-    let one_line = |name: &str| name.replace(|c: char| c.is_control(), "_");
     let shape: Vec<_> = subject.shape.iter().map(u64::to_string).collect();
     let mut row = format!(
         "{},{},{},{},{},{},{},{},{},\"[{}]\",",
-        one_line(&subject.op_type),
-        one_line(&subject.op_name),
+        subject.op_type.replace(|c: char| c.is_control(), "_"),
+        subject.op_name.replace(|c: char| c.is_control(), "_"),
         subject.task_id,
         subject.stream_id,
         subject.timestamp,

@@ -351,17 +351,19 @@ impl ExecutionGroups {
     }
 
     fn into_records(self) -> Vec<IndexedTensor> {
-        let of_execution = |(execution, mut records): (IndexedExecution, Vec<IndexedTensor>)| {
-            let execution = Arc::new(execution);
-            records.sort_by_key(|record| record.slot);
-            records.into_iter().map(move |record| IndexedTensor {
-                execution: execution.clone(),
-                ..record
-            })
-        };
         let mut records = self.records;
         // Steps are in numeric order, whatever the order of the names of their directories.
         records.sort_by_key(|(execution, _)| (execution.rank, execution.step));
-        records.into_iter().flat_map(of_execution).collect()
+        records
+            .into_iter()
+            .flat_map(|(execution, mut records)| {
+                let execution = Arc::new(execution);
+                records.sort_by_key(|record| record.slot);
+                records.into_iter().map(move |record| IndexedTensor {
+                    execution: execution.clone(),
+                    ..record
+                })
+            })
+            .collect()
     }
 }

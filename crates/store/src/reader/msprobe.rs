@@ -151,11 +151,13 @@ fn execution(step: &ProbeStep, entry: &ProbeEntry, n_runs: &mut RunCounts) -> In
 
 /// The module that a call is made in, or that it is a call of, and the line of the program.
 fn call_site(step: &ProbeStep, name: &EntryName<'_>, key: &str) -> Option<CallSite> {
-    let of_parent = || {
-        let parent = step.parents.get(key)?;
-        EntryName::parse(parent).module
-    };
-    let module = name.module.or_else(of_parent).unwrap_or_default();
+    let module = name
+        .module
+        .or_else(|| {
+            let parent = step.parents.get(key)?;
+            EntryName::parse(parent).module
+        })
+        .unwrap_or_default();
     let source = step.sources.get(key).map_or("", String::as_str);
     (!module.is_empty() || !source.is_empty()).then(|| CallSite {
         module: module.into(),

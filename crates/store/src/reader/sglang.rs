@@ -73,8 +73,8 @@ impl DumpReader for SglangReader {
         }
         // Numbers in names have no leading zeros, so that the order of names is another one.
         saved.sort_by(|(a, a_entry, _), (b, b_entry, _)| {
-            let place = |entry: &DumpEntry| entry.path.parent().map(Path::to_owned);
-            (a.order(), place(a_entry)).cmp(&(b.order(), place(b_entry)))
+            (a.order(), a_entry.path.parent().map(Path::to_owned))
+                .cmp(&(b.order(), b_entry.path.parent().map(Path::to_owned)))
         });
         add_saved(&mut index, &saved);
         for (entry, head) in foreign {

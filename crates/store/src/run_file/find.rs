@@ -99,12 +99,11 @@ pub(super) fn times_below(dump_path: &Path) -> Vec<PathBuf> {
         .into_iter()
         .flatten()
         .flatten();
-    let is_dump = |entry: &fs::DirEntry| {
-        let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        is_dir && entry.file_name().to_str().is_some_and(is_time)
-    };
     let mut dirs: Vec<PathBuf> = entries
-        .filter(is_dump)
+        .filter(|entry| {
+            let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            is_dir && entry.file_name().to_str().is_some_and(is_time)
+        })
         .map(|entry| dump_path.join(entry.file_name()))
         .collect();
     dirs.sort_unstable_by(|a, b| b.cmp(a));

@@ -161,7 +161,7 @@ impl SlotTable {
                 return Err(wrong(&expected, n_rows_total.to_string()));
             }
             // Of such the library would panic.
-            let is_negative = |column: &ColumnChunkMetaData| {
+            if group.columns().iter().any(|column| {
                 let dictionary = column.dictionary_page_offset().unwrap_or(0);
                 let sizes = [
                     column.compressed_size(),
@@ -170,8 +170,7 @@ impl SlotTable {
                 ];
                 let place = [column.data_page_offset(), dictionary];
                 sizes.into_iter().chain(place).any(|number| number < 0)
-            };
-            if group.columns().iter().any(is_negative) {
+            }) {
                 return Err(wrong("columns with a place", "a negative one".to_owned()));
             }
             // The library allocates what the pages claim, so that is checked first.

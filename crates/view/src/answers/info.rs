@@ -70,9 +70,11 @@ fn common_prefix<'a>(names: &[&'a str]) -> &'a str {
         let longer = &sample[..=at];
         let rests = || names.iter().filter_map(|name| name.strip_prefix(longer));
         // `conv_` of `conv_1` and `conv_2` is what tells them from others.
-        let is_word = |rest: &str| rest.starts_with(|c: char| c.is_alphabetic() || c == '_');
         // A leading slash alone is no scope, but scopes may follow it.
-        if at > 0 && (rests().count() * 10 < names.len() * 9 || !rests().all(is_word)) {
+        if at > 0
+            && (rests().count() * 10 < names.len() * 9
+                || !rests().all(|rest| rest.starts_with(|c: char| c.is_alphabetic() || c == '_')))
+        {
             break;
         }
         prefix = longer;

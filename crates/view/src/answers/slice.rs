@@ -134,10 +134,9 @@ fn default_roles(n_axes: usize) -> Vec<AxisRole> {
 /// Values of both sides around a row and a column.
 pub(super) fn values(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerError> {
     let asked = AskedSlot::read(runs, query)?;
-    let load = |side| load(runs, asked.operator, asked.key, side).ok();
     let sliced = Sliced {
-        target: load(ShownSide::Target),
-        golden: load(ShownSide::Golden),
+        target: load(runs, asked.operator, asked.key, ShownSide::Target).ok(),
+        golden: load(runs, asked.operator, asked.key, ShownSide::Golden).ok(),
     };
     let array = sliced.any()?;
     let axes = axes(query, array.shape.dims())?;

@@ -219,20 +219,21 @@ fn is_parameter(runs: &ViewedRuns, op: &str, slot: &str) -> Result<bool, AnswerE
 /// The axes that the page shows first, like `defaultAxes` in `web/src/tensor/axes.ts`.
 fn default_axes(shape: &[u64], is_parameter: bool, at: &[u64]) -> Vec<String> {
     let n = shape.len();
-    let role = |axis: usize| match (n, n - axis) {
-        (1, _) => "c".to_owned(),
-        (2, 2) => "r".to_owned(),
-        (2, _) => "c".to_owned(),
-        _ if is_parameter && axis == 0 => "r".to_owned(),
-        _ if is_parameter && axis == 1 => "c".to_owned(),
-        (3, 2) if !is_parameter => "r".to_owned(),
-        (3, 1) if !is_parameter => "c".to_owned(),
-        // For an N C H W activation, channels are rows, and positions are columns.
-        (_, 3) if n > 3 && !is_parameter => "r".to_owned(),
-        (_, 1 | 2) if n > 3 && !is_parameter => "c".to_owned(),
-        _ => at.get(axis).copied().unwrap_or(0).to_string(),
-    };
-    (0..n).map(role).collect()
+    (0..n)
+        .map(|axis| match (n, n - axis) {
+            (1, _) => "c".to_owned(),
+            (2, 2) => "r".to_owned(),
+            (2, _) => "c".to_owned(),
+            _ if is_parameter && axis == 0 => "r".to_owned(),
+            _ if is_parameter && axis == 1 => "c".to_owned(),
+            (3, 2) if !is_parameter => "r".to_owned(),
+            (3, 1) if !is_parameter => "c".to_owned(),
+            // For an N C H W activation, channels are rows, and positions are columns.
+            (_, 3) if n > 3 && !is_parameter => "r".to_owned(),
+            (_, 1 | 2) if n > 3 && !is_parameter => "c".to_owned(),
+            _ => at.get(axis).copied().unwrap_or(0).to_string(),
+        })
+        .collect()
 }
 
 /// The row and column of an element; `None` if the slice has another index.

@@ -214,7 +214,6 @@ impl RunArguments {
         is_mindspore: bool,
     ) -> CommandResult<ConfiguredDump> {
         let ConfigSource { path, text, .. } = *source;
-        let refused = |issues: Vec<ConfigIssue>| refused(path, &source.placed(issues));
         let env = ConfigEnvironment {
             // `support_device` refers to the device that the dump records.
             device_id: self.device,
@@ -225,7 +224,8 @@ impl RunArguments {
                 Some(target) => target.into(),
                 None => mindspore::default_target(&env),
             };
-            let config = mindspore::load(text, target, &env).map_err(refused)?;
+            let config = mindspore::load(text, target, &env)
+                .map_err(|issues| refused(path, &source.placed(issues)))?;
             report_issues(path, &source.placed(config.issues));
             let request = config.dump.map(|dump| self.mindspore_request(dump));
             return Ok(ConfiguredDump::MindSpore(
@@ -235,7 +235,7 @@ impl RunArguments {
         let loaded = opscope_config::check_nesting(text)
             .map_err(|issue| vec![*issue])
             .and_then(|()| acl::load(text, &env));
-        let config = loaded.map_err(refused)?;
+        let config = loaded.map_err(|issues| refused(path, &source.placed(issues)))?;
         report_issues(path, &source.placed(config.issues));
         Ok(ConfiguredDump::Acl(config.dump.map(Box::new)))
     }

@@ -102,8 +102,9 @@ fn cut_longest(members: &mut Map<String, Value>) -> bool {
 
 /// Removes the last element of a list, and says how many are missing.
 fn cut_list(list: &mut Vec<Value>) {
-    let marked = |value: &Value| value.as_str()?.strip_prefix('…')?.parse::<usize>().ok();
-    let n_missing = list.last().and_then(marked);
+    let n_missing = list
+        .last()
+        .and_then(|value| value.as_str()?.strip_prefix('…')?.parse::<usize>().ok());
     if n_missing.is_some() {
         list.pop();
     }

@@ -4,11 +4,11 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use opscope_analysis::compare::result::SlotKey;
-use opscope_analysis::compare::side::{ComparedDump, OperatorExecution};
+use opscope_analysis::compare::side::ComparedDump;
 use opscope_analysis::default_jobs;
 use opscope_analysis::elements::NumpyArray;
 use opscope_store::record::SlotSide;
-use opscope_tensor::{Layout, Numbers, TensorView, stats};
+use opscope_tensor::{Numbers, TensorView, stats};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -90,8 +90,10 @@ fn shown(given: &LookArguments, path: &Path) -> Result<Shown, ToolFailure> {
     check_dump(path)?;
     let dump = ComparedDump::open(path, default_jobs());
     let dump = dump.map_err(crate::exit::CommandFailure::from)?;
-    let is_named = |run: &&OperatorExecution| *run.op_name == *given.operator;
-    let mut runs = dump.runs.iter().filter(is_named);
+    let mut runs = dump
+        .runs
+        .iter()
+        .filter(|run| *run.op_name == *given.operator);
     let run = runs
         .clone()
         .find(|run| given.step.is_none() || run.place.step == given.step)
@@ -137,12 +139,7 @@ fn shown(given: &LookArguments, path: &Path) -> Result<Shown, ToolFailure> {
 }
 
 fn statistics(array: &NumpyArray) -> ToolResult {
-    let view = TensorView {
-        dtype: array.dtype,
-        shape: &array.shape,
-        layout: Layout::Nd,
-        bytes: array.bytes(),
-    };
+    let view = TensorView::new(array.dtype, &array.shape, array.bytes());
     let found = stats(view).map_err(|error| not_numeric(&error.to_string()))?;
     let counts = &found.counts;
     let mut statistics = json!({

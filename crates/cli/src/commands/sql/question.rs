@@ -135,13 +135,12 @@ impl Question {
         self.names.as_ref().is_none_or(|names| {
             let is_named = |known: &[&str]| known.iter().any(|name| names.contains(*name));
             // Pairs have statistics of both sides.
-            let is_of_pair = |name: &&str| {
-                let sides = ["a", "b"].map(|side| format!("{name}_{side}"));
-                sides.iter().any(|name| names.contains(name))
-            };
             is_named(STATISTICS)
                 || is_named(BY_STATISTICS)
-                || STATISTICS.iter().any(is_of_pair)
+                || STATISTICS.iter().any(|name| {
+                    let sides = ["a", "b"].map(|side| format!("{name}_{side}"));
+                    sides.iter().any(|name| names.contains(name))
+                })
                 || takes_all_columns(names) && is_named(WITH_STATISTICS)
         })
     }

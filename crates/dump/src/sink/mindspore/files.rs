@@ -105,9 +105,11 @@ impl TensorFiles {
 
     /// Adds the real name of a directory to `mapping.csv` in `dir`, unless it is already there.
     pub(super) fn map_name(&self, dir: &Path, short: &str, long: &str) -> Result<(), StoreError> {
-        let is_known = |known: &String| known == long;
         // Every step asks, and an earlier run may have written the line.
-        if !read_mapping(dir).get(short).is_some_and(is_known) {
+        if read_mapping(dir)
+            .get(short)
+            .is_none_or(|known| known != long)
+        {
             let line = mapping_csv::line(short, long);
             self.append(&dir.join(mapping_csv::FILE_NAME), "", &line)?;
         }

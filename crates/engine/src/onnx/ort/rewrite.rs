@@ -31,13 +31,13 @@ pub(super) use self::rounding::{
 use self::scope::{NameBinding, ScopeStack};
 pub(super) use self::turns::TURN_SHAPE;
 use self::turns::TapTurns;
-use super::super::proto;
-use super::super::schema::{
-    AttributeProto, GraphProto, ModelProto, NodeProto, OnnxAttributeType, OperatorSetIdProto,
-};
 use super::kind::{OnnxValueKind, OnnxValueKinds};
 use super::site::{RequestedSlots, SharedValue, StaticValue, TapInput, TapRequests, TapSite};
 use super::weights::{ModelWeight, ModelWeights};
+use crate::onnx::proto;
+use crate::onnx::schema::{
+    AttributeProto, GraphProto, ModelProto, NodeProto, OnnxAttributeType, OperatorSetIdProto,
+};
 
 /// Facts that are known of a model whatever is tapped of it.
 pub(super) struct ModelFacts<'a> {
@@ -348,22 +348,21 @@ impl GraphRewriter<'_> {
         site: &mut TapSite,
         inputs: &mut Vec<String>,
     ) {
-        let present = |name: &&String| !name.is_empty();
         for &position in &slots.inputs {
-            if let Some(name) = node.input.get(position).filter(present) {
+            if let Some(name) = node.input.get(position).filter(|name| !name.is_empty()) {
                 self.wire_input(name, position, site, inputs);
             }
         }
         let mut is_behind = self.place == TapPlace::Before;
         for &position in &slots.outputs {
-            if let Some(name) = node.output.get(position).filter(present)
+            if let Some(name) = node.output.get(position).filter(|name| !name.is_empty())
                 && let Some((_, wire)) = self.wire(name, site, inputs)
             {
                 site.outputs.push((position, wire));
                 is_behind = true;
             }
         }
-        let mut outputs = node.output.iter().filter(present);
+        let mut outputs = node.output.iter().filter(|name| !name.is_empty());
         while !is_behind && let Some(name) = outputs.next() {
             // Without any the tap might run before the operator does, which may fail.
             is_behind = self.wire(name, site, inputs).is_some();

@@ -6,13 +6,13 @@ use std::collections::HashSet;
 use opscope_tensor::DType;
 use prost::bytes::Bytes;
 
-use super::super::proto;
-use super::super::schema::{
+use super::dtype_attributes::{self, DTypeAttributes, is_bit_cast};
+use super::is_widened;
+use crate::onnx::proto;
+use crate::onnx::schema::{
     AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OnnxDataType, TypeProto,
     TypeValue, ValueInfoProto,
 };
-use super::dtype_attributes::{self, DTypeAttributes, is_bit_cast};
-use super::is_widened;
 
 /// The most that types are nested, such as sequences of optionals.
 const N_LEVELS_MAX: usize = 32;
@@ -165,11 +165,10 @@ impl Declarations {
     }
 
     fn value(&mut self, value: &mut ValueInfoProto) -> Result<(), String> {
-        let place = |reason| format!("the type of `{}` {reason}", value.name);
         let r#type = value.r#type.as_mut();
         r#type
             .map_or(Ok(()), |r#type| self.r#type(r#type, 0))
-            .map_err(place)
+            .map_err(|reason| format!("the type of `{}` {reason}", value.name))
     }
 
     fn r#type(&mut self, r#type: &mut TypeProto, depth: usize) -> Result<(), String> {

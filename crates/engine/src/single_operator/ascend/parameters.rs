@@ -2,9 +2,9 @@
 
 use opscope_tensor::{DType, Layout, Shape, Tensor};
 
-use super::super::operator::{Operand, OperatorAttribute, OperatorError, SingleOperator};
 use super::keep_dims;
 use crate::DeclaredDim;
+use crate::single_operator::operator::{Operand, OperatorAttribute, OperatorError, SingleOperator};
 
 /// The first opset in which `ReduceSum` reads its axes.
 const AXES_ARE_READ: i64 = 13;
@@ -43,12 +43,13 @@ pub(super) fn broadcast(onnx: &mut SingleOperator) -> Result<(), OperatorError> 
     let input = onnx.inputs.first().and_then(Option::as_ref);
     let dims = input.and_then(|input| input.dims.as_ref());
     if let (Some((_, OperatorAttribute::Ints(shape))), Some(dims)) = (shape, dims) {
-        let fits = |(dim, wanted): (&DeclaredDim, &i64)| match dim {
-            DeclaredDim::Fixed(n) => *n == 1 || i64::try_from(*n) == Ok(*wanted),
-            DeclaredDim::Named(_) | DeclaredDim::Unknown => true,
-        };
         let mut pairs = dims.iter().rev().zip(shape.iter().rev());
-        if dims.len() > shape.len() || !pairs.all(fits) {
+        if dims.len() > shape.len()
+            || !pairs.all(|(dim, wanted)| match dim {
+                DeclaredDim::Fixed(n) => *n == 1 || i64::try_from(*n) == Ok(*wanted),
+                DeclaredDim::Named(_) | DeclaredDim::Unknown => true,
+            })
+        {
             let reason = format!("`shape` is {shape:?}, to which input 0 cannot be broadcast");
             return Err(onnx.inexpressible(reason));
         }

@@ -170,8 +170,7 @@ fn of_place(
     mut group: Vec<(MindSporeOperatorKey, GatheredFiles)>,
     names: &NameIndex,
 ) -> Vec<OperatorRun> {
-    let first_time = |g: &GatheredFiles| g.slots.iter().map(|slot| slot.timestamp).min();
-    group.sort_by_key(|(_, gathered)| first_time(gathered));
+    group.sort_by_key(|(_, gathered)| gathered.slots.iter().map(|slot| slot.timestamp).min());
     let mut records: Vec<(OperatorRun, NameMatch)> = Vec::new();
     for kind in [RunKind::Constant, RunKind::Operator, RunKind::Parameter] {
         let of_kind: Vec<_> = group

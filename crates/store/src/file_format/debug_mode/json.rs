@@ -164,7 +164,7 @@ fn innermost(trace: &str) -> Option<String> {
         let (number, function) = rest.split_once(", in ")?;
         Some((file, number, function))
     });
-    let is_own = |file: &str| !FRAMEWORKS.iter().any(|part| file.contains(part));
-    let (file, number, function) = frames.find(|(file, ..)| is_own(file))?;
+    let (file, number, function) =
+        frames.find(|(file, ..)| !FRAMEWORKS.iter().any(|part| file.contains(part)))?;
     Some(format!("{file}:{number} {function}"))
 }

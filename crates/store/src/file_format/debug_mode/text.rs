@@ -33,8 +33,10 @@ const BEHIND_KERNEL: &str = "# post-kernel hashes: ";
 /// Whether the first line is one of a log, and any line a call. The mode indents all of its lines.
 pub(super) fn is_log(head: &str) -> bool {
     let first = head.lines().find(|line| !line.trim().is_empty());
-    let is_call = |line: &str| parse_call(line.trim()).is_some() && tensors::has_any(line);
-    first.is_some_and(|line| line.starts_with(INDENT)) && head.lines().any(is_call)
+    first.is_some_and(|line| line.starts_with(INDENT))
+        && head
+            .lines()
+            .any(|line| parse_call(line.trim()).is_some() && tensors::has_any(line))
 }
 
 pub(super) fn parse(text: &str) -> Result<DebugLog, FormatError> {
@@ -42,8 +44,7 @@ pub(super) fn parse(text: &str) -> Result<DebugLog, FormatError> {
     let mut lines = LogLines::new(text);
     while let Some(line) = lines.next_whole() {
         let read = reader.read(line.number, line.text.trim_end());
-        let wrong = |found| FormatError::new(line.offset, "a log of DebugMode", found);
-        read.map_err(wrong)?;
+        read.map_err(|found| FormatError::new(line.offset, "a log of DebugMode", found))?;
     }
     if reader.log.calls.is_empty() && reader.log.unread.n_lines > 0 {
         return Err(FormatError::new(

@@ -345,12 +345,12 @@ fn view(node: &mut GraphNode, text: &str) {
     else {
         return;
     };
-    let types = |text| split_types(text);
     // This is the line of kinds, `(Tensor) -> (Tensor)`, which contains less than the types.
     if !inputs.starts_with('<') && !outputs.starts_with('<') {
         return;
     }
-    let device = |text| -> Option<Vec<_>> { types(text).into_iter().map(parse_device).collect() };
+    let device =
+        |text| -> Option<Vec<_>> { split_types(text).into_iter().map(parse_device).collect() };
     // Lines of host types and of device types look alike, and a node may have either or both. Only
     // device types have a layout, so the one that can be read as such is the kernel's.
     match (device(inputs), device(outputs)) {

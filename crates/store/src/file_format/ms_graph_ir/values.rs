@@ -176,8 +176,10 @@ fn reference(kind: &str, shape: &str, flags: &[&str]) -> Option<ValueType> {
         return None;
     };
     // A key may hold commas: it ends where a flag begins.
-    let is_flag = |flag: &&str| matches!(*flag, "is_parameter" | "is_inplace");
-    let n_key = flags.iter().position(is_flag).unwrap_or(flags.len());
+    let n_key = flags
+        .iter()
+        .position(|flag| matches!(*flag, "is_parameter" | "is_inplace"))
+        .unwrap_or(flags.len());
     let key = flags[..n_key].join(", ");
     Some(ValueType::Reference {
         tensor,
@@ -286,11 +288,13 @@ fn kind_of(value: &ValueType) -> String {
                     _ => runs.push((kind, 1)),
                 }
             }
-            let run = |(kind, n): (String, usize)| match n {
-                1 => kind,
-                n => format!("{kind}*{n}"),
-            };
-            let runs: Vec<_> = runs.into_iter().map(run).collect();
+            let runs: Vec<_> = runs
+                .into_iter()
+                .map(|(kind, n)| match n {
+                    1 => kind,
+                    n => format!("{kind}*{n}"),
+                })
+                .collect();
             format!("Tuple[{}]", runs.join(","))
         }
         ValueType::Monad(name) | ValueType::Other(name) => name.clone(),

@@ -49,8 +49,10 @@ pub fn encode(graph: &GraphDescription) -> String {
 }
 
 fn pairs(pairs: &[(String, String)]) -> String {
-    let line = |(name, value): &(String, String)| format!("{name}: {value}\n");
-    pairs.iter().map(line).collect()
+    pairs
+        .iter()
+        .map(|(name, value)| format!("{name}: {value}\n"))
+        .collect()
 }
 
 fn parameter_line(i: usize, parameter: &GraphParameter) -> String {

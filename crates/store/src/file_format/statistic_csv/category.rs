@@ -90,10 +90,12 @@ impl StatisticCategory {
     /// The category of a name, in its exact letters.
     pub fn from_name(name: &str) -> Option<StatisticCategory> {
         let known = TABLE.iter().find(|(_, known, ..)| *known == name);
-        let alias = || ALIASES.iter().find(|(known, _)| *known == name);
-        known
-            .map(|(category, ..)| *category)
-            .or_else(|| alias().map(|(_, category)| *category))
+        known.map(|(category, ..)| *category).or_else(|| {
+            ALIASES
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, category)| *category)
+        })
     }
 
     /// Its name in a configuration, the first where there are several.

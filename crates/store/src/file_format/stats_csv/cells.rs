@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use opscope_tensor::convert::dtype::decode;
 use opscope_tensor::{
-    DType, Layout, NonFinite, NumpyType, StatsAndWeight, TensorObserver, TensorView, non_finite,
+    DType, NonFinite, NumpyType, StatsAndWeight, TensorObserver, TensorView, non_finite,
     weighed_stats,
 };
 
@@ -179,8 +179,7 @@ fn tell(tensor: TensorObserver<'_>, order: ElementOrder) -> Option<Option<StatsC
 fn is_average_told(known: &StatsAndWeight) -> bool {
     let counts = counts(known);
     let is_finite = counts.n_nan + counts.n_neg_inf + counts.n_pos_inf == 0;
-    let is_told = || MeanSums::of_stats(known).mean(magnitude(known)).is_some();
-    has_squares(known) && (!is_finite || is_told())
+    has_squares(known) && (!is_finite || MeanSums::of_stats(known).mean(magnitude(known)).is_some())
 }
 
 /// Whether squares of the elements neither overflow nor lose bits, so that the sum in the
@@ -224,12 +223,7 @@ fn of_any(tensor: TensorObserver<'_>) -> Option<StatsCells> {
     if decoded.dtype == dtype {
         return of_tensor(tensor);
     }
-    let view = TensorView {
-        dtype: decoded.dtype,
-        shape: view.shape,
-        layout: Layout::Nd,
-        bytes: &decoded.bytes,
-    };
+    let view = TensorView::new(decoded.dtype, view.shape, &decoded.bytes);
     match decoded.dtype {
         DType::F16 | DType::F32 | DType::F64 => of_floats(view, &weighed_stats(view).ok()?),
         dtype => of_bytes(dtype, view.bytes, non_finite(view)),

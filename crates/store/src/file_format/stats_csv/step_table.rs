@@ -108,9 +108,8 @@ fn push_numbers(text: &mut String, stats: &Stats) {
 
 /// A name as a cell: no cell is quoted, so what would end it is replaced.
 fn cell(name: &str) -> String {
-    let is_replaced = |c: char| c == ',' || c.is_control();
     name.chars()
-        .map(|c| if is_replaced(c) { '_' } else { c })
+        .map(|c| if c == ',' || c.is_control() { '_' } else { c })
         .collect()
 }
 

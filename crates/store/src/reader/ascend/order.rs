@@ -88,8 +88,10 @@ impl<T> FileGroup<T> {
     }
 
     fn add(&mut self, entry: DumpEntry, content: T) {
-        let result = || Some(result_name(&entry)?.file);
-        let name = entry.name.clone().or_else(result);
+        let name = entry
+            .name
+            .clone()
+            .or_else(|| Some(result_name(&entry)?.file));
         let time = name.and_then(|name| name.timestamp.parse::<u64>().ok());
         // Flattened first, as `None` would be the smaller one of two options.
         self.first_time = [self.first_time, time].into_iter().flatten().min();

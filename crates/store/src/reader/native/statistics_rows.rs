@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use crate::reader::tensor_statistics::{DIGEST_TITLE, TITLES, TensorStatistics};
 use crate::slot_table::SlotRow;
@@ -38,8 +37,6 @@ pub(super) fn slot_text(row: &SlotRow) -> String {
 
 /// The cells of a row whose statistics are known, in the order of [`columns`].
 pub(super) fn cells(row: &SlotRow, statistics: &TensorStatistics) -> Vec<String> {
-    let text = |text: &Option<Arc<str>>| text.as_deref().unwrap_or_default().to_owned();
-    let number = |number: Option<i64>| number.map_or_else(String::new, |n| n.to_string());
     let shape = row
         .shape
         .iter()
@@ -54,11 +51,11 @@ pub(super) fn cells(row: &SlotRow, statistics: &TensorStatistics) -> Vec<String>
     let mut cells = vec![
         side_title(row),
         slot_text(row),
-        number(row.n_bytes),
-        text(&row.dtype),
-        text(&row.layout),
+        row.n_bytes.map_or_else(String::new, |n| n.to_string()),
+        row.dtype.as_deref().unwrap_or_default().to_owned(),
+        row.layout.as_deref().unwrap_or_default().to_owned(),
         shape,
-        number(row.n_elements),
+        row.n_elements.map_or_else(String::new, |n| n.to_string()),
     ];
     let mut known: HashMap<&str, Option<Cow<'_, str>>> = statistics.iter().collect();
     cells.extend(TITLES.iter().chain([&DIGEST_TITLE]).map(|title| {

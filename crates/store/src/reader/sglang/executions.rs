@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::super::index::{IndexedExecution, IndexedTensor, OperatorInFile};
 use crate::SharedPath;
+use crate::reader::index::{IndexedExecution, IndexedTensor, OperatorInFile};
 use crate::record::SlotSide;
 
 /// A tensor with its execution, before executions are numbered.
@@ -121,15 +121,17 @@ impl SavedExecutions {
             let models = a.execution.model.cmp(&b.execution.model);
             models.then((place(a), a.last).cmp(&(place(b), b.last)))
         });
-        let of_execution = |mut saved: SavedExecution| {
-            let execution = Arc::new(saved.execution);
-            saved.records.sort_by_key(|record| record.slot);
-            saved.records.into_iter().map(move |record| IndexedTensor {
-                execution: execution.clone(),
-                ..record
+        executions
+            .into_iter()
+            .flat_map(|mut saved| {
+                let execution = Arc::new(saved.execution);
+                saved.records.sort_by_key(|record| record.slot);
+                saved.records.into_iter().map(move |record| IndexedTensor {
+                    execution: execution.clone(),
+                    ..record
+                })
             })
-        };
-        executions.into_iter().flat_map(of_execution).collect()
+            .collect()
     }
 }
 

@@ -37,14 +37,13 @@ impl GraphDescription {
                 .iter_mut()
                 .filter(|a| a.name == RESULT_DTYPE)
             {
-                let is_open = |dtype| match &attribute.value {
-                    Literal::Name(name) => is_family(name, dtype),
-                    // Types that the message has no number for are left out of it.
-                    Literal::Monad(_) => true,
-                    _ => false,
-                };
                 let known = dtype
-                    .filter(|dtype| is_open(*dtype))
+                    .filter(|dtype| match &attribute.value {
+                        Literal::Name(name) => is_family(name, *dtype),
+                        // Types that the message has no number for are left out of it.
+                        Literal::Monad(_) => true,
+                        _ => false,
+                    })
                     .and_then(ms_dtype::short);
                 if let Some(short) = known {
                     attribute.value = Literal::Name(short.to_owned());

@@ -108,15 +108,16 @@ fn guessed(text: &str) -> Option<Literal> {
     if text.starts_with('"') {
         return Some(Literal::Text(unquoted(text)));
     }
-    let number = |text: &str| int(text).or_else(|| float(text));
-    let element = |text: &str| {
-        if text.starts_with('"') {
-            Some(Literal::Text(unquoted(text)))
-        } else {
-            number(text)
-        }
-    };
-    int(text).or_else(|| list(text, element).map(Literal::List))
+    int(text).or_else(|| {
+        list(text, |text| {
+            if text.starts_with('"') {
+                Some(Literal::Text(unquoted(text)))
+            } else {
+                int(text).or_else(|| float(text))
+            }
+        })
+        .map(Literal::List)
+    })
 }
 
 /// A text without the quotes around it and the escapes in it.

@@ -95,12 +95,14 @@ impl Grid {
 }
 
 fn axes(dims: &[usize], parameters: &Shape, axis: i64, block_size: usize) -> Option<Vec<GridAxis>> {
-    let shared = |&extent: &usize| GridAxis {
-        extent,
-        block: 1,
-        stride: 0,
-    };
-    let mut axes: Vec<GridAxis> = dims.iter().map(shared).collect();
+    let mut axes: Vec<GridAxis> = dims
+        .iter()
+        .map(|&extent| GridAxis {
+            extent,
+            block: 1,
+            stride: 0,
+        })
+        .collect();
     let given = parameters.dims();
     if parameters.n_elements() == 1 {
         return Some(axes);

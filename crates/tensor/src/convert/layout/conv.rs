@@ -189,13 +189,13 @@ fn source(
 
 /// The axes of both sides, where one of them may have height and width in one.
 fn pair(src: &ConvPlacement, dst: &ConvPlacement, e: ConvExtents) -> Vec<AxisWalks> {
-    let are_joined = |p: &ConvPlacement| matches!(p.w, AxisWalk::Blocked { .. });
     // FRACTAL_Z_C04 cuts height times width into blocks, so both are walked as one axis.
-    let (h, w) = if are_joined(src) || are_joined(dst) {
-        (1, e.h * e.w)
-    } else {
-        (e.h, e.w)
-    };
+    let (h, w) =
+        if matches!(src.w, AxisWalk::Blocked { .. }) || matches!(dst.w, AxisWalk::Blocked { .. }) {
+            (1, e.h * e.w)
+        } else {
+            (e.h, e.w)
+        };
     let axis = |extent, src, dst| AxisWalks { extent, src, dst };
     vec![
         axis(e.n, src.n, dst.n),

@@ -8,7 +8,7 @@
 mod api;
 mod context;
 #[cfg(test)]
-pub(in super::super) mod fake;
+pub(crate) mod fake;
 mod loader;
 mod pinned;
 mod progress;
@@ -24,9 +24,9 @@ use self::context::{CudaContext, DeviceBuffer};
 use self::loader::KernelLoader;
 use self::pinned::PinnedPool;
 use self::progress::StreamProgress;
-use super::super::provider;
 use super::kernels::{self, PartsPlan};
 use super::place::{DeviceMemory, DeviceStream, N_ROWS_MAX, RowWords};
+use crate::onnx::ort::provider;
 
 /// Addresses of tensors that kernels read are multiples of this.
 const ALIGNMENT: u64 = 16;
@@ -34,7 +34,7 @@ const ROW_BYTES: usize = size_of::<RowWords>();
 const PARTS_BYTES: usize = kernels::N_PARTS_MAX * kernels::PART_WORDS * 8;
 
 /// A CUDA device.
-pub(in super::super) struct CudaDevice {
+pub(crate) struct CudaDevice {
     context: Arc<CudaContext>,
     pinned: Arc<PinnedPool>,
     kernels: KernelLoader,
@@ -52,7 +52,7 @@ impl CudaDevice {
     ///
     /// # Errors
     /// A text, if there is no such device, or it does not do what it should.
-    pub(in super::super) fn open(number: i32) -> Result<CudaDevice, String> {
+    pub(crate) fn open(number: i32) -> Result<CudaDevice, String> {
         let kind = sys::OrtMemoryInfoDeviceType::OrtMemoryInfoDeviceType_GPU as i32;
         CudaDevice::with_api(CudaApi::load()?, number, (Some(provider::CUDA), kind))
     }
@@ -78,12 +78,12 @@ impl CudaDevice {
     }
 
     /// Whether the library's memory of this kind is the device's.
-    pub(in super::super) fn owns(&self, kind: i32) -> bool {
+    pub(crate) fn owns(&self, kind: i32) -> bool {
         kind == self.kind
     }
 
     /// The provider whose operators run on the device; none for the CPU's.
-    pub(in super::super) fn provider(&self) -> Option<&'static str> {
+    pub(crate) fn provider(&self) -> Option<&'static str> {
         self.provider
     }
 
@@ -255,7 +255,6 @@ fn is_row_of(row: &DeviceRow, tensor: &Tensor) -> bool {
     let Ok(stats) = tensor.stats() else {
         return false;
     };
-    let is_near = |a: f64, b: f64| a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= 1e-9;
     let found = &row.stats;
     let pairs = [
         (found.min, stats.min),
@@ -268,5 +267,7 @@ fn is_row_of(row: &DeviceRow, tensor: &Tensor) -> bool {
     ];
     found.counts == stats.counts
         && row.places == tensor.observed().non_finite_places()
-        && pairs.iter().all(|&(a, b)| is_near(a, b))
+        && pairs
+            .iter()
+            .all(|&(a, b)| a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= 1e-9)
 }

@@ -2,16 +2,13 @@
 
 use std::collections::HashMap;
 
-use super::super::super::proto;
-use super::super::super::schema::{GraphProto, ModelProto};
 use super::own_node::PREFIX;
+use crate::onnx::proto;
+use crate::onnx::schema::{GraphProto, ModelProto};
 
 /// A text of the library's in which names that were given here are replaced by those that `own`
 /// knows.
-pub(in super::super) fn with_own_names<'a>(
-    text: &str,
-    own: impl Fn(u32) -> Option<&'a str>,
-) -> String {
+pub(crate) fn with_own_names<'a>(text: &str, own: impl Fn(u32) -> Option<&'a str>) -> String {
     let mut result = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once(PREFIX) {
@@ -30,7 +27,7 @@ pub(in super::super) fn with_own_names<'a>(
 
 /// Gives every operator of a model a unique name, which identifies it in errors; returns the tasks
 /// by name. Names that are already unique stay.
-pub(in super::super) fn name_nodes(model: &mut ModelProto) -> HashMap<String, u32> {
+pub(crate) fn name_nodes(model: &mut ModelProto) -> HashMap<String, u32> {
     let Some(graph) = &mut model.graph else {
         return HashMap::new();
     };

@@ -1,8 +1,8 @@
 //! How images and weights lie in each layout.
 
-use super::super::nest::AxisWalk;
-use super::super::{LayoutError, LayoutFamily, extent, family};
 use crate::Layout;
+use crate::convert::layout::nest::AxisWalk;
+use crate::convert::layout::{LayoutError, LayoutFamily, extent, family};
 
 /// Rows of a block along the output channels, where the source does not say.
 pub(super) const N0: usize = 16;
@@ -150,16 +150,18 @@ pub(super) fn place_device(
         FractalZC04 => return place_four_channels(extents, ConvBlockSizes { c0, n0 }),
         _ => "NCHWc",
     };
-    let extent_of = |axis| match axis {
-        'N' => n,
-        'C' => c1,
-        'D' => d,
-        'H' => h,
-        'W' => w,
-        'n' => n_padded,
-        _ => c0,
-    };
-    let dims: Vec<usize> = order.chars().map(extent_of).collect();
+    let dims: Vec<usize> = order
+        .chars()
+        .map(|axis| match axis {
+            'N' => n,
+            'C' => c1,
+            'D' => d,
+            'H' => h,
+            'W' => w,
+            'n' => n_padded,
+            _ => c0,
+        })
+        .collect();
     let step = |axis: char| match order.find(axis) {
         Some(at) => steps_product(&dims[at + 1..]),
         None => 0,
