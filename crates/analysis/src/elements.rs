@@ -5,6 +5,7 @@ mod error;
 pub(crate) mod open_files;
 mod pace;
 mod relayout;
+mod windows;
 
 use std::borrow::Cow;
 
@@ -16,6 +17,7 @@ pub use array::{ElementNumbers, ElementsAccess, LastFile, NumpyArray, stats_of};
 pub use error::ElementsError;
 pub use pace::limit_reading;
 pub use relayout::{RelayoutError, WantedLayout};
+pub(crate) use windows::ElementWindows;
 
 /// Elements in the dump's dtype, or in NumPy's after decoding.
 #[derive(Clone, Debug)]

@@ -5,10 +5,11 @@
 
 mod choice;
 
-use opscope_tensor::difference::{self, TensorDifference};
+use opscope_tensor::difference::{DifferenceOptions, TensorDifference};
 use opscope_tensor::{Layout, Tensor};
 use serde::Serialize;
 
+use super::measure::masked;
 use super::result::{
     AttributeDifference, Comparison, Metrics, OperatorName, OperatorResult, RuleHit, SlotResult,
     TensorSummary, VerdictLevel,
@@ -110,7 +111,7 @@ impl ReplayBlame {
 fn whole_difference(target: &Tensor, golden: &Tensor) -> Result<TensorDifference, String> {
     let target = target.host_view().map_err(|error| chain(&error))?;
     let golden = golden.host_view().map_err(|error| chain(&error))?;
-    let found = difference::difference(target, golden, difference::DifferenceOptions::default());
+    let found = masked::difference(target, golden, DifferenceOptions::default());
     found.map_err(|error| chain(&error))
 }
 

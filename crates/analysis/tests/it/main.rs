@@ -3,6 +3,7 @@
 mod catalogue;
 mod compare_agreement;
 mod compare_attribution;
+mod compare_large;
 mod compare_statistics;
 mod compare_verdict;
 mod convert;

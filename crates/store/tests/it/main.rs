@@ -9,3 +9,4 @@ mod msprobe;
 mod sglang;
 mod support;
 mod torch_save;
+mod truncated;

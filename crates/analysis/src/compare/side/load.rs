@@ -7,7 +7,8 @@ use thiserror::Error;
 use super::ExecutionSlot;
 use crate::compare::whole::{WholeTensor, read_all};
 use crate::elements::{
-    ElementNumbers, ElementsAccess, ElementsError, LastFile, NumpyArray, WantedLayout,
+    ElementNumbers, ElementWindows, ElementsAccess, ElementsError, LastFile, NumpyArray,
+    WantedLayout,
 };
 
 /// The elements of a slot as they are stored.
@@ -110,6 +111,15 @@ impl ExecutionSlot {
             return Err(LoadError::NoElements);
         }
         Ok(())
+    }
+
+    /// The stored elements, read in windows.
+    ///
+    /// # Errors
+    /// [`LoadError`].
+    pub(in crate::compare) fn windows(&self) -> Result<ElementWindows, LoadError> {
+        self.check()?;
+        Ok(ElementWindows::open(&self.elements_record())?)
     }
 
     /// The elements as stored, or in another layout, cropped to their original shape.
