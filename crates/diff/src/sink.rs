@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use opscope_analysis::compare::measure::{MeasuredPairs, StreamedDifference};
-use opscope_analysis::compare::result::VerdictLevel;
+use opscope_analysis::compare::result::{VerdictLevel, rel_l2};
 use opscope_analysis::compare::side::ExecutionSlot;
 use opscope_analysis::compare::verdict::{Thresholds, level_of_difference};
 use opscope_analysis::elements::LastFile;
@@ -147,7 +147,7 @@ impl ComparingSink {
             match (golden, &found) {
                 (Some(golden), Some(found)) => {
                     if !found.is_identical {
-                        let rel_l2 = found.difference.rel_l2;
+                        let rel_l2 = rel_l2(&found.difference);
                         noted.slots.push(StreamedSlot {
                             side,
                             index,

@@ -87,7 +87,7 @@ impl Metrics {
             all.push((MetricId::Cosine, cosine));
         }
         all.extend([
-            (MetricId::RelL2, found.rel_l2),
+            (MetricId::RelL2, rel_l2(found)),
             (MetricId::MaxAbs, found.max_abs),
             (MetricId::MeanAbs, found.mean_abs),
             (MetricId::Rmse, found.rmse),
@@ -134,6 +134,16 @@ impl Metrics {
         }
         all.extend(of_tensors(found));
         Metrics::from(all)
+    }
+}
+
+/// The relative distance that results show: infinite if an element is NaN or infinite on one side
+/// alone.
+pub fn rel_l2(found: &TensorDifference) -> f64 {
+    if found.n_nan_mismatches + found.n_inf_mismatches > 0 {
+        f64::INFINITY
+    } else {
+        found.rel_l2
     }
 }
 

@@ -245,13 +245,8 @@ fn worst(slots: &[SlotResult]) -> VerdictLevel {
 }
 
 fn error_of(slots: &[SlotResult]) -> f64 {
-    // `rel_l2` is of elements that are finite on both sides, and says nothing of the rest.
     let distance = |slot: &SlotResult| {
-        let has_any = |metric| slot.metrics.get(metric) > Some(0.0);
-        if slot.evidence == Evidence::Shape
-            || has_any(MetricId::NanMismatches)
-            || has_any(MetricId::InfMismatches)
-        {
+        if slot.evidence == Evidence::Shape {
             return f64::INFINITY;
         }
         slot.metrics.get(MetricId::RelL2).unwrap_or(0.0)

@@ -126,5 +126,5 @@ def _add(found: Repetition, varying: dict[tuple[Any, ...], VaryingOperator], com
 
 
 def _distance(slot: dict[str, Any]) -> float:
-    distance = (slot.get("metrics") or {}).get("rel_l2")
-    return float(distance) if isinstance(distance, (int, float)) else 0.0
+    # Infinite, as text, if an element is NaN or infinite in one of the runs.
+    return float((slot.get("metrics") or {}).get("rel_l2") or 0.0)

@@ -11,7 +11,8 @@ use opscope_store::visible::visible;
 
 pub use self::changes::{change, overflow, weights};
 pub use self::figures::{
-    excess, number, rule_words, tolerance_hint, worst_element, worst_numbers, worst_slot,
+    excess, largest_difference, number, rule_words, tolerance_hint, worst_element, worst_numbers,
+    worst_slot,
 };
 pub use self::headline::{headline, verdict};
 use super::ShownPlaces;

@@ -16,6 +16,9 @@ const N_DEVIATIONS: f64 = 4.0;
 
 /// A metric that is saved, or one that follows from those.
 pub(super) fn value(metrics: &Metrics, metric: MetricId) -> Option<f64> {
+    if metric == MetricId::RelL2 {
+        return finite_rel_l2(metrics);
+    }
     if let Some(value) = metrics.get(metric) {
         return Some(value);
     }
@@ -76,6 +79,19 @@ fn beyond_chance(metrics: &Metrics, error: f64) -> Option<f64> {
     (has_all && error.is_finite() && chance.is_finite()).then(|| (error - chance).max(0.0))
 }
 
+/// The relative distance of the elements that are finite on both sides. Limits apply to it, as
+/// elements that are NaN or infinite on one side alone have a limit of their number.
+pub(super) fn finite_rel_l2(metrics: &Metrics) -> Option<f64> {
+    let shown = metrics.get(MetricId::RelL2)?;
+    let has_mismatch = value(metrics, MetricId::NonFiniteMismatches) > Some(0.0);
+    if shown.is_finite() || !has_mismatch {
+        return Some(shown);
+    }
+    let n = metrics.get(MetricId::FiniteCount)?;
+    let norm = metrics.get(MetricId::Rmse)? * n.sqrt();
+    Some(ratio(norm, metrics.get(MetricId::GoldenL2Norm)?))
+}
+
 /// A distance over what it is measured by; none over nothing is 0.
 fn ratio(distance: f64, by: f64) -> f64 {
     if distance == 0.0 { 0.0 } else { distance / by }
@@ -121,6 +137,6 @@ pub(super) fn is_nothing(slot: &SlotResult, atol: f64) -> bool {
 /// sign.
 pub(super) fn is_rounding(slot: &SlotResult) -> bool {
     let unit = super::dtype_of(slot).and_then(unit);
-    let distance = slot.metrics.get(MetricId::RelL2);
+    let distance = finite_rel_l2(&slot.metrics);
     unit.is_some_and(|unit| distance.is_some_and(|distance| distance <= N_ROUNDINGS * unit))
 }

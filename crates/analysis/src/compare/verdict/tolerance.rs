@@ -42,7 +42,7 @@ fn scale(slot: &SlotResult, metric: MetricId) -> Option<f64> {
     let get = |metric| slot.metrics.get(metric);
     match metric {
         // The root mean square of what `rel_l2` divides by.
-        MetricId::RelL2 => Some(get(MetricId::Rmse)? / get(MetricId::RelL2)?),
+        MetricId::RelL2 => Some(get(MetricId::Rmse)? / derived::finite_rel_l2(&slot.metrics)?),
         MetricId::ScaledMaxAbs => {
             let ends = [get(MetricId::GoldenMin)?, get(MetricId::GoldenMax)?];
             Some(ends[0].abs().max(ends[1].abs()))

@@ -272,16 +272,16 @@ impl TerminalReport<'_> {
 
     /// The verdict's operator, then failing operators, or those with a warning if none fails.
     fn differing(&self) -> Vec<usize> {
-        let operators = || words::fault_first(self.comparison);
         let fault = self.fault();
         let of_level = |level: VerdictLevel| -> Vec<usize> {
             // The fault may be a differing input of an operator whose outputs agree.
-            operators()
+            words::fault_first(self.comparison)
                 .filter(|operator| operator.level == level || Some(operator.index) == fault)
                 .map(|operator| operator.index)
                 .collect()
         };
-        if operators().any(|operator| operator.level == VerdictLevel::Fail) {
+        if words::fault_first(self.comparison).any(|operator| operator.level == VerdictLevel::Fail)
+        {
             of_level(VerdictLevel::Fail)
         } else {
             of_level(VerdictLevel::Warn)
@@ -346,6 +346,7 @@ impl TerminalReport<'_> {
         let error = operator.error;
         let number = |value: Option<f64>| value.map_or("-".to_owned(), words::number);
         let metric = |metric| number(slot.and_then(|slot| slot.metrics.get(metric)));
+        let largest = slot.and_then(words::largest_difference);
         let place = self.places.words(&words::name_of(operator));
         // Sentences set names apart by backticks; cells need the room.
         let mut name = words::of_operator(operator).replace('`', "");
@@ -356,12 +357,6 @@ impl TerminalReport<'_> {
             let element = words::worst_element(slot)?;
             Some(format!("{} {element}", slot.slot))
         });
-        let shape = || {
-            // Tensors of different shapes have no matching elements, so no worst one.
-            let slot = slot.filter(|slot| slot.evidence == Evidence::Shape)?;
-            let shapes = [&slot.target.shape, &slot.golden.shape].map(|dims| format::shape(dims));
-            Some(format!("{} {} / {}", slot.slot, shapes[0], shapes[1]))
-        };
         vec![
             words::level(operator.level).to_owned(),
             operator.index.to_string(),
@@ -374,8 +369,16 @@ impl TerminalReport<'_> {
             number(error.map(|error| error.outputs)),
             number(error.map(|error| error.added)),
             metric(MetricId::Cosine),
-            metric(MetricId::MaxAbs),
-            worst.or_else(shape).unwrap_or_else(|| "-".to_owned()),
+            largest.map_or_else(|| "-".to_owned(), words::number),
+            worst
+                .or_else(|| {
+                    // Tensors of different shapes have no matching elements, so no worst one.
+                    let slot = slot.filter(|slot| slot.evidence == Evidence::Shape)?;
+                    let shapes =
+                        [&slot.target.shape, &slot.golden.shape].map(|dims| format::shape(dims));
+                    Some(format!("{} {} / {}", slot.slot, shapes[0], shapes[1]))
+                })
+                .unwrap_or_else(|| "-".to_owned()),
         ]
     }
 

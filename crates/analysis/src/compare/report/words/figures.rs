@@ -170,15 +170,22 @@ pub fn tolerance_hint(comparison: &Comparison) -> Option<String> {
     ))
 }
 
+/// The largest absolute difference: NaN or infinite if an element is so on one side alone.
+pub fn largest_difference(slot: &SlotResult) -> Option<f64> {
+    let get = |metric| slot.metrics.get(metric);
+    let worst = get(MetricId::WorstTarget).zip(get(MetricId::WorstGolden));
+    let worst = worst.map(|(target, golden)| (target - golden).abs());
+    let n_broken = value_of(slot, MetricId::NonFiniteMismatches);
+    match worst {
+        Some(worst) if n_broken > Some(0.0) => Some(worst),
+        _ => get(MetricId::MaxAbs),
+    }
+}
+
 /// The largest difference: where it is, with both values.
 pub fn worst_element(slot: &SlotResult) -> Option<String> {
     let get = |metric| slot.metrics.get(metric);
     let (target, golden) = (get(MetricId::WorstTarget)?, get(MetricId::WorstGolden)?);
-    // Of the finite elements; where others are not, equal ones say nothing.
-    let n_broken = value_of(slot, MetricId::NonFiniteMismatches);
-    if n_broken.is_some_and(|n| n > 0.0) && target == golden {
-        return None;
-    }
     let index = position(slot, get(MetricId::WorstIndex)?);
     Some(format!(
         "[{index}] {} / {}",
