@@ -4,11 +4,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use opscope_store::atomic_file::Creator;
+use opscope_store::memory_bytes;
 
 use super::facts::ElementFacts;
 use super::units::{ComparisonUnits, MeasuredUnit, PartState, PartsError, ROLES, UnitPlan};
 use crate::compare::result::Comparison;
 use crate::compare::run::{self, ComparisonRequest};
+
+/// Bytes of memory for each byte of a part: the file, its facts and the table of facts. An empty
+/// fact takes 58 bytes in a file and fewer than 300 in memory.
+const MEMORY_PER_BYTE: u64 = 6;
 
 /// How units without a part are dealt with.
 pub enum MissingParts<'a> {
@@ -45,9 +50,14 @@ pub fn merge(
     mut missing: MissingParts<'_>,
 ) -> Result<MergedComparison, PartsError> {
     let units = ComparisonUnits::list(request)?;
+    let plans = units.plans();
+    check_sum(
+        plans.iter().map(|plan| plan.n_part_bytes(dir)),
+        memory_bytes(),
+    )?;
     let facts = Arc::new(ElementFacts::default());
     let mut gone = Vec::new();
-    for (unit, plan) in units.units().iter().zip(units.plans()) {
+    for (unit, plan) in units.units().iter().zip(plans) {
         let found = match (plan.read(dir), &mut missing) {
             (Ok(found), _) => found,
             // All are named, and not only the first.
@@ -90,9 +100,41 @@ pub fn merge(
     })
 }
 
+/// Refuses parts whose facts together exceed the memory, before any of them is read.
+fn check_sum(sizes: impl Iterator<Item = u64>, n_memory: u64) -> Result<(), PartsError> {
+    let n_bytes_max = n_memory / MEMORY_PER_BYTE;
+    let (n, n_bytes) = sizes.fold((0, 0_u64), |(n, sum), size| {
+        (n + 1, sum.saturating_add(size))
+    });
+    if n_bytes <= n_bytes_max {
+        return Ok(());
+    }
+    Err(PartsError::TooLarge {
+        n,
+        n_bytes,
+        n_bytes_max,
+    })
+}
+
 fn told(plan: &UnitPlan, state: &PartState) -> String {
     match state {
         PartState::Damaged(why) => format!("{} (`{}`: {why})", plan.name, plan.part),
         PartState::Done | PartState::Missing => plan.name.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_bounded_in_sum() {
+        let check = |sizes: &[u64]| check_sum(sizes.iter().copied(), 600);
+        assert!(check(&[]).is_ok());
+        assert!(check(&[40, 60]).is_ok());
+        for sizes in [&[60, 41][..], &[1; 101], &[u64::MAX, u64::MAX]] {
+            let error = check(sizes).unwrap_err().to_string();
+            assert!(error.ends_with("can merge 100"), "{error}");
+        }
     }
 }

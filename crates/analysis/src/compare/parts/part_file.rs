@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use opscope_store::StoreError;
 use opscope_store::atomic_file::Creator;
 use opscope_store::file_bytes::FileBytes;
+use opscope_store::{StoreError, regular_file};
 use opscope_tensor::Layout;
 use opscope_tensor::digest::xxh3_128;
 
@@ -53,6 +53,11 @@ pub(super) fn read(
         }
         None => Ok(None),
     }
+}
+
+/// Size of a part's file, without opening it; 0 if it is missing.
+pub(super) fn n_bytes(path: &Path) -> u64 {
+    regular_file::check(path).map_or(0, |metadata| metadata.len())
 }
 
 /// Whether a part is there, and whole.

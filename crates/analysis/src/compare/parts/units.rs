@@ -33,6 +33,18 @@ pub enum PartsError {
     /// The dumps have no such unit.
     #[error("the dumps have no unit `{0}`")]
     NoUnit(String),
+    /// The parts together exceed the memory.
+    #[error(
+        "{n} parts have {n_bytes} bytes together; this machine's memory can merge {n_bytes_max}"
+    )]
+    TooLarge {
+        /// Number of parts.
+        n: usize,
+        /// Bytes of their files.
+        n_bytes: u64,
+        /// The largest sum that is accepted.
+        n_bytes_max: u64,
+    },
     /// Parts are missing or damaged.
     #[error("{} of {n} parts are missing: {}", missing.len(), missing.join(", "))]
     Missing {
@@ -284,6 +296,11 @@ impl UnitPlan {
     /// Where its part is.
     pub fn path(&self, dir: &Path) -> PathBuf {
         dir.join(&self.part)
+    }
+
+    /// Size of its part's file; 0 if there is none.
+    pub(super) fn n_part_bytes(&self, dir: &Path) -> u64 {
+        part_file::n_bytes(&self.path(dir))
     }
 
     /// Whether its part is there.

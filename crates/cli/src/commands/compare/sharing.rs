@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::commands::compare::failure;
 use crate::console::report;
-use crate::exit::{CommandFailure, CommandResult, PARTIAL, USAGE};
+use crate::exit::{CommandFailure, CommandResult, PARTIAL, UNREADABLE, USAGE};
 use crate::format;
 
 /// How to share the work between processes and machines.
@@ -216,6 +216,7 @@ fn refused(error: PartsError) -> CommandFailure {
         PartsError::Compare(error) => failure(error),
         PartsError::NoUnit(_) => CommandFailure::new(USAGE, error),
         PartsError::Store(error) => CommandFailure::from(error),
+        PartsError::TooLarge { .. } => CommandFailure::new(UNREADABLE, error),
         PartsError::Missing { .. } => CommandFailure::new(PARTIAL, error)
             .with_hint("without `--merge` this process measures them"),
     }
