@@ -33,6 +33,7 @@ pub mod experiments;
 mod explained;
 mod flow;
 mod locate;
+mod lost_tensors;
 pub mod matching;
 pub mod measure;
 mod metric;

@@ -12,6 +12,7 @@ mod error_chain;
 pub mod events;
 pub mod graph;
 pub mod job;
+pub mod lost;
 pub mod mindspore;
 pub mod names;
 pub mod overflow;

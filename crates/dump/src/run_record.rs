@@ -177,6 +177,13 @@ fn add_summary(record: &mut RunRecord, summary: &SessionSummary) {
         let sum = record.counters.entry(name.to_owned()).or_default();
         *sum = sum.saturating_add(n);
     }
+    for (reason, n) in summary.counters.dropped.by_reason() {
+        if n > 0 {
+            let name = format!("n_dropped_{reason}");
+            let sum = record.counters.entry(name).or_default();
+            *sum = sum.saturating_add(n);
+        }
+    }
     // Sessions of a run follow one another: a finding of an earlier one is the earlier finding.
     if let (None, Some(error)) = (&record.first_error, &summary.first_error) {
         record.first_error = Some(chain(error));

@@ -19,6 +19,7 @@ pub use self::experiments::{ExperimentOutcome, Experiments, HealedCause};
 pub use super::change::{AxisPart, ElementFunction, RoundedFormat, RoundingMode, TensorChange};
 pub use super::differing::DifferingElements;
 pub use super::evidence::{Evidence, PairingEvidence, RuleName};
+pub use super::lost_tensors::LostTensors;
 pub use super::metric::{MetricId, TensorStatistic};
 pub use super::metrics::{Metrics, rel_l2};
 pub use super::party::Party;
@@ -56,11 +57,18 @@ pub struct Comparison {
     /// Inputs, outputs and weights of both models, and the verdict that follows from them.
     #[serde(default)]
     pub contract: Contract,
+    /// Tensors that the captures of the dumps did not write: the target's and golden's.
+    #[serde(default, skip_serializing_if = "has_all")]
+    pub lost: [Option<LostTensors>; 2],
     /// Runs of the target with replaced parts, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub experiments: Option<Box<Experiments>>,
     /// The verdict, counts and first divergences.
     pub summary: ComparisonSummary,
+}
+
+fn has_all(lost: &[Option<LostTensors>; 2]) -> bool {
+    lost.iter().all(Option::is_none)
 }
 
 /// A file with nothing to compare.

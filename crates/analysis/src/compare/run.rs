@@ -19,11 +19,16 @@ use super::locate::locate;
 use super::matching::{self, Mapping, MappingError, MatchedDumps, Matching, ValueAnchor};
 use super::measure::{self, MeasuredPairs, SlotProgress, measure};
 use super::party::Party;
-use super::result::{AttributeDifference, Comparison, ComparisonConfig, Contract, VerdictLevel};
+use super::result::{
+    AttributeDifference, Comparison, ComparisonConfig, Contract, SkipReason, SkipSide,
+    VerdictLevel,
+};
 use super::selection::Selection;
 use super::side::ComparedDump;
 use super::steps::find_origin;
 use super::verdict::{Thresholds, judge_along};
+use crate::lost::lost_tensors;
+
 use super::whole::{self, CheckedRules, RankRules, has_placements, put_together};
 
 pub use super::verdict_options::VerdictOptions;
@@ -191,6 +196,7 @@ pub(super) fn run_with(
     };
     let mut comparison = run_opened(request, dumps)?;
     comparison.config.ranks = rules;
+    note_lost(&mut comparison, [&target, &golden]);
     // With several steps the question is which to dump next, and how that is said depends on what
     // made the dump.
     if comparison.summary.steps.is_some() {
@@ -304,6 +310,29 @@ pub fn run_opened(
     // Last, as it takes the elements of the slots that the verdict names.
     locate(&mut comparison, sides, thresholds);
     Ok(comparison)
+}
+
+/// Notes the tensors that the captures did not write, and says so of operators that lack a partner.
+fn note_lost(comparison: &mut Comparison, dumps: [&ComparedDump; 2]) {
+    comparison.lost = dumps.map(lost_tensors);
+    for (party, lost) in [Party::Target, Party::Golden]
+        .into_iter()
+        .zip(&comparison.lost)
+    {
+        let Some(lost) = lost else {
+            continue;
+        };
+        let names: HashSet<&str> = lost.operators.iter().map(String::as_str).collect();
+        let side = SkipSide::from(party.other());
+        let whose = party.pick("the target's", "golden's");
+        for skip in &mut comparison.skips {
+            let operator = skip.operator.as_ref();
+            let is_named = operator.is_some_and(|one| names.contains(&*one.op_name));
+            if skip.reason == SkipReason::Missing && skip.side == side && is_named {
+                skip.message = format!("{whose} capture did not write it");
+            }
+        }
+    }
 }
 
 /// Fills in the contract, but for the verdict that follows from it.

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use opscope_analysis::lost::lost_tensors;
 use opscope_analysis::overflow::needed;
 use opscope_analysis::ranks::document;
 use opscope_analysis::ranks::run::RankedRun;
@@ -93,6 +94,9 @@ fn print(
             propagation.n_unknown,
             propagation.n_executions - propagation.n_maybe_masks,
         ) {
+            (0, 0) if lost_tensors(&run.dump).is_some() => {
+                "no NaN or infinity in the dumped tensors".to_owned()
+            }
             (0, 0) => "no NaN, and no infinity that is not a mask".to_owned(),
             // Propagated infinities whose origin may be a mask.
             (0, n) => format!(
@@ -144,11 +148,11 @@ fn print(
         )?;
     }
     if ranked_run::is_partial(run) || propagation.n_unknown > 0 {
-        let n = format::count(propagation.n_unknown, "execution");
-        line!(
-            out,
-            "incomplete ({n} without statistics): there may be earlier ones"
-        )?;
+        let unknown = match propagation.n_unknown {
+            0 => String::new(),
+            n => format!(" ({} without statistics)", format::count(n, "execution")),
+        };
+        line!(out, "incomplete{unknown}: there may be earlier ones")?;
         print_unknown(&mut out, run, propagation)?;
     }
     ranked_run::print_coverage(&mut out, run)

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use opscope_analysis::compare::result::OperatorName;
+use opscope_analysis::lost::lost_tensors;
 use opscope_analysis::ranks::meetings::Meeting;
 use opscope_analysis::ranks::run::{RankedRun, RankedRunError};
 use opscope_store::record::parallel::{Collective, CollectiveKind};
@@ -46,6 +47,9 @@ pub(crate) fn finding(run: &RankedRun, index: usize, text: String) -> OperatorFi
 
 /// Whether a part of the run was not read.
 pub(crate) fn is_partial(run: &RankedRun) -> bool {
+    if lost_tensors(&run.dump).is_some() {
+        return true;
+    }
     let mut slots = run.dump.runs.iter().flat_map(|one| &one.slots);
     !run.dump.problems.is_empty() || slots.any(|slot| slot.problem.is_some())
 }
@@ -146,6 +150,9 @@ pub(crate) fn print_coverage(out: &mut Out, run: &RankedRun) -> CommandResult {
         format::count(run.dump.runs.len() as u64, "execution"),
         format::count(run.meetings.meetings.len() as u64, "collective")
     )?;
+    if let Some(lost) = lost_tensors(&run.dump) {
+        line!(out, "not written by the capture: {}", lost.words())?;
+    }
     let n_unmatched = run.meetings.unmatched.len();
     if n_unmatched > 0 {
         let unmatched = format::count(n_unmatched as u64, "execution");

@@ -301,6 +301,13 @@ fn other_runs(comparison: &Comparison) -> Vec<String> {
 pub fn notes(comparison: &Comparison) -> Vec<String> {
     let contract = &comparison.contract;
     let mut notes = other_runs(comparison);
+    let sides = ["the target's", "golden's"]
+        .into_iter()
+        .zip(&comparison.lost);
+    notes.extend(sides.filter_map(|(side, lost)| {
+        let words = lost.as_ref()?.words();
+        Some(format!("note: {side} capture did not write {words}"))
+    }));
     if contract.has_quantised && !contract.conclusion.is_good() && !has_own_limits(comparison) {
         notes.push(format!(
             "note: these are limits of floats; `--thresholds {PRESET_INT8}` has those of 8 bits"
