@@ -85,6 +85,11 @@ class Comparison:
         return dict(self._document["summary"])
 
     @property
+    def parameters(self) -> list[dict[str, Any]]:
+        """Parameters and buffers of both sides, if the comparison was asked for its `weights`."""
+        return list(self._document.get("parameters", ()))
+
+    @property
     def first_divergence(self) -> dict[str, Any] | None:
         """The first slot beyond the limits: `operator` (from `operators`), `slot` and `cause`;
         `None` if everything agrees."""
@@ -159,6 +164,7 @@ def compare(
     outputs_only: bool = False,
     mapping: StrPath | None = None,
     whole: bool = False,
+    weights: bool = False,
     kl: bool = False,
     jobs: int | None = None,
     top: int = 10,
@@ -171,8 +177,9 @@ def compare(
     default everything. `mapping` is a file that lists matching operators, and how ranks share
     tensors. With `step_offset` N, step S + N of the target is compared with step S of the golden
     side. Differences of up to `atol` are ignored, however large in relative terms. With `whole`,
-    tensors are assembled from all ranks even if both sides have the same ranks. `allow_skip`
-    selects items that may remain uncompared; it only sets `is_allowed` of the skips.
+    tensors are assembled from all ranks even if both sides have the same ranks. With `weights`,
+    `parameters` lists all parameters and buffers. `allow_skip` selects items that may remain
+    uncompared; it only sets `is_allowed` of the skips.
 
     Raises:
         UsageError: The thresholds make no sense, or nothing is chosen.
@@ -195,6 +202,7 @@ def compare(
         outputs_only=outputs_only,
         mapping=mapping,
         whole=whole,
+        weights=weights,
         kl=kl,
         jobs=jobs,
         top=top,
@@ -218,6 +226,7 @@ def checked(
     outputs_only: bool = False,
     mapping: StrPath | None = None,
     whole: bool = False,
+    weights: bool = False,
     kl: bool = False,
     jobs: int | None = None,
     top: int = 10,
@@ -232,6 +241,7 @@ def checked(
     _options.boolean("outputs_only", outputs_only)
     _options.path("mapping", mapping, is_optional=True)
     _options.boolean("whole", whole)
+    _options.boolean("weights", weights)
     _options.boolean("kl", kl)
     _options.whole("jobs", jobs, 1, is_optional=True)
     request = {
@@ -246,6 +256,7 @@ def checked(
         "outputs_only": outputs_only,
         "mapping": None if mapping is None else os.fspath(mapping),
         "whole": whole,
+        "weights": weights,
         "kl": kl,
         "jobs": jobs,
     }

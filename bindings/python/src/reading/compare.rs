@@ -36,6 +36,7 @@ pub(super) struct CompareRequest {
     outputs_only: bool,
     mapping: Option<PathBuf>,
     whole: bool,
+    weights: bool,
     kl: bool,
     jobs: Option<usize>,
 }
@@ -104,14 +105,13 @@ fn comparison_request(
     request: CompareRequest,
     judgement: JudgementRequest,
 ) -> PyResult<run::ComparisonRequest> {
-    let one = |numbers: Vec<u64>| numbers.into_iter().map(|n| n..=n).collect();
     Ok(run::ComparisonRequest {
         target: request.target,
         golden: request.golden,
         reference: request.reference,
         selection: Selection {
-            steps: one(request.steps),
-            ranks: one(request.ranks),
+            steps: request.steps.into_iter().map(|n| n..=n).collect(),
+            ranks: request.ranks.into_iter().map(|n| n..=n).collect(),
             names: request.names,
             op_types: request.op_types,
             is_outputs_only: request.outputs_only,
@@ -122,6 +122,7 @@ fn comparison_request(
             ..matching::MatchingOptions::default()
         },
         is_whole: request.whole,
+        has_parameters: request.weights,
         n_threads: request.jobs.unwrap_or_else(default_jobs).max(1),
         difference: difference::DifferenceOptions { has_kl: request.kl },
         judging: judging(py, judgement)?,

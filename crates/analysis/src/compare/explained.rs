@@ -62,15 +62,43 @@ fn change(
     }
     // Operators and slots of the result are in the order of the pairs that they were measured from.
     let pair = *sides.matching.pairs.get(i)?.slots.get(k)?;
-    let [target, golden] = [
-        ExplainedSlot::load(slot_of(sides.target, pair.target), pair)?,
-        ExplainedSlot::load(slot_of(sides.golden, pair.golden), pair)?,
-    ];
+    let [target, golden] = loaded(sides, pair)?;
     let tolerance = element_tolerance(operator, slot, thresholds);
     let [target, golden] = [target.decoded()?, golden.decoded()?];
     let [target, golden] = [target.elements()?, golden.elements()?];
     let found = explain(&target, &golden, tolerance);
     found.or_else(|| other_weight(sides.golden, pair, &target))
+}
+
+/// The side whose tensor is explained by the other one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum ExplainedOrder {
+    /// The target's, as an operation on golden's.
+    TargetOfGolden,
+    /// Golden's, as an operation on the target's.
+    GoldenOfTarget,
+}
+
+/// The exact operation between two tensors.
+pub(super) fn change_between(
+    sides: MatchedDumps<'_>,
+    pair: SlotPair,
+    order: ExplainedOrder,
+) -> Option<TensorChange> {
+    let [target, golden] = loaded(sides, pair)?;
+    let [target, golden] = [target.decoded()?, golden.decoded()?];
+    let [target, golden] = [target.elements()?, golden.elements()?];
+    match order {
+        ExplainedOrder::TargetOfGolden => explain(&target, &golden, 0.0),
+        ExplainedOrder::GoldenOfTarget => explain(&golden, &target, 0.0),
+    }
+}
+
+fn loaded(sides: MatchedDumps<'_>, pair: SlotPair) -> Option<[ExplainedSlot; 2]> {
+    Some([
+        ExplainedSlot::load(slot_of(sides.target, pair.target), pair)?,
+        ExplainedSlot::load(slot_of(sides.golden, pair.golden), pair)?,
+    ])
 }
 
 /// A tensor in the layout of its pair.

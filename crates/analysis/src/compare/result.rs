@@ -19,6 +19,7 @@ pub use self::experiments::{ExperimentOutcome, Experiments, HealedCause};
 pub use super::change::{AxisPart, ElementFunction, RoundedFormat, RoundingMode, TensorChange};
 pub use super::differing::DifferingElements;
 pub use super::evidence::{Evidence, PairingEvidence, RuleName};
+pub use super::listed_parameter::ListedParameter;
 pub use super::lost_tensors::LostTensors;
 pub use super::metric::{MetricId, TensorStatistic};
 pub use super::metrics::{Metrics, rel_l2};
@@ -60,6 +61,9 @@ pub struct Comparison {
     /// Tensors that the captures of the dumps did not write: the target's and golden's.
     #[serde(default, skip_serializing_if = "has_all")]
     pub lost: [Option<LostTensors>; 2],
+    /// Parameters and buffers of both sides, if they are to be listed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parameters: Vec<ListedParameter>,
     /// Runs of the target with replaced parts, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub experiments: Option<Box<Experiments>>,

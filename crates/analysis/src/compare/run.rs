@@ -18,6 +18,7 @@ use super::flow::ValueFlow;
 use super::locate::locate;
 use super::matching::{self, Mapping, MappingError, MatchedDumps, Matching, ValueAnchor};
 use super::measure::{self, MeasuredPairs, SlotProgress, measure};
+use super::parameters;
 use super::party::Party;
 use super::result::{
     AttributeDifference, Comparison, ComparisonConfig, Contract, SkipReason, SkipSide,
@@ -50,6 +51,8 @@ pub struct ComparisonRequest {
     pub is_whole: bool,
     /// Threads that read headers and work on slots.
     pub n_threads: usize,
+    /// Whether to list the parameters and buffers of both sides.
+    pub has_parameters: bool,
     /// Further numbers to compute of each pair of tensors.
     pub difference: difference::DifferenceOptions,
     /// How the numbers are judged.
@@ -77,6 +80,7 @@ impl ComparisonRequest {
             selection: Selection::default(),
             matching: matching::MatchingOptions::default(),
             is_whole: false,
+            has_parameters: false,
             n_threads,
             difference: difference::DifferenceOptions::default(),
             judging: VerdictOptions {
@@ -307,9 +311,16 @@ pub fn run_opened(
     examine_contract(&mut comparison, sides, contract_options);
     contract::conclude(&mut comparison, &request.judging);
     experiments::make(&mut comparison, experimenter, thresholds);
-    // Last, as it takes the elements of the slots that the verdict names.
-    locate(&mut comparison, sides, thresholds);
+    describe(&mut comparison, sides, request);
     Ok(comparison)
+}
+
+/// Adds what depends on the slots that the verdict names.
+fn describe(comparison: &mut Comparison, sides: MatchedDumps<'_>, request: &ComparisonRequest) {
+    locate(comparison, sides, &request.judging.thresholds);
+    if request.has_parameters {
+        comparison.parameters = parameters::list(comparison, sides);
+    }
 }
 
 /// Notes the tensors that the captures did not write, and says so of operators that lack a partner.

@@ -213,6 +213,7 @@ fn compare(target: &Graph, golden: &Graph) -> Comparison {
         selection: Selection::default(),
         matching: MatchingOptions::default(),
         is_whole: false,
+        has_parameters: false,
         n_threads: 2,
         difference: DifferenceOptions::default(),
         judging: VerdictOptions {

@@ -4,6 +4,7 @@ mod colour;
 mod experiments;
 mod layout;
 mod outcome;
+mod parameters;
 mod partners;
 mod reports;
 pub(super) mod sharing;
@@ -89,13 +90,14 @@ pub(crate) struct CompareArguments {
 }
 
 /// Options that have no meaning for a result that has already been measured.
-const MEASURING: [&str; 20] = [
+const MEASURING: [&str; 21] = [
     "mapping",
     "whole",
     "fusion",
     "golden_fusion",
     "no_guesses",
     "kl",
+    "weights",
     "jobs",
     "steps",
     "step_offset",
@@ -140,6 +142,9 @@ pub(crate) struct ComparisonArguments {
     /// Also compute the Kullback-Leibler divergence
     #[arg(long)]
     kl: bool,
+    /// List the parameters and buffers of both sides with dtypes and values, and mark rounded ones
+    #[arg(long)]
+    weights: bool,
     /// Number of threads [default: one for each processor]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
@@ -381,6 +386,7 @@ impl ComparisonArguments {
                 part.step_offset,
             )?,
             is_whole: self.whole,
+            has_parameters: self.weights,
             n_threads: self.n_threads(),
             difference: difference::DifferenceOptions { has_kl: self.kl },
             judging,
@@ -575,6 +581,7 @@ fn options(arguments: &ComparisonArguments) -> Vec<(String, String)> {
         ("no-guesses", arguments.no_guesses),
         ("whole", arguments.whole),
         ("kl", arguments.kl),
+        ("weights", arguments.weights),
     ];
     for (name, is_set) in flags {
         // A result lists only the options that the user set.

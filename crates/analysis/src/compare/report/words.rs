@@ -9,7 +9,7 @@ pub mod proofs;
 use opscope_store::record::parallel::{Collective, CollectiveKind};
 use opscope_store::visible::visible;
 
-pub use self::changes::{change, overflow, weights};
+pub use self::changes::{change, overflow, parameter_change, weights};
 pub use self::figures::{
     excess, largest_difference, number, rule_words, tolerance_hint, worst_element, worst_numbers,
     worst_slot,

@@ -165,6 +165,7 @@ fn request(choices: &mut Choices<'_>, target: PathBuf, golden: PathBuf) -> Compa
         selection: Selection::default(),
         matching,
         is_whole: false,
+        has_parameters: false,
         n_threads: 1,
         difference: difference::DifferenceOptions::default(),
         judging: VerdictOptions {

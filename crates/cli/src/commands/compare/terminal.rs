@@ -11,6 +11,7 @@ use opscope_analysis::compare::result::{
 
 use super::colour::{self, painted};
 use super::layout::{self, NameTable};
+use super::parameters;
 use crate::{console, format};
 
 /// Columns of the operator tables.
@@ -102,6 +103,7 @@ impl TerminalReport<'_> {
         parts.extend(self.non_finite());
         let ranking = &self.comparison.summary.ranking;
         parts.extend(self.table("largest added errors", ranking));
+        parts.extend(parameters::table(self.comparison));
         parts.extend(self.skips());
         parts.join("\n")
     }

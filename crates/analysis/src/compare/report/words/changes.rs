@@ -2,7 +2,8 @@
 
 use super::number;
 use crate::compare::result::{
-    AxisPart, Comparison, ElementFunction, RoundedFormat, RoundingMode, SlotResult, TensorChange,
+    AxisPart, Comparison, ElementFunction, ListedParameter, RoundedFormat, RoundingMode,
+    SlotResult, TensorChange,
 };
 use crate::element::thousands;
 
@@ -19,6 +20,19 @@ pub fn change(slot: &SlotResult) -> Option<String> {
         .as_deref()
         .filter(|change| !is_one_box(change))?;
     Some(format!("the target's tensor: {}", words(change)))
+}
+
+/// The difference between both sides of a parameter, as one operation; `None` if none explains it.
+pub fn parameter_change(parameter: &ListedParameter) -> Option<String> {
+    let words = words(parameter.change.as_ref()?);
+    Some(if parameter.is_golden_changed {
+        format!(
+            "golden's tensor: {}",
+            words.replacen("golden's", "the target's", 1)
+        )
+    } else {
+        words
+    })
 }
 
 /// `it overflows float16: …`, of a slot whose dtype cannot hold golden's elements.
