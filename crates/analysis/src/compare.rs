@@ -40,6 +40,7 @@ pub mod measure;
 mod metric;
 mod metrics;
 mod nearest;
+mod noise;
 mod number;
 mod parameters;
 pub mod parts;

@@ -58,6 +58,7 @@ pub(in crate::compare) use names::joined;
 pub(in crate::compare) use op_type::{
     has_elements_of_input, is_one_type, is_same_type, is_view, is_view_type, may_be_fused,
 };
+pub(in crate::compare) use optimizer::updated_parameters;
 pub(super) use structure::extended;
 
 /// Options of matching.

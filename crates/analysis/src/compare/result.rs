@@ -298,6 +298,9 @@ pub enum SlotAgreement {
     /// For inputs: the golden dump has the value, first at this operator, but the partner does not
     /// read it.
     Elsewhere(Box<OperatorName>),
+    /// Both sides are apart by the rounding of sums whose terms cancel, and by what an optimizer
+    /// makes of it.
+    Rounding,
 }
 
 /// A threshold that was exceeded.

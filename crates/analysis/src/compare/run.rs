@@ -18,6 +18,7 @@ use super::flow::ValueFlow;
 use super::locate::locate;
 use super::matching::{self, Mapping, MappingError, MatchedDumps, Matching, ValueAnchor};
 use super::measure::{self, MeasuredPairs, SlotProgress, measure};
+use super::noise;
 use super::parameters;
 use super::party::Party;
 use super::result::{
@@ -301,6 +302,9 @@ pub fn run_opened(
     // Edges come after values, because they are more specific about the same operators.
     found.note(&mut comparison, sides);
     edges::note(&mut comparison, sides);
+    if !thresholds.is_exact {
+        noise::note(&mut comparison, sides);
+    }
     rejudge(&mut comparison, &request.judging);
     name_origins(&mut comparison, sides);
     let contract_options = ContractOptions {

@@ -18,7 +18,7 @@ use opscope_store::SharedText;
 use opscope_tensor::DType;
 use opscope_tensor::difference::TensorDifference;
 
-use super::attribution::kinds::is_additive;
+use super::attribution::kinds::{is_additive, is_sum};
 use super::evidence::{Evidence, RuleName};
 use super::flow::ValueFlow;
 use super::metric::MetricId;
@@ -86,6 +86,14 @@ pub(super) fn judge_along(comparison: &mut Comparison, thresholds: &Thresholds, 
         let mut excused = Vec::new();
         if is_additive(&op_type) && !thresholds.is_exact {
             excused = cancelled(&operator.slots);
+        }
+        if !thresholds.is_exact {
+            let is_bad = |k: &usize| operator.slots[*k].level == VerdictLevel::Fail;
+            excused.extend(
+                rounded(&op_type, &operator.slots)
+                    .into_iter()
+                    .filter(is_bad),
+            );
         }
         excused.extend(passed_on(&operator.slots, &handed_on));
         for &k in &excused {
@@ -227,6 +235,43 @@ fn cancelled(slots: &[SlotResult]) -> Vec<usize> {
         slot.is_output() && slot.level == VerdictLevel::Fail && is_kept && !has_bad
     };
     (0..slots.len()).filter(|&k| is_it(&slots[k])).collect()
+}
+
+/// The outputs of a sum of many elements that are no farther off than another order of the additions
+/// may make them.
+pub(super) fn rounded(op_type: &str, slots: &[SlotResult]) -> Vec<usize> {
+    let Some(limit) = sum_rounding(op_type, slots) else {
+        return Vec::new();
+    };
+    let is_it = |slot: &SlotResult| {
+        let is_small = slot.absolute_distance().is_some_and(|of| of <= limit);
+        let has_bad = value_of(slot, MetricId::NonFiniteMismatches) != Some(0.0);
+        slot.is_output() && is_small && !has_bad
+    };
+    (0..slots.len()).filter(|&k| is_it(&slots[k])).collect()
+}
+
+/// By how much the order of its additions changes a sum, as a norm; none unless its terms agree.
+/// Terms that cancel leave nothing else.
+pub(super) fn sum_rounding(op_type: &str, slots: &[SlotResult]) -> Option<f64> {
+    // The axes are an input of integers.
+    let mut inputs = slots
+        .iter()
+        .filter(|slot| !slot.is_output() && is_float_slot(slot));
+    let (terms, None) = (inputs.next()?, inputs.next()) else {
+        return None;
+    };
+    let output = slots.iter().find(|slot| slot.is_output())?;
+    let is_like = terms.level == VerdictLevel::Pass && terms.agreement.is_none();
+    if !is_sum(op_type) || !is_like {
+        return None;
+    }
+    let n = |slot: &SlotResult| slot.golden.shape.iter().product::<u64>().max(1) as f64;
+    // The error of a sum of k terms grows with their norm and the root of k.
+    let k = n(terms) / n(output);
+    let norm = value_of(terms, MetricId::GoldenL2Norm)?;
+    let limit = CANCELLATION_MAX * unit(dtype_of(terms)?)? * k.sqrt() * norm;
+    (k > 1.0).then_some(limit)
 }
 
 /// The outputs that are as far off as an input which cancellation has left so: the operator hands

@@ -10,6 +10,7 @@ use crate::compare::flow::ResultSource;
 use crate::compare::result::{
     Cause, Comparison, Evidence, OperatorName, OperatorResult, SkipReason, SlotResult, VerdictLevel,
 };
+use crate::compare::verdict::rounded;
 
 /// Outputs this many times as far apart as the inputs are not explained by them.
 pub(super) const AMPLIFICATION_MAX: f64 = 10.0;
@@ -102,7 +103,12 @@ pub(super) fn find_cause(
     if inputs.is_empty() {
         return Some(Cause::Unknown);
     }
-    let is_amplified = !is_explained(operator, &inputs, op_type);
+    let is_rounded = || {
+        let rounded = rounded(op_type, &operator.slots);
+        let mut slots = operator.slots.iter().enumerate();
+        slots.all(|(k, slot)| !slot.is_output() || !is_apart(slot) || rounded.contains(&k))
+    };
+    let is_amplified = !is_rounded() && !is_explained(operator, &inputs, op_type);
     if inputs.iter().any(|slot| is_apart(slot)) {
         let farthest = inputs
             .iter()

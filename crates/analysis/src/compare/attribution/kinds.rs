@@ -244,6 +244,11 @@ pub(in crate::compare) fn is_additive(op_type: &str) -> bool {
     manner(op_type) == ErrorGrowth::Additive
 }
 
+/// Whether operators of a type add the elements of their input.
+pub(in crate::compare) fn is_sum(op_type: &str) -> bool {
+    matches!(&*plain_type(op_type), "sum" | "reducesum" | "reducesumd")
+}
+
 /// Whether operators of a type make no absolute error larger. That counts where few large values,
 /// such as those of a mask, are all of an input's norm.
 pub(super) fn is_contracting(op_type: &str) -> bool {

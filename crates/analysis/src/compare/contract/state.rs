@@ -45,8 +45,10 @@ fn judged(
         let mut rules = slot.rules.iter();
         slot.agreement.is_some() || rules.any(|rule| rule.metric == RuleName::Agreement)
     };
+    // No run makes the value of rounding again.
+    let is_rounding = slot.agreement == Some(SlotAgreement::Rounding);
     // The verdict on the same pair already considered cancellation in sums, and replicas.
-    if value.result.is_none() && !is_excused(slot) {
+    if value.result.is_none() && (is_rounding || !is_excused(slot)) {
         return Some(slot.clone());
     }
     let name = value.operators.iter().flatten().next();

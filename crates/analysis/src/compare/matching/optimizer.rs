@@ -40,6 +40,19 @@ pub(super) fn equal(board: &mut Board<'_>, scope: &PlaceScope) {
 }
 
 fn updates<'a>(dump: &'a ComparedDump, runs: &[usize]) -> Updates<'a> {
+    let mut updates = Updates::new();
+    for (run, parameter) in updated_parameters(dump, runs) {
+        let key = (parameter, dump.runs[run].op_type.as_str());
+        updates.entry(key).or_default().push(run);
+    }
+    updates
+}
+
+/// The parameter that each of some executions helps to update, in their order; others are left out.
+pub(in crate::compare) fn updated_parameters(
+    dump: &ComparedDump,
+    runs: &[usize],
+) -> Vec<(usize, String)> {
     let is_update = |run: &usize| dump.phase_of(*run) == Some(PHASE);
     let runs: Vec<usize> = runs.iter().copied().filter(is_update).collect();
     let groups = connected(dump, &runs);
@@ -48,14 +61,11 @@ fn updates<'a>(dump: &'a ComparedDump, runs: &[usize]) -> Updates<'a> {
         let inputs = inputs(dump, run).filter_map(|slot| dump.parameter_of(slot));
         names.entry(groups[&run]).or_default().extend(inputs);
     }
-    let mut updates = Updates::new();
-    for run in runs {
-        if let Some(parameter) = names.get(&groups[&run]).and_then(|names| owner(names)) {
-            let key = (parameter.to_owned(), dump.runs[run].op_type.as_str());
-            updates.entry(key).or_default().push(run);
-        }
-    }
-    updates
+    let owned = runs.into_iter().filter_map(|run| {
+        let parameter = names.get(&groups[&run]).and_then(|names| owner(names))?;
+        Some((run, parameter.to_owned()))
+    });
+    owned.collect()
 }
 
 /// The parameter that all names belong to: `w` of `w`, `w.grad` and `w.exp_avg`; none if they are
