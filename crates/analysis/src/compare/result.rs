@@ -27,7 +27,7 @@ pub use super::party::Party;
 pub use super::run_origin::RunOrigin;
 pub use super::skip_reason::{SkipReason, SkipSide};
 pub use super::slot_key::SlotKey;
-pub use super::slot_ranks::{PartApart, PartElement, ReplicaMismatch, SlotRanks};
+pub use super::slot_ranks::{PartApart, PartElement, RankOperator, ReplicaMismatch, SlotRanks};
 pub use super::step_findings::{FirstStep, NextDump, StepFault, StepFindings, StepResult};
 pub use super::tensor_summary::{SharedSummary, TensorSummary};
 pub use super::verdict_level::VerdictLevel;

@@ -462,6 +462,10 @@ fn name_origins(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
             operator.attributes = differing_attributes(dumps, [target, golden]);
         }
         for (slot, places) in operator.slots.iter_mut().zip(&pair.slots) {
+            if let Some(ranks) = slot.ranks.as_mut().filter(|_| is_apart(slot.level)) {
+                let of_ranks = sides.target.rank_operators.get(&places.target);
+                ranks.operators = of_ranks.cloned().unwrap_or_default();
+            }
             if !slot.is_output() && is_apart(slot.level) {
                 let name = sides.target.parameter_of(places.target);
                 let name = name.or_else(|| sides.golden.parameter_of(places.golden));

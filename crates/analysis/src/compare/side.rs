@@ -20,7 +20,7 @@ use opscope_store::record::parallel::Collective;
 use opscope_store::{SharedPath, SharedText, StoreError, record, remote};
 
 use super::parts::SharedFacts;
-use super::result::{OperatorName, SlotKey};
+use super::result::{OperatorName, RankOperator, SlotKey};
 use crate::error_chain::chain;
 use crate::read::{read_dump_into, read_listing_into};
 
@@ -61,6 +61,8 @@ pub struct ComparedDump {
     pub shows_some_calls: bool,
     /// Whether tensors of all its ranks were put together.
     pub is_whole: bool,
+    /// By slot of those, the operators that ranks have in place of each other.
+    pub rank_operators: HashMap<SlotRef, Vec<RankOperator>>,
     /// Executions whose names are numbers that the other side may have given otherwise.
     pub uncertain_names: HashSet<usize>,
     /// Files that were not read as a part of the dump, and overflow records, of which there are no
@@ -420,9 +422,7 @@ impl ComparedDump {
         if order.is_sorted() {
             return;
         }
-        let mut runs: Vec<Option<OperatorExecution>> = self.runs.drain(..).map(Some).collect();
-        let runs = order.into_iter().filter_map(|index| runs[index].take());
-        self.runs = runs.collect();
+        self.reorder(&order);
     }
 
     /// Takes names of operators before fusion from descriptions: they have all of them, files only
@@ -486,7 +486,20 @@ impl ComparedDump {
         let mut kept = numbers.iter().map(Option::is_some);
         self.runs.retain(|_| kept.next().unwrap_or(false));
         // Facts about executions are indexed by their numbers.
+        let of_ranks = std::mem::take(&mut self.rank_operators).into_iter();
+        let moved = of_ranks.filter_map(|(at, of)| {
+            let run = (*numbers.get(at.run)?)?;
+            Some((SlotRef { run, ..at }, of))
+        });
+        self.rank_operators = moved.collect();
         self.described.renumber(&numbers);
+    }
+
+    /// Puts the executions into another order, in which `order` has the number of each.
+    pub(super) fn reorder(&mut self, order: &[usize]) {
+        let mut runs: Vec<Option<OperatorExecution>> = self.runs.drain(..).map(Some).collect();
+        self.runs = order.iter().filter_map(|&run| runs[run].take()).collect();
+        self.described.reorder(order);
     }
 
     /// Removes the executions after this step and time.

@@ -1,5 +1,6 @@
 //! Findings about the ranks from whose parts a slot was assembled.
 
+use opscope_store::SharedText;
 use serde::{Deserialize, Serialize};
 
 use super::metrics::Metrics;
@@ -21,6 +22,18 @@ pub struct SlotRanks {
     /// Whether the mapping leaves the sharing open (`varying`) and the ranks hold parts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_varying: bool,
+    /// Whether the ranks' tensors count as replicas because one of them, or their sum or mean, is
+    /// the other side's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_inferred: bool,
+    /// Whether each rank reads its contribution to a sum or mean that the other side has: no
+    /// collective reduces them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_unreduced: bool,
+    /// The operators that compute it, if ranks have several in place of each other. Only of slots
+    /// that differ.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub operators: Vec<RankOperator>,
     /// Replicas that do not have the same elements.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replicas: Vec<ReplicaMismatch>,
@@ -37,6 +50,20 @@ pub struct SlotRanks {
     /// Whether these are all parts of the target that could differ.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_everywhere: bool,
+}
+
+/// An operator that some ranks have in the place of another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RankOperator {
+    /// The ranks.
+    pub ranks: Vec<u32>,
+    /// Its type.
+    pub op_type: SharedText,
+    /// Its name.
+    pub op_name: SharedText,
+    /// The line of the program that calls it, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
 }
 
 /// Replicas that do not agree.

@@ -8,6 +8,8 @@
 //! | `rules` | rank rules of a mapping |
 //! | `cut` | how an axis is split, and the places of the parts |
 //! | `note` | builds a whole tensor from notes and parts |
+//! | `grouping` | which executions of ranks are one operator |
+//! | `pipeline` | stages of a pipeline, and the order of their operators |
 //! | `gather` | merges executions of ranks |
 //! | `inferred` | parts without a note, by comparison with the other side |
 //! | `names` | numeric names, which differ with the number of ranks |
@@ -19,11 +21,13 @@
 
 mod cut;
 mod gather;
+mod grouping;
 mod inferred;
 mod measured;
 mod names;
 mod note;
 mod part_axes;
+mod pipeline;
 mod read;
 mod reduce;
 mod replicas;

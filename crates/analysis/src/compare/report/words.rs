@@ -18,8 +18,8 @@ pub use self::headline::{headline, verdict};
 use super::ShownPlaces;
 use crate::compare::result::{
     AttributeDifference, Cause, Comparison, MetricId, NonFiniteRole, OperatorName, OperatorResult,
-    PartApart, Party, ReplicaMismatch, Skip, SkipReason, SkipSide, SlotResult, Suspect,
-    VerdictLevel,
+    PartApart, Party, RankOperator, ReplicaMismatch, Skip, SkipReason, SkipSide, SlotResult,
+    Suspect, VerdictLevel,
 };
 use crate::compare::verdict::value_of;
 
@@ -151,6 +151,44 @@ fn only_part(slot: &SlotResult) -> Option<String> {
         return None;
     };
     (!ranks.is_everywhere).then(|| format!(" in the part of {} alone", part_words(part)))
+}
+
+/// `rank 3 computes it by relu `relu_1`, model.py:7`, where ranks have several operators for a value
+/// that differs: those of the ranks whose part does, if these are some.
+fn rank_operators(slot: &SlotResult) -> Option<String> {
+    let ranks = slot.ranks.as_deref()?;
+    let parts = ranks.apart.iter().filter(|_| !ranks.is_everywhere);
+    let replicas = ranks.replicas.iter().flat_map(|replicas| &replicas.apart);
+    let apart: Vec<u32> = (parts.flat_map(|part| &part.ranks))
+        .chain(replicas)
+        .copied()
+        .collect();
+    let is_apart = |operator: &&RankOperator| {
+        let mut ranks = operator.ranks.iter();
+        apart.is_empty() || ranks.any(|rank| apart.contains(rank))
+    };
+    let operators = ranks.operators.iter().filter(is_apart).take(N_PARTS);
+    let words: Vec<String> = operators
+        .map(|operator| {
+            let verb = if operator.ranks.len() == 1 {
+                "computes"
+            } else {
+                "compute"
+            };
+            let RankOperator {
+                op_type, op_name, ..
+            } = operator;
+            let source = operator.source.as_deref().map(plain);
+            let source = source.map(|source| format!(", {source}"));
+            format!(
+                "{} {verb} it by {op_type} `{}`{}",
+                rank_words(&operator.ranks),
+                plain(op_name),
+                source.unwrap_or_default()
+            )
+        })
+        .collect();
+    (!words.is_empty()).then(|| words.join("; "))
 }
 
 /// `rank 3 (tp=1)`, or `ranks 0,1` of several that hold or make the same elements.

@@ -127,14 +127,31 @@ impl DumpGraphs {
 
     /// Follows runs that get other numbers, or leave.
     pub(super) fn renumber(&mut self, numbers: &[Option<usize>]) {
+        let mut is_kept = numbers.iter().map(Option::is_some);
+        self.of_run.retain(|_| is_kept.next().unwrap_or(false));
+        self.move_producers(numbers);
+    }
+
+    /// Follows runs into another order, in which `order` has the number of each.
+    pub(super) fn reorder(&mut self, order: &[usize]) {
+        // Without graphs there is nothing to follow.
+        if self.of_run.len() == order.len() {
+            self.of_run = order.iter().map(|&run| self.of_run[run]).collect();
+        }
+        let mut numbers = vec![None; order.len()];
+        for (number, &run) in order.iter().enumerate() {
+            numbers[run] = Some(number);
+        }
+        self.move_producers(&numbers);
+    }
+
+    fn move_producers(&mut self, numbers: &[Option<usize>]) {
         let moved = |at: SlotRef| {
             Some(SlotRef {
                 run: (*numbers.get(at.run)?)?,
                 ..at
             })
         };
-        let mut is_kept = numbers.iter().map(Option::is_some);
-        self.of_run.retain(|_| is_kept.next().unwrap_or(false));
         let producers = std::mem::take(&mut self.producers).into_iter();
         self.producers = producers
             .filter_map(|(reader, maker)| Some((moved(reader)?, moved(maker)?)))
@@ -333,6 +350,18 @@ impl ComparedDump {
             && files.iter().all(|file| is_part(&file.graph))
             && files[file].graph.name != files[0].graph.name
             && self.parameter_of(slot).is_none()
+    }
+
+    /// The operator that last wrote to the memory of an input through another tensor, such as a view:
+    /// PyTorch's graphs number such a value after the name of what was written.
+    pub fn writer_of(&self, slot: SlotRef) -> Option<usize> {
+        let (file, name) = self.value_read(slot)?;
+        let (written, _) = name.rsplit_once('@')?;
+        let mut operators = self.described.files[file].graph.operators.iter();
+        let writes = |name: &Option<String>| name.as_deref() == Some(written);
+        let writer = operators.position(|operator| operator.outputs.iter().any(writes))?;
+        let mut runs = self.described.of_run.iter();
+        runs.position(|described| *described == Some((file, writer)))
     }
 
     /// Whether an input is a constant of its graph, and no input of the model.

@@ -5,34 +5,24 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use opscope_store::SharedText;
-use opscope_store::reader::ExecutionKind;
 use opscope_store::record::SlotSide;
 use opscope_store::record::parallel::Placement;
 use opscope_tensor::convert::dtype::decode;
 
+use super::grouping::{RankGroup, group_ranks};
 use super::note::{FoundPart, assemble};
 use super::part_axes::TokenMap;
+use super::pipeline::follow_messages;
 use super::rules::{
     CheckedRule, CheckedRules, NamedOperator, PaddingSide, TokenNumbers, TokenRule,
 };
-use crate::compare::side::{ComparedDump, ExecutionSlot, OperatorExecution};
+use crate::compare::side::{ComparedDump, ExecutionSlot, OperatorExecution, SlotRef};
 use crate::compare::slot_key::SlotKey;
+use crate::compare::slot_ranks::RankOperator;
 use crate::element::ElementValue;
 
 /// Maximum number of elements of a slot that describes tokens.
 const N_TOKEN_NUMBERS_MAX: u64 = 1 << 24;
-
-/// Executions on several ranks that are one: the same operator, model, step and repetition.
-#[derive(PartialEq, Eq, Hash)]
-struct ExecutionKey {
-    model: Option<SharedText>,
-    model_id: Option<u32>,
-    step: Option<u64>,
-    kind: ExecutionKind,
-    op_type: SharedText,
-    op_name: SharedText,
-    repeat: usize,
-}
 
 /// Combines the tensors of all ranks of a side. The result has no ranks; tensors that cannot be
 /// combined have neither elements nor statistics, but a reason. Returns the positions of rules that
@@ -44,28 +34,40 @@ pub(in crate::compare) fn put_together(
     for run in &mut side.runs {
         run.op_name = renumbered(run, rules);
     }
-    // In the order in which they ran first, which a map does not keep.
-    let mut groups: Vec<Vec<usize>> = Vec::new();
-    let mut known: HashMap<ExecutionKey, usize> = HashMap::new();
-    for (index, run) in side.runs.iter().enumerate() {
-        let group = *known.entry(ExecutionKey::new(run)).or_insert(groups.len());
-        match groups.get_mut(group) {
-            Some(runs) => runs.push(index),
-            None => groups.push(vec![index]),
-        }
-    }
+    follow_messages(side);
+    let groups = group_ranks(side);
     let mut is_kept = vec![false; side.runs.len()];
     let mut tokens = KnownTokens::default();
     let mut is_fit = vec![false; rules.tensors.len()];
-    for mut runs in groups {
+    let mut rank_operators = HashMap::new();
+    for group in groups {
+        let RankGroup {
+            mut runs,
+            problem,
+            operators,
+        } = group;
+        // The dump lists the ranks in sequence, so the first gives the position.
+        let first = runs[0];
         // Sums are taken in the order of the ranks, whatever the order of the dump.
         runs.sort_by_key(|&run| side.runs[run].place.rank);
-        // The dump lists the ranks in sequence, so the first gives the position.
-        let first = runs.iter().copied().min().unwrap_or(0);
-        let slots = whole_slots(side, &runs, rules, (&mut tokens, &mut is_fit));
+        let mut slots = whole_slots(side, &runs, rules, (&mut tokens, &mut is_fit));
+        if let Some(problem) = problem {
+            let outputs = slots
+                .iter_mut()
+                .filter(|slot| slot.side == SlotSide::Output);
+            outputs.for_each(|slot| *slot = ExecutionSlot::in_parts(slot, problem.clone()));
+        }
         is_kept[first] = true;
+        for (slot, of) in slots.iter().enumerate() {
+            let of_slot = operators.iter().filter(|(key, _)| *key == of.key());
+            let of_slot: Vec<RankOperator> = of_slot.map(|(_, one)| one.clone()).collect();
+            if !of_slot.is_empty() {
+                rank_operators.insert(SlotRef { run: first, slot }, of_slot);
+            }
+        }
         side.runs[first].slots = slots;
     }
+    side.rank_operators = rank_operators;
     side.retain_runs(|index, _| is_kept[index]);
     for run in &mut side.runs {
         run.place.rank = None;
@@ -73,20 +75,6 @@ pub(in crate::compare) fn put_together(
     // Then collectives without a partner are not a finding.
     side.is_whole = true;
     (0..is_fit.len()).filter(|&rule| !is_fit[rule]).collect()
-}
-
-impl ExecutionKey {
-    fn new(run: &OperatorExecution) -> ExecutionKey {
-        ExecutionKey {
-            model: run.place.model.clone(),
-            model_id: run.place.model_id,
-            step: run.place.step,
-            kind: run.kind,
-            op_type: run.op_type.clone(),
-            op_name: run.op_name.clone(),
-            repeat: run.repeat,
-        }
-    }
 }
 
 /// The name of an operator with numbers that count over all ranks.

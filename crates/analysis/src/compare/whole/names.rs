@@ -126,7 +126,7 @@ fn calls_of(side: &ComparedDump) -> Calls {
 
 /// The word of a name that is a word of the operator's type, with or without a number after it:
 /// `addmm` of `addmm_3` and `aten_addmm_default`.
-fn counted_word(run: &OperatorExecution) -> Option<&str> {
+pub(super) fn counted_word(run: &OperatorExecution) -> Option<&str> {
     let name = run.op_name.as_str();
     let word = match name.rsplit_once('_') {
         Some((word, number)) if number.bytes().all(|b| b.is_ascii_digit()) => {

@@ -2,6 +2,7 @@
 
 use super::{
     cause_words, changes, figures, in_full, of_operator, only_part, plain, promises, proofs,
+    rank_operators,
 };
 use opscope_store::record::SlotSide;
 
@@ -154,6 +155,13 @@ fn why_first(
             plain(&island.target),
             plain(&island.golden)
         );
+    }
+    let is_unreduced = |slot: &SlotResult| slot.ranks.as_ref().is_some_and(|of| of.is_unreduced);
+    if slot.is_some_and(is_unreduced) {
+        return "the ranks read contributions that no collective reduces".to_owned();
+    }
+    if let Some(operators) = slot.and_then(rank_operators) {
+        return operators;
     }
     let cause = point.cause;
     match (cause, slot.and_then(|slot| slot.parameter.as_ref())) {
