@@ -12,6 +12,8 @@
 //! | `pipeline` | stages of a pipeline, and the order of their operators |
 //! | `gather` | merges executions of ranks |
 //! | `inferred` | parts without a note, by comparison with the other side |
+//! | `likeness` | whether the tensor of ranks is that of the other side |
+//! | `unlike` | ranks that should hold one tensor, and do not |
 //! | `names` | numeric names, which differ with the number of ranks |
 //! | `tensor` | a whole tensor: which part holds which element |
 //! | `read` | its elements, piece by piece |
@@ -23,6 +25,7 @@ mod cut;
 mod gather;
 mod grouping;
 mod inferred;
+mod likeness;
 mod measured;
 mod names;
 mod note;
@@ -35,6 +38,7 @@ mod rules;
 mod tensor;
 #[cfg(test)]
 mod tests;
+mod unlike;
 
 pub(in crate::compare) use gather::{has_placements, put_together, share_otherwise};
 pub(in crate::compare) use inferred::cut_like_others;

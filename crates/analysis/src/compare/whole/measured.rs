@@ -9,7 +9,7 @@ use opscope_tensor::{DType, Layout, Shape, TensorView};
 
 use super::read::WholeReader;
 use super::replicas::{ReplicaClasses, ReplicaFault, ranks_of};
-use super::tensor::{RankPart, VaryingShare, WholeTensor, index_of};
+use super::tensor::{InferredReplicas, RankPart, VaryingShare, WholeTensor, index_of};
 use crate::compare::differing::DifferingElements;
 use crate::compare::measure::MeasureFault;
 use crate::compare::metrics::Metrics;
@@ -17,6 +17,7 @@ use crate::compare::party::Party;
 use crate::compare::side::{ExecutionSlot, LoadError, LoadedSlot};
 use crate::compare::slot_ranks::{PartApart, PartElement, ReplicaMismatch, SlotRanks};
 use crate::compare::statistics::has_same_extents;
+use crate::elements::ElementWindows;
 use crate::error_chain::chain;
 
 /// Elements that are compared at once: a few megabytes on each side.
@@ -33,12 +34,15 @@ pub(in crate::compare) struct WholeNumbers {
 /// Elements from the first to the last.
 enum ElementSource<'a> {
     Parts(Box<WholeReader<'a>>),
+    Stored(Box<ElementWindows>),
     Loaded(&'a LoadedSlot),
 }
 
 /// A side of a pair: parts, or a tensor in one piece.
 enum SideTensor<'a> {
     Parts(&'a WholeTensor, ReplicaClasses),
+    /// As the file has it, read a piece at a time.
+    Stored(&'a ExecutionSlot, Shape),
     Loaded(LoadedSlot),
 }
 
@@ -73,11 +77,14 @@ pub(in crate::compare) fn measure_whole(
     let Some((found, avoided)) = best else {
         return Err(MeasureFault::Shape);
     };
+    let inferred = [target.inferred(), golden.inferred()];
     let mut ranks = SlotRanks {
         n_target: target.n_parts(),
         n_golden: golden.n_parts(),
         has_unnoted_replicas: target.has_unnoted_replicas() || golden.has_unnoted_replicas(),
         is_varying: target.is_varying() || golden.is_varying(),
+        is_inferred: inferred.iter().any(Option::is_some),
+        is_unreduced: inferred.contains(&Some(InferredReplicas::Unreduced)),
         ..SlotRanks::default()
     };
     for (party, side) in [(Party::Target, &target), (Party::Golden, &golden)] {
@@ -125,6 +132,10 @@ fn note_worst(
     }
 }
 
+fn extents(shape: &Shape) -> Vec<u64> {
+    shape.dims().iter().map(|&dim| dim as u64).collect()
+}
+
 fn read_fault(party: Party) -> impl Fn(LoadError) -> MeasureFault {
     move |error| MeasureFault::Read(party, error)
 }
@@ -143,6 +154,10 @@ impl<'a> SideTensor<'a> {
             return Ok(SideTensor::Parts(whole, classes));
         }
         let wanted = layout.filter(|&wanted| slot.layout != Some(wanted));
+        if wanted.is_none() {
+            let elements = slot.windows().map_err(read_fault(party))?;
+            return Ok(SideTensor::Stored(slot, elements.shape));
+        }
         let loaded = slot.load(wanted).map_err(read_fault(party))?;
         Ok(SideTensor::Loaded(loaded))
     }
@@ -150,23 +165,22 @@ impl<'a> SideTensor<'a> {
     fn shape(&self) -> Vec<u64> {
         match self {
             SideTensor::Parts(whole, _) => whole.shape.clone(),
-            SideTensor::Loaded(loaded) => {
-                let dims = loaded.shape().dims().iter();
-                dims.map(|&dim| dim as u64).collect()
-            }
+            SideTensor::Stored(_, shape) => extents(shape),
+            SideTensor::Loaded(loaded) => extents(loaded.shape()),
         }
     }
 
     fn n_parts(&self) -> usize {
         match self {
             SideTensor::Parts(whole, _) => whole.parts.len(),
-            SideTensor::Loaded(_) => 0,
+            SideTensor::Stored(..) | SideTensor::Loaded(_) => 0,
         }
     }
 
     fn n_bytes(&self) -> u64 {
         match self {
             SideTensor::Parts(whole, _) => whole.parts.iter().map(|part| part.slot.n_bytes).sum(),
+            SideTensor::Stored(slot, ..) => slot.n_bytes,
             SideTensor::Loaded(loaded) => loaded.view().bytes.len() as u64,
         }
     }
@@ -176,6 +190,13 @@ impl<'a> SideTensor<'a> {
             return false;
         };
         classes.has_unnoted || whole.varying == Some(VaryingShare::Replicas)
+    }
+
+    fn inferred(&self) -> Option<InferredReplicas> {
+        match self {
+            SideTensor::Parts(whole, _) => whole.inferred,
+            SideTensor::Stored(..) | SideTensor::Loaded(_) => None,
+        }
     }
 
     fn is_varying(&self) -> bool {
@@ -188,14 +209,14 @@ impl<'a> SideTensor<'a> {
     fn n_choices(&self) -> usize {
         match self {
             SideTensor::Parts(_, classes) => classes.n_choices(),
-            SideTensor::Loaded(_) => 1,
+            SideTensor::Stored(..) | SideTensor::Loaded(_) => 1,
         }
     }
 
     fn avoided(&self, choice: usize) -> Vec<bool> {
         match self {
             SideTensor::Parts(whole, classes) => classes.avoided(whole, choice),
-            SideTensor::Loaded(_) => Vec::new(),
+            SideTensor::Stored(..) | SideTensor::Loaded(_) => Vec::new(),
         }
     }
 
@@ -205,6 +226,10 @@ impl<'a> SideTensor<'a> {
                 let reader = WholeReader::new(whole, avoided.to_vec());
                 let reader = reader.map_err(|message| MeasureFault::InParts(party, message))?;
                 Ok(ElementSource::Parts(Box::new(reader)))
+            }
+            SideTensor::Stored(slot, ..) => {
+                let elements = slot.windows().map_err(read_fault(party))?;
+                Ok(ElementSource::Stored(Box::new(elements)))
             }
             SideTensor::Loaded(loaded) => Ok(ElementSource::Loaded(loaded)),
         }
@@ -272,12 +297,7 @@ struct Piece<'a> {
 
 impl Piece<'_> {
     fn view(&self) -> TensorView<'_> {
-        TensorView {
-            dtype: self.dtype,
-            shape: &self.shape,
-            layout: Layout::Nd,
-            bytes: self.bytes,
-        }
+        TensorView::new(self.dtype, &self.shape, self.bytes)
     }
 }
 
@@ -324,13 +344,22 @@ impl<'a> Pieces<'a> {
         for (i, party) in Party::BOTH.into_iter().enumerate() {
             let buffer = &mut self.buffers[i];
             buffer.clear();
-            if let ElementSource::Parts(reader) = &mut self.sources[i] {
-                reader.read(first, n, buffer).map_err(read_fault(party))?;
-            }
+            let read = match &mut self.sources[i] {
+                ElementSource::Parts(reader) => reader.read(first, n, buffer),
+                ElementSource::Stored(elements) => {
+                    let begin = first as usize * self.widths[i];
+                    let bytes = elements.bytes(begin..begin + n * self.widths[i]);
+                    bytes
+                        .map(|bytes| buffer.extend_from_slice(bytes))
+                        .map_err(LoadError::from)
+                }
+                ElementSource::Loaded(_) => Ok(()),
+            };
+            read.map_err(read_fault(party))?;
         }
         let one = |i: usize| {
             let bytes = match &self.sources[i] {
-                ElementSource::Parts(_) => &self.buffers[i][..],
+                ElementSource::Parts(_) | ElementSource::Stored(_) => &self.buffers[i][..],
                 ElementSource::Loaded(loaded) => {
                     let begin = first as usize * self.widths[i];
                     let bytes = loaded.view().bytes;
@@ -353,6 +382,7 @@ impl ElementSource<'_> {
     fn dtype(&self) -> DType {
         match self {
             ElementSource::Parts(reader) => reader.dtype(),
+            ElementSource::Stored(elements) => elements.dtype,
             ElementSource::Loaded(loaded) => loaded.dtype(),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use opscope_store::record::parallel::{AxisPlacement, MeshShare, Placement, Reduction};
 
-use super::cut::{AxisCut, AxisOrder, HeldRanges, fused_extent, length};
+use super::cut::{AxisCut, AxisOrder, FusedPiece, HeldRanges, fused_extent, length};
 use super::part_axes::{PartAxes, TokenMap};
 use super::rules::{CheckedRule, FusedAxis, Mesh};
 use super::tensor::{RankPart, VaryingShare, WholeTensor};
@@ -87,7 +87,8 @@ pub(super) fn assemble(
     note.put_together(&placed, tokens)
 }
 
-/// Assembles the `n` parts of an axis; `places` contains which of them each rank holds.
+/// Assembles the `n` parts of an axis; `places` contains which of them each rank holds. If the axis
+/// has several sections, each is in so many parts.
 ///
 /// # Errors
 /// A message that says why they cannot be.
@@ -95,7 +96,7 @@ pub(super) fn in_parts_of(
     parts: &[FoundPart<'_>],
     axis: usize,
     places: &[u64],
-    n: u64,
+    (n, n_sections): (u64, usize),
 ) -> Result<WholeTensor, String> {
     let first = parts.first().and_then(|part| part.slot.shape.as_ref());
     let n_axes = first.map_or(0, Vec::len);
@@ -107,7 +108,18 @@ pub(super) fn in_parts_of(
         varying: Some(VaryingShare::Parts),
         ..TensorNote::default()
     };
-    note.cuts[axis].push((0, AxisCut::Plain));
+    let section = FusedPiece {
+        name: String::new(),
+        n_units: 1,
+        is_divisible: true,
+    };
+    note.cuts[axis].push((
+        0,
+        match n_sections {
+            0 | 1 => AxisCut::Plain,
+            n => AxisCut::Fused(vec![section; n]),
+        },
+    ));
     let placed = parts.iter().zip(places).map(|(found, &place)| {
         Ok(PlacedPart {
             found,

@@ -5,14 +5,14 @@ use opscope_tensor::DType;
 
 use super::reduce::Accumulator;
 use super::tensor::{WholeTensor, index_of};
-use crate::compare::side::{LoadError, LoadedSlot};
+use crate::compare::side::LoadError;
+use crate::elements::ElementWindows;
 
-/// The tensors of the parts. Their files are mapped into memory once, when the first of their
-/// elements is requested.
+/// The tensors of the parts. The first access opens their files.
 pub(super) struct PartFiles<'a> {
     whole: &'a WholeTensor,
     width: usize,
-    loaded: Vec<Option<LoadedSlot>>,
+    opened: Vec<Option<ElementWindows>>,
 }
 
 /// Elements of a part that are contiguous in the whole.
@@ -28,7 +28,7 @@ impl<'a> PartFiles<'a> {
         PartFiles {
             whole,
             width: whole.dtype.bytes().unwrap_or(1),
-            loaded: whole.parts.iter().map(|_| None).collect(),
+            opened: whole.parts.iter().map(|_| None).collect(),
         }
     }
 
@@ -54,44 +54,43 @@ impl<'a> PartFiles<'a> {
         out: &mut Vec<u8>,
     ) -> Result<(), LoadError> {
         let width = self.width;
-        let bytes = self.load(part)?.view().bytes;
-        let byte = |i: u64| usize::try_from(i).ok().and_then(|i| i.checked_mul(width));
-        let begin = byte(run.offset);
+        let elements = self.open(part)?;
         // Sizes were checked against each other, so that nothing is ever beyond the end.
         let beyond = || LoadError::Damaged("the part is shorter than its shape".to_owned());
+        let mut append = |first: u64, n: usize| {
+            let begin = usize::try_from(first)
+                .ok()
+                .and_then(|i| i.checked_mul(width));
+            let begin = begin.ok_or_else(beyond)?;
+            out.extend_from_slice(elements.bytes(begin..begin + n * width)?);
+            Ok(())
+        };
         if run.stride == 1 || run.n == 1 {
-            let found = begin.and_then(|begin| bytes.get(begin..begin + run.n * width));
-            out.extend_from_slice(found.ok_or_else(beyond)?);
-            return Ok(());
+            return append(run.offset, run.n);
         }
-        for i in 0..run.n as u64 {
-            let begin = byte(run.offset + i * run.stride);
-            let found = begin.and_then(|begin| bytes.get(begin..begin + width));
-            out.extend_from_slice(found.ok_or_else(beyond)?);
-        }
-        Ok(())
+        (0..run.n as u64).try_for_each(|i| append(run.offset + i * run.stride, 1))
     }
 
-    fn load(&mut self, part: usize) -> Result<&LoadedSlot, LoadError> {
+    fn open(&mut self, part: usize) -> Result<&mut ElementWindows, LoadError> {
         let slot = &self.whole.parts[part].slot;
-        let known = &mut self.loaded[part];
-        if known.is_none() {
-            let loaded = slot.load(None)?;
+        let opened = &mut self.opened[part];
+        if opened.is_none() {
+            let elements = slot.windows()?;
             // The file may have become another since it was listed, and offsets would lead
             // elsewhere.
-            let dims = loaded.shape().dims().iter().map(|&dim| dim as u64);
-            if loaded.dtype() != self.whole.dtype || !dims.eq(slot.shape.iter().flatten().copied())
+            let dims = elements.shape.dims().iter().map(|&dim| dim as u64);
+            if elements.dtype != self.whole.dtype || !dims.eq(slot.shape.iter().flatten().copied())
             {
                 return Err(LoadError::Damaged(format!(
                     "`{}` holds {} {}, which is not what the dump lists",
                     slot.path.display(),
-                    loaded.dtype(),
-                    loaded.shape()
+                    elements.dtype,
+                    elements.shape
                 )));
             }
-            *known = Some(loaded);
+            *opened = Some(elements);
         }
-        known.as_ref().ok_or(LoadError::NoElements)
+        opened.as_mut().ok_or(LoadError::NoElements)
     }
 }
 

@@ -42,6 +42,15 @@ pub(super) enum VaryingShare {
     Parts,
 }
 
+/// Why ranks without a note should have the same, and do not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum InferredReplicas {
+    /// One of them has the other side's tensor.
+    Single,
+    /// They read contributions as if each were the tensor.
+    Unreduced,
+}
+
 /// A tensor in parts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WholeTensor {
@@ -55,6 +64,8 @@ pub struct WholeTensor {
     pub parts: Vec<RankPart>,
     /// By how much elements are divided where they are read; 1 of nearly every tensor.
     pub(super) divisor: u32,
+    /// Why ranks without a note should have the same.
+    pub(super) inferred: Option<InferredReplicas>,
     /// How ranks share it along an axis whose rule is `varying`.
     pub(super) varying: Option<VaryingShare>,
     /// Shape, with adjacent axes merged that no part splits.
@@ -96,6 +107,7 @@ impl WholeTensor {
             reduction: reduction.map(|(reduction, _)| reduction),
             parts,
             divisor: 1,
+            inferred: None,
             varying: None,
             dims,
             segments,
