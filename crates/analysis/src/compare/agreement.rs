@@ -11,6 +11,7 @@
 //! *rejoined* if it is found, or if every operator that reads it produces rejoined values.
 
 mod anchors;
+mod arranged;
 mod coverage;
 mod folding;
 mod parting;
@@ -20,12 +21,15 @@ mod reading;
 mod region;
 mod rewired;
 mod search;
+mod soundness;
 mod values;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use self::arranged::find_arranged;
 use self::parting::PartingPair;
 use self::search::find_equals;
+use self::soundness::{find_equal_masks, find_sums_in_other_order};
 pub(super) use self::values::{CAST_TYPES, is_one_of};
 use self::values::{SideValues, ValueIndex};
 use super::matching::{
@@ -47,6 +51,9 @@ struct ComparedValues {
     equals: [Vec<Option<ValueIndex>>; 2],
     /// Of each side, whether a value is found, or everything that was computed from it is.
     is_rejoined: [Vec<bool>; 2],
+    /// Of each side, whether a value is found, or something was computed from it that it could not
+    /// be if the value was wrong.
+    is_sound: [Vec<bool>; 2],
     /// Matched operators.
     anchors: Vec<ValueAnchor>,
     /// Operators at which the sides part, in the order of execution.
@@ -270,6 +277,10 @@ impl ComparedValues {
             .target
             .iter()
             .any(|run| self.parting.iter().any(|pair| pair.target == *run));
+        let comes_right = slots().all(|(k, slot)| {
+            let result = &operator.slots[k];
+            !(result.is_output() && is_apart(result)) || self.are_sound_outputs(slot)
+        });
         let makes_same = n_apart == 0 && operator.slots.iter().any(is_agreed_output);
         for (k, slot) in slots() {
             let result = &mut operator.slots[k];
@@ -278,9 +289,15 @@ impl ComparedValues {
             }
             result.is_outside = !result.is_output()
                 && !result.is_unseen
+                && !is_made_on_ranks(sides, slot, result)
                 && (self.are_outside(slot) || is_certain && self.is_from_nowhere(slot));
             is_any |= result.is_outside;
-            if operator.is_certain {
+            // Two programs come to the same by other values, such as other signs.
+            let is_sound =
+                comes_right && (self.are_sound(slot) || n_apart > 0 && self.is_stored_apart(slot));
+            if is_sound || operator.is_certain {
+                result.agreement = is_sound.then_some(SlotAgreement::Downstream);
+                is_any |= is_sound;
                 continue;
             }
             result.agreement = if result.is_output() {
@@ -322,12 +339,14 @@ impl ComparedValues {
     ) -> ComparedValues {
         let dumps = [sides.target, sides.golden];
         let all = SideValues::collect(dumps, runs, n_threads);
-        let equals = find_equals(dumps, &all, thresholds, n_threads);
+        let mut equals = find_equals(dumps, &all, thresholds, n_threads);
+        find_equal_masks(dumps, &all, &mut equals);
+        find_sums_in_other_order(dumps, &all, &mut equals);
+        find_arranged(dumps, &all, &mut equals);
+        let mut is_sound = equals.is_close.clone();
         let is_rejoined = [0, 1].map(|i| {
-            let has_lost = all[i].has_lost_reader(&equals.of_side[i], &all[1 - i]);
-            let mut is_told = equals.is_close[i].clone();
-            is_told.iter_mut().for_each(|is| *is &= has_lost);
-            let mut is_rejoined = all[i].rejoined(dumps[i], &equals.of_side[i], is_told);
+            let equal = &equals.of_side[i];
+            let mut is_rejoined = all[i].rejoined(dumps[i], equal, &mut is_sound[i]);
             all[i].follow_formats(dumps, i, &mut is_rejoined);
             is_rejoined
         });
@@ -344,6 +363,7 @@ impl ComparedValues {
             sides: all,
             equals: equals.of_side,
             is_rejoined,
+            is_sound,
             anchors: Vec::new(),
             parting: Vec::new(),
             last_parts: Vec::new(),
@@ -459,6 +479,34 @@ impl ComparedValues {
         self.are_outside(slot) && self.are_rejoined(slot) && folding::share_all(a, b)
     }
 
+    /// Whether a slot shows values that both are right, though they differ.
+    fn are_sound(&self, slot: &SlotPair) -> bool {
+        self.here(slot).is_some_and(|here| {
+            let [target, golden] = [0, 1].map(|i| &self.sides[i].values[here[i].0]);
+            let are_weights = target.is_outside && golden.is_outside;
+            let has_one_length = target.stats.counts.n_elements == golden.stats.counts.n_elements;
+            (0..2).all(|i| self.is_sound[i][here[i].0]) && !(are_weights && has_one_length)
+        })
+    }
+
+    /// The same of outputs that each belong to their operator. One of several that make a value may
+    /// be the wrong one, and values that both sides have elsewhere may be exchanged.
+    fn are_sound_outputs(&self, slot: &SlotPair) -> bool {
+        let has_one_maker = self
+            .here(slot)
+            .is_some_and(|here| (0..2).all(|i| self.sides[i].values[here[i].0].n_makers <= 1));
+        has_one_maker && self.are_sound(slot) && !self.are_found(slot)
+    }
+
+    /// Whether a slot shows weights of two sizes: one side has several in one.
+    fn is_stored_apart(&self, slot: &SlotPair) -> bool {
+        let lengths = self.here(slot).map(|here| {
+            let of = |i: usize| &self.sides[i].values[here[i].0];
+            [0, 1].map(|i| of(i).stats.counts.n_elements)
+        });
+        self.are_outside(slot) && lengths.is_some_and(|[target, golden]| target != golden)
+    }
+
     fn are_rejoined(&self, slot: &SlotPair) -> bool {
         self.here(slot)
             .is_some_and(|here| (0..2).all(|i| self.is_rejoined[i][here[i].0]))
@@ -486,9 +534,12 @@ impl ComparedValues {
         if pair.golden.iter().any(|&run| golden.reads(run, equal)) {
             return Some(SlotAgreement::OtherInput);
         }
-        // If the target never makes what the partner reads, it may not be the one that is wrong.
+        // If the target never makes what the partner reads, it may not be the one that is wrong. A
+        // weight that golden has is no other weight in any case.
         let partner = golden.value_of(slot.golden)?;
-        self.equals[1][partner.0]?;
+        if !target.values[value.0].is_outside {
+            self.equals[1][partner.0]?;
+        }
         let place = golden.first_slot(equal);
         Some(SlotAgreement::Elsewhere(Box::new(name_of(sides, place))))
     }
@@ -518,4 +569,12 @@ fn is_apart(slot: &SlotResult) -> bool {
         Evidence::Tensor | Evidence::Shape | Evidence::Statistics
     );
     is_compared && matches!(slot.level, VerdictLevel::Warn | VerdictLevel::Fail)
+}
+
+/// Whether ranks made an input. Values of ranks that differ have no maker among those that are put
+/// together.
+fn is_made_on_ranks(sides: MatchedDumps<'_>, slot: &SlotPair, result: &SlotResult) -> bool {
+    result.ranks.is_some()
+        && sides.target.producer_of(slot.target).is_some()
+        && sides.golden.producer_of(slot.golden).is_some()
 }

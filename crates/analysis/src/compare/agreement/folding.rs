@@ -211,7 +211,7 @@ pub(super) fn share_all(a: &ExecutionSlot, b: &ExecutionSlot) -> bool {
 }
 
 /// The elements of a slot, and how far rounding may have moved them, relative to their size.
-fn elements(slot: &ExecutionSlot) -> Option<(Vec<f64>, f64)> {
+pub(super) fn elements(slot: &ExecutionSlot) -> Option<(Vec<f64>, f64)> {
     if !slot.has_elements {
         return None;
     }

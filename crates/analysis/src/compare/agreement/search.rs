@@ -49,7 +49,7 @@ const NORMS_APART_MAX: f64 = 0.02;
 /// For each side, the agreeing value of the other side for each value.
 pub(super) struct EqualValues {
     pub(super) of_side: [Vec<Option<ValueIndex>>; 2],
-    /// Whether they are so near that only the order of sums differs.
+    /// Whether they are so near that only the order of sums differs, or known to be right otherwise.
     pub(super) is_close: [Vec<bool>; 2],
 }
 

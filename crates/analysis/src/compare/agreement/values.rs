@@ -48,11 +48,13 @@ const NUMBER_TYPES: [&str; 3] = [
 ];
 
 /// Types of operators that produce the same value from no input.
-const FILLING_TYPES: [&str; 5] = [
+const FILLING_TYPES: [&str; 7] = [
     "ConstantOfShape",
     "aten_zeros_default",
     "aten_ones_default",
     "aten_full_default",
+    "aten_arange_default",
+    "aten_arange_start",
     "aten_arange_start_step",
 ];
 
@@ -70,6 +72,8 @@ pub(super) struct DumpValue {
     pub(super) first: SlotRef,
     /// Operators that read it and produce another value.
     pub(super) readers: Vec<usize>,
+    /// The number of operators that produce it from others.
+    pub(super) n_makers: usize,
     /// Whether zeros were counted, which tables do not do.
     pub(super) has_counts: bool,
     /// Maximum distance of the statistics of two values that are equal except for rounding,
@@ -83,6 +87,8 @@ pub(super) struct DumpValue {
     /// Whether it comes from outside: no operator produces it, or only one that rearranges such a
     /// value.
     pub(super) is_outside: bool,
+    /// Whether it depends on no input of the model and on no weight, such as a table of positions.
+    pub(super) is_constant: bool,
 }
 
 impl DumpValue {
@@ -179,12 +185,14 @@ impl SideValues {
                     elements: read.elements.clone(),
                     first: at,
                     readers: Vec::new(),
+                    n_makers: 0,
                     has_counts: side.runs[at.run].slots[at.slot].has_elements,
                     rounding: rounding(&side.runs[at.run].slots[at.slot], dtype),
                     coarsest: dtype,
                     is_integer: is_integer(dtype),
                     is_extents: is_integer(dtype) && stats.counts.n_elements <= N_EXTENTS_MAX,
                     is_outside: !side.is_unseen(at),
+                    is_constant: false,
                 });
                 ValueIndex(found.values.len() - 1)
             });
@@ -204,6 +212,13 @@ impl SideValues {
 
     fn tell_readers(&mut self) {
         let found = self;
+        for (run, outputs) in &found.outputs {
+            let inputs = found.inputs.get(run);
+            for output in outputs {
+                let is_passed_on = inputs.is_some_and(|inputs| inputs.contains(output));
+                found.values[output.0].n_makers += usize::from(!is_passed_on);
+            }
+        }
         for (&run, inputs) in &found.inputs {
             let makes = |value: &ValueIndex| {
                 let outputs = found.outputs.get(&run);
@@ -234,7 +249,13 @@ impl SideValues {
             let is_constant = inputs.is_none()
                 && (is_source(&side.runs[run].op_type)
                     || is_one_of(&FILLING_TYPES, &side.runs[run]));
+            let is_fixed = is_constant
+                || inputs.is_some_and(|inputs| {
+                    let mut inputs = inputs.iter().map(|input| &self.values[input.0]);
+                    inputs.all(|of| of.is_constant || of.is_extents)
+                });
             for output in &self.outputs[&run] {
+                self.values[output.0].is_constant |= is_fixed;
                 // A value that was read before any operator produced it keeps its origin.
                 let is_given = inputs.is_some_and(|inputs| inputs.contains(output));
                 let was_shown = self.values[output.0].first.run < run;
@@ -416,36 +437,14 @@ impl SideValues {
         self.values[value.0].first
     }
 
-    /// Whether something was computed for nothing that `other` computes for something, as where an
-    /// operator reads another value than it should.
-    pub(super) fn has_lost_reader(
-        &self,
-        equals: &[Option<ValueIndex>],
-        other: &SideValues,
-    ) -> bool {
-        let last = self.outputs.keys().max();
-        let mut unread = self.outputs.iter().filter(|(run, _)| Some(*run) != last);
-        unread.any(|(_, outputs)| {
-            let is_lost = |value: &ValueIndex| {
-                let of = &self.values[value.0];
-                let is_read = |equal: &ValueIndex| !other.values[equal.0].readers.is_empty();
-                of.readers.is_empty()
-                    && of.is_distinctive()
-                    && !of.is_integer
-                    && equals[value.0].as_ref().is_none_or(is_read)
-            };
-            outputs.first().is_some_and(is_lost)
-        })
-    }
-
-    /// Of each value, whether the other side has it, or everything that was computed from it, or,
-    /// where a reader was lost, something by ways that a wrong value could not have gone: its other
-    /// readers are wrong then.
+    /// Of each value, whether the other side has it, or everything that was computed from it, or
+    /// something by ways that a wrong value could not have gone: its other readers are wrong then.
+    /// These are added to `is_told`.
     pub(super) fn rejoined(
         &self,
         side: &ComparedDump,
         equals: &[Option<ValueIndex>],
-        is_told: Vec<bool>,
+        is_told: &mut [bool],
     ) -> Vec<bool> {
         // Exporters compute shapes that other graphs have as attributes; their consumers decide.
         let values = self.values.iter().zip(equals);
@@ -455,7 +454,6 @@ impl SideValues {
                 (equal.is_some() || value.is_extents || is_empty).then_some(true)
             })
             .collect();
-        let mut is_told = is_told;
         // A value is decided after everything computed from it, so values are visited from the last
         // one back. The outputs of an in-place operator have been removed from its own readers.
         let mut order: Vec<usize> = (0..self.values.len()).collect();
@@ -487,11 +485,17 @@ impl SideValues {
                 outputs.all(|output| known[output.0] == Some(true))
             };
             let mut readers = readers.iter().filter(|run| makes_data(**run)).peekable();
-            is_told[i] |= readers.clone().any(|run| {
-                let mut outputs = self.outputs[run].iter();
-                is_telling(&side.runs[*run].op_type)
-                    && outputs.all(|output| output.0 != i && is_told[output.0])
-            });
+            // Where one reader is right, another may read the value in place of a different one; and
+            // what is NaN is not right, whatever comes of it.
+            let counts = &self.values[i].stats.counts;
+            let is_good = counts.n_nan == 0 && counts.n_pos_inf == 0;
+            is_told[i] |= self.values[i].n_makers == 1
+                && is_good
+                && readers.clone().any(|run| {
+                    let mut outputs = self.outputs[run].iter();
+                    is_telling(&side.runs[*run].op_type)
+                        && outputs.all(|output| output.0 != i && is_told[output.0])
+                });
             let is_made = readers.peek().is_some() && readers.all(comes_to_known);
             let is_rejoined = is_told[i] || is_made || steers[i];
             known[i] = Some(is_rejoined);

@@ -157,14 +157,24 @@ const TELLING: &[&str] = &[
     "div",
     "neg",
     "sqrt",
+    "rsqrt",
+    "reciprocal",
     "exp",
+    "log",
+    "pow",
     "erf",
+    "cos",
+    "sin",
     "tanh",
     "sigmoid",
     "silu",
     "swish",
     "gelu",
     "quickgelu",
+    "softmax",
+    "_softmax",
+    "where",
+    "masked_fill",
     "matmul",
     "fusedmatmul",
     "gemm",
@@ -188,6 +198,10 @@ const TELLING: &[&str] = &[
     "unsqueeze",
     "expand",
     "clone",
+    "split",
+    "split_with_sizes",
+    "chunk",
+    "unbind",
     "reorderinput",
     "reorderoutput",
 ];
@@ -204,6 +218,56 @@ const OVERLOADS: &[&str] = &[
     "_self",
     "_using_ints",
     "_memory_format",
+];
+/// Types that move elements, views and casts apart, in lower case.
+const MOVING: &[&str] = &[
+    "cat",
+    "concat",
+    "concatv2",
+    "stack",
+    "pack",
+    "slice",
+    "stridedslice",
+    "slice_scatter",
+    "split",
+    "splitv",
+    "split_with_sizes",
+    "split_with_sizes_copy",
+    "unbind",
+    "select",
+    "narrow",
+    "index",
+    "index_select",
+    "index_put",
+    "index_put_",
+    "gather",
+    "gatherelements",
+    "gatherv2",
+    "embedding",
+    "scatter",
+    "roll",
+    "flip",
+    "expand",
+    "repeat",
+    "repeat_interleave",
+    "tile",
+    "pad",
+    "constant_pad_nd",
+    "reflection_pad2d",
+    "replication_pad2d",
+    "clone",
+    "copy",
+    "copy_",
+    "_to_copy",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "depthtospace",
+    "spacetodepth",
+    "unfold",
+    "im2col",
+    "tril",
+    "triu",
+    "diagonal",
 ];
 /// Types that have no inputs to inherit from, in lower case.
 const SOURCES: &[&str] = &[
@@ -278,6 +342,11 @@ pub(super) fn manner(op_type: &str) -> ErrorGrowth {
 /// Whether what an operator of a type reads is right if what it makes is.
 pub(in crate::compare) fn is_telling(op_type: &str) -> bool {
     TELLING.contains(&plain_type(op_type).as_str())
+}
+
+/// Whether operators of a type make nothing but elements that they read, in another arrangement.
+pub(in crate::compare) fn moves_elements(op_type: &str) -> bool {
+    MOVING.contains(&plain_type(op_type).as_str())
 }
 
 /// Whether operators of a type hand out what they were given from outside.
