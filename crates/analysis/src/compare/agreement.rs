@@ -21,6 +21,7 @@ mod reading;
 mod region;
 mod rewired;
 mod search;
+mod shifted;
 mod soundness;
 mod values;
 

@@ -11,6 +11,7 @@ use super::ComparedValues;
 use super::folding::share_most;
 use super::readers::GoldenReaders;
 use super::region::{LearnedRegions, RegionCulprit};
+use super::shifted::{ExtraOperators, shifted};
 use super::values::{IDLE_TYPES, ValueIndex, is_one_of};
 use crate::compare::matching::{SlotRef, is_same_type, is_view};
 use crate::compare::side::{ComparedDump, OperatorExecution};
@@ -27,6 +28,8 @@ pub(super) struct PartingPair {
     pub(super) shares_weight: bool,
     /// Whether it is known which operators of the target are the golden side's.
     pub(super) is_learned: bool,
+    /// Operators that one side has before them and the other lacks.
+    pub(super) extra: Option<ExtraOperators>,
 }
 
 impl PartingPair {
@@ -37,6 +40,7 @@ impl PartingPair {
             others,
             shares_weight: false,
             is_learned: false,
+            extra: None,
         }
     }
 }
@@ -100,7 +104,19 @@ pub(super) fn frontier(
             continue;
         };
         let idle = idle_before(values, dumps, target, &inputs);
-        let culprit = match idle.filter(|run| !is_taken[0].contains(run)) {
+        let idle = idle.filter(|run| !is_taken[0].contains(run));
+        if idle.is_none()
+            && let Some((runs, extra)) = shifted(values, dumps, [target, golden], is_taken)
+        {
+            is_taken[0].insert(runs[0]);
+            is_taken[1].insert(runs[1]);
+            parting.push(PartingPair {
+                extra: Some(extra),
+                ..PartingPair::new(runs[0], Some(runs[1]), Vec::new())
+            });
+            continue;
+        }
+        let culprit = match idle {
             Some(run) => Some(RegionCulprit::alone(run)),
             None => regions.culprit(values, dumps, [target, golden]),
         };
@@ -114,22 +130,51 @@ pub(super) fn frontier(
             });
         }
     }
-    // An unread value has no effect: an operator whose input was replaced has lost its reader, and
-    // the reader has lost its match.
-    let is_read = |pair: &PartingPair| is_live(&pair.target) || is_namesake(dumps, pair);
-    if alone.iter().any(is_live) || parting.iter().any(is_read) {
-        let (read, unread): (Vec<_>, Vec<_>) = parting.into_iter().partition(is_read);
-        let mut left = unread.into_iter().map(|pair| pair.golden);
-        parting = read;
-        alone.retain(is_live);
-        let alone = alone.into_iter();
-        parting.extend(
-            alone.map(|target| PartingPair::new(target, left.next().flatten(), Vec::new())),
-        );
-    }
+    leave_unread(dumps, &mut parting, alone, is_live);
     parting.extend(changed_weights(values, dumps, &parting));
+    leave_constants(values, dumps, &mut parting);
     parting.sort_unstable();
     parting
+}
+
+/// Prefers operators whose results are read, and adds those without a counterpart.
+///
+/// An unread value has no effect: an operator whose input was replaced has lost its reader, and the
+/// reader has lost its match.
+fn leave_unread(
+    dumps: [&ComparedDump; 2],
+    parting: &mut Vec<PartingPair>,
+    alone: Vec<usize>,
+    is_live: impl Fn(&usize) -> bool,
+) {
+    let is_read = |pair: &PartingPair| is_live(&pair.target) || is_namesake(dumps, pair);
+    if !alone.iter().any(&is_live) && !parting.iter().any(is_read) {
+        return;
+    }
+    let (read, unread): (Vec<_>, Vec<_>) = parting.drain(..).partition(is_read);
+    let mut left = unread.into_iter().map(|pair| pair.golden);
+    parting.extend(read);
+    let alone = alone.into_iter().filter(is_live);
+    parting.extend(alone.map(|target| PartingPair::new(target, left.next().flatten(), Vec::new())));
+}
+
+/// Programs make tables and masks in many ways, so that other values of these tell little where
+/// computed values diverge as well.
+fn leave_constants(
+    values: &ComparedValues,
+    dumps: [&ComparedDump; 2],
+    parting: &mut Vec<PartingPair>,
+) {
+    let is_constant = |pair: &PartingPair| {
+        values.makes_constants(pair.target)
+            || pair.golden.is_none() && values.makes_equal_numbers(pair.target)
+    };
+    if parting
+        .iter()
+        .any(|pair| pair.golden.is_some() && !is_constant(pair))
+    {
+        parting.retain(|pair| !is_constant(pair) || values.has_like_outputs(dumps, pair));
+    }
 }
 
 /// Keeps the operators of the target of which all inputs are known: what else they read may be the
@@ -208,6 +253,7 @@ fn changed_weights(
             others: Vec::new(),
             shares_weight: true,
             is_learned: true,
+            extra: None,
         })
     });
     changed
@@ -279,6 +325,38 @@ impl ComparedValues {
             }
         }
         run
+    }
+
+    /// Whether all that an operator makes is one integer or boolean, zero or one. Another operator may
+    /// make that too, and then what reads the one says nothing of the other.
+    fn makes_equal_numbers(&self, target: usize) -> bool {
+        let mut outputs = self.sides[0].outputs.get(&target).into_iter().flatten();
+        outputs.all(|value| {
+            let of = &self.sides[0].values[value.0];
+            let number = of.stats.min;
+            let is_plain = of.is_integer || number == 0.0 || number == 1.0;
+            is_plain && number == of.stats.max
+        })
+    }
+
+    fn makes_constants(&self, target: usize) -> bool {
+        let mut outputs = self.sides[0].outputs.get(&target).into_iter().flatten();
+        outputs.all(|value| self.sides[0].values[value.0].is_constant)
+    }
+
+    /// Whether the golden operator is of the same type and makes as many elements.
+    fn has_like_outputs(&self, dumps: [&ComparedDump; 2], pair: &PartingPair) -> bool {
+        pair.golden.is_some_and(|golden| {
+            is_same_type(&dumps[0].runs[pair.target], &dumps[1].runs[golden])
+                && self.n_made(0, pair.target) == self.n_made(1, golden)
+        })
+    }
+
+    /// The number of elements that an operator makes.
+    pub(super) fn n_made(&self, side: usize, run: usize) -> u64 {
+        let outputs = self.sides[side].outputs.get(&run).into_iter().flatten();
+        let values = outputs.map(|value| &self.sides[side].values[value.0]);
+        values.map(|of| of.stats.counts.n_elements).sum()
     }
 
     /// How many operators that say that they do nothing hand a value on.

@@ -6,6 +6,7 @@ use opscope_store::record::SlotSide;
 
 use super::parting::{PartingPair, n_inputs};
 use super::region;
+use super::shifted::ExtraOperators;
 use super::values::ValueIndex;
 use super::{ComparedValues, is_agreed_output};
 use crate::compare::attribution::kinds::is_additive;
@@ -13,10 +14,39 @@ use crate::compare::matching::{
     MatchedDumps, RunPair, SlotRef, is_same_type, is_view, may_be_fused,
 };
 use crate::compare::result::{
-    Cause, MetricId, OperatorName, OperatorResult, PartingOperator, SlotKey, SlotResult,
-    VerdictLevel,
+    Cause, MetricId, OperatorName, OperatorResult, PairingEvidence, PartingOperator, SlotKey,
+    SlotResult, VerdictLevel, WiringChange,
 };
 use crate::compare::side::ComparedDump;
+
+/// A finding at an operator before which one side has operators that the other lacks.
+fn with_extra(
+    sides: MatchedDumps<'_>,
+    found: PartingOperator,
+    extra: &ExtraOperators,
+) -> PartingOperator {
+    let (dump, change) = match extra.side {
+        0 => (sides.target, WiringChange::Inserted),
+        _ => (sides.golden, WiringChange::Missing),
+    };
+    let runs = extra.runs.iter();
+    let mut names = runs.map(|run| OperatorName::for_execution(&dump.runs[*run]));
+    let Some(name) = names.next() else {
+        return found;
+    };
+    PartingOperator {
+        name,
+        slot: SlotKey {
+            side: SlotSide::Output,
+            index: 0,
+        },
+        cause: Cause::Own,
+        others: names.collect(),
+        change: Some(change),
+        rewired: Vec::new(),
+        ..found
+    }
+}
 
 impl ComparedValues {
     /// The operators at which both sides diverge, in execution order, with the known facts about
@@ -53,7 +83,11 @@ impl ComparedValues {
                 None => (pair.target, &pair.others[..]),
             };
             let runs = (target, pair.golden);
-            self.parting_operator(sides, operators, &of_run, (runs, others))
+            let found = self.parting_operator(sides, operators, &of_run, (runs, others))?;
+            Some(match &pair.extra {
+                Some(extra) if found.cause != Cause::Outside => with_extra(sides, found, extra),
+                _ => found,
+            })
         });
         found.collect()
     }
@@ -71,13 +105,21 @@ impl ComparedValues {
         let outside = outside.map(|place| self.before_views(sides.target, place));
         let target = outside.map_or(target, |place| place.run);
         // A value that could not be assembled is missing on one side, and may be the same.
-        let hides = self.hides_output(0, sides.target, target)
-            || golden.is_some_and(|golden| self.hides_output(1, sides.golden, golden));
+        let hides = self.hides_parts(0, sides.target, target)
+            || golden.is_some_and(|golden| self.hides_parts(1, sides.golden, golden));
         if outside.is_none() && hides {
             return None;
         }
         let paired = of_run[0].get(&target);
         if outside.is_none() && paired.is_some_and(|&own| gives_the_same(&operators[own])) {
+            return None;
+        }
+        // What an engine made of several operators may have the value in blocks of channels.
+        let is_opaque = paired.is_some_and(|&own| {
+            let of_fusion = operators[own].how == PairingEvidence::Fusion;
+            of_fusion && !operators[own].slots.iter().any(SlotResult::is_output)
+        });
+        if outside.is_none() && is_opaque {
             return None;
         }
         let own = paired.or(partner).copied();
@@ -252,14 +294,14 @@ impl ComparedValues {
         found.map(|(_, slot)| slot.key())
     }
 
-    /// Whether an output is in parts of several ranks of which no value was made: they do not fit
-    /// together, or are too large for it.
-    fn hides_output(&self, side: usize, dump: &ComparedDump, run: usize) -> bool {
+    /// Whether an input or output is in parts of several ranks of which no value was made: they do
+    /// not fit together, or are too large for it.
+    fn hides_parts(&self, side: usize, dump: &ComparedDump, run: usize) -> bool {
         let mut slots = dump.runs[run].slots.iter().enumerate();
         slots.any(|(at, slot)| {
             let is_in_parts = slot.whole().is_some() || slot.parts_problem().is_some();
             let value = self.sides[side].value_of(SlotRef { run, slot: at });
-            slot.side == SlotSide::Output && is_in_parts && value.is_none()
+            is_in_parts && value.is_none()
         })
     }
 
