@@ -5,6 +5,7 @@
 
 mod before_output;
 mod inner_readers;
+mod writers;
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
@@ -13,7 +14,6 @@ use opscope_store::record::SlotSide;
 
 pub(super) use self::before_output::note_before_output;
 use super::attribution::absorbed;
-use super::attribution::kinds::is_in_place;
 use super::flow::{ResultSlot, ValueFlow};
 use super::matching::{MatchedDumps, RunPair, SlotRef};
 use super::result::{
@@ -157,7 +157,10 @@ impl<'a> Edges<'a> {
         let readers = self.readers();
         let leads_on = absorbed::leads_on(&comparison.operators);
         comparison.partings.retain(|parting| {
-            let Some(&run) = of_name.get(&parting.name) else {
+            // An operator that the target lacks may have the name of one that it has.
+            let is_golden = parting.change == Some(WiringChange::Missing);
+            let run = of_name.get(&parting.name).filter(|_| !is_golden);
+            let Some(&run) = run else {
                 return parting.change.is_none() || leads_on[parting.operator];
             };
             let next = self
@@ -191,6 +194,10 @@ impl<'a> Edges<'a> {
                         && self.is_of_constants(1 - side, other)
                 };
                 result.is_outside |= is_parameter(0) || is_parameter(1);
+                // Tensors of ranks are not known by values that were made before.
+                let is_named = |side: usize, at| self.dumps[side].parameter_of(at).is_some();
+                result.is_outside |=
+                    result.ranks.is_some() && is_named(0, slot.target) && is_named(1, slot.golden);
                 if !is_described {
                     continue;
                 }
@@ -218,7 +225,8 @@ impl<'a> Edges<'a> {
                 let mut slots = self.pairs[maker].slots.iter();
                 let at = slots.position(|slot| slot.target == made && slot.golden == read)?;
                 let agreement = operators[maker].slots[at].agreement.as_ref()?;
-                (*agreement == SlotAgreement::Downstream).then_some(maker)
+                let is_doubtful = !operators[maker].is_certain;
+                (is_doubtful && *agreement == SlotAgreement::Downstream).then_some(maker)
             })
             .collect();
         for maker in wrong {
@@ -296,55 +304,6 @@ impl<'a> Edges<'a> {
         comparison.partings.sort_by_key(|one| one.operator);
     }
 
-    /// Names the operator that overwrote a value in place, instead of the operator that reads it.
-    fn name_writers(&self, comparison: &mut Comparison) {
-        for parting in &mut comparison.partings {
-            let reader = &comparison.operators[parting.operator];
-            let mut inputs = parting.rewired.iter();
-            let Some(writer) = inputs.find_map(|input| self.writer(reader, input.slot)) else {
-                continue;
-            };
-            let own = comparison.operators[writer].target.last();
-            let reader = reader.target.last();
-            let (Some(own), Some(reader)) = (own.cloned(), reader.cloned()) else {
-                continue;
-            };
-            *parting = PartingOperator {
-                operator: writer,
-                name: own,
-                slot: SlotKey {
-                    side: SlotSide::Output,
-                    index: 0,
-                },
-                cause: Cause::Own,
-                others: vec![reader],
-                change: Some(WiringChange::Overwrites),
-                ..PartingOperator::default()
-            };
-        }
-    }
-
-    /// The operator that overwrote in place the value that the input reads on the golden side.
-    fn writer(&self, reader: &OperatorResult, slot: SlotKey) -> Option<usize> {
-        let pair = &self.pairs[reader.index];
-        let input = |side: usize, runs: &[usize]| {
-            let run = *runs.last()?;
-            let mut slots = self.dumps[side].runs[run].slots.iter();
-            let at = slots.position(|known| known.key() == slot)?;
-            self.dumps[side].producer_of(SlotRef { run, slot: at })
-        };
-        let written = input(0, &pair.target)?.run;
-        let read = input(1, &pair.golden)?.run;
-        if !is_in_place(&self.dumps[0].runs[written].op_type) {
-            return None;
-        }
-        let first = self.dumps[0].inputs_of(written).next()?;
-        let before = self.dumps[0].producer_of(first)?.run;
-        let is_same = self.operators[0].get(&before) == self.operators[1].get(&read);
-        let writer = self.operators[0].get(&written).copied();
-        writer.filter(|_| is_same && self.operators[0].contains_key(&before))
-    }
-
     fn rewired_operator(
         &self,
         operator: &OperatorResult,
@@ -374,7 +333,12 @@ impl<'a> Edges<'a> {
     ) -> impl Iterator<Item = (usize, [SlotRef; 2], &'r SlotResult)> {
         let slots = self.pairs[operator.index].slots.iter().zip(&operator.slots);
         let slots = slots.enumerate();
-        let slots = slots.filter(|(_, (_, result))| !result.is_output() && is_apart(result));
+        let slots = slots.filter(|(_, (_, result))| {
+            // A collective that is missing is not in the graph of one rank.
+            let is_unreduced = result.ranks.as_ref().is_some_and(|of| of.is_unreduced);
+            let is_excused = result.agreement.is_some() || is_unreduced;
+            !result.is_output() && is_apart(result) && !is_excused
+        });
         slots.map(|(k, (slot, result))| (k, [slot.target, slot.golden], result))
     }
 
@@ -385,8 +349,17 @@ impl<'a> Edges<'a> {
         operator: &OperatorResult,
         operators: &[OperatorResult],
     ) -> Option<PartingOperator> {
-        let members = self.inputs_apart(operator).find_map(|(_, slots, _)| {
-            let members = [0, 1].map(|side| self.members_before(side, slots[side], operators));
+        let members = self.inputs_apart(operator).find_map(|(_, slots, result)| {
+            // One side may compute something from a parameter that the other reads itself.
+            let is_parameter = |side: usize| {
+                let dump = self.dumps[side];
+                let is_given = dump.producer_of(slots[side]).is_none();
+                !result.is_outside && is_given && dump.parameter_of(slots[side]).is_some()
+            };
+            let members = [0, 1].map(|side| {
+                let members = self.members_before(side, slots[side], operators);
+                members.or_else(|| is_parameter(side).then(Region::default))
+            });
             let [Some(target), Some(golden)] = members else {
                 return None;
             };
