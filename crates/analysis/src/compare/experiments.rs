@@ -71,7 +71,7 @@ fn name_proven(comparison: &mut Comparison) {
         slot: slot_of(cause, operator),
         cause: cause.cause,
         name: (!operator.target.contains(&cause.operator)).then(|| cause.operator.clone()),
-        suspects: Vec::new(),
+        ..DivergencePoint::default()
     };
     // What differs before it does not reach the outputs, or they would not agree.
     comparison.summary.first_divergence = Some(point.clone());

@@ -480,7 +480,7 @@ pub struct RewiredInput {
 }
 
 /// The point at which two runs diverge.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DivergencePoint {
     /// The operator, as an index into [`Comparison::operators`].
     pub operator: usize,
@@ -491,6 +491,12 @@ pub struct DivergencePoint {
     /// The operator, if it is one of several in a group, or differs from that in the list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<OperatorName>,
+    /// The module of the operator that `name` names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub module: Option<String>,
+    /// The line of the program that called it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// Uncompared operators between agreeing operators and this slot, nearest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suspects: Vec<Suspect>,

@@ -22,8 +22,8 @@ use super::noise;
 use super::parameters;
 use super::party::Party;
 use super::result::{
-    AttributeDifference, Comparison, ComparisonConfig, Contract, SkipReason, SkipSide,
-    VerdictLevel,
+    AttributeDifference, Comparison, ComparisonConfig, Contract, OperatorName, SkipReason,
+    SkipSide, VerdictLevel, WiringChange,
 };
 use super::selection::Selection;
 use super::side::ComparedDump;
@@ -321,6 +321,7 @@ pub fn run_opened(
 
 /// Adds what depends on the slots that the verdict names.
 fn describe(comparison: &mut Comparison, sides: MatchedDumps<'_>, request: &ComparisonRequest) {
+    name_places(comparison, [sides.target, sides.golden]);
     locate(comparison, sides, &request.judging.thresholds);
     if request.has_parameters {
         comparison.parameters = parameters::list(comparison, sides);
@@ -478,6 +479,26 @@ fn name_origins(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
                 slot.parameter = name.or_else(constant).map(Into::into);
             }
         }
+    }
+}
+
+/// Sets the program's names of an operator that the verdict names and no row of the result has.
+fn name_places(comparison: &mut Comparison, dumps: [&ComparedDump; 2]) {
+    let before_output = comparison.contract.before_output.as_deref();
+    // Both sides may number an operator alike, so one that the target lacks is golden's alone.
+    let missing = comparison.partings.iter().chain(before_output);
+    let missing = missing.filter(|parting| parting.change == Some(WiringChange::Missing));
+    let missing: HashSet<OperatorName> = missing.map(|parting| parting.name.clone()).collect();
+    let summary = &mut comparison.summary;
+    let points = [&mut summary.first_divergence, &mut summary.first_failure];
+    for point in points.into_iter().flatten() {
+        let Some(name) = &point.name else { continue };
+        let dump = dumps[usize::from(missing.contains(name))];
+        let mut runs = dump.runs.iter();
+        let run = runs.position(|run| OperatorName::for_execution(run) == *name);
+        [point.module, point.source] = run
+            .map(|run| dump.module_and_source(run))
+            .unwrap_or_default();
     }
 }
 

@@ -308,7 +308,7 @@ impl FaultSearch<'_> {
                 cause => cause,
             },
             name: (!is_listed).then(|| parting.name.clone()),
-            suspects: Vec::new(),
+            ..DivergencePoint::default()
         }
     }
 
@@ -334,8 +334,8 @@ impl FaultSearch<'_> {
                 operator: operator.index,
                 slot: operator.slots[k].slot,
                 cause,
-                name: None,
                 suspects,
+                ..DivergencePoint::default()
             });
         }
         let k = all().find(|&k| operator.slots[k].is_output())?;
@@ -343,8 +343,8 @@ impl FaultSearch<'_> {
             operator: operator.index,
             slot: operator.slots[k].slot,
             cause: cause_of(operator),
-            name: None,
             suspects: operator.suspects.clone(),
+            ..DivergencePoint::default()
         })
     }
 

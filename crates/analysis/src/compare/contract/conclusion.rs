@@ -77,8 +77,7 @@ pub(in crate::compare) fn conclude(comparison: &mut Comparison, judging: &Verdic
                 index: 0,
             },
             cause: Cause::Own,
-            name: None,
-            suspects: Vec::new(),
+            ..DivergencePoint::default()
         });
     }
     comparison.contract = contract;
@@ -112,7 +111,7 @@ fn before_output(parting: &PartingOperator) -> DivergencePoint {
         slot: parting.slot,
         cause: parting.cause,
         name: Some(parting.name.clone()),
-        suspects: Vec::new(),
+        ..DivergencePoint::default()
     }
 }
 
@@ -125,7 +124,7 @@ fn point_of(loss: &QuantisedLoss, is_quantised: bool) -> DivergencePoint {
             _ => Cause::Unknown,
         },
         name: Some(loss.name.clone()),
-        suspects: Vec::new(),
+        ..DivergencePoint::default()
     }
 }
 

@@ -40,7 +40,7 @@ pub(super) fn first(comparison: &Comparison) -> Option<DivergencePoint> {
             let operator = comparison.operators.get(parting.operator);
             operator.is_none_or(|operator| !operator.target.contains(name))
         }),
-        suspects: Vec::new(),
+        ..DivergencePoint::default()
     });
     let operators = comparison.operators.iter();
     let of_definitions = operators.filter_map(|operator| {
@@ -49,8 +49,7 @@ pub(super) fn first(comparison: &Comparison) -> Option<DivergencePoint> {
             operator: operator.index,
             slot: slot.slot,
             cause,
-            name: None,
-            suspects: Vec::new(),
+            ..DivergencePoint::default()
         })
     });
     of_wires

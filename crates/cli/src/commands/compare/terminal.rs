@@ -200,7 +200,12 @@ impl TerminalReport<'_> {
         if let Some(name) = parameter.or(slot.and_then(|slot| slot.parameter.as_deref())) {
             self.put(text, &format!("  parameter {}", words::plain(name)));
         }
-        let origin = [("module ", &operator.module), ("", &operator.source)];
+        // An operator without a row has its own place, and no attributes to compare.
+        let (module, source, attributes) = match divergence.name {
+            Some(_) => (&divergence.module, &divergence.source, &[][..]),
+            None => (&operator.module, &operator.source, &operator.attributes[..]),
+        };
+        let origin = [("module ", module), ("", source)];
         let origin = origin.map(|(what, name)| {
             let name = name.as_ref()?;
             Some(format!("{what}{}", words::plain(name)))
@@ -209,7 +214,7 @@ impl TerminalReport<'_> {
         if !origin.is_empty() {
             self.put(text, &format!("  in {}", origin.join(", ")));
         }
-        for attribute in &operator.attributes {
+        for attribute in attributes {
             let line = format!("  attribute {}", words::attribute(attribute));
             self.put(text, &words::plain(&line));
         }
