@@ -274,7 +274,14 @@ pub fn run_opened(
     let mut comparison = measure_matched(request, sides, options);
     // Certain names, and the graphs around them, take precedence over later evidence.
     let certain = certain_pairs(&comparison, sides);
-    let moved = realigned(request, sides, &certain)?;
+    // Tensors that were put together have the graph of one rank, and parts of others.
+    let is_whole = target.is_whole || golden.is_whole;
+    let fixed = if is_whole {
+        Vec::new()
+    } else {
+        certain.clone()
+    };
+    let moved = realigned(request, sides, &fixed)?;
     if let Some(moved) = &moved {
         sides.matching = moved;
         comparison = measure_matched(request, sides, options);
@@ -282,21 +289,9 @@ pub fn run_opened(
     let thresholds = &request.judging.thresholds;
     // Where names and graphs fail, values are looked for.
     let found = Agreement::search(&comparison, sides, &certain, thresholds, request.n_threads);
-    let anchors = usable_anchors(&found, request, sides);
-    let values = found.shared();
-    let mut anchored = Matching::default();
-    if !(request.matching.no_guesses || anchors.is_empty() && values.is_empty()) {
-        let options = matching::MatchingOptions {
-            certain,
-            anchors,
-            values,
-            ..request.matching.clone()
-        };
-        anchored = Matching::align(target, golden, &options)?;
-        request.selection.narrow(&mut anchored, target, golden);
-    }
-    if !anchored.pairs.is_empty() && anchored != *sides.matching {
-        sides.matching = &anchored;
+    let anchored = anchored(request, sides, (&found, fixed))?;
+    if let Some(anchored) = anchored.as_ref().filter(|found| *found != sides.matching) {
+        sides.matching = anchored;
         comparison = measure_matched(request, sides, options);
     }
     // Edges come after values, because they are more specific about the same operators.
@@ -381,11 +376,11 @@ fn usable_anchors(
 
 /// Pairs whose names are certain.
 fn certain_pairs(comparison: &Comparison, sides: MatchedDumps<'_>) -> Vec<[usize; 2]> {
-    // Tensors that were put together have names of one rank, and parts of another's.
+    let certain = matching::certain(comparison, sides);
     if sides.target.is_whole || sides.golden.is_whole {
-        return Vec::new();
+        return certain;
     }
-    matching::extended(matching::certain(comparison, sides), sides)
+    matching::extended(certain, sides)
 }
 
 /// The matching with pairs that are certain, if they are others than those of `sides`.
@@ -416,6 +411,32 @@ fn realigned(
         .selection
         .narrow(&mut moved, sides.target, sides.golden);
     Ok(Some(moved))
+}
+
+/// The matching with executions that make the same values, if there are any; `certain` pairs stay.
+///
+/// # Errors
+/// As [`Matching::align`].
+fn anchored(
+    request: &ComparisonRequest,
+    sides: MatchedDumps<'_>,
+    (found, certain): (&Agreement, Vec<[usize; 2]>),
+) -> Result<Option<Matching>, CompareError> {
+    let anchors = usable_anchors(found, request, sides);
+    let values = found.shared();
+    if request.matching.no_guesses || anchors.is_empty() && values.is_empty() {
+        return Ok(None);
+    }
+    let options = matching::MatchingOptions {
+        certain,
+        anchors,
+        values,
+        ..request.matching.clone()
+    };
+    let mut anchored = Matching::align(sides.target, sides.golden, &options)?;
+    let selection = &request.selection;
+    selection.narrow(&mut anchored, sides.target, sides.golden);
+    Ok(Some(anchored).filter(|anchored| !anchored.pairs.is_empty()))
 }
 
 /// Measures and judges what belongs together.

@@ -10,6 +10,7 @@ use std::collections::{HashMap, HashSet};
 use opscope_store::record::SlotSide;
 
 use super::{MatchEvidence, MatchedDumps, RunPair, SlotRef};
+use crate::compare::attribution::kinds::plain_type;
 use crate::compare::result::{Comparison, Evidence, OperatorResult, SlotResult, VerdictLevel};
 use crate::compare::side::{ComparedDump, OperatorExecution};
 
@@ -209,6 +210,11 @@ impl<'a> NamedPairs<'a> {
         let Some(run) = numbered.next() else {
             return true;
         };
+        // Numbers that moved bring operators of other shapes together.
+        let has_other_form = |slot: &SlotResult| slot.evidence == Evidence::Shape;
+        if operator.slots.iter().any(has_other_form) && !self.reads_one_parameter(pair) {
+            return false;
+        }
         let (mut n_alike, mut n_made) = (0, 0);
         for (slot, result) in pair.slots.iter().zip(&operator.slots) {
             if result.is_output() {
@@ -262,11 +268,13 @@ impl<'a> NamedPairs<'a> {
         })
     }
 
-    /// Whether a name ends in a counter, or is what others count on from.
+    /// Whether a name ends in a counter, is what others count on from, or is the type alone.
     fn is_numbered(&self, run: &OperatorExecution) -> bool {
         let base = without_counter(&run.op_name);
         let family = self.families.get(base);
-        base.len() < run.op_name.len() || family.is_some_and(|family| family.is_several)
+        base.len() < run.op_name.len()
+            || family.is_some_and(|family| family.is_several)
+            || plain_type(&run.op_type) == run.op_name.to_lowercase()
     }
 }
 
