@@ -113,6 +113,8 @@ enum Fault {
     Identity,
     /// An operator between the layers that the golden side has not.
     Inserted,
+    /// The second layer has no activation.
+    Lost,
     /// The residual sum reads the first layer's output.
     Wiring,
 }
@@ -190,7 +192,11 @@ fn exported(fault: Fault) -> Graph {
             each(&y, |x| x.max(0.0))
         };
         let op_type = if is_identity { "Identity" } else { "Relu" };
-        x = graph.add(op_type, &name("Relu"), &[&y], made);
+        x = if is_here && fault == Fault::Lost {
+            y
+        } else {
+            graph.add(op_type, &name("Relu"), &[&y], made)
+        };
         if layer == 0 {
             first = x.clone();
         }
@@ -237,8 +243,9 @@ fn compare(target: &Graph, golden: &Graph) -> Comparison {
 /// Name of the operator that the headline names.
 fn named(found: &Comparison) -> Option<(String, Cause)> {
     let first = found.summary.first_failure.as_ref()?;
-    let operator = &found.operators[first.operator];
-    Some((operator.target.last()?.op_name.to_string(), first.cause))
+    let paired = found.operators[first.operator].target.last()?;
+    let name = first.name.as_ref().unwrap_or(paired);
+    Some((name.op_name.to_string(), first.cause))
 }
 
 #[test]
@@ -263,6 +270,7 @@ fn faults_in_an_export_are_named() {
         (Fault::Replaced, "n1_Sub"),
         (Fault::Identity, "n1_Relu"),
         (Fault::Inserted, "n1_Mul"),
+        (Fault::Lost, "relu_1"),
         (Fault::Wiring, "last"),
     ] {
         let found = compare(&exported(fault), &golden());
@@ -340,6 +348,16 @@ fn operands_of_a_difference_are_not_exchanged() {
 /// A projection of which three parts are read, as the two sides write it. `parts` are the numbers
 /// of the parts that the target reads.
 fn in_parts(types: [&'static str; 2], name: &str, parts: [usize; 3]) -> Graph {
+    in_parts_of_order(types, name, parts, [0, 1, 2])
+}
+
+/// As [`in_parts`], with the places of the parts in the order in which the graph runs them.
+fn in_parts_of_order(
+    types: [&'static str; 2],
+    name: &str,
+    parts: [usize; 3],
+    order: [usize; 3],
+) -> Graph {
     let mut graph = Graph::default();
     let (x, weight) = (value(1, 3 * N), value(2, N));
     let y = graph.add(
@@ -348,11 +366,12 @@ fn in_parts(types: [&'static str; 2], name: &str, parts: [usize; 3]) -> Graph {
         &[&x, &weight],
         product(&x, &weight),
     );
-    let mut read = parts.into_iter().enumerate().map(|(place, part)| {
-        let rows = y[part * N * N..(part + 1) * N * N].to_vec();
-        graph.add(types[1], &format!("{name}part_{place}"), &[&y], rows)
-    });
-    let [q, k, v] = [(); 3].map(|()| read.next().unwrap());
+    let mut read = [const { Vec::new() }; 3];
+    for place in order {
+        let rows = y[parts[place] * N * N..(parts[place] + 1) * N * N].to_vec();
+        read[place] = graph.add(types[1], &format!("{name}part_{place}"), &[&y], rows);
+    }
+    let [q, k, v] = read;
     let scores = graph.add(
         types[0],
         &format!("{name}scores"),
@@ -378,4 +397,131 @@ fn a_part_with_the_values_of_another_is_named() {
         let expected = Some((expected.to_owned(), Cause::Own));
         assert_eq!(named(&found), expected, "{parts:?}");
     }
+}
+
+#[test]
+fn a_wrong_part_is_named_where_the_parts_run_in_another_order() {
+    let golden = in_parts(["mm", "select"], "", [0, 1, 2]);
+    for order in [[0, 2, 1], [1, 0, 2], [2, 1, 0]] {
+        let target = |parts| in_parts_of_order(["MatMul", "Gather"], "n_", parts, order);
+        let sound = compare(&target([0, 1, 2]), &golden);
+        assert_eq!(sound.summary.level, VerdictLevel::Pass, "{order:?}");
+        let found = compare(&target([0, 2, 2]), &golden);
+        let expected = Some(("n_part_1".to_owned(), Cause::Own));
+        assert_eq!(named(&found), expected, "{order:?}");
+    }
+}
+
+/// Two products and a third value that are added, in either order.
+fn added(names: [&str; 2], is_reordered: bool, factor: f32) -> Graph {
+    let mut graph = Graph::default();
+    let x = value(1, N);
+    let [first, second, third] = [2, 3, 4].map(|seed| {
+        let weight = value(seed, N);
+        let made = product(&x, &weight);
+        graph.add("mm", &format!("mm_{seed}"), &[&x, &weight], made)
+    });
+    let third = graph.add("mul", "scaled", &[&third], each(&third, |x| x * factor));
+    let [a, b] = if is_reordered {
+        graph.add("view", "view", &[&third], third.clone());
+        [&third, &second]
+    } else {
+        [&second, &third]
+    };
+    let inner = sum(&first, a);
+    let inner = graph.add("add", names[0], &[&first, a], inner);
+    let all = sum(&inner, b);
+    let all = graph.add("add", names[1], &[&inner, b], all);
+    graph.add("relu", "relu", &[&all], each(&all, |x| x.max(0.0)));
+    graph
+}
+
+#[test]
+fn a_sum_in_another_order_is_no_cause() {
+    let golden = added(["add", "add_1"], false, 0.5);
+    let sound = compare(&added(["add", "add_1"], true, 0.5), &golden);
+    assert_eq!(sound.summary.level, VerdictLevel::Pass);
+    let found = compare(&added(["add", "add_1"], true, 0.7), &golden);
+    assert_eq!(named(&found), Some(("scaled".to_owned(), Cause::Own)));
+}
+
+/// Scores with a mask that one program makes of ones, and the other of infinities, and a layer before
+/// it. A window leaves out the places before `n_seen` ones.
+fn masked(is_added: bool, n_seen: usize, limit: f32) -> Graph {
+    let mut graph = Graph::default();
+    let (x, weight) = (value(1, N), value(2, N));
+    let scores = graph.add("mm", "mm", &[&x, &weight], product(&x, &weight));
+    let limited = each(&scores, |x| x.clamp(-limit, limit));
+    let scores = graph.add("clamp", "clamp", &[&scores], limited);
+    let places: Value = (0..N).map(|i| i as f32).collect();
+    let places = graph.add("aten_arange_default", "arange", &[], places);
+    let is_seen = |i: usize| i / N >= i % N && i / N - i % N < n_seen;
+    let with = |seen: f32, hidden: f32| -> Value {
+        let kinds = (0..N * N).map(|i| if is_seen(i) { seen } else { hidden });
+        kinds.collect()
+    };
+    let hidden = scores.iter().zip(with(0.0, f32::NEG_INFINITY));
+    let hidden: Value = hidden.map(|(score, mask)| score + mask).collect();
+    let made = if is_added {
+        let mask = graph.add("triu", "triu", &[&places], with(0.0, f32::NEG_INFINITY));
+        graph.add("add", "masked", &[&scores, &mask], hidden)
+    } else {
+        let mask = graph.add("lt", "lt", &[&places], with(1.0, 0.0));
+        graph.add("where", "masked", &[&scores, &mask], hidden)
+    };
+    graph.add("exp", "exp", &[&made], each(&made, f32::exp));
+    graph
+}
+
+#[test]
+fn a_mask_of_another_form_is_no_cause() {
+    let golden = masked(true, N, 0.5);
+    assert_eq!(
+        compare(&masked(false, N, 0.5), &golden).summary.level,
+        VerdictLevel::Pass
+    );
+    for (n_seen, limit, expected) in [(N, 0.6, "clamp"), (2, 0.5, "lt")] {
+        let found = compare(&masked(false, n_seen, limit), &golden);
+        let expected = Some((expected.to_owned(), Cause::Own));
+        assert_eq!(named(&found), expected, "{n_seen} {limit}");
+    }
+}
+
+/// Two products, each with a softplus: as one operator, or in parts of which one is zero
+/// everywhere.
+fn softplus(is_in_parts: bool, factor: Option<f32>) -> Graph {
+    let mut graph = Graph::default();
+    let mut x = value(1, N);
+    for layer in 0..2 {
+        let name = |op: &str| format!("{op}{layer}");
+        let weight = value(50 + layer, N);
+        let h = product(&x, &weight);
+        let h = graph.add("MatMul", &name("linear"), &[&x, &weight], h);
+        let soft = each(&h, |x| x.exp().ln_1p());
+        x = if is_in_parts {
+            let is_large = graph.add("Greater", &name("greater"), &[&h], each(&h, |_| 0.0));
+            let power = graph.add("Exp", &name("exp"), &[&h], each(&h, f32::exp));
+            let log = graph.add("Log1p", &name("log"), &[&power], soft.clone());
+            graph.add("Where", &name("where"), &[&is_large, &h, &log], soft)
+        } else {
+            graph.add("Softplus", &name("softplus"), &[&h], soft)
+        };
+        if let Some(factor) = factor.filter(|_| layer == 0) {
+            let scaled = each(&x, |x| x * factor);
+            x = graph.add("Mul", "planted", &[&x], scaled);
+        }
+    }
+    let weight = value(60, N);
+    let made = product(&x, &weight);
+    graph.add("MatMul", "last", &[&x, &weight], made);
+    graph
+}
+
+#[test]
+fn the_same_zeros_in_two_places_accuse_neither() {
+    let found = compare(&softplus(true, None), &softplus(false, None));
+    assert_eq!(found.summary.level, VerdictLevel::Pass);
+    let found = compare(&softplus(true, Some(1.5)), &softplus(false, None));
+    let (name, _) = named(&found).unwrap();
+    assert_eq!(name, "planted");
 }

@@ -1,5 +1,6 @@
 //! The first slot where both sides part.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::kinds::{fills_a_shape, is_in_place};
@@ -98,6 +99,12 @@ fn is_doubtful(operator: &OperatorResult) -> bool {
     is_guessed && (is_misplaced || has_any && outputs.all(tells_little))
 }
 
+/// Whether an operator of several ranks is that of the same call of the program.
+fn is_called_alike(operator: &OperatorResult) -> bool {
+    let mut slots = operator.slots.iter();
+    operator.how == PairingEvidence::Name && slots.any(|slot| slot.ranks.is_some())
+}
+
 /// Whether an operator has inputs, and all of them were compared and agree.
 fn all_inputs_pass(operator: &OperatorResult) -> bool {
     let mut inputs = operator.slots.iter().filter(|slot| !slot.is_output());
@@ -152,7 +159,12 @@ impl FaultSearch<'_> {
             });
             let operator = &operators[parting.operator];
             let is_named = operator.how == PairingEvidence::Name && operator.has_other_size();
-            is_part || is_named || !(parting.others.is_empty() && parting.rewired.is_empty())
+            // The row that it was put into is about another one.
+            let has_no_row = operator.target.last() != Some(&parting.name);
+            is_part
+                || is_named
+                || has_no_row
+                || !(parting.others.is_empty() && parting.rewired.is_empty())
         };
         let partings = self.comparison.partings.iter().filter(is_of_several);
         let is_region: HashSet<usize> = partings.map(|parting| parting.operator).collect();
@@ -168,15 +180,25 @@ impl FaultSearch<'_> {
             !self.is_absorbed[*i] || !outputs.any(|slot| slot.level == VerdictLevel::Fail)
         };
         let quiet: Vec<usize> = order.iter().copied().filter(is_quiet).collect();
+        let first = LazyCell::new(|| self.first_of(level, &leading));
+        // A weight that a step has changed differs in the next one.
+        let step = |point: &DivergencePoint| operators[point.operator].place().1;
+        let is_later = |point: &DivergencePoint| {
+            let is_weight = point.cause == Cause::Outside;
+            is_weight
+                && first
+                    .as_ref()
+                    .is_some_and(|first| step(first) < step(point))
+        };
         // A difference without effect is reported only if there is no other.
         self.first_of(level, &sure)
-            .filter(accuses)
-            .or_else(|| self.first_of(level, &leading).filter(accuses))
+            .filter(|point| accuses(point) && !is_later(point))
+            .or_else(|| first.clone().filter(accuses))
             .or_else(|| {
-                let first = self.first_of(level, &quiet);
-                first.filter(|point| point.cause == Cause::Outside)
+                let quiet = self.first_of(level, &quiet);
+                quiet.filter(|point| point.cause == Cause::Outside && !is_later(point))
             })
-            .or_else(|| self.first_of(level, &leading))
+            .or_else(|| first.clone())
             .or_else(|| self.first_of(level, order))
     }
 
@@ -209,11 +231,13 @@ impl FaultSearch<'_> {
             .map(|i| operators[*i].place())
             .collect();
         let mut partings: HashMap<usize, &PartingOperator> = HashMap::new();
-        for parting in &self.comparison.partings {
-            let is_here = places.contains(&operators[parting.operator].place());
-            if is_here && !self.tells_nothing(parting) && self.is_apart_at(parting) {
-                partings.entry(parting.operator).or_insert(parting);
-            }
+        let all = self.comparison.partings.iter();
+        let (forms, telling): (Vec<_>, Vec<_>) = all
+            .filter(|at| places.contains(&operators[at.operator].place()) && self.is_apart_at(at))
+            .partition(|parting| self.tells_nothing(parting));
+        // Of forms alone the first is where to look.
+        for parting in if telling.is_empty() { forms } else { telling } {
+            partings.entry(parting.operator).or_insert(parting);
         }
         let of_partings: HashSet<OperatorPlace> = partings
             .keys()
@@ -234,14 +258,20 @@ impl FaultSearch<'_> {
             let is_first = |parting: &&&PartingOperator| {
                 let is_listed = operator.target.last() == Some(&parting.name);
                 let computes = !is_view_type(&parting.name.op_type);
-                !changed() || parting.cause == Cause::Outside && !is_listed && computes
+                let is_written = parting.change == Some(WiringChange::Overwrites);
+                let is_earlier = parting.cause == Cause::Outside && !is_listed && computes;
+                !changed() || is_written || is_earlier
             };
             let parting = partings.get(i).filter(is_first);
             if let Some(parting) = parting {
                 return Some(self.at_parting(parting));
             }
             if is_told && !changed() {
-                let may_be_first = operator.is_certain || is_vague.contains(&operator.place());
+                // Tensors of several ranks are compared by the calls of a program.
+                let is_called_alike = operator.how == PairingEvidence::Name
+                    && operator.slots.iter().any(|slot| slot.ranks.is_some());
+                let may_be_first =
+                    operator.is_certain || is_called_alike || is_vague.contains(&operator.place());
                 let is_own = may_be_first && all_inputs_pass(operator);
                 let point = is_own.then(|| self.in_operator(operator, level)).flatten();
                 return point.filter(|point| matches!(point.cause, Cause::Own | Cause::Unknown));
@@ -304,7 +334,7 @@ impl FaultSearch<'_> {
             operator: parting.operator,
             slot: parting.slot,
             cause: match parting.cause {
-                Cause::Own if is_open => Cause::Unknown,
+                Cause::Own if is_open || self.tells_nothing(parting) => Cause::Unknown,
                 cause => cause,
             },
             name: (!is_listed).then(|| parting.name.clone()),
@@ -403,7 +433,11 @@ impl FaultSearch<'_> {
                 (Cause::Unknown, nearest())
             }
             // A graph identifies outside values.
-            [None, None] if operator.is_certain && self.is_fed[operator.index] => {
+            [None, None]
+                if self.is_fed[operator.index]
+                    && (operator.is_certain || is_called_alike(operator))
+                    && slot.parameter.is_none() =>
+            {
                 (Cause::Unknown, nearest())
             }
             [None, None] => (Cause::Outside, Vec::new()),

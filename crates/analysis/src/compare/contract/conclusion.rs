@@ -4,6 +4,8 @@ use opscope_store::record::SlotSide;
 
 use super::state::{is_all_nan, judge_other, judge_output, slot_of};
 use super::{evidence, precision};
+use crate::compare::attribution::absorbed;
+use crate::compare::attribution::kinds::is_in_place;
 use crate::compare::result::{
     Cause, Comparison, Conclusion, Contract, ContractValue, DivergencePoint, Evidence, MetricId,
     OutputSource, PairingEvidence, PartingOperator, QuantisedLoss, RuleName, Skip, SkipReason,
@@ -168,7 +170,8 @@ fn by_outputs(
     // reads need not be all that a caller gets, and excuses no operator that is at fault itself.
     let agree = |value: &ContractValue| value.state == ValueState::Agree;
     let is_unlisted = contract.known_by == [OutputSource::Unread; 2];
-    let accuses = is_unlisted && accuses(comparison);
+    let accuses =
+        is_unlisted && !updates_shared(contract, comparison) && accuses(contract, comparison);
     if (accuses || !contract.outputs.iter().all(agree))
         && let Some(message) = other_shape(comparison).filter(|_| contract.inputs.is_empty())
     {
@@ -266,10 +269,29 @@ fn is_of_weight(comparison: &Comparison) -> bool {
     first.is_some_and(|first| first.cause == Cause::Outside)
 }
 
-/// Whether the first slot that fails is one of an operator at fault, or of a weight or input.
-fn accuses(comparison: &Comparison) -> bool {
+/// Whether outputs are parameters that ranks update together: how they share the work up to there is
+/// theirs.
+fn updates_shared(contract: &Contract, comparison: &Comparison) -> bool {
+    let mut makers = contract
+        .outputs
+        .iter()
+        .flat_map(|value| value.operators.iter().flatten());
+    let mut slots = comparison
+        .operators
+        .iter()
+        .flat_map(|operator| &operator.slots);
+    makers.any(|maker| is_in_place(&maker.op_type)) && slots.any(|slot| slot.ranks.is_some())
+}
+
+/// Whether the first slot that fails is one of an operator at fault, or of a weight or input, and
+/// something that differs, or that is unknown, was computed from it. A later step may read it.
+fn accuses(contract: &Contract, comparison: &Comparison) -> bool {
     let first = comparison.summary.first_failure.as_ref();
-    first.is_some_and(|first| matches!(first.cause, Cause::Own | Cause::Outside))
+    let has_state = contract.weights.iter().any(|value| value.state.is_bad());
+    first.is_some_and(|first| {
+        let has_effect = || has_state || absorbed::leads_on(&comparison.operators)[first.operator];
+        matches!(first.cause, Cause::Own | Cause::Outside) && (first.name.is_some() || has_effect())
+    })
 }
 
 /// Whether the first failure is at an operator that was matched by its type and place among others
@@ -304,7 +326,7 @@ fn uncompared(contract: &Contract, comparison: &Comparison) -> Option<String> {
         let last = contract.outputs.last().filter(is_open);
         return last
             .map(|value| format!("the last output, `{}`, was not compared", value.name))
-            .or_else(|| too_little(contract));
+            .or_else(|| too_little(contract).filter(|_| !updates_shared(contract, comparison)));
     }
     let open: Vec<String> = contract
         .outputs
@@ -355,7 +377,9 @@ fn has_replicas_apart(comparison: &Comparison) -> bool {
         .iter()
         .flat_map(|operator| &operator.slots);
     slots.any(|slot| {
-        let mut rules = slot.rules.iter();
+        // Whether ranks should have the same is known from notes alone.
+        let is_known = slot.ranks.as_ref().is_some_and(|ranks| !ranks.is_inferred);
+        let mut rules = slot.rules.iter().filter(|_| is_known);
         rules.any(|rule| rule.metric == RuleName::Replicas && rule.level == VerdictLevel::Fail)
     })
 }

@@ -67,6 +67,8 @@ pub(super) struct Operands {
     pub(super) op_type: String,
     pub(super) attributes: BTreeMap<String, String>,
     pub(super) slots: Vec<SlotRef>,
+    /// Types of the operators between these and the value that the dump does not show either.
+    pub(super) between: Vec<String>,
 }
 
 impl<'a> ModelPlaces<'a> {
@@ -268,7 +270,7 @@ impl<'a> ModelPlace<'a> {
     /// The recorded values that the operator of a value reads.
     fn operands(&self, name: &str) -> Option<Operands> {
         let maker = self.makers.get(name)?;
-        let mut slots = Vec::new();
+        let (mut slots, mut between) = (Vec::new(), Vec::new());
         let mut wanted: Vec<&str> = maker.inputs.iter().flatten().map(String::as_str).collect();
         for _ in 0..N_OPERATORS_UP_MAX {
             let mut further = Vec::new();
@@ -276,6 +278,7 @@ impl<'a> ModelPlace<'a> {
                 if let Some(&slot) = self.made.get(name).or_else(|| self.read.get(name)) {
                     slots.push(slot);
                 } else if let Some(maker) = self.makers.get(name) {
+                    between.push(maker.op_type.clone());
                     further.extend(maker.inputs.iter().flatten().map(String::as_str));
                 }
             }
@@ -285,6 +288,7 @@ impl<'a> ModelPlace<'a> {
             op_type: maker.op_type.clone(),
             attributes: maker.attributes.clone(),
             slots,
+            between,
         })
     }
 

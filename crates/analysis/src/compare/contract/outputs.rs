@@ -535,6 +535,7 @@ fn operand_pairs(
     let (targets, goldens) = (target?.operands.as_ref()?, golden?.operands.as_ref()?);
     let is_alike = targets.op_type == goldens.op_type
         && targets.attributes == goldens.attributes
+        && targets.between == goldens.between
         && targets.slots.len() == goldens.slots.len();
     is_alike.then(|| {
         let pairs = targets.slots.iter().zip(&goldens.slots);

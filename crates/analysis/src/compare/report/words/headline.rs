@@ -99,6 +99,9 @@ fn first_difference(comparison: &Comparison) -> Option<(&'static str, String)> {
     let why = why.unwrap_or_else(|| why_first(comparison, divergence, slot));
     let (why, wiring) = match (proofs::first_cause(comparison), parting) {
         (Some(proven), _) => (proven, String::new()),
+        (None, Some(parting)) if parting.rewired.is_empty() => {
+            (why, others(parting) + &wiring(operator))
+        }
         (None, Some(parting)) => (why, others(parting) + &rewired(parting)),
         (None, None) => (why, wiring(operator)),
     };
@@ -167,6 +170,7 @@ fn why_first(
     match (cause, slot.and_then(|slot| slot.parameter.as_ref())) {
         (Cause::Outside, Some(name)) => format!("the weight `{}` is another", plain(name)),
         (Cause::Own, _) if let Some(overflow) = slot.and_then(changes::overflow) => overflow,
+        (Cause::Own, _) if is_rewired(comparison, point) => "it reads another value".to_owned(),
         (Cause::Own, _) if comparison.summary.certainty == Some(Certainty::Measured) => {
             "its inputs are the same bit for bit".to_owned()
         }
@@ -271,6 +275,12 @@ pub fn headline(
     let mut slots = operator.slots.iter();
     let slot = slots.find(|s| is_listed && s.slot == divergence.slot);
     Some((divergence, operator, slot))
+}
+
+/// Whether an operator reads values that golden's does not, but others do.
+fn is_rewired(comparison: &Comparison, point: &DivergencePoint) -> bool {
+    let operator = comparison.operators.get(point.operator);
+    operator.is_some_and(|operator| point.name.is_none() && !wiring(operator).is_empty())
 }
 
 /// The inputs that the golden side has elsewhere, in words.

@@ -131,7 +131,7 @@ fn failure(comparison: &Comparison) -> String {
                 maker(value)
             ),
             None if !contract.missing.is_empty() => contract.missing.join("; "),
-            None => all_agree(comparison),
+            None => inside_alone(comparison),
         };
     };
     let mut text = phrase(first, contract, comparison);
@@ -151,6 +151,16 @@ fn failure(comparison: &Comparison) -> String {
         _ => text += &format!("; {} differ too", names(&rest)),
     }
     text
+}
+
+/// A failure that no output shows.
+fn inside_alone(comparison: &Comparison) -> String {
+    let mut outputs = comparison.contract.outputs.iter();
+    if outputs.any(is_compared) {
+        format!("values inside differ, although {}", all_agree(comparison))
+    } else {
+        "values inside differ".to_owned()
+    }
 }
 
 /// The operators that make an output, where they are not the same on both sides.
