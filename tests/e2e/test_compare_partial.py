@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import resource
 import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from binary import Binary
 from comparing import FAILED, PARTIAL, compare, dump
+from onnx import TensorProto, helper
 from test_compare_forms import Graph
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples/digits"
@@ -70,3 +74,41 @@ def without_most(tree: Path, out: Path) -> Path:
         if n % 3:
             path.unlink()
     return out
+
+
+def test_tensors_that_the_capture_did_not_write(opscope: Binary, tmp_path: Path) -> None:
+    """They are named, and nobody takes them for operators that the model lacks or for finite values."""
+    names = [f"op{i}" for i in range(12)]
+    values = ["x", *(f"a{i}" for i in range(12))]
+    types = ["Log" if i == 6 else ("Exp", "Relu")[i % 2] for i in range(12)]
+    nodes = [
+        helper.make_node(kind, [values[i]], [values[i + 1]], name)
+        for i, (kind, name) in enumerate(zip(types, names, strict=True))
+    ]
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [256, 256]) for name in ("x", "a11")]
+    graph = helper.make_graph(nodes, "g", ends[:1], ends[1:])
+    path = tmp_path / "chain.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    whole, part = tmp_path / "whole", tmp_path / "part"
+    opscope.dump(path, "--seed", "1", "--out", whole)
+    command = opscope.command("dump", path, "--seed", "1", "--on-error", "drop", "--out", part)
+    limit = 1 << 20
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    done = subprocess.run(command, capture_output=True, text=True, preexec_fn=limited, check=False)  # noqa: PLW1509
+    assert done.returncode == PARTIAL and "could not be written" in done.stderr, done.stderr
+    lost = "(writing failed), of `op"
+    traced = subprocess.run(opscope.command("nan", part), capture_output=True, text=True, check=False)
+    assert traced.returncode == PARTIAL, traced.stdout
+    assert traced.stdout.startswith("no NaN or infinity in the dumped tensors\n")
+    assert "not written by the capture: " in traced.stdout and lost in traced.stdout
+    for target, golden in ((part, whole), (whole, part)):
+        seen = subprocess.run(opscope.command("compare", target, golden), capture_output=True, text=True, check=False)
+        assert seen.returncode == PARTIAL, seen.stdout
+        text = " ".join(seen.stdout.split())
+        side = "the target's" if target == part else "golden's"
+        assert f"note: {side} capture did not write " in text and lost in text
+        # The numbers of the last operators are not those of the output.
+        assert "cause at" not in text and "no such operator" not in text

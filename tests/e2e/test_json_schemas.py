@@ -80,7 +80,11 @@ def document(tool: Binary, words: list[str], folder: Path) -> Any:
 
 
 @pytest.mark.parametrize(("name", "words"), COMMANDS, ids=lambda value: value if isinstance(value, str) else value[0])
-def test_output_follows_its_schema(tool: Binary, folder: Path, name: str, words: list[str]) -> None:
+def test_output_follows_its_schema(
+    tool: Binary, folder: Path, name: str, words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # `doctor` lists the variables that are set.
+    monkeypatch.setenv("OPSCOPE_ENGINE", "tract")
     schema = json.loads((SCHEMAS / f"{name}.json").read_text())
     value = document(tool, words, folder)
     assert problems(value, schema) == []

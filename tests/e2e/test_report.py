@@ -6,6 +6,7 @@ OPSCOPE=target/debug/opscope pytest tests/e2e/test_report.py
 from __future__ import annotations
 
 import base64
+import csv
 import hashlib
 import json
 import re
@@ -222,3 +223,56 @@ def test_of_too_many_operators_the_worst_are_kept(tool: Binary, dumps: list[Path
     bad = {str(row["id"]) for row in contents["rows"] if row["status"] in ("fail", "warn")}
     assert bad and bad < set(contents["details"])
     assert contents["info"]["counts"]["pass"] + len(bad) == 20_010
+
+
+def test_one_pair_has_one_distance(tool: Binary, tmp_path: Path) -> None:
+    """An element that is infinite on one side alone is the largest difference, and `rel_l2` is infinite everywhere."""
+    for name, dtype, kind in (("half", np.float16, TensorProto.FLOAT16), ("single", np.float32, TensorProto.FLOAT)):
+        ends = [helper.make_tensor_value_info(name, kind, [2, 3]) for name in ("x", "y")]
+        two = numpy_helper.from_array(np.array(2, dtype), "two")
+        nodes = [helper.make_node("Pow", ["x", "two"], ["p"], "pow"), helper.make_node("Neg", ["p"], ["y"], "neg")]
+        graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], [two])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        onnx.save(model, tmp_path / f"{name}.onnx")
+        np.save(tmp_path / f"{name}.npy", np.array([[1, 2, 3], [800, 5, 6]], dtype))
+        inputs = ("--input", f"x={tmp_path / name}.npy")
+        tool.dump(tmp_path / f"{name}.onnx", "--out", tmp_path / name, *inputs)
+    sides = (tmp_path / "half", tmp_path / "single")
+    done = compare(tool, *sides, "--json", tmp_path / "r.json", "--csv", tmp_path / "r.csv")
+    assert "largest difference, target / golden: [1, 0] inf / 640000\n" in done.stdout
+    assert "(needs 640,000, the largest is 65,504)" in done.stdout
+    result = json.loads((tmp_path / "r.json").read_text())
+    (pow_,) = (operator for operator in result["operators"] if operator["target"][0]["op_name"] == "pow")
+    output = pow_["slots"][-1]
+    metrics = output["metrics"]
+    assert (metrics["rel_l2"], metrics["worst_target"], metrics["worst_golden"]) == ("inf", "inf", 640000)
+    # Limits apply to the elements that are finite on both sides.
+    assert [rule["metric"] for rule in output["rules"]] == ["n_non_finite_mismatches"]
+    with (tmp_path / "r.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if "pow" in row.values() and "output.0" in row.values()]
+    assert [row["rel_l2"] for row in rows] == ["inf"]
+    with served(tool, *sides) as page:
+        (shown,) = (row for row in page.ask("operators", limit=10)["rows"] if row["op_name"] == "pow")
+        assert shown["error"] == "inf"
+        slots = page.ask(f"operator/{shown['id']}")["slots"]
+    assert any(["rel_l2", "inf"] in slot["metrics"] for slot in slots)
+
+
+def test_weights_of_both_sides_are_listed(tool: Binary, tmp_path: Path) -> None:
+    weight = np.random.default_rng(8).normal(size=(4, 3)).astype(np.float32)
+    rounded = (weight.view(np.uint32) + 0x8000 & 0xFFFF0000).view(np.float32)
+    for name, kernel in (("target", rounded), ("golden", weight)):
+        ends = [helper.make_tensor_value_info(end, TensorProto.FLOAT, [2, size]) for end, size in (("x", 4), ("y", 3))]
+        weights = [numpy_helper.from_array(kernel, "w"), numpy_helper.from_array(np.float32([1, 2, 3]), "b")]
+        nodes = [helper.make_node("MatMul", ["x", "w"], ["p"], "mm"), helper.make_node("Add", ["p", "b"], ["y"], "add")]
+        graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], weights)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        onnx.save(model, tmp_path / f"{name}.onnx")
+        tool.dump(tmp_path / f"{name}.onnx", "--out", tmp_path / name, "--seed", "1")
+    sides = (tmp_path / "target", tmp_path / "golden")
+    done = subprocess.run(tool.command("compare", *sides, "--weights"), capture_output=True, text=True, check=False)
+    lines = [line.split() for line in done.stdout.split("2 parameters and buffers")[1].splitlines()]
+    (kernel,) = (line for line in lines if line[:1] == ["w"])
+    assert kernel[1] == "float32" and kernel[-4:] == ["golden's", "rounded", "to", "bfloat16"]
+    assert ["b", "float32", "1", "3", "2", "0", "none"] in lines
+    assert "parameters and buffers" not in compare(tool, *sides, code=done.returncode).stdout

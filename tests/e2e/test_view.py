@@ -250,7 +250,7 @@ def test_one_dump_shows_where_infinities_begin(alone: Page) -> None:
 
 
 def test_an_overflow_says_what_was_needed(tool: Binary, tmp_path: Path) -> None:
-    """Golden in float32 has the number that float16 cannot hold; one dump alone knows the largest float16 only."""
+    """Golden in float32 has the number that float16 cannot hold; one dump recomputes it from the operands."""
     weight = (np.random.default_rng(4).normal(size=(16, 8)) * 2000).astype(np.float16)
     x = np.float16([[100] * 16])
     for name, dtype, kind in (("half", np.float16, TensorProto.FLOAT16), ("single", np.float32, TensorProto.FLOAT)):
@@ -273,7 +273,12 @@ def test_an_overflow_says_what_was_needed(tool: Binary, tmp_path: Path) -> None:
     assert 0 < verdict["n_bad"] <= verdict["n_elements"] == 8
     with served(tool, tmp_path / "half") as page:
         verdict = page.ask("info")["verdict"]
-    assert (verdict["kind"], verdict["limit"]) == ("overflows", {"largest": 65504, "needed": None})
+    # The product is simple enough to recompute it from its operands.
+    assert (verdict["kind"], verdict["limit"]["largest"]) == ("overflows", 65504)
+    assert abs(verdict["limit"]["needed"] - needed) < 1
+    traced = subprocess.run(tool.command("nan", tmp_path / "half"), capture_output=True, text=True, check=False)
+    words = f"it overflows float16 (needs {math.ceil(verdict['limit']['needed']):,}, the largest is 65,504)"
+    assert traced.returncode == 1 and words in traced.stdout, traced.stdout
     command = tool.command("compare", tmp_path / "half", tmp_path / "single")
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
     assert done.returncode == 1, done.stderr

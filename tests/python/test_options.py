@@ -25,7 +25,7 @@ ACCEPTED: dict[str, dict[str, set[str]]] = {
     "compare": {
         "target": PATH, "golden": PATH, "reference": PATH_OR_NONE, "thresholds": PATH_OR_NONE, "atol": NUMBER, "steps": WHOLES,
         "ranks": WHOLES, "names": TEXTS, "op_types": TEXTS, "outputs_only": BOOL,
-        "step_offset": COUNT | {"negative"}, "mapping": PATH_OR_NONE, "whole": BOOL, "kl": BOOL, "jobs": COUNT, "top": {"whole"}, "allow_skip": TEXTS,
+        "step_offset": COUNT | {"negative"}, "mapping": PATH_OR_NONE, "whole": BOOL, "weights": BOOL, "kl": BOOL, "jobs": COUNT, "top": {"whole"}, "allow_skip": TEXTS,
     },
     "Comparison.load": {"path": PATH, "thresholds": PATH_OR_NONE, "atol": NUMBER, "top": {"whole"}, "allow_skip": TEXTS},
     "convert": {

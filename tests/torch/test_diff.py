@@ -121,6 +121,18 @@ def test_a_function_may_run_a_backward_pass() -> None:
         opscope.torch.diff(train, train, torch.randn(4, 8))
 
 
+def test_parameters_of_both_sides_are_listed() -> None:
+    model, rounded = Named().eval(), Named().eval()
+    rounded.load_state_dict({name: value.bfloat16().float() for name, value in model.state_dict().items()})
+    rounded.head.bias.data.copy_(model.head.bias)
+    inputs = {"ids": torch.arange(6).reshape(2, 3), "weight": torch.rand(2, 3, 6)}
+    found = opscope.torch.diff(rounded, model, inputs, weights=True)
+    changes = {row["name"]: row.get("change") for row in found.parameters}
+    assert set(changes) == set(model.state_dict()) and changes["head.bias"] is None
+    assert "bfloat16" in json.dumps(changes["head.weight"])
+    assert opscope.torch.diff(model, model, inputs).parameters == []
+
+
 def test_inputs_by_name_by_order_and_in_steps(tmp_path: Path) -> None:
     model = Named().eval()
     inputs = {"ids": torch.arange(6).reshape(2, 3), "weight": torch.rand(2, 3, 6)}
