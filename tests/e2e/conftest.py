@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -111,7 +112,7 @@ def dumped(
     generated: Path,
     operators_of: Callable[[Case, bool], list[Operator]],
     tmp_path_factory: pytest.TempPathFactory,
-) -> Dumped:
+) -> Iterator[Dumped]:
     run: Run = request.param
     case, engine, opscope = run.case, run.engine, binary(run.engine)
     folder = tmp_path_factory.mktemp(str(case))
@@ -125,4 +126,5 @@ def dumped(
     opscope.convert(steps[0], npy_dir)
     converted = dump_tree.read_converted(npy_dir)
     operators = operators_of(case, engine.shows_loops)
-    return Dumped(case, engine, operators, report, out_dir, steps[0], converted, started_us, finished_us)
+    yield Dumped(case, engine, operators, report, out_dir, steps[0], converted, started_us, finished_us)
+    shutil.rmtree(folder)

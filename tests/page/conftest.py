@@ -94,8 +94,11 @@ class Witness:
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """A page of 1440 × 900 that must end without errors, and with requests only to its server."""
+def page(browser: Browser, tmp_path: Path) -> Iterator[Page]:
+    """A page of 1440 × 900 that must end without errors, and with requests only to its server.
+
+    It needs `tmp_path` so that a test's dumps are removed after the page that shows them is closed.
+    """
     context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme="light", locale="en-US")
     context.set_default_timeout(TIMEOUT_MS)
     page = context.new_page()

@@ -33,6 +33,8 @@ pub(crate) fn in_folder(requirements: &str, folder: &str, at_once: AtOnce) -> Re
         .arg("-o")
         .arg(format!("faulthandler_timeout={HUNG_AFTER}"));
     pytest.args(["-o", "faulthandler_exit_on_timeout=true"]);
+    // Dumps of all tests together take gigabytes.
+    pytest.args(["-o", "tmp_path_retention_policy=failed"]);
     if let AtOnce::AllProcessors = at_once {
         let n_processes = available_parallelism()?
             .get()

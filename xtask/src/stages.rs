@@ -2,10 +2,13 @@
 //! names those that failed.
 
 use std::fmt::Write as _;
-use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
+use std::{env, fs};
 
 use anyhow::{Result, bail};
+
+use crate::command::root;
 
 /// Clock ticks per second, in the unit of Linux's `/proc`.
 const TICKS_PER_SECOND: u64 = 100;
@@ -26,6 +29,7 @@ struct Stage {
 impl Stages {
     /// Runs a stage. A failure is printed at once and recorded for the summary.
     pub(crate) fn run(&mut self, name: &'static str, stage: impl FnOnce() -> Result<()>) {
+        eprintln!("== stage: {name}{}", free_disk());
         let (start, processor_before) = (Instant::now(), children_processor_time());
         let failure = stage().err().map(|error| format!("{error:#}"));
         if let Some(failure) = &failure {
@@ -80,6 +84,22 @@ impl Stages {
             );
         }
         table
+    }
+}
+
+/// The space left for builds and for temporary files, in words: tests fail oddly without.
+fn free_disk() -> String {
+    let free = |folder: &Path| {
+        let space = rustix::fs::statvfs(folder).ok()?;
+        Some((space.f_bavail * space.f_frsize) as f64 / 1e9)
+    };
+    let (build, temporary) = (free(root()), free(&env::temp_dir()));
+    let words = |gigabytes: f64| format!("{gigabytes:.1} GB");
+    match (build.map(words), temporary.map(words)) {
+        (Some(build), Some(temporary)) => {
+            format!(", {build} free, {temporary} for temporary files")
+        }
+        _ => String::new(),
     }
 }
 
