@@ -3,8 +3,8 @@
     python compare_forms.py OPSCOPE_BINARY FOLDER [--sample SHARE] [--only NETWORK,…]
 
 Needs the packages of `requirements.txt` and the `opscope` package. Networks of `networks.py` are dumped in the forms of
-`forms.py`; `planted.py` plants faults into the exported files. The tables of `docs/compare/accuracy.md` are what this prints. It
-ends with 1 if a sound pair fails, or if fewer culprits or causes are named than `docs/compare/accuracy.md` says. `--sample`
+`forms.py`; `planted.py` plants faults into the exported files. The tables of `docs/compare/across-tools.md` are what this prints. It
+ends with 1 if a sound pair fails, or if fewer culprits or causes are named than `docs/compare/across-tools.md` says. `--sample`
 takes a share of the pairs, as `tests/e2e/sampling.py` draws it.
 """
 
