@@ -3,7 +3,7 @@ operator.
 
 A `Watcher` is given operators' results (`note`) and called after each of them (`check`). For each
 value it keeps a tensor that shares the memory, so that the allocator does not reuse it; when only
-the watch still refers to a value, it is released. See `docs/torch/watch.md`.
+the watch still refers to a value, it is released. See `docs/watch.md`.
 """
 
 from __future__ import annotations
