@@ -20,7 +20,7 @@ pub(super) enum OperandChange {
     /// It has one element (or two, starts and ends) for each axis of an image, whose axes are put
     /// into another order: element `i` of the engine's is this one of the description's.
     Elements(Vec<usize>),
-    /// It has positions in int32, where ONNX has int64.
+    /// It has positions, extents or axes in int32, where ONNX has int64.
     Positions,
 }
 
@@ -92,8 +92,7 @@ impl OperandChange {
                 rebuilt(tensor, dims, host_bytes(tensor)?.to_vec())
             }
             OperandChange::Elements(order) => picked(tensor, order),
-            // No operator reads positions.
-            OperandChange::Positions => Ok(tensor.clone()),
+            OperandChange::Positions => widened(tensor),
         }
     }
 
@@ -170,6 +169,16 @@ fn narrowed(tensor: &Tensor) -> Result<Tensor, String> {
     }
     let shape = tensor.shape().clone();
     Tensor::from_vec(DType::I32, shape, bytes).map_err(|error| error.to_string())
+}
+
+/// Numbers of int32 in int64.
+fn widened(tensor: &Tensor) -> Result<Tensor, String> {
+    let numbers = host_bytes(tensor)?.as_chunks().0.iter();
+    let bytes = numbers
+        .flat_map(|number| i64::from(i32::from_le_bytes(*number)).to_le_bytes())
+        .collect();
+    let shape = tensor.shape().clone();
+    Tensor::from_vec(DType::I64, shape, bytes).map_err(|error| error.to_string())
 }
 
 fn host_bytes(tensor: &Tensor) -> Result<&[u8], String> {

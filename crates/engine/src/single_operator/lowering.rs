@@ -8,6 +8,25 @@ use super::operator::{Operand, OperatorAttribute, OperatorError, SingleOperator}
 use super::roles::{self, OperandRole};
 use crate::DeclaredDim;
 
+/// Inputs that ONNX has in int64 alone, and Ascend in int32 as well.
+const READ_AS_INT64: &[(&str, usize)] = &[
+    ("ConstantOfShape", 0),
+    ("Expand", 1),
+    ("Pad", 1),
+    ("ReduceMax", 1),
+    ("ReduceMean", 1),
+    ("ReduceMin", 1),
+    ("ReduceProd", 1),
+    ("ReduceSum", 1),
+    ("Reshape", 1),
+    ("Resize", 3),
+    ("Split", 1),
+    ("Squeeze", 1),
+    ("Tile", 1),
+    ("TopK", 1),
+    ("Unsqueeze", 1),
+];
+
 /// An operator in ONNX's words, and what was done to its operands.
 pub(super) struct OnnxLowering {
     /// The description, with the layout of every operand settled.
@@ -48,6 +67,7 @@ pub(super) fn lower(operator: &SingleOperator) -> Result<OnnxLowering, OperatorE
         None => lowered.align_channels()?,
     }
     lowered.narrow_positions();
+    lowered.widen_numbers();
     // The changes are collected first: a later check may still refuse the operator.
     lowered.apply()?;
     Ok(lowered)
@@ -369,6 +389,20 @@ impl OnnxLowering {
             let dtypes = [described, onnx].map(|operand| operand.as_ref().map(|one| one.dtype));
             if dtypes == [Some(DType::I32), Some(DType::I64)] {
                 *change = Some(OperandChange::Positions);
+            }
+        }
+    }
+
+    /// Reads extents, axes and counts that are described as int32 as ONNX's int64.
+    fn widen_numbers(&mut self) {
+        let known = READ_AS_INT64.iter();
+        let found = known.filter(|(op_type, _)| *op_type == self.onnx.op_type);
+        for &(_, i) in found {
+            if let Some(Some(operand)) = self.onnx.inputs.get_mut(i)
+                && operand.dtype == DType::I32
+            {
+                operand.dtype = DType::I64;
+                self.inputs[i] = Some(OperandChange::Positions);
             }
         }
     }

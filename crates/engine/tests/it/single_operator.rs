@@ -4,7 +4,7 @@
 
 use opscope_engine::onnx::Tract;
 use opscope_engine::single_operator::read_json;
-use opscope_engine::{Engine, LoadOptions, ModelSource};
+use opscope_engine::{Engine, LoadOptions, LoadedModel, ModelSource};
 use opscope_tensor::{DType, Shape, Tensor};
 
 fn f32s(dims: &[usize], values: &[f32]) -> Tensor {
@@ -18,9 +18,10 @@ fn f32s(dims: &[usize], values: &[f32]) -> Tensor {
 /// Runs the operator that `text` describes and compares its first output.
 fn check(text: &str, inputs: &[Tensor], expected: &Tensor) {
     let operator = read_json(text).unwrap().remove(0);
-    let bytes = operator.to_onnx().unwrap();
+    let prepared = operator.for_engine().unwrap();
     let options = LoadOptions::with_threads(1);
-    let mut model = Tract.load(ModelSource::Memory(&bytes), &options).unwrap();
+    let model = Tract.load(ModelSource::Memory(prepared.bytes()), &options);
+    let mut model = prepared.around(model.unwrap());
     assert_eq!(model.operators()[0].op_name, operator.op_name);
     let outputs = model.run(inputs, None).unwrap();
     assert_eq!(outputs[0].dtype(), expected.dtype(), "{text}");
@@ -100,6 +101,26 @@ fn parameters_that_onnx_reads_as_values() {
         &described("ArgMaxD", "[2, 3]", r#""dimension": 1"#),
     ] {
         check(text, std::slice::from_ref(&matrix), &positions);
+    }
+}
+
+#[test]
+fn extents_in_int32() {
+    let row = f32s(&[1, 3], &[1.0, 5.0, 3.0]);
+    let twice = f32s(&[2, 3], &[1.0, 5.0, 3.0, 1.0, 5.0, 3.0]);
+    let described = |op: &str, value: &str| {
+        format!(
+            r#"{{"op": "{op}", "inputs": [{{"shape": [1, 3], "type": "float"}},
+                {{"shape": [2], "type": "int32"{value}}}]}}"#
+        )
+    };
+    for (op, numbers) in [("BroadcastTo", [2, 3]), ("Tile", [2, 1])] {
+        let value = format!(r#", "const_value": {numbers:?}"#);
+        check(&described(op, &value), std::slice::from_ref(&row), &twice);
+        let numbers = numbers.iter().flat_map(|n: &i32| n.to_le_bytes());
+        let shape = Shape::new([2]).unwrap();
+        let given = Tensor::from_vec(DType::I32, shape, numbers.collect()).unwrap();
+        check(&described(op, ""), &[row.clone(), given], &twice);
     }
 }
 
