@@ -94,7 +94,12 @@ class Witness:
 
 
 @pytest.fixture
-def page(browser: Browser, tmp_path: Path) -> Iterator[Page]:
+def witness() -> Witness:
+    return Witness()
+
+
+@pytest.fixture
+def page(browser: Browser, witness: Witness, tmp_path: Path) -> Iterator[Page]:
     """A page of 1440 × 900 that must end without errors, and with requests only to its server.
 
     It needs `tmp_path` so that a test's dumps are removed after the page that shows them is closed.
@@ -102,7 +107,6 @@ def page(browser: Browser, tmp_path: Path) -> Iterator[Page]:
     context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme="light", locale="en-US")
     context.set_default_timeout(TIMEOUT_MS)
     page = context.new_page()
-    witness = Witness()
     witness.watch(page)
     yield page
     context.close()

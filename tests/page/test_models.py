@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 import pytest
 from binary import Binary
-from conftest import Viewer
+from conftest import Viewer, Witness
 from onnx import numpy_helper
 from playwright.sync_api import Page, expect
 
@@ -103,13 +103,17 @@ def test_bars_hold_all_that_they_show(page: Page, view: Callable[..., Viewer], d
     expect(side).to_have_attribute("aria-pressed", "true")
 
 
-def test_a_removed_dump_is_reported(page: Page, view: Callable[..., Viewer], digits: list[Path], tmp_path: Path) -> None:
+def test_a_removed_dump_is_reported(
+    page: Page, view: Callable[..., Viewer], digits: list[Path], tmp_path: Path, witness: Witness
+) -> None:
     shutil.copytree(digits[1], tmp_path / "gone")
     page.goto(view(tmp_path / "gone").address)
     expect(page.get_by_role("gridcell").first).to_be_visible()
     shutil.rmtree(tmp_path / "gone")
     expect(page.get_by_role("alert")).to_contain_text("The dump was removed.")
     expect(page.get_by_role("gridcell").first).to_be_visible()
+    # A request that was under way finds nothing.
+    witness.errors = [error for error in witness.errors if "410 (Gone)" not in error]
 
 
 @pytest.mark.skipif(not AXE.exists(), reason="`npm ci` in web/ installs the rules")

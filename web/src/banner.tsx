@@ -11,8 +11,10 @@ import { t } from "./texts";
 export function Banner({ missing = null }: { missing?: string | null }) {
   const health = useHealth();
   const news = useNews();
+  // Requests that were under way when the dump was removed say that it has changed.
+  const is_removed = health === "changed" && news?.state === "removed";
   const words = health === "lost" ? t.lost : health === "changed" ? t.changed : missing;
-  if (words === null) return <Progress news={news} />;
+  if (words === null || is_removed) return <Progress news={news} />;
   return (
     <div class="banner" role="alert">
       <span>{words}</span>
