@@ -90,3 +90,13 @@ def test_a_fault_is_found_at_its_line(fault: str, golden: type[Attention]) -> No
     first = found.first_divergence
     source = first.get("source") or first["operator"]["source"]
     assert f":{expected} " in source, (found.verdict, source, named(found))
+    assert fault != "act" or "the golden side computes it by aten_gelu_default" in found.verdict, found.verdict
+
+
+def test_an_operator_that_the_target_lacks_has_goldens_line() -> None:
+    found = opscope.torch.diff(Attention(), Attention("order"), words())
+    first = found.first_divergence
+    lines, start = inspect.getsourcelines(Attention)
+    line = start + next(i for i, line in enumerate(lines) if line.rstrip().endswith("# order"))
+    assert (first["name"]["op_type"], found.level) == ("aten_flip_default", "fail"), found.verdict
+    assert f":{line} " in first["source"], first["source"]

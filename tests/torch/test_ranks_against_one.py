@@ -243,7 +243,7 @@ def flat(path, rank, n_ranks, is_off=False):
         return out(x.roll(1, 0) if is_off and rank == 0 else x)
     dumped(path, body)
 
-def attend(path, rank, n_ranks):
+def attend(path, rank, n_ranks, broken=False):
     torch.manual_seed(0)
     q, k, v = (nn.Linear(SIZE, SIZE) for _ in range(3))
     parameters = [one for layer in (q, k, v) for one in layer.parameters()]
@@ -259,6 +259,8 @@ def attend(path, rank, n_ranks):
         norm = torch.stack([one.grad.square().sum() for one in parameters]).sum().sqrt()
         for parameter in parameters:
             parameter.grad.mul_(1 / norm)
+        if broken:
+            k.bias.grad[:1].log_()
         optimizer.step()
     dumped(path, body, 3)
 """
@@ -270,7 +272,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     calls = """
 for name, run, more in (
     ("sound", infer, ()), ("relu", infer, ("relu",)), ("unreduced", infer, ("unreduced",)),
-    ("pipe", pipe, ()), ("attend", attend, ()), ("flat", flat, ()), ("roll", flat, (True,)),
+    ("pipe", pipe, ()), ("attend", attend, ()), ("broken", attend, (True,)), ("flat", flat, ()), ("roll", flat, (True,)),
     ("stages", train_stages, ()), ("swapped", train_stages, (True,)),
 ):
     run(f"{folder}/{name}", rank, 2, *more)
@@ -346,3 +348,10 @@ def test_a_gradient_that_cancels_accuses_nobody(programs: Path) -> None:
     assert code == 0, text
     slots = [slot for operator in result["operators"] for slot in operator["slots"]]
     assert any(slot.get("agreement") == "rounding" for slot in slots)
+    code, _, text = opscope("compare", programs / "attend", programs / "one-attend", "--thresholds", "exact")
+    assert code == 1, text
+
+
+def test_nan_in_such_a_gradient_is_no_rounding(programs: Path) -> None:
+    code, result, _ = opscope("compare", programs / "broken", programs / "one-attend", "--json", "-")
+    assert (code, result["summary"]["first_failure"]["name"]["op_type"]) == (1, "aten_log__default")

@@ -6,6 +6,7 @@ use super::{
 };
 use opscope_store::record::SlotSide;
 
+use crate::compare::attribution::kinds::plain_type;
 use crate::compare::result::{
     Cause, Certainty, Comparison, Conclusion, DivergencePoint, Evidence, OperatorName,
     OperatorResult, PartingOperator, QuantisedLoss, SkipReason, SlotAgreement, SlotResult,
@@ -171,6 +172,9 @@ fn why_first(
         (Cause::Outside, Some(name)) => format!("the weight `{}` is another", plain(name)),
         (Cause::Own, _) if let Some(overflow) = slot.and_then(changes::overflow) => overflow,
         (Cause::Own, _) if is_rewired(comparison, point) => "it reads another value".to_owned(),
+        (Cause::Own, _) if let Some(golden) = other_type(comparison, point) => {
+            format!("the golden side computes it by {}", in_full(golden))
+        }
         (Cause::Own, _) if comparison.summary.certainty == Some(Certainty::Measured) => {
             "its inputs are the same bit for bit".to_owned()
         }
@@ -190,6 +194,18 @@ fn why_first(
         }
         _ => cause_words(cause).to_owned(),
     }
+}
+
+/// The partner of the operator that the verdict names, if it is of another type.
+fn other_type<'a>(comparison: &'a Comparison, point: &DivergencePoint) -> Option<&'a OperatorName> {
+    let operator = comparison.operators.get(point.operator)?;
+    let ([target], [golden]) = (&operator.target[..], &operator.golden[..]) else {
+        return None;
+    };
+    // In place or not, it computes the same.
+    let plain = [target, golden].map(|name| plain_type(&name.op_type));
+    let [own, other] = plain.each_ref().map(|name| name.trim_end_matches('_'));
+    (point.name.is_none() && !own.is_empty() && !other.is_empty() && own != other).then_some(golden)
 }
 
 /// The number of operators without a partner, if a dump contains only some of the operators, in
