@@ -45,6 +45,7 @@ mod number;
 mod parameters;
 pub mod parts;
 mod party;
+mod program_names;
 mod rank_local;
 pub mod replay;
 pub mod report;

@@ -241,6 +241,9 @@ pub struct SlotResult {
     /// the dumps has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameter: Option<SharedText>,
+    /// Golden's name of it, if it is another one of the target's names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub golden_parameter: Option<SharedText>,
     /// The metrics that exist. Infinities and NaN are the texts `inf`, `-inf` and `nan`.
     pub metrics: Metrics,
     /// The metrics of the reference against the golden side, if there is a reference.

@@ -21,10 +21,8 @@ use super::measure::{self, MeasuredPairs, SlotProgress, measure};
 use super::noise;
 use super::parameters;
 use super::party::Party;
-use super::result::{
-    AttributeDifference, Comparison, ComparisonConfig, Contract, OperatorName, SkipReason,
-    SkipSide, VerdictLevel, WiringChange,
-};
+use super::program_names::{name_origins, name_places};
+use super::result::{Comparison, ComparisonConfig, Contract, SkipReason, SkipSide};
 use super::selection::Selection;
 use super::side::ComparedDump;
 use super::steps::find_origin;
@@ -461,81 +459,6 @@ fn is_anchor(anchor: &ValueAnchor, target: &ComparedDump, golden: &ComparedDump)
     // whose contributions were added up for it.
     let has_collective = [&target.runs[t], &golden.runs[g]].map(|run| run.collective.is_some());
     !(target.is_whole && golden.is_whole) || has_collective[0] == has_collective[1]
-}
-
-/// Sets the program's names of operators and inputs that do not pass. The target's take precedence.
-fn name_origins(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
-    let dumps = [sides.target, sides.golden];
-    let named: HashSet<usize> = comparison.partings.iter().map(|at| at.operator).collect();
-    for (pair, operator) in sides.matching.pairs.iter().zip(&mut comparison.operators) {
-        let is_apart = |level| matches!(level, VerdictLevel::Warn | VerdictLevel::Fail);
-        if !is_apart(operator.level) && !named.contains(&operator.index) {
-            continue;
-        }
-        let runs = [pair.target.last(), pair.golden.last()];
-        for (dump, run) in dumps.into_iter().zip(runs) {
-            let [module, source] = run
-                .map(|&run| dump.module_and_source(run))
-                .unwrap_or_default();
-            operator.module = operator.module.take().or(module);
-            operator.source = operator.source.take().or(source);
-        }
-        if let [Some(&target), Some(&golden)] = runs {
-            operator.attributes = differing_attributes(dumps, [target, golden]);
-        }
-        for (slot, places) in operator.slots.iter_mut().zip(&pair.slots) {
-            if let Some(ranks) = slot.ranks.as_mut().filter(|_| is_apart(slot.level)) {
-                let of_ranks = sides.target.rank_operators.get(&places.target);
-                ranks.operators = of_ranks.cloned().unwrap_or_default();
-            }
-            if !slot.is_output() && is_apart(slot.level) {
-                let name = sides.target.parameter_of(places.target);
-                let name = name.or_else(|| sides.golden.parameter_of(places.golden));
-                // Exporters number constants anew each time, so that their names pair nothing.
-                let constant = || {
-                    let name = sides.target.constant_of(places.target)?;
-                    let is_constant = sides.golden.is_constant(places.golden);
-                    (operator.is_certain && is_constant).then(|| name.to_owned())
-                };
-                slot.parameter = name.or_else(constant).map(Into::into);
-            }
-        }
-    }
-}
-
-/// Sets the program's names of an operator that the verdict names and no row of the result has.
-fn name_places(comparison: &mut Comparison, dumps: [&ComparedDump; 2]) {
-    let before_output = comparison.contract.before_output.as_deref();
-    // Both sides may number an operator alike, so one that the target lacks is golden's alone.
-    let missing = comparison.partings.iter().chain(before_output);
-    let missing = missing.filter(|parting| parting.change == Some(WiringChange::Missing));
-    let missing: HashSet<OperatorName> = missing.map(|parting| parting.name.clone()).collect();
-    let summary = &mut comparison.summary;
-    let points = [&mut summary.first_divergence, &mut summary.first_failure];
-    for point in points.into_iter().flatten() {
-        let Some(name) = &point.name else { continue };
-        let dump = dumps[usize::from(missing.contains(name))];
-        let mut runs = dump.runs.iter();
-        let run = runs.position(|run| OperatorName::for_execution(run) == *name);
-        [point.module, point.source] = run
-            .map(|run| dump.module_and_source(run))
-            .unwrap_or_default();
-    }
-}
-
-/// The attributes of two operators of one type and framework that differ.
-fn differing_attributes(dumps: [&ComparedDump; 2], runs: [usize; 2]) -> Vec<AttributeDifference> {
-    let [target, golden] = [0, 1].map(|i| {
-        let framework = dumps[i].description_of(runs[i])?.1.opsets.is_empty();
-        Some((framework, dumps[i].attributes_of(runs[i])?))
-    });
-    let (Some((framework, target)), Some((other, golden))) = (target, golden) else {
-        return Vec::new();
-    };
-    if framework != other || dumps[0].runs[runs[0]].op_type != dumps[1].runs[runs[1]].op_type {
-        return Vec::new();
-    }
-    AttributeDifference::between(&target, &golden)
 }
 
 /// Matches two dumps and returns the pairs as a mapping that can be edited and given back; reads no

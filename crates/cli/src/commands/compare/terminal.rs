@@ -214,15 +214,22 @@ impl TerminalReport<'_> {
         if !origin.is_empty() {
             self.put(text, &format!("  in {}", origin.join(", ")));
         }
-        for attribute in attributes {
-            let line = format!("  attribute {}", words::attribute(attribute));
-            self.put(text, &words::plain(&line));
+        // What the headline says already has no line of its own.
+        let verdict = words::verdict(self.comparison);
+        let attributes = attributes.iter().map(words::attribute);
+        for attribute in attributes.map(|words| words::plain(&words)) {
+            if !verdict.contains(&attribute) {
+                self.put(text, &format!("  attribute {attribute}"));
+            }
         }
         let worst = slot.and_then(words::worst_element);
         let worst = worst.map(|worst| format!("largest difference, target / golden: {worst}"));
         let differing = slot.map(words::differing).unwrap_or_default();
         let ranks = slot.map(words::ranks).unwrap_or_default();
-        let change = slot.and_then(words::change);
+        let change = slot.and_then(words::change).filter(|change| {
+            let (_, what) = change.split_once(": ").unwrap_or_default();
+            !verdict.contains(what)
+        });
         for line in differing
             .into_iter()
             .chain(worst)

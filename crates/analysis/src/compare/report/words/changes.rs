@@ -22,6 +22,13 @@ pub fn change(slot: &SlotResult) -> Option<String> {
     Some(format!("the target's tensor: {}", words(change)))
 }
 
+/// What a weight that is another has to do with golden's, in a few words.
+pub(super) fn weight_change(slot: &SlotResult) -> Option<String> {
+    let change = slot.change.as_deref()?;
+    let is_short = !is_one_box(change) && !matches!(change, TensorChange::Part { .. });
+    is_short.then(|| words(change))
+}
+
 /// The difference between both sides of a parameter, as one operation; `None` if none explains it.
 pub fn parameter_change(parameter: &ListedParameter) -> Option<String> {
     let words = words(parameter.change.as_ref()?);

@@ -1,8 +1,8 @@
 //! The verdict in one line.
 
 use super::{
-    cause_words, changes, figures, in_full, of_operator, only_part, plain, promises, proofs,
-    rank_operators,
+    attribute, cause_words, changes, figures, in_full, of_operator, only_part, plain, promises,
+    proofs, rank_operators,
 };
 use opscope_store::record::SlotSide;
 
@@ -169,12 +169,13 @@ fn why_first(
     }
     let cause = point.cause;
     match (cause, slot.and_then(|slot| slot.parameter.as_ref())) {
-        (Cause::Outside, Some(name)) => format!("the weight `{}` is another", plain(name)),
+        (Cause::Outside, Some(name)) => other_weight(slot, name),
         (Cause::Own, _) if let Some(overflow) = slot.and_then(changes::overflow) => overflow,
         (Cause::Own, _) if is_rewired(comparison, point) => "it reads another value".to_owned(),
         (Cause::Own, _) if let Some(golden) = other_type(comparison, point) => {
             format!("the golden side computes it by {}", in_full(golden))
         }
+        (Cause::Own, _) if let Some(attributes) = other_attributes(comparison, point) => attributes,
         (Cause::Own, _) if comparison.summary.certainty == Some(Certainty::Measured) => {
             "its inputs are the same bit for bit".to_owned()
         }
@@ -194,6 +195,28 @@ fn why_first(
         }
         _ => cause_words(cause).to_owned(),
     }
+}
+
+/// A weight that differs, and what the difference is if that is known.
+fn other_weight(slot: Option<&SlotResult>, name: &str) -> String {
+    let golden = slot.and_then(|slot| slot.golden_parameter.as_ref());
+    let change = slot.and_then(changes::weight_change);
+    match (golden, change) {
+        (Some(golden), _) => {
+            let [name, golden] = [name, golden].map(plain);
+            format!("the weight `{name}` is another than golden's `{golden}`")
+        }
+        (None, Some(change)) => format!("the weight `{}` is another: {change}", plain(name)),
+        (None, None) => format!("the weight `{}` is another", plain(name)),
+    }
+}
+
+/// The attributes of the operator that the verdict names, as far as they differ.
+fn other_attributes(comparison: &Comparison, point: &DivergencePoint) -> Option<String> {
+    let operator = comparison.operators.get(point.operator)?;
+    let is_listed = point.name.is_none() && !operator.attributes.is_empty();
+    let words = operator.attributes.iter().map(attribute);
+    is_listed.then(|| plain(&words.collect::<Vec<_>>().join(", ")))
 }
 
 /// The partner of the operator that the verdict names, if it is of another type.

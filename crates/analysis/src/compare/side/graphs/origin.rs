@@ -1,6 +1,6 @@
 //! Where operators come from in the program that made them: modules, source lines and parameters.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use opscope_store::file_format::graph_json::GraphOperator;
 use opscope_store::record::{CallSite, SlotSide};
@@ -69,6 +69,13 @@ impl ComparedDump {
             "inference" => Some("forward"),
             phase => PASSES.contains(&phase).then_some(phase),
         }
+    }
+
+    /// The names of all parameters and weights that operators read.
+    pub(in crate::compare) fn parameter_names(&self) -> HashSet<String> {
+        let runs = 0..self.runs.len();
+        let slots = runs.flat_map(|run| self.inputs_of(run));
+        slots.filter_map(|slot| self.parameter_of(slot)).collect()
     }
 
     /// The name of the parameter or weight in an input; `None` if the graph next to the dump lacks

@@ -1,0 +1,91 @@
+//! The program's names in a result: modules, lines of source, parameters and attributes.
+
+use std::collections::HashSet;
+
+use super::matching::MatchedDumps;
+use super::result::{AttributeDifference, Comparison, OperatorName, VerdictLevel, WiringChange};
+use super::side::ComparedDump;
+
+/// Sets the program's names of operators and inputs that do not pass. The target's take precedence.
+pub(super) fn name_origins(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
+    let dumps = [sides.target, sides.golden];
+    let named: HashSet<usize> = comparison.partings.iter().map(|at| at.operator).collect();
+    let mut golden_names = None;
+    for (pair, operator) in sides.matching.pairs.iter().zip(&mut comparison.operators) {
+        let is_apart = |level| matches!(level, VerdictLevel::Warn | VerdictLevel::Fail);
+        if !is_apart(operator.level) && !named.contains(&operator.index) {
+            continue;
+        }
+        let runs = [pair.target.last(), pair.golden.last()];
+        for (dump, run) in dumps.into_iter().zip(runs) {
+            let [module, source] = run
+                .map(|&run| dump.module_and_source(run))
+                .unwrap_or_default();
+            operator.module = operator.module.take().or(module);
+            operator.source = operator.source.take().or(source);
+        }
+        if let [Some(&target), Some(&golden)] = runs {
+            operator.attributes = differing_attributes(dumps, [target, golden]);
+        }
+        for (slot, places) in operator.slots.iter_mut().zip(&pair.slots) {
+            if let Some(ranks) = slot.ranks.as_mut().filter(|_| is_apart(slot.level)) {
+                let of_ranks = sides.target.rank_operators.get(&places.target);
+                ranks.operators = of_ranks.cloned().unwrap_or_default();
+            }
+            if !slot.is_output() && is_apart(slot.level) {
+                let own = sides.target.parameter_of(places.target);
+                let golden = sides.golden.parameter_of(places.golden);
+                if let (Some(own), Some(golden)) = (&own, &golden)
+                    && own != golden
+                {
+                    // Where the sides name nothing alike, another name says nothing.
+                    let names = golden_names.get_or_insert_with(|| sides.golden.parameter_names());
+                    slot.golden_parameter = names.contains(own).then(|| golden.as_str().into());
+                }
+                let name = own.or(golden);
+                // Exporters number constants anew each time, so that their names pair nothing.
+                let constant = || {
+                    let name = sides.target.constant_of(places.target)?;
+                    let is_constant = sides.golden.is_constant(places.golden);
+                    (operator.is_certain && is_constant).then(|| name.to_owned())
+                };
+                slot.parameter = name.or_else(constant).map(Into::into);
+            }
+        }
+    }
+}
+
+/// Sets the program's names of an operator that the verdict names and no row of the result has.
+pub(super) fn name_places(comparison: &mut Comparison, dumps: [&ComparedDump; 2]) {
+    let before_output = comparison.contract.before_output.as_deref();
+    // Both sides may number an operator alike, so one that the target lacks is golden's alone.
+    let missing = comparison.partings.iter().chain(before_output);
+    let missing = missing.filter(|parting| parting.change == Some(WiringChange::Missing));
+    let missing: HashSet<OperatorName> = missing.map(|parting| parting.name.clone()).collect();
+    let summary = &mut comparison.summary;
+    let points = [&mut summary.first_divergence, &mut summary.first_failure];
+    for point in points.into_iter().flatten() {
+        let Some(name) = &point.name else { continue };
+        let dump = dumps[usize::from(missing.contains(name))];
+        let mut runs = dump.runs.iter();
+        let run = runs.position(|run| OperatorName::for_execution(run) == *name);
+        [point.module, point.source] = run
+            .map(|run| dump.module_and_source(run))
+            .unwrap_or_default();
+    }
+}
+
+/// The attributes of two operators of one type and framework that differ.
+fn differing_attributes(dumps: [&ComparedDump; 2], runs: [usize; 2]) -> Vec<AttributeDifference> {
+    let [target, golden] = [0, 1].map(|i| {
+        let framework = dumps[i].description_of(runs[i])?.1.opsets.is_empty();
+        Some((framework, dumps[i].attributes_of(runs[i])?))
+    });
+    let (Some((framework, target)), Some((other, golden))) = (target, golden) else {
+        return Vec::new();
+    };
+    if framework != other || dumps[0].runs[runs[0]].op_type != dumps[1].runs[runs[1]].op_type {
+        return Vec::new();
+    }
+    AttributeDifference::between(&target, &golden)
+}
