@@ -13,6 +13,8 @@ use crate::compare::result::{
     WiringChange,
 };
 
+/// Ends of types that compute the same: in place, and in other versions of Ascend.
+const SAME: [&str; 4] = ["_", "d", "v2", "v3"];
 /// Maximum number of operators that a value may come from, in a headline.
 const N_OTHERS_MAX: usize = 8;
 
@@ -219,16 +221,22 @@ fn other_attributes(comparison: &Comparison, point: &DivergencePoint) -> Option<
     is_listed.then(|| plain(&words.collect::<Vec<_>>().join(", ")))
 }
 
-/// The partner of the operator that the verdict names, if it is of another type.
+/// The partner of the operator that the verdict names, if it is of another type
+/// of the same framework.
 fn other_type<'a>(comparison: &'a Comparison, point: &DivergencePoint) -> Option<&'a OperatorName> {
     let operator = comparison.operators.get(point.operator)?;
     let ([target], [golden]) = (&operator.target[..], &operator.golden[..]) else {
         return None;
     };
-    // In place or not, it computes the same.
+    let is_torch = [target, golden].map(|name| name.op_type.starts_with("aten"));
     let plain = [target, golden].map(|name| plain_type(&name.op_type));
-    let [own, other] = plain.each_ref().map(|name| name.trim_end_matches('_'));
-    (point.name.is_none() && !own.is_empty() && !other.is_empty() && own != other).then_some(golden)
+    let plain = plain.each_ref().map(|op_type| {
+        SAME.iter().fold(&**op_type, |op_type, end| {
+            op_type.strip_suffix(end).unwrap_or(op_type)
+        })
+    });
+    let is_known = point.name.is_none() && !plain.contains(&"") && is_torch[0] == is_torch[1];
+    (is_known && plain[0] != plain[1]).then_some(golden)
 }
 
 /// The number of operators without a partner, if a dump contains only some of the operators, in

@@ -1,8 +1,8 @@
 //! The findings of experiments, in words.
 
-use super::{attribute, in_full, number, plain};
+use super::{attribute, changes, in_full, number, plain};
 use crate::compare::result::{
-    Comparison, ExperimentOutcome, Experiments, HealedCause, OperatorName, WiringChange,
+    Comparison, ExperimentOutcome, Experiments, HealedCause, OperatorName, SlotResult, WiringChange,
 };
 
 /// Maximum number of causes and operators that are listed.
@@ -13,11 +13,12 @@ const N_LISTED_MAX: usize = 8;
 pub(super) fn first_cause(comparison: &Comparison) -> Option<String> {
     let experiments = comparison.experiments.as_deref()?;
     let cause = experiments.causes.first()?;
-    (experiments.outcome == ExperimentOutcome::Proven && cause.index.is_some()).then(|| why(cause))
+    (experiments.outcome == ExperimentOutcome::Proven && cause.index.is_some())
+        .then(|| why(comparison, cause))
 }
 
 /// The fault of an operator.
-fn why(cause: &HealedCause) -> String {
+fn why(comparison: &Comparison, cause: &HealedCause) -> String {
     match cause.change {
         Some(WiringChange::Missing) => {
             return "the target has no such operator".to_owned() + &with(cause);
@@ -35,7 +36,17 @@ fn why(cause: &HealedCause) -> String {
     for (input, target, golden) in &cause.weights {
         parts.push(match (target, golden) {
             (Some(target), Some(golden)) if target == golden => {
-                format!("the weight {} (input.{input}) is another", quoted(golden))
+                let operator = cause
+                    .index
+                    .and_then(|index| comparison.operators.get(index));
+                let slots = operator.map_or(&[][..], |operator| &operator.slots);
+                let is_it = |slot: &&SlotResult| !slot.is_output() && slot.slot.index as usize == *input;
+                let change = slots.iter().find(is_it).and_then(changes::weight_change);
+                let change = change.map_or_else(String::new, |change| format!(": {change}"));
+                format!(
+                    "the weight {} (input.{input}) is another{change}",
+                    quoted(golden)
+                )
             }
             (Some(target), Some(golden)) => format!(
                 "the weight {} (input.{input}) is another than golden's {}",
@@ -142,11 +153,13 @@ pub fn lines(comparison: &Comparison) -> Vec<String> {
     let further = experiments.causes.iter().enumerate();
     let further =
         further.filter(|(nth, cause)| *nth > 0 || is_listed(cause) || !is_proven(experiments));
-    lines.extend(
-        further
-            .take(N_LISTED_MAX)
-            .map(|(_, cause)| format!("  also {}: {}", in_full(&cause.operator), why(cause))),
-    );
+    lines.extend(further.take(N_LISTED_MAX).map(|(_, cause)| {
+        format!(
+            "  also {}: {}",
+            in_full(&cause.operator),
+            why(comparison, cause)
+        )
+    }));
     let n_more = experiments.causes.len().saturating_sub(N_LISTED_MAX + 1);
     if n_more > 0 {
         lines.push(format!("  and {n_more} more"));
