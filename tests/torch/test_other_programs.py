@@ -65,6 +65,21 @@ class Rewritten(Attention):
         return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
 
 
+class Stack(nn.Module):
+    """Layers in a given order."""
+
+    def __init__(self, order: list[int]) -> None:
+        super().__init__()
+        torch.manual_seed(5)
+        self.layers = nn.ModuleList(nn.Sequential(nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WIDTH)) for _ in range(4))
+        self.order = order
+
+    def forward(self, x: Tensor) -> Tensor:
+        for i in self.order:
+            x = x + self.layers[i](x)
+        return x
+
+
 def words() -> Any:
     return (torch.randint(0, 9, (2, N_PLACES), generator=torch.Generator().manual_seed(1)),)
 
@@ -100,3 +115,13 @@ def test_an_operator_that_the_target_lacks_has_goldens_line() -> None:
     line = start + next(i for i, line in enumerate(lines) if line.rstrip().endswith("# order"))
     assert (first["name"]["op_type"], found.level) == ("aten_flip_default", "fail"), found.verdict
     assert f":{line} " in first["source"], first["source"]
+
+
+@pytest.mark.parametrize(("order", "reads"), [([0, 1, 1, 2, 3], [2, 1]), ([0, 2, 3], [0, 1])])
+def test_a_layer_that_runs_twice_or_never_is_told(order: list[int], reads: list[int]) -> None:
+    """The weights say it, as names and values of its operators are those of other layers."""
+    inputs = (torch.randn(3, WIDTH, generator=torch.Generator().manual_seed(1)),)
+    found = opscope.torch.diff(Stack(order), Stack([0, 1, 2, 3]), inputs)
+    (told,) = found.weight_reads
+    assert told == {"name": "layers.1", "n_weights": 4, "target": reads[0], "golden": reads[1]}
+    assert ("`layers.1` are read 2 times here" in found.verdict) == (reads[0] == 2), found.verdict

@@ -90,6 +90,11 @@ class Comparison:
         return list(self._document.get("parameters", ()))
 
     @property
+    def weight_reads(self) -> list[dict[str, Any]]:
+        """Weights that one side reads more often than the other, if the outputs differ."""
+        return self._document.get("weight_reads", [])
+
+    @property
     def first_divergence(self) -> dict[str, Any] | None:
         """The first slot beyond the limits: `operator` (from `operators`), `slot` and `cause`;
         `None` if everything agrees."""

@@ -31,6 +31,7 @@ pub use super::slot_ranks::{PartApart, PartElement, RankOperator, ReplicaMismatc
 pub use super::step_findings::{FirstStep, NextDump, StepFault, StepFindings, StepResult};
 pub use super::tensor_summary::{SharedSummary, TensorSummary};
 pub use super::verdict_level::VerdictLevel;
+pub use super::weight_reads::WeightReads;
 
 /// Version of the schema.
 pub const VERSION: u32 = 1;
@@ -61,6 +62,9 @@ pub struct Comparison {
     /// Tensors that the captures of the dumps did not write: the target's and golden's.
     #[serde(default, skip_serializing_if = "has_all")]
     pub lost: [Option<LostTensors>; 2],
+    /// Weights that one side reads more often than the other, if the outputs differ.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub weight_reads: Vec<WeightReads>,
     /// Parameters and buffers of both sides, if they are to be listed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parameters: Vec<ListedParameter>,

@@ -22,11 +22,12 @@ use super::noise;
 use super::parameters;
 use super::party::Party;
 use super::program_names::{name_origins, name_places};
-use super::result::{Comparison, ComparisonConfig, Contract, SkipReason, SkipSide};
+use super::result::{Comparison, ComparisonConfig, Conclusion, Contract, SkipReason, SkipSide};
 use super::selection::Selection;
 use super::side::ComparedDump;
 use super::steps::find_origin;
 use super::verdict::{Thresholds, judge_along};
+use super::weight_reads;
 use crate::lost::lost_tensors;
 
 use super::whole::{self, CheckedRules, RankRules, has_placements, put_together};
@@ -316,6 +317,9 @@ pub fn run_opened(
 fn describe(comparison: &mut Comparison, sides: MatchedDumps<'_>, request: &ComparisonRequest) {
     name_places(comparison, [sides.target, sides.golden]);
     locate(comparison, sides, &request.judging.thresholds);
+    if comparison.contract.conclusion == Conclusion::Fail {
+        comparison.weight_reads = weight_reads::find(sides);
+    }
     if request.has_parameters {
         comparison.parameters = parameters::list(comparison, sides);
     }

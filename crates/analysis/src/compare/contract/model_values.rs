@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use opscope_store::file_format::graph_json::{GraphFile, GraphOperator};
 use opscope_store::record::SlotSide;
 
+use crate::compare::attribution::kinds::plain_type;
 use crate::compare::matching::{MatchedDumps, SlotRef, UnmatchedReason};
 use crate::compare::party::Party;
 use crate::compare::result::OutputSource;
@@ -322,6 +323,11 @@ impl<'a> ModelPlace<'a> {
                 });
             }
         }
+        // What autograd keeps for a backward pass that did not run comes after the model's own.
+        unread.sort_by_key(|output| {
+            let slot = output.slot.map(|slot| &self.dump.runs[slot.run]);
+            slot.is_some_and(|run| plain_type(&run.op_type) == "detach")
+        });
         unread
     }
 

@@ -19,7 +19,7 @@ use super::ShownPlaces;
 use crate::compare::result::{
     AttributeDifference, Cause, Comparison, MetricId, NonFiniteRole, OperatorName, OperatorResult,
     PartApart, Party, RankOperator, ReplicaMismatch, Skip, SkipReason, SkipSide, SlotResult,
-    Suspect, VerdictLevel,
+    Suspect, VerdictLevel, WeightReads,
 };
 use crate::compare::verdict::value_of;
 
@@ -41,6 +41,29 @@ pub fn attribute(attribute: &AttributeDifference) -> String {
     } = attribute;
     let [target, golden] = [target, golden].map(|text| text.as_deref().unwrap_or("not given"));
     format!("{name} is {target} here, {golden} on the golden side")
+}
+
+/// Weights that the sides read another number of times, in words.
+pub fn weight_reads(reads: &WeightReads) -> String {
+    let name = plain(&reads.name);
+    let what = match reads.n_weights {
+        1 => format!("the weight `{name}`"),
+        n => format!("the {n} weights of `{name}`"),
+    };
+    let times = |n: usize| match n {
+        0 => "never".to_owned(),
+        1 => "once".to_owned(),
+        n => format!("{n} times"),
+    };
+    let verb = if reads.n_weights == 1 { "is" } else { "are" };
+    let golden = times(reads.golden);
+    match reads.target {
+        0 => format!("{what} {verb} never read here, {golden} on the golden side"),
+        n => format!(
+            "{what} {verb} read {} here, {golden} on the golden side",
+            times(n)
+        ),
+    }
 }
 
 /// A level as results have it.

@@ -2,7 +2,7 @@
 
 use super::{
     attribute, cause_words, changes, figures, in_full, of_operator, only_part, plain, promises,
-    proofs, rank_operators,
+    proofs, rank_operators, weight_reads,
 };
 use opscope_store::record::SlotSide;
 
@@ -174,6 +174,7 @@ fn why_first(
         (Cause::Outside, Some(name)) => other_weight(slot, name),
         (Cause::Own, _) if let Some(overflow) = slot.and_then(changes::overflow) => overflow,
         (Cause::Own, _) if is_rewired(comparison, point) => "it reads another value".to_owned(),
+        (Cause::Own, _) if let Some(reads) = extra_reads(comparison, point) => reads,
         (Cause::Own, _) if let Some(golden) = other_type(comparison, point) => {
             format!("the golden side computes it by {}", in_full(golden))
         }
@@ -197,6 +198,20 @@ fn why_first(
         }
         _ => cause_words(cause).to_owned(),
     }
+}
+
+/// That the target reads the weights of the operator that the verdict names more often, if that
+/// operator has no partner.
+fn extra_reads(comparison: &Comparison, point: &DivergencePoint) -> Option<String> {
+    point.name.as_ref()?;
+    let module = point.module.as_deref()?;
+    let mut reads = comparison.weight_reads.iter();
+    let reads = reads.find(|reads| {
+        let rest = module.strip_prefix(&*reads.name);
+        reads.target > reads.golden
+            && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    });
+    reads.map(weight_reads)
 }
 
 /// A weight that differs, and what the difference is if that is known.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use opscope_store::dump::PassReason;
 
 use super::figures::{percent, worst_number};
-use super::{in_full, plain};
+use super::{in_full, plain, verdict, weight_reads};
 use crate::compare::result::{
     Comparison, Conclusion, Contract, ContractValue, Evidence, OperatorName, OutputSource,
     PassedOverFile, SlotResult, ValuePairing, ValueState,
@@ -318,6 +318,16 @@ pub fn notes(comparison: &Comparison) -> Vec<String> {
         let words = lost.as_ref()?.words();
         Some(format!("note: {side} capture did not write {words}"))
     }));
+    if !comparison.weight_reads.is_empty() {
+        let verdict = verdict(comparison);
+        let reads = comparison.weight_reads.iter().map(weight_reads);
+        let reads = reads.filter(|words| !verdict.contains(words));
+        notes.extend(
+            reads
+                .take(N_NAMES_MAX)
+                .map(|words| format!("note: {words}")),
+        );
+    }
     if contract.has_quantised && !contract.conclusion.is_good() && !has_own_limits(comparison) {
         notes.push(format!(
             "note: these are limits of floats; `--thresholds {PRESET_INT8}` has those of 8 bits"

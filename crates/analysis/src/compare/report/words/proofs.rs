@@ -40,7 +40,8 @@ fn why(comparison: &Comparison, cause: &HealedCause) -> String {
                     .index
                     .and_then(|index| comparison.operators.get(index));
                 let slots = operator.map_or(&[][..], |operator| &operator.slots);
-                let is_it = |slot: &&SlotResult| !slot.is_output() && slot.slot.index as usize == *input;
+                let is_it =
+                    |slot: &&SlotResult| !slot.is_output() && slot.slot.index as usize == *input;
                 let change = slots.iter().find(is_it).and_then(changes::weight_change);
                 let change = change.map_or_else(String::new, |change| format!(": {change}"));
                 format!(

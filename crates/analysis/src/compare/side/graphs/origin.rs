@@ -100,7 +100,8 @@ impl ComparedDump {
         None
     }
 
-    fn parameter_read(&self, slot: SlotRef) -> Option<String> {
+    /// The same of what an operator reads itself, and not through a view.
+    pub(in crate::compare) fn parameter_read(&self, slot: SlotRef) -> Option<String> {
         let recorded = self.runs[slot.run].slots[slot.slot].record();
         if let Some(name) = &recorded.parameter {
             return Some(name.to_string());

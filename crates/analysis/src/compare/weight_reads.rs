@@ -1,0 +1,99 @@
+//! Weights that one side reads more often than the other: a layer that is left out, or runs twice.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::matching::MatchedDumps;
+use super::side::ComparedDump;
+
+/// Weights that the sides read another number of times.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WeightReads {
+    /// What the names of these weights begin with, up to a point: a module; or the only one's name.
+    pub name: String,
+    /// Number of weights.
+    pub n_weights: usize,
+    /// How many operators of the target read each of them.
+    pub target: usize,
+    /// How many operators of the golden side do.
+    pub golden: usize,
+}
+
+/// Finds such weights by name, if the sides read most of their weights equally often.
+pub(super) fn find(sides: MatchedDumps<'_>) -> Vec<WeightReads> {
+    let reads = [sides.target, sides.golden].map(count);
+    let n_equal = (reads[0].iter()).filter(|(name, n)| reads[1].get(*name) == Some(n));
+    let n_equal = n_equal.count();
+    let names: BTreeSet<&String> = reads.iter().flat_map(BTreeMap::keys).collect();
+    if 2 * n_equal < names.len() {
+        return Vec::new();
+    }
+    let mut groups: BTreeMap<[usize; 2], Vec<&str>> = BTreeMap::new();
+    for name in names {
+        let counts = reads
+            .each_ref()
+            .map(|reads| reads.get(name).copied().unwrap_or_default());
+        if counts[0] != counts[1] {
+            groups.entry(counts).or_default().push(name);
+        }
+    }
+    let groups = groups.into_iter().flat_map(|(counts, names)| {
+        let modules = by_module(&names).into_iter();
+        modules.map(move |(name, n_weights)| WeightReads {
+            name,
+            n_weights,
+            target: counts[0],
+            golden: counts[1],
+        })
+    });
+    groups.collect()
+}
+
+/// How many operators read each weight.
+fn count(dump: &ComparedDump) -> BTreeMap<String, usize> {
+    let mut reads = BTreeMap::new();
+    for run in 0..dump.runs.len() {
+        let names = dump
+            .inputs_of(run)
+            .filter_map(|slot| dump.parameter_read(slot));
+        for name in names.collect::<BTreeSet<String>>() {
+            *reads.entry(name).or_default() += 1;
+        }
+    }
+    reads
+}
+
+/// The longest module that has all of the weights; their own names if they have none in common.
+fn by_module(names: &[&str]) -> Vec<(String, usize)> {
+    let [first, .., last] = names else {
+        return names.iter().map(|name| ((*name).to_owned(), 1)).collect();
+    };
+    // Between the first and the last in order lie all others.
+    let same = first.bytes().zip(last.bytes()).take_while(|(a, b)| a == b);
+    match first[..same.count()].rfind('.') {
+        Some(end) => vec![(first[..end].to_owned(), names.len())],
+        None => names.iter().map(|name| ((*name).to_owned(), 1)).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::by_module;
+
+    #[test]
+    fn weights_of_one_module_have_its_name() {
+        let found = |names: &[&str]| by_module(names);
+        assert_eq!(
+            found(&["a.1.w", "a.1.x.b", "a.1.x.w"]),
+            [("a.1".to_owned(), 3)]
+        );
+        assert_eq!(found(&["a.10.w", "a.11.w"]), [("a".to_owned(), 2)]);
+        assert_eq!(found(&["head.w"]), [("head.w".to_owned(), 1)]);
+        assert_eq!(
+            found(&["é1", "é2"]),
+            [("é1".to_owned(), 1), ("é2".to_owned(), 1)]
+        );
+        assert_eq!(found(&[]), []);
+    }
+}
