@@ -34,7 +34,9 @@ pub(super) fn find(sides: MatchedDumps<'_>) -> Vec<WeightReads> {
         let counts = reads
             .each_ref()
             .map(|reads| reads.get(name).copied().unwrap_or_default());
-        if counts[0] != counts[1] {
+        // Exporters store equal weights, such as ones, once, so that their readers come and go.
+        let [fewest, most] = [counts[0].min(counts[1]), counts[0].max(counts[1])];
+        if fewest != most && (fewest == 0 || most % fewest == 0) {
             groups.entry(counts).or_default().push(name);
         }
     }

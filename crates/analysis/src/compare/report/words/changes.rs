@@ -1,6 +1,7 @@
 //! The difference between two tensors, in words.
 
-use super::number;
+use super::figures::sole_element;
+use super::{number, plain};
 use crate::compare::result::{
     AxisPart, Comparison, ElementFunction, ListedParameter, RoundedFormat, RoundingMode,
     SlotResult, TensorChange,
@@ -22,11 +23,20 @@ pub fn change(slot: &SlotResult) -> Option<String> {
     Some(format!("the target's tensor: {}", words(change)))
 }
 
-/// What a weight that is another has to do with golden's, in a few words.
-pub(super) fn weight_change(slot: &SlotResult) -> Option<String> {
-    let change = slot.change.as_deref()?;
-    let is_short = !is_one_box(change) && !matches!(change, TensorChange::Part { .. });
-    is_short.then(|| words(change))
+/// How a weight differs from golden's, which may have another name.
+pub(super) fn weight_difference(slot: Option<&SlotResult>, golden: Option<&str>) -> String {
+    if let Some([target, golden]) = slot.and_then(sole_element) {
+        return format!("is {target} here, {golden} on the golden side");
+    }
+    if let Some(golden) = golden {
+        return format!("is another than golden's `{}`", plain(golden));
+    }
+    let change = slot.and_then(|slot| slot.change.as_deref());
+    let change = change.filter(|change| !matches!(change, TensorChange::Part { .. }));
+    match change.map(words) {
+        Some(change) => format!("is another: {change}"),
+        None => "is another".to_owned(),
+    }
 }
 
 /// The difference between both sides of a parameter, as one operation; `None` if none explains it.

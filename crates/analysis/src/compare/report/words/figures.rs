@@ -38,6 +38,17 @@ pub fn worst_numbers(slot: &SlotResult) -> Vec<String> {
     worst.into_iter().take(N_WORST).map(rule_words).collect()
 }
 
+/// The only element of each side.
+pub(super) fn sole_element(slot: &SlotResult) -> Option<[String; 2]> {
+    let [n, target, golden] = [
+        MetricId::Count,
+        MetricId::WorstTarget,
+        MetricId::WorstGolden,
+    ]
+    .map(|metric| value_of(slot, metric));
+    (n == Some(1.0)).then_some([element(target?), element(golden?)])
+}
+
 /// The rule that was broken worst, in brackets behind a sentence.
 pub(super) fn worst_number(rules: &[RuleHit]) -> Option<String> {
     let worst = *worst_rules(rules).first()?;

@@ -171,7 +171,11 @@ fn why_first(
     }
     let cause = point.cause;
     match (cause, slot.and_then(|slot| slot.parameter.as_ref())) {
-        (Cause::Outside, Some(name)) => other_weight(slot, name),
+        (Cause::Outside, Some(name)) => {
+            let golden = slot.and_then(|slot| slot.golden_parameter.as_deref());
+            let difference = changes::weight_difference(slot, golden);
+            format!("the weight `{}` {difference}", plain(name))
+        }
         (Cause::Own, _) if let Some(overflow) = slot.and_then(changes::overflow) => overflow,
         (Cause::Own, _) if is_rewired(comparison, point) => "it reads another value".to_owned(),
         (Cause::Own, _) if let Some(reads) = extra_reads(comparison, point) => reads,
@@ -203,29 +207,20 @@ fn why_first(
 /// That the target reads the weights of the operator that the verdict names more often, if that
 /// operator has no partner.
 fn extra_reads(comparison: &Comparison, point: &DivergencePoint) -> Option<String> {
-    point.name.as_ref()?;
-    let module = point.module.as_deref()?;
+    let name = point.name.as_ref()?;
+    let place = point.module.as_deref().unwrap_or(&name.op_name);
     let mut reads = comparison.weight_reads.iter();
-    let reads = reads.find(|reads| {
-        let rest = module.strip_prefix(&*reads.name);
-        reads.target > reads.golden
-            && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    });
+    let reads = reads.find(|reads| reads.target > reads.golden && has_part(place, &reads.name));
     reads.map(weight_reads)
 }
 
-/// A weight that differs, and what the difference is if that is known.
-fn other_weight(slot: Option<&SlotResult>, name: &str) -> String {
-    let golden = slot.and_then(|slot| slot.golden_parameter.as_ref());
-    let change = slot.and_then(changes::weight_change);
-    match (golden, change) {
-        (Some(golden), _) => {
-            let [name, golden] = [name, golden].map(plain);
-            format!("the weight `{name}` is another than golden's `{golden}`")
-        }
-        (None, Some(change)) => format!("the weight `{}` is another: {change}", plain(name)),
-        (None, None) => format!("the weight `{}` is another", plain(name)),
-    }
+/// Whether a module, or the name of an operator in it, is `part` or inside of it.
+fn has_part(place: &str, part: &str) -> bool {
+    let is_end = |text: Option<char>| text.is_none_or(|end| "/._".contains(end));
+    place.match_indices(part).any(|(at, _)| {
+        let behind = place[at + part.len()..].chars().next();
+        is_end(place[..at].chars().next_back()) && is_end(behind)
+    })
 }
 
 /// The attributes of the operator that the verdict names, as far as they differ.

@@ -35,25 +35,17 @@ fn why(comparison: &Comparison, cause: &HealedCause) -> String {
     parts.extend(cause.attributes.iter().map(attribute));
     for (input, target, golden) in &cause.weights {
         parts.push(match (target, golden) {
-            (Some(target), Some(golden)) if target == golden => {
+            (Some(target), Some(golden)) => {
                 let operator = cause
                     .index
                     .and_then(|index| comparison.operators.get(index));
                 let slots = operator.map_or(&[][..], |operator| &operator.slots);
                 let is_it =
                     |slot: &&SlotResult| !slot.is_output() && slot.slot.index as usize == *input;
-                let change = slots.iter().find(is_it).and_then(changes::weight_change);
-                let change = change.map_or_else(String::new, |change| format!(": {change}"));
-                format!(
-                    "the weight {} (input.{input}) is another{change}",
-                    quoted(golden)
-                )
+                let other = (target != golden).then_some(golden.as_str());
+                let difference = changes::weight_difference(slots.iter().find(is_it), other);
+                format!("the weight {} (input.{input}) {difference}", quoted(target))
             }
-            (Some(target), Some(golden)) => format!(
-                "the weight {} (input.{input}) is another than golden's {}",
-                quoted(target),
-                quoted(golden)
-            ),
             (Some(target), None) => {
                 format!("input.{input} is the weight {} here alone", quoted(target))
             }
