@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+from pathlib import Path
 from typing import Any
 
 import opscope.torch
@@ -125,3 +126,12 @@ def test_a_layer_that_runs_twice_or_never_is_told(order: list[int], reads: list[
     (told,) = found.weight_reads
     assert told == {"name": "layers.1", "n_weights": 4, "target": reads[0], "golden": reads[1]}
     assert ("`layers.1` are read 2 times here" in found.verdict) == (reads[0] == 2), found.verdict
+
+
+def test_what_autograd_keeps_is_no_output(tmp_path: Path) -> None:
+    for name, fault in (("target", "window"), ("golden", "")):
+        with opscope.torch.eager(tmp_path / name, data="tensor"):
+            Attention(fault)(*words())
+    opscope.torch.finish()
+    verdict = opscope.compare(tmp_path / "target", tmp_path / "golden").verdict
+    assert verdict.startswith("FAIL: output `gelu` differs ("), verdict

@@ -30,3 +30,16 @@ pub struct ListedParameter {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_golden_changed: bool,
 }
+
+/// Weights that the sides read another number of times.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WeightReads {
+    /// Beginning of the names of these weights, up to a point: a module; or the only one's name.
+    pub name: String,
+    /// Number of weights.
+    pub n_weights: usize,
+    /// How many operators of the target read each of them.
+    pub target: usize,
+    /// How many operators of the golden side do.
+    pub golden: usize,
+}

@@ -19,7 +19,7 @@ pub use self::experiments::{ExperimentOutcome, Experiments, HealedCause};
 pub use super::change::{AxisPart, ElementFunction, RoundedFormat, RoundingMode, TensorChange};
 pub use super::differing::DifferingElements;
 pub use super::evidence::{Evidence, PairingEvidence, RuleName};
-pub use super::listed_parameter::ListedParameter;
+pub use super::listed_parameter::{ListedParameter, WeightReads};
 pub use super::lost_tensors::LostTensors;
 pub use super::metric::{MetricId, TensorStatistic};
 pub use super::metrics::{Metrics, rel_l2};
@@ -31,7 +31,6 @@ pub use super::slot_ranks::{PartApart, PartElement, RankOperator, ReplicaMismatc
 pub use super::step_findings::{FirstStep, NextDump, StepFault, StepFindings, StepResult};
 pub use super::tensor_summary::{SharedSummary, TensorSummary};
 pub use super::verdict_level::VerdictLevel;
-pub use super::weight_reads::WeightReads;
 
 /// Version of the schema.
 pub const VERSION: u32 = 1;

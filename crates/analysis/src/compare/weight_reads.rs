@@ -2,25 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
-
+use super::listed_parameter::WeightReads;
 use super::matching::MatchedDumps;
 use super::side::ComparedDump;
 
-/// Weights that the sides read another number of times.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WeightReads {
-    /// What the names of these weights begin with, up to a point: a module; or the only one's name.
-    pub name: String,
-    /// Number of weights.
-    pub n_weights: usize,
-    /// How many operators of the target read each of them.
-    pub target: usize,
-    /// How many operators of the golden side do.
-    pub golden: usize,
-}
-
-/// Finds such weights by name, if the sides read most of their weights equally often.
+/// Finds weights that the sides read another number of times, by name, if they read most of their
+/// weights equally often.
 pub(super) fn find(sides: MatchedDumps<'_>) -> Vec<WeightReads> {
     let reads = [sides.target, sides.golden].map(count);
     let n_equal = (reads[0].iter()).filter(|(name, n)| reads[1].get(*name) == Some(n));

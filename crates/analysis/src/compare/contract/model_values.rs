@@ -323,12 +323,30 @@ impl<'a> ModelPlace<'a> {
                 });
             }
         }
-        // What autograd keeps for a backward pass that did not run comes after the model's own.
-        unread.sort_by_key(|output| {
-            let slot = output.slot.map(|slot| &self.dump.runs[slot.run]);
-            slot.is_some_and(|run| plain_type(&run.op_type) == "detach")
-        });
+        self.drop_kept(&mut unread);
         unread
+    }
+
+    /// Drops what autograd keeps for a backward pass that did not run: a detached value, of which
+    /// operators compute the model's own outputs.
+    fn drop_kept(&self, unread: &mut Vec<ModelOutput>) {
+        let is_detach = |run: usize| plain_type(&self.dump.runs[run].op_type) == "detach";
+        let source = |output: &ModelOutput| {
+            let run = output
+                .slot
+                .map(|slot| slot.run)
+                .filter(|run| is_detach(*run))?;
+            self.dump.producer_of(self.dump.inputs_of(run).next()?)
+        };
+        if !unread.iter().any(|output| source(output).is_some()) {
+            return;
+        }
+        let others = self.runs.iter().filter(|run| !is_detach(**run));
+        let read = others.flat_map(|run| self.dump.inputs_of(*run));
+        let read: HashSet<SlotRef> = read
+            .filter_map(|slot| self.dump.producer_of(slot))
+            .collect();
+        unread.retain(|output| source(output).is_none_or(|made| !read.contains(&made)));
     }
 
     /// Whether the names of its outputs are the model's own.

@@ -183,6 +183,9 @@ fn why_first(
             format!("the golden side computes it by {}", in_full(golden))
         }
         (Cause::Own, _) if let Some(attributes) = other_attributes(comparison, point) => attributes,
+        (Cause::Own, _) if is_new_value(comparison, point) => {
+            "it reads what the golden side has, and no operator there gives its result".to_owned()
+        }
         (Cause::Own, _) if comparison.summary.certainty == Some(Certainty::Measured) => {
             "its inputs are the same bit for bit".to_owned()
         }
@@ -221,6 +224,15 @@ fn has_part(place: &str, part: &str) -> bool {
         let behind = place[at + part.len()..].chars().next();
         is_end(place[..at].chars().next_back()) && is_end(behind)
     })
+}
+
+/// Whether the operator that the verdict names has no partner, and its values were looked for.
+fn is_new_value(comparison: &Comparison, point: &DivergencePoint) -> bool {
+    let mut partings = comparison.partings.iter();
+    point
+        .name
+        .as_ref()
+        .is_some_and(|name| partings.any(|parting| parting.name == *name))
 }
 
 /// The attributes of the operator that the verdict names, as far as they differ.
