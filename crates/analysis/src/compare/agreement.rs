@@ -35,12 +35,12 @@ pub(super) use self::values::{CAST_TYPES, is_one_of};
 use self::values::{SideValues, ValueIndex};
 use super::matching::{
     MatchEvidence, MatchedDumps, RunPair, SharedValues, SlotPair, SlotRef, ValueAnchor,
-    is_same_type,
+    is_same_type, unseen,
 };
 use super::party::Party;
 use super::result::{
-    Comparison, Evidence, OperatorName, OperatorPlace, OperatorResult, SlotAgreement, SlotResult,
-    VerdictLevel,
+    Cause, Comparison, Evidence, OperatorName, OperatorPlace, OperatorResult, SlotAgreement,
+    SlotResult, VerdictLevel,
 };
 use super::side::ComparedDump;
 use super::verdict::Thresholds;
@@ -124,10 +124,11 @@ impl Agreement {
             }
             runs
         });
+        let unseen = unseen::find(sides);
         let places = searched.into_iter().filter_map(|target| {
             let golden = *partners.get(&target)?;
             let runs = [runs[0].get(&target)?, runs[1].get(&golden)?];
-            let mut values = ComparedValues::search(sides, runs, thresholds, n_threads);
+            let mut values = ComparedValues::search(sides, (runs, &unseen), thresholds, n_threads);
             values.yield_to(&certain);
             Some((target, values))
         });
@@ -213,6 +214,17 @@ impl Agreement {
         comparison.partings = partings
             .flat_map(|(_, values)| values.parting_operators(sides, &comparison.operators))
             .collect();
+        let operators = &comparison.operators;
+        comparison.partings.retain(|parting| {
+            // An operator is not the cause of what it reads, whatever it should read.
+            let is_told = parting.cause != Cause::Own || !parting.rewired.is_empty();
+            let operator = &operators[parting.operator];
+            let mut inputs = operator.slots.iter().filter(|slot| !slot.is_output());
+            let is_given =
+                |slot: &SlotResult| is_apart(slot) && slot.agreement.is_none() && !slot.is_outside;
+            let is_listed = operator.target.contains(&parting.name);
+            is_told || !is_listed || parting.change.is_some() || !inputs.any(is_given)
+        });
         let partings = &mut comparison.partings;
         for found in rewired {
             if partings
@@ -288,6 +300,7 @@ impl ComparedValues {
             if !is_apart(result) {
                 continue;
             }
+            result.is_unseen |= !result.is_output() && self.is_made_unseen(sides, slot);
             result.is_outside = !result.is_output()
                 && !result.is_unseen
                 && !is_made_on_ranks(sides, slot, result)
@@ -321,7 +334,9 @@ impl ComparedValues {
                     && !result.is_outside
                     && self.are_rejoined(slot);
                 let is_excused = is_excused || is_passed_on;
-                let inner = (is_parting && !is_weight).then_some(SlotAgreement::Inner);
+                // What golden has elsewhere is not inside of an operator.
+                let is_inner = is_parting && !is_weight && !self.is_elsewhere(slot);
+                let inner = is_inner.then_some(SlotAgreement::Inner);
                 found
                     .or(stored)
                     .or(is_excused.then_some(SlotAgreement::Downstream))
@@ -334,12 +349,12 @@ impl ComparedValues {
 
     fn search(
         sides: MatchedDumps<'_>,
-        runs: [&Vec<usize>; 2],
+        (runs, unseen): ([&Vec<usize>; 2], &[HashSet<SlotRef>; 2]),
         thresholds: &Thresholds,
         n_threads: usize,
     ) -> ComparedValues {
         let dumps = [sides.target, sides.golden];
-        let all = SideValues::collect(dumps, runs, n_threads);
+        let all = SideValues::collect(dumps, runs, unseen, n_threads);
         let mut equals = find_equals(dumps, &all, thresholds, n_threads);
         find_equal_masks(dumps, &all, &mut equals);
         find_sums_in_other_order(dumps, &all, &mut equals);
@@ -417,6 +432,16 @@ impl ComparedValues {
             .is_some_and(|here| (0..2).all(|i| self.equals[i][here[i].0].is_some()))
     }
 
+    /// Whether the target computes a value that golden has too, and reads it where golden reads
+    /// another one.
+    fn is_elsewhere(&self, slot: &SlotPair) -> bool {
+        self.here(slot).is_some_and(|[target, golden]| {
+            let of = &self.sides[0].values[target.0];
+            let equal = self.equals[0][target.0];
+            !of.is_outside && of.is_distinctive() && equal.is_some_and(|equal| equal != golden)
+        })
+    }
+
     /// Whether a slot shows what comes from outside on both sides.
     fn are_outside(&self, slot: &SlotPair) -> bool {
         self.here(slot)
@@ -428,6 +453,18 @@ impl ComparedValues {
         self.here(slot).is_some_and(|[target, _]| {
             self.sides[0].values[target.0].is_outside && self.is_orphan(0, target)
         })
+    }
+
+    /// Whether no operator that the target shows makes a value which it reads in place of one that
+    /// golden computes, and no graph says where it is from.
+    fn is_made_unseen(&self, sides: MatchedDumps<'_>, slot: &SlotPair) -> bool {
+        let is_unknown = sides.target.is_without_wires() && self.is_from_nowhere(slot);
+        let golden = sides.golden.producer_of(slot.golden);
+        let is_computed = || {
+            self.here(slot)
+                .is_some_and(|[_, golden]| !self.sides[1].values[golden.0].is_outside)
+        };
+        is_unknown && golden.is_some() && is_computed()
     }
 
     /// Whether a slot shows values that the other side has too, at least in another order.

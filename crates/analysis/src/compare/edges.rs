@@ -15,7 +15,7 @@ use opscope_store::record::SlotSide;
 pub(super) use self::before_output::note_before_output;
 use super::attribution::absorbed;
 use super::flow::{ResultSlot, ValueFlow};
-use super::matching::{MatchedDumps, RunPair, SlotRef};
+use super::matching::{MatchedDumps, RunPair, SlotRef, is_view_type};
 use super::result::{
     Cause, Comparison, OperatorName, OperatorResult, PartingOperator, RewiredInput, SlotAgreement,
     SlotKey, SlotResult, VerdictLevel, WiringChange,
@@ -271,9 +271,15 @@ impl<'a> Edges<'a> {
     fn note_partings(&self, comparison: &mut Comparison) {
         let operators = &comparison.operators;
         let mut found = Vec::new();
-        for operator in operators.iter().filter(|one| one.is_certain) {
-            let parting = self.rewired_operator(operator, operators);
-            let parting = parting.or_else(|| self.region_before(operator, operators));
+        for operator in operators {
+            let is_certain = operator.is_certain;
+            let parting = is_certain
+                .then(|| {
+                    let rewired = self.rewired_operator(operator, operators);
+                    rewired.or_else(|| self.region_before(operator, operators))
+                })
+                .flatten()
+                .or_else(|| self.unseen_before(operator, operators));
             // Values may identify one of several operators.
             let is_told = |parting: &PartingOperator| {
                 parting.rewired.is_empty()
@@ -369,6 +375,51 @@ impl<'a> Edges<'a> {
         self.region(operator.index, &members)
     }
 
+    /// Operators of one side between values that agree and an input that differs, where the other
+    /// side, of which no graph is known, does not show them. If it shows all of them, something
+    /// else is there between them and the input.
+    fn unseen_before(
+        &self,
+        operator: &OperatorResult,
+        operators: &[OperatorResult],
+    ) -> Option<PartingOperator> {
+        let (slot, shown, region) =
+            self.inputs_apart(operator).find_map(|(_, slots, result)| {
+                let shown =
+                    (0..2).find(|&side| self.dumps[side].producer_of(slots[side]).is_some())?;
+                let is_hidden = result.is_unseen && self.dumps[1 - shown].is_without_wires();
+                let region = is_hidden
+                    .then(|| self.members_before(shown, slots[shown], operators))
+                    .flatten()?;
+                Some((result.slot, shown, region))
+            })?;
+        let change = Some(WiringChange::NotShown);
+        let mut members = region.members;
+        if members.is_empty() {
+            let makers = region.borders.into_iter().map(|made| made.run);
+            let makers = makers.map(|run| &self.dumps[shown].runs[run]);
+            return Some(PartingOperator {
+                operator: operator.index,
+                name: operator.target.last().cloned()?,
+                slot,
+                cause: Cause::Unknown,
+                others: makers.map(OperatorName::for_execution).collect(),
+                change,
+                ..PartingOperator::default()
+            });
+        }
+        // What computes is more likely wrong than a view, and the nearest than the others.
+        members.sort_by_key(|&run| is_view_type(&self.dumps[shown].runs[run].op_type));
+        let mut sides = [Vec::new(), Vec::new()];
+        sides[shown] = members;
+        let region = self.region(operator.index, &sides)?;
+        Some(PartingOperator {
+            cause: Cause::Unknown,
+            change,
+            ..region
+        })
+    }
+
     /// The finding on operators without a partner between values that agree and one that differs.
     fn region(&self, operator: usize, members: &[Vec<usize>; 2]) -> Option<PartingOperator> {
         let names = [0, 1].map(|side| {
@@ -418,11 +469,15 @@ impl<'a> Edges<'a> {
         let mut region = Region::default();
         let mut open: VecDeque<SlotRef> = VecDeque::from([made]);
         while let Some(made) = open.pop_front() {
-            if let Some(&maker) = self.operators[side].get(&made.run) {
+            // What a fused operator makes in another form was not compared.
+            let compared = self.operators[side].get(&made.run).and_then(|&maker| {
                 let mut slots = self.pairs[maker].slots.iter();
-                let at = slots.position(|slot| [slot.target, slot.golden][side] == made)?;
+                let at = slots.position(|slot| [slot.target, slot.golden][side] == made);
+                at.map(|at| &operators[maker].slots[at])
+            });
+            if let Some(slot) = compared {
                 // A value that already differs is explained by its producer.
-                if operators[maker].slots[at].level != VerdictLevel::Pass {
+                if slot.level != VerdictLevel::Pass {
                     return None;
                 }
                 region.borders.push(made);

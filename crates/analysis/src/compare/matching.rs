@@ -19,6 +19,7 @@
 //! | `order` | equal types in execution order |
 //! | `fuzzy` | similarity |
 //! | `slots` | slots of a pair, and their layouts |
+//! | `unseen` | inputs whose operator a dump without a graph lacks |
 //! | `reason` | why an operator has no match |
 
 mod board;
@@ -36,6 +37,7 @@ mod places;
 mod reason;
 mod slots;
 mod structure;
+pub(in crate::compare) mod unseen;
 mod values;
 
 use std::collections::HashMap;

@@ -471,6 +471,8 @@ pub enum WiringChange {
     /// It reads a value that on the golden side only exists inside an operator, whose output is
     /// read there.
     ReadsInner,
+    /// One of the dumps lacks it, between values that agree and one that differs.
+    NotShown,
 }
 
 /// An input whose value is elsewhere in golden's graph.

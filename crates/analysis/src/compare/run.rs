@@ -273,6 +273,7 @@ pub fn run_opened(
     let mut comparison = measure_matched(request, sides, options);
     // Certain names, and the graphs around them, take precedence over later evidence.
     let certain = certain_pairs(&comparison, sides);
+
     // Tensors that were put together have the graph of one rank, and parts of others.
     let is_whole = target.is_whole || golden.is_whole;
     let fixed = if is_whole {
@@ -441,6 +442,15 @@ fn anchored(
     Ok(Some(anchored).filter(|anchored| !anchored.pairs.is_empty()))
 }
 
+/// Notes inputs whose operator only the other side's graph shows.
+fn note_unseen(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
+    let [target, golden] = matching::unseen::find(sides);
+    let pairs = sides.matching.pairs.iter().zip(&mut comparison.operators);
+    for (slot, result) in pairs.flat_map(|(pair, one)| pair.slots.iter().zip(&mut one.slots)) {
+        result.is_unseen |= target.contains(&slot.target) || golden.contains(&slot.golden);
+    }
+}
+
 /// Measures and judges what belongs together.
 fn measure_matched(
     request: &ComparisonRequest,
@@ -448,6 +458,7 @@ fn measure_matched(
     options: measure::MeasureOptions<'_>,
 ) -> Comparison {
     let mut comparison = measure(sides, config(request), options);
+    note_unseen(&mut comparison, sides);
     // Coverage needs the dumps, which are gone when a result is rejudged; `rejudge` builds the rest
     // of the summary.
     coverage::count(&mut comparison, sides, &request.selection);

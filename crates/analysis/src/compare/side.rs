@@ -123,6 +123,12 @@ impl OperatorExecution {
             .find(|slot| (slot.side, slot.index) == (side, index))
     }
 
+    /// Names of other operators that it was fused from: one that was not may be told by its own.
+    pub fn other_originals(&self) -> impl Iterator<Item = &str> {
+        let names = self.original_names.iter().map(String::as_str);
+        names.filter(|name| self.op_name != *name)
+    }
+
     /// Whether it is the value of an ONNX graph, of which nothing says the operator.
     pub fn is_value(&self) -> bool {
         let [slot] = &self.slots[..] else {

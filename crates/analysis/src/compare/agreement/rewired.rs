@@ -67,7 +67,9 @@ impl ComparedValues {
             let value = of_target.value_of(SlotRef { run: target, slot })?;
             let equal = self.equals[0][value.0].filter(|_| is_unseen(of_target, value))?;
             let is_other = !of_golden.reads(golden, equal);
-            is_other.then(|| RewiredInput {
+            // Codes are the same where a scale takes the place of a factor.
+            let [own, other] = [&of_target.values[value.0], &of_golden.values[left.0]];
+            (is_other && own.is_integer == other.is_integer).then(|| RewiredInput {
                 slot: described.key(),
                 golden: name_of(sides, of_golden.first_slot(equal)),
                 instead: Some(instead.clone()),

@@ -153,14 +153,23 @@ impl SideValues {
     pub(super) fn collect(
         dumps: [&ComparedDump; 2],
         runs: [&Vec<usize>; 2],
+        unseen: &[HashSet<SlotRef>; 2],
         n_threads: usize,
     ) -> [SideValues; 2] {
         let mut read = read_values(dumps, runs, n_threads).into_iter();
-        [0, 1].map(|i| SideValues::new(dumps[i], runs[i], read.next().unwrap_or_default()))
+        [0, 1].map(|i| {
+            let read = read.next().unwrap_or_default();
+            SideValues::new(dumps[i], runs[i], read, &unseen[i])
+        })
     }
 
     /// The values of a side; `read` are those of the slots of each of `runs`.
-    fn new(side: &ComparedDump, runs: &[usize], read: Vec<SlotValues>) -> SideValues {
+    fn new(
+        side: &ComparedDump,
+        runs: &[usize],
+        read: Vec<SlotValues>,
+        unseen: &HashSet<SlotRef>,
+    ) -> SideValues {
         let slots = runs.iter().zip(read).flat_map(|(&run, read)| {
             let slots = read.into_iter().enumerate();
             slots.map(move |(slot, read)| (SlotRef { run, slot }, read))
@@ -191,7 +200,7 @@ impl SideValues {
                     coarsest: dtype,
                     is_integer: is_integer(dtype),
                     is_extents: is_integer(dtype) && stats.counts.n_elements <= N_EXTENTS_MAX,
-                    is_outside: !side.is_unseen(at),
+                    is_outside: !side.is_unseen(at) && !unseen.contains(&at),
                     is_constant: false,
                 });
                 ValueIndex(found.values.len() - 1)

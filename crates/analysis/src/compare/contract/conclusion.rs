@@ -96,6 +96,10 @@ fn place_of(contract: &Contract, comparison: &Comparison) -> Option<DivergencePo
         (Conclusion::Fail, Some(loss)) if loss.codes.is_some() && !is_of_weight(comparison) => {
             Some(point_of(loss, contract.is_quantised))
         }
+        // Kernels of integers round otherwise than floats between quantisers, here and there.
+        (Conclusion::Fail, Some(loss)) if loss.codes.is_none() && is_vague(comparison) => {
+            Some(point_of(loss, true))
+        }
         (Conclusion::Fail, _) if comparison.summary.headline().is_none() => {
             contract.before_output.as_deref().map(before_output)
         }
@@ -104,6 +108,16 @@ fn place_of(contract: &Contract, comparison: &Comparison) -> Option<DivergencePo
         }
         _ => None,
     }
+}
+
+/// Whether nothing that was compared differs at the place that values tell, or why is unknown.
+fn is_vague(comparison: &Comparison) -> bool {
+    comparison.summary.headline().is_some_and(|point| {
+        let operator = comparison.operators.get(point.operator);
+        let mut slots = operator.iter().flat_map(|operator| &operator.slots);
+        point.cause == Cause::Unknown
+            || point.cause == Cause::Own && !slots.any(|slot| slot.level >= VerdictLevel::Warn)
+    })
 }
 
 /// The operators that one side alone has before an output that differs, where none inside does.

@@ -65,7 +65,7 @@ fn is_of_wires(parting: &PartingOperator) -> bool {
     let mut members = std::iter::once(&parting.name).chain(&parting.others);
     match parting.change {
         Some(WiringChange::Inserted) => members.all(|name| !is_quantising(&name.op_type)),
-        Some(WiringChange::Missing | WiringChange::Overwrites) => false,
+        Some(WiringChange::Missing | WiringChange::Overwrites | WiringChange::NotShown) => false,
         Some(WiringChange::ReadsInner) => !is_quantising(&parting.name.op_type),
         None => !parting.rewired.is_empty() && !is_quantising(&parting.name.op_type),
     }

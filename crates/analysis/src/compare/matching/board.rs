@@ -451,8 +451,15 @@ impl<'a> Board<'a> {
 
     /// Everything in order.
     pub(super) fn finish(mut self) -> Matching {
-        self.pairs
-            .sort_by_key(|pair| (pair.target.first().copied(), pair.golden.first().copied()));
+        // An archive of values lists them in any order, and golden's operators are in theirs.
+        let [target, golden] = self.sides;
+        let is_listed = |side: &ComparedDump| side.runs.iter().all(OperatorExecution::is_value);
+        let first = usize::from(is_listed(target) && !is_listed(golden));
+        self.pairs.sort_by_key(|pair| {
+            let mut runs = [&pair.target, &pair.golden].map(|runs| runs.first().copied());
+            runs.rotate_left(first);
+            runs
+        });
         self.unmatched.sort_by_key(|one| (one.party, one.run));
         Matching {
             pairs: self.pairs,

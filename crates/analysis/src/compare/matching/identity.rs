@@ -17,7 +17,7 @@ use crate::compare::side::{ComparedDump, OperatorExecution};
 /// Earlier pairs, and everything that determines whether their names are certain.
 struct NamedPairs<'a> {
     dumps: [&'a ComparedDump; 2],
-    /// Partners that have no others, of both sides.
+    /// Partners, of both sides; of several operators that are one on the other side, the last.
     partners: [HashMap<usize, usize>; 2],
     /// Executions next to one that has no partner, of both sides.
     next_to_alone: [HashSet<usize>; 2],
@@ -80,6 +80,8 @@ struct NameFamily {
     is_several: bool,
     /// Whether both sides have the same.
     is_same: bool,
+    /// Whether a side has no others than the other one.
+    is_part: bool,
 }
 
 impl<'a> NamedPairs<'a> {
@@ -87,9 +89,10 @@ impl<'a> NamedPairs<'a> {
         let dumps = [sides.target, sides.golden];
         let mut partners = [HashMap::new(), HashMap::new()];
         for pair in &sides.matching.pairs {
-            if let (&[t], &[g]) = (&pair.target[..], &pair.golden[..]) {
-                partners[0].insert(t, g);
-                partners[1].insert(g, t);
+            // What several make together is what the last of them makes.
+            if let ([.., t], [g]) | ([t], [.., g]) = (&pair.target[..], &pair.golden[..]) {
+                partners[0].insert(*t, *g);
+                partners[1].insert(*g, *t);
             }
         }
         let mut next_to_alone = [HashSet::new(), HashSet::new()];
@@ -128,6 +131,7 @@ impl<'a> NamedPairs<'a> {
             let family = NameFamily {
                 is_several: own.len() > 1 || others.len() > 1,
                 is_same: own == others,
+                is_part: own.is_subset(&others) || others.is_subset(&own),
             };
             (base, family)
         });
@@ -157,7 +161,7 @@ impl<'a> NamedPairs<'a> {
         is_told
             && is_code[0] == is_code[1]
             && a.op_type.eq_ignore_ascii_case(&b.op_type)
-            && a.original_names == b.original_names
+            && a.other_originals().eq(b.other_originals())
             && !is_uncertain(0, t)
             && !is_uncertain(1, g)
             && !self.of_several_graphs.contains(a.op_name.as_str())
@@ -242,7 +246,11 @@ impl<'a> NamedPairs<'a> {
         }
         // With the same numbers on both sides, none was counted in between.
         let family = self.families.get(without_counter(&run.op_name));
-        let is_same = family.is_some_and(|family| family.is_same);
+        // Engines remove operators, and number none anew.
+        let is_executed = [(0, &pair.target), (1, &pair.golden)]
+            .map(|(i, runs)| runs.iter().any(|&run| self.dumps[i].is_executed(run)));
+        let is_left = is_executed[0] != is_executed[1] && n_alike == n_made;
+        let is_same = family.is_some_and(|family| family.is_same || is_left && family.is_part);
         // Of another operator with this number, both inputs would come from elsewhere.
         let is_between = n_alike > 1 && n_alike == n_made;
         n_alike > 0 && is_same || is_between || self.reads_one_parameter(pair)
@@ -281,7 +289,36 @@ impl<'a> NamedPairs<'a> {
 fn is_one_listing([target, golden]: [&ComparedDump; 2]) -> bool {
     // Engines may run branches in another order; then the neighbours of each name are checked.
     let [own, others] = [target, golden].map(|dump| dump.runs.iter().map(|run| &run.op_name));
-    own.eq(others)
+    own.eq(others) || is_part_of(target, golden) || is_part_of(golden, target)
+}
+
+/// Whether a dump without a graph lists operators of the other one, in its order, and leaves out
+/// numbers that these have: it shows some of them, and nobody counted anew.
+fn is_part_of(part: &ComparedDump, whole: &ComparedDump) -> bool {
+    if !part.is_without_wires() || part.runs.len() >= whole.runs.len() {
+        return false;
+    }
+    let mut left_out: HashSet<&str> = HashSet::new();
+    let mut has_gaps = false;
+    let mut all = whole.runs.iter();
+    for run in &part.runs {
+        let is_it = |other: &&OperatorExecution| {
+            other.op_name == run.op_name && other.op_type.eq_ignore_ascii_case(&run.op_type)
+        };
+        let is_listed = all.by_ref().any(|other| {
+            let is_here = is_it(&other);
+            if !is_here {
+                left_out.insert(without_counter(&other.op_name));
+            }
+            is_here
+        });
+        if !is_listed {
+            return false;
+        }
+        let family = without_counter(&run.op_name);
+        has_gaps |= family.len() < run.op_name.len() && left_out.contains(family);
+    }
+    has_gaps
 }
 
 /// The outputs that an execution reads.

@@ -112,7 +112,9 @@ impl<'a> Structure<'a> {
             && self.types[0][t] == self.types[1][g]
             && self.is_free(0, t)
             && self.is_free(1, g)
-            && self.dumps[0].runs[t].original_names == self.dumps[1].runs[g].original_names
+            && self.dumps[0].runs[t]
+                .other_originals()
+                .eq(self.dumps[1].runs[g].other_originals())
             // One that reads more may have taken another operator in.
             && n_inputs(self.dumps[0], t) == n_inputs(self.dumps[1], g)
     }

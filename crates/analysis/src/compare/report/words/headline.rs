@@ -295,6 +295,12 @@ fn parting_words(parting: &PartingOperator) -> Option<&'static str> {
             "it reads a value from inside of operators that are one on the golden side, and not \
              their output",
         ),
+        Some(WiringChange::NotShown) if parting.slot.side == SlotSide::Input => {
+            Some("one dump lacks what makes it")
+        }
+        Some(WiringChange::NotShown) => {
+            Some("one dump lacks it, between values that agree and what differs")
+        }
         None if parting.cause == Cause::Unknown => {
             Some("from here to the output no value has a partner")
         }
@@ -304,11 +310,16 @@ fn parting_words(parting: &PartingOperator) -> Option<&'static str> {
 
 /// The operators of which one may be at fault in place of the one that is named, in words.
 fn others(parting: &PartingOperator) -> String {
-    if parting.change == Some(WiringChange::Overwrites) && !parting.others.is_empty() {
+    let by = match parting.change {
+        Some(WiringChange::Overwrites) => Some("by"),
+        Some(WiringChange::NotShown) if parting.slot.side == SlotSide::Input => Some("behind"),
+        _ => None,
+    };
+    if let Some(by) = by.filter(|_| !parting.others.is_empty()) {
         let names = parting.others.iter();
         let names = names.map(|name| format!("`{}`", plain(&name.op_name)));
         let names: Vec<String> = names.collect();
-        return format!(", by {}", names.join(", "));
+        return format!(", {by} {}", names.join(", "));
     }
     let inside = match parting.change {
         None if parting.cause == Cause::Own => ", in one operator on the golden side",

@@ -26,7 +26,8 @@ fn why(comparison: &Comparison, cause: &HealedCause) -> String {
         Some(WiringChange::Inserted) => {
             return "the golden side has no such operator".to_owned() + &with(cause);
         }
-        Some(WiringChange::Overwrites | WiringChange::ReadsInner) | None => {}
+        Some(WiringChange::Overwrites | WiringChange::ReadsInner | WiringChange::NotShown)
+        | None => {}
     }
     let mut parts = Vec::new();
     if let Some(golden) = &cause.golden_type {
@@ -219,6 +220,7 @@ fn at(cause: &HealedCause) -> String {
         Some(WiringChange::Inserted) => format!("({name} left out)"),
         None if !cause.functions.is_empty() => "of the model's own operators".to_owned(),
         None if !cause.operator_sets.is_empty() => "of the operator sets".to_owned(),
-        Some(WiringChange::Overwrites | WiringChange::ReadsInner) | None => format!("of {name}"),
+        Some(WiringChange::Overwrites | WiringChange::ReadsInner | WiringChange::NotShown)
+        | None => format!("of {name}"),
     }
 }
