@@ -35,7 +35,7 @@ pub(super) use self::values::{CAST_TYPES, is_one_of};
 use self::values::{SideValues, ValueIndex};
 use super::matching::{
     MatchEvidence, MatchedDumps, RunPair, SharedValues, SlotPair, SlotRef, ValueAnchor,
-    is_same_type, unseen,
+    is_same_type, is_view, unseen,
 };
 use super::party::Party;
 use super::result::{
@@ -569,6 +569,9 @@ impl ComparedValues {
         let [target, golden] = &self.sides;
         let value = target.value_of(slot.target)?;
         let equal = self.equals[0][value.0]?;
+        if wired_alike(sides, slot) {
+            return None;
+        }
         if pair.golden.iter().any(|&run| golden.reads(run, equal)) {
             return Some(SlotAgreement::OtherInput);
         }
@@ -588,6 +591,26 @@ fn is_one_type(sides: MatchedDumps<'_>, pair: &RunPair) -> bool {
         return false;
     };
     is_same_type(&sides.target.runs[target], &sides.golden.runs[golden])
+}
+
+/// Whether both graphs have partners that make a slot, through views: it reads what it should, though
+/// the value may be elsewhere as well.
+fn wired_alike(sides: MatchedDumps<'_>, slot: &SlotPair) -> bool {
+    let makers = [(sides.target, slot.target), (sides.golden, slot.golden)];
+    let makers = makers.map(|(dump, slot)| {
+        let mut made = dump.producer_of(slot)?.run;
+        while is_view(&dump.runs[made]) {
+            let read = dump.inputs_of(made).next()?;
+            // Each step leads to an operator that ran before.
+            made = dump.producer_of(read).filter(|read| read.run < made)?.run;
+        }
+        Some(made)
+    });
+    let [Some(target), Some(golden)] = makers else {
+        return false;
+    };
+    let mut pairs = sides.matching.pairs.iter();
+    pairs.any(|pair| pair.target == [target] && pair.golden == [golden])
 }
 
 fn name_of(sides: MatchedDumps<'_>, place: SlotRef) -> OperatorName {

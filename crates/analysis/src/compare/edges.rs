@@ -279,7 +279,8 @@ impl<'a> Edges<'a> {
                     rewired.or_else(|| self.region_before(operator, operators))
                 })
                 .flatten()
-                .or_else(|| self.unseen_before(operator, operators));
+                .or_else(|| self.unseen_before(operator, operators))
+                .or_else(|| self.uncompared_before(operator, operators));
             // Values may identify one of several operators.
             let is_told = |parting: &PartingOperator| {
                 parting.rewired.is_empty()
@@ -417,6 +418,48 @@ impl<'a> Edges<'a> {
             cause: Cause::Unknown,
             change,
             ..region
+        })
+    }
+
+    /// Operators between values that agree and an operator whose output differs, if none of what it
+    /// reads was compared but in the form that an engine has of it.
+    fn uncompared_before(
+        &self,
+        operator: &OperatorResult,
+        operators: &[OperatorResult],
+    ) -> Option<PartingOperator> {
+        let pair = &self.pairs[operator.index];
+        let is_executed = [(0, &pair.target), (1, &pair.golden)]
+            .map(|(side, runs)| runs.iter().any(|&run| self.dumps[side].is_executed(run)));
+        let is_wrong = |slot: &SlotResult| is_apart(slot) && slot.agreement.is_none();
+        let mut outputs = operator.slots.iter().filter(|slot| slot.is_output());
+        if is_executed[0] == is_executed[1]
+            || !outputs.any(is_wrong)
+            || self.inputs_apart(operator).next().is_some()
+        {
+            return None;
+        }
+        let inputs = pair
+            .target
+            .iter()
+            .flat_map(|&run| self.dumps[0].inputs_of(run));
+        let mut open = inputs.filter(|slot| pair.slots.iter().all(|own| own.target != *slot));
+        let (slot, region) = open.find_map(|slot| {
+            let region = self.members_before(0, slot, operators)?;
+            (!region.members.is_empty()).then_some((slot, region))
+        })?;
+        let members = region
+            .members
+            .into_iter()
+            .map(|run| &self.dumps[0].runs[run]);
+        Some(PartingOperator {
+            operator: operator.index,
+            name: operator.target.last().cloned()?,
+            slot: self.dumps[0].runs[slot.run].slots[slot.slot].key(),
+            cause: Cause::Unknown,
+            others: members.map(OperatorName::for_execution).collect(),
+            change: Some(WiringChange::NotShown),
+            ..PartingOperator::default()
         })
     }
 

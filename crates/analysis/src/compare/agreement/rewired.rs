@@ -3,7 +3,7 @@
 use opscope_store::record::SlotSide;
 
 use super::values::{SideValues, ValueIndex};
-use super::{ComparedValues, is_apart, is_one_type, name_of};
+use super::{ComparedValues, is_apart, is_one_type, name_of, wired_alike};
 use crate::compare::matching::{MatchEvidence, MatchedDumps, RunPair, SlotRef};
 use crate::compare::result::{Cause, OperatorName, OperatorResult, PartingOperator};
 use crate::compare::result::{RewiredInput, SlotResult};
@@ -63,10 +63,18 @@ impl ComparedValues {
         let instead = name_of(sides, of_golden.first_slot(left));
         let slots = sides.target.runs[target].slots.iter().enumerate();
         let inputs = slots.filter(|(_, slot)| slot.side == SlotSide::Input);
+        let mut pairs = sides.matching.pairs.iter();
+        let pair = pairs.find(|pair| pair.target == [target] && pair.golden == [golden]);
+        let is_wired_alike = |slot: usize| {
+            let mut slots = pair.into_iter().flat_map(|pair| &pair.slots);
+            let of_slot = SlotRef { run: target, slot };
+            let found = slots.find(|pair| pair.target == of_slot);
+            found.is_some_and(|pair| wired_alike(sides, pair))
+        };
         let rewired = inputs.filter_map(|(slot, described)| {
             let value = of_target.value_of(SlotRef { run: target, slot })?;
             let equal = self.equals[0][value.0].filter(|_| is_unseen(of_target, value))?;
-            let is_other = !of_golden.reads(golden, equal);
+            let is_other = !of_golden.reads(golden, equal) && !is_wired_alike(slot);
             // Codes are the same where a scale takes the place of a factor.
             let [own, other] = [&of_target.values[value.0], &of_golden.values[left.0]];
             (is_other && own.is_integer == other.is_integer).then(|| RewiredInput {

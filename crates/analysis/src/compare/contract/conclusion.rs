@@ -97,8 +97,13 @@ fn place_of(contract: &Contract, comparison: &Comparison) -> Option<DivergencePo
             Some(point_of(loss, contract.is_quantised))
         }
         // Kernels of integers round otherwise than floats between quantisers, here and there.
-        (Conclusion::Fail, Some(loss)) if loss.codes.is_none() && is_vague(comparison) => {
-            Some(point_of(loss, true))
+        (Conclusion::Fail, loss) if contract.has_quantised && is_vague(comparison) => {
+            let vague = || comparison.summary.headline().cloned();
+            let vague = vague().map(|point| DivergencePoint {
+                cause: Cause::Unknown,
+                ..point
+            });
+            loss.map(|loss| point_of(loss, true)).or(vague)
         }
         (Conclusion::Fail, _) if comparison.summary.headline().is_none() => {
             contract.before_output.as_deref().map(before_output)

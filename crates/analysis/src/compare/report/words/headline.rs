@@ -296,7 +296,7 @@ fn parting_words(parting: &PartingOperator) -> Option<&'static str> {
              their output",
         ),
         Some(WiringChange::NotShown) if parting.slot.side == SlotSide::Input => {
-            Some("one dump lacks what makes it")
+            Some("what makes it was not compared")
         }
         Some(WiringChange::NotShown) => {
             Some("one dump lacks it, between values that agree and what differs")
@@ -312,7 +312,9 @@ fn parting_words(parting: &PartingOperator) -> Option<&'static str> {
 fn others(parting: &PartingOperator) -> String {
     let by = match parting.change {
         Some(WiringChange::Overwrites) => Some("by"),
-        Some(WiringChange::NotShown) if parting.slot.side == SlotSide::Input => Some("behind"),
+        Some(WiringChange::NotShown) if parting.slot.side == SlotSide::Input => {
+            Some("at or behind")
+        }
         _ => None,
     };
     if let Some(by) = by.filter(|_| !parting.others.is_empty()) {
