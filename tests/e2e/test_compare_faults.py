@@ -17,7 +17,7 @@ from binary import TIMEOUT_SECONDS, Binary
 from cases import CASES
 from comparing import FAILED, PARTIAL, PASSED, Found, compare, dump
 from numpy.typing import NDArray
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto, helper
 
 CASES_BY_NAME = {str(case): case for case in CASES}
 
@@ -306,3 +306,24 @@ def test_a_fused_operator(
     assert (found.accused, found.not_passing) == ([], [])
     assert {reason for *_, reason in found.skips} <= {"inside_fusion"}
     assert found.code == (PARTIAL if found.skips else PASSED)
+
+
+def test_an_output_of_which_all_that_follows_agrees(opscope: Binary, tmp_path: Path) -> None:
+    """The sum of squares is the same whatever the order of the parts is."""
+    dumps = []
+    for side, parts in (("target", ["b", "a"]), ("golden", ["a", "b"])):
+        nodes = [
+            helper.make_node("Tanh", ["x"], ["a"], f"{side}/tanh"),
+            helper.make_node("Sigmoid", ["x"], ["b"], f"{side}/sigmoid"),
+            helper.make_node("Concat", parts, ["z"], f"{side}/concat", axis=1),
+            helper.make_node("Mul", ["z", "z"], ["q"], f"{side}/square"),
+            helper.make_node("ReduceSum", ["q"], ["s"], f"{side}/sum"),
+        ]
+        ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("z", "s")]
+        graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 8])], ends)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        (tmp_path / side).mkdir()
+        x = np.random.default_rng(3).normal(size=(4, 8)).astype(np.float32)
+        dumps.append(dump(opscope, tmp_path / side, model, {"x": x}))
+    found = compare(opscope, *dumps)
+    assert found.code == FAILED and found.first is not None and found.first[0] == "target/concat"

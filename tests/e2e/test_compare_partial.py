@@ -125,6 +125,17 @@ def test_an_archive_lists_values_in_any_order(opscope: Binary, tmp_path: Path) -
     assert found.first == ("m4", "output.0", "unknown")
 
 
+def test_what_an_engine_has_in_another_form(opscope: Binary, tmp_path: Path) -> None:
+    """Convolutions in blocks of channels are compared with nothing, and named."""
+    if opscope.engine.name != "onnxruntime":
+        pytest.skip("only ONNX Runtime shows the graph that it executes")
+    images = ("--input", f"image={DIGITS / 'images.npy'}")
+    opscope.dump(DIGITS / f"{FAULTY}.onnx", *images, "--out", tmp_path / "target")
+    opscope.dump(DIGITS / f"{SOUND}.onnx", *images, "--graph", "executed", "--out", tmp_path / "golden")
+    found = compare(opscope, tmp_path / "target", tmp_path / "golden")
+    assert found.summary["certainty"] == "first_difference" and CULPRIT in told(found)
+
+
 def test_another_form_with_less_to_show(opscope: Binary, tmp_path: Path) -> None:
     x = np.random.default_rng(5).normal(size=(6, 8)).astype(np.float32)
     for form in FORMS:

@@ -39,11 +39,14 @@ use super::matching::{
 };
 use super::party::Party;
 use super::result::{
-    Cause, Comparison, Evidence, OperatorName, OperatorPlace, OperatorResult, SlotAgreement,
-    SlotResult, VerdictLevel,
+    Cause, Comparison, Evidence, MetricId, OperatorName, OperatorPlace, OperatorResult,
+    SlotAgreement, SlotResult, VerdictLevel,
 };
 use super::side::ComparedDump;
 use super::verdict::Thresholds;
+
+/// The difference between a code of 8 bits with a sign and the same without.
+const HALF_OF_CODES: f64 = 128.0;
 
 /// Both sides of a place, with what each has of the other.
 struct ComparedValues {
@@ -300,11 +303,13 @@ impl ComparedValues {
             if !is_apart(result) {
                 continue;
             }
+            if is_of_other_sign(result) {
+                result.agreement = Some(SlotAgreement::Stored);
+                is_any = true;
+                continue;
+            }
             result.is_unseen |= !result.is_output() && self.is_made_unseen(sides, slot);
-            result.is_outside = !result.is_output()
-                && !result.is_unseen
-                && !is_made_on_ranks(sides, slot, result)
-                && (self.are_outside(slot) || is_certain && self.is_from_nowhere(slot));
+            result.is_outside = self.is_given(sides, slot, result, is_certain);
             is_any |= result.is_outside;
             // Two programs come to the same by other values, such as other signs.
             let is_sound =
@@ -319,27 +324,23 @@ impl ComparedValues {
             } else {
                 let is_weight = result.evidence != Evidence::Shape && self.are_outside(slot);
                 let is_excused = is_excused || is_other_way && !(is_one_type && is_weight);
-                let is_stored_otherwise =
-                    makes_same && (self.are_extents(slot) || self.are_permuted(slot));
                 let found = self.input_agreement(sides, pair, slot);
-                let is_stored_otherwise = is_stored_otherwise
+                let is_stored_otherwise = makes_same
+                    && (self.are_extents(slot) || self.are_permuted(slot))
                     || self.are_folded(sides, slot)
                     || n_apart == 0 && self.are_shuffled(sides, slot);
                 let stored = is_stored_otherwise.then_some(SlotAgreement::Stored);
                 // The producer of such an input is judged separately; which of several operators
                 // reads it is a coincidence.
-                let is_other_form = result.evidence == Evidence::Shape
-                    || result.target.dtype != result.golden.dtype;
-                let is_passed_on = (!is_certain || makes_same && is_other_form)
+                let is_passed_on = (!is_certain || makes_same && has_other_form(result))
                     && !result.is_outside
                     && self.are_rejoined(slot);
-                let is_excused = is_excused || is_passed_on;
                 // What golden has elsewhere is not inside of an operator.
                 let is_inner = is_parting && !is_weight && !self.is_elsewhere(slot);
                 let inner = is_inner.then_some(SlotAgreement::Inner);
                 found
                     .or(stored)
-                    .or(is_excused.then_some(SlotAgreement::Downstream))
+                    .or((is_excused || is_passed_on).then_some(SlotAgreement::Downstream))
                     .or(inner)
             };
             is_any |= result.agreement.is_some();
@@ -420,6 +421,20 @@ impl ComparedValues {
             }
         }
         has_other
+    }
+
+    /// Whether an input comes from outside.
+    fn is_given(
+        &self,
+        sides: MatchedDumps<'_>,
+        slot: &SlotPair,
+        result: &SlotResult,
+        is_certain: bool,
+    ) -> bool {
+        !result.is_output()
+            && !result.is_unseen
+            && !is_made_on_ranks(sides, slot, result)
+            && (self.are_outside(slot) || is_certain && self.is_from_nowhere(slot))
     }
 
     fn here(&self, slot: &SlotPair) -> Option<[ValueIndex; 2]> {
@@ -621,6 +636,21 @@ fn name_of(sides: MatchedDumps<'_>, place: SlotRef) -> OperatorName {
 fn is_agreed_output(slot: &SlotResult) -> bool {
     let is_compared = matches!(slot.evidence, Evidence::Tensor | Evidence::Statistics);
     slot.is_output() && slot.level == VerdictLevel::Pass && is_compared
+}
+
+/// Whether a slot has the numbers of a quantised value with a sign on one side, and without on the
+/// other: all are half of the range higher, as their zero point is.
+fn is_of_other_sign(slot: &SlotResult) -> bool {
+    let dtypes = [&slot.target.dtype, &slot.golden.dtype].map(AsRef::as_ref);
+    let half = |metric| slot.metrics.get(metric) == Some(HALF_OF_CODES);
+    matches!(dtypes, ["int8", "uint8"] | ["uint8", "int8"])
+        && half(MetricId::MaxAbs)
+        && half(MetricId::MeanAbs)
+}
+
+/// Whether a slot has another shape or dtype on the other side.
+fn has_other_form(slot: &SlotResult) -> bool {
+    slot.evidence == Evidence::Shape || slot.target.dtype != slot.golden.dtype
 }
 
 /// Whether a slot counts against its operator.

@@ -421,8 +421,8 @@ impl<'a> Edges<'a> {
         })
     }
 
-    /// Operators between values that agree and an operator whose output differs, if none of what it
-    /// reads was compared but in the form that an engine has of it.
+    /// Operators between values that agree and an operator that differs, if an engine has what they
+    /// make in a form that was not compared.
     fn uncompared_before(
         &self,
         operator: &OperatorResult,
@@ -432,18 +432,18 @@ impl<'a> Edges<'a> {
         let is_executed = [(0, &pair.target), (1, &pair.golden)]
             .map(|(side, runs)| runs.iter().any(|&run| self.dumps[side].is_executed(run)));
         let is_wrong = |slot: &SlotResult| is_apart(slot) && slot.agreement.is_none();
-        let mut outputs = operator.slots.iter().filter(|slot| slot.is_output());
-        if is_executed[0] == is_executed[1]
-            || !outputs.any(is_wrong)
-            || self.inputs_apart(operator).next().is_some()
-        {
+        if is_executed[0] == is_executed[1] || !operator.slots.iter().any(is_wrong) {
             return None;
         }
-        let inputs = pair
-            .target
-            .iter()
-            .flat_map(|&run| self.dumps[0].inputs_of(run));
-        let mut open = inputs.filter(|slot| pair.slots.iter().all(|own| own.target != *slot));
+        let apart = self.inputs_apart(operator).map(|(_, slots, _)| slots[0]);
+        let mut open: Vec<SlotRef> = apart.collect();
+        if open.is_empty() {
+            let is_compared = |slot: &SlotRef| pair.slots.iter().any(|own| own.target == *slot);
+            let runs = pair.target.iter();
+            let inputs = runs.flat_map(|&run| self.dumps[0].inputs_of(run));
+            open.extend(inputs.filter(|slot| !is_compared(slot)));
+        }
+        let mut open = open.into_iter();
         let (slot, region) = open.find_map(|slot| {
             let region = self.members_before(0, slot, operators)?;
             (!region.members.is_empty()).then_some((slot, region))

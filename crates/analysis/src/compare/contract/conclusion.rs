@@ -106,7 +106,8 @@ fn place_of(contract: &Contract, comparison: &Comparison) -> Option<DivergencePo
             loss.map(|loss| point_of(loss, true)).or(vague)
         }
         (Conclusion::Fail, _) if comparison.summary.headline().is_none() => {
-            contract.before_output.as_deref().map(before_output)
+            let before = contract.before_output.as_deref().map(before_output);
+            before.or_else(|| excused_output(contract, comparison))
         }
         (Conclusion::Quantised, loss) => {
             evidence::first(comparison).or_else(|| loss.map(|loss| point_of(loss, true)))
@@ -134,6 +135,26 @@ fn before_output(parting: &PartingOperator) -> DivergencePoint {
         name: Some(parting.name.clone()),
         ..DivergencePoint::default()
     }
+}
+
+/// The operator that makes an output which differs, though all that is computed from it agrees.
+fn excused_output(contract: &Contract, comparison: &Comparison) -> Option<DivergencePoint> {
+    let apart = contract.outputs.iter();
+    let apart = apart.filter(|value| value.state == ValueState::Differ);
+    let mut makers = apart.filter_map(|value| value.operators[0].as_ref());
+    makers.find_map(|name| {
+        let mut operators = comparison.operators.iter();
+        let operator = operators.find(|operator| operator.target.last() == Some(name))?;
+        let mut slots = operator.slots.iter();
+        let is_excused = |slot: &&SlotResult| slot.is_output() && slot.agreement.is_some();
+        let slot = slots.find(is_excused)?;
+        Some(DivergencePoint {
+            operator: operator.index,
+            slot: slot.slot,
+            cause: Cause::Unknown,
+            ..DivergencePoint::default()
+        })
+    })
 }
 
 fn point_of(loss: &QuantisedLoss, is_quantised: bool) -> DivergencePoint {
