@@ -26,6 +26,8 @@ use super::side::ComparedDump;
 const WITH_BODIES: [&str; 4] = ["If", "Loop", "Scan", "SequenceMap"];
 /// Maximum number of operators without a partner that are followed to the next one with a partner.
 const N_PASSED_MAX: usize = 64;
+/// Maximum number of operators that are named of those that an engine has in another form.
+const N_NEAREST_MAX: usize = 5;
 /// Maximum number of operators between values that agree and one that differs.
 const N_MEMBERS_MAX: usize = 16;
 
@@ -457,7 +459,10 @@ impl<'a> Edges<'a> {
             name: operator.target.last().cloned()?,
             slot: self.dumps[0].runs[slot.run].slots[slot.slot].key(),
             cause: Cause::Unknown,
-            others: members.map(OperatorName::for_execution).collect(),
+            others: members
+                .take(N_NEAREST_MAX)
+                .map(OperatorName::for_execution)
+                .collect(),
             change: Some(WiringChange::NotShown),
             ..PartingOperator::default()
         })

@@ -312,9 +312,7 @@ fn parting_words(parting: &PartingOperator) -> Option<&'static str> {
 fn others(parting: &PartingOperator) -> String {
     let by = match parting.change {
         Some(WiringChange::Overwrites) => Some("by"),
-        Some(WiringChange::NotShown) if parting.slot.side == SlotSide::Input => {
-            Some("at or behind")
-        }
+        Some(WiringChange::NotShown) if parting.slot.side == SlotSide::Input => Some("next to"),
         _ => None,
     };
     if let Some(by) = by.filter(|_| !parting.others.is_empty()) {
