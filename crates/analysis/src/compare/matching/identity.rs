@@ -246,7 +246,7 @@ impl<'a> NamedPairs<'a> {
         }
         // With the same numbers on both sides, none was counted in between.
         let family = self.families.get(without_counter(&run.op_name));
-        // Engines remove operators, and number none anew.
+        // Engines remove operators, and renumber none.
         let is_executed = [(0, &pair.target), (1, &pair.golden)]
             .map(|(i, runs)| runs.iter().any(|&run| self.dumps[i].is_executed(run)));
         let is_left = is_executed[0] != is_executed[1] && n_alike == n_made;
@@ -293,7 +293,7 @@ fn is_one_listing([target, golden]: [&ComparedDump; 2]) -> bool {
 }
 
 /// Whether a dump without a graph lists operators of the other one, in its order, and leaves out
-/// numbers that these have: it shows some of them, and nobody counted anew.
+/// numbers that these have: it shows some of them, under their old numbers.
 fn is_part_of(part: &ComparedDump, whole: &ComparedDump) -> bool {
     if !part.is_without_wires() || part.runs.len() >= whole.runs.len() {
         return false;
