@@ -624,8 +624,7 @@ fn wired_alike(sides: MatchedDumps<'_>, slot: &SlotPair) -> bool {
     let [Some(target), Some(golden)] = makers else {
         return false;
     };
-    let mut pairs = sides.matching.pairs.iter();
-    pairs.any(|pair| pair.target == [target] && pair.golden == [golden])
+    sides.matching.pair_of([target, golden]).is_some()
 }
 
 fn name_of(sides: MatchedDumps<'_>, place: SlotRef) -> OperatorName {

@@ -300,7 +300,11 @@ impl<'a> Edges<'a> {
                 .retain(|known| known.operator != one.operator);
             comparison.partings.push(one);
         }
-        // An operator is not the cause of a difference in its inputs.
+        let given = comparison.partings.iter();
+        let given = given.filter(|parting| parting.cause == Cause::Outside);
+        let given: HashSet<OperatorName> = given.map(|parting| parting.name.clone()).collect();
+        // An operator is not the cause of a difference in its inputs, and a region not that of one
+        // that reads another weight in it.
         let operators = &comparison.operators;
         comparison.partings.retain(|parting| {
             let operator = &operators[parting.operator];
@@ -308,7 +312,8 @@ impl<'a> Edges<'a> {
             let mut inputs = operator.slots.iter().filter(|slot| !slot.is_output());
             let is_given = inputs.any(|slot| is_apart(slot) && !slot.is_outside);
             let is_own = parting.cause == Cause::Own && parting.rewired.is_empty();
-            !(operator.is_certain && is_listed && is_own && is_given)
+            let is_told = parting.others.iter().any(|other| given.contains(other));
+            !(is_own && (operator.is_certain && is_listed && is_given || is_told))
         });
         comparison.partings.sort_by_key(|one| one.operator);
     }

@@ -212,6 +212,21 @@ pub struct Matching {
     pub unmatched: Vec<UnmatchedExecution>,
 }
 
+impl Matching {
+    /// The pair of two executions, unless the target is an archive of values.
+    pub(in crate::compare) fn pair_of(&self, [target, golden]: [usize; 2]) -> Option<&RunPair> {
+        let first = |pair: &RunPair| pair.target.first().copied();
+        let at = self
+            .pairs
+            .partition_point(|pair| first(pair) < Some(target));
+        let mut pairs = self.pairs[at..].iter();
+        let mut pairs = pairs
+            .by_ref()
+            .take_while(|pair| first(pair) == Some(target));
+        pairs.find(|pair| pair.target == [target] && pair.golden == [golden])
+    }
+}
+
 /// Matched executions: one of each side, or several of one side if operators were fused.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunPair {

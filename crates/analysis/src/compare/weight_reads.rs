@@ -2,32 +2,49 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use opscope_tensor::DType;
+
 use super::listed_parameter::WeightReads;
 use super::matching::MatchedDumps;
 use super::side::ComparedDump;
 
+/// How often a weight is read.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct ReadCount {
+    n: usize,
+    /// Whether it has several axes. Engines and exporters fold vectors into such weights.
+    is_matrix: bool,
+}
+
 /// Finds weights that the sides read another number of times, by name, if they read most of their
-/// weights equally often.
+/// weights equally often. Engines remove weights, so that their graphs say nothing.
 pub(super) fn find(sides: MatchedDumps<'_>) -> Vec<WeightReads> {
-    let reads = [sides.target, sides.golden].map(count);
-    let n_equal = (reads[0].iter()).filter(|(name, n)| reads[1].get(*name) == Some(n));
+    let dumps = [sides.target, sides.golden];
+    let is_executed = |dump: &ComparedDump| (0..dump.runs.len()).any(|run| dump.is_executed(run));
+    if dumps.into_iter().any(is_executed) {
+        return Vec::new();
+    }
+    let reads = dumps.map(count);
+    let n_equal = (reads[0].iter()).filter(|(name, count)| reads[1].get(*name) == Some(count));
     let n_equal = n_equal.count();
     let names: BTreeSet<&String> = reads.iter().flat_map(BTreeMap::keys).collect();
     if 2 * n_equal < names.len() {
         return Vec::new();
     }
-    let mut groups: BTreeMap<[usize; 2], Vec<&str>> = BTreeMap::new();
+    let mut groups: BTreeMap<[usize; 2], (Vec<&str>, bool)> = BTreeMap::new();
     for name in names {
-        let counts = reads
-            .each_ref()
-            .map(|reads| reads.get(name).copied().unwrap_or_default());
+        let counts = (reads.each_ref()).map(|reads| reads.get(name).copied().unwrap_or_default());
+        let [target, golden] = counts.map(|count| count.n);
         // Exporters store equal weights, such as ones, once, so that their readers come and go.
-        let [fewest, most] = [counts[0].min(counts[1]), counts[0].max(counts[1])];
+        let [fewest, most] = [target.min(golden), target.max(golden)];
         if fewest != most && (fewest == 0 || most % fewest == 0) {
-            groups.entry(counts).or_default().push(name);
+            let (names, has_matrix) = groups.entry([target, golden]).or_default();
+            names.push(name);
+            *has_matrix |= counts.iter().any(|count| count.is_matrix);
         }
     }
-    let groups = groups.into_iter().flat_map(|(counts, names)| {
+    groups.retain(|_, (_, has_matrix)| *has_matrix);
+    let groups = groups.into_iter().flat_map(|(counts, (names, _))| {
         let modules = by_module(&names).into_iter();
         modules.map(move |(name, n_weights)| WeightReads {
             name,
@@ -39,15 +56,21 @@ pub(super) fn find(sides: MatchedDumps<'_>) -> Vec<WeightReads> {
     groups.collect()
 }
 
-/// How many operators read each weight.
-fn count(dump: &ComparedDump) -> BTreeMap<String, usize> {
-    let mut reads = BTreeMap::new();
+/// How many operators read each weight of floats.
+fn count(dump: &ComparedDump) -> BTreeMap<String, ReadCount> {
+    let mut reads: BTreeMap<String, ReadCount> = BTreeMap::new();
     for run in 0..dump.runs.len() {
-        let names = dump
-            .inputs_of(run)
-            .filter_map(|slot| dump.parameter_read(slot));
-        for name in names.collect::<BTreeSet<String>>() {
-            *reads.entry(name).or_default() += 1;
+        let slots = dump.inputs_of(run).filter_map(|place| {
+            let slot = &dump.runs[run].slots[place.slot];
+            let name = dump
+                .parameter_read(place)
+                .filter(|_| slot.dtype.is_some_and(DType::is_float))?;
+            Some((name, slot.dims().iter().filter(|dim| **dim > 1).count() > 1))
+        });
+        for (name, is_matrix) in slots.collect::<BTreeMap<String, bool>>() {
+            let count = reads.entry(name).or_default();
+            count.n += 1;
+            count.is_matrix |= is_matrix;
         }
     }
     reads

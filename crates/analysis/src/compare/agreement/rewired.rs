@@ -63,8 +63,7 @@ impl ComparedValues {
         let instead = name_of(sides, of_golden.first_slot(left));
         let slots = sides.target.runs[target].slots.iter().enumerate();
         let inputs = slots.filter(|(_, slot)| slot.side == SlotSide::Input);
-        let mut pairs = sides.matching.pairs.iter();
-        let pair = pairs.find(|pair| pair.target == [target] && pair.golden == [golden]);
+        let pair = sides.matching.pair_of([target, golden]);
         let is_wired_alike = |slot: usize| {
             let mut slots = pair.into_iter().flat_map(|pair| &pair.slots);
             let of_slot = SlotRef { run: target, slot };
