@@ -8,7 +8,7 @@ use std::path::Path;
 
 use opscope_store::file_format::graph_json::GraphOperator;
 
-use super::values::{DumpValue, SideValues, ValueIndex};
+use super::values::{SideValues, ValueIndex};
 use crate::compare::side::ComparedDump;
 
 /// An operator in this many may be missing: branches that were not taken are not shown either.
@@ -16,9 +16,9 @@ const MISSING_ONE_IN: usize = 50;
 /// Beginnings of the types that AscendCL's trees leave out, as a device makes places in memory of
 /// them or runs other graphs for them.
 const LEFT_OUT: [&str; 5] = ["Concat", "Split", "If", "Loop", "Scan"];
-/// Without a description of the graph: of the values that the other side computes, one in this many
-/// may come from nowhere, such as a constant that an engine folded.
-const GAP_ONE_IN: usize = 8;
+/// Without a description of the graph: one value in this many may come from nowhere that the other
+/// side computes, such as a constant that an engine folded.
+const GAP_ONE_IN: usize = 4;
 
 /// Whether a place of a dump lacks operators. `sides` are this side's values and the other side's;
 /// `equals` maps each value of this side to the other side's.
@@ -63,9 +63,11 @@ fn is_counted(operator: &GraphOperator) -> bool {
 fn has_gaps([own, other]: [&SideValues; 2], equals: &[Option<ValueIndex>]) -> bool {
     let values = own.values.iter().zip(equals);
     let read = values.filter(|(value, _)| !value.is_extents && !value.readers.is_empty());
-    let is_made = |equal: &ValueIndex| !other.values[equal.0].is_outside;
-    let made = read.filter(|(_, equal)| equal.as_ref().is_some_and(is_made));
-    let is_gap = |value: &DumpValue| value.is_outside || value.n_makers == 0;
-    let (gaps, shown): (Vec<_>, Vec<_>) = made.partition(|(value, _)| is_gap(value));
-    gaps.len() * GAP_ONE_IN > gaps.len() + shown.len()
+    let (mut n_read, mut n_gaps) = (0, 0);
+    for (value, equal) in read {
+        n_read += 1;
+        let is_made = equal.is_some_and(|equal| !other.values[equal.0].is_outside);
+        n_gaps += usize::from(value.is_outside && is_made);
+    }
+    n_gaps * GAP_ONE_IN > n_read
 }

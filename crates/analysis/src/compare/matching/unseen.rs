@@ -25,7 +25,7 @@ pub(in crate::compare) fn find(sides: MatchedDumps<'_>) -> [HashSet<SlotRef>; 2]
     [Party::Target, Party::Golden].map(|party| {
         let own = party.index();
         let [dump, other] = [dumps[own], dumps[1 - own]];
-        if !dump.is_without_wires() || other.is_without_wires() {
+        if !dump.is_without_wires() || other.is_without_wires() || !has_names_of(dump, other) {
             return HashSet::new();
         }
         let mut is_computed: HashMap<usize, bool> = HashMap::new();
@@ -48,6 +48,14 @@ pub(in crate::compare) fn find(sides: MatchedDumps<'_>) -> [HashSet<SlotRef>; 2]
         let unseen = inputs.filter(|slot| is_made(slot));
         unseen.map(|slot| in_order(slot, own)[0]).collect()
     })
+}
+
+/// Whether most operators have their names on the other side, so that what is named there and not
+/// here was left out. Other tools show other operators in its place.
+fn has_names_of(dump: &ComparedDump, other: &ComparedDump) -> bool {
+    let names: HashSet<&str> = other.runs.iter().map(|run| &*run.op_name).collect();
+    let known = dump.runs.iter().filter(|run| names.contains(&*run.op_name));
+    2 * known.count() > dump.runs.len()
 }
 
 /// The slots of a pair, that of one side first.
