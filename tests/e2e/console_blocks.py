@@ -28,3 +28,10 @@ def table_commands(page: str) -> list[str]:
     rows = re.findall(r"^\|[^|\n]*(?:\\\|[^|\n]*)*\| `(opscope [^`]*)` \|$", page, re.M)
     # A page stays until Ctrl-C.
     return [row for row in rows if not row.startswith("opscope view")]
+
+
+def code_rows(page: str) -> list[str]:
+    """The code in each row of two columns: from the last one, or from the first if the last says "the same"."""
+    rows = re.findall(r"^\| ((?:[^|\n]|\\\|)*) \| ((?:[^|\n]|\\\|)*) \|$", page, re.M)
+    found = (re.search("`(.*?)`", before if after == "the same" else after) for before, after in rows)
+    return [code[1].replace("\\|", "|") for code in found if code]
