@@ -302,11 +302,11 @@ function drawOpenGroup(
   );
 }
 
-/** A differing weight enters as a pill from the left. */
+/** A differing weight enters as a pill from the left, near enough to be in view when the graph's width fits. */
 function drawEntry(context: CanvasRenderingContext2D, colours: Colours, box: GraphBox): void {
   const letter = { weight: "W", bias: "B", input: "X" }[box.entry!];
-  const width = 34;
-  const x = box.x - width - 26;
+  const width = 20;
+  const x = box.x - width - 10;
   const y = box.y + box.height / 2 - 8;
   context.strokeStyle = colours.of("fail");
   context.lineWidth = 1.5;
