@@ -2,65 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import onnx
 import pytest
-from binary import TIMEOUT_SECONDS, Binary
+from agent import ONNX_CASES, Client, find_in_models
+from binary import Binary
 from faults import change_weight
-from test_experiments import FAULTS, SOUND
+from test_experiments import SOUND
 
-ANSWER_BYTES_MAX = 2048
 MESSAGE_BYTES_MAX = 16 << 20
 TOOLS = ["run", "verdict", "look", "why", "try"]
 SHAPE = {"x": [1, 3, 8, 8]}
-
-
-class Client:
-    """A session over standard input and output."""
-
-    def __init__(self, tool: Binary, out: Path) -> None:
-        command = [str(part) for part in (tool.path, "mcp", "--out", out)]
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
-        self.n_requests = 0
-
-    def send(self, line: str) -> None:
-        assert self.process.stdin
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-
-    def receive(self) -> dict[str, Any]:
-        assert self.process.stdout
-        return json.loads(self.process.stdout.readline())
-
-    def request(self, method: str, **params: Any) -> dict[str, Any]:
-        self.n_requests += 1
-        self.send(json.dumps({"jsonrpc": "2.0", "id": self.n_requests, "method": method, "params": params}))
-        answer = self.receive()
-        assert answer["id"] == self.n_requests
-        return answer
-
-    def tool(self, name: str, is_error: bool = False, **arguments: Any) -> dict[str, Any]:
-        """The answer of a tool, which is short and names the next step."""
-        answer = self.request("tools/call", name=name, arguments=arguments)
-        assert "result" in answer, answer
-        result = answer["result"]
-        assert len(json.dumps(answer, ensure_ascii=False).encode()) < ANSWER_BYTES_MAX
-        (content,) = result["content"]
-        value = json.loads(content["text"])
-        assert result["isError"] == is_error, value
-        assert is_error or value["next"]
-        return value
-
-    def end(self) -> int:
-        assert self.process.stdin
-        self.process.stdin.close()
-        return self.process.wait(TIMEOUT_SECONDS)
 
 
 @pytest.fixture
@@ -138,18 +92,11 @@ def test_a_client_finds_a_fault(client: Client, models: list[str], tmp_path: Pat
     assert {path.name for path in tmp_path.iterdir()} == {"faulty.onnx", "sound.onnx", "out"}
 
 
-@pytest.mark.sampled(0.2)
-@pytest.mark.parametrize("fault", FAULTS)
-def test_two_short_answers_prove_a_fault(client: Client, models: list[str], fault: str) -> None:
-    faulty, sound = models
-    plant, expected = FAULTS[fault]
-    model = onnx.ModelProto()
-    model.CopyFrom(SOUND)
-    plant(model)
-    onnx.save(model, faulty)
-    verdict = client.tool("verdict", target=faulty, golden=sound, shape=SHAPE, engine="tract")
-    why = client.tool("why", verdict=verdict["id"])
-    assert (why["certainty"], set(why["experiments"]["causes"])) == ("proven", expected)
+@pytest.mark.sampled(0.2, each="network")
+@pytest.mark.parametrize(("network", "fault"), ONNX_CASES)
+def test_two_short_answers_prove_a_fault(client: Client, tmp_path: Path, network: str, fault: str) -> None:
+    found = find_in_models(client, tmp_path, network, fault, engine="tract")
+    assert (found.is_named, found.is_proven) == (True, True), found.text
 
 
 def test_mistakes_have_a_cause_and_an_expectation(client: Client, models: list[str], tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::exit::{CommandFailure, chain};
+use crate::exit::{CommandFailure, UNREADABLE, USAGE, chain};
 
 /// Maximum number of bytes of an answer's text within its message.
 const N_BYTES_MAX: usize = 1900;
@@ -14,14 +14,14 @@ const N_LETTERS_MIN: usize = 80;
 /// Why a tool has no result: the cause, and what to do.
 pub(super) struct ToolFailure {
     error: String,
-    hint: Option<String>,
+    hint: String,
 }
 
 impl ToolFailure {
     pub(super) fn new(error: impl Into<String>, hint: &str) -> ToolFailure {
         ToolFailure {
             error: error.into(),
-            hint: Some(hint.to_owned()),
+            hint: hint.to_owned(),
         }
     }
 }
@@ -29,9 +29,14 @@ impl ToolFailure {
 impl From<CommandFailure> for ToolFailure {
     fn from(failure: CommandFailure) -> ToolFailure {
         let error = failure.error.map(|error| chain(error.as_ref()));
+        let hint = match failure.code {
+            UNREADABLE => "pass the path of a readable model or dump",
+            USAGE => "correct the arguments, as `tools/list` describes them",
+            _ => "remove the cause, and call the tool again",
+        };
         ToolFailure {
             error: error.unwrap_or_else(|| "a signal stopped it, or it was done in part".into()),
-            hint: failure.hint,
+            hint: failure.hint.unwrap_or_else(|| hint.to_owned()),
         }
     }
 }
@@ -42,13 +47,8 @@ pub(super) type ToolResult = Result<Value, ToolFailure>;
 /// The result of a call, in the protocol's form.
 pub(super) fn of_tool(result: ToolResult) -> Value {
     let is_error = result.is_err();
-    let value = result.unwrap_or_else(|failure| {
-        let mut value = json!({ "error": failure.error });
-        if let Some(hint) = failure.hint {
-            value[NEXT] = json!(hint);
-        }
-        value
-    });
+    let value =
+        result.unwrap_or_else(|failure| json!({ "error": failure.error, NEXT: failure.hint }));
     json!({ "content": [{ "type": "text", "text": shortened(value) }], "isError": is_error })
 }
 
