@@ -67,6 +67,13 @@ impl CommandFailure {
         }
     }
 
+    /// Adds the file or directory in which it happened.
+    pub(crate) fn at(self, path: &Path) -> CommandFailure {
+        let place = format!("`{}`", path.display());
+        let error = self.error.map(|error| error.context(place));
+        CommandFailure { error, ..self }
+    }
+
     /// Whether the reader of our output has closed it, which is not an error.
     pub(crate) fn is_broken_pipe(&self) -> bool {
         let chain = self.error.iter().flat_map(|error| error.chain());
@@ -153,6 +160,7 @@ impl From<RunError> for CommandFailure {
 impl From<io::Error> for CommandFailure {
     /// Errors of standard output.
     fn from(error: io::Error) -> CommandFailure {
+        let error = anyhow!(error).context("cannot write to standard output");
         CommandFailure::new(PARTIAL, error)
     }
 }
@@ -194,8 +202,8 @@ impl From<InputError> for CommandFailure {
                 "pass `--input {name}=FILE.npy`, or `--seed N` for random values"
             )),
             InputError::Dynamic { name, shape } => {
-                let extents = example_extents(shape);
-                Some(format!("set its shape, such as `--shape {name}:{extents}`"))
+                let example = example_shape(shape);
+                Some(format!("set its shape, such as `--shape {name}:{example}`"))
             }
             _ => None,
         };
@@ -207,7 +215,7 @@ impl From<InputError> for CommandFailure {
 }
 
 /// A declared shape with 1 for every dynamic dimension: `[batch,3]` becomes `1,3`.
-fn example_extents(shape: &str) -> String {
+pub(crate) fn example_shape(shape: &str) -> String {
     let Some(dims) = shape
         .strip_prefix('[')
         .and_then(|text| text.strip_suffix(']'))

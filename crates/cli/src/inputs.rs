@@ -7,14 +7,15 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use opscope_diff::inputs::default_shapes;
 use opscope_engine::input::{RandomNumbers, arrange, check_shape, find, resolve_shape, unknown};
-use opscope_engine::{InputError, ModelSignature, ValueInfo};
+use opscope_engine::{DeclaredDim, InputError, ModelSignature, ValueInfo};
 use opscope_store::file_format::npy::{self, NpyHeader};
 use opscope_store::file_format::{npy_zst, npz};
 use opscope_store::{check_memory, regular_file};
 use opscope_tensor::{DType, Shape, Tensor};
 
 use crate::arguments::{NamedFile, NamedShape, named_file, named_shape};
-use crate::exit::{CommandFailure, CommandResult, UNREADABLE, USAGE};
+use crate::console::report;
+use crate::exit::{CommandFailure, CommandResult, UNREADABLE, USAGE, example_shape};
 
 /// How far a raw file is read beyond the expected size, to report its actual size.
 const RAW_BYTES_MORE: u64 = 1 << 20;
@@ -55,8 +56,6 @@ impl InputArguments {
 pub(crate) struct InputSource {
     signature: ModelSignature,
     shapes: BTreeMap<String, Shape>,
-    /// Shapes of random values for inputs with open dimensions.
-    default_shapes: BTreeMap<String, Shape>,
     seed: Option<u64>,
     sets: Vec<InputSet>,
 }
@@ -81,8 +80,8 @@ impl InputSource {
     ) -> CommandResult<InputSource> {
         let mut shapes = BTreeMap::new();
         for option in &arguments.shape {
-            let value =
-                find(signature, &option.name).ok_or_else(|| unknown(signature, &option.name))?;
+            let value = find(signature, &option.name)
+                .ok_or_else(|| unknown_shape(signature, &option.name))?;
             // The result equals `shape`. Shapes that the model refuses are reported now rather than
             // at the step that uses them.
             resolve_shape(value, Some(&option.shape))?;
@@ -91,7 +90,6 @@ impl InputSource {
         let mut source = InputSource {
             signature: signature.clone(),
             shapes,
-            default_shapes: default_shapes(signature),
             seed: if is_dry_run && arguments.is_empty() {
                 Some(0)
             } else {
@@ -124,15 +122,16 @@ impl InputSource {
             return Ok(None);
         }
         let mut made_up = Vec::new();
+        let given = self.given(0)?;
+        let defaults = self.default_shapes(&given);
         for value in &self.signature.inputs {
-            let is_given = matches!(&self.sets[..], [InputSet::Given(given)] if given.contains_key(&value.name));
-            if is_given {
+            if given.contains_key(&value.name) {
                 continue;
             }
-            let is_chosen = self.default_shapes.contains_key(&value.name)
-                && !self.shapes.contains_key(&value.name);
+            let is_chosen =
+                defaults.contains_key(&value.name) && !self.shapes.contains_key(&value.name);
             if is_chosen || arguments.is_empty() {
-                let shape = self.random_shape(value)?;
+                let shape = self.random_shape(value, &defaults)?;
                 let declared = if is_chosen {
                     format!(" for {}", value.shape_text())
                 } else {
@@ -147,10 +146,24 @@ impl InputSource {
         Ok((!made_up.is_empty()).then(|| made_up.join(", ")))
     }
 
+    /// Shapes of random values for inputs with open dimensions.
+    fn default_shapes(&self, given: &Named) -> BTreeMap<String, Shape> {
+        let mut known = self.shapes.clone();
+        let shapes = given
+            .iter()
+            .map(|(name, tensor)| (name.clone(), tensor.shape().clone()));
+        known.extend(shapes);
+        default_shapes(&self.signature, &known)
+    }
+
     /// The shape of a random input.
-    fn random_shape(&self, value: &ValueInfo) -> Result<Shape, InputError> {
+    fn random_shape(
+        &self,
+        value: &ValueInfo,
+        defaults: &BTreeMap<String, Shape>,
+    ) -> Result<Shape, InputError> {
         let shape = self.shapes.get(&value.name);
-        resolve_shape(value, shape.or(self.default_shapes.get(&value.name)))
+        resolve_shape(value, shape.or(defaults.get(&value.name)))
     }
 
     /// Number of sets of inputs; steps cycle through them.
@@ -161,27 +174,37 @@ impl InputSource {
     /// The inputs of a step in the model's order, checked.
     pub(crate) fn step(&self, step: u64) -> CommandResult<Vec<Tensor>> {
         let index = usize::try_from(step % self.n_sets()).unwrap_or(0);
-        let mut given = match &self.sets[index] {
-            InputSet::Given(given) => given.clone(),
-            InputSet::Archive(path) => self.read_archive(path)?,
-            InputSet::Arrays(arrays) => arrays
-                .iter()
-                .map(|(name, path)| Ok((name.clone(), self.read(name, path)?)))
-                .collect::<CommandResult<_>>()?,
-        };
+        let mut given = self.given(index)?;
         if let Some(seed) = self.seed {
+            let defaults = self.default_shapes(&given);
             // Each step has its own random numbers, whichever inputs are given.
             let mut random =
                 // The factor is odd, so no two steps begin with the same state.
                 RandomNumbers::new(seed.wrapping_add(step.wrapping_mul(0x5851_f42d_4c95_7f2d)));
             for value in &self.signature.inputs {
                 if !given.contains_key(&value.name) {
-                    let shape = self.random_shape(value)?;
+                    let shape = self.random_shape(value, &defaults)?;
                     given.insert(value.name.clone(), random.tensor(value, shape)?);
                 }
             }
         }
-        Ok(arrange(&self.signature, given)?)
+        let arranged = arrange(&self.signature, given);
+        arranged.map_err(|error| match self.sets[index].place() {
+            Some(path) => CommandFailure::from(error).at(path),
+            None => error.into(),
+        })
+    }
+
+    /// The inputs of a set, read from their files.
+    fn given(&self, set: usize) -> CommandResult<Named> {
+        match &self.sets[set] {
+            InputSet::Given(given) => Ok(given.clone()),
+            InputSet::Archive(path) => self.read_archive(path),
+            InputSet::Arrays(arrays) => arrays
+                .iter()
+                .map(|(name, path)| Ok((name.clone(), self.read(name, path)?)))
+                .collect(),
+        }
     }
 
     /// The sets in an archive or a directory.
@@ -197,6 +220,7 @@ impl InputSource {
         let entries = entries(path)?;
         // If the directory has sets for steps, its other files are not inputs.
         if entries.iter().any(|entry| is_set(entry)) {
+            self.report_unread(path, &entries);
             return entries
                 .into_iter()
                 .filter(|entry| is_set(entry))
@@ -240,7 +264,31 @@ impl InputSource {
             return Ok(InputSet::Archive(entry));
         }
         let arrays = entries(&entry)?.into_iter().filter(|path| is_array(path));
-        named_arrays(arrays.collect())
+        let arrays: Vec<PathBuf> = arrays.collect();
+        if arrays.is_empty() {
+            let message = format!("`{}` holds no `.npy` files", entry.display());
+            let hint = "each subdirectory of `--inputs` is a step; move others elsewhere";
+            return Err(CommandFailure::message(USAGE, message).with_hint(hint));
+        }
+        named_arrays(arrays)
+    }
+
+    /// Names arrays of inputs next to the sets of steps.
+    fn report_unread(&self, dir: &Path, entries: &[PathBuf]) {
+        let arrays = entries
+            .iter()
+            .filter(|entry| is_array(entry))
+            .map(|entry| stem(entry));
+        let unread = arrays.filter(|name| find(&self.signature, name).is_some());
+        let unread: Vec<String> = unread.map(|name| format!("`{name}`")).collect();
+        if !unread.is_empty() {
+            report!(
+                "opscope: warning: `{}` has archives or subdirectories, which are its steps; its \
+                 arrays {} are not read",
+                dir.display(),
+                unread.join(", ")
+            );
+        }
     }
 
     fn read_archive(&self, path: &Path) -> CommandResult<Named> {
@@ -296,6 +344,36 @@ impl InputSource {
         }
         check_header(value, &header)?;
         Ok(npy_zst::read_file_as(path, Some(value.dtype))?)
+    }
+}
+
+impl InputSet {
+    /// The file or directory that it comes from.
+    fn place(&self) -> Option<&Path> {
+        match self {
+            InputSet::Given(_) => None,
+            InputSet::Archive(path) => Some(path),
+            InputSet::Arrays(arrays) => arrays.first()?.1.parent(),
+        }
+    }
+}
+
+/// The error for a shape of something that is no input.
+fn unknown_shape(signature: &ModelSignature, name: &str) -> CommandFailure {
+    let failure = CommandFailure::from(unknown(signature, name));
+    let has_dim = |value: &&ValueInfo| {
+        let mut dims = value.dims.iter().flatten();
+        dims.any(|dim| matches!(dim, DeclaredDim::Named(dim) if dim == name))
+    };
+    match signature.inputs.iter().find(has_dim) {
+        Some(value) => {
+            let (input, shape) = (&value.name, example_shape(&value.shape_text()));
+            failure.with_hint(format!(
+                "`{name}` is a dimension: set the shape of an input that has it, such as \
+                 `--shape {input}:{shape}`"
+            ))
+        }
+        None => failure,
     }
 }
 
@@ -359,7 +437,11 @@ fn entries(dir: &Path) -> CommandResult<Vec<PathBuf>> {
             anyhow!(error).context(format!("cannot list `{}`", dir.display())),
         )
     })?;
-    let mut paths: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).collect();
+    // A file manager or a notebook may leave hidden files and directories.
+    let visible = entries
+        .into_iter()
+        .filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b"."));
+    let mut paths: Vec<PathBuf> = visible.map(|entry| entry.path()).collect();
     paths.sort_by_cached_key(|path| {
         let stem = stem(path);
         // Programs number their samples without leading zeros, so `10` must follow `9`. Other names

@@ -64,7 +64,7 @@ fn models() {
         ("truncated.onnx", "it ends too early"),
         ("text.onnx", "not a usable ONNX model"),
         ("empty.onnx", "it is empty"),
-        ("", "not a regular file"),
+        ("", "it is a directory"),
     ];
     for (name, part) in cases {
         damage.check(Path::new(&damage.path(name)), "--out @/out", 3, part);
@@ -89,6 +89,12 @@ fn inputs() {
             "takes shape [batch,1,8,8], found [3]",
         ),
         ("--seed 1 --shape x:3", 2, "no input `x`"),
+        (
+            "--seed 1 --shape batch:3",
+            2,
+            "`batch` is a dimension: set the shape of an input that has it, such as `--shape \
+             image:1,1,8,8`",
+        ),
         (
             "--input x=%/images.npy",
             2,
@@ -116,6 +122,26 @@ fn inputs() {
     for (args, code, part) in cases {
         damage.check(&digits_model(), &format!("--out @/out {args}"), code, part);
     }
+}
+
+#[test]
+fn directories_of_inputs() {
+    let damage = Damage::new();
+    let sets = damage.0.path().join("sets");
+    fs::create_dir_all(sets.join("0")).unwrap();
+    fs::create_dir(sets.join(".cache")).unwrap();
+    fs::copy(digits("images.npy"), sets.join("image.npy")).unwrap();
+    let args = "--out @/out --inputs @/sets";
+    damage.check(&digits_model(), args, 2, "/sets/0` holds no `.npy` files");
+    let arrays = "its arrays `image` are not read";
+    damage.check(&digits_model(), args, 2, arrays);
+    fs::copy(digits("labels.npy"), sets.join("0/label.npy")).unwrap();
+    damage.check(&digits_model(), args, 2, "no input `label`");
+    fs::remove_dir_all(sets.join("0")).unwrap();
+    let mut command = opscope();
+    command.arg("dump").arg(digits_model()).arg("--stats");
+    let (code, _, errors) = text(command.arg("--inputs").arg(&sets));
+    assert_eq!(code, 0, "{errors}");
 }
 
 #[test]

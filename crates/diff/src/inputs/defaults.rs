@@ -11,10 +11,22 @@ const IMAGE_EXTENT: usize = 224;
 const OTHER_EXTENT: usize = 16;
 
 /// A shape for each input with an open dimension: 1 for a batch, 224 for the height and the width
-/// of an image, 16 otherwise. Dimensions with the same name get the same size. Inputs of unknown
-/// rank are omitted.
-pub fn default_shapes(signature: &ModelSignature) -> BTreeMap<String, Shape> {
+/// of an image, 16 otherwise. Dimensions with the same name get the same size, that of `known`
+/// inputs first. Inputs of unknown rank are omitted.
+pub fn default_shapes(
+    signature: &ModelSignature,
+    known: &BTreeMap<String, Shape>,
+) -> BTreeMap<String, Shape> {
     let mut by_name: BTreeMap<&str, usize> = BTreeMap::new();
+    for value in &signature.inputs {
+        let declared = value.dims.iter().flatten();
+        let sizes = known.get(&value.name).into_iter().flat_map(Shape::dims);
+        for (dim, size) in declared.zip(sizes) {
+            if let DeclaredDim::Named(name) = dim {
+                by_name.entry(name).or_insert(*size);
+            }
+        }
+    }
     let mut shapes = BTreeMap::new();
     for value in &signature.inputs {
         let Some(dims) = &value.dims else {

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use opscope_engine::DeclaredDim;
 use opscope_tensor::Shape;
 
@@ -91,7 +93,7 @@ fn open_extents_get_sizes_that_models_expect() {
             inputs: vec![value("x", DType::F32, dims)],
             ..ModelSignature::default()
         };
-        let found = default_shapes(&signature);
+        let found = default_shapes(&signature, &BTreeMap::new());
         assert_eq!(
             found.get("x").map(|shape| shape.to_vec()).as_deref(),
             expected
@@ -106,4 +108,22 @@ fn open_extents_get_sizes_that_models_expect() {
     check(&[named("sequence"), named("batch")], Some(&[1, 1]));
     check(&[fixed(2), named("n"), named("n")], Some(&[2, 16, 16]));
     check(&[named("height"), DeclaredDim::Unknown], Some(&[224, 16]));
+}
+
+#[test]
+fn sizes_of_known_inputs_hold_for_the_others() {
+    let named = |name: &str| DeclaredDim::Named(name.into());
+    let signature = ModelSignature {
+        inputs: vec![
+            value("ids", DType::I64, &[named("batch"), named("time")]),
+            value(
+                "mask",
+                DType::Bool,
+                &[named("batch"), named("time"), named("heads")],
+            ),
+        ],
+        ..ModelSignature::default()
+    };
+    let known = BTreeMap::from([("ids".to_owned(), Shape::new([3, 7]).unwrap())]);
+    assert_eq!(*default_shapes(&signature, &known)["mask"], [3, 7, 16]);
 }

@@ -49,6 +49,9 @@ pub(super) fn read(path: &Path) -> Result<ModelBytes, EngineError> {
         path: path.to_owned(),
         source,
     })?;
+    if metadata.is_dir() {
+        return Err(EngineError::invalid(path, "it is a directory"));
+    }
     if !metadata.is_file() {
         return Err(EngineError::invalid(path, "it is not a regular file"));
     }
