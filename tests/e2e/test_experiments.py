@@ -218,6 +218,27 @@ def test_what_is_sound_is_not_experimented_with(opscope: Binary, tmp_path: Path)
     assert (found["code"], "experiments" in found) == (PASSED, False)
 
 
+def test_a_small_constant_is_proven_by_what_magnifies_it(opscope: Binary, tmp_path: Path) -> None:
+    """The sum with another constant is within its limits; the logarithm of the sum is not finite."""
+    models = []
+    for name, epsilon in (("faulty", 0.0), ("sound", 1e-6)):
+        nodes = [
+            helper.make_node("Sub", ["x", "half"], ["d"], "centre"),
+            helper.make_node("Relu", ["d"], ["r"], "relu"),
+            helper.make_node("Add", ["r", "epsilon"], ["s"], "guard"),
+            helper.make_node("Log", ["s"], ["y"], "log"),
+        ]
+        values = [helper.make_tensor_value_info(value, TensorProto.FLOAT, [4, 8]) for value in "xy"]
+        weights = [numpy_helper.from_array(np.float32(0.5), "half"), numpy_helper.from_array(np.float32(epsilon), "epsilon")]
+        graph = helper.make_graph(nodes, "net", values[:1], values[1:], weights)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        models.append(save(model, tmp_path / f"{name}.onnx"))
+    done = run_diff(opscope, *models)
+    assert done.returncode == FAILED, done.stderr
+    assert "Cause at Add `guard` input.1" in done.stdout.splitlines()[0], done.stdout
+    assert "\nproven: with golden's definition of Add `guard`" in done.stdout, done.stdout
+
+
 def test_few_runs_prove_less(opscope: Binary, tmp_path: Path) -> None:
     faulty = onnx.ModelProto()
     faulty.CopyFrom(SOUND)

@@ -19,7 +19,7 @@ use opscope_analysis::compare::result::{
     VerdictLevel,
 };
 use opscope_analysis::compare::verdict::Thresholds;
-use opscope_engine::onnx::{HealedModel, ModelPair, SameValue, ValueForm};
+use opscope_engine::onnx::{DefinitionDifference, HealedModel, ModelPair, SameValue, ValueForm};
 use opscope_engine::{EngineError, LoadedModel, ModelSignature, ModelSource};
 use opscope_store::record::SlotSide;
 use opscope_tensor::{DType, Tensor};
@@ -226,6 +226,25 @@ fn form(side: &TensorSummary) -> Option<ValueForm> {
     })
 }
 
+/// The names of the operator that the comparison names.
+fn named(comparison: &Comparison) -> Vec<&str> {
+    let Some(first) = comparison.summary.headline() else {
+        return Vec::new();
+    };
+    let operator = comparison.operators.get(first.operator);
+    let names = operator
+        .into_iter()
+        .flat_map(|pair| pair.target.iter().chain(&pair.golden));
+    let names = names.chain(&first.name).map(|name| &*name.op_name);
+    names.collect()
+}
+
+/// Whether an operator of these names is defined differently.
+fn is_at(difference: &DefinitionDifference, names: &[&str]) -> bool {
+    let mut labels = difference.target.iter().chain(&difference.golden);
+    labels.any(|label| names.contains(&label.op_name.as_str()))
+}
+
 impl Trials<'_> {
     fn find(
         &self,
@@ -300,11 +319,15 @@ impl Trials<'_> {
         Ok(())
     }
 
-    /// Differences that may matter.
+    /// Differences that may matter: also those at the operator that the comparison names, as a
+    /// later operator, such as a logarithm, may magnify what is within the limits there.
     fn usable(&self, comparison: &Comparison) -> Vec<usize> {
         let without_effect = causes::without_effect(comparison);
+        let named = named(comparison);
         let differences = self.pair.differences().iter().enumerate();
-        let usable = differences.filter(|(_, difference)| !without_effect.contains(difference));
+        let usable = differences.filter(|(_, difference)| {
+            !without_effect.contains(difference) || is_at(difference, &named)
+        });
         usable.map(|(index, _)| index).collect()
     }
 
@@ -337,23 +360,10 @@ impl Trials<'_> {
 
     /// Differences at the operator that the comparison names, as indices into `usable`.
     fn likely(&self, comparison: &Comparison, usable: &[usize]) -> Vec<usize> {
-        let summary = &comparison.summary;
-        let Some(first) = summary.headline() else {
-            return Vec::new();
-        };
-        let operator = comparison.operators.get(first.operator);
-        let names = operator
-            .into_iter()
-            .flat_map(|pair| pair.target.iter().chain(&pair.golden));
-        let names: Vec<&str> = names
-            .chain(&first.name)
-            .map(|name| &*name.op_name)
-            .collect();
-        let places = usable.iter().enumerate().filter(|(_, difference)| {
-            let one = &self.pair.differences()[**difference];
-            let mut labels = one.target.iter().chain(&one.golden);
-            labels.any(|label| names.contains(&label.op_name.as_str()))
-        });
+        let named = named(comparison);
+        let differences = self.pair.differences();
+        let places = usable.iter().enumerate();
+        let places = places.filter(|(_, index)| is_at(&differences[**index], &named));
         places.map(|(place, _)| place).collect()
     }
 
