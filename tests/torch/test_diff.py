@@ -10,6 +10,7 @@ import random
 import re
 import stat
 import urllib.request
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -207,6 +208,14 @@ def test_mistakes(options: dict[str, Any], error: type[Exception], said: str) ->
     arguments = {"target": model, "golden": model, "inputs": torch.randn(2, 8), **options}
     with pytest.raises(error, match=re.escape(said)):
         opscope.torch.diff(**arguments)
+
+
+def test_a_wrong_call_is_its_error_alone() -> None:
+    model = nn.Bilinear(8, 8, 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(TypeError, match="input2"):
+            opscope.torch.diff(model, model, torch.randn(2, 8))
 
 
 def test_an_autocast_is_for_what_runs_here(tmp_path: Path) -> None:

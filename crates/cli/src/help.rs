@@ -36,6 +36,7 @@ const EVERYDAY: [(&str, &[&str]); 7] = [
         &[
             "input",
             "inputs",
+            "shape",
             "seed",
             "engine",
             "golden_engine",

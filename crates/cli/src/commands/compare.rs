@@ -116,6 +116,7 @@ const MEASURING: [&str; 21] = [
 
 /// How dumps are compared and where the result goes.
 #[derive(clap::Args)]
+#[command(next_help_heading = "Comparison")]
 pub(crate) struct ComparisonArguments {
     /// Limits that override the defaults; `int8` selects those for models quantised to 8 bits
     #[arg(long, value_name = "FILE")]

@@ -89,5 +89,5 @@ pub(crate) fn write_healed(
 
 fn exists(path: &Path) -> CommandFailure {
     let message = format!("`--repair`: `{}` exists already", path.display());
-    CommandFailure::message(USAGE, message)
+    CommandFailure::message(USAGE, message).with_hint("pass the path of a new file")
 }

@@ -323,6 +323,11 @@ fn print_restart(
     }
     let n = found.differences.len();
     match (n, found.n_tensors) {
+        (0, 0) if found.n_compared == 0 => line!(
+            out,
+            "nothing was compared: the runs have no operator of the same rank, model, step and \
+             name; `opscope compare` matches others"
+        )?,
         (0, 0) => line!(
             out,
             "nothing was compared: no execution has known contents in both runs"

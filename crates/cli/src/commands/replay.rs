@@ -21,6 +21,7 @@ use self::arrays::ArrayFolder;
 use self::operators::{ModelOperators, ReplayEngine};
 use self::run::{GoldenDump, ReplayContext, ReplayedDump};
 use crate::arguments::ModeArguments;
+use crate::commands::dump::near_names::nearest;
 use crate::commands::view::FindingsPage;
 use crate::engine::EngineArguments;
 use crate::exit::{CommandFailure, CommandResult, FOUND, PARTIAL, UNREADABLE, USAGE, refuse_model};
@@ -41,7 +42,7 @@ pub(crate) struct ReplayArguments {
     /// The dump
     dump: PathBuf,
     /// The operators to re-run
-    #[arg(value_name = "OP", required_unless_present = "all")]
+    #[arg(value_name = "OP")]
     operator: Option<String>,
     /// All operators
     #[arg(long, conflicts_with = "operator")]
@@ -159,8 +160,30 @@ pub(crate) fn print_replayed(
     report::print(&replayed, &refused, true)
 }
 
+/// The failure if no operator is chosen; suggests similar names.
+fn not_chosen(error: ChoiceError, side: &ComparedDump, choice: &OperatorChoice) -> CommandFailure {
+    let code = match error {
+        ChoiceError::Empty { .. } => UNREADABLE,
+        ChoiceError::None { .. } | ChoiceError::Several { .. } => USAGE,
+    };
+    let names = side.runs.iter().map(|run| &*run.op_name);
+    let similar = match (&error, &choice.name) {
+        (ChoiceError::None { .. }, Some(name)) => nearest(name, names),
+        _ => Vec::new(),
+    };
+    let failure = CommandFailure::new(code, error);
+    if similar.is_empty() {
+        return failure;
+    }
+    failure.with_hint(format!("similar names: {}", similar.join(", ")))
+}
+
 pub(crate) fn run(arguments: &ReplayArguments) -> CommandResult {
     refuse_model(&arguments.dump)?;
+    if arguments.operator.is_none() && !arguments.all {
+        let failure = CommandFailure::message(USAGE, "no operator is named");
+        return Err(failure.with_hint("name one, as in `opscope replay DUMP OP`, or pass `--all`"));
+    }
     let n_threads = (arguments.threads).map_or_else(opscope_analysis::default_jobs, usize::from);
     let thresholds = thresholds(arguments.thresholds.as_deref())?;
     let side = open(&arguments.dump, n_threads, |(rank, step)| {
@@ -172,13 +195,7 @@ pub(crate) fn run(arguments: &ReplayArguments) -> CommandResult {
         step: arguments.step,
         rank: arguments.rank,
     };
-    let runs = choose(&side, &choice).map_err(|error| {
-        let code = match error {
-            ChoiceError::Empty { .. } => UNREADABLE,
-            ChoiceError::None { .. } | ChoiceError::Several { .. } => USAGE,
-        };
-        CommandFailure::new(code, error)
-    })?;
+    let runs = choose(&side, &choice).map_err(|error| not_chosen(error, &side, &choice))?;
     let engine = ReplayEngine::new(&arguments.engine);
     let model = (arguments.model.as_deref())
         .map(|path| engine.open(path).map(ModelOperators::of_model))

@@ -241,9 +241,10 @@ fn mistakes() {
     };
     check(&["nothing"], 2, "the dump has no operator `nothing`");
     check(&["--all", "--step", "9"], 3, "no operators in step 9");
-    check(&[], 2, "required");
+    check(&[], 2, "or pass `--all`");
     let other = model("char_lm.onnx");
     let conv = name_in(&file_of(&out, "Conv"));
+    check(&[&format!("{conv}x")], 2, "similar names: /conv1/Conv");
     check(
         &[&conv, "--model", path(&other)],
         2,

@@ -95,6 +95,9 @@ fn fitting_part(chars: impl Iterator<Item = char>, width: usize) -> Vec<char> {
         .collect()
 }
 
+/// Units of sizes.
+const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
+
 /// Breaks lines at `width` columns, only at blanks: a longer word, such as a path, stays whole on
 /// its own line so that it can be copied. All lines but the first are indented by
 /// `indent` more blanks than the text.
@@ -103,7 +106,12 @@ pub(super) fn wrapped(text: &str, width: usize, indent: usize) -> String {
     let leading = &text[..text.len() - words.len()];
     let mut lines = vec![String::from(leading)];
     let mut is_empty = true;
-    for word in words.split(' ') {
+    let mut words = words.split(' ').peekable();
+    while let Some(word) = words.next() {
+        // A number stays with its unit.
+        let unit = words.next_if(|next| UNITS.contains(next));
+        let joined = unit.map(|unit| format!("{word} {unit}"));
+        let word = joined.as_deref().unwrap_or(word);
         let mut line = lines.last_mut().expect("there is a first line");
         // The first word of a line is never moved: it would leave an empty line, and not fit the
         // next one either.
@@ -172,6 +180,7 @@ mod tests {
             ("ab abcdefghij", 6, "ab\n  abcdefghij"),
             ("界界 界", 4, "界界\n  界"),
             ("  abc de", 1, "  abc\n    de"),
+            ("about 34.8 kB", 10, "about\n  34.8 kB"),
         ] {
             assert_eq!(wrapped(text, width, 2), expected, "{text:?} {width}");
         }

@@ -71,9 +71,11 @@ impl SideInputs {
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| {
                 // Inputs other than the dump's would make every operator differ.
-                CommandFailure::new(USAGE, error).with_hint(
-                    "pass the inputs that the dump was made with by `--input` or `--inputs`",
-                )
+                CommandFailure::new(USAGE, error).with_hint(format!(
+                    "pass the inputs that the dump was made with by `--input` or `--inputs`; \
+                     `opscope show {}` lists what was read",
+                    dump.root.display()
+                ))
             })?;
         report!("opscope: inputs: from the dump `{}`", dump.root.display());
         Ok(SideInputs {

@@ -11,7 +11,7 @@ use opscope_store::remote;
 
 use crate::commands::dump::file_stem;
 use crate::engine::{EngineArguments, EngineInUse, GraphArguments};
-use crate::exit::{CommandResult, check_path};
+use crate::exit::{CommandFailure, CommandResult, check_path};
 
 /// The suffix of models.
 const MODEL_SUFFIX: &str = "onnx";
@@ -26,7 +26,7 @@ pub(super) enum SidePath {
 impl SidePath {
     /// Files with the suffix of models are models; everything else is a dump.
     pub(super) fn new(path: &Path) -> CommandResult<SidePath> {
-        check_path(path)?;
+        check_path(path).map_err(|failure| with_python(failure, path))?;
         let is_model = path
             .extension()
             .is_some_and(|suffix| suffix == MODEL_SUFFIX);
@@ -46,6 +46,22 @@ impl SidePath {
             SidePath::Model(path) | SidePath::Dump(path) => path,
         }
     }
+}
+
+/// Names the command that runs functions of Python, if a missing file is named like one.
+fn with_python(failure: CommandFailure, path: &Path) -> CommandFailure {
+    let is_name = |text: &str| {
+        let mut letters = text.chars();
+        letters
+            .next()
+            .is_some_and(|c| c.is_alphabetic() || c == '_')
+            && letters.all(|c| c.is_alphanumeric() || "._".contains(c))
+    };
+    let parts = path.to_str().and_then(|text| text.split_once(':'));
+    if !parts.is_some_and(|(module, function)| is_name(module) && is_name(function)) {
+        return failure;
+    }
+    failure.with_hint("`python -m opscope diff` runs functions that make PyTorch models")
 }
 
 /// A loaded model.

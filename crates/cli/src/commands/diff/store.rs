@@ -43,7 +43,8 @@ impl KeepingPlace {
             let path = root.join(side);
             if path.symlink_metadata().is_ok() {
                 let message = format!("`{}` exists already", path.display());
-                return Err(CommandFailure::message(USAGE, message));
+                let hint = "pass another directory to `--save`";
+                return Err(CommandFailure::message(USAGE, message).with_hint(hint));
             }
         }
         Ok(KeepingPlace::Directory {

@@ -94,7 +94,7 @@ fn of_one(one: &ReplayResult) -> String {
             "`{op_name}` ({op_type}{})",
             place(&one.operator)
         )),
-        table.to_string(),
+        table.trim_fmt(),
     ];
     lines.extend(
         one.notes
@@ -149,7 +149,7 @@ fn of_several(replayed: &[ReplayResult], has_golden: bool) -> String {
         "outputs",
         "golden's own",
     ];
-    format::table(&header, &right, rows).to_string()
+    format::table(&header, &right, rows).trim_fmt()
 }
 
 fn row(what: &str, slot: &SlotResult) -> Vec<String> {
