@@ -1,4 +1,4 @@
-"""An agent in front of planted faults: `agent.py`, with OPSCOPE and PYTHONPATH set, prints the table of `docs/agents.md`.
+"""An agent in front of planted faults: `agent.py`, with OPSCOPE and PYTHONPATH set, prints a table of `docs/agents.md`.
 
 Of a pair of ONNX models it calls the tools `verdict` and `why`, of a pair of PyTorch modules `python -m opscope diff`.
 It knows an operator only from what it reads, and each byte that it reads counts.

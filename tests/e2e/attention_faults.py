@@ -33,7 +33,8 @@ def sound_model() -> ModelProto:
         helper.make_node("Gemm", ["features", "head.weight", "head.bias"], ["logits"], "head", transB=1),
     ]
     random = np.random.default_rng(9)
-    shapes = {"query.weight": (8, 8), "key.weight": (8, 8), "value.weight": (8, 8), "head.weight": (4, 16), "head.bias": (4,)}
+    shapes = dict.fromkeys(("query.weight", "key.weight", "value.weight"), (8, 8))
+    shapes |= {"head.weight": (4, 16), "head.bias": (4,)}
     weights = {name: random.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
     weights |= {"gain": np.full(8, 0.9, np.float32), "shift": np.full(8, -0.2, np.float32)}
     weights |= {"factor": np.float32(8**-0.5), "low": np.float32(-1e4)}

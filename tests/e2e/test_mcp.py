@@ -117,6 +117,7 @@ def test_mistakes_have_a_cause_and_an_expectation(client: Client, models: list[s
         ("tools/call", {"name": "delete"}, params, "there is no tool"),
         ("tools/call", {"name": "run"}, params, "missing field `model`"),
         ("tools/call", {"name": "run", "arguments": {"model": "a.onnx", "out": "/"}}, params, "no argument `out`"),
+        ("tools/call", {"name": "why", "arguments": {"verdict": 1}}, params, "`verdict` is of type integer"),
         ("tools/call", {"name": "look", "arguments": {"dump": "d", "operator": "o", "slot": "x"}}, params, "no slot"),
     ]
     for method, arguments, code, cause in calls:
@@ -136,7 +137,10 @@ def test_mistakes_have_a_cause_and_an_expectation(client: Client, models: list[s
         ("look", {"dump": dump, "operator": "conv1", "slot": "output.0", "at": [9]}, "outside of the shape"),
         ("why", {"verdict": "v7"}, "there is no verdict `v7`"),
         ("try", {"model": faulty}, "one change is needed"),
-        ("try", {"model": faulty, "golden": sound, "operators": ["conv1"], "shape": SHAPE}, "no such operator"),
+        ("try", {"model": faulty, "golden": sound, "operators": ["conv1"]}, "`conv1` does not exist, or"),
+        ("try", {"model": sound, "round": "int8", "operators": ["fc", "fc9"]}, "operator `fc9` does not exist"),
+        ("verdict", {"target": sound}, "both sides are the same model"),
+        ("run", {"model": sound, "inputs": str(tmp_path)}, "holds no `.npy` files"),
     ]
     for name, arguments, cause in failures:
         error = client.tool(name, is_error=True, **arguments)

@@ -22,7 +22,7 @@ use self::message::{ClientMessage, RpcError};
 use self::tools::TOOLS;
 use crate::commands::dump::run_model::{is_signalled, stop_on_signal};
 use crate::console;
-use crate::exit::{CommandFailure, CommandResult, INTERRUPTED};
+use crate::exit::{CommandFailure, CommandResult, INTERRUPTED, USAGE};
 
 /// Versions of the protocol that clients may ask for, the newest first. The methods that this
 /// server knows are the same in all.
@@ -62,6 +62,10 @@ impl McpState {
 }
 
 pub(crate) fn run(arguments: &McpArguments) -> CommandResult {
+    if arguments.out.exists() && !arguments.out.is_dir() {
+        let message = format!("`{}` is not a directory", arguments.out.display());
+        return Err(CommandFailure::message(USAGE, message));
+    }
     let mut state = McpState {
         out: arguments.out.clone(),
         verdicts: Vec::new(),

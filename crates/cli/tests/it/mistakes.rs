@@ -209,3 +209,32 @@ fn files_of_another_kind() {
         );
     }
 }
+
+/// What the command cannot do, another one can.
+#[test]
+fn the_other_command_is_named() {
+    let (code, _, errors) = text(opscope().args(["diff", "net:make", "net:other"]));
+    assert_eq!(code, 3, "{errors}");
+    assert!(
+        errors.contains("hint: `python -m opscope diff`"),
+        "{errors}"
+    );
+    let dir = tempfile::tempdir().unwrap();
+    let dumps = ["digits_cnn", "digits_cnn_transposed"].map(|name| {
+        let out = dir.path().join(name);
+        let mut command = opscope();
+        let model = digits(&format!("{name}.onnx"));
+        command
+            .arg("dump")
+            .arg(model)
+            .args(["--seed", "0", "--out"]);
+        let (code, _, errors) = text(command.arg(&out));
+        assert_eq!(code, 0, "{errors}");
+        out
+    });
+    let mut command = opscope();
+    command.arg("ranks").arg(&dumps[0]).arg("--against");
+    let (code, told, errors) = text(command.arg(&dumps[1]));
+    assert_eq!(code, 4, "{told} {errors}");
+    assert!(told.contains("`opscope compare` matches others"), "{told}");
+}

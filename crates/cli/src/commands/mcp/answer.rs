@@ -36,9 +36,30 @@ impl From<CommandFailure> for ToolFailure {
         };
         ToolFailure {
             error: error.unwrap_or_else(|| "a signal stopped it, or it was done in part".into()),
-            hint: failure.hint.unwrap_or_else(|| hint.to_owned()),
+            hint: (failure.hint.as_deref().and_then(in_arguments))
+                .unwrap_or_else(|| hint.to_owned()),
         }
     }
+}
+
+/// Advice for the command line in terms of the tools' arguments; none if it needs other options.
+fn in_arguments(hint: &str) -> Option<String> {
+    let arguments = [
+        "input",
+        "inputs",
+        "seed",
+        "shape",
+        "golden-engine",
+        "engine",
+    ];
+    let mut hint = hint.to_owned();
+    for name in arguments {
+        for end in [" ", "`"] {
+            let argument = name.replace('-', "_");
+            hint = hint.replace(&format!("`--{name}{end}"), &format!("`{argument}{end}"));
+        }
+    }
+    (!hint.contains("`--")).then_some(hint)
 }
 
 /// The answer of a tool.
@@ -128,6 +149,14 @@ impl PopMember for Map<String, Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn advice_names_arguments() {
+        let hint = "pass `--input x=FILE.npy`, or `--seed N` for random values";
+        let expected = "pass `input x=FILE.npy`, or `seed N` for random values";
+        assert_eq!(in_arguments(hint).as_deref(), Some(expected));
+        assert_eq!(in_arguments("give `--graph executed`"), None);
+    }
 
     #[test]
     fn long_answers_keep_the_next_step() {

@@ -100,6 +100,18 @@ pub(super) fn verdict(state: &mut McpState, given: VerdictArguments) -> ToolResu
             "`golden`: another dump, or a model",
         ));
     }
+    if given
+        .golden
+        .as_ref()
+        .is_none_or(|golden| *golden == given.target)
+        && is_model(&given.target)
+        && given.golden_engine.is_none()
+    {
+        return Err(ToolFailure::new(
+            "both sides are the same model, run in the same way",
+            "pass another model or a dump as `golden`, or another engine as `golden_engine`",
+        ));
+    }
     let is_of_models = given.has_model();
     let mut dumps = None;
     let comparison = if is_of_models {

@@ -188,6 +188,18 @@ impl Tool {
         if let Some(name) = given.keys().find(|name| !is_known(name)) {
             return Err(format!("there is no argument `{name}`"));
         }
+        for (argument, expected, _) in self.all_arguments() {
+            let name = argument.trim_end_matches('?');
+            let Some(value) = given.get(name) else {
+                continue;
+            };
+            let found = kind(value);
+            // An optional argument may be null.
+            let is_omitted = value.is_null() && argument.ends_with('?');
+            if found != *expected && !is_omitted {
+                return Err(format!("`{name}` is of type {found}, expected {expected}"));
+            }
+        }
         (self.call)(state, given)
     }
 
@@ -195,6 +207,19 @@ impl Tool {
     pub(super) fn usage(&self) -> String {
         let names: Vec<&str> = self.all_arguments().map(|(name, ..)| *name).collect();
         format!("the arguments {} (`?`: optional)", names.join(", "))
+    }
+}
+
+/// The type of a value, in the words of JSON schemas.
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
     }
 }
 

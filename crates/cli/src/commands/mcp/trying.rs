@@ -107,16 +107,25 @@ fn healed(
         .filter(|(_, difference)| is_chosen(difference))
         .map(|(index, _)| index)
         .collect();
-    if chosen.is_empty() {
+    let is_matched = |name: &String| {
+        chosen
+            .iter()
+            .any(|&at| operators(&all[at]).any(|one| one == name))
+    };
+    let unknown = given.operators.iter().find(|name| !is_matched(name));
+    if chosen.is_empty() || unknown.is_some() {
         let names: Vec<&str> = all.iter().filter_map(|one| operators(one).next()).collect();
         let hint = match names.len() {
             0 => "both models define the same".to_owned(),
             _ => format!("definitions differ at {}", names.join(", ")),
         };
-        return Err(ToolFailure::new(
-            "no such operator is defined otherwise",
-            &hint,
-        ));
+        let message = match unknown {
+            Some(name) => {
+                format!("operator `{name}` does not exist, or is the same in both models")
+            }
+            None => "no operator differs".to_owned(),
+        };
+        return Err(ToolFailure::new(message, &hint));
     }
     let healed = pair.healed(&chosen).map_err(|reason| {
         ToolFailure::new(reason, "take the definition of more operators, or of all")
@@ -175,16 +184,19 @@ fn rounded(
         .iter()
         .filter(|one| is_chosen(&one.op_name))
         .collect();
-    if chosen.is_empty() {
+    let is_matched = |name: &String| chosen.iter().any(|one| *one.op_name == **name);
+    let unknown = given.operators.iter().find(|name| !is_matched(name));
+    if chosen.is_empty() || unknown.is_some() {
         let names: Vec<&str> = floats.iter().map(|one| &*one.op_name).collect();
         let hint = format!(
             "operators with floating-point results: {}",
             names.join(", ")
         );
-        return Err(ToolFailure::new(
-            "no such operator has results to round",
-            &hint,
-        ));
+        let message = match unknown {
+            Some(name) => format!("operator `{name}` does not exist, or has no results to round"),
+            None => "no operator has results to round".to_owned(),
+        };
+        return Err(ToolFailure::new(message, &hint));
     }
     let rounding = ResultRounding::new(format, chosen.iter().map(|one| one.task_id));
     let mut run = |rounding: &ResultRounding| {
