@@ -152,3 +152,25 @@ def test_an_archive_given_as_one_input_points_to_the_right_option(opscope: Binar
         command = opscope.command("dump", file, "--stats", *given)
         done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
         assert done.returncode == 2 and hint in done.stderr, done.stderr
+
+
+def test_the_source_of_infinities_is_named(tool: Binary, tmp_path: Path) -> None:
+    """A logarithm may make a mask, and the difference of two makes a NaN."""
+    nodes = [
+        helper.make_node("Relu", ["x"], ["r"], "relu"),
+        helper.make_node("Log", ["r"], ["l"], "log"),
+        helper.make_node("Sub", ["l", "l"], ["y"], "difference"),
+    ]
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [3]) for name in "xy"]
+    graph = helper.make_graph(nodes, "logarithm", values[:1], values[1:])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(made, tmp_path / "net.onnx")
+    np.save(tmp_path / "x.npy", np.float32([-1, 2, 3]))
+    tool.dump(tmp_path / "net.onnx", "--out", tmp_path / "dump", "--input", f"x={tmp_path}/x.npy")
+    told = [
+        subprocess.run(tool.command("nan", tmp_path / "dump", *options), capture_output=True, text=True).stdout
+        for options in ([], ["--json"])
+    ]
+    assert "difference (Sub): 1 NaN from infinities; those of step 0, log (Log) may be intended" in told[0], told[0]
+    (origin,) = json.loads(told[1])["non_finite"]["origins"]
+    assert (origin["op_name"], origin["infinities_of"]["op_name"]) == ("difference", "log")

@@ -108,6 +108,7 @@ fn origin(run: &RankedRun, origin: &NonFiniteOrigin) -> Value {
     value["inf"] = origin.n_inf.into();
     value["at_least"] = origin.is_least.into();
     value["collective"] = origin.meeting.map_or(Value::Null, |nth| meeting(run, nth));
+    value["infinities_of"] = (origin.infinities_of).map_or(Value::Null, |one| execution(run, one));
     value["reached"] = reached.collect();
     value["later"] = later(run, &origin.later);
     value

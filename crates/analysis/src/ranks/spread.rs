@@ -65,6 +65,9 @@ pub struct NonFiniteOrigin {
     pub is_least: bool,
     /// The collective, as an index into the run's meetings.
     pub meeting: Option<usize>,
+    /// Of [`OriginCause::FromInfinities`], the last execution before it on the rank whose outputs
+    /// have infinities that may be intentional, and whose inputs have none.
+    pub infinities_of: Option<usize>,
     /// Later executions of the same operator on the same rank that are origins themselves.
     pub later: Vec<usize>,
     /// The ranks that it reached, in order.
@@ -274,7 +277,15 @@ impl OriginSearch<'_> {
         for (index, place) in of_infinities {
             let mut made = made.iter();
             if !made.any(|reached| reached[place.nth_rank] <= place.position) {
+                let before = self.run.ranks[place.nth_rank].runs[..place.position].iter();
+                let mut masks = before.filter(|&&one| {
+                    self.survey.executions[one].role == Some(SpreadRole::MayBeMask)
+                });
+                let infinities_of = masks.next_back().copied();
                 self.add(index, OriginCause::FromInfinities, None);
+                if let Some(origin) = self.origins.last_mut() {
+                    origin.infinities_of = infinities_of;
+                }
             }
         }
     }
@@ -336,6 +347,7 @@ impl OriginSearch<'_> {
             n_inf: found.n_inf,
             is_least: found.is_least,
             meeting,
+            infinities_of: None,
             later: Vec::new(),
             reached: Vec::new(),
         });

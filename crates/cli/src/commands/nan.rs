@@ -232,9 +232,13 @@ fn cause(run: &RankedRun, origin: &NonFiniteOrigin) -> String {
             let overflow = overflow_of(run, origin).unwrap_or_default();
             format!("produced by {at}: {counts} from finite inputs{overflow}")
         }
-        OriginCause::FromInfinities => {
-            format!("produced by {at}: {counts} from infinities that may be intended")
-        }
+        OriginCause::FromInfinities => match origin.infinities_of {
+            Some(source) => format!(
+                "produced by {at}: {counts} from infinities; those of {} may be intended",
+                operator(run, source)
+            ),
+            None => format!("produced by {at}: {counts} from infinities that may be intended"),
+        },
         OriginCause::Given => format!("passed to {at} by an input from outside the dump"),
         OriginCause::Overflow => format!(
             "produced by {}: the inputs of its ranks are finite, and the dtype cannot hold the result",
