@@ -28,12 +28,22 @@ use crate::exit::{CommandFailure, CommandResult};
 pub use crate::commands::mcp::message::{ClientMessage, RpcError, parse as parse_mcp_message};
 pub use crate::commands::sql::look_for_duckdb;
 
-/// Dumps, converts and shows the inputs and outputs of every operator of a neural network.
+/// Dumps the inputs and outputs of every operator of a neural network, and names the operator that
+/// causes a difference.
 ///
 /// Exit codes: 0 fine, 1 overflow or difference found, 2 wrong usage or configuration, 3 a file is
 /// unreadable, damaged or not runnable, 4 partly done, 130 interrupted.
 #[derive(Parser)]
-#[command(name = "opscope", version, max_term_width = 100)]
+#[command(
+    name = "opscope",
+    version,
+    max_term_width = 100,
+    after_help = "Start with:
+  opscope doctor                            this machine: what works, what is missing
+  opscope diff net.onnx golden.onnx         two models: which operator differs, and why
+  opscope compare target golden             two dumps, of any tool
+  opscope dump net.onnx --seed 0 --out DIR  every operator's inputs and outputs"
+)]
 struct CommandLine {
     #[command(subcommand)]
     command: CliCommand,

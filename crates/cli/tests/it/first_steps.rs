@@ -143,3 +143,10 @@ fn reports_end_with_the_next_command() {
     let (_, told, _) = run(&["dump", model, "--input", &input, "--stats"]);
     assert!(!told.contains("next: "), "{told}");
 }
+
+#[test]
+fn help_begins_with_what_to_type_first() {
+    let (code, told, errors) = text(opscope().arg("--help"));
+    assert_eq!((code, errors.as_str()), (0, ""), "{told}");
+    assert!(told.contains("\nStart with:\n  opscope doctor "), "{told}");
+}

@@ -287,8 +287,8 @@ class Dump:
             text = f"opscope.torch: watched values were overwritten:\n{report['overwrite_table']}"
             warnings.warn(_visible.visible(text, keep="\n"), RuntimeWarning, stacklevel=4)
         if unseen := report.get("unseen"):
-            reasons = ", ".join(f"{n} for {reason}" for reason, n in unseen.items())
-            log.warning("values that could not be observed: %s", reasons)
+            reasons = ", ".join(f"{n} ({reason})" for reason, n in unseen.items())
+            log.warning("opscope.torch: values that are not in the dump: %s", reasons)
 
 
 def warn(text: str) -> None:
