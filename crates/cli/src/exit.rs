@@ -249,8 +249,10 @@ impl From<EngineError> for CommandFailure {
             EngineError::Unsupported {
                 other_engine: Some("ONNX Runtime"),
                 ..
-            } => CommandFailure::new(UNREADABLE, error)
-                .with_hint("`pip install onnxruntime`, or pass its library by `--engine-lib`"),
+            } => CommandFailure::new(UNREADABLE, error).with_hint(
+                "run it by `--engine onnxruntime`; `pip install onnxruntime` or `--engine-lib` \
+                     provides it",
+            ),
             EngineError::Read { .. }
             | EngineError::Invalid { .. }
             | EngineError::Unsupported { .. }

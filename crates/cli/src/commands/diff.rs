@@ -424,6 +424,10 @@ impl DiffArguments {
         let sides = [target, golden.unwrap_or(target)];
         let comparison = self.compared_dumps(sides)?;
         self.options.print(&comparison)?;
+        if self.options.code(&comparison) != 0 && self.options.has_words() && !self.view {
+            let next = next_line("view", &sides.map(SidePath::path));
+            line!(console::out(), "{next}")?;
+        }
         let [target, golden] = sides.map(|side| Some(side.path().to_owned()));
         self.finish(comparison, (&target, &golden))
     }

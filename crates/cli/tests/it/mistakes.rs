@@ -220,8 +220,8 @@ fn the_other_command_is_named() {
         "{errors}"
     );
     let dir = tempfile::tempdir().unwrap();
-    let dumps = ["digits_cnn", "digits_cnn_transposed"].map(|name| {
-        let out = dir.path().join(name);
+    let dump = |name: &str, out: &str| {
+        let out = dir.path().join(out);
         let mut command = opscope();
         let model = digits(&format!("{name}.onnx"));
         command
@@ -231,10 +231,20 @@ fn the_other_command_is_named() {
         let (code, _, errors) = text(command.arg(&out));
         assert_eq!(code, 0, "{errors}");
         out
-    });
+    };
+    let dumps = ["digits_cnn", "digits_cnn_transposed"].map(|name| dump(name, name));
     let mut command = opscope();
     command.arg("ranks").arg(&dumps[0]).arg("--against");
     let (code, told, errors) = text(command.arg(&dumps[1]));
     assert_eq!(code, 4, "{told} {errors}");
     assert!(told.contains("`opscope compare` matches others"), "{told}");
+    let (code, told, errors) = text(opscope().arg("diff").args(&dumps));
+    assert_eq!(code, 1, "{told} {errors}");
+    assert!(told.contains("\nnext: opscope view "), "{told}");
+    // Of a directory with several runs each is named.
+    let out = dump("digits_cnn", "digits_cnn");
+    let (code, told, errors) = text(opscope().arg("show").arg(&out));
+    assert_eq!(code, 0, "{told} {errors}");
+    let place = format!("\n          in `{}/", out.display());
+    assert_eq!(told.matches(&place).count(), 2, "{told}");
 }

@@ -1,6 +1,7 @@
 //! How a dump's runs ended.
 
 use std::io::Write;
+use std::path::Path;
 
 use opscope_store::file_format::run_json::{RunRecord, RunState};
 use opscope_store::run_file::{FoundRun, RunEnd};
@@ -39,6 +40,12 @@ pub(super) fn print(out: &mut impl Write, runs: &[FoundRun]) -> CommandResult {
             // A record of another version may lack the end time.
             end.trim_end()
         )?;
+        // A directory of several runs has the operators of all.
+        if runs.len() > 1
+            && let Some(dir) = run.path.parent().and_then(Path::parent)
+        {
+            line!(out, "          in `{}`", dir.display())?;
+        }
         // The counters are written at the end, so those of unfinished runs are meaningless.
         if run.end == RunEnd::Ended {
             line!(out, "          {}", counts(run))?;
