@@ -250,8 +250,8 @@ impl From<EngineError> for CommandFailure {
                 other_engine: Some("ONNX Runtime"),
                 ..
             } => CommandFailure::new(UNREADABLE, error).with_hint(
-                "run it by `--engine onnxruntime`; `pip install onnxruntime` or `--engine-lib` \
-                     provides it",
+                "`pip install onnxruntime` or `--engine-lib` provides it, and `--engine onnxruntime` \
+                 selects it",
             ),
             EngineError::Read { .. }
             | EngineError::Invalid { .. }
