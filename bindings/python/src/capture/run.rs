@@ -320,6 +320,12 @@ impl RunningGraph {
         let Some(part) = self.parts.values.get(value).filter(|part| part.is_wanted) else {
             return;
         };
+        // A result that the operator need not compute, although its graph describes one: the
+        // gradient of an input that requires none.
+        if object.is_none() {
+            (self.known[value], self.values[value]) = (None, None);
+            return;
+        }
         let taken = match &part.reason {
             Some(reason) => Err(reason.clone()),
             None => {
