@@ -234,9 +234,13 @@ class _Describer:
             if isinstance(number, int) and (name := self.origins.result(description)):
                 value = self.described.values[number]
                 value.fqn = value.fqn or name
+        values = self.described.values
         for operator in self.described.operators:
+            if operator.op_type == "aten.copy_.default" and (number := operator.outputs[0]) is not None:
+                # The new value of a buffer that the graph itself writes.
+                values[number].fqn = values[number].fqn or values[operator.inputs[0]].fqn
             for i, number in enumerate(operator.outputs):
-                if number is not None and (name := self.described.values[number].fqn):
+                if number is not None and (name := values[number].fqn):
                     operator.attributes.append((f"output.{i}.fqn", name))
 
     def _link_waits(self) -> None:

@@ -15,6 +15,9 @@ pub(super) fn to_json(name: &str, step: u64, noted: &EagerStepNotes) -> String {
                 attributes.insert(format!("input.{i}.fqn"), input.as_str().into());
             }
         }
+        for (i, name) in &details.written {
+            attributes.insert(format!("output.{i}.fqn"), Value::from(&**name));
+        }
         format!("  {}", operator_json(operator, details, attributes))
     });
     let operators: Vec<String> = operators.collect();

@@ -29,6 +29,8 @@ pub(super) struct OperatorDetails {
     pub(super) kind: Arc<OperatorKind>,
     pub(super) origin: CallOrigin,
     pub(super) is_selected: bool,
+    /// Named tensors that it writes to, by output.
+    pub(super) written: Vec<(usize, Arc<str>)>,
 }
 
 /// A result, or a written argument.
@@ -36,6 +38,8 @@ pub(super) struct CallOutput {
     /// Empty if it is not a tensor.
     pub(super) name: Arc<str>,
     pub(super) tensor: Option<Tensor>,
+    /// The name that the program gives to the tensor, if the operator writes to a named one.
+    pub(super) given_name: Option<Arc<str>>,
     /// Its placement in a distributed tensor.
     pub(super) placement: Option<Arc<Placement>>,
 }
@@ -65,10 +69,14 @@ pub(super) fn described(
         output_placements: known(outputs.iter().map(|output| &output.placement)),
         ..Operator::default()
     };
+    let written = outputs.iter().enumerate();
     let details = OperatorDetails {
         kind: begun.kind,
         origin: begun.origin,
         is_selected: begun.is_selected,
+        written: written
+            .filter_map(|(i, output)| Some((i, output.given_name.clone()?)))
+            .collect(),
     };
     (Arc::new(operator), details, inputs)
 }

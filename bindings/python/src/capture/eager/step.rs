@@ -167,6 +167,7 @@ impl EagerStep {
                 outputs.push(CallOutput {
                     name: begun.result_name(i, n_results > 1),
                     tensor: None,
+                    given_name: None,
                     placement: None,
                 });
             }
@@ -561,6 +562,7 @@ impl EagerStep {
                 outputs.push(CallOutput {
                     name: "".into(),
                     tensor: None,
+                    given_name: None,
                     placement: None,
                 });
                 continue;
@@ -592,6 +594,7 @@ impl EagerStep {
                 outputs.extend(parts.map(|(name, tensor)| CallOutput {
                     name,
                     tensor,
+                    given_name: None,
                     placement: None,
                 }));
             }
@@ -638,9 +641,13 @@ impl EagerStep {
                 (tensor, fresh) = self.read(&looked);
             }
         }
+        let mut given_name = None;
         if let Some(found) = looked.found {
             let pin: Pin = inner.pin(&looked.subject, found.storage)?;
             let mut values = lock(&inner.values);
+            if is_written {
+                given_name = values.given_name(&found);
+            }
             // A collective returns before its result is ready.
             if begun.kind.is_late && begun.collective.is_none() {
                 values.write(found.storage, pin, name.clone(), true);
@@ -650,6 +657,7 @@ impl EagerStep {
         Ok(CallOutput {
             name,
             tensor,
+            given_name,
             placement,
         })
     }

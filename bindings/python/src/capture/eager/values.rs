@@ -248,6 +248,11 @@ impl MemoryValues {
         }
     }
 
+    /// The name of a tensor that was set from outside, whatever was written to it since.
+    pub(super) fn given_name(&self, found: &TensorSighting) -> Option<Arc<str>> {
+        self.storages.get(&found.storage)?.given_name(found)
+    }
+
     /// `None` for memory whose address is not reserved.
     fn entry(&mut self, storage: usize, pin: Pin) -> Option<&mut StorageValues> {
         if self.storages.contains_key(&storage) {
@@ -312,10 +317,12 @@ impl StorageValues {
         {
             return TensorName::Changed(value.clone());
         }
+        (self.given_name(found)).map_or(TensorName::Unknown, TensorName::Given)
+    }
+
+    fn given_name(&self, found: &TensorSighting) -> Option<Arc<str>> {
         let given = self.given.iter().find(|(place, _)| *place == found.place);
-        given.map_or(TensorName::Unknown, |(_, name)| {
-            TensorName::Given(name.clone())
-        })
+        given.map(|(_, name)| name.clone())
     }
 }
 
