@@ -25,10 +25,13 @@ pub(super) fn equal(board: &mut Board<'_>, scope: &PlaceScope) {
                 && !board.types_clash(run, partner)
                 && !board.kinds_clash(run, partner)
                 && !board.views_clash(run, partner);
-            // With as many views on both sides their names are not shifted.
+            // With as many operators of a type on both sides their names are not shifted.
             let op_type = board.run(0, run).op_type.as_str();
             let is_shifted = n_targets.get(op_type) != n_goldens.get(op_type);
-            let is_partner = is_partner && !(is_shifted && board.logged_views_clash(run, partner));
+            let phases =
+                [(0, run), (1, partner)].map(|(side, run)| board.sides[side].phase_of(run));
+            let is_other = || phases[0] != phases[1] || board.logged_views_clash(run, partner);
+            let is_partner = is_partner && !(is_shifted && is_other());
             is_partner.then_some((run, partner))
         })
         .collect();
