@@ -167,3 +167,59 @@ def test_operators_of_every_step_have_their_module(tmp_path: Path, tool: Binary)
     assert (first["target"][-1]["step"], first["module"]) == (PARTED, "2")
     (slot,) = [slot for slot in first["slots"] if slot["slot"] == found.summary["first_failure"]["slot"]]
     assert slot["parameter"] == "2.weight"
+
+
+class Normalised(nn.Module):
+    def __init__(self, momentum: float) -> None:
+        super().__init__()
+        self.norm = nn.BatchNorm1d(6, momentum=momentum)
+        self.head = nn.Linear(6, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head(self.norm(x))
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_running_statistics_are_outputs(tmp_path: Path, tool: Binary, is_compiled: bool) -> None:
+    def step(name: str, momentum: float) -> Path:
+        torch.manual_seed(0)
+        model = Normalised(momentum)
+        batch = torch.randn(8, 6)
+        folder = tmp_path / name
+        if is_compiled:
+            torch._dynamo.reset()
+            options = {"path": str(folder), "data": "tensor"}
+            torch.compile(model, backend="opscope", options=options)(batch).square().mean().backward()
+            # The backward graph describes a gradient of the batch, which is not computed.
+            assert [report["unseen"] for report in opscope.torch.finish()] == [{}]
+        else:
+            with opscope.torch.eager(folder, data="tensor"):
+                model(batch).square().mean().backward()
+        return folder
+
+    target, golden, other = step("target", 0.2), step("golden", 0.1), step("other", 0.1)
+    # The loss and all gradients are the same: only what the next evaluation reads is wrong.
+    said = told(tool, target, golden)
+    assert said.startswith("FAIL: updated tensor `norm.running_mean` differs")
+    assert "argument.6 is 0.2 here, 0.1 on the golden side" in said
+    assert told(tool, other, golden).startswith("PASS: all ")
+
+
+def test_a_gradient_is_changed_before_an_optimizer_that_hides_it(tmp_path: Path, tool: Binary) -> None:
+    def train_with(name: str, factor: float) -> Path:
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(6, 6), nn.LayerNorm(6), nn.Linear(6, 3))
+        optimizer = torch.optim.NAdam(model.parameters(), lr=0.01)
+        with opscope.torch.eager(tmp_path / name, data="tensor"):
+            for _ in range(2):
+                optimizer.zero_grad()
+                model(torch.ones(4, 6)).square().mean().backward()
+                if factor != 1:
+                    model[1].bias.grad.mul_(factor)
+                optimizer.step()
+        return tmp_path / name
+
+    # Adam divides by the gradient's own size: the parameter agrees, the optimizer's state does not.
+    said = told(tool, train_with("target", 1.1), train_with("golden", 1))
+    assert said.startswith("FAIL: updated tensor `1.bias.exp_avg` differs")
+    assert "at aten_mul__Tensor `mul_` output.0: the golden side has no such operator" in said

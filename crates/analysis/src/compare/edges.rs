@@ -20,7 +20,7 @@ use super::result::{
     Cause, Comparison, OperatorName, OperatorResult, PartingOperator, RewiredInput, SlotAgreement,
     SlotKey, SlotResult, VerdictLevel, WiringChange,
 };
-use super::side::ComparedDump;
+use super::side::{ComparedDump, RunPlace};
 
 /// Operators with bodies.
 const WITH_BODIES: [&str; 4] = ["If", "Loop", "Scan", "SequenceMap"];
@@ -86,6 +86,7 @@ impl<'a> Edges<'a> {
     /// have no partner. An output that was not compared has the index after the last slot.
     fn note_readers(&self, comparison: &mut Comparison) {
         let readers = self.readers();
+        let updated = self.updated();
         let mut used = UsedNames::default();
         for (index, operator) in comparison.operators.iter_mut().enumerate() {
             let pair = &self.pairs[index];
@@ -96,12 +97,26 @@ impl<'a> Edges<'a> {
                 let next = next.into_iter().filter(|&next| next != index);
                 found.extend(next.map(|next| [place.unwrap_or(operator.slots.len()), next]));
             }
+            for (slot, result) in pair.slots.iter().zip(&mut operator.slots) {
+                result.is_updated = updated.contains(&slot.target);
+            }
             operator.is_unread = found.is_empty() && {
                 let mut runs = pair.target.iter();
                 runs.all(|&run| used.is_unread(self.dumps[0], run))
             };
             operator.readers = found.into_iter().collect();
         }
+    }
+
+    /// The last values that each place of the target writes to the program's tensors.
+    fn updated(&self) -> HashSet<SlotRef> {
+        let [dump, _] = self.dumps;
+        let mut places: HashMap<&RunPlace, Vec<usize>> = HashMap::new();
+        for (run, execution) in dump.runs.iter().enumerate() {
+            places.entry(&execution.place).or_default().push(run);
+        }
+        let updated = places.values().flat_map(|runs| dump.updated_tensors(runs));
+        updated.map(|(_, slot)| slot).collect()
     }
 
     /// Executions of the target that read each of its outputs.

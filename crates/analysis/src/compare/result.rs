@@ -259,6 +259,10 @@ pub struct SlotResult {
     /// Whether the input's producer is missing in a dump, according to the graph next to it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unseen: bool,
+    /// Whether the output is the last value of a parameter, a buffer or a gradient that the target
+    /// writes to.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_updated: bool,
     /// Whether the input differs and no operator of either side produces it, according to the
     /// elements of all tensors.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

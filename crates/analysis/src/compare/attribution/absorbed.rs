@@ -65,7 +65,7 @@ fn along(operators: &[OperatorResult], readers: &[Readers]) -> Vec<bool> {
             let known: Vec<usize> = known.map(|&[_, reader]| reader).collect();
             let goes_on = known.iter().any(|&reader| reader <= i || leads_on[reader]);
             let grows = known.iter().any(|&reader| is_amplified(&operators[reader]));
-            let is_open = known.is_empty() && !operator.is_unread;
+            let is_open = result.is_updated || known.is_empty() && !operator.is_unread;
             may_differ(result) && (is_open || goes_on) || !is_exact(result) && grows
         };
         let mut outputs = operator.slots.iter().enumerate();

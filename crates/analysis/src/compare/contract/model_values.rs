@@ -57,6 +57,8 @@ pub(super) struct ModelOutput {
     pub(super) slot: Option<SlotRef>,
     /// Whether it is an input of the model as it is.
     pub(super) is_argument: bool,
+    /// Whether it is a tensor of the program that the run writes to.
+    pub(super) is_updated: bool,
     /// The recorded values that its operator reads, by which it is judged where a dump shows it
     /// not.
     pub(super) operands: Option<Operands>,
@@ -264,6 +266,7 @@ impl<'a> ModelPlace<'a> {
             name: name.to_owned(),
             slot,
             is_argument,
+            is_updated: false,
             operands: (!is_outside).then(|| self.operands(name)).flatten(),
         }
     }
@@ -293,8 +296,9 @@ impl<'a> ModelPlace<'a> {
         })
     }
 
-    /// The first outputs of operators that no operator reads; empty unless the graph has the inputs
-    /// of every operator.
+    /// The first outputs of operators that no operator reads, and the last values of parameters,
+    /// buffers and gradients that the run writes to; empty unless the graph has the inputs of every
+    /// operator.
     fn unread(&self, read_outputs: &HashSet<SlotRef>) -> Vec<ModelOutput> {
         let is_described = |run: &usize| self.dump.description_of(*run).is_some();
         if !self.runs.iter().all(is_described) {
@@ -324,6 +328,19 @@ impl<'a> ModelPlace<'a> {
             }
         }
         self.drop_kept(&mut unread);
+        for (name, slot) in self.dump.updated_tensors(&self.runs) {
+            let known = unread.iter().position(|output| output.slot == Some(slot));
+            if let Some(known) = known {
+                unread.remove(known);
+            }
+            unread.push(ModelOutput {
+                name: name.to_owned(),
+                slot: Some(slot),
+                is_updated: true,
+                ..ModelOutput::default()
+            });
+        }
+        unread.sort_by_key(|output| output.slot.map(|slot| (slot.run, slot.slot)));
         unread
     }
 

@@ -324,6 +324,7 @@ impl OutputSearch<'_> {
             }),
             by,
             presence: presence([target.as_ref(), golden.as_ref()], by),
+            is_updated: golden.as_ref().is_some_and(|output| output.is_updated),
             ..ContractValue::default()
         };
         let own = outputs.map(|output| output.as_ref().and_then(|output| output.slot));

@@ -221,6 +221,9 @@ pub struct ContractValue {
     /// operator.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_by_operands: bool,
+    /// Whether it is a parameter, a buffer or a gradient that the run writes to.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_updated: bool,
 }
 
 /// The evidence that brought the values of both models together.

@@ -198,13 +198,23 @@ fn why_first(
                 [] if !has_output && point.slot.side == SlotSide::Output => {
                     "its output was not compared".to_owned()
                 }
-                [] => cause_words(cause).to_owned(),
+                [] => random_source(point).unwrap_or_else(|| cause_words(cause).to_owned()),
                 [one] => format!("its input.{one} is not in the dumps"),
                 [one, ..] => format!("its input.{one} and others are not in the dumps"),
             }
         }
         _ => cause_words(cause).to_owned(),
     }
+}
+
+/// That the input that the verdict names is made by an operator such as `randn`, in words.
+fn random_source(point: &DivergencePoint) -> Option<String> {
+    let mut suspects = point.suspects.iter();
+    let random = suspects.find(|suspect| suspect.reason == SkipReason::NotJudged)?;
+    (point.slot.side == SlotSide::Input).then(|| {
+        let name = plain(&random.operator.op_name);
+        format!("`{name}` makes it, and two runs need not agree on that")
+    })
 }
 
 /// That the target reads the weights of the operator that the verdict names more often, if that

@@ -43,7 +43,11 @@ fn all_agree(comparison: &Comparison) -> String {
         .collect();
     let n = agreed.len();
     let places = if contract.known_by == [OutputSource::Unread; 2] {
-        "values that no operator reads"
+        if contract.outputs.iter().any(|value| value.is_updated) {
+            "unread values and updated tensors"
+        } else {
+            "values that no operator reads"
+        }
     } else {
         "outputs"
     };
@@ -192,16 +196,21 @@ fn returned_as(value: &ContractValue) -> &str {
 /// The state of an output, in words.
 fn phrase(value: &ContractValue, contract: &Contract, comparison: &Comparison) -> String {
     let name = format!("`{}`{}", plain(&value.name), place(value, contract));
+    let noun = if value.is_updated {
+        "updated tensor"
+    } else {
+        "output"
+    };
     let slot = contract_slot(value, comparison);
     match value.state {
-        ValueState::Lost => format!("output {name} is lost: the target does not return it"),
+        ValueState::Lost => format!("{noun} {name} is lost: the target does not return it"),
         ValueState::Exchanged => exchanged(value, contract, &name),
         ValueState::OtherShape => {
             let shapes = slot.map(|slot| (&slot.target.shape, &slot.golden.shape));
             let shapes =
                 shapes.map(|(target, golden)| format!(" {target:?}, golden's is {golden:?}"));
             format!(
-                "output {name} of {} has the shape{}",
+                "{noun} {name} of {} has the shape{}",
                 maker(value),
                 shapes.unwrap_or_else(|| " of another tensor".to_owned())
             )
@@ -209,7 +218,7 @@ fn phrase(value: &ContractValue, contract: &Contract, comparison: &Comparison) -
         ValueState::OtherDtype => {
             let dtypes = slot.map(|slot| (&slot.target.dtype, &slot.golden.dtype));
             let dtypes = dtypes.map(|(target, golden)| format!(" {target}, golden's is {golden}"));
-            format!("output {name} is{}", dtypes.unwrap_or_default())
+            format!("{noun} {name} is{}", dtypes.unwrap_or_default())
         }
         state => {
             let verb = if state == ValueState::Warn {
@@ -219,7 +228,7 @@ fn phrase(value: &ContractValue, contract: &Contract, comparison: &Comparison) -
             };
             // The headline has it.
             let number = worst_number(&value.rules).filter(|_| !is_headline(value, comparison));
-            format!("output {name} {verb}{}", number.unwrap_or_default())
+            format!("{noun} {name} {verb}{}", number.unwrap_or_default())
         }
     }
 }

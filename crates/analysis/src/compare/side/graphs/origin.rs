@@ -15,6 +15,9 @@ const MADE_NAMES: [&str; 3] = ["val_", "onnx::", "/"];
 /// The prefix of the names of arguments other than tensors, in graphs of PyTorch.
 const ARGUMENT: &str = "argument.";
 
+/// The prefix of attributes on outputs, of which the one on a name ends with `.fqn`.
+const OUTPUT: &str = "output.";
+
 /// The attribute that names the phase of training.
 const PHASE: &str = "phase";
 /// The passes that compiled graphs are of.
@@ -118,6 +121,28 @@ impl ComparedDump {
         let value = operator.inputs.get(position)?.as_ref()?;
         let is_made = MADE_NAMES.iter().any(|start| value.starts_with(start));
         (graph.constants.contains(value) && !is_made).then(|| value.clone())
+    }
+
+    /// The last value that some executions write to each of the program's parameters, buffers and
+    /// gradients, by the tensor's name.
+    pub(in crate::compare) fn updated_tensors(&self, runs: &[usize]) -> BTreeMap<&str, SlotRef> {
+        let mut updated = BTreeMap::new();
+        for &run in runs {
+            let Some(operator) = self.operator_of(run) else {
+                continue;
+            };
+            let is_present: Vec<bool> = operator.outputs.iter().map(Option::is_some).collect();
+            for (key, name) in operator.attributes.range(OUTPUT.to_owned()..) {
+                let position = key.strip_prefix(OUTPUT);
+                let position =
+                    position.and_then(|key| key.strip_suffix(".fqn")?.parse::<usize>().ok());
+                let Some(position) = position else { break };
+                let slots = positions(&self.runs[run], SlotSide::Output, &is_present);
+                let slot = slots.into_iter().find(|(_, at)| *at == position);
+                updated.extend(slot.map(|(slot, _)| (name.as_str(), SlotRef { run, slot })));
+            }
+        }
+        updated
     }
 
     fn operator_of(&self, run: usize) -> Option<&GraphOperator> {
