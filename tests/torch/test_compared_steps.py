@@ -223,3 +223,28 @@ def test_a_gradient_is_changed_before_an_optimizer_that_hides_it(tmp_path: Path,
     said = told(tool, train_with("target", 1.1), train_with("golden", 1))
     assert said.startswith("FAIL: updated tensor `1.bias.exp_avg` differs")
     assert "at aten_mul__Tensor `mul_` output.0: the golden side has no such operator" in said
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.1])
+def test_one_side_leaves_a_parameter_as_it_is(tmp_path: Path, tool: Binary, rate: float) -> None:
+    def step(name: str, rate: float | None) -> Path:
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(6, 4), nn.GRU(4, 3))
+        groups = [{"params": list(model[1].parameters())}]
+        if rate is not None:
+            groups.append({"params": list(model[0].parameters()), "lr": rate})
+        optimizer = torch.optim.SGD(groups, lr=0.1)
+        with opscope.torch.eager(tmp_path / name, data="tensor"):
+            model(torch.ones(4, 6))[0].square().mean().backward()
+            optimizer.step()
+        return tmp_path / name
+
+    frozen, updated = step("frozen", None), step("updated", rate)
+    forth, back = told(tool, frozen, updated), told(tool, updated, frozen)
+    if rate:
+        assert forth.startswith("FAIL: the target does not update `0.weight`; `0.bias` differs too. ")
+        assert back.startswith("FAIL: the target updates `0.weight`, and the golden side does not; ")
+    else:
+        # It is written, and keeps its value. What autograd keeps of gates in place is no output.
+        assert forth.startswith("PASS: all ") and back.startswith("PASS: all ")
+        assert "detach" not in forth + back

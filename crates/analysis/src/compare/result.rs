@@ -13,7 +13,7 @@ use super::whole::RankRules;
 
 pub use self::contract::{
     CodesParameter, Conclusion, Contract, ContractValue, NarrowOperator, OtherCodes, OutputSource,
-    QuantisedLoss, ValuePairing, ValuePresence, ValueState,
+    QuantisedLoss, UpdatedBy, ValuePairing, ValuePresence, ValueState,
 };
 pub use self::experiments::{ExperimentOutcome, Experiments, HealedCause};
 pub use super::change::{AxisPart, ElementFunction, RoundedFormat, RoundingMode, TensorChange};

@@ -1,5 +1,6 @@
 //! The slots of a dump that are the inputs and outputs of a model.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use opscope_store::file_format::graph_json::{GraphFile, GraphOperator};
@@ -9,7 +10,7 @@ use crate::compare::attribution::kinds::plain_type;
 use crate::compare::matching::{MatchedDumps, SlotRef, UnmatchedReason};
 use crate::compare::party::Party;
 use crate::compare::result::OutputSource;
-use crate::compare::side::{ComparedDump, RunPlace, positions};
+use crate::compare::side::{ComparedDump, RunPlace, positions, written_tensors};
 
 /// Longest chain of operators without a record between an output and a recorded value.
 const N_OPERATORS_UP_MAX: usize = 8;
@@ -47,6 +48,8 @@ pub(super) struct ModelPlace<'a> {
     made: HashMap<&'a str, SlotRef>,
     read: HashMap<&'a str, SlotRef>,
     makers: HashMap<&'a str, &'a GraphOperator>,
+    /// Of the program's tensors, those that it reads and those that it writes to, once needed.
+    tensors: OnceCell<(HashMap<String, SlotRef>, HashSet<String>)>,
 }
 
 /// An output of a model.
@@ -198,6 +201,7 @@ impl<'a> ModelPlace<'a> {
             made: HashMap::new(),
             read: HashMap::new(),
             makers: HashMap::new(),
+            tensors: OnceCell::new(),
         };
         let Some(graph) = graph else {
             return place;
@@ -349,21 +353,67 @@ impl<'a> ModelPlace<'a> {
     fn drop_kept(&self, unread: &mut Vec<ModelOutput>) {
         let is_detach = |run: usize| plain_type(&self.dump.runs[run].op_type) == "detach";
         let source = |output: &ModelOutput| {
-            let run = output
-                .slot
-                .map(|slot| slot.run)
-                .filter(|run| is_detach(*run))?;
-            self.dump.producer_of(self.dump.inputs_of(run).next()?)
+            let mut made = output.slot.filter(|slot| is_detach(slot.run))?;
+            while is_detach(made.run) {
+                made = self
+                    .dump
+                    .producer_of(self.dump.inputs_of(made.run).next()?)?;
+            }
+            Some(made)
         };
         if !unread.iter().any(|output| source(output).is_some()) {
             return;
         }
         let others = self.runs.iter().filter(|run| !is_detach(**run));
-        let read = others.flat_map(|run| self.dump.inputs_of(*run));
-        let read: HashSet<SlotRef> = read
-            .filter_map(|slot| self.dump.producer_of(slot))
-            .collect();
-        unread.retain(|output| source(output).is_none_or(|made| !read.contains(&made)));
+        let (mut read, mut read_later) = (HashSet::new(), HashSet::new());
+        for slot in others.flat_map(|run| self.dump.inputs_of(*run)) {
+            read.extend(self.dump.producer_of(slot));
+            // What shares the memory with the value may have been written to before it is read.
+            read_later.extend(self.dump.written_before(slot).map(|(_, name)| name));
+        }
+        let is_read = |made: SlotRef| {
+            let described = self.dump.description_of(made.run);
+            let names = described.map(|(_, graph, at)| &graph.operators[at].outputs);
+            let mut names = names.into_iter().flatten().flatten();
+            read.contains(&made) || names.any(|name| read_later.contains(name.as_str()))
+        };
+        unread.retain(|output| source(output).is_none_or(|made| !is_read(made)));
+    }
+
+    /// A tensor that the other side writes to, as this side reads it, if its graphs have that phase
+    /// and nothing in them writes to the tensor.
+    pub(super) fn kept(&self, output: &ModelOutput, other: &ModelPlace<'_>) -> Option<ModelOutput> {
+        let slot = output.slot.filter(|_| output.is_updated)?;
+        let phase = other.dump.phase_of(slot.run);
+        let mut runs = self.runs.iter();
+        let has_phase = runs.any(|&run| self.dump.phase_of(run) == phase);
+        let (read, written) = self.tensors.get_or_init(|| self.find_tensors());
+        let is_kept = has_phase && !written.contains(&output.name);
+        is_kept.then(|| ModelOutput {
+            name: output.name.clone(),
+            slot: read.get(&output.name).copied(),
+            ..ModelOutput::default()
+        })
+    }
+
+    /// The slots that show the program's tensors first, and the names of those that its graphs
+    /// write to.
+    fn find_tensors(&self) -> (HashMap<String, SlotRef>, HashSet<String>) {
+        let (mut read, mut written) = (HashMap::new(), HashSet::new());
+        let mut known: HashSet<*const GraphFile> = HashSet::new();
+        for &run in &self.runs {
+            for slot in self.dump.inputs_of(run) {
+                if let Some(name) = self.dump.parameter_read(slot) {
+                    read.entry(name).or_insert(slot);
+                }
+            }
+            let graph = self.dump.description_of(run).map(|(_, graph, _)| graph);
+            if let Some(graph) = graph.filter(|graph| known.insert(*graph)) {
+                let tensors = graph.operators.iter().flat_map(written_tensors);
+                written.extend(tensors.map(|(_, name)| name.to_owned()));
+            }
+        }
+        (read, written)
     }
 
     /// Whether the names of its outputs are the model's own.

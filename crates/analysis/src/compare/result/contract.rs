@@ -221,9 +221,21 @@ pub struct ContractValue {
     /// operator.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_by_operands: bool,
-    /// Whether it is a parameter, a buffer or a gradient that the run writes to.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_updated: bool,
+    /// Of a parameter, a buffer or a gradient, which side writes to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_by: Option<UpdatedBy>,
+}
+
+/// The side that writes to a tensor of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UpdatedBy {
+    /// Both.
+    Both,
+    /// Only the target; golden's value is the one that it reads.
+    Target,
+    /// Only golden; the target's value is the one that it reads.
+    Golden,
 }
 
 /// The evidence that brought the values of both models together.

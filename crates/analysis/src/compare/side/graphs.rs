@@ -16,6 +16,7 @@ use opscope_store::tree::acl::clean_name;
 use opscope_store::tree::own::graphs_dir;
 use opscope_store::{StoreError, record, remote};
 
+pub(in crate::compare) use self::origin::written_tensors;
 use super::super::matching::SlotRef;
 use super::{ComparedDump, OperatorExecution};
 use crate::error_chain::chain;
@@ -355,13 +356,19 @@ impl ComparedDump {
     /// The operator that last wrote to the memory of an input through another tensor, such as a view:
     /// PyTorch's graphs number such a value after the name of what was written.
     pub fn writer_of(&self, slot: SlotRef) -> Option<usize> {
-        let (file, name) = self.value_read(slot)?;
-        let (written, _) = name.rsplit_once('@')?;
+        let (file, written) = self.written_before(slot)?;
         let mut operators = self.described.files[file].graph.operators.iter();
         let writes = |name: &Option<String>| name.as_deref() == Some(written);
         let writer = operators.position(|operator| operator.outputs.iter().any(writes))?;
         let mut runs = self.described.of_run.iter();
         runs.position(|described| *described == Some((file, writer)))
+    }
+
+    /// The value that an input was, or shared its memory with, before that was written to, and the
+    /// file that has its graph.
+    pub fn written_before(&self, slot: SlotRef) -> Option<(usize, &str)> {
+        let (file, name) = self.value_read(slot)?;
+        Some((file, name.rsplit_once('@')?.0))
     }
 
     /// Whether an input is a constant of its graph, and no input of the model.

@@ -8,7 +8,7 @@ use super::figures::{percent, worst_number};
 use super::{in_full, plain, verdict, weight_reads};
 use crate::compare::result::{
     Comparison, Conclusion, Contract, ContractValue, Evidence, OperatorName, OutputSource,
-    PassedOverFile, SlotResult, ValuePairing, ValueState,
+    PassedOverFile, SlotResult, UpdatedBy, ValuePairing, ValueState,
 };
 use crate::compare::verdict::PRESET_INT8;
 
@@ -43,7 +43,11 @@ fn all_agree(comparison: &Comparison) -> String {
         .collect();
     let n = agreed.len();
     let places = if contract.known_by == [OutputSource::Unread; 2] {
-        if contract.outputs.iter().any(|value| value.is_updated) {
+        if contract
+            .outputs
+            .iter()
+            .any(|value| value.updated_by.is_some())
+        {
             "unread values and updated tensors"
         } else {
             "values that no operator reads"
@@ -196,10 +200,15 @@ fn returned_as(value: &ContractValue) -> &str {
 /// The state of an output, in words.
 fn phrase(value: &ContractValue, contract: &Contract, comparison: &Comparison) -> String {
     let name = format!("`{}`{}", plain(&value.name), place(value, contract));
-    let noun = if value.is_updated {
-        "updated tensor"
-    } else {
-        "output"
+    let noun = match value.updated_by {
+        Some(UpdatedBy::Golden) if value.state.is_bad() => {
+            return format!("the target does not update {name}");
+        }
+        Some(UpdatedBy::Target) if value.state.is_bad() => {
+            return format!("the target updates {name}, and the golden side does not");
+        }
+        Some(_) => "updated tensor",
+        None => "output",
     };
     let slot = contract_slot(value, comparison);
     match value.state {

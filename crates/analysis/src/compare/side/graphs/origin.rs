@@ -132,14 +132,10 @@ impl ComparedDump {
                 continue;
             };
             let is_present: Vec<bool> = operator.outputs.iter().map(Option::is_some).collect();
-            for (key, name) in operator.attributes.range(OUTPUT.to_owned()..) {
-                let position = key.strip_prefix(OUTPUT);
-                let position =
-                    position.and_then(|key| key.strip_suffix(".fqn")?.parse::<usize>().ok());
-                let Some(position) = position else { break };
+            for (position, name) in written_tensors(operator) {
                 let slots = positions(&self.runs[run], SlotSide::Output, &is_present);
                 let slot = slots.into_iter().find(|(_, at)| *at == position);
-                updated.extend(slot.map(|(slot, _)| (name.as_str(), SlotRef { run, slot })));
+                updated.extend(slot.map(|(slot, _)| (name, SlotRef { run, slot })));
             }
         }
         updated
@@ -149,4 +145,15 @@ impl ComparedDump {
         let (_, graph, at) = self.description_of(run)?;
         graph.operators.get(at)
     }
+}
+
+/// The outputs of an operator that are new values of the program's tensors, with their names.
+pub(in crate::compare) fn written_tensors(
+    operator: &GraphOperator,
+) -> impl Iterator<Item = (usize, &str)> {
+    let attributes = operator.attributes.range(OUTPUT.to_owned()..);
+    attributes.map_while(|(key, name)| {
+        let position = key.strip_prefix(OUTPUT)?.strip_suffix(".fqn")?;
+        Some((position.parse().ok()?, name.as_str()))
+    })
 }
