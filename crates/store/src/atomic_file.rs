@@ -353,13 +353,13 @@ impl Creator {
     /// [`StoreError::Io`] if the operating system refuses.
     pub fn rename_new(&self, from: &Path, to: &Path) -> Result<bool, StoreError> {
         let ((from_dir, from_name), (to_dir, to_name)) = (split(from), split(to));
-        let rename = || {
-            let from_dir = self.directories.open(from_dir)?;
+        let from_dir = self.directories.open(from_dir);
+        let renamed = from_dir.and_then(|from_dir| {
             let to_dir = self.directories.open(to_dir)?;
             let target = to_dir.target(to_name);
             from_dir.target(from_name).rename_to_free(target)
-        };
-        rename().map_err(StoreError::io("rename", from))
+        });
+        renamed.map_err(StoreError::io("rename", from))
     }
 
     /// Opens something in `dir`, which is created if it is missing or has been removed since.

@@ -56,8 +56,11 @@ impl Drop for ReusedBuffer {
 fn buffer_of(n_bytes: usize) -> Vec<u8> {
     let known = SPARE.with(|spare| {
         let mut spare = spare.list()?;
-        let fits = |buffer: &Vec<u8>| (n_bytes..=n_bytes.saturating_mul(2)).contains(&buffer.len());
-        match spare.iter().position(fits) {
+        let fitting = n_bytes..=n_bytes.saturating_mul(2);
+        match spare
+            .iter()
+            .position(|buffer| fitting.contains(&buffer.len()))
+        {
             Some(position) => Some(spare.swap_remove(position)),
             None => {
                 // Buffers of other sizes must not keep this size out.

@@ -128,10 +128,9 @@ pub fn reader_of(listing: &DumpListing) -> &'static dyn DumpReader {
 /// and its content shows which ranks and steps there are.
 pub fn retain_places(listing: &mut DumpListing, is_wanted: impl Fn(FilePlace) -> bool) {
     let reader = reader_of(listing);
-    let is_kept = |entry: &DumpEntry| reader.place_of(entry).is_none_or(&is_wanted);
     let lists = [&listing.entries, &listing.tables, &listing.step_tables];
     let mut entries = lists.into_iter().flatten();
-    let is_any_kept = entries.any(|entry| reader.place_of(entry).is_some() && is_kept(entry));
+    let is_any_kept = entries.any(|entry| reader.place_of(entry).is_some_and(&is_wanted));
     drop(entries);
     if !is_any_kept {
         return;
@@ -141,7 +140,7 @@ pub fn retain_places(listing: &mut DumpListing, is_wanted: impl Fn(FilePlace) ->
         &mut listing.tables,
         &mut listing.step_tables,
     ] {
-        list.retain(is_kept);
+        list.retain(|entry| reader.place_of(entry).is_none_or(&is_wanted));
     }
 }
 

@@ -58,18 +58,14 @@ impl DumpListing {
             return;
         }
         let found = run_file::find(dir);
-        let is_complete = |root: &Path| {
-            let mut runs = found
-                .runs
-                .iter()
-                .filter(|run| run.path.starts_with(root))
-                .peekable();
-            // A device leaves no record, so it is unknown whether its dump is cut off.
-            runs.peek().is_none() || runs.all(|run| run.end == RunEnd::Ended)
-        };
         // The newest first, and complete ones before others.
         let mut roots: Vec<&PathBuf> = files.keys().collect();
-        roots.sort_by_key(|root| (!is_complete(root), std::cmp::Reverse(*root)));
+        roots.sort_by_key(|root| {
+            let mut runs = found.runs.iter().filter(|run| run.path.starts_with(root));
+            // A device leaves no record, so it is unknown whether its dump is cut off.
+            let is_cut_off = runs.any(|run| run.end != RunEnd::Ended);
+            (is_cut_off, std::cmp::Reverse(*root))
+        });
         let mut taken: Vec<&PathBuf> = Vec::new();
         let mut older: Vec<PathBuf> = Vec::new();
         for root in roots {

@@ -46,6 +46,15 @@ pub struct AxisSlice {
     pub higher: u64,
 }
 
+impl AxisSlice {
+    fn extent(&self) -> Result<u64, FormatError> {
+        self.higher.checked_sub(self.lower).ok_or_else(|| {
+            let expected = format!("`higher` of at least {}", self.lower);
+            FormatError::new(0, expected, self.higher.to_string())
+        })
+    }
+}
+
 impl FftsPlus {
     /// Reads the attribute's text. Lists that are absent are empty; if the compiler cut the tensors
     /// the lists are not needed, and unreadable ones count as absent.
@@ -112,13 +121,9 @@ impl FftsPlus {
         let Some(tensors) = slices.get(thread) else {
             return Ok(None);
         };
-        let extent = |slice: &AxisSlice| {
-            slice.higher.checked_sub(slice.lower).ok_or_else(|| {
-                let expected = format!("`higher` of at least {}", slice.lower);
-                FormatError::new(0, expected, slice.higher.to_string())
-            })
-        };
-        let shapes = tensors.iter().map(|axes| axes.iter().map(extent).collect());
+        let shapes = tensors
+            .iter()
+            .map(|axes| axes.iter().map(AxisSlice::extent).collect());
         shapes.collect::<Result<Vec<_>, _>>().map(Some)
     }
 }

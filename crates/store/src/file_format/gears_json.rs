@@ -185,21 +185,20 @@ impl Gears {
     /// The dimensions of every input in a gear.
     pub fn input_dims(&self, gear: &ExtentGear) -> Vec<Vec<u64>> {
         let mut left = gear.values.iter().copied();
-        let input = |input: &GearInput| {
+        let mut inputs = Vec::new();
+        for input in &self.inputs {
             // Batch and size are the same for every input.
             if self.kind != GearKind::Dims {
                 left = gear.values.iter().copied();
             }
-            let extent = |&n: &i64| match u64::try_from(n) {
+            let extents = input.dims.iter().map(|&n| match u64::try_from(n) {
                 Ok(n) => n,
                 // `check` has ensured that each dynamic dimension has a value.
                 Err(_) => left.next().unwrap_or(0),
-            };
-            let mut extent = extent;
-            input.dims.iter().map(&mut extent).collect()
-        };
-        let mut input = input;
-        self.inputs.iter().map(&mut input).collect()
+            });
+            inputs.push(extents.collect());
+        }
+        inputs
     }
 
     fn check(&self) -> Result<(), Mistake> {

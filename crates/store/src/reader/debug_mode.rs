@@ -55,10 +55,10 @@ impl DumpReader for DebugModeReader {
     }
 
     fn detect(&self, listing: &DumpListing) -> bool {
-        let may_be = |entry: &&DumpEntry| may_be_log(&entry.real_name);
-        let candidates = || listing.entries.iter().filter(may_be);
+        let entries = listing.entries.iter();
+        let candidates = entries.filter(|entry| may_be_log(&entry.real_name));
         // Results of converting can be texts as well, and there are many of them.
-        candidates().take(N_LOOKED_INTO_MAX).any(is_log)
+        candidates.take(N_LOOKED_INTO_MAX).any(is_log)
             && !listing.entries.iter().any(arrays::has_vendor_name)
     }
 

@@ -134,12 +134,12 @@ fn read_heads(
     read: ReadFiles<'_>,
     index: &mut DumpIndex,
 ) -> Vec<Option<FileHead>> {
-    let request = |file: &MindSporeFile| FileRequest {
+    let requests = dump.files.iter().map(|file| FileRequest {
         path: file.path.clone(),
         real_name: file.real_name.clone(),
         expectation: FileExpectation::Tensors,
-    };
-    let requests: Vec<_> = dump.files.iter().map(request).collect();
+    });
+    let requests: Vec<_> = requests.collect();
     let heads = read(&requests).into_iter().map(|content| match content {
         Ok(FileContent::Tensors(head)) => Some(head),
         Ok(FileContent::Table(_)) => None,

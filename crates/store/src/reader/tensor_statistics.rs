@@ -140,12 +140,11 @@ impl RowNumbers {
 /// Statistics in the order of [`TITLES`].
 fn texts(stats: &Stats) -> [String; TITLES.len()] {
     let counts = &stats.counts;
-    let number = |value: f64| format!("{value:?}");
     [
-        number(stats.max_or_nan()),
-        number(stats.min_or_nan()),
-        number(stats.mean_or_nan()),
-        number(stats.l2),
+        format!("{:?}", stats.max_or_nan()),
+        format!("{:?}", stats.min_or_nan()),
+        format!("{:?}", stats.mean_or_nan()),
+        format!("{:?}", stats.l2),
         counts.n_negative.to_string(),
         counts.n_positive().to_string(),
         counts.n_zero.to_string(),

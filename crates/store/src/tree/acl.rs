@@ -168,12 +168,12 @@ pub fn stream_id(model: &ModelId) -> u32 {
     }
 }
 
-/// A model's or operator's name as it appears in paths.
+/// The name of a model, an operator or a node as it appears in paths.
 pub fn clean_name(name: &str) -> String {
-    let is_replaced = |c: char| matches!(c, ' ' | '.' | '/' | '\\') || c.is_control();
-    name.chars()
-        .map(|c| if is_replaced(c) { '_' } else { c })
-        .collect()
+    name.replace(
+        |c: char| matches!(c, ' ' | '.' | '/' | '\\') || c.is_control(),
+        "_",
+    )
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ pub use file_name::{LAYOUT_NAMES, TensorFileName};
 pub use long_name::{FILE_NAME_BYTES_MAX, NameDigits, SHORT_NAME_END};
 pub use place::MindSporePlace;
 
+use super::acl::clean_name;
 use super::number;
 use crate::file_format::ms_dtype;
 use opscope_tensor::DType;
@@ -238,14 +239,6 @@ impl MindSporeTree {
         let name = format!("{ACL_CONFIGURATION_PREFIX}{device}.json");
         self.path.join(name)
     }
-}
-
-/// A node's name as it appears in file names.
-pub fn clean_name(name: &str) -> String {
-    let is_replaced = |c: char| matches!(c, ' ' | '.' | '/' | '\\') || c.is_control();
-    name.chars()
-        .map(|c| if is_replaced(c) { '_' } else { c })
-        .collect()
 }
 
 /// Name of an operator's arguments file, `{type}.{name}.json`, in which only `.` and `/` are

@@ -9,6 +9,7 @@
 //!     operators/step-{step}.parquet          operators that belong to no model
 //! ```
 
+use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
 use super::acl::clean_name;
@@ -115,11 +116,13 @@ impl StepFile {
 
 /// Whether a file holds elements, by its name and that of its directory.
 pub fn is_elements_file(path: &Path) -> bool {
-    let name = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
-    let dir = path.parent().and_then(name);
-    let is_in_rank = dir.is_some_and(|dir| number_of(&dir, "rank-", "").is_some());
-    let nth = name(path).and_then(|name| number_of(&name, "elements-", ".safetensors"));
-    is_in_rank && nth.is_some()
+    let dir = path
+        .parent()
+        .and_then(Path::file_name)
+        .and_then(OsStr::to_str);
+    let name = path.file_name().and_then(OsStr::to_str);
+    dir.is_some_and(|dir| number_of(dir, "rank-", "").is_some())
+        && name.is_some_and(|name| number_of(name, "elements-", ".safetensors").is_some())
 }
 
 /// The directory of the run that a file of a step belongs to.

@@ -96,11 +96,11 @@ impl ValueTags {
     /// Adds the file's own description of the value, because parts of the name may only look like
     /// tags.
     pub fn correct(&mut self, meta: &[(String, String)]) {
-        let has = |wanted: &str| meta.iter().any(|(key, _)| key == wanted);
         let name = meta.iter().find(|(key, _)| key == NAME);
         if let Some((_, name)) = name {
             self.name.clone_from(name);
-            self.others.retain(|(key, _)| has(key));
+            let others = &mut self.others;
+            others.retain(|(key, _)| meta.iter().any(|(wanted, _)| wanted == key));
         }
     }
 

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use crate::support::sha256;
 use opscope_store::dump::mindspore::{FileName, MindSporeListing, RunKind};
 use opscope_store::file_format::npy::{self, NpyHeader};
-use opscope_store::tree::mindspore::{MindSporePlace, TensorFileName, clean_name};
+use opscope_store::tree::acl::clean_name;
+use opscope_store::tree::mindspore::{MindSporePlace, TensorFileName};
 use serde_json::Value;
 
 fn golden() -> PathBuf {

@@ -9,9 +9,9 @@ use opscope_store::file_format::statistic_csv::{
     self, StatisticCategory, StatisticCell, StatisticSubject,
 };
 use opscope_store::record::Operator;
+use opscope_store::tree::acl::clean_name;
 use opscope_store::tree::mindspore::{
     CONSTANT, DEFAULT_LAYOUT, PARAMETER, STATISTIC_FILE_NAME, TensorFileName, TreeTarget,
-    clean_name,
 };
 use opscope_tensor::{DType, Shape, Tensor, TensorObserver};
 

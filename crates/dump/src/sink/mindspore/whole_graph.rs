@@ -9,8 +9,9 @@ use opscope_store::file_format::dump_data;
 use opscope_store::file_format::ms_json::{self, RuntimeDump};
 use opscope_store::file_format::op_debug::OverflowRecord;
 use opscope_store::record::{ModelId, Record};
+use opscope_store::tree::acl::clean_name;
 use opscope_store::tree::acl::{DumpFileName, op_debug_file_name, stream_id, task_id};
-use opscope_store::tree::mindspore::{GraphRun, TreeTarget, clean_name};
+use opscope_store::tree::mindspore::{GraphRun, TreeTarget};
 
 use super::{MindSporeSink, RuntimeMode, lock};
 use crate::sink::acl::parts;

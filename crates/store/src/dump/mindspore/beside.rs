@@ -113,12 +113,11 @@ impl MindSporeListing {
 
     /// Keeps one file of each graph: the text, which contains more.
     pub(super) fn drop_second_graphs(&mut self) {
-        let is_message = |path: &Path| {
-            path.extension()
-                .is_some_and(|e| e == ms_graph_pb::EXTENSION)
-        };
-        self.graphs
-            .sort_by_key(|g| (g.rank, g.graph_id, is_message(&g.path)));
+        self.graphs.sort_by_key(|g| {
+            let extension = g.path.extension();
+            let is_message = extension.is_some_and(|e| e == ms_graph_pb::EXTENSION);
+            (g.rank, g.graph_id, is_message)
+        });
         self.graphs.dedup_by_key(|g| (g.rank, g.graph_id));
     }
 }

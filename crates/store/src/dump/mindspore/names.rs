@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use super::{MindSporeListing, RunKind};
 use crate::decimal::is_digits;
-use crate::tree::mindspore::{MindSporePlace, clean_name};
+use crate::tree::acl::clean_name;
+use crate::tree::mindspore::MindSporePlace;
 
 /// Rank and graph.
 type GraphKey = (Option<u32>, Option<u32>);

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use super::names::{NameIndex, NameMatch};
 use super::{FileName, MindSporeListing, MindSporeSlot, OperatorRun, RunKind};
 use crate::record::SlotSide;
-use crate::tree::mindspore::{MindSporePlace, PARAMETER, clean_name};
+use crate::tree::acl::clean_name;
+use crate::tree::mindspore::{MindSporePlace, PARAMETER};
 
 /// Everything of one operator in one iteration.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

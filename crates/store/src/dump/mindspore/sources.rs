@@ -63,9 +63,8 @@ fn innermost(node: &GraphNode) -> Option<String> {
     let [source] = &node.source[..] else {
         return None;
     };
-    let places = || source.lines.iter().rev();
-    let own = places().find(|place| !is_of_framework(place));
-    let place = own.or_else(|| places().next())?;
+    let own = source.lines.iter().rfind(|place| !is_of_framework(place));
+    let place = own.or(source.lines.last())?;
     Some(file_line_text(place).unwrap_or_else(|| place.clone()))
 }
 

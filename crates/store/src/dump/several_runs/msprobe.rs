@@ -85,8 +85,8 @@ impl ProbeRun {
     fn look_at_tables(&mut self) {
         let tables = self.dirs.keys().map(|dir| dir.join(tree::DUMP_FILE));
         let tables: Vec<PathBuf> = tables.collect();
-        let written = |table: &PathBuf| std::fs::metadata(table)?.modified();
-        self.time = tables.iter().filter_map(|table| written(table).ok()).max();
+        let metadata = tables.iter().flat_map(std::fs::metadata);
+        self.time = metadata.flat_map(|metadata| metadata.modified()).max();
         self.is_complete = tables.iter().all(|table| {
             let bytes = regular_file::read_in_dump(table, FILE_BYTES_MAX as u64);
             bytes.is_ok_and(|bytes| parse_dump(bytes).is_ok())

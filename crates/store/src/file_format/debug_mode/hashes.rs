@@ -64,10 +64,10 @@ impl HashTree {
         if tensors.is_empty() {
             let mut hashes = Vec::new();
             self.collect(&mut hashes);
-            let titles = || hashes.iter().map(|(title, _)| *title);
-            let first = titles().next();
+            let first = hashes.first().map(|(title, _)| title);
             // Each function's hash comes once for each tensor.
-            let n_tensors = titles().filter(|title| Some(*title) == first).count();
+            let titles = hashes.iter().map(|(title, _)| title);
+            let n_tensors = titles.filter(|title| Some(*title) == first).count();
             tensors.resize_with(n_tensors, DebugTensor::default);
         }
         self.assign(tensors)

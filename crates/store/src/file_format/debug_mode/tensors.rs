@@ -44,8 +44,8 @@ fn description(text: &str) -> Option<(DebugTensor, &str)> {
     }
     let rest = rest.strip_prefix(": ")?;
     let (dtype, rest) = rest.split_once('[')?;
-    let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    if dtype.is_empty() || !dtype.chars().all(is_word) {
+    let mut chars = dtype.chars();
+    if dtype.is_empty() || !chars.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit()) {
         return None;
     }
     let (extents, rest) = rest.split_once(']')?;

@@ -51,20 +51,21 @@ pub(super) fn parse_attribute(text: &str) -> Literal {
     }
 }
 
+fn elements(text: &str, depth: usize) -> Vec<Literal> {
+    let texts = split(text, ", ").into_iter();
+    texts.map(|text| element(text, depth)).collect()
+}
+
 fn element(text: &str, depth: usize) -> Literal {
     // Deeper values stay text, so that nesting in a file cannot exhaust the stack.
     if depth == DEPTH_MAX {
         return Literal::Name(text.to_owned());
     }
-    let all = |text| -> Vec<Literal> {
-        let elements = split(text, ", ").into_iter();
-        elements.map(|text| element(text, depth + 1)).collect()
-    };
     if let Some(values) = inside(text, "(", ")") {
-        return Literal::Tuple(all(values));
+        return Literal::Tuple(elements(values, depth + 1));
     }
     if let Some(values) = inside(text, "[", "]") {
-        return Literal::List(all(values));
+        return Literal::List(elements(values, depth + 1));
     }
     if let Some(text) = inside(text, "\"", "\"") {
         return Literal::Text(unescaped(text));

@@ -31,12 +31,8 @@ pub(super) fn find_outside(text: &str, wanted: &[&str]) -> Option<usize> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     for (at, byte) in text.bytes().enumerate() {
         let rest = &text.as_bytes()[at..];
-        let is_here = || {
-            wanted
-                .iter()
-                .any(|wanted| rest.starts_with(wanted.as_bytes()))
-        };
-        if depth == 0 && !is_quoted && is_here() {
+        let mut wanted = wanted.iter();
+        if depth == 0 && !is_quoted && wanted.any(|wanted| rest.starts_with(wanted.as_bytes())) {
             return Some(at);
         }
         match byte {

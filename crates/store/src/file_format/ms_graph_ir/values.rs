@@ -19,25 +19,23 @@ pub(super) fn parse_literal(text: &str) -> Literal {
 }
 
 fn literal(text: &str, depth: usize) -> Literal {
-    let name = || Literal::Name(text.to_owned());
     if depth == DEPTH_MAX {
-        return name();
+        return Literal::Name(text.to_owned());
     }
     if let Some(text) = inside(text, "\"", "\"") {
         return Literal::Text(unescaped(text));
     }
-    let all = |text| split(text, ", ").into_iter();
     if let Some(values) = inside(text, "(", ")") {
-        return Literal::Tuple(all(values).map(|v| literal(v, depth + 1)).collect());
+        return Literal::Tuple(literals(values, depth + 1));
     }
     if let Some(values) = inside(text, "[", "]") {
-        return Literal::List(all(values).map(|v| literal(v, depth + 1)).collect());
+        return Literal::List(literals(values, depth + 1));
     }
     if let Some((_, name)) = MONADS.iter().find(|(value, _)| *value == text) {
         return Literal::Monad((*name).to_owned());
     }
     if let Some(inner) = inside(text, "Tensor(", ")") {
-        return tensor_literal(inner).unwrap_or_else(name);
+        return tensor_literal(inner).unwrap_or_else(|| Literal::Name(text.to_owned()));
     }
     // 128 bits hold every `int64` and every `uint64`.
     if let Ok(value) = text.parse::<i128>() {
@@ -46,7 +44,12 @@ fn literal(text: &str, depth: usize) -> Literal {
     let typed = text.strip_suffix(')').and_then(|text| text.split_once('('));
     typed
         .and_then(|(dtype, value)| typed_literal(dtype, value))
-        .unwrap_or_else(name)
+        .unwrap_or_else(|| Literal::Name(text.to_owned()))
+}
+
+fn literals(text: &str, depth: usize) -> Vec<Literal> {
+    let elements = split(text, ", ").into_iter();
+    elements.map(|text| literal(text, depth)).collect()
 }
 
 fn typed_literal(dtype: &str, value: &str) -> Option<Literal> {

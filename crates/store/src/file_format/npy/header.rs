@@ -202,6 +202,16 @@ struct DescrContent {
     is_big_endian: bool,
 }
 
+impl DescrContent {
+    fn numbers(dtype: DType, is_big_endian: bool) -> DescrContent {
+        DescrContent {
+            dtype,
+            items: ItemForm::Numbers,
+            is_big_endian,
+        }
+    }
+}
+
 /// Reads the literal `{'descr': …, 'fortran_order': …, 'shape': …}` with any spacing and key order.
 struct HeaderDictionary<'a> {
     text: &'a str,
@@ -263,15 +273,10 @@ impl<'a> HeaderDictionary<'a> {
             return Err(self.error_at(at, "a plain dtype", "a record dtype"));
         }
         let text = self.quoted()?;
-        let numbers = |dtype, is_big_endian| DescrContent {
-            dtype,
-            items: ItemForm::Numbers,
-            is_big_endian,
-        };
         // This name is checked before the order is cut off, because it looks like a byte order and
         // a code of numpy's.
         if text == BFLOAT16_DESCR {
-            return Ok(numbers(DType::BF16, false));
+            return Ok(DescrContent::numbers(DType::BF16, false));
         }
         let (order, code) = match text.chars().next() {
             // numpy's own writer always writes a byte order, but a dtype's code is valid without
@@ -281,7 +286,7 @@ impl<'a> HeaderDictionary<'a> {
         };
         let is_big_endian = order == '>';
         if code == FLOAT8_DESCR {
-            return Ok(numbers(DType::F8E5M2, false));
+            return Ok(DescrContent::numbers(DType::F8E5M2, false));
         }
         if let Some(items) = ItemForm::of_code(code) {
             return Ok(DescrContent {
@@ -297,7 +302,7 @@ impl<'a> HeaderDictionary<'a> {
             .copied()
             .find(|&dtype| descr(dtype).is_some_and(|known| &known[1..] == code));
         dtype
-            .map(|dtype| numbers(dtype, is_big_endian))
+            .map(|dtype| DescrContent::numbers(dtype, is_big_endian))
             .ok_or_else(|| {
                 let expected = "a dtype of numbers, booleans or text";
                 self.error_at(at, expected, format!("`{text}`"))

@@ -133,14 +133,13 @@ impl Rollback {
 
 fn part_header(journal: &[u8], at: usize) -> Option<PartHeader> {
     let header = journal.get(at..)?.get(..HEADER_BYTES)?;
-    let field = |pos| be_u32(header, pos);
     header.starts_with(&MAGIC).then_some(())?;
     Some(PartHeader {
-        n_records: field(8)?,
-        nonce: field(12)?,
-        n_pages: field(16)?,
-        sector_bytes: field(20)? as usize,
-        page_bytes: field(24)? as usize,
+        n_records: be_u32(header, 8)?,
+        nonce: be_u32(header, 12)?,
+        n_pages: be_u32(header, 16)?,
+        sector_bytes: be_u32(header, 20)? as usize,
+        page_bytes: be_u32(header, 24)? as usize,
     })
 }
 

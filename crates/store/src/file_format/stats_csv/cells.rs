@@ -392,7 +392,9 @@ fn first_zero<E: CellElement>(bytes: &[u8], extreme: E::Value) -> E::Value {
     if E::value(extreme) != 0.0 {
         return extreme;
     }
-    let is_zero = |x: &E::Value| E::value(*x) == 0.0;
-    let found = E::blocks(bytes).find_map(|block| block.as_slice().iter().copied().find(is_zero));
-    found.unwrap_or(extreme)
+    let zero = E::blocks(bytes).find_map(|block| {
+        let mut values = block.as_slice().iter().copied();
+        values.find(|x| E::value(*x) == 0.0)
+    });
+    zero.unwrap_or(extreme)
 }

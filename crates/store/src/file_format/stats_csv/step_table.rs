@@ -172,8 +172,9 @@ fn operator(cells: &[String]) -> Option<OperatorTable> {
 impl OperatorTable {
     /// Whether both are of the same execution.
     fn is_run_of(&self, other: &OperatorTable) -> bool {
-        let key = |one: &OperatorTable| (one.timestamp, one.task_id, one.stream_id);
-        key(self) == key(other) && self.op_name == other.op_name
+        self.timestamp == other.timestamp
+            && (self.task_id, self.stream_id) == (other.task_id, other.stream_id)
+            && self.op_name == other.op_name
     }
 }
 

@@ -114,12 +114,10 @@ impl SavedExecutions {
     pub(super) fn into_records(self) -> Vec<IndexedTensor> {
         let mut executions = self.executions;
         executions.sort_by(|a, b| {
-            let place = |one: &SavedExecution| {
-                let IndexedExecution { rank, step, .. } = one.execution;
-                (rank, step)
-            };
-            let models = a.execution.model.cmp(&b.execution.model);
-            models.then((place(a), a.last).cmp(&(place(b), b.last)))
+            let order = (a.execution.model.cmp(&b.execution.model))
+                .then(a.execution.rank.cmp(&b.execution.rank))
+                .then(a.execution.step.cmp(&b.execution.step));
+            order.then(a.last.cmp(&b.last))
         });
         executions
             .into_iter()

@@ -207,26 +207,28 @@ impl Collective {
     /// # Errors
     /// [`ParallelTextError`] if it is none, names a rank twice, or more than 1,048,576.
     pub fn parse_ranks(text: &str) -> Result<Vec<u32>, ParallelTextError> {
-        let failed = || ParallelTextError::new(text, "list of ranks, such as 0-3 or 0,2");
-        let mut ranks = Vec::new();
-        for part in text.split(',').filter(|_| !text.is_empty()) {
-            let (first, last) = part.split_once('-').unwrap_or((part, part));
-            let (first, last): (u32, u32) = number(first).zip(number(last)).ok_or_else(failed)?;
-            // Checked before memory is taken for them.
-            let n = (u64::from(last) + 1).saturating_sub(first.into());
-            if n == 0 || n > (N_ENTRIES_MAX - ranks.len()) as u64 {
-                return Err(failed());
-            }
-            ranks.extend(first..=last);
-        }
-        // A group has each rank once; contributions would be counted twice.
-        let mut sorted = ranks.clone();
-        sorted.sort_unstable();
-        if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
-            return Err(failed());
-        }
-        Ok(ranks)
+        let ranks = unique_ranks(text);
+        ranks.ok_or_else(|| ParallelTextError::new(text, "list of ranks, such as 0-3 or 0,2"))
     }
+}
+
+fn unique_ranks(text: &str) -> Option<Vec<u32>> {
+    let mut ranks = Vec::new();
+    for part in text.split(',').filter(|_| !text.is_empty()) {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (number(first)?, number(last)?);
+        // Checked before memory is taken for them.
+        let n = (u64::from(last) + 1).saturating_sub(first.into());
+        if n == 0 || n > (N_ENTRIES_MAX - ranks.len()) as u64 {
+            return None;
+        }
+        ranks.extend(first..=last);
+    }
+    // A group has each rank once; contributions would be counted twice.
+    let mut sorted = ranks.clone();
+    sorted.sort_unstable();
+    let is_unique = sorted.windows(2).all(|pair| pair[0] != pair[1]);
+    is_unique.then_some(ranks)
 }
 
 #[cfg(test)]

@@ -18,12 +18,14 @@ impl ResultName {
     /// Parses a name; dimensions may follow it, which a change of the layout appends. `None` for
     /// other names.
     pub fn parse(stem: &str) -> Option<ResultName> {
-        let without_extents = || {
+        parse_exactly(stem).or_else(|| {
             let (stem, extents) = stem.rsplit_once('.')?;
-            let mut dims = extents.split('x');
-            dims.all(is_digits).then_some(stem)
-        };
-        parse_exactly(stem).or_else(|| parse_exactly(without_extents()?))
+            if extents.split('x').all(is_digits) {
+                parse_exactly(stem)
+            } else {
+                None
+            }
+        })
     }
 }
 

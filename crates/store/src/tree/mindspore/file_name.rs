@@ -5,9 +5,10 @@ use std::fmt;
 
 use opscope_tensor::DType;
 
-use super::{PARAMETER, clean_name, number};
+use super::{PARAMETER, number};
 use crate::file_format::{ms_dtype, npy_zst};
 use crate::record::SlotSide;
+use crate::tree::acl::clean_name;
 use crate::tree::acl::{DumpFileName, SubTask};
 
 /// Names of layouts in file names.
