@@ -105,8 +105,9 @@ impl EngineRequest {
         variable: impl Fn(&str) -> Option<std::ffi::OsString>,
     ) -> Result<EngineRequest, EngineError> {
         // Job files often export a variable with nothing in it to switch it off.
-        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
-        let kind = match set(ENGINE_VARIABLE) {
+        let [kind, library] = [ENGINE_VARIABLE, LIBRARY_VARIABLE]
+            .map(|name| variable(name).filter(|value| !value.is_empty()));
+        let kind = match kind {
             None => EngineKind::Auto,
             Some(text) => {
                 let text = text.to_string_lossy();
@@ -115,7 +116,7 @@ impl EngineRequest {
                 })?
             }
         };
-        let library = set(LIBRARY_VARIABLE).map(|path| NamedLibrary {
+        let library = library.map(|path| NamedLibrary {
             path: path.into(),
             named_by: LIBRARY_VARIABLE,
         });

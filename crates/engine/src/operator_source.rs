@@ -68,15 +68,15 @@ const TRAINING_MODE: usize = 2;
 /// Whether an operator draws random numbers when it runs on these inputs.
 pub fn is_random(operator: &Operator, inputs: &BTreeMap<usize, Tensor>) -> bool {
     let is_standard = ["", "ai.onnx"].contains(&operator.domain.as_str());
-    let is_training = || {
-        let mode = inputs.get(&TRAINING_MODE);
-        // Training is switched on by the input, so the same operator may draw or not.
-        let bytes = mode.and_then(|mode| mode.host_bytes().ok());
-        bytes.is_some_and(|bytes| bytes.iter().any(|byte| *byte != 0))
-    };
     match operator.op_type.as_str() {
-        "Dropout" => is_standard && is_training(),
-        op_type => is_standard && RANDOM.contains(&op_type),
+        _ if !is_standard => false,
+        "Dropout" => {
+            let mode = inputs.get(&TRAINING_MODE);
+            // Training is switched on by the input, so the same operator may draw or not.
+            let bytes = mode.and_then(|mode| mode.host_bytes().ok());
+            bytes.is_some_and(|bytes| bytes.iter().any(|byte| *byte != 0))
+        }
+        op_type => RANDOM.contains(&op_type),
     }
 }
 

@@ -9,19 +9,20 @@ use crate::InputError;
 /// # Errors
 /// [`InputError::Memory`] if there is too little memory.
 pub fn room(name: &str, n_bytes: usize) -> Result<Vec<u8>, InputError> {
-    let none = |reason: String| InputError::Memory {
+    let n_there = memory_bytes();
+    let mut bytes = Vec::new();
+    // A system that promises more memory than it has would kill the process later.
+    let reason = if n_bytes as u64 > n_there {
+        format!("there are {n_there} bytes of memory")
+    } else {
+        match bytes.try_reserve_exact(n_bytes) {
+            Ok(()) => return Ok(bytes),
+            Err(error) => error.to_string(),
+        }
+    };
+    Err(InputError::Memory {
         name: name.to_owned(),
         n_bytes: n_bytes as u64,
         reason,
-    };
-    let n_there = memory_bytes();
-    // A system that promises more memory than it has would kill the process later.
-    if n_bytes as u64 > n_there {
-        return Err(none(format!("there are {n_there} bytes of memory")));
-    }
-    let mut bytes = Vec::new();
-    match bytes.try_reserve_exact(n_bytes) {
-        Ok(()) => Ok(bytes),
-        Err(error) => Err(none(error.to_string())),
-    }
+    })
 }

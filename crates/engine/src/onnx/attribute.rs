@@ -1,5 +1,7 @@
 //! A node's attributes as text, and back.
 
+use std::str::FromStr;
+
 use opscope_store::record::AttributeKind;
 
 use super::schema::AttributeProto;
@@ -42,21 +44,16 @@ pub(super) fn text(attribute: &AttributeProto) -> String {
 /// Returns the type that the text of an attribute represents; [`AttributeKind::Other`] if the text
 /// is incomplete.
 pub(super) fn r#type(attribute: &AttributeProto) -> AttributeKind {
-    let is_short = |n: usize| n <= N_ELEMENTS_MAX;
-    let is_plain = |bytes: &[u8]| {
-        bytes.len() <= N_TEXT_BYTES_MAX
-            && bytes
-                .iter()
-                .all(|byte| (b' '..=b'~').contains(byte) && !b"\"\\'".contains(byte))
-    };
     match attribute.r#type.unwrap_or(0) {
         1 if attribute.f().is_finite() => AttributeKind::Float,
         2 => AttributeKind::Int,
-        3 if is_plain(attribute.s()) => AttributeKind::Text,
-        6 if is_short(attribute.floats.len()) && attribute.floats.iter().all(|f| f.is_finite()) => {
+        3 if is_plain_text(attribute.s()) => AttributeKind::Text,
+        6 if attribute.floats.len() <= N_ELEMENTS_MAX
+            && attribute.floats.iter().all(|f| f.is_finite()) =>
+        {
             AttributeKind::Floats
         }
-        7 if is_short(attribute.ints.len()) => AttributeKind::Ints,
+        7 if attribute.ints.len() <= N_ELEMENTS_MAX => AttributeKind::Ints,
         _ => AttributeKind::Other,
     }
 }
@@ -66,11 +63,6 @@ pub(super) fn parse(name: &str, text: &str, r#type: AttributeKind) -> Option<Att
     let attribute = AttributeProto {
         name: name.to_owned(),
         ..AttributeProto::default()
-    };
-    let items = || -> Option<Vec<&str>> {
-        let items = text.strip_prefix('[')?.strip_suffix(']')?;
-        let items = items.split(", ").filter(|item| !item.is_empty());
-        Some(items.collect())
     };
     Some(match r#type {
         AttributeKind::Float => AttributeProto {
@@ -90,22 +82,28 @@ pub(super) fn parse(name: &str, text: &str, r#type: AttributeKind) -> Option<Att
         },
         AttributeKind::Floats => AttributeProto {
             r#type: Some(6),
-            floats: items()?
-                .iter()
-                .map(|item| item.parse().ok())
-                .collect::<Option<_>>()?,
+            floats: parse_list(text)?,
             ..attribute
         },
         AttributeKind::Ints => AttributeProto {
             r#type: Some(7),
-            ints: items()?
-                .iter()
-                .map(|item| item.parse().ok())
-                .collect::<Option<_>>()?,
+            ints: parse_list(text)?,
             ..attribute
         },
         AttributeKind::Python | AttributeKind::Other => return None,
     })
+}
+
+fn is_plain_text(bytes: &[u8]) -> bool {
+    let mut chars = bytes.iter();
+    bytes.len() <= N_TEXT_BYTES_MAX
+        && chars.all(|byte| (b' '..=b'~').contains(byte) && !b"\"\\'".contains(byte))
+}
+
+fn parse_list<T: FromStr>(text: &str) -> Option<Vec<T>> {
+    let items = text.strip_prefix('[')?.strip_suffix(']')?.split(", ");
+    let items = items.filter(|item| !item.is_empty());
+    items.map(|item| item.parse().ok()).collect()
 }
 
 fn list<T>(items: &[T], item: impl Fn(&T) -> String) -> String {

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use opscope_store::record::{AttributeKind, DefaultAttribute, Operator};
 
-use super::proto::is_standard;
+use super::proto::{is_same_domain, is_standard};
 
 /// Domain, type, first version of the operator set, then name, type and text of an attribute;
 /// versions that give the operator none have a line without one.
@@ -19,10 +19,8 @@ type Table = HashMap<(&'static str, &'static str), Vec<(i64, Arc<[DefaultAttribu
 
 /// Adds to an operator its defaults in a model with these operator sets.
 pub(super) fn add(operator: &mut Operator, opsets: &[(String, i64)]) {
-    let is_own = |domain: &str| {
-        domain == operator.domain || (is_standard(domain) && is_standard(&operator.domain))
-    };
-    let Some((_, version)) = opsets.iter().find(|(domain, _)| is_own(domain)) else {
+    let mut opsets = opsets.iter();
+    let Some((_, version)) = opsets.find(|(set, _)| is_same_domain(set, &operator.domain)) else {
         return;
     };
     let domain = if is_standard(&operator.domain) {
@@ -65,13 +63,12 @@ fn read() -> Table {
             });
         }
     }
-    let shared = |versions: Vec<(i64, Vec<DefaultAttribute>)>| {
+    let rows = rows.into_iter().map(|(key, versions)| {
         let versions = versions.into_iter();
-        versions.map(|(since, all)| (since, all.into())).collect()
-    };
-    rows.into_iter()
-        .map(|(key, versions)| (key, shared(versions)))
-        .collect()
+        let versions = versions.map(|(since, attributes)| (since, attributes.into()));
+        (key, versions.collect())
+    });
+    rows.collect()
 }
 
 fn kind(name: &str) -> AttributeKind {

@@ -7,6 +7,26 @@ use opscope_store::file_parts::{FilePart, FileParts};
 
 use super::schema::StringStringEntryProto;
 
+/// The value of an entry of a tensor's external data.
+pub(super) fn entry<'a>(entries: &'a [StringStringEntryProto], key: &str) -> Option<&'a str> {
+    let entry = entries.iter().find(|entry| entry.key == key)?;
+    Some(&entry.value)
+}
+
+/// The entries of a tensor whose elements are these bytes of a file.
+pub(super) fn entries(file: &str, offset: u64, n_bytes: u64) -> Vec<StringStringEntryProto> {
+    let entries = [
+        ("location", file.to_owned()),
+        ("offset", offset.to_string()),
+        ("length", n_bytes.to_string()),
+    ];
+    let entries = entries.map(|(key, value)| StringStringEntryProto {
+        key: key.to_owned(),
+        value,
+    });
+    entries.to_vec()
+}
+
 /// The files that a model keeps data in, opened once each.
 pub(super) struct ExternalFiles {
     folder: PathBuf,
@@ -32,21 +52,16 @@ impl ExternalFiles {
         entries: &[StringStringEntryProto],
         n_bytes: usize,
     ) -> Option<FilePart> {
-        let entry = |key: &str| {
-            let found = entries.iter().find(|entry| entry.key == key);
-            found.map(|entry| entry.value.as_str())
-        };
-        let number = |key: &str| entry(key).map(|text| text.parse::<usize>().ok());
-        let start = number("offset").unwrap_or(Some(0))?;
-        let length = number("length").unwrap_or(Some(n_bytes))?;
+        let start = entry(entries, "offset").map_or(Some(0), |text| text.parse().ok())?;
+        let length = entry(entries, "length").map_or(Some(n_bytes), |text| text.parse().ok())?;
         // A length that contradicts the shape is for the engine to judge; reading on would show
         // wrong elements.
         if length != n_bytes {
             return None;
         }
-        let file = self.open(entry("location")?)?;
-        let range = start..start.checked_add(length)?;
-        file.mapped_part(range).ok()
+        let file = self.open(entry(entries, "location")?)?;
+        file.mapped_part(start..usize::checked_add(start, length)?)
+            .ok()
     }
 
     fn open(&mut self, location: &str) -> Option<FileParts> {

@@ -64,13 +64,12 @@ pub(super) fn of_constant_node(node: &NodeProto) -> Option<TensorType> {
 
 /// A `Constant` node has one attribute, named after the form in which it holds its value.
 fn of_constant(attribute: &AttributeProto) -> Option<TensorType> {
-    let extent = |n: usize| vec![i64::try_from(n).unwrap_or(OPEN)];
     let (dtype, shape) = match attribute.name.as_str() {
         "value" => return of_tensor(attribute.t.as_ref()?),
         "value_float" => (DType::F32, Vec::new()),
-        "value_floats" => (DType::F32, extent(attribute.floats.len())),
+        "value_floats" => (DType::F32, vec![attribute.floats.len() as i64]),
         "value_int" => (DType::I64, Vec::new()),
-        "value_ints" => (DType::I64, extent(attribute.ints.len())),
+        "value_ints" => (DType::I64, vec![attribute.ints.len() as i64]),
         _ => return None,
     };
     Some(TensorType { dtype, shape })

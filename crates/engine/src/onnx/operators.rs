@@ -359,6 +359,10 @@ fn captured(node: &NodeProto) -> Vec<String> {
     names.into_iter().collect()
 }
 
+fn is_known(known: &[HashSet<&str>], name: &str) -> bool {
+    name.is_empty() || known.iter().any(|names| names.contains(name))
+}
+
 fn collect_captured<'g>(
     graph: &'g GraphProto,
     known: &mut Vec<HashSet<&'g str>>,
@@ -367,9 +371,6 @@ fn collect_captured<'g>(
     let inputs = graph.input.iter().map(|value| value.name.as_str());
     let weights = graph.initializer.iter().map(|weight| weight.name.as_str());
     known.push(inputs.chain(weights).collect());
-    let is_known = |known: &[HashSet<&str>], name: &str| {
-        name.is_empty() || known.iter().any(|names| names.contains(name))
-    };
     for node in &graph.node {
         let read = node.input.iter().filter(|name| !is_known(known, name));
         captured.extend(read.cloned());

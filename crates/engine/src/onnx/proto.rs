@@ -177,10 +177,14 @@ pub(super) fn operators(graph: &GraphProto) -> Vec<Arc<Operator>> {
         .collect()
 }
 
+#[cfg(feature = "onnxruntime")]
+fn is_outside(tensor: &TensorProto) -> bool {
+    tensor.data_location() == DataLocation::External
+}
+
 /// Whether weights are kept in separate files.
 #[cfg(feature = "onnxruntime")]
 pub(super) fn has_data_outside(graph: &GraphProto) -> bool {
-    let is_outside = |tensor: &TensorProto| tensor.data_location() == DataLocation::External;
     graph.initializer.iter().any(is_outside)
         || all_nodes(graph).into_iter().any(|node| {
             let mut constants = node.attribute.iter().filter_map(|attr| attr.t.as_ref());
@@ -306,9 +310,22 @@ pub(super) fn is_constant(node: &NodeProto) -> bool {
     node.op_type == CONSTANT && is_standard(&node.domain)
 }
 
+/// The name of a set of operators; empty for the standard one.
+pub(super) fn standard(domain: &str) -> &str {
+    match domain {
+        "ai.onnx" => "",
+        domain => domain,
+    }
+}
+
 /// Whether a domain is that of ONNX's own operators.
 pub(super) fn is_standard(domain: &str) -> bool {
-    domain.is_empty() || domain == "ai.onnx"
+    standard(domain).is_empty()
+}
+
+/// Whether two domains name the same set of operators.
+pub(super) fn is_same_domain(a: &str, b: &str) -> bool {
+    standard(a) == standard(b)
 }
 
 /// Every node of a graph and of the bodies inside it.
@@ -416,21 +433,25 @@ fn value_info(value: &ValueInfoProto) -> Result<ValueInfo, String> {
 
 /// Says in words what a value is.
 fn kind(value: &TypeValue) -> String {
-    let element_kind = |element: &ElementTypeProto| {
-        let value = element.elem_type.as_ref().and_then(|t| t.value.as_ref());
-        value.map_or_else(|| "something untyped".to_owned(), kind)
-    };
-    let dtype = |code| dtype(code).map_or_else(|| format!("dtype {code}"), |d| d.to_string());
     match value {
-        TypeValue::TensorType(tensor) => format!("a tensor of {}", dtype(tensor.elem_type())),
+        TypeValue::TensorType(tensor) => format!("a tensor of {}", dtype_name(tensor.elem_type())),
         TypeValue::SequenceType(element) => format!("a sequence of {}", element_kind(element)),
         TypeValue::OptionalType(element) => format!("an optional of {}", element_kind(element)),
         TypeValue::SparseTensorType(tensor) => {
-            format!("a sparse tensor of {}", dtype(tensor.elem_type()))
+            format!("a sparse tensor of {}", dtype_name(tensor.elem_type()))
         }
         TypeValue::MapType(_) => "a map".to_owned(),
         TypeValue::OpaqueType(_) => "an opaque value".to_owned(),
     }
+}
+
+fn element_kind(element: &ElementTypeProto) -> String {
+    let value = element.elem_type.as_ref().and_then(|t| t.value.as_ref());
+    value.map_or_else(|| "something untyped".to_owned(), kind)
+}
+
+fn dtype_name(number: i32) -> String {
+    dtype(number).map_or_else(|| format!("dtype {number}"), |dtype| dtype.to_string())
 }
 
 /// The dtype of this number in ONNX.

@@ -6,6 +6,7 @@
 
 use opscope_tensor::digest::xxh3_128;
 
+use super::proto::is_standard;
 use super::schema::NodeProto;
 #[cfg(feature = "onnxruntime")]
 use super::{
@@ -40,9 +41,8 @@ pub(super) fn is_drawing(node: &NodeProto) -> bool {
 
 /// Whether the seed of a node that draws numbers is an integer; `None` for a node that draws none.
 fn find(node: &NodeProto) -> Option<bool> {
-    let is_standard = matches!(node.domain.as_str(), "" | "ai.onnx");
     let known = DRAWING.iter().find(|(name, _)| *name == node.op_type);
-    let (_, is_integer) = known.filter(|_| is_standard)?;
+    let (_, is_integer) = known.filter(|_| is_standard(&node.domain))?;
     // `Dropout` draws if its third input switches to training.
     let may_draw = node.op_type != "Dropout" || node.input.get(2).is_some_and(|n| !n.is_empty());
     may_draw.then_some(*is_integer)

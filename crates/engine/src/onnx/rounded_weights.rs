@@ -107,13 +107,13 @@ fn of_node(node: &NodeProto, visible: &VisibleConstants<'_>) -> Vec<RoundedWeigh
 /// The axes of the output channels, as ONNX Runtime's quantizer has them by default; for a matrix
 /// product of more axes the last, where its default would be a batch axis.
 fn channel_axes(node: &NodeProto, position: usize, n_axes: usize) -> Range<usize> {
-    let axis = |axis: usize| axis..axis + 1;
     // Other shapes are invalid models, whose engines report them; one scale is then harmless.
     match (node.op_type.as_str(), position) {
-        ("Conv", 1) if n_axes > 2 => axis(0),
-        ("ConvTranspose", 1) if n_axes > 2 => axis(1),
-        ("Gemm", 1) if n_axes == 2 => axis(usize::from(!is_second_transposed(node))),
-        ("MatMul", 1) if n_axes >= 2 => axis(n_axes - 1),
+        ("Conv", 1) if n_axes > 2 => 0..1,
+        ("ConvTranspose", 1) if n_axes > 2 => 1..2,
+        ("Gemm", 1) if n_axes == 2 && is_second_transposed(node) => 0..1,
+        ("Gemm", 1) if n_axes == 2 => 1..2,
+        ("MatMul", 1) if n_axes >= 2 => n_axes - 1..n_axes,
         // Directions and gates.
         ("RNN" | "GRU" | "LSTM", 1 | 2) if n_axes == 3 => 0..2,
         _ => 0..0,

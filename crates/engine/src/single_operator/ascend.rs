@@ -137,14 +137,11 @@ fn softmax(onnx: &mut SingleOperator) -> Result<(), OperatorError> {
 
 /// With transposed operands it is a general matrix product, which takes matrices only.
 fn matrix_product(onnx: &mut SingleOperator) -> Result<(), OperatorError> {
-    let mut is_set = |names: [&str; 2]| {
+    let names = [["transpose_x1", "adj_x1"], ["transpose_x2", "adj_x2"]];
+    let [first, second] = names.map(|names| {
         let values = names.map(|name| onnx.take(name));
         values.contains(&Some(OperatorAttribute::Int(1)))
-    };
-    let (first, second) = (
-        is_set(["transpose_x1", "adj_x1"]),
-        is_set(["transpose_x2", "adj_x2"]),
-    );
+    });
     // It is for quantised inputs, for which ONNX has separate operators.
     onnx.take("offset_x");
     let has_bias = onnx.inputs.get(2).is_some_and(Option::is_some);
@@ -153,15 +150,10 @@ fn matrix_product(onnx: &mut SingleOperator) -> Result<(), OperatorError> {
         onnx.inputs.truncate(2);
         return Ok(());
     }
-    let is_matrix = |i: usize| {
-        let dims = onnx
-            .inputs
-            .get(i)
-            .and_then(|input| input.as_ref()?.dims.as_ref());
-        dims.is_none_or(|dims| dims.len() == 2)
-    };
     // `Gemm` is the only product of ONNX that transposes, and it takes matrices only.
-    if !is_matrix(0) || !is_matrix(1) {
+    let inputs = onnx.inputs.iter().take(2).flatten();
+    let mut dims = inputs.filter_map(|input| input.dims.as_ref());
+    if dims.any(|dims| dims.len() != 2) {
         return Err(onnx.inexpressible("transposing or adding a bias takes matrices of two axes"));
     }
     onnx.op_type = "Gemm".into();

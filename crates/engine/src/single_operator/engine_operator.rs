@@ -14,7 +14,7 @@ use opscope_tensor::{DType, Layout, Tensor};
 use super::axes::OperandChange;
 use super::gemm::GEMM;
 use super::lowering::OnnxLowering;
-use super::operator::{Operand, SingleOperator};
+use super::operator::SingleOperator;
 use crate::onnx::layout_of;
 use crate::{DeclaredDim, EngineError, LoadedModel, ModelDescription, ModelSignature, ValueInfo};
 
@@ -155,24 +155,20 @@ impl SingleOperatorModel {
 
 /// The engine's operator under the description's name and with its operands.
 fn described(description: &SingleOperator, engine: &Operator) -> Operator {
-    let names = |operands: &[Option<Operand>]| {
-        operands
+    let [inputs, outputs] = [&description.inputs, &description.outputs].map(|operands| {
+        let names = operands
             .iter()
-            .map(|operand| {
-                operand
-                    .as_ref()
-                    .map_or_else(String::new, |operand| operand.name.clone())
-            })
-            .collect()
-    };
+            .map(|operand| operand.as_ref().map(|operand| operand.name.clone()));
+        names.map(Option::unwrap_or_default).collect()
+    });
     let op_name = match description.op_name.as_str() {
         "" => engine.op_name.clone(),
         name => name.to_owned(),
     };
     let described = Operator {
         op_name,
-        inputs: names(&description.inputs),
-        outputs: names(&description.outputs),
+        inputs,
+        outputs,
         ..engine.clone()
     };
     if description.op_type != GEMM {
@@ -233,9 +229,9 @@ fn value_types(
     described: &SingleOperator,
     known: &[(String, TensorType)],
 ) -> Vec<(String, TensorType)> {
-    let operands = || described.inputs.iter().chain(&described.outputs).flatten();
     let known = known.iter().cloned().map(|(name, mut value)| {
-        let operand = operands().find(|operand| operand.name == name);
+        let mut operands = described.inputs.iter().chain(&described.outputs).flatten();
+        let operand = operands.find(|operand| operand.name == name);
         if operand.is_some_and(|operand| operand.dtype == DType::I32) {
             value.dtype = DType::I32;
         }

@@ -52,7 +52,6 @@ pub(super) fn compose(operator: &SingleOperator) -> Result<OperatorGraph, Operat
              and the output of one type"
         )));
     }
-    let name = |i: usize| inputs[i].name.clone();
     // The type that sums are computed in.
     let wide = if sum == DType::I32 {
         DType::I32
@@ -60,21 +59,21 @@ pub(super) fn compose(operator: &SingleOperator) -> Result<OperatorGraph, Operat
         DType::F32
     };
     let mut nodes = Nodes(Vec::new());
+    let [a, b, c, alpha, beta] = [0, 1, 2, 3, 4].map(|i: usize| inputs[i].name.clone());
     let product = if factor == DType::I8 {
-        let [a, b] = ["transpose_a", "transpose_b"].map(|key| is_set(operator, key));
-        let a = nodes.transposed(name(0), a);
-        let b = nodes.transposed(name(1), b);
+        let a = nodes.transposed(a, is_set(operator, "transpose_a"));
+        let b = nodes.transposed(b, is_set(operator, "transpose_b"));
         // Without zero points, which ONNX takes for 0, so that plain integers are multiplied.
         let product = nodes.add("MatMulInteger", &[&a, &b], Vec::new());
         nodes.cast(product, DType::I32, wide)
     } else {
-        let a = nodes.cast(name(0), factor, wide);
-        let b = nodes.cast(name(1), factor, wide);
+        let a = nodes.cast(a, factor, wide);
+        let b = nodes.cast(b, factor, wide);
         let a = nodes.transposed(a, is_set(operator, "transpose_a"));
         let b = nodes.transposed(b, is_set(operator, "transpose_b"));
         nodes.add("MatMul", &[&a, &b], Vec::new())
     };
-    let [c, alpha, beta] = [2, 3, 4].map(|i| nodes.cast(name(i), sum, wide));
+    let [c, alpha, beta] = [c, alpha, beta].map(|name| nodes.cast(name, sum, wide));
     // Factors are values and not constants: a handle runs with other ones each time.
     let scaled = nodes.add("Mul", &[&product, &alpha], Vec::new());
     let added = nodes.add("Mul", &[&c, &beta], Vec::new());

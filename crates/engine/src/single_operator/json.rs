@@ -362,7 +362,8 @@ fn attributes(
             .map(|(name, value)| Ok((name.clone(), attribute(value, "", &format!("{at}/{name}"))?)))
             .collect();
     }
-    let read = |(i, item): (usize, &Value)| {
+    let mut attributes = Vec::new();
+    for (i, item) in as_array(value, &at)?.iter().enumerate() {
         let at = format!("{at}/{i}");
         let item = as_object(item, &at)?;
         let name = item
@@ -374,46 +375,32 @@ fn attributes(
         let value = item
             .get("value")
             .ok_or_else(|| error(&at, "`value` is missing"))?;
-        let name = as_text(name, &format!("{at}/name"))?;
-        Ok((
-            name.to_owned(),
-            attribute(value, kind, &format!("{at}/value"))?,
-        ))
-    };
-    as_array(value, &at)?.iter().enumerate().map(read).collect()
+        let name = as_text(name, &format!("{at}/name"))?.to_owned();
+        attributes.push((name, attribute(value, kind, &format!("{at}/value"))?));
+    }
+    Ok(attributes)
 }
 
 /// A value of the kind that its description names, or else of the kind that it looks like.
 fn attribute(value: &Value, kind: &str, at: &str) -> Result<OperatorAttribute, OperatorError> {
-    let int = |v: &Value| v.as_i64().or_else(|| v.as_bool().map(i64::from));
-    let float = |v: &Value| v.as_f64().map(|number| number as f32);
-    let text = |v: &Value| v.as_str().map(str::to_owned);
-    let items = || {
-        value
-            .as_array()
-            .filter(|items| items.len() <= N_OPERANDS_MAX * 64)
-    };
-    let ints = || items()?.iter().map(int).collect::<Option<Vec<i64>>>();
-    let floats = || items()?.iter().map(float).collect::<Option<Vec<f32>>>();
-    let texts = || items()?.iter().map(text).collect::<Option<Vec<String>>>();
     let read = match kind {
         // Integers first: every integer is also a valid float.
         "" => int(value)
             .map(OperatorAttribute::Int)
             .or_else(|| float(value).map(OperatorAttribute::Float))
             .or_else(|| text(value).map(OperatorAttribute::Text))
-            .or_else(|| ints().map(OperatorAttribute::Ints))
-            .or_else(|| floats().map(OperatorAttribute::Floats))
-            .or_else(|| texts().map(OperatorAttribute::Texts)),
+            .or_else(|| list(value, int).map(OperatorAttribute::Ints))
+            .or_else(|| list(value, float).map(OperatorAttribute::Floats))
+            .or_else(|| list(value, text).map(OperatorAttribute::Texts)),
         "bool" | "int" => int(value).map(OperatorAttribute::Int),
         "float" => float(value).map(OperatorAttribute::Float),
         "string" => text(value).map(OperatorAttribute::Text),
         "data_type" => int(value)
             .map(OperatorAttribute::Int)
             .or_else(|| text(value).map(OperatorAttribute::Text)),
-        "list_int" | "list_bool" => ints().map(OperatorAttribute::Ints),
-        "list_float" => floats().map(OperatorAttribute::Floats),
-        "list_string" => texts().map(OperatorAttribute::Texts),
+        "list_int" | "list_bool" => list(value, int).map(OperatorAttribute::Ints),
+        "list_float" => list(value, float).map(OperatorAttribute::Floats),
+        "list_string" => list(value, text).map(OperatorAttribute::Texts),
         other => {
             return Err(error(
                 at,
@@ -430,6 +417,24 @@ fn attribute(value: &Value, kind: &str, at: &str) -> Result<OperatorAttribute, O
             format!("found {value}, expected a value of the type `{kind}`"),
         )
     })
+}
+
+fn int(value: &Value) -> Option<i64> {
+    value.as_i64().or_else(|| value.as_bool().map(i64::from))
+}
+
+fn float(value: &Value) -> Option<f32> {
+    value.as_f64().map(|number| number as f32)
+}
+
+fn text(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}
+
+fn list<T>(value: &Value, item: fn(&Value) -> Option<T>) -> Option<Vec<T>> {
+    let items = value.as_array()?;
+    let is_short = items.len() <= N_OPERANDS_MAX * 64;
+    is_short.then(|| items.iter().map(item).collect())?
 }
 
 /// A dtype by our name or by the vendor's.

@@ -302,14 +302,13 @@ impl OnnxLowering {
                     .described
                     .misformatted("`axes` must be a list of numbers"));
             };
-            let moved = |&axis: &i64| {
-                let from_end = i64::try_from(n).unwrap_or(0);
+            let moved = axes.iter().map(|&axis| {
                 // Negative axes count from the end, before the axes are permuted.
-                let axis = if axis < 0 { axis + from_end } else { axis };
-                let found = positions.iter().position(|&p| i64::try_from(p) == Ok(axis));
-                found.and_then(|p| i64::try_from(p).ok())
-            };
-            let moved = axes.iter().map(moved).collect::<Option<Vec<i64>>>();
+                let axis = if axis < 0 { axis + n as i64 } else { axis };
+                let position = positions.iter().position(|&p| i64::try_from(p) == Ok(axis));
+                position.and_then(|p| i64::try_from(p).ok())
+            });
+            let moved = moved.collect::<Option<Vec<i64>>>();
             let moved = moved.ok_or_else(|| {
                 self.described
                     .misformatted(format!("`axes` {axes:?} are not {n}"))
@@ -369,11 +368,12 @@ impl OnnxLowering {
         };
         let n_axes = image.layout.n_named_axes().unwrap_or(0);
         let n_behind = n_axes.saturating_sub(axis + 1);
-        let extent = |operand: &Operand, axis: usize| match operand.dims.as_ref()?.get(axis)? {
-            DeclaredDim::Fixed(n) => Some(*n),
-            DeclaredDim::Named(_) | DeclaredDim::Unknown => None,
-        };
-        let (n_channels, n_values) = (extent(image, axis), extent(values, 0));
+        let [n_channels, n_values] = [(image, axis), (values, 0)].map(|(operand, axis)| {
+            match operand.dims.as_ref()?.get(axis)? {
+                DeclaredDim::Fixed(n) => Some(*n),
+                DeclaredDim::Named(_) | DeclaredDim::Unknown => None,
+            }
+        });
         let is_for_channels =
             n_values != Some(1) && (n_channels.is_none() || n_channels == n_values);
         if n_behind > 0 && (is_bias || is_for_channels) {

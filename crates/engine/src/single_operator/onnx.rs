@@ -61,14 +61,15 @@ fn write_graph(
 }
 
 fn write_node(node: &mut MessageWriter, operator: &SingleOperator) {
-    let name = |operand: &Option<Operand>| operand.as_ref().map_or("", |o| &o.name).to_owned();
     for input in &operator.inputs {
         // An empty name means an absent input, and must be written where a text field would be
         // omitted.
-        node.bytes(1, name(input).as_bytes());
+        let name = input.as_ref().map_or("", |operand| &operand.name);
+        node.bytes(1, name.as_bytes());
     }
     for output in &operator.outputs {
-        node.bytes(2, name(output).as_bytes());
+        let name = output.as_ref().map_or("", |operand| &operand.name);
+        node.bytes(2, name.as_bytes());
     }
     node.string(3, &operator.op_name);
     node.string(4, &operator.op_type);

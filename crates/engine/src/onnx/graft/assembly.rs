@@ -6,7 +6,7 @@ use super::forms::conversion;
 use super::order::{remove_unread, sort};
 use super::places::{NodeLabel, Place, is_same_function, label};
 use super::{ModelPair, ValueForm, captured};
-use crate::onnx::proto::{is_standard, node_name};
+use crate::onnx::proto::{is_same_domain, node_name};
 use crate::onnx::schema::{GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto};
 
 /// How many operators may be taken over with nothing in their place: half of golden's, within these
@@ -98,10 +98,9 @@ impl ModelPair {
         self.add_operator_sets(&mut model);
         self.add_functions(&mut model, takes_functions);
         for set in &mut model.opset_import {
-            let is_own = |domain: &str| {
-                domain == set.domain() || domain.is_empty() && is_standard(set.domain())
-            };
-            if let Some((_, version)) = versions.iter().find(|(domain, _)| is_own(domain)) {
+            let mut versions = versions.iter();
+            let version = versions.find(|(domain, _)| is_same_domain(domain, set.domain()));
+            if let Some((_, version)) = version {
                 set.version = Some(*version);
             }
         }
@@ -185,17 +184,12 @@ impl<'a> Assembly<'a> {
     fn set_aside(&mut self, target: &str) {
         let new_name = self.fresh(target);
         let names = HashMap::from([(target.to_owned(), new_name.clone())]);
-        let renamed = |name: &mut String| {
-            if name == target {
-                name.clone_from(&new_name);
-            }
-        };
         for node in &mut self.nodes {
-            node.input.iter_mut().for_each(renamed);
-            node.output.iter_mut().for_each(renamed);
+            captured::rename_values(&mut node.input, &names);
+            captured::rename_values(&mut node.output, &names);
             captured::rename(node, &names);
         }
-        self.taken.values_mut().for_each(renamed);
+        captured::rename_values(self.taken.values_mut(), &names);
         self.set_aside.insert(target.to_owned(), new_name);
     }
 

@@ -57,17 +57,21 @@ fn rename_in(graph: &mut GraphProto, names: &HashMap<String, String>) {
     let own: HashSet<String> = own_names(graph).collect();
     let mut names = names.clone();
     names.retain(|name, _| !own.contains(name));
-    let renamed = |name: &mut String| {
-        if let Some(other) = names.get(name) {
-            name.clone_from(other);
-        }
-    };
-    graph
-        .output
-        .iter_mut()
-        .for_each(|value| renamed(&mut value.name));
+    let outputs = graph.output.iter_mut();
+    rename_values(outputs.map(|value| &mut value.name), &names);
     for node in &mut graph.node {
-        node.input.iter_mut().for_each(renamed);
+        rename_values(&mut node.input, &names);
         rename(node, &names);
+    }
+}
+
+pub(super) fn rename_values<'a>(
+    values: impl IntoIterator<Item = &'a mut String>,
+    names: &HashMap<String, String>,
+) {
+    for value in values {
+        if let Some(other) = names.get(value) {
+            value.clone_from(other);
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::{ModelPair, captured};
 use crate::onnx::attribute;
-use crate::onnx::proto::is_standard;
+use crate::onnx::proto::is_same_domain;
 use crate::onnx::schema::{AttributeProto, NodeProto};
 
 /// Most operators on a way that is followed back where nothing says what is the same.
@@ -168,9 +168,9 @@ impl ModelPair {
 
 /// Whether two operators have the same type.
 pub(super) fn has_same_kind(target: &NodeProto, golden: &NodeProto) -> bool {
-    let is_domain_same = target.domain == golden.domain
-        || is_standard(&target.domain) && is_standard(&golden.domain);
-    target.op_type == golden.op_type && is_domain_same && target.overload == golden.overload
+    target.op_type == golden.op_type
+        && is_same_domain(&target.domain, &golden.domain)
+        && target.overload == golden.overload
 }
 
 /// The inputs of two operators by number; those that one of them leaves out are empty.
@@ -192,10 +192,10 @@ fn by_name(node: &NodeProto) -> BTreeMap<&str, &AttributeProto> {
 
 /// Whether two attributes have one value. What describes them alone does not count.
 fn is_same_value(target: &AttributeProto, golden: &AttributeProto) -> bool {
-    let plain = |attribute: &AttributeProto| AttributeProto {
+    let [plain_target, plain_golden] = [target, golden].map(|attribute| AttributeProto {
         doc_string: None,
         r#type: None,
         ..attribute.clone()
-    };
-    plain(target) == plain(golden) || target.f().is_nan() && golden.f().is_nan()
+    });
+    plain_target == plain_golden || target.f().is_nan() && golden.f().is_nan()
 }

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::ModelPair;
 use super::definition::{DEPTH_MAX, KnownAnswers, has_same_kind, slots};
-use crate::onnx::proto::{is_standard, node_name, opsets};
+use super::{GraphSide, ModelPair};
+use crate::onnx::proto::{is_same_domain, node_name, opsets, standard};
 use crate::onnx::schema::{FunctionProto, NodeProto};
 
 /// The type and the name of an operator.
@@ -206,30 +206,24 @@ impl ModelPair {
     }
 
     fn operator_sets_apart(&self) -> impl Iterator<Item = DefinitionDifference> + '_ {
-        let plain = |domain: &str| {
-            if is_standard(domain) {
-                String::new()
-            } else {
-                domain.to_owned()
-            }
-        };
         let golden = opsets(&self.golden.model);
         opsets(&self.target.model)
             .into_iter()
             .filter_map(move |(domain, target)| {
                 let mut all = golden.iter();
-                let (_, other) = all.find(|(name, _)| plain(name) == plain(&domain))?;
+                let (_, other) = all.find(|(name, _)| is_same_domain(name, &domain))?;
+                let domain = standard(&domain).to_owned();
                 (*other != target).then(|| DefinitionDifference {
                     target: None,
                     golden: None,
                     parts: vec![DifferentPart::OperatorSet {
-                        domain: plain(&domain),
+                        domain: domain.clone(),
                         target,
                         golden: *other,
                     }],
                     readers: Vec::new(),
                     place: Place::OperatorSet {
-                        domain: plain(&domain),
+                        domain,
                         version: *other,
                     },
                 })
@@ -355,12 +349,9 @@ impl ModelPair {
                 target: name.clone(),
                 golden: other.name.clone(),
             };
-            let maker = |side: &super::GraphSide, name: &str| {
-                side.maker(name).map(|(node, _)| label(&side.nodes()[node]))
-            };
             found.push(DefinitionDifference {
-                target: maker(&self.target, name),
-                golden: maker(&self.golden, &other.name),
+                target: maker_label(&self.target, name),
+                golden: maker_label(&self.golden, &other.name),
                 parts: vec![part],
                 readers: Vec::new(),
                 place: Place::Result {
@@ -371,6 +362,10 @@ impl ModelPair {
         }
         found
     }
+}
+
+fn maker_label(side: &GraphSide, name: &str) -> Option<NodeLabel> {
+    side.maker(name).map(|(node, _)| label(&side.nodes()[node]))
 }
 
 /// Whether operators call both functions by one name.

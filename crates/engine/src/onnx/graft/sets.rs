@@ -4,7 +4,7 @@ use opscope_tensor::DType;
 use prost::bytes::Bytes;
 
 use super::ModelPair;
-use super::side::{GraphSide, constant_of};
+use super::side::constant_of;
 use crate::onnx::proto::{is_standard, operator, opsets};
 use crate::onnx::schema::{
     AttributeProto, GraphProto, ModelProto, NodeProto, OnnxAttributeType, OnnxDataType, TensorProto,
@@ -91,13 +91,12 @@ impl ModelPair {
     /// The elements of a constant of 64-bit integers.
     fn numbers(&self, graph: &GraphProto, name: &str) -> Option<Vec<i64>> {
         let weight = graph.initializer.iter().find(|weight| weight.name == name);
-        let made = || graph.node.iter().filter_map(constant_of);
         let tensor = weight.cloned().or_else(|| {
-            let mut made = made();
-            made.find_map(|(own, tensor)| (own == name).then_some(tensor))
+            let mut constants = graph.node.iter().filter_map(constant_of);
+            constants.find_map(|(own, tensor)| (own == name).then_some(tensor))
         })?;
-        let of_side = |side: &GraphSide| side.elements(&tensor);
-        let (dtype, _, bytes) = of_side(&self.target).or_else(|| of_side(&self.golden))?;
+        let elements = self.target.elements(&tensor);
+        let (dtype, _, bytes) = elements.or_else(|| self.golden.elements(&tensor))?;
         let numbers = bytes.as_chunks::<8>().0.iter();
         (dtype == DType::I64).then(|| numbers.map(|bytes| i64::from_le_bytes(*bytes)).collect())
     }
@@ -110,11 +109,9 @@ impl ModelPair {
         let known = known.default_attributes;
         let later = [&self.target, &self.golden].map(|side| side.defaults(node));
         node.attribute.retain(|own| {
-            let is_default = |all: &std::collections::HashMap<String, String>| {
-                all.get(&own.name)
-                    .is_some_and(|text| *text == attribute::text(own))
-            };
-            known.iter().any(|default| default.name == own.name) || !later.iter().any(is_default)
+            let mut defaults = later.iter().filter_map(|all| all.get(&own.name));
+            known.iter().any(|default| default.name == own.name)
+                || !defaults.any(|text| *text == attribute::text(own))
         });
     }
 }
@@ -122,10 +119,9 @@ impl ModelPair {
 /// Adds or removes the number of parts. Without sizes all parts are equal in each operator set.
 fn fit_split(node: &mut NodeProto, version: i64) {
     let has_sizes = node.input.get(1).is_some_and(|sizes| !sizes.is_empty());
-    let is_count = |own: &AttributeProto| own.name == N_PARTS;
     if version < SPLIT_COUNTS {
-        node.attribute.retain(|own| !is_count(own));
-    } else if !has_sizes && !node.attribute.iter().any(is_count) {
+        node.attribute.retain(|own| own.name != N_PARTS);
+    } else if !has_sizes && !node.attribute.iter().any(|own| own.name == N_PARTS) {
         node.attribute.push(AttributeProto {
             name: N_PARTS.to_owned(),
             i: i64::try_from(node.output.len()).ok(),

@@ -121,14 +121,12 @@ impl GraphSide {
 
     /// Where the default of an operator comes from, behind it.
     pub(super) fn by_default(&self, node: &NodeProto) -> String {
-        let of_node = |(domain, _): &&(String, i64)| {
-            *domain == node.domain || proto::is_standard(domain) && proto::is_standard(&node.domain)
-        };
         let opsets = proto::opsets(&self.model);
-        let version = opsets.iter().find(of_node).map(|(_, version)| *version);
-        version.map_or_else(String::new, |version| {
-            format!(" (default of opset {version})")
-        })
+        let mut opsets = opsets.iter();
+        match opsets.find(|(domain, _)| proto::is_same_domain(domain, &node.domain)) {
+            Some((_, version)) => format!(" (default of opset {version})"),
+            None => String::new(),
+        }
     }
 
     pub(super) fn constant(&self, value: &str) -> Option<&TensorProto> {
@@ -159,30 +157,33 @@ pub(super) fn constant_of(node: &NodeProto) -> Option<(&str, TensorProto)> {
 }
 
 /// The tensor that an attribute of `Constant` represents.
-fn constant(value: &AttributeProto) -> Option<TensorProto> {
-    let empty = |dtype: OnnxDataType, dims: &[i64]| TensorProto {
+fn empty_tensor(dtype: OnnxDataType, dims: &[i64]) -> TensorProto {
+    TensorProto {
         dims: dims.to_vec(),
         data_type: Some(dtype as i32),
         ..TensorProto::default()
-    };
+    }
+}
+
+fn constant(value: &AttributeProto) -> Option<TensorProto> {
     // Sparse ones and texts have no elements that could be compared here.
     Some(match value.name.as_str() {
         "value" => value.t.clone()?,
         "value_float" => TensorProto {
             float_data: vec![value.f()],
-            ..empty(OnnxDataType::Float, &[])
+            ..empty_tensor(OnnxDataType::Float, &[])
         },
         "value_int" => TensorProto {
             int64_data: vec![value.i()],
-            ..empty(OnnxDataType::Int64, &[])
+            ..empty_tensor(OnnxDataType::Int64, &[])
         },
         "value_floats" => TensorProto {
             float_data: value.floats.clone(),
-            ..empty(OnnxDataType::Float, &[value.floats.len() as i64])
+            ..empty_tensor(OnnxDataType::Float, &[value.floats.len() as i64])
         },
         "value_ints" => TensorProto {
             int64_data: value.ints.clone(),
-            ..empty(OnnxDataType::Int64, &[value.ints.len() as i64])
+            ..empty_tensor(OnnxDataType::Int64, &[value.ints.len() as i64])
         },
         _ => return None,
     })

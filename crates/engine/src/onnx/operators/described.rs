@@ -43,12 +43,10 @@ pub(super) fn operators(engine: SharedEngine, path: &Path, graph: &GraphFile) ->
 }
 
 fn of_operator(described: &GraphOperator) -> (ListedNode, SourceOperator) {
-    let names = |names: &[Option<String>]| -> Vec<String> {
-        names
-            .iter()
-            .map(|name| name.clone().unwrap_or_default())
-            .collect()
-    };
+    let [inputs, outputs] = [&described.inputs, &described.outputs].map(|names| {
+        let names = names.iter().cloned();
+        names.map(Option::unwrap_or_default).collect()
+    });
     let mut obstacle = None;
     let mut attributes = Vec::new();
     let types: &BTreeMap<String, AttributeKind> = &described.attribute_types;
@@ -66,8 +64,8 @@ fn of_operator(described: &GraphOperator) -> (ListedNode, SourceOperator) {
         task_id: described.task_id,
         op_type: described.op_type.clone(),
         op_name: described.op_name.clone(),
-        inputs: names(&described.inputs),
-        outputs: names(&described.outputs),
+        inputs,
+        outputs,
         domain: described.domain.clone(),
         ..Operator::default()
     };

@@ -5,10 +5,8 @@ mod quantised;
 
 use std::collections::{HashMap, HashSet};
 
-use super::source::{
-    Class, OriginalGraph, OriginalModel, inner_reads, is_standard, plain, standard,
-};
-use crate::onnx::proto;
+use super::source::{Class, OriginalGraph, OriginalModel, inner_reads, plain};
+use crate::onnx::proto::{self, is_same_domain, is_standard};
 use crate::onnx::schema::{GraphProto, NodeProto};
 
 /// Types that move or cast elements and compute nothing.
@@ -105,13 +103,12 @@ impl<'a, 'g> GraphPairing<'a, 'g> {
 
     /// The original name of a value that has the same elements, if in another precision.
     pub(super) fn same_value<'n>(&self, name: &'n str) -> Option<&'n str> {
-        let is_original = |name: &&str| self.body.classes.contains_key(name);
         let prefixes = CAST_PREFIXES.iter();
-        let mut shorter = prefixes.filter_map(|prefix| name.strip_prefix(prefix));
-        Some(name)
-            .filter(is_original)
-            .or_else(|| name.strip_suffix(COPY_SUFFIX).filter(is_original))
-            .or_else(|| shorter.find(is_original))
+        let casts = prefixes.filter_map(|prefix| name.strip_prefix(prefix));
+        let mut names = std::iter::once(name)
+            .chain(name.strip_suffix(COPY_SUFFIX))
+            .chain(casts);
+        names.find(|name| self.body.classes.contains_key(name))
     }
 
     /// Takes what a name says.
@@ -257,7 +254,6 @@ impl<'a, 'g> GraphPairing<'a, 'g> {
     fn is_twin(&self, index: usize, twin: usize) -> bool {
         let node = self.nodes[index].proto;
         let original = &self.source.nodes[twin];
-        let n_inputs = |node: &NodeProto| node.input.iter().rposition(|name| !name.is_empty());
         // A name alone proves nothing, for the library reuses names for operators that it has
         // changed.
         is_same_type(node, original.proto)
@@ -320,7 +316,13 @@ fn unnumbered(name: &str) -> &str {
 }
 
 fn is_same_type(a: &NodeProto, b: &NodeProto) -> bool {
-    a.op_type == b.op_type && standard(&a.domain) == standard(&b.domain)
+    a.op_type == b.op_type && is_same_domain(&a.domain, &b.domain)
+}
+
+/// Number of inputs, without absent ones at the end.
+fn n_inputs(node: &NodeProto) -> usize {
+    let last = node.input.iter().rposition(|name| !name.is_empty());
+    last.map_or(0, |last| last + 1)
 }
 
 /// Whether a node has the attributes of an original one. Defaults may have been written out; only

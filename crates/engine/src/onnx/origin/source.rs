@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use prost::Message;
 
-use crate::onnx::proto;
+use crate::onnx::proto::{self, is_standard, standard};
 use crate::onnx::schema::{AttributeProto, GraphProto, NodeProto, OnnxDataType, TensorProto};
 
 /// Number of a value. Names of the same value have the same number: results of `Identity`, of
@@ -66,6 +66,13 @@ pub(super) struct OriginalGraph<'g> {
     pub(super) by_name: HashMap<String, Option<usize>>,
     /// The values that the graph is given.
     pub(super) given: HashSet<Class>,
+}
+
+impl<'g> OriginalGraph<'g> {
+    fn class(&self, name: &str, outer: &HashMap<&'g str, Class>) -> Option<Class> {
+        let own = self.classes.get(name);
+        own.or_else(|| outer.get(name)).copied()
+    }
 }
 
 /// A description of an operator's computation, as far as it is known: type, attributes, inputs.
@@ -162,16 +169,14 @@ impl<'g> OriginalModel<'g> {
         known: &mut ReadingState<'g>,
     ) {
         let index = self.nodes.len();
-        let class_of = |name: &str, body: &OriginalGraph<'g>| {
-            let own = body.classes.get(name);
-            own.or_else(|| outer.get(name)).copied()
-        };
-        let inputs: Vec<Option<Class>> = node.input.iter().map(|i| class_of(i, body)).collect();
+        let inputs = node.input.iter().map(|name| body.class(name, outer));
+        let inputs: Vec<Option<Class>> = inputs.collect();
         let mut reads: Vec<Class> = inputs.iter().copied().flatten().collect();
+        let inner_reads = inner_reads(node);
         reads.extend(
-            inner_reads(node)
+            inner_reads
                 .iter()
-                .filter_map(|name| class_of(name, body)),
+                .filter_map(|name| body.class(name, outer)),
         );
         reads.sort_unstable();
         reads.dedup();
@@ -312,19 +317,6 @@ pub(super) fn inner_reads(node: &NodeProto) -> Vec<&str> {
     }
     names.retain(|name| !name.is_empty());
     names
-}
-
-/// Whether this is the name of the standard set of operators.
-pub(super) fn is_standard(domain: &str) -> bool {
-    standard(domain).is_empty()
-}
-
-/// The name of a set of operators; empty for the standard one.
-pub(super) fn standard(domain: &str) -> &str {
-    match domain {
-        "ai.onnx" => "",
-        domain => domain,
-    }
 }
 
 /// The value of a truth value.

@@ -11,10 +11,8 @@ use prost::Message;
 use prost::bytes::Bytes;
 
 use super::weights::{ModelWeight, ModelWeights};
-use crate::onnx::proto;
-use crate::onnx::schema::{
-    DataLocation, GraphProto, ModelProto, StringStringEntryProto, TensorProto,
-};
+use crate::onnx::schema::{DataLocation, GraphProto, ModelProto, TensorProto};
+use crate::onnx::{external, proto};
 
 /// Smaller weights are handed over: the engine wants to know some of them early, and a reference is
 /// not free.
@@ -28,18 +26,21 @@ pub(super) struct ModelHome {
     pub(super) file_name: Option<String>,
 }
 
+fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
 impl ModelHome {
     /// The home of a model that was read from `path`.
     pub(super) fn for_model(path: &Path, model: &ModelProto) -> ModelHome {
-        let parent = |path: &Path| match path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
-            _ => PathBuf::from("."),
-        };
-        let folder = parent(path);
+        let folder = folder_of(path);
         // The library follows no link that leads out of its folder, so that the folder is that of
         // the real file.
         let real = path.canonicalize().ok();
-        let real_folder = real.as_deref().map(parent);
+        let real_folder = real.as_deref().map(folder_of);
         let is_same = real_folder.is_some() && real_folder == folder.canonicalize().ok();
         // The engine follows no link out of the folder, but external data are there.
         if !is_same && model.graph.as_ref().is_some_and(proto::has_data_outside) {
@@ -80,15 +81,7 @@ fn refer_in(graph: &mut GraphProto, file: &[u8], file_name: &str) {
         // Messages share the bytes of the file, so a weight's address determines its offset in the
         // file.
         if let Some(offset) = offset_in(file, bytes) {
-            let entry = |key: &str, value: String| StringStringEntryProto {
-                key: key.to_owned(),
-                value,
-            };
-            weight.external_data = vec![
-                entry("location", file_name.to_owned()),
-                entry("offset", offset.to_string()),
-                entry("length", bytes.len().to_string()),
-            ];
+            weight.external_data = external::entries(file_name, offset as u64, bytes.len() as u64);
             weight.data_location = Some(DataLocation::External as i32);
             weight.raw_data = None;
         }

@@ -33,7 +33,7 @@ pub(super) fn introduce(environment: &Environment) -> Result<(), String> {
 }
 
 fn smallest_model() -> ModelProto {
-    let number = |name: &str| ValueInfoProto {
+    let [input, output] = ["x", "y"].map(|name| ValueInfoProto {
         name: name.into(),
         r#type: Some(TypeProto {
             value: Some(TypeValue::TensorType(TensorTypeProto {
@@ -43,7 +43,7 @@ fn smallest_model() -> ModelProto {
             denotation: None,
         }),
         ..ValueInfoProto::default()
-    };
+    });
     // Any standard operator will do: the session registers the domain.
     ModelProto {
         ir_version: Some(IR_VERSION),
@@ -59,8 +59,8 @@ fn smallest_model() -> ModelProto {
                 output: vec!["y".into()],
                 ..NodeProto::default()
             }],
-            input: vec![number("x")],
-            output: vec![number("y")],
+            input: vec![input],
+            output: vec![output],
             ..GraphProto::default()
         }),
         ..ModelProto::default()

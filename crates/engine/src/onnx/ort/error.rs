@@ -86,20 +86,21 @@ fn too_new(text: &str, version: &str) -> Option<String> {
 
 /// An operator that the library does not have at all, or not for these types.
 fn unknown_operator(text: &str, graph: &GraphProto, version: &str) -> Option<String> {
-    let lacks = |node: String, what: &str| format!("{node}: {NAME} {version} has {what}");
     if let Some((op_type, name, reason)) = failing_node(text)
         && let Some(rest) = reason.strip_prefix("No Op registered for ")
     {
         let (_, opset) = rest.rsplit_once(" domain_version of ")?;
         let what = format!("no such operator up to version {opset} of its set");
-        return Some(lacks(node_text(graph, op_type, name), &what));
+        let node = node_text(graph, op_type, name);
+        return Some(format!("{node}: {NAME} {version} has {what}"));
     }
     if let Some(rest) = text.strip_prefix("Could not find an implementation for ") {
         let (op_type, rest) = rest.split_once('(')?;
         let (since, rest) = rest.split_once(')')?;
         let name = rest.split_once('\'')?.1.strip_suffix('\'')?;
         let what = format!("no implementation of it (version {since}) for the types it is given");
-        return Some(lacks(node_text(graph, op_type, name), &what));
+        let node = node_text(graph, op_type, name);
+        return Some(format!("{node}: {NAME} {version} has {what}"));
     }
     let (_, rest) = text.split_once("Fatal error: ")?;
     let (operator, _) = rest.split_once(" is not a registered function/op")?;
@@ -117,7 +118,7 @@ fn unknown_operator(text: &str, graph: &GraphProto, version: &str) -> Option<Str
         .find(|node| node.op_type == op_type && node.domain == domain)
         .map(|node| node.name.as_str());
     let node = node_text(graph, op_type, name.unwrap_or_default());
-    Some(lacks(node, &what))
+    Some(format!("{node}: {NAME} {version} has {what}"))
 }
 
 /// Type and name of the node that the library refuses, and why.

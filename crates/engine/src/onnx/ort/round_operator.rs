@@ -86,11 +86,11 @@ impl Operator for RoundOperator {
         let task_id: Option<i64> = attributes.get(SITE);
         let task_id = task_id.and_then(|task_id| u32::try_from(task_id).ok());
         // Nodes behind results have no such attributes.
-        let number = |name| attributes.get::<i64>(name).unwrap_or(0);
+        let [begin, end, is_bias] = [CHANNELS_BEGIN, CHANNELS_END, IS_BIAS]
+            .map(|name| usize::try_from(attributes.get::<i64>(name).unwrap_or(0)).unwrap_or(0));
         Ok(RoundKernel {
-            channel_axes: usize::try_from(number(CHANNELS_BEGIN)).unwrap_or(0)
-                ..usize::try_from(number(CHANNELS_END)).unwrap_or(0),
-            is_bias: number(IS_BIAS) != 0,
+            channel_axes: begin..end,
+            is_bias: is_bias != 0,
             task_id: task_id.ok_or_else(|| ort::Error::new("a node that rounds has no number"))?,
             switch: self.switch.clone(),
         })

@@ -113,7 +113,6 @@ impl WeightWalk {
 
     /// A `Constant` node has one attribute, named after the form in which it holds its value.
     fn constant(&mut self, attribute: &mut AttributeProto) -> Option<Tensor> {
-        let list = |n: usize| Shape::new([n]).ok();
         let (dtype, shape, bytes) = match attribute.name.as_str() {
             "value" => return self.tensor(attribute.t.as_mut()?),
             "value_float" => (
@@ -128,11 +127,13 @@ impl WeightWalk {
             ),
             "value_floats" => {
                 let bytes = attribute.floats.iter().flat_map(|f| f.to_le_bytes());
-                (DType::F32, list(attribute.floats.len())?, bytes.collect())
+                let shape = Shape::new([attribute.floats.len()]).ok()?;
+                (DType::F32, shape, bytes.collect())
             }
             "value_ints" => {
                 let bytes = attribute.ints.iter().flat_map(|i| i.to_le_bytes());
-                (DType::I64, list(attribute.ints.len())?, bytes.collect())
+                let shape = Shape::new([attribute.ints.len()]).ok()?;
+                (DType::I64, shape, bytes.collect())
             }
             "value_string" => (
                 DType::String,
@@ -140,8 +141,8 @@ impl WeightWalk {
                 text::encode(&[attribute.s()]),
             ),
             "value_strings" => {
-                let bytes = text::encode(&attribute.strings);
-                (DType::String, list(attribute.strings.len())?, bytes)
+                let shape = Shape::new([attribute.strings.len()]).ok()?;
+                (DType::String, shape, text::encode(&attribute.strings))
             }
             _ => return None,
         };

@@ -73,22 +73,23 @@ impl QuantisedSlot {
 
     /// The same, as far as the node has it; `None` if it lacks the value itself.
     fn for_node(self, node: &NodeProto) -> Option<QuantisedSlot> {
-        let is_there = |(side, i): SlotPosition| {
-            let names = match side {
-                SlotSide::Input => &node.input,
-                SlotSide::Output => &node.output,
-            };
-            names.get(i).is_some_and(|name| !name.is_empty())
-        };
         // Half of a product of scales would be a wrong scale. Without any, the scale counts as
         // unknown.
-        let has_scale = self.scale.iter().all(|at| is_there(*at));
-        is_there(self.place).then(|| QuantisedSlot {
+        let has_scale = self.scale.iter().all(|at| has_slot(node, *at));
+        has_slot(node, self.place).then(|| QuantisedSlot {
             scale: if has_scale { self.scale } else { Vec::new() },
-            zero_point: self.zero_point.filter(|at| is_there(*at)),
+            zero_point: self.zero_point.filter(|at| has_slot(node, *at)),
             ..self
         })
     }
+}
+
+fn has_slot(node: &NodeProto, (side, i): SlotPosition) -> bool {
+    let names = match side {
+        SlotSide::Input => &node.input,
+        SlotSide::Output => &node.output,
+    };
+    names.get(i).is_some_and(|name| !name.is_empty())
 }
 
 /// The quantised values of a node; `read` and `given` are the numbers of its values.

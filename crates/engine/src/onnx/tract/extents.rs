@@ -55,6 +55,10 @@ fn too_large(value: &TValue) -> TractResult<Option<i64>> {
 }
 
 /// Bytes of the result, where the inputs say how many there are. [`u64::MAX`] for more.
+fn count(extent: i64) -> u64 {
+    u64::try_from(extent).unwrap_or(0)
+}
+
 fn n_bytes(op_type: &str, inputs: &TVec<TValue>) -> TractResult<Option<u64>> {
     let at = usize::from(op_type != "ConstantOfShape");
     let (Some(data), Some(control)) = (inputs.first(), inputs.get(at)) else {
@@ -64,14 +68,12 @@ fn n_bytes(op_type: &str, inputs: &TVec<TValue>) -> TractResult<Option<u64>> {
         return Ok(None);
     }
     let numbers = control.try_as_plain_ram()?.as_slice::<i64>()?;
-    let count = |extent: i64| u64::try_from(extent).unwrap_or(0);
     let shape = data.shape();
     let n_axes = shape.len();
     let extents: Vec<u64> = match op_type {
         // The shape is all that the input says; the data come from an attribute, and are counted as
         // a byte each.
-        "ConstantOfShape" => numbers.iter().map(|&extent| count(extent)).collect(),
-        "Expand" => numbers.iter().map(|&extent| count(extent)).collect(),
+        "ConstantOfShape" | "Expand" => numbers.iter().copied().map(count).collect(),
         "Tile" if numbers.len() == n_axes => {
             let pairs = shape.iter().zip(numbers);
             pairs

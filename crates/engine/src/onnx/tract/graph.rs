@@ -362,29 +362,24 @@ impl IfBranches {
         };
         // The node's inputs after the condition are the outer values that the two bodies read,
         // sorted by name.
-        let names = |body: &InferenceModel| -> Vec<String> {
-            body.inputs
-                .iter()
-                .map(|outlet| body.node(outlet.node).name.clone())
-                .collect()
-        };
-        let (then_names, else_names) = (names(&op.then_body), names(&op.else_body));
-        let mut outer: Vec<&String> = then_names.iter().chain(&else_names).collect();
+        let bodies = [&op.then_body, &op.else_body];
+        let [then_names, else_names] = bodies.map(|body| {
+            let nodes = body.inputs.iter().map(|outlet| body.node(outlet.node));
+            nodes.map(|node| node.name.as_str()).collect::<Vec<_>>()
+        });
+        let mut outer = [then_names.as_slice(), &else_names].concat();
         outer.sort();
         outer.dedup();
-        let positions = |names: &[String]| -> Vec<usize> {
-            names
-                .iter()
-                .map(|name| outer.binary_search(&name).unwrap_or(0) + 1)
-                .collect()
-        };
-        let mut build = |body: &InferenceModel, proto: &GraphProto, names: &[String]| {
-            let graph = TractGraph::build(body.clone(), proto, task_ids, options, operators)?;
-            TractResult::Ok((graph, positions(names)))
-        };
+        let [then_positions, else_positions] = [then_names, else_names].map(|names| {
+            let positions = names.iter().map(|name| outer.binary_search(name));
+            positions.map(|at| at.unwrap_or(0) + 1).collect()
+        });
+        let [then_body, else_body] = bodies.map(InferenceModel::clone);
+        let then_graph = TractGraph::build(then_body, then_proto, task_ids, options, operators)?;
+        let else_graph = TractGraph::build(else_body, else_proto, task_ids, options, operators)?;
         Ok(Some(IfBranches {
-            then_branch: build(&op.then_body, then_proto, &then_names)?,
-            else_branch: build(&op.else_body, else_proto, &else_names)?,
+            then_branch: (then_graph, then_positions),
+            else_branch: (else_graph, else_positions),
         }))
     }
 

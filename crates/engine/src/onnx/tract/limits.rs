@@ -9,7 +9,7 @@ use tract_onnx::Onnx;
 use self::element_type::UnsupportedValues;
 use super::error::NAME;
 use crate::EngineError;
-use crate::onnx::schema::{GraphProto, ModelProto, NodeProto};
+use crate::onnx::schema::{AttributeProto, GraphProto, ModelProto, NodeProto};
 use crate::onnx::{proto, random};
 
 /// Domains whose operators tract looks up by type alone.
@@ -111,6 +111,10 @@ fn unsupported(
     }
 }
 
+fn attribute<'a>(node: &'a NodeProto, name: &str) -> Option<&'a AttributeProto> {
+    node.attribute.iter().find(|attr| attr.name == name)
+}
+
 fn reason_against(framework: &Onnx, opset: i64, node: &NodeProto) -> Option<String> {
     // tract would take an operator of the same name for this one.
     if !DOMAINS.contains(&node.domain.as_str()) {
@@ -124,8 +128,7 @@ fn reason_against(framework: &Onnx, opset: i64, node: &NodeProto) -> Option<Stri
     if let Some(attribute) = passed_over::find(node) {
         return Some(format!("it passes over the attribute `{attribute}`"));
     }
-    let attribute = |name: &str| node.attribute.iter().find(|attr| attr.name == name);
-    let is_reverse = attribute("direction").is_some_and(|attr| attr.s() == b"reverse");
+    let is_reverse = attribute(node, "direction").is_some_and(|attr| attr.s() == b"reverse");
     if is_reverse && matches!(op_type, "LSTM" | "GRU" | "RNN") {
         return Some("it computes wrong values for `direction=reverse`".into());
     }
@@ -143,13 +146,13 @@ fn reason_against(framework: &Onnx, opset: i64, node: &NodeProto) -> Option<Stri
     }
     if op_type == "Resize"
         && opset < OPSET_WITH_RESIZE_MODES
-        && attribute("mode").is_none_or(|attr| attr.s() == b"nearest")
+        && attribute(node, "mode").is_none_or(|attr| attr.s() == b"nearest")
     {
         return Some(format!(
             "it rounds positions as from opset {OPSET_WITH_RESIZE_MODES} on"
         ));
     }
-    let is_double = attribute("output_datatype").is_some_and(|attr| attr.i() == DOUBLE);
+    let is_double = attribute(node, "output_datatype").is_some_and(|attr| attr.i() == DOUBLE);
     if is_double && op_type.ends_with("Window") {
         return Some("it computes the window in float32".into());
     }

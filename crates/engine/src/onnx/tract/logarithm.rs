@@ -79,15 +79,15 @@ impl Composition for LogSoftmax {
         ensure!(first < n_axes, "axis {axis} of a tensor with {n_axes} axes");
         let end = if self.is_one_axis { first + 1 } else { n_axes };
         let axes: TVec<usize> = (first..end).collect();
-        let reduce = |reducer| Reduce {
+        let [max, sum] = [Reducer::Max, Reducer::Sum].map(|reducer| Reduce {
             axes: axes.clone(),
             reducer,
-        };
-        let largest = wiring.wire(reduce(Reducer::Max), &[x])?;
+        });
+        let largest = wiring.wire(max, &[x])?;
         // With the largest set apart the sum is at least one, and its logarithm is finite.
         let below = wiring.wire(sub(), &[x, largest])?;
         let share = wiring.wire(exp(), &[below])?;
-        let sum = wiring.wire(reduce(Reducer::Sum), &[share])?;
+        let sum = wiring.wire(sum, &[share])?;
         let sum = wiring.wire(ln(), &[sum])?;
         Ok(tvec!(wiring.wire(sub(), &[below, sum])?))
     }

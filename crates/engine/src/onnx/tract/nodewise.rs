@@ -237,13 +237,12 @@ struct CompiledOperator<'a> {
 
 impl CompiledOperator<'_> {
     fn wire(&self, model: &mut TypedModel, inputs: &[OutletId]) -> WiredOutlets {
-        let wire = |model: &mut TypedModel, name: &str, inputs: &[OutletId]| match self.expansion {
-            Some(expansion) => expansion.wire(name, model, inputs),
-            None => bail!("the operator cannot be wired"),
-        };
+        let expansion = || self.expansion.context("the operator cannot be wired");
         match self.correction {
-            Some(correction) => correction.wire(model, inputs, &wire),
-            None => wire(model, "node", inputs),
+            Some(correction) => correction.wire(model, inputs, &|model, name, inputs| {
+                expansion()?.wire(name, model, inputs)
+            }),
+            None => expansion()?.wire("node", model, inputs),
         }
     }
 }

@@ -51,6 +51,10 @@ fn states(op_type: &str) -> &'static [usize] {
     }
 }
 
+fn has_name(names: &[String], at: usize) -> bool {
+    names.get(at).is_some_and(|name| !name.is_empty())
+}
+
 impl Composition for RecurrentComposition {
     fn from_node(context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
         let (op_type, n_gates) = match node.op_type.as_str() {
@@ -74,9 +78,8 @@ impl Composition for RecurrentComposition {
         }
         // tract's optimiser confuses both states of an `LSTM` if they begin with constants and both
         // are outputs.
-        let is_there = |names: &[String], at: usize| names.get(at).is_some_and(|n| !n.is_empty());
-        let are_constant = !states(op_type).iter().all(|&at| is_there(&node.input, at));
-        let is_split = are_constant && is_there(&node.output, Y_H) && is_there(&node.output, Y_C);
+        let are_constant = !states(op_type).iter().all(|&at| has_name(&node.input, at));
+        let is_split = are_constant && has_name(&node.output, Y_H) && has_name(&node.output, Y_C);
         let cells = if is_split {
             let mut alone = given.clone();
             alone.output[..Y_C].fill(String::new());

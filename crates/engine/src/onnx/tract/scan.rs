@@ -14,6 +14,8 @@ use super::graph::TractGraph;
 use super::observation::Observation;
 use crate::EngineError;
 
+const TOO_MANY: &str = "an output too many";
+
 /// A `Scan` node's body, and how its values come from those of the node.
 pub(super) struct ScanNode {
     body: TractGraph,
@@ -155,21 +157,20 @@ impl ScanNode {
     fn results(&self, states: Vec<TValue>, stacks: Vec<Vec<TValue>>) -> TractResult<TVec<TValue>> {
         let mut states = states.into_iter();
         let mut results: Vec<Option<TValue>> = vec![None; self.n_outputs];
-        let mut put = |slot: usize, value: TValue| -> TractResult<()> {
-            *results.get_mut(slot).context("an output too many")? = Some(value);
-            Ok(())
-        };
         for (output, mut stack) in self.outputs.iter().zip(stacks) {
             if output.is_state {
                 let state = states.next().context("a state is missing")?;
-                output.last_slot.map_or(Ok(()), |slot| put(slot, state))?;
+                if let Some(slot) = output.last_slot {
+                    *results.get_mut(slot).context(TOO_MANY)? = Some(state);
+                }
             }
             if let Some(scanned) = &output.scanned {
                 // Results are put in from the end, while iterations still run in order.
                 if scanned.is_reversed {
                     stack.reverse();
                 }
-                put(scanned.slot, scanned.join(&stack)?)?;
+                let slot = results.get_mut(scanned.slot).context(TOO_MANY)?;
+                *slot = Some(scanned.join(&stack)?);
             }
         }
         let results = results.into_iter().collect::<Option<TVec<_>>>();

@@ -108,15 +108,16 @@ impl SharedCaches {
         let is_all_constant = constants.iter().all(Option::is_some);
         // The same rule as in `nodewise`: the constants in a plan must be equal.
         let is_built_in = is_all_constant || nodewise::is_weighted(&node_proto.op_type);
-        let are_there = |names: &[String]| names.iter().map(|name| !name.is_empty()).collect();
+        let [inputs, outputs] = [&node_proto.input, &node_proto.output]
+            .map(|names| names.iter().map(|name| !name.is_empty()).collect());
         let likeness = NodeLikeness {
             op_type: node_proto.op_type.clone(),
             domain: node_proto.domain.clone(),
             attributes: attributes
                 .flat_map(Message::encode_length_delimited_to_vec)
                 .collect(),
-            inputs: are_there(&node_proto.input),
-            outputs: are_there(&node_proto.output),
+            inputs,
+            outputs,
             sources: node
                 .inputs
                 .iter()

@@ -60,15 +60,12 @@ impl Composition for SliceComposition {
     fn wire(&self, wiring: &mut NodeWiring<'_>, inputs: &[OutletId]) -> WiredOutlets {
         let bounds = match self {
             SliceComposition::Attributes(bounds) => bounds.clone(),
-            SliceComposition::Inputs { axes, steps } => {
-                let numbers = |at: usize| constant(wiring, inputs, at);
-                SliceBounds {
-                    starts: numbers(1)?,
-                    ends: numbers(2)?,
-                    axes: axes.map(numbers).transpose()?,
-                    steps: steps.map(numbers).transpose()?,
-                }
-            }
+            SliceComposition::Inputs { axes, steps } => SliceBounds {
+                starts: constant(wiring, inputs, 1)?,
+                ends: constant(wiring, inputs, 2)?,
+                axes: axes.map(|at| constant(wiring, inputs, at)).transpose()?,
+                steps: steps.map(|at| constant(wiring, inputs, at)).transpose()?,
+            },
         };
         let dims = wiring.dims(inputs[0])?;
         let mut result = wiring.wire_as_is(Identity, &inputs[..1])?;
@@ -104,15 +101,19 @@ struct AxisRange {
     step: isize,
 }
 
+fn bound(list: &[i64], i: usize) -> TractResult<i64> {
+    list.get(i)
+        .copied()
+        .context("a list of bounds is too short")
+}
+
 impl SliceBounds {
     /// The axis that the bounds at `i` are for, and what they leave of it.
     fn range_of(&self, i: usize, dims: &[usize]) -> TractResult<(usize, AxisRange)> {
-        let at = |list: &[i64]| {
-            list.get(i)
-                .copied()
-                .context("a list of bounds is too short")
-        };
-        let axis = self.axes.as_deref().map_or(Ok(i as i64), at)?;
+        let axis = self
+            .axes
+            .as_deref()
+            .map_or(Ok(i as i64), |axes| bound(axes, i))?;
         let wrapped = if axis < 0 {
             axis + dims.len() as i64
         } else {
@@ -123,17 +124,19 @@ impl SliceBounds {
             .filter(|&axis| axis < dims.len());
         let axis = axis.with_context(|| format!("axis {wrapped} of {} axes", dims.len()))?;
         let dim = i64::try_from(dims[axis])?;
-        let step = self.steps.as_deref().map_or(Ok(1), at)?;
+        let step = self
+            .steps
+            .as_deref()
+            .map_or(Ok(1), |steps| bound(steps, i))?;
         ensure!(step != 0, "a step of zero");
-        let wrap = |bound: i64| {
+        // The standard adds the length once to a negative bound and clamps what is still outside.
+        let [start, end] = [bound(&self.starts, i)?, bound(&self.ends, i)?].map(|bound| {
             if bound < 0 {
                 bound.saturating_add(dim)
             } else {
                 bound
             }
-        };
-        // The standard adds the length once to a negative bound and clamps what is still outside.
-        let (start, end) = (wrap(at(&self.starts)?), wrap(at(&self.ends)?));
+        });
         let (first, end) = if step > 0 {
             (start.clamp(0, dim), end.clamp(0, dim))
         } else {

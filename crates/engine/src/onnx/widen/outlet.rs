@@ -9,6 +9,7 @@ use opscope_tensor::DType;
 use super::elements::widened;
 use super::is_widened;
 use crate::EngineError;
+use crate::onnx::external;
 use crate::onnx::schema::StringStringEntryProto;
 
 const MODEL_FILE: &str = "model.onnx";
@@ -73,15 +74,7 @@ impl DataFile {
         let start = self.n_bytes.next_multiple_of(ALIGNMENT);
         let result = self.write(start, bytes, dtype);
         result.map_err(|source| self.error(source))?;
-        let entry = |key: &str, value: String| StringStringEntryProto {
-            key: key.to_owned(),
-            value,
-        };
-        Ok(vec![
-            entry("location", DATA_FILE.to_owned()),
-            entry("offset", start.to_string()),
-            entry("length", (self.n_bytes - start).to_string()),
-        ])
+        Ok(external::entries(DATA_FILE, start, self.n_bytes - start))
     }
 
     fn write(&mut self, start: u64, bytes: &[u8], dtype: DType) -> io::Result<()> {

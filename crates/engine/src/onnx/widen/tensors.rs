@@ -1,7 +1,7 @@
 //! The tensors that a model holds: finding them all, and widening their elements.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use opscope_tensor::{DType, Shape};
 use prost::bytes::Bytes;
@@ -10,7 +10,7 @@ use super::elements::widened;
 use super::is_widened;
 use super::outlet::{DataFile, Outlet};
 use crate::EngineError;
-use crate::onnx::external::ExternalFiles;
+use crate::onnx::external::{self, ExternalFiles};
 use crate::onnx::proto;
 use crate::onnx::schema::{
     AttributeProto, DataLocation, GraphProto, ModelProto, NodeProto, OnnxDataType, TensorProto,
@@ -220,19 +220,11 @@ pub(crate) fn elements(
 }
 
 fn not_there(tensor: &TensorProto, n_bytes: usize) -> String {
-    let entry = |key: &str| {
-        let mut entries = tensor.external_data.iter();
-        let found = entries.find(|entry| entry.key == key);
-        found.map_or("", |entry| entry.value.as_str())
-    };
-    let file = PathBuf::from(entry("location"));
-    let start = match entry("offset") {
-        "" => "0",
-        offset => offset,
-    };
+    let file = external::entry(&tensor.external_data, "location").unwrap_or_default();
+    let start = external::entry(&tensor.external_data, "offset");
+    let start = start.filter(|start| !start.is_empty()).unwrap_or("0");
     format!(
         "is not where the model says; expected {n_bytes} bytes from byte {start} on in the file \
-         `{}` beside the model",
-        file.display()
+         `{file}` beside the model"
     )
 }

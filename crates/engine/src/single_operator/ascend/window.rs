@@ -100,14 +100,15 @@ fn spatial(onnx: &mut SingleOperator, name: &str, to: &str) -> Result<(), Operat
         let reason = format!("`{name}` has {n} numbers, and input 0 the format {layout}");
         return Err(onnx.inexpressible(reason));
     }
-    let letters = || order.name().chars().zip(&values);
     // ONNX cannot step over batches or channels.
-    if letters().any(|(letter, &value)| matches!(letter, 'N' | 'C') && value != 1) {
+    let letters = order.name().chars().zip(values.iter().copied());
+    let (others, spatial): (Vec<_>, Vec<_>) =
+        letters.partition(|(letter, _)| matches!(letter, 'N' | 'C'));
+    if others.iter().any(|(_, value)| *value != 1) {
         let reason = format!("`{name}` is {values:?}: batch and channels (of {order}) take 1 only");
         return Err(onnx.inexpressible(reason));
     }
-    let spatial = letters().filter(|(letter, _)| !matches!(letter, 'N' | 'C'));
-    let spatial = spatial.map(|(_, &value)| value).collect();
+    let spatial = spatial.into_iter().map(|(_, value)| value).collect();
     onnx.attributes
         .push((to.to_owned(), OperatorAttribute::Ints(spatial)));
     Ok(())

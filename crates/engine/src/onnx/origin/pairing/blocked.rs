@@ -41,10 +41,10 @@ impl GraphPairing<'_, '_> {
         let Some(activation) = activation.filter(|name| !name.is_empty()) else {
             return Some(class);
         };
-        let is_it = |position: usize| self.source.nodes[position].proto.op_type == activation;
+        let nodes = &self.source.nodes;
         match self.source.producers[class].first() {
-            Some((producer, _)) if is_it(*producer) => Some(class),
-            _ => self.next(class, is_it),
+            Some((producer, _)) if nodes[*producer].proto.op_type == activation => Some(class),
+            _ => self.next(class, |at| nodes[at].proto.op_type == activation),
         }
     }
 

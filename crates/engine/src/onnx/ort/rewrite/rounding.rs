@@ -101,11 +101,10 @@ fn weight_node(node: &mut NodeProto, task_id: u32, weight: &RoundedWeight) -> Op
     let name = std::mem::replace(input, own.clone());
     let title = format!("{PREFIX}round_weight:{task_id}:{}", weight.position);
     let mut rounding = own_node(op_type, &title, vec![name], vec![own]);
-    let axis = |axis: usize| i64::try_from(axis).unwrap_or(0);
     rounding.attribute.extend([
         number(SITE, task_id.into()),
-        number(CHANNELS_BEGIN, axis(weight.channel_axes.start)),
-        number(CHANNELS_END, axis(weight.channel_axes.end)),
+        number(CHANNELS_BEGIN, weight.channel_axes.start as i64),
+        number(CHANNELS_END, weight.channel_axes.end as i64),
         number(IS_BIAS, weight.is_bias.into()),
     ]);
     Some(rounding)

@@ -99,8 +99,8 @@ fn reshape(
     if from == to {
         return Ok(wire);
     }
-    let dims = |dims: [usize; 2]| dims.iter().map(ToDim::to_dim).collect();
-    wiring.wire_as_is(AxisOp::Reshape(1, dims(from), dims(to)), &[wire])
+    let [from, to] = [from, to].map(|dims| dims.iter().map(ToDim::to_dim).collect());
+    wiring.wire_as_is(AxisOp::Reshape(1, from, to), &[wire])
 }
 
 /// `[batch, position, head and element]` as `[batch, head, position, element]`.

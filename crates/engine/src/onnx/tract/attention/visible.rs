@@ -7,7 +7,6 @@ use tract_onnx::tract_core::ops::change_axes::AxisOp;
 use tract_onnx::tract_core::ops::logic::{and, comp_gt, comp_gte, comp_lt, comp_lte};
 use tract_onnx::tract_core::ops::math::{add, sub};
 use tract_onnx::tract_core::ops::nn::{Reduce, Reducer};
-use tract_onnx::tract_hir::internal::*;
 use tract_onnx::tract_hir::tract_ndarray::Array4;
 
 use super::heads::AttentionExtents;
@@ -79,8 +78,7 @@ impl VisibilityRules {
         mask: Option<OutletId>,
     ) -> TractResult<Option<OutletId>> {
         let shape = (1, 1, heads.n_queries, heads.n_keys);
-        let integer = |n: usize| i64::try_from(n).context("a dimension beyond int64");
-        let n_queries = integer(heads.n_queries)?;
+        let n_queries = heads.n_queries as i64;
         // The position of a key after that of the query that is the last but `n_queries`.
         // Everything but the position of the first query is known from the shapes, so one constant
         // serves all three rules.
@@ -99,7 +97,7 @@ impl VisibilityRules {
                 }
                 end
             }
-            None => wiring.constant(tensor0(n_queries + integer(self.n_past)?))?,
+            None => wiring.constant(tensor0(n_queries + self.n_past as i64))?,
         };
         let mut all = mask;
         if self.is_causal {

@@ -279,17 +279,16 @@ fn at(address: u64, n: u64, dtype: DType) -> Tensor {
 fn row_of(tensor: &Tensor) -> RowWords {
     let found = tensor.stats().unwrap();
     let places = tensor.observed().non_finite_places();
-    let infinity = |sign: f64| {
-        let found = places.infinity.filter(|(_, value)| *value == sign);
-        found.map_or(u64::MAX, |(at, _)| at as u64)
-    };
     let numbers = [
         found.min, found.max, found.sum, found.l1, found.l2, found.mean, found.std,
     ];
     let mut words = found.counts.to_array().to_vec();
     words.extend(numbers.map(f64::to_bits));
     words.push(places.nan.map_or(u64::MAX, |at| at as u64));
-    words.extend([infinity(f64::INFINITY), infinity(f64::NEG_INFINITY)]);
+    words.extend([f64::INFINITY, f64::NEG_INFINITY].map(|sign| {
+        let infinity = places.infinity.filter(|(_, value)| *value == sign);
+        infinity.map_or(u64::MAX, |(at, _)| at as u64)
+    }));
     words.extend([7, 8]);
     words.try_into().unwrap()
 }
