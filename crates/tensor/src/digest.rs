@@ -75,10 +75,11 @@ pub fn xxh3_128_parts(parts: &[&[u8]]) -> [u8; 16] {
 
 /// Lower-case hexadecimal digits.
 pub fn hex(digest: &[u8]) -> String {
-    let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value & 0xf)]);
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     digest
         .iter()
-        .flat_map(|byte| [digit(byte >> 4), digit(*byte)])
+        .flat_map(|byte| [byte >> 4, byte & 0xf])
+        .map(|digit| char::from(DIGITS[usize::from(digit)]))
         .collect()
 }
 

@@ -55,10 +55,12 @@ impl Channels {
     /// A channel for each index of these axes of a shape, from `axes.start` to before `axes.end`.
     /// The whole tensor is one channel if the range is empty or beyond the shape.
     pub fn along(shape: &[usize], axes: Range<usize>) -> Channels {
-        let product = |dims: &[usize]| dims.iter().try_fold(1_usize, |n, dim| n.checked_mul(*dim));
-        let n_channels = shape.get(axes.clone()).filter(|dims| !dims.is_empty());
-        let n_inner = shape.get(axes.end..);
-        match (n_channels.and_then(product), n_inner.and_then(product)) {
+        let channels = shape.get(axes.clone()).filter(|dims| !dims.is_empty());
+        let [n_channels, n_inner] = [channels, shape.get(axes.end..)].map(|dims| {
+            let mut dims = dims?.iter();
+            dims.try_fold(1_usize, |n, dim| n.checked_mul(*dim))
+        });
+        match (n_channels, n_inner) {
             // A tensor without elements has nothing to round.
             (Some(0), _) | (_, Some(0) | None) | (None, _) => Channels::WHOLE,
             (Some(n_channels), Some(n_inner)) => Channels {

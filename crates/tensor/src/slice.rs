@@ -139,11 +139,12 @@ impl SliceAxes {
             return picture;
         }
         // Where each pixel begins among the elements.
-        let bounds = |i: usize| -> Vec<usize> {
+        let [rows, columns] = [0, 1].map(|i| {
             let pixels = 0..=size[i];
-            pixels.map(|at| at * full_size[i] / size[i]).collect()
-        };
-        let (rows, columns) = (bounds(0), bounds(1));
+            pixels
+                .map(|at| at * full_size[i] / size[i])
+                .collect::<Vec<usize>>()
+        });
         for (y, line) in picture.pixels.chunks_mut(size[1]).enumerate() {
             for row in rows[y]..rows[y + 1] {
                 let start = self.start + offset(&self.rows, row);

@@ -183,12 +183,11 @@ fn text<'a>(
     index: usize,
     head: &[u8; HEAD_BYTES],
 ) -> Result<&'a [u8], TextError> {
-    let number = |at: usize| {
+    let [offset, length] = [0, 8].map(|at| {
         let mut number = [0; 8];
         number.copy_from_slice(&head[at..at + 8]);
         i64::from_le_bytes(number)
-    };
-    let (offset, length) = (number(0), number(8));
+    });
     let start = n_heads * HEAD_BYTES;
     let range = || {
         let begin = usize::try_from(offset).ok()?;

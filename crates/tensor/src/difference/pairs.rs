@@ -134,9 +134,9 @@ impl PairSums {
 
     pub(super) fn finish(&self, result: &mut TensorDifference) {
         let n = WideNumber::new(self.n as f64, 0);
-        let norm = |squares: &WideSum| squares.value().sqrt();
-        let [a, b] = [norm(&self.squares[0]), norm(&self.squares[1])];
-        let distance = norm(&self.squared_distances);
+        let [a, b] = &self.squares;
+        let [a, b, distance] =
+            [a, b, &self.squared_distances].map(|squares| squares.value().sqrt());
         let rms = if self.n == 0 {
             WideNumber::ZERO
         } else {

@@ -100,13 +100,14 @@ impl RelativeDifferences {
     #[inline(always)]
     fn count(&mut self, n_zero: u64, smallest: i64, largest: i64, out: &mut [f64]) {
         let n = out.len() as u64;
-        let value = |bits: i64| f64::from_bits(bits.cast_unsigned());
+        let [smallest_value, largest_value] =
+            [smallest, largest].map(|bits| f64::from_bits(bits.cast_unsigned()));
         let lowest = if smallest == i64::MAX {
             0
         } else {
-            bin(value(smallest))
+            bin(smallest_value)
         };
-        let highest = bin(value(largest));
+        let highest = bin(largest_value);
         self.n += n;
         let mut n_reaching = n;
         for (at, count) in self.histogram[..=highest].iter_mut().enumerate() {
@@ -128,9 +129,9 @@ impl RelativeDifferences {
         } else {
             n - n_at_least(out, SMALL[1])
         };
-        if value(largest) < f64::INFINITY {
+        if largest_value < f64::INFINITY {
             self.n_measured += n;
-            self.max = self.max.max(value(largest));
+            self.max = self.max.max(largest_value);
             return;
         }
         for out in out {

@@ -165,6 +165,16 @@ fn fill_float16<M: LaneMachine>(m: M, bytes: &[u8], out: &mut [f64]) {
 /// Integers that have more digits than doubles are subtracted as integers, and the distance is
 /// rounded.
 #[inline(always)]
+fn integer(source: &BlockSource<'_>, bytes: &[u8], i: usize, value: f64) -> i128 {
+    let long = bytes.as_chunks().0.get(i).copied().unwrap_or_default();
+    match numpy_dtype(source.dtype) {
+        Some(DType::I64) => i128::from(i64::from_le_bytes(long)),
+        Some(DType::U64) => i128::from(u64::from_le_bytes(long)),
+        // Exact, as it has fewer digits.
+        _ => value as i128,
+    }
+}
+
 pub(super) fn distances(
     [target, golden]: [&BlockSource<'_>; 2],
     start: usize,
@@ -198,19 +208,10 @@ pub(super) fn distances(
             }
         }
         _ => {
-            let value = |source: &BlockSource<'_>, bytes: &[u8], i: usize, value: f64| {
-                let long = bytes.as_chunks().0.get(i).copied().unwrap_or_default();
-                match numpy_dtype(source.dtype) {
-                    Some(DType::I64) => i128::from(i64::from_le_bytes(long)),
-                    Some(DType::U64) => i128::from(u64::from_le_bytes(long)),
-                    // Exact, as it has fewer digits.
-                    _ => value as i128,
-                }
-            };
             for (i, out) in out.iter_mut().enumerate() {
                 let (x, y) = (
-                    value(target, bytes[0], i, a[i]),
-                    value(golden, bytes[1], i, b[i]),
+                    integer(target, bytes[0], i, a[i]),
+                    integer(golden, bytes[1], i, b[i]),
                 );
                 *out = x.abs_diff(y) as f64;
             }

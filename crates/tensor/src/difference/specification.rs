@@ -168,21 +168,19 @@ fn summary(values: &[f64]) -> SideSummary {
     let finite: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
     let n = finite.len() as f64;
     let power = exponent(finite.iter().copied());
-    let scaled = || finite.iter().map(|&v| times_power(v, -power));
-    let mean = sum(scaled()) / n;
-    let square = |value: f64| value * value;
-    let count = |is: fn(&f64) -> bool| values.iter().filter(|v| is(v)).count() as u64;
-    let std = (sum(scaled().map(|v| square(v - mean))) / n).sqrt();
+    let scaled: Vec<f64> = finite.iter().map(|&v| times_power(v, -power)).collect();
+    let mean = sum(scaled.iter().copied()) / n;
+    let std = (sum(scaled.iter().map(|v| (v - mean) * (v - mean))) / n).sqrt();
     SideSummary {
         min: finite.iter().copied().fold(f64::NAN, f64::min),
         max: finite.iter().copied().fold(f64::NAN, f64::max),
         mean: times_power(mean, power),
         std: times_power(std, power),
-        l2_norm: times_power(sum(scaled().map(square)).sqrt(), power),
-        n_nan: count(|v| v.is_nan()),
-        n_positive_inf: count(|v| *v == f64::INFINITY),
-        n_negative_inf: count(|v| *v == f64::NEG_INFINITY),
-        n_zero: count(|v| *v == 0.0),
+        l2_norm: times_power(sum(scaled.iter().map(|v| v * v)).sqrt(), power),
+        n_nan: values.iter().filter(|v| v.is_nan()).count() as u64,
+        n_positive_inf: values.iter().filter(|v| **v == f64::INFINITY).count() as u64,
+        n_negative_inf: values.iter().filter(|v| **v == f64::NEG_INFINITY).count() as u64,
+        n_zero: values.iter().filter(|v| **v == 0.0).count() as u64,
     }
 }
 
@@ -232,29 +230,22 @@ fn absolute(result: &mut TensorDifference, pairs: &[ElementPair]) {
 
 fn norms(result: &mut TensorDifference, pairs: &[ElementPair]) {
     let n = pairs.len() as f64;
-    // Each side, and the distances, without the exponent of its largest element.
-    let quarter = |pair: &ElementPair| match pair.distance {
+    let is_far = result.max_abs == f64::INFINITY;
+    let distances = pairs.iter().map(|pair| match pair.distance {
+        distance if !is_far => distance,
         f64::INFINITY => (pair.a / 4.0 - pair.b / 4.0).abs(),
         distance => distance / 4.0,
-    };
-    let is_far = result.max_abs == f64::INFINITY;
-    let distance = |pair: &ElementPair| if is_far { quarter(pair) } else { pair.distance };
-    let a_power = exponent(pairs.iter().map(|pair| pair.a));
-    let b_power = exponent(pairs.iter().map(|pair| pair.b));
-    let mut power = exponent(pairs.iter().map(distance));
-    let a = || pairs.iter().map(|pair| times_power(pair.a, -a_power));
-    let b = || pairs.iter().map(|pair| times_power(pair.b, -b_power));
-    let distances: Vec<f64> = pairs
-        .iter()
-        .map(|pair| times_power(distance(pair), -power))
-        .collect();
+    });
+    // Each side, and the distances, without the exponent of its largest element.
+    let (a, _) = without_exponent(pairs.iter().map(|pair| pair.a));
+    let (b, b_power) = without_exponent(pairs.iter().map(|pair| pair.b));
+    let (distances, mut power) = without_exponent(distances);
     if is_far {
         power += 2;
     }
-    let a_norm = sum(a().map(|a| a * a)).sqrt();
-    let b_norm = sum(b().map(|b| b * b)).sqrt();
-    let norm = sum(distances.iter().map(|d| d * d)).sqrt();
-    let largest = b().fold(0.0, |largest: f64, b| largest.max(b.abs()));
+    let [a_norm, b_norm, norm] =
+        [&a, &b, &distances].map(|values| sum(values.iter().map(|x| x * x)).sqrt());
+    let largest = b.iter().fold(0.0, |largest: f64, b| largest.max(b.abs()));
     (result.snr_db, result.psnr_db) = (f64::INFINITY, f64::INFINITY);
     if pairs.is_empty() {
         return;
@@ -264,21 +255,24 @@ fn norms(result: &mut TensorDifference, pairs: &[ElementPair]) {
     result.rel_l2 = times_power(ratio(norm, b_norm), power - b_power);
     result.cosine = match (a_norm > 0.0, b_norm > 0.0) {
         (true, true) => {
-            let dot = sum(a().zip(b()).map(|(a, b)| a * b));
+            let dot = sum(a.iter().zip(&b).map(|(a, b)| a * b));
             Some((dot / (a_norm * b_norm)).clamp(-1.0, 1.0))
         }
         (false, false) => Some(1.0),
         _ => None,
     };
-    // Not from `rel_l2`, which may be out of range.
-    let decibels = |ratio: f64| {
-        let powers = f64::from(power - b_power) * 2f64.log10();
-        -20.0 * (ratio.log10() + powers)
-    };
     if norm > 0.0 {
-        result.snr_db = decibels(ratio(norm, b_norm));
-        result.psnr_db = decibels(ratio(norm / n.sqrt(), largest));
+        // Not from `rel_l2`, which may be out of range.
+        let powers = f64::from(power - b_power) * 2f64.log10();
+        result.snr_db = -20.0 * (ratio(norm, b_norm).log10() + powers);
+        result.psnr_db = -20.0 * (ratio(norm / n.sqrt(), largest).log10() + powers);
     }
+}
+
+/// Values divided by the power of two of the largest of them, and its exponent.
+fn without_exponent(values: impl Iterator<Item = f64> + Clone) -> (Vec<f64>, i32) {
+    let power = exponent(values.clone());
+    (values.map(|v| times_power(v, -power)).collect(), power)
 }
 
 /// A distance over what it is measured by; none over nothing is 0.
@@ -319,8 +313,8 @@ fn bin(r: f64) -> usize {
 }
 
 fn ulps(result: &mut TensorDifference, pairs: &[ElementPair], dtype: DType) {
-    let step = |value: f64| -> i128 {
-        match dtype {
+    let distances = pairs.iter().map(|pair| {
+        let [a, b] = [pair.a, pair.b].map(|value| match dtype {
             DType::F64 => order(value.to_bits().into(), 63),
             DType::F32 => order((value as f32).to_bits().into(), 31),
             DType::F16 => order(
@@ -331,10 +325,10 @@ fn ulps(result: &mut TensorDifference, pairs: &[ElementPair], dtype: DType) {
                 nearest(value, 0x7f80, |bits| bf16::from_bits(bits).to_f64()),
                 15,
             ),
-        }
-    };
-    let distance = |pair: &ElementPair| step(pair.a).abs_diff(step(pair.b)) as u64;
-    let mut distances: Vec<u64> = pairs.iter().map(distance).collect();
+        });
+        a.abs_diff(b) as u64
+    });
+    let mut distances: Vec<u64> = distances.collect();
     distances.sort_unstable();
     let nth = (distances.len() * 99).div_ceil(100);
     result.max_ulp = Some(distances.last().copied().unwrap_or(0));
@@ -393,26 +387,26 @@ pub(super) fn rounded_up(distance: u64) -> u64 {
 }
 
 fn kl(pairs: &[ElementPair]) -> f64 {
-    let shares = |of: fn(&ElementPair) -> f64| {
-        let min = pairs.iter().map(of).fold(f64::INFINITY, f64::min);
-        let max = pairs.iter().map(of).fold(f64::NEG_INFINITY, f64::max);
-        // If the range overflows a double, everything is halved.
-        let by = if (max - min).is_finite() { 1.0 } else { 0.5 };
-        let norm = |value: f64| {
-            let norm = if max > min {
-                (value * by - min * by) / (max * by - min * by)
-            } else {
-                1.0
-            };
-            norm.max(KL_MIN)
-        };
-        let norms: Vec<f64> = pairs.iter().map(of).map(norm).collect();
-        let sum = sum(norms.iter().copied());
-        norms
-            .into_iter()
-            .map(|norm| norm / sum)
-            .collect::<Vec<f64>>()
-    };
-    let (p, q) = (shares(|pair| pair.a), shares(|pair| pair.b));
+    let p = shares(pairs.iter().map(|pair| pair.a));
+    let q = shares(pairs.iter().map(|pair| pair.b));
     sum(p.iter().zip(&q).map(|(p, q)| p * (p / q).ln())).max(0.0)
+}
+
+/// Values scaled to 0 to 1, as shares of their sum.
+fn shares(values: impl Iterator<Item = f64> + Clone) -> Vec<f64> {
+    let min = values.clone().fold(f64::INFINITY, f64::min);
+    let max = values.clone().fold(f64::NEG_INFINITY, f64::max);
+    // If the range overflows a double, everything is halved.
+    let by = if (max - min).is_finite() { 1.0 } else { 0.5 };
+    let norms = values.map(|value| {
+        let norm = if max > min {
+            (value * by - min * by) / (max * by - min * by)
+        } else {
+            1.0
+        };
+        norm.max(KL_MIN)
+    });
+    let norms: Vec<f64> = norms.collect();
+    let sum = sum(norms.iter().copied());
+    norms.into_iter().map(|norm| norm / sum).collect()
 }

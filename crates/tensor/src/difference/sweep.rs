@@ -76,12 +76,12 @@ impl LaneTask for DifferenceSweep<'_> {
     fn run<M: LaneMachine>(self, m: M) -> SweepResult {
         let [target, golden] = self.sources;
         let n = target.n();
-        let room = || vec![0.0; n.min(BLOCK)];
+        let zeros = vec![0.0; n.min(BLOCK)];
         let mut buffers = SweepBuffers {
-            target: room(),
-            golden: room(),
-            distances: room(),
-            relative: room(),
+            target: zeros.clone(),
+            golden: zeros.clone(),
+            distances: zeros.clone(),
+            relative: zeros,
             positions: vec![0; n.min(BLOCK)],
         };
         let mut found = self.found;

@@ -200,12 +200,13 @@ impl Ulps {
 
     /// The end of the bucket that 99 % of the elements lie in or below; 0 of no elements.
     pub(super) fn p99(&self) -> u64 {
-        let counts = || self.counts.iter().map(|tables| tables.iter().sum::<u64>());
-        let n: u64 = counts().sum();
+        let counts = self.counts.iter();
+        let mut counts = counts.map(|tables| tables.iter().sum::<u64>());
+        let n: u64 = counts.clone().sum();
         // In 128 bits, as a product of any number of elements.
         let wanted = (u128::from(n) * 99).div_ceil(100);
         let mut n_below = 0u128;
-        let at = counts().position(|count| {
+        let at = counts.position(|count| {
             n_below += u128::from(count);
             n_below >= wanted
         });

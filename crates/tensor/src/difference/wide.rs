@@ -97,16 +97,11 @@ impl WideNumber {
             return (sum, WideNumber::ZERO);
         }
         let exponent = self.exponent.max(other.exponent);
-        let align = |wide: WideNumber| {
-            let below = exponent - wide.exponent;
+        let [a, b] = [self, other].map(|wide| match exponent - wide.exponent {
             // Below the last digit of the other by far, and the power could not be represented.
-            if below > 900 {
-                0.0
-            } else {
-                wide.number * power_of_two(-below)
-            }
-        };
-        let (a, b) = (align(self), align(other));
+            901.. => 0.0,
+            below => wide.number * power_of_two(-below),
+        });
         let sum = a + b;
         // Knuth's two-sum: exactly what the addition rounds away, whichever number is larger.
         let part = sum - a;

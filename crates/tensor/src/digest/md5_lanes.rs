@@ -141,7 +141,6 @@ fn advance_many<const GROUPS: usize>(
     states: &mut [[u32; 4]],
     n_blocks: usize,
 ) {
-    let lane = |i: usize| (i / LANES, i % LANES);
     let mut task = BlockAdvance::<GROUPS> {
         states: [[[0; LANES]; GROUPS]; 4],
         // Idle lanes take what the first one takes.
@@ -149,7 +148,7 @@ fn advance_many<const GROUPS: usize>(
         n_blocks,
     };
     for (i, stream) in streams.iter().enumerate() {
-        let (group, lane) = lane(i);
+        let (group, lane) = (i / LANES, i % LANES);
         task.ahead[group][lane] = stream.ahead;
         for (words, word) in task.states.iter_mut().zip(states[stream.index]) {
             words[group][lane] = word.cast_signed();
@@ -157,7 +156,7 @@ fn advance_many<const GROUPS: usize>(
     }
     let words = cpu::run(task);
     for (i, stream) in streams.iter().enumerate() {
-        let (group, lane) = lane(i);
+        let (group, lane) = (i / LANES, i % LANES);
         states[stream.index] = words
             .each_ref()
             .map(|words| words[group][lane].cast_unsigned());

@@ -102,8 +102,8 @@ pub(super) fn each(
 /// The statistics of elements, from the number of occurrences of each code.
 fn of_counts(values: &CodeValues, counts: &Counts) -> StatsBlock {
     let mut block = StatsBlock::EMPTY;
-    let codes = || (0..=u8::MAX).zip(counts).filter(|(_, n)| **n > 0);
-    for (code, &n) in codes() {
+    let codes = (0..=u8::MAX).zip(counts).filter(|(_, n)| **n > 0);
+    for (code, &n) in codes.clone() {
         let value = (values.value)(code);
         block.counts.n_elements += n;
         if value.is_nan() {
@@ -119,7 +119,7 @@ fn of_counts(values: &CodeValues, counts: &Counts) -> StatsBlock {
     }
     if block.min < block.max {
         let mean = block.sum / block.counts.n_finite() as f64;
-        for (code, &n) in codes() {
+        for (code, &n) in codes {
             let value = (values.value)(code);
             if value.is_finite() {
                 block.deviation += (value - mean) * (value - mean) * n as f64;

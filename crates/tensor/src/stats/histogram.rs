@@ -40,11 +40,9 @@ impl Histogram {
     }
 
     pub(super) fn append(&mut self, next: &Histogram) {
-        let both = |to: &mut [u64], from: &[u64]| {
-            to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
-        };
-        both(&mut self.positive, &next.positive);
-        both(&mut self.negative, &next.negative);
+        let positive = self.positive.iter_mut().zip(&next.positive);
+        let negative = self.negative.iter_mut().zip(&next.negative);
+        positive.chain(negative).for_each(|(to, from)| *to += from);
     }
 }
 

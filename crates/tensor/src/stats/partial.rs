@@ -204,11 +204,10 @@ impl PartialStats {
         let [up, none, down] = self.sums_of_squares.map(ExactSum::value);
         let (square_up, square_down) = (power_of_two(600), power_of_two(-600));
         // Squares of one scale count 2^1200 times as much as those of the next.
-        let smaller = |sum: f64| sum * square_down * square_down;
         if down > 0.0 {
-            (down + smaller(none)).sqrt() * square_up
+            (down + none * square_down * square_down).sqrt() * square_up
         } else if none > 0.0 || up == 0.0 {
-            (none + smaller(up)).sqrt()
+            (none + up * square_down * square_down).sqrt()
         } else {
             up.sqrt() * square_down
         }

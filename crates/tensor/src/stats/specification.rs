@@ -40,13 +40,12 @@ pub(super) fn block(elements: &[PlainElement], smallest_normal: f64) -> StatsBlo
     }
     block.scale = SquareScale::for_range(block.min, block.max);
     let factor = block.scale.factor();
-    let square = |value: f64| value * value;
     block.sum = sum(elements, |value| value);
     block.sum_of_magnitudes = sum(elements, f64::abs);
-    block.sum_of_squares = sum(elements, |value| square(value * factor));
+    block.sum_of_squares = sum(elements, |value| (value * factor) * (value * factor));
     block.deviation = deviation_from_sums(&block).unwrap_or_else(|| {
         let mean = block.sum / block.counts.n_finite() as f64;
-        sum(elements, |value| square(value - mean))
+        sum(elements, |value| (value - mean) * (value - mean))
     });
     block
 }

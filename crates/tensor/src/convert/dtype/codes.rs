@@ -40,24 +40,26 @@ impl CodeValues {
     }
 }
 
-/// The values of a dtype of at most eight bits that is neither a whole-byte integer nor opaque.
-pub(crate) fn code_values(dtype: DType) -> Option<CodeValues> {
-    let float = |n_bits, value, smallest_normal, highest: f64| CodeValues {
+fn float(n_bits: usize, value: fn(u8) -> f64, smallest_normal: f64, highest: f64) -> CodeValues {
+    CodeValues {
         n_bits,
         is_msb_first: false,
         value,
         smallest_normal,
         lowest: -highest,
         highest,
-    };
-    let integer = |n_bits, value, lowest, highest| CodeValues {
-        n_bits,
-        is_msb_first: false,
-        value,
-        smallest_normal: 0.0,
+    }
+}
+
+fn integer(n_bits: usize, value: fn(u8) -> f64, lowest: f64, highest: f64) -> CodeValues {
+    CodeValues {
         lowest,
-        highest,
-    };
+        ..float(n_bits, value, 0.0, highest)
+    }
+}
+
+/// The values of a dtype of at most eight bits that is neither a whole-byte integer nor opaque.
+pub(crate) fn code_values(dtype: DType) -> Option<CodeValues> {
     use DType::*;
     Some(match dtype {
         F8E5M2 => float(8, |c| half(table::E5M2[usize::from(c)]), two(-14), 57_344.0),

@@ -196,12 +196,13 @@ fn pair(src: &ConvPlacement, dst: &ConvPlacement, e: ConvExtents) -> Vec<AxisWal
         } else {
             (e.h, e.w)
         };
-    let axis = |extent, src, dst| AxisWalks { extent, src, dst };
-    vec![
-        axis(e.n, src.n, dst.n),
-        axis(e.c, src.c, dst.c),
-        axis(e.d, src.d, dst.d),
-        axis(h, src.h, dst.h),
-        axis(w, src.w, dst.w),
-    ]
+    let axes = [
+        (e.n, src.n, dst.n),
+        (e.c, src.c, dst.c),
+        (e.d, src.d, dst.d),
+        (h, src.h, dst.h),
+        (w, src.w, dst.w),
+    ];
+    let axes = axes.map(|(extent, src, dst)| AxisWalks { extent, src, dst });
+    axes.to_vec()
 }

@@ -1,6 +1,6 @@
 //! Layouts in blocks along the last two axes, whatever these mean.
 
-use super::nest::{AxisWalk, AxisWalks, CopyRegion};
+use super::nest::{AxisWalk, AxisWalks, CopyRegion, steps_product};
 use super::{LayoutConversion, LayoutError, LayoutFamily, extent, family};
 use crate::{Layout, Shape};
 
@@ -207,12 +207,11 @@ fn place(
 ) -> Result<MatrixPlacement, LayoutError> {
     let MatrixStack { m, n, .. } = split(dims)?;
     let (m1, n1) = (m.div_ceil(m0), n.div_ceil(c0));
-    let step = |dims: &[usize]| dims.iter().fold(1_usize, |a, &b| a.saturating_mul(b));
     let mut shape = dims[..dims.len().saturating_sub(2)].to_vec();
     let (lead, m, n) = match layout {
         Layout::FractalNz => {
             shape.extend([n1, m1, m0, c0]);
-            let outer = step(&[m1, m0, c0]);
+            let outer = steps_product(&[m1, m0, c0]);
             let n = AxisWalk::Blocked {
                 block: c0,
                 shift: 0,
@@ -220,11 +219,11 @@ fn place(
                 inner: 1,
             };
             // The blocks of a column follow one another, so that its rows are evenly spaced.
-            (step(&[n1, outer]), AxisWalk::Even(c0), n)
+            (steps_product(&[n1, outer]), AxisWalk::Even(c0), n)
         }
         Layout::FractalZz => {
             shape.extend([m1, n1, m0, c0]);
-            let outer = step(&[n1, m0, c0]);
+            let outer = steps_product(&[n1, m0, c0]);
             let m = AxisWalk::Blocked {
                 block: m0,
                 shift: 0,
@@ -234,14 +233,14 @@ fn place(
             let n = AxisWalk::Blocked {
                 block: c0,
                 shift: 0,
-                outer: step(&[m0, c0]),
+                outer: steps_product(&[m0, c0]),
                 inner: 1,
             };
-            (step(&[m1, outer]), m, n)
+            (steps_product(&[m1, outer]), m, n)
         }
         _ => {
             shape = dims.to_vec();
-            (step(&[m, n]), AxisWalk::Even(n), AxisWalk::Even(1))
+            (steps_product(&[m, n]), AxisWalk::Even(n), AxisWalk::Even(1))
         }
     };
     Ok(MatrixPlacement {

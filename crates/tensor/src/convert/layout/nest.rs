@@ -5,6 +5,13 @@
 //! and a tail, so that padding is never read and never written, and yields one [`LoopNest`] for
 //! each combination of pieces.
 
+/// The step of an axis with these dimensions inside it; meaningless, but no panic, if they do not
+/// fit.
+pub(super) fn steps_product(dims: &[usize]) -> usize {
+    dims.iter()
+        .fold(1, |product: usize, &dim| product.saturating_mul(dim))
+}
+
 /// How the offset grows along an axis, in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AxisWalk {
@@ -207,12 +214,11 @@ impl LoopNest {
         self.loops.sort_by_key(|l| (l.dst, l.src));
         let mut joined: Vec<CopyLoop> = Vec::with_capacity(self.loops.len());
         for l in self.loops.drain(..) {
-            let continues = |inner: &CopyLoop| {
-                l.src == inner.src * inner.extent && l.dst == inner.dst * inner.extent
-            };
             if joined.is_empty() && l.src == self.run && l.dst == self.run {
                 self.run *= l.extent;
-            } else if let Some(inner) = joined.iter_mut().find(|inner| continues(inner)) {
+            } else if let Some(inner) = joined.iter_mut().find(|inner| {
+                l.src == inner.src * inner.extent && l.dst == inner.dst * inner.extent
+            }) {
                 inner.extent *= l.extent;
             } else {
                 joined.push(l);

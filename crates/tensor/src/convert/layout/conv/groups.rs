@@ -143,28 +143,29 @@ impl GroupMember {
             AxisWalk::Even(self.bundle * group_step),
             AxisWalk::Even(self.bundle_step),
         );
-        let axis = |extent, (plain, device)| {
-            let (src, dst) = if to_device {
-                (plain, device)
-            } else {
-                (device, plain)
-            };
-            AxisWalks { extent, src, dst }
-        };
         let (plain_base, device_base) = (at * group_step, at * e.n * even_step(weight.n));
         let (src_base, dst_base) = if to_device {
             (plain_base, device_base)
         } else {
             (device_base, plain_base)
         };
-        let axes = vec![
-            axis(n_bundles, across),
-            axis(e.n, (image.n, weight.n)),
-            axis(e.c, (image.c, channel)),
-            axis(e.d, (image.d, weight.d)),
-            axis(e.h, (image.h, weight.h)),
-            axis(e.w, (image.w, weight.w)),
+        let axes = [
+            (n_bundles, across),
+            (e.n, (image.n, weight.n)),
+            (e.c, (image.c, channel)),
+            (e.d, (image.d, weight.d)),
+            (e.h, (image.h, weight.h)),
+            (e.w, (image.w, weight.w)),
         ];
+        let axes = axes.map(|(extent, (plain, device))| {
+            let (src, dst) = if to_device {
+                (plain, device)
+            } else {
+                (device, plain)
+            };
+            AxisWalks { extent, src, dst }
+        });
+        let axes = axes.to_vec();
         CopyRegion {
             src_base,
             dst_base,

@@ -1,7 +1,7 @@
 //! How images and weights lie in each layout.
 
 use crate::Layout;
-use crate::convert::layout::nest::AxisWalk;
+use crate::convert::layout::nest::{AxisWalk, steps_product};
 use crate::convert::layout::{LayoutError, LayoutFamily, extent, family};
 
 /// Rows of a block along the output channels, where the source does not say.
@@ -106,13 +106,17 @@ pub(super) fn place(
     place_device(layout, extents, blocks)
 }
 
+/// The step from one index of `axis` to the next; 0 if there is no such axis.
+fn step(order: &str, dims: &[usize], axis: char) -> usize {
+    order
+        .find(axis)
+        .map_or(0, |at| steps_product(&dims[at + 1..]))
+}
+
 fn place_plain(order: &str, mut extents: ConvExtents) -> ConvPlacement {
     let shape: Vec<usize> = order.chars().map(|axis| *extents.get_mut(axis)).collect();
-    let step = |axis: char| match order.find(axis) {
-        Some(at) => AxisWalk::Even(steps_product(&shape[at + 1..])),
-        None => AxisWalk::Even(0),
-    };
-    let (n, c, d, h, w) = (step('N'), step('C'), step('D'), step('H'), step('W'));
+    let [n, c, d, h, w] =
+        ['N', 'C', 'D', 'H', 'W'].map(|axis| AxisWalk::Even(step(order, &shape, axis)));
     ConvPlacement {
         shape,
         n,
@@ -162,13 +166,9 @@ pub(super) fn place_device(
             _ => c0,
         })
         .collect();
-    let step = |axis: char| match order.find(axis) {
-        Some(at) => steps_product(&dims[at + 1..]),
-        None => 0,
-    };
     let is_fractal = order.contains('n');
-    let [n_step, d_step, h_step, w_step] =
-        [if is_fractal { 'n' } else { 'N' }, 'D', 'H', 'W'].map(|axis| AxisWalk::Even(step(axis)));
+    let [n_step, d_step, h_step, w_step] = [if is_fractal { 'n' } else { 'N' }, 'D', 'H', 'W']
+        .map(|axis| AxisWalk::Even(step(order, &dims, axis)));
     // In C1HWNCoC0 only the diagonal of the last two axes is used.
     let inner = if layout == C1hwncoc0 {
         c0.saturating_add(1)
@@ -178,7 +178,7 @@ pub(super) fn place_device(
     let channel = AxisWalk::Blocked {
         block: c0,
         shift: 0,
-        outer: step('C'),
+        outer: step(order, &dims, 'C'),
         inner,
     };
     let shape = if is_fractal {
@@ -194,13 +194,6 @@ pub(super) fn place_device(
         h: h_step,
         w: w_step,
     })
-}
-
-/// The step of an axis with these dimensions inside it; meaningless, but no panic, if they do not
-/// fit.
-fn steps_product(dims: &[usize]) -> usize {
-    dims.iter()
-        .fold(1, |product: usize, &dim| product.saturating_mul(dim))
 }
 
 /// `FRACTAL_Z_3D_TRANSPOSE`: `FRACTAL_Z_3D` with the channels' roles exchanged.
