@@ -210,14 +210,14 @@ fn overflow_event(dump: &ComparedDump, report: OverflowReport, run: Option<usize
 
 fn overwrite_event(dump: &ComparedDump, path: &Path, entry: OverwriteEntry) -> DumpEvent {
     let written = changed_bytes::written_run(dump, path, &entry);
-    let is_suspect = |run: &&OperatorExecution| {
+    let suspect = only_run(dump, path, |run| {
         run.place.step == entry.step
             && run.task_id == entry.seen_after_task_id
             && run.op_name.as_str() == entry.seen_after
             && is_type(run, &entry.seen_after_type)
-    };
+    });
     // A watched operator has its real name in the dump.
-    let run = only_run(dump, path, is_suspect).or(written);
+    let run = suspect.or(written);
     let seen = written.or(run).and_then(|run| dump.runs.get(run));
     DumpEvent {
         path: path.to_owned(),

@@ -5,7 +5,7 @@ use std::path::Path;
 use opscope_store::dump::mindspore::open_named;
 use opscope_store::file_format::statistic_csv::{self, StatisticRows};
 use opscope_store::file_format::{ms_graph_ir, ms_graph_pb, onnx_tensor};
-use opscope_store::record::graph::{GraphDescription, TensorType, ValueType};
+use opscope_store::record::graph::{GraphDescription, ValueType};
 use opscope_store::tree::mindspore::STATISTIC_FILE_NAME;
 use opscope_store::{FormatError, StoreError};
 
@@ -34,34 +34,29 @@ pub fn open(path: &Path) -> Result<Option<BesideFile>, StoreError> {
         .file_name()
         .is_some_and(|name| name == STATISTIC_FILE_NAME);
     let extension = path.extension().and_then(|e| e.to_str());
-    let bytes = || open_named(path);
-    let corrupt = |format, source| StoreError::Corrupt {
-        format,
-        path: path.to_owned(),
-        source,
-    };
     let beside = match extension {
         _ if is_statistics => {
-            let format = statistic_csv::FORMAT_NAME;
-            let table = text(bytes()?.as_ref(), statistic_csv::parse);
-            BesideFile::Statistics(table.map_err(|error| corrupt(format, error))?)
+            let table = text(open_named(path)?.as_ref(), statistic_csv::parse);
+            let corrupt = StoreError::corrupt(statistic_csv::FORMAT_NAME, path);
+            BesideFile::Statistics(table.map_err(corrupt)?)
         }
         Some(ms_graph_ir::EXTENSION) => {
-            let format = ms_graph_ir::FORMAT_NAME;
-            let graph = text(bytes()?.as_ref(), ms_graph_ir::decode);
+            let graph = text(open_named(path)?.as_ref(), ms_graph_ir::decode);
+            let corrupt = StoreError::corrupt(ms_graph_ir::FORMAT_NAME, path);
             BesideFile::Graph {
-                graph: graph.map_err(|error| corrupt(format, error))?,
+                graph: graph.map_err(corrupt)?,
                 has_text: true,
             }
         }
-        Some(ms_graph_pb::EXTENSION) if onnx_tensor::is_tensor(bytes()?.as_ref()) => {
-            return Ok(None);
-        }
         Some(ms_graph_pb::EXTENSION) => {
-            let format = ms_graph_pb::FORMAT_NAME;
-            let graph = ms_graph_pb::decode(bytes()?.as_ref());
+            let bytes = open_named(path)?;
+            if onnx_tensor::is_tensor(bytes.as_ref()) {
+                return Ok(None);
+            }
+            let graph = ms_graph_pb::decode(bytes.as_ref());
+            let corrupt = StoreError::corrupt(ms_graph_pb::FORMAT_NAME, path);
             // The protobuf message omits values in tuples, which the text has.
-            let mut graph = graph.map_err(|error| corrupt(format, error))?.completed();
+            let mut graph = graph.map_err(corrupt)?.completed();
             let has_text = text_beside(path).is_some_and(|text| graph.take_text(&text));
             BesideFile::Graph { graph, has_text }
         }
@@ -88,17 +83,16 @@ fn text<T>(
 
 /// Dtype and shape of each tensor in a value: `float32 2x3`, in parentheses for a tuple.
 pub fn type_text(value: &ValueType) -> String {
-    let tensor = |tensor: &TensorType| {
-        let dims: Vec<_> = tensor.shape.iter().map(i64::to_string).collect();
-        let shape = match dims.len() {
-            _ if tensor.is_of_any_rank() => "of any shape".to_owned(),
-            0 => "scalar".to_owned(),
-            _ => dims.join("x"),
-        };
-        format!("{} {shape}", tensor.dtype)
-    };
     match value {
-        ValueType::Tensor(t) | ValueType::Reference { tensor: t, .. } => tensor(t),
+        ValueType::Tensor(tensor) | ValueType::Reference { tensor, .. } => {
+            let dims: Vec<_> = tensor.shape.iter().map(i64::to_string).collect();
+            let shape = match dims.len() {
+                _ if tensor.is_of_any_rank() => "of any shape".to_owned(),
+                0 => "scalar".to_owned(),
+                _ => dims.join("x"),
+            };
+            format!("{} {shape}", tensor.dtype)
+        }
         ValueType::Scalar(dtype) => dtype.to_string(),
         ValueType::Tuple(types) => {
             let types: Vec<_> = types.iter().map(type_text).collect();

@@ -39,11 +39,8 @@ pub fn lost_tensors(dump: &ComparedDump) -> Option<LostTensors> {
     if lost.n_tensors == 0 {
         return None;
     }
-    let selects_all = |run: &run_file::FoundRun| {
-        let operators = run.record.plan.get("operators");
-        operators.is_some_and(|operators| operators == "every")
-    };
-    if runs.iter().all(selects_all) {
+    let mut plans = runs.iter().map(|run| run.record.plan.get("operators"));
+    if plans.all(|operators| operators.is_some_and(|operators| operators == "every")) {
         lost.operators = unseen(dump);
     }
     Some(lost)

@@ -57,15 +57,12 @@ pub fn scalar_outputs(dump: &ComparedDump) -> Vec<ScalarOutput> {
             });
         }
     }
-    let found = found.into_iter().flatten();
-    let has_steps = |scalar: &ScalarOutput| {
-        let steps = scalar
-            .runs
-            .iter()
-            .filter_map(|&run| dump.runs[run].place.step);
-        steps.collect::<BTreeSet<u64>>().len() > 1
-    };
-    found.filter(has_steps).collect()
+    let mut scalars: Vec<ScalarOutput> = found.into_iter().flatten().collect();
+    scalars.retain(|scalar| {
+        let steps = scalar.runs.iter().map(|&run| dump.runs[run].place.step);
+        steps.flatten().collect::<BTreeSet<u64>>().len() > 1
+    });
+    scalars
 }
 
 fn new_scalar(
@@ -92,20 +89,21 @@ fn dtype_of_scalar(slot: &ExecutionSlot) -> Option<DType> {
 /// whose type does, else of the last, the first output. The scale of a loss is not a loss, and a
 /// loss operator returns its loss before its weights.
 pub fn default_scalar(scalars: &[ScalarOutput]) -> Option<usize> {
-    let is_loss = |text: &SharedText| {
-        let text = text.to_ascii_lowercase();
-        text.contains("loss") && !text.contains("scale")
-    };
-    let by_name = scalars.iter().rposition(|scalar| is_loss(&scalar.op_name));
-    let by_type = || scalars.iter().rposition(|scalar| is_loss(&scalar.op_type));
-    let chosen = by_name.or_else(by_type).or(scalars.len().checked_sub(1))?;
-    let operator = |scalar: &ScalarOutput| (scalar.op_type.clone(), scalar.op_name.clone());
-    let wanted = operator(scalars.get(chosen)?);
-    let outputs = scalars.iter().enumerate();
-    let outputs = outputs.filter(|(_, scalar)| operator(scalar) == wanted);
+    let by_name = scalars.iter().rfind(|scalar| is_loss(&scalar.op_name));
+    let by_type = scalars.iter().rfind(|scalar| is_loss(&scalar.op_type));
+    let chosen = by_name.or(by_type).or(scalars.last())?;
+    let outputs = scalars
+        .iter()
+        .enumerate()
+        .filter(|(_, scalar)| scalar.op_type == chosen.op_type && scalar.op_name == chosen.op_name);
     outputs
         .min_by_key(|(_, scalar)| scalar.output)
         .map(|(place, _)| place)
+}
+
+fn is_loss(text: &SharedText) -> bool {
+    let text = text.to_ascii_lowercase();
+    text.contains("loss") && !text.contains("scale")
 }
 
 /// The value of a single-element slot, from its element or else from its statistics; `None` if

@@ -104,7 +104,6 @@ impl Default for Totals {
 impl Totals {
     fn add(&mut self, slot: &ExecutionSlot, cells: &StatisticsCells, magnitude: Option<f64>) {
         let [nan, pos_inf, neg_inf, ..] = cells.counts.map(|n| n.and_then(|n| n.try_into().ok()));
-        let sum = |a: Option<u64>, b: Option<u64>| a?.checked_add(b?);
         self.n_nan = sum(self.n_nan, nan);
         self.n_inf = sum(self.n_inf, sum(pos_inf, neg_inf));
         let has_any = [nan, pos_inf, neg_inf]
@@ -204,18 +203,22 @@ fn totals(
 /// Numbers of NaN and of infinite elements, from the dump's statistics or else its elements; `None`
 /// if neither can be read.
 pub fn non_finite(slot: &ExecutionSlot) -> Option<[u64; 2]> {
-    let counts = |cells: &StatisticsCells| -> Option<[u64; 2]> {
-        let [nan, pos_inf, neg_inf, ..] = cells.counts.map(|n| n.and_then(|n| n.try_into().ok()));
-        let infinite: u64 = u64::checked_add(pos_inf?, neg_inf?)?;
-        Some([nan?, infinite])
-    };
-    counts(&statistics_of(slot)).or_else(|| {
+    non_finite_counts(&statistics_of(slot)).or_else(|| {
         let read = slot.has_elements.then(|| {
             let numbers = slot.element_numbers(&mut LastFile::default(), false);
             numbers.ok()?.1.ok()
         });
-        counts(&StatisticsCells::from(&read.flatten()?))
+        non_finite_counts(&StatisticsCells::from(&read.flatten()?))
     })
+}
+
+fn non_finite_counts(cells: &StatisticsCells) -> Option<[u64; 2]> {
+    let [nan, pos_inf, neg_inf, ..] = cells.counts.map(|n| n.and_then(|n| n.try_into().ok()));
+    Some([nan?, sum(pos_inf, neg_inf)?])
+}
+
+fn sum(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    a?.checked_add(b?)
 }
 
 /// The largest magnitude according to statistics. `None` if an extreme is infinite, which hides the

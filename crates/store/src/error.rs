@@ -98,10 +98,8 @@ impl StoreError {
         }
     }
 
-    pub(crate) fn corrupt(
-        format: &'static str,
-        path: &Path,
-    ) -> impl FnOnce(FormatError) -> StoreError {
+    /// Turns the error of a format into [`StoreError::Corrupt`].
+    pub fn corrupt(format: &'static str, path: &Path) -> impl FnOnce(FormatError) -> StoreError {
         let path = path.to_owned();
         move |source| StoreError::Corrupt {
             format,

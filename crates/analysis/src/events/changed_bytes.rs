@@ -8,7 +8,7 @@ use opscope_store::record::SlotSide;
 use opscope_tensor::DType;
 
 use super::{DumpEvent, EventKind, is_below};
-use crate::compare::side::{ComparedDump, OperatorExecution};
+use crate::compare::side::ComparedDump;
 use crate::element::ElementValue;
 use crate::elements::LastFile;
 
@@ -117,17 +117,13 @@ fn run_before(dump: &ComparedDump, after: usize, entry: &OverwriteEntry) -> Opti
     let after = dump.runs.get(after)?;
     let time = after.timestamp_us?;
     let looked_at = format!("_To_{}", entry.watched);
-    let is_of_value = |run: &OperatorExecution| {
-        let is_own = run.op_name.as_str() == entry.watched;
-        is_own || run.op_name.ends_with(&looked_at)
-    };
     let runs = dump.runs.iter().enumerate();
     let earlier = runs.filter(|(_, run)| {
         run.place == after.place
             && run.op_type == after.op_type
             && run.timestamp_us.is_some_and(|stamp| stamp < time)
             && run.slot(SlotSide::Output, entry.output).is_some()
-            && is_of_value(run)
+            && (run.op_name.as_str() == entry.watched || run.op_name.ends_with(&looked_at))
     });
     let latest = earlier.max_by_key(|(_, run)| run.timestamp_us);
     latest.map(|(index, _)| index)

@@ -62,24 +62,20 @@ fn in_block(unit: &'static str, task: &TaskInfo, status: u64) -> Finding {
 
 fn in_accelerator(data: &Accelerator) -> Finding {
     let unit = data.acc_type().name();
-    // The bits of these two units are undocumented.
-    let finding = |task_id, stream_id, context_id, thread_id, status| Finding {
+    let (task_id, stream_id, context_id, thread_id, status) = match data {
+        Accelerator::Aic(core) | Accelerator::Aiv(core) => return in_core(unit, core),
+        Accelerator::AiCpu(d) => (d.task_id, d.stream_id, d.context_id, d.thread_id, d.status),
+        Accelerator::Sdma(d) => (d.task_id, d.stream_id, d.context_id, d.thread_id, d.status),
+    };
+    Finding {
         unit,
         task_id,
         stream_id,
         context_id: Some(context_id),
         thread_id: Some(thread_id),
         status: vec![status],
+        // The bits of these two units are undocumented.
         causes: vec![format!("overflow in {unit}")],
-    };
-    match data {
-        Accelerator::Aic(core) | Accelerator::Aiv(core) => in_core(unit, core),
-        Accelerator::AiCpu(d) => {
-            finding(d.task_id, d.stream_id, d.context_id, d.thread_id, d.status)
-        }
-        Accelerator::Sdma(d) => {
-            finding(d.task_id, d.stream_id, d.context_id, d.thread_id, d.status)
-        }
     }
 }
 

@@ -40,9 +40,9 @@ pub(crate) fn measure(dtype: DType, bytes: &[u8]) -> Option<[String; 3]> {
         }
         NumpyType::Bool => {
             let n_true = bytes.iter().filter(|&&b| b != 0).count();
-            let name = |is_true: bool| if is_true { "True" } else { "False" }.to_owned();
-            let mean = real(n_true as f64 / bytes.len() as f64);
-            [name(n_true > 0), name(n_true == bytes.len()), mean]
+            let [max, min] = [n_true > 0, n_true == bytes.len()]
+                .map(|is_true| if is_true { "True" } else { "False" }.to_owned());
+            [max, min, real(n_true as f64 / bytes.len() as f64)]
         }
         NumpyType::C64 => {
             let pairs: &[[u8; 8]] = elements(bytes);
@@ -87,15 +87,12 @@ fn integers<const N: usize, T: Copy + Ord + ToString + Into<i128>>(
     elements: &[[u8; N]],
     value: fn([u8; N]) -> T,
 ) -> [String; 3] {
-    let values = || elements.iter().map(|&element| value(element));
-    let text = |value: Option<T>| value.map(|value| value.to_string()).unwrap_or_default();
+    let values = elements.iter().map(|&element| value(element));
+    let [max, min] = [values.clone().max(), values.min()]
+        .map(|value| value.map(|value| value.to_string()).unwrap_or_default());
     // NumPy adds integers as float64, so large ones are rounded first.
     let sum: f64 = chunked_sum(elements, |element| value(element).into() as f64);
-    [
-        text(values().max()),
-        text(values().min()),
-        real(sum / elements.len() as f64),
-    ]
+    [max, min, real(sum / elements.len() as f64)]
 }
 
 /// Divides as NumPy does: in double precision, then rounded.
@@ -108,21 +105,19 @@ fn extremes<const N: usize, T: Copy + PartialOrd>(
     elements: &[[u8; N]],
     value: impl Fn([u8; N]) -> T,
 ) -> [T; 2] {
-    let first = value(elements[0]);
-    let is_nan = |value: T| value.partial_cmp(&value).is_none();
-    let pick = |keeps: fn(&T, &T) -> bool| {
-        elements
-            .iter()
-            .map(|&element| value(element))
-            .fold(first, |best, value| {
-                if is_nan(best) || keeps(&best, &value) {
-                    best
-                } else {
-                    value
-                }
-            })
-    };
-    [pick(T::gt), pick(T::lt)]
+    let values = elements.iter().map(|&element| value(element));
+    [T::gt, T::lt].map(|stays: fn(&T, &T) -> bool| {
+        let values = values.clone();
+        let extreme = values.reduce(|best, value| {
+            let is_nan = best.partial_cmp(&best).is_none();
+            if is_nan || stays(&best, &value) {
+                best
+            } else {
+                value
+            }
+        });
+        extreme.unwrap_or_else(|| value(elements[0]))
+    })
 }
 
 /// A float type with addition and negative zero.
@@ -200,18 +195,18 @@ fn complex_extremes<const N: usize, T: Copy + PartialOrd>(
     elements: &[[u8; N]],
     value: impl Fn([u8; N]) -> [T; 2],
 ) -> [[T; 2]; 2] {
-    let is_nan = |[re, im]: [T; 2]| re.partial_cmp(&re).is_none() || im.partial_cmp(&im).is_none();
     let first = value(elements[0]);
-    let pick = |keeps: fn(&[T; 2], &[T; 2]) -> bool| {
-        elements
-            .iter()
-            .map(|&element| value(element))
-            .fold(first, |best, value| {
-                let stays = is_nan(best) || (!is_nan(value) && keeps(&best, &value));
-                if stays { best } else { value }
-            })
-    };
-    [pick(<[T; 2]>::ge), pick(<[T; 2]>::le)]
+    [<[T; 2]>::ge, <[T; 2]>::le].map(|stays: fn(&[T; 2], &[T; 2]) -> bool| {
+        let values = elements.iter().map(|&element| value(element));
+        values.fold(first, |best, value| {
+            let stays = is_nan(&best) || (!is_nan(&value) && stays(&best, &value));
+            if stays { best } else { value }
+        })
+    })
+}
+
+fn is_nan<T: PartialOrd>(parts: &[T; 2]) -> bool {
+    parts.iter().any(|part| part.partial_cmp(part).is_none())
 }
 
 /// The sums of the real and of the imaginary parts.

@@ -16,20 +16,23 @@ pub fn needed(dump: &ComparedDump, run: usize) -> Option<f64> {
         text.map(String::as_str)
     };
     // A missing input may be the one that counts, so all of them have to be there.
-    let load = |side| {
-        let slots = execution.slots.iter().filter(move |slot| slot.side == side);
-        slots.map(|slot| slot.load(None).ok())
-    };
-    let inputs = load(SlotSide::Input).collect::<Option<Vec<LoadedSlot>>>()?;
+    let slots = execution.slots.iter();
+    let inputs = slots.filter(|slot| slot.side == SlotSide::Input);
+    let inputs = inputs.map(|slot| slot.load(None).ok());
+    let inputs = inputs.collect::<Option<Vec<LoadedSlot>>>()?;
     let inputs: Vec<_> = inputs.iter().map(LoadedSlot::view).collect();
-    let needed = load(SlotSide::Output).flatten().filter_map(|output| {
-        let result = InfiniteResult {
-            op_type: &execution.op_type,
-            attribute: &attribute,
-            inputs: &inputs,
-            output: output.view(),
-        };
-        result.needed()
-    });
+    let slots = execution.slots.iter();
+    let outputs = slots.filter(|slot| slot.side == SlotSide::Output);
+    let needed = outputs
+        .flat_map(|slot| slot.load(None))
+        .filter_map(|output| {
+            let result = InfiniteResult {
+                op_type: &execution.op_type,
+                attribute: &attribute,
+                inputs: &inputs,
+                output: output.view(),
+            };
+            result.needed()
+        });
     needed.reduce(f64::max)
 }

@@ -106,11 +106,11 @@ pub fn scan(path: &Path, n_threads: usize) -> OverflowScan {
         true => {
             scan.passed_over = std::mem::take(&mut listing.passed_over);
             scan.errors = listing.errors.drain(..).map(ScanError::from).collect();
-            let may_hold = |entry: &&DumpEntry| {
+            let entries = listing.entries.iter().filter(|entry| {
                 // A file with a numeric name that `mapping.csv` lacks may be a record.
                 op_debug::is_record_name(&entry.real_name) || entry.has_lost_name()
-            };
-            listing.entries.iter().filter(may_hold).cloned().collect()
+            });
+            entries.cloned().collect()
         }
         // A file that the user names explicitly is treated as a record.
         false => {

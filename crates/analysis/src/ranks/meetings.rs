@@ -236,8 +236,8 @@ impl Meetings {
         for call in calls {
             of_rank.entry(call.rank).or_default().push(call);
         }
-        let is_member = |sequence: &&RankSequence| group.contains(&sequence.rank);
-        let members = ranks.iter().filter(is_member);
+        let ranks = ranks.iter();
+        let members = ranks.filter(|sequence| group.contains(&sequence.rank));
         // A rank that executes other things in the step disagrees; a rank without any execution has
         // no dump of the step.
         for sequence in members.filter(|sequence| sequence.steps.contains(&step)) {
@@ -280,14 +280,14 @@ impl Meetings {
         ends: [u32; 2],
         [sent, received]: [Vec<Call>; 2],
     ) {
-        let has_dump = |rank: u32| {
+        let have_dump = ends.map(|rank| {
             let mut ranks = ranks.iter();
             ranks.any(|sequence| sequence.rank == rank && sequence.steps.contains(&step))
-        };
+        });
         // If a rank has no dump, nothing is known to be missing.
         let (n_sent, n_received) = (sent.len(), received.len());
-        let n = match (has_dump(ends[0]), has_dump(ends[1])) {
-            (true, true) => n_sent.min(n_received),
+        let n = match have_dump {
+            [true, true] => n_sent.min(n_received),
             _ => n_sent.max(n_received),
         };
         let group: Arc<[u32]> = ends.into();
@@ -301,13 +301,13 @@ impl Meetings {
             return;
         }
         // Only the counts are known to differ, not which call lacks its peer.
-        let side = |rank, calls: &[Call]| DesyncSide {
+        let sides = [(ends[0], &sent), (ends[1], &received)].map(|(rank, calls)| DesyncSide {
             ranks: vec![rank],
             run: calls.get(n).map(|call| call.run),
             kind: calls.get(n).map(|call| call.kind),
             n_calls: calls.len(),
-        };
-        let sides = vec![side(ends[0], &sent), side(ends[1], &received)];
+        });
+        let sides = Vec::from(sides);
         self.desyncs.push(Desync {
             step,
             group,
@@ -415,25 +415,24 @@ fn ends(call: &Call) -> Option<(u32, u32)> {
 /// skips a collective continues with another of the same kind. The ranks with the most collectives
 /// must agree in all names, and the others must not have additional names.
 fn is_told_by_names(dump: &ComparedDump, of_rank: &BTreeMap<u32, Vec<Call>>) -> bool {
-    let names = |calls: &[Call]| -> Vec<&str> {
-        let names = calls
-            .iter()
-            .map(|call| dump.runs[call.run].op_name.as_str());
-        names.collect()
-    };
-    let n_calls = of_rank.values().map(Vec::len).max().unwrap_or(0);
-    let mut longest = of_rank.values().filter(|calls| calls.len() == n_calls);
-    let Some(first) = longest.next().map(|calls| names(calls)) else {
+    let names = of_rank.values().map(|calls| {
+        let runs = calls.iter().map(|call| &dump.runs[call.run]);
+        runs.map(|run| run.op_name.as_str()).collect()
+    });
+    let names: Vec<Vec<&str>> = names.collect();
+    let n_calls = names.iter().map(Vec::len).max().unwrap_or(0);
+    let (longest, shorter): (Vec<_>, Vec<_>) =
+        names.iter().partition(|names| names.len() == n_calls);
+    let Some(first) = longest.first() else {
         return false;
     };
     let known: HashSet<&str> = first.iter().copied().collect();
-    let mut shorter = of_rank
-        .values()
-        .filter(|calls| calls.len() < n_calls)
-        .peekable();
-    shorter.peek().is_some()
-        && longest.all(|calls| names(calls) == first)
-        && shorter.all(|calls| names(calls).iter().all(|name| known.contains(name)))
+    !shorter.is_empty()
+        && longest.iter().all(|names| names == first)
+        && shorter
+            .into_iter()
+            .flatten()
+            .all(|name| known.contains(name))
 }
 
 /// The ranks by their next collective, if they disagree.
@@ -496,14 +495,12 @@ fn fits(dump: &ComparedDump, first: &Call, second: &Call) -> bool {
 
 /// Number of elements of a collective's input, or of its output if no input is shown.
 fn n_elements(run: &OperatorExecution) -> Option<u64> {
-    let of_side = |side| {
-        let slots = run.slots.iter().filter(move |slot| slot.side == side);
-        slots.map(|slot| slot.n_elements()).sum::<Option<u64>>()
-    };
     let shows_inputs = run.slots.iter().any(|slot| slot.side == SlotSide::Input);
-    of_side(if shows_inputs {
+    let side = if shows_inputs {
         SlotSide::Input
     } else {
         SlotSide::Output
-    })
+    };
+    let slots = run.slots.iter().filter(|slot| slot.side == side);
+    slots.map(|slot| slot.n_elements()).sum()
 }

@@ -110,17 +110,18 @@ fn first_of(run: &RankedRun, ranks: &[Option<u32>], executions: &[Option<usize>]
     }
     // Later overflows of a rank come after its first.
     let firsts: Vec<usize> = of_rank.into_values().collect();
-    let is_behind = |nth: usize| {
-        let mut others = firsts.iter().filter(|other| **other != nth);
-        others.any(|&other| match (executions[other], executions[nth]) {
-            (Some(other), Some(this)) => run.precedes(other, this) && !run.precedes(this, other),
-            _ => false,
-        })
-    };
     let mut first: Vec<usize> = firsts
         .iter()
         .copied()
-        .filter(|nth| !is_behind(*nth))
+        .filter(|&nth| {
+            let mut others = firsts.iter().filter(|other| **other != nth);
+            !others.any(|&other| match (executions[other], executions[nth]) {
+                (Some(other), Some(this)) => {
+                    run.precedes(other, this) && !run.precedes(this, other)
+                }
+                _ => false,
+            })
+        })
         .collect();
     first.sort_unstable();
     first

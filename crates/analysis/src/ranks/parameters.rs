@@ -136,8 +136,7 @@ fn is_replicated(
     if !group.is_constant {
         return true;
     }
-    let module = |name: &str| name.rsplit_once('.').map(|(module, _)| module.to_owned());
-    let own = module(name);
+    let own = name.rsplit_once('.').map(|(module, _)| module);
     let (mut beside, mut all) = (Vec::new(), Vec::new());
     for (other, known) in groups {
         // A parameter that is equal nowhere, or constant, has no group that varies.
@@ -148,7 +147,7 @@ fn is_replicated(
             .iter()
             .any(|replicas| group.ranks.iter().all(|rank| replicas.ranks.contains(rank)));
         all.push(is_replica);
-        if module(other) == own {
+        if other.rsplit_once('.').map(|(module, _)| module) == own {
             beside.push(is_replica);
         }
     }
@@ -179,10 +178,12 @@ fn drift_of(
             return None;
         }
         let members: Vec<u32> = group.ranks.clone();
-        let place = |rank: &u32| members.iter().position(|known| known == rank);
-        let of_classes = now
-            .iter()
-            .map(|ranks| ranks.iter().filter_map(place).collect());
+        let of_classes = now.iter().map(|ranks| {
+            let places = ranks
+                .iter()
+                .map(|rank| members.iter().position(|known| known == rank));
+            places.flatten().collect()
+        });
         let apart = minority(of_classes.collect())?;
         let accused: Vec<SlotRef> = apart
             .accused
@@ -226,19 +227,22 @@ fn had_equal_gradients(
     let sequences = run.ranks.iter();
     for sequence in sequences.filter(|sequence| ranks.contains(&sequence.rank)) {
         for &index in &sequence.runs {
-            let one = &run.dump.runs[index];
-            if one.place.step != step || run.dump.phase_of(index) != Some(OPTIMIZER) {
+            let execution = &run.dump.runs[index];
+            if execution.place.step != step || run.dump.phase_of(index) != Some(OPTIMIZER) {
                 continue;
             }
-            let slots = || (0..one.slots.len()).map(|slot| SlotRef { run: index, slot });
-            let is_own = |other: String| {
-                let rest = other.strip_prefix(name);
+            let slots = (0..execution.slots.len()).map(|slot| SlotRef { run: index, slot });
+            let is_updated = slots.clone().any(|at| {
+                let parameter = run.dump.parameter_of(at);
+                let rest = parameter
+                    .as_ref()
+                    .and_then(|other| other.strip_prefix(name));
                 rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-            };
-            if !slots().any(|at| run.dump.parameter_of(at).is_some_and(is_own)) {
+            });
+            if !is_updated {
                 continue;
             }
-            for at in slots() {
+            for at in slots {
                 let maker = run.dump.producer_of(at);
                 let is_from_outside =
                     maker.is_some_and(|made| run.dump.phase_of(made.run) != Some(OPTIMIZER));
@@ -254,7 +258,6 @@ fn had_equal_gradients(
         }
     }
     let first = known.get(ranks.first()?)?;
-    let is_equal = |rank: &u32| known.get(rank).map(|marks| marks == first);
-    let equal: Option<Vec<bool>> = ranks.iter().map(is_equal).collect();
-    Some(equal?.into_iter().all(|is_equal| is_equal))
+    let marks: Option<Vec<_>> = ranks.iter().map(|rank| known.get(rank)).collect();
+    Some(marks?.into_iter().all(|marks| marks == first))
 }

@@ -104,11 +104,11 @@ fn reduced(
     is_cut: bool,
 ) -> Option<MeetingFits> {
     // An in-place call may show its output as its input.
-    let is_in_place = |call: &MeetingCall| {
-        let given = bits(run, call, SlotSide::Input);
-        given.is_some() && given == bits(run, call, SlotSide::Output)
-    };
-    if meeting.calls.iter().all(is_in_place) {
+    let is_in_place = meeting.calls.iter().all(|call| {
+        let input = bits(run, call, SlotSide::Input);
+        input.is_some() && input == bits(run, call, SlotSide::Output)
+    });
+    if is_in_place {
         return None;
     }
     let known = [reduction.unwrap_or(Reduction::Sum)];
@@ -274,11 +274,16 @@ impl Reduced {
     }
 }
 
+/// The shapes of a rank's input and result.
+fn shapes<'a>(run: &'a RankedRun, call: &MeetingCall) -> [Option<&'a [u64]>; 2] {
+    let sides = [SlotSide::Input, SlotSide::Output];
+    sides.map(|side| slot(run, call, side)?.shape.as_deref())
+}
+
 /// Whether a rank's result has the shape of a part along the first axis of its input.
 fn is_cut_along_first(run: &RankedRun, call: &MeetingCall, n: usize) -> bool {
-    let shape = |side| slot(run, call, side).and_then(|slot| slot.shape.as_deref());
-    match (shape(SlotSide::Input), shape(SlotSide::Output)) {
-        (Some([first, rest @ ..]), Some([part, others @ ..])) => {
+    match shapes(run, call) {
+        [Some([first, rest @ ..]), Some([part, others @ ..])] => {
             rest == others && *first == part * n as u64
         }
         _ => false,
@@ -307,8 +312,9 @@ fn gathered(run: &RankedRun, meeting: &Meeting) -> Option<MeetingFits> {
         let array = elements(run, call, SlotSide::Output)?;
         // If another axis is gathered, the parts are interleaved.
         let is_along_first = {
-            let shape = |side| slot(run, call, side).and_then(|slot| slot.shape.as_deref());
-            let (part, whole) = (shape(SlotSide::Input)?, shape(SlotSide::Output)?);
+            let [Some(part), Some(whole)] = shapes(run, call) else {
+                return None;
+            };
             let is_stacked = whole
                 .split_first()
                 .is_some_and(|(first, rest)| *first == n as u64 && rest == part);
@@ -376,9 +382,8 @@ fn fit_of_parts(parts: &[Digest], expected: &[Digest], group: &[u32]) -> ResultF
     // Equal parts are interchangeable, so the first free one is as good as any.
     let mut is_taken = vec![false; expected.len()];
     let order = parts.iter().enumerate().filter_map(|(place, part)| {
-        let is_it = |at: &usize| expected[*at] == *part && !is_taken[*at];
-        let own = Some(place).filter(is_it);
-        let at = own.or_else(|| (0..expected.len()).find(is_it))?;
+        let mut places = std::iter::once(place).chain(0..expected.len());
+        let at = places.find(|&at| expected[at] == *part && !is_taken[at])?;
         is_taken[at] = true;
         group.get(at).copied()
     });

@@ -152,24 +152,22 @@ fn is_known_equal(
             continue;
         }
         // The same two ranks, because others may take other parts.
-        let of_rank = |rank: u32| {
-            let mut ranks = executions.iter().filter(|(known, _)| *known == rank);
-            ranks
-                .next()
-                .and_then(|(_, index)| marks[other_nth].get(index))
-        };
-        if let (Some(a), Some(b)) = (of_rank(a.0), of_rank(b.0))
-            && a == b
-        {
+        let [a_marks, b_marks] = [a.0, b.0].map(|rank| {
+            let (_, index) = executions.iter().find(|(known, _)| *known == rank)?;
+            marks[other_nth].get(index)
+        });
+        if a_marks.is_some() && a_marks == b_marks {
             return Some(Some(DivergenceEvidence::History));
         }
     }
-    let output = |index: usize| {
+    let outputs = [a.1, b.1].map(|index| {
         let mut slots = run.dump.runs[index].slots.iter();
         slots.find(|slot| slot.side == SlotSide::Output)
+    });
+    let [Some(a_output), Some(b_output)] = outputs else {
+        return None;
     };
-    let placements = [output(a.1)?, output(b.1)?].map(placement);
-    if let [Some(a), Some(b)] = placements {
+    if let [Some(a), Some(b)] = [a_output, b_output].map(placement) {
         // Equal coordinates belong to two meshes, such as those of two pipeline stages.
         let is_one_mesh = coordinates(a) != coordinates(b);
         let is_replicated = is_one_mesh && replica_key(a) == replica_key(b);
@@ -470,10 +468,9 @@ pub(super) fn equal_before(
                 let Some(classes) = classes_of(run, executions, &members, slot) else {
                     continue;
                 };
-                let ranks = |class: &[usize]| -> Vec<u32> {
-                    class.iter().map(|&at| executions[at].0).collect()
-                };
-                let now: Vec<Vec<u32>> = classes.iter().map(|class| ranks(class)).collect();
+                let classes = classes.iter();
+                let ranks = classes.map(|class| class.iter().map(|&at| executions[at].0).collect());
+                let now: Vec<Vec<u32>> = ranks.collect();
                 for group in equal.iter().flatten().filter(|group| group.len() > 1) {
                     let apart = split(&now, group);
                     let apart = apart.filter(|parts| {
@@ -537,9 +534,12 @@ fn split(now: &[Vec<u32>], group: &[u32]) -> Option<[Vec<u32>; 2]> {
 
 /// Converts ranks to indices of executions.
 fn at_ranks(executions: &[(u32, usize)], [one, rest]: [Vec<u32>; 2]) -> Option<Minority> {
-    let place = |rank: &u32| executions.iter().position(|(known, _)| known == rank);
-    let accused: Vec<usize> = one.iter().filter_map(place).collect();
-    let others: Vec<usize> = rest.iter().filter_map(place).collect();
+    let [accused, others] = [one, rest].map(|ranks| {
+        let places = ranks
+            .iter()
+            .map(|rank| executions.iter().position(|(known, _)| known == rank));
+        places.flatten().collect::<Vec<usize>>()
+    });
     if others.len() > 1 {
         return Some(Minority {
             accused,

@@ -110,9 +110,9 @@ fn classes(run: &RankedRun, meeting: &Meeting) -> Option<ResultClasses> {
     }
     // The root of a broadcast has the same input and output.
     let has_root = matches!(meeting.kind, CollectiveKind::Broadcast(_));
-    let is_over = |call: &MeetingCall| has_root || !is_own_input(run, call);
     // One rank may show its result, and another still its input.
-    if of_mark.len() > 1 && !meeting.calls.iter().all(is_over) {
+    let mut calls = meeting.calls.iter();
+    if of_mark.len() > 1 && !has_root && calls.any(|call| is_own_input(run, call)) {
         return None;
     }
     let kinds: HashSet<MarkKind> = of_mark.keys().map(|mark| mark.kind).collect();

@@ -56,14 +56,13 @@ pub(super) fn sequences(dump: &ComparedDump) -> Vec<RankSequence> {
         }
     }
     let sequences = of_rank.into_iter().map(|(rank, mut runs)| {
-        let step = |run: &usize| dump.runs[*run].place.step;
         // A dump lists models in sequence, each with all its steps. The sort is stable, so the
         // order within a step stays.
-        runs.sort_by_key(step);
-        for runs in runs.chunk_by_mut(|a, b| step(a) == step(b)) {
+        runs.sort_by_key(|&run| dump.runs[run].place.step);
+        for runs in runs.chunk_by_mut(|&a, &b| dump.runs[a].place.step == dump.runs[b].place.step) {
             put_models_in_order(dump, runs);
         }
-        let steps = runs.iter().map(step).collect();
+        let steps = runs.iter().map(|&run| dump.runs[run].place.step).collect();
         RankSequence { rank, runs, steps }
     });
     sequences.collect()

@@ -77,10 +77,10 @@ fn places(root: &Path) -> Vec<PathBuf> {
 
 /// The user's cache directory, by the rules of freedesktop.org.
 fn user_dir() -> Option<PathBuf> {
-    let of = |name| std::env::var_os(name).map(PathBuf::from);
+    let [cache, home] = ["XDG_CACHE_HOME", "HOME"].map(std::env::var_os);
     // The rules ignore relative paths.
-    let dir = of("XDG_CACHE_HOME").filter(|dir| dir.is_absolute());
-    dir.or_else(|| Some(of("HOME")?.join(".cache")))
+    let cache = cache.map(PathBuf::from).filter(|dir| dir.is_absolute());
+    cache.or_else(|| Some(PathBuf::from(home?).join(".cache")))
 }
 
 fn fingerprint(dump: &ComparedDump) -> Fingerprint {
@@ -172,14 +172,21 @@ fn execution(bytes: &[u8]) -> Option<SurveyedExecution> {
         .0
         .iter()
         .map(|n| u64::from_le_bytes(*n));
-    let has = |bit: u8| flags & 1 << bit != 0;
+    let [
+        has_max,
+        has_headroom,
+        has_nan,
+        has_inf,
+        has_elements,
+        is_least,
+    ] = [0, 1, 2, 3, 4, 5].map(|bit| flags & 1 << bit != 0);
     Some(SurveyedExecution {
-        max_abs: has(0).then_some(f64::from_le_bytes(*max_abs)),
-        headroom: has(1).then_some(i32::from_le_bytes(*headroom)),
-        n_nan: counts.next().filter(|_| has(2)),
-        n_inf: counts.next().filter(|_| has(3)),
-        n_elements: counts.next().filter(|_| has(4)),
-        is_least: has(5),
+        max_abs: has_max.then_some(f64::from_le_bytes(*max_abs)),
+        headroom: has_headroom.then_some(i32::from_le_bytes(*headroom)),
+        n_nan: counts.next().filter(|_| has_nan),
+        n_inf: counts.next().filter(|_| has_inf),
+        n_elements: counts.next().filter(|_| has_elements),
+        is_least,
         role: role_of(role)?,
     })
 }

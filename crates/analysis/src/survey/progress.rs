@@ -101,8 +101,8 @@ impl SurveyProgress {
                 break;
             }
         }
-        let is_known = |run: &usize| self.is_known.get(*run).copied().unwrap_or(false);
-        let runs: Vec<usize> = (first..end).filter(|run| !is_known(run)).collect();
+        let runs = (first..end).filter(|&run| self.is_known.get(run) != Some(&true));
+        let runs: Vec<usize> = runs.collect();
         let chunks: Vec<&[usize]> = runs.chunks(N_AT_ONCE).collect();
         let shows_inputs = self.shows_inputs;
         let parts = job::map(&chunks, n_threads, |chunk| {

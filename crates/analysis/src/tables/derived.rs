@@ -124,36 +124,20 @@ impl<'a> DerivedTables<'a> {
     }
 
     fn edges(&self) -> Vec<FlatColumn> {
-        let ends = |end: fn(&(usize, usize)) -> usize| {
-            let edges = self.part.edges.iter();
-            edges.map(move |edge| &self.part.rows[end(edge)])
-        };
-        let mut columns = place_columns(&ends(|edge| edge.0));
-        columns.push(text(
-            "value",
-            ends(|edge| edge.0).map(|row| row.value.clone()).collect(),
-        ));
-        columns.push(text(
-            "consumer",
-            ends(|edge| edge.0).map(|row| row.op_name.clone()).collect(),
-        ));
-        columns.push(int(
-            "input",
-            ends(|edge| edge.0).map(|row| row.slot).collect(),
-        ));
-        let producers = ends(|edge| edge.1);
-        columns.push(int(
-            "producer_position",
-            producers.map(|row| row.position).collect(),
-        ));
-        columns.push(text(
-            "producer",
-            ends(|edge| edge.1).map(|row| row.op_name.clone()).collect(),
-        ));
-        columns.push(int(
-            "output",
-            ends(|edge| edge.1).map(|row| row.slot).collect(),
-        ));
+        let edges = self.part.edges.iter();
+        let consumers = edges.clone().map(|edge| &self.part.rows[edge.0]);
+        let producers = edges.map(|edge| &self.part.rows[edge.1]);
+        let mut columns = place_columns(&consumers);
+        let values = consumers.clone().map(|row| row.value.clone());
+        columns.push(text("value", values.collect()));
+        let names = consumers.clone().map(|row| row.op_name.clone());
+        columns.push(text("consumer", names.collect()));
+        columns.push(int("input", consumers.map(|row| row.slot).collect()));
+        let positions = producers.clone().map(|row| row.position);
+        columns.push(int("producer_position", positions.collect()));
+        let names = producers.clone().map(|row| row.op_name.clone());
+        columns.push(text("producer", names.collect()));
+        columns.push(int("output", producers.map(|row| row.slot).collect()));
         columns
     }
 

@@ -177,14 +177,14 @@ impl DumpParts {
             }
             text.push('\n');
         }
-        let digest = |has_stats: bool| {
+        let [with_stats, without] = [true, false].map(|has_stats| {
             let version = env!("CARGO_PKG_VERSION");
             let head = format!("{VERSION} {version} {has_stats} {}\n", self.label);
             hex(&xxh3_128((head + &text).as_bytes()))
-        };
+        });
         Fingerprints {
-            with_stats: digest(true),
-            without: digest(false),
+            with_stats,
+            without,
         }
     }
 
@@ -219,15 +219,16 @@ impl DumpParts {
 }
 
 fn name_of_place(place: &RunPlace) -> String {
-    let number = |name: &str, number: Option<u64>| match number {
+    let numbers = [("rank", place.rank.map(Into::into)), ("step", place.step)];
+    let [rank, step] = numbers.map(|(name, number)| match number {
         Some(number) => format!("{name}-{number}"),
         None => format!("no-{name}"),
-    };
+    });
     let model = place.model.clone().unwrap_or_default();
     part_name(&[
-        number("rank", place.rank.map(Into::into)),
+        rank,
         format!("{model}-{}", place.model_id.unwrap_or(0)),
-        number("step", place.step),
+        step,
     ])
 }
 

@@ -307,10 +307,9 @@ fn least_counts(numbers: [Option<f64>; 7]) -> [Option<i64>; 3] {
     if sums.into_iter().flatten().any(|sum| sum.is_finite()) {
         return [Some(0); 3];
     }
-    let is_negative = |number: Option<f64>| number == Some(f64::NEG_INFINITY);
     let has_infinite = numbers.into_iter().flatten().any(f64::is_infinite);
     // With a finite maximum, only negative ones are possible.
-    let has_negative = [min, max, sum, mean].into_iter().any(is_negative)
+    let has_negative = [min, max, sum, mean].contains(&Some(f64::NEG_INFINITY))
         || has_infinite && max.is_some_and(f64::is_finite);
     // A NaN would have made the mean NaN, too.
     let has_nan = numbers.into_iter().flatten().any(f64::is_nan);

@@ -92,10 +92,10 @@ pub(super) fn error_limit() -> Option<f64> {
 
 /// The views that have content.
 fn views(runs: &ViewedRuns) -> Vec<&'static str> {
-    let places = || (0..runs.n_operators()).filter_map(|id| runs.facts(id));
+    let operators = (0..runs.n_operators()).filter_map(|id| runs.facts(id));
     // With a single rank and step the view would add nothing.
-    let has_steps = are_several(places().filter_map(|facts| facts.step))
-        || are_several(places().filter_map(|facts| facts.rank));
+    let has_steps = are_several(operators.clone().filter_map(|facts| facts.step))
+        || are_several(operators.filter_map(|facts| facts.rank));
     let mut views = vec!["overview", "graph", "tensor"];
     views.extend(has_steps.then_some("steps"));
     let is_silent = runs.target.events.events.is_empty() && runs.target.events.problems.is_empty();

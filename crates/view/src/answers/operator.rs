@@ -2,7 +2,7 @@
 
 use opscope_analysis::compare::report::{ShownPlaces, words};
 use opscope_analysis::compare::result::{
-    MetricId, OperatorResult, RuleName, SlotKey, SlotResult, TensorChange, VerdictLevel,
+    MetricId, OperatorResult, RuleName, SlotResult, TensorChange, VerdictLevel,
 };
 use opscope_analysis::compare::side::ExecutionSlot;
 use opscope_analysis::survey::SpreadRole;
@@ -164,20 +164,20 @@ fn surveyed_slot(found: &ExecutionSlot) -> Value {
 /// Producers of the inputs and consumers of the outputs, with this operator's slots.
 fn neighbours(runs: &ViewedRuns, id: usize) -> (Value, Value) {
     let links = &runs.target.links;
-    let to_json = |links: &[(SlotKey, usize)]| -> Value {
-        let links = links.iter().filter_map(|(key, run)| {
-            let id = runs.operator_of(*run)?;
-            Some(json!({ "slot": slot(*key), "id": id }))
-        });
-        links.collect()
-    };
     let executions = runs.executions(id, ShownSide::Target);
     let (mut producers, mut consumers) = (Vec::new(), Vec::new());
     for run in executions {
         producers.extend(links.producers(run));
         consumers.extend(links.consumers(run));
     }
-    (to_json(&producers), to_json(&consumers))
+    let [producers, consumers] = [producers, consumers].map(|links| {
+        let links = links.iter().filter_map(|(key, run)| {
+            let id = runs.operator_of(*run)?;
+            Some(json!({ "slot": slot(*key), "id": id }))
+        });
+        links.collect()
+    });
+    (producers, consumers)
 }
 
 /// The chain of non-finite values: the operator's largest producer before it, and consumers after
@@ -199,10 +199,8 @@ fn chain(runs: &ViewedRuns, id: usize) -> Value {
     let before = links.producers(id).map(|(_, run)| run);
     // The most relevant input is the one nearest to its dtype's limit.
     let before = before.max_by(|a, b| {
-        let of = |run: &usize| survey.executions.get(*run).and_then(|found| found.max_abs);
-        of(a)
-            .partial_cmp(&of(b))
-            .unwrap_or(std::cmp::Ordering::Equal)
+        let [a, b] = [a, b].map(|run| survey.executions.get(*run).and_then(|found| found.max_abs));
+        a.partial_cmp(&b).unwrap_or(std::cmp::Ordering::Equal)
     });
     chain.extend(before.map(|run| (run, "before")));
     let mut run = id;

@@ -34,16 +34,15 @@ impl Sliced {
 /// the largest magnitude of each row.
 pub(super) fn picture(runs: &ViewedRuns, query: &Query) -> Result<Vec<u8>, AnswerError> {
     let asked = AskedSlot::read(runs, query)?;
-    let load = |side| load(runs, asked.operator, asked.key, side);
     let is_difference = query.get("side").is_some_and(|side| side == "difference");
     let sliced = if is_difference {
         Sliced {
-            target: Some(load(ShownSide::Target)?),
-            golden: Some(load(ShownSide::Golden)?),
+            target: Some(load(runs, asked.operator, asked.key, ShownSide::Target)?),
+            golden: Some(load(runs, asked.operator, asked.key, ShownSide::Golden)?),
         }
     } else {
         Sliced {
-            target: Some(load(side_of(query)?)?),
+            target: Some(load(runs, asked.operator, asked.key, side_of(query)?)?),
             golden: None,
         }
     };
@@ -152,27 +151,26 @@ pub(super) fn values(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
     let n = number_or(query, "n", 5_usize)?.min(N_VALUES_MAX);
     let [rows, columns] =
         [(row, n_rows), (column, n_columns)].map(|(at, extent)| around(at, n, extent));
-    let grid = |array: Option<&NumpyArray>| -> Option<Vec<Vec<Value>>> {
-        let numbers: Numbers<'_> = numbers(array?).ok()?;
-        let rows = rows.clone().map(|row| {
-            let line = columns
-                .clone()
-                .map(|column| json::known(numbers.get(axes.position(row, column))));
-            line.collect()
-        });
-        Some(rows.collect())
-    };
     // If the shapes agree, golden's elements are at the same positions.
     let golden = sliced
         .golden
         .as_ref()
         .filter(|golden| golden.shape == array.shape);
+    let [target, golden] = [sliced.target.as_ref(), golden].map(|array| {
+        let numbers: Numbers<'_> = numbers(array?).ok()?;
+        let rows = rows.clone().map(|row| {
+            let columns = columns.clone();
+            let line = columns.map(|column| json::known(numbers.get(axes.position(row, column))));
+            line.collect()
+        });
+        Some(rows.collect::<Vec<Vec<Value>>>())
+    });
     Ok(json!({
         "rows": rows.clone().collect::<Vec<_>>(),
         "columns": columns.clone().collect::<Vec<_>>(),
         "index": axes.index(row, column),
-        "target": grid(sliced.target.as_ref()),
-        "golden": grid(golden),
+        "target": target,
+        "golden": golden,
     }))
 }
 

@@ -100,16 +100,15 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
         .map(|column| if column.has_non_finite { '1' } else { '0' });
     let faults = columns.iter().enumerate();
     let faults = faults.filter_map(|(at, column)| Some((at, column.fault?)));
-    let values = |pick: fn(&TraceColumn) -> Option<f64>| -> Vec<Value> {
-        columns.iter().map(|column| known(pick(column))).collect()
-    };
+    let values = columns.iter().map(|column| known(column.value));
+    let added = columns.iter().map(|column| known(column.added));
     // A single dump has no common limit, because operators differ in dtype.
     let is_compared = runs.comparison().is_some();
     Ok(json!({
         "n": ids.len(),
         "columns": n_columns,
-        "value": values(|column| column.value),
-        "added": is_compared.then(|| values(|column| column.added)),
+        "value": values.collect::<Vec<_>>(),
+        "added": is_compared.then(|| added.collect::<Vec<_>>()),
         "status": letters.collect::<String>(),
         "nan": nan.collect::<String>(),
         "first": columns.iter().map(|column| column.first).collect::<Vec<_>>(),

@@ -388,10 +388,12 @@ fn positions(runs: &ViewedRuns) -> Vec<usize> {
     }
     let mut positions = vec![0; all.len()];
     for mut indices in places.into_values() {
-        let time = |index: &usize| all.get(*index).and_then(|run| run.timestamp_us);
-        if indices.iter().all(|index| time(index).is_some()) {
+        if indices
+            .iter()
+            .all(|&index| all[index].timestamp_us.is_some())
+        {
             // Stable, so that items with the same time stay in the dump's order.
-            indices.sort_by_key(time);
+            indices.sort_by_key(|&index| all[index].timestamp_us);
         }
         for (position, index) in indices.into_iter().enumerate() {
             positions[index] = position;
@@ -411,12 +413,11 @@ fn bad_output<'a>(runs: &'a ViewedRuns, facts: &OperatorFacts<'_>) -> Option<&'a
         .iter()
         .map(|slot| survey::non_finite(slot))
         .collect();
-    let has = |count: usize| {
-        non_finite
-            .iter()
-            .position(|n| n.is_some_and(|counts| counts[count] > 0))
-    };
-    outputs.get(has(0).or(has(1)).unwrap_or(0)).copied()
+    let [nan, inf] = [0, 1].map(|count| {
+        let mut outputs = non_finite.iter();
+        outputs.position(|n| n.is_some_and(|counts| counts[count] > 0))
+    });
+    outputs.get(nan.or(inf).unwrap_or(0)).copied()
 }
 
 fn of_finite(runs: &ViewedRuns) -> Value {

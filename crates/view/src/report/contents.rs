@@ -83,13 +83,12 @@ fn ranked(runs: &ViewedRuns) -> Vec<usize> {
         .map(|facts| (guilt(&facts), facts.main_value(), facts.id))
         .collect();
     keyed.sort_by(|a, b| {
-        let more = |value: Option<f64>| {
-            value.map_or((false, f64::NEG_INFINITY), |value| {
-                // NaN exceeds any number.
-                (value.is_nan(), if value.is_nan() { 0.0 } else { value })
-            })
-        };
-        let (x, y) = (more(a.1), more(b.1));
+        let [x, y] = [a.1, b.1].map(|value| match value {
+            // NaN exceeds any number.
+            Some(value) if value.is_nan() => (true, 0.0),
+            Some(value) => (false, value),
+            None => (false, f64::NEG_INFINITY),
+        });
         let by_value =
             y.0.cmp(&x.0)
                 .then(y.1.partial_cmp(&x.1).unwrap_or(Ordering::Equal));

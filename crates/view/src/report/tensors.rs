@@ -117,18 +117,16 @@ fn default_slot<'a>(
     {
         return Some(named);
     }
-    let worst = |is_wanted: &dyn Fn(&&Value) -> bool| {
-        let of_level = |level| {
-            slots
-                .iter()
-                .filter(is_wanted)
-                .find(|slot| slot["status"] == level)
-        };
-        of_level("fail").or_else(|| of_level("warn"))
-    };
-    let entry = worst(&|slot| !is_output(slot)).filter(|_| operator["cause"] == "outside");
-    entry
-        .or_else(|| worst(&is_output))
+    let (outputs, inputs): (Vec<_>, Vec<_>) = slots.iter().partition(is_output);
+    let [worst_input, worst_output] = [inputs, outputs].map(|slots| {
+        let levels = ["fail", "warn"].into_iter();
+        let mut worst =
+            levels.filter_map(|level| slots.iter().find(|slot| slot["status"] == level));
+        worst.next().copied()
+    });
+    worst_input
+        .filter(|_| operator["cause"] == "outside")
+        .or(worst_output)
         .or_else(|| slots.iter().find(is_output))
         .or(slots.first())
 }

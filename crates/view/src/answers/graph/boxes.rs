@@ -25,13 +25,16 @@ impl OpenGraph<'_> {
     /// The box as JSON. `way` contains for each node whether it is on the path from the culprit.
     pub(super) fn to_json(&self, found: &SideBox<'_>, way: &[bool]) -> Value {
         let SideBox { side, shown, .. } = *found;
-        let nodes = || self.nodes_of(&shown.operators);
-        let level = nodes()
-            .map(ShownNode::level)
+        let nodes: Vec<&ShownNode<'_>> = self.nodes_of(&shown.operators).collect();
+        let level = nodes
+            .iter()
+            .map(|node| node.level())
             .max_by_key(|level| trace::severity(*level));
         // Counts operators rather than pairs, because this is one side.
-        let n: usize = nodes().map(|node| node.members[side].len()).sum();
-        let failed = nodes().filter(|node| node.level() == VerdictLevel::Fail);
+        let n: usize = nodes.iter().map(|node| node.members[side].len()).sum();
+        let failed = nodes
+            .iter()
+            .filter(|node| node.level() == VerdictLevel::Fail);
         let n_fail: usize = failed.map(|node| node.members[side].len()).sum();
         let mut json = json!({
             "key": shown.key,
@@ -45,13 +48,13 @@ impl OpenGraph<'_> {
             "is_open": shown.kind == BoxKind::OpenGroup,
             "x": shown.x, "y": shown.y, "width": shown.width, "height": shown.height,
             "status": words::level(level.unwrap_or(VerdictLevel::Skip)),
-            "at_fault": nodes().any(ShownNode::is_at_fault),
+            "at_fault": nodes.iter().any(|node| node.is_at_fault()),
             "n": n,
             "n_fail": n_fail,
             "entry": null,
             "on_way": is_any(&shown.operators, way),
-            "by_hand": nodes().any(is_by_hand),
-            "only": self.runs.golden.is_some() && nodes().all(ShownNode::is_alone),
+            "by_hand": nodes.iter().any(|node| is_by_hand(node)),
+            "only": self.runs.golden.is_some() && nodes.iter().all(|node| node.is_alone()),
         });
         let node = found
             .member

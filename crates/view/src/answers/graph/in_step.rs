@@ -89,23 +89,24 @@ fn mark(shown: &OpenGraph<'_>, row: &StepRow, layout: &StepLayout) -> Value {
     let Some(leaf) = worst else {
         return Value::Null;
     };
-    let pairs = || shown.nodes_of(&leaf.nodes).filter(|node| !node.is_alone());
-    let levels: Vec<VerdictLevel> = pairs().map(ShownNode::level).collect();
+    let pairs = shown.nodes_of(&leaf.nodes).filter(|node| !node.is_alone());
+    let pairs: Vec<&ShownNode<'_>> = pairs.collect();
+    let levels: Vec<VerdictLevel> = pairs.iter().map(|pair| pair.level()).collect();
     let level = levels.iter().copied().max_by_key(|level| rank(*level));
-    let count = |side: usize| -> usize {
+    let n_operators: [usize; 2] = [0, 1].map(|side| {
         let nodes = shown.nodes_of(&leaf.nodes);
         nodes.map(|node| node.members[side].len()).sum()
-    };
+    });
     let kind = match level {
-        None if count(1) == 0 => "target_only",
-        None if count(0) == 0 => "golden_only",
+        None if n_operators[1] == 0 => "target_only",
+        None if n_operators[0] == 0 => "golden_only",
         // Both sides have unmatched operators here.
         None => "no_partner",
         Some(VerdictLevel::Pass) => "agrees",
         Some(VerdictLevel::Warn | VerdictLevel::Fail) => "differs",
         Some(VerdictLevel::Skip) => "not_compared",
     };
-    let (value, slot) = error(&pairs().collect::<Vec<_>>());
+    let (value, slot) = error(&pairs);
     let keys = leaf.boxes.map(|at| {
         let found = at.and_then(|at| layout.boxes.get(at as usize));
         found.map(|found| found.shown.key.as_str())
@@ -117,8 +118,8 @@ fn mark(shown: &OpenGraph<'_>, row: &StepRow, layout: &StepLayout) -> Value {
         "value": known(value),
         "slot": slot,
         "at_fault": shown.nodes_of(&leaf.nodes).any(ShownNode::is_at_fault),
-        "is_fused": pairs().any(ShownNode::is_fused),
-        "n": [count(0), count(1)],
+        "is_fused": pairs.iter().any(|pair| pair.is_fused()),
+        "n": n_operators,
         "keys": keys,
         "reason": reason(shown, leaf),
         "n_boxes": row.leaves.len(),
@@ -136,13 +137,13 @@ fn rank(level: VerdictLevel) -> u8 {
 
 /// The largest output error, or else that of a differing slot, with its name.
 fn error(pairs: &[&ShownNode<'_>]) -> (Option<f64>, Option<String>) {
-    let facts = || pairs.iter().filter_map(|node| node.facts.as_ref());
-    let outputs = facts().filter_map(|facts| facts.errors()[0]);
+    let facts = pairs.iter().filter_map(|node| node.facts.as_ref());
+    let outputs = facts.clone().filter_map(|facts| facts.errors()[0]);
     let largest = outputs.reduce(|a, b| if b.is_nan() || b > a { b } else { a });
     if largest.is_some() {
         return (largest, None);
     }
-    let operators = facts().filter_map(|facts| facts.compared);
+    let operators = facts.filter_map(|facts| facts.compared);
     let slots = operators.flat_map(|operator| &operator.slots);
     let slots = slots.filter(|slot| slot.level != VerdictLevel::Pass);
     let errors = slots.filter_map(|found| Some((found.metrics.get(MetricId::RelL2)?, found.slot)));

@@ -11,8 +11,9 @@ pub(super) fn counts(shown: &OpenGraph<'_>) -> Value {
     let (mut same_name, mut fused, mut guessed, mut by_hand) = (0, 0, 0, 0);
     let (mut inside, mut alone) = (0, [0, 0]);
     for node in &shown.graph.nodes {
-        let of_side = |side: usize| node.members[side].iter().map(move |member| (side, member));
-        for (side, member) in of_side(0).chain(of_side(1)) {
+        let sides = node.members.iter().enumerate();
+        let members = sides.flat_map(|(side, members)| members.iter().map(move |m| (side, m)));
+        for (side, member) in members {
             match member.reason {
                 Some(SkipReason::InsideFusion) => inside += 1,
                 Some(_) => alone[side] += 1,

@@ -13,8 +13,8 @@ pub(super) fn draw(
     let mut pairs: Vec<(u32, u32, u32, u32)> = edges
         .iter()
         .map(|&(from, to)| {
-            let visible = |operator: u32| layout.box_of_operator[operator as usize];
-            (visible(from), visible(to), from, to)
+            let [from_box, to_box] = [from, to].map(|id| layout.box_of_operator[id as usize]);
+            (from_box, to_box, from, to)
         })
         .filter(|pair| pair.0 != pair.1)
         .collect();

@@ -9,10 +9,6 @@ const DEPTH_MAX: usize = 32;
 /// is the operator itself: `/layer2/layer2.1/conv1/Conv` is in `layer2`, `layer2.1`, `conv1`. Empty
 /// parts are ignored. Returns at most 32 scopes.
 pub fn scopes(name: &str, module: Option<&str>) -> Vec<String> {
-    let parts = |text: &str, separators: &[char]| -> Vec<String> {
-        let parts = text.split(separators).filter(|part| !part.is_empty());
-        parts.map(str::to_owned).take(DEPTH_MAX).collect()
-    };
     // The program's own structure is more useful than a name made by an exporter.
     match module.filter(|module| !module.is_empty()) {
         Some(module) => parts(module, &['.', '/']),
@@ -20,4 +16,9 @@ pub fn scopes(name: &str, module: Option<&str>) -> Vec<String> {
             .rsplit_once('/')
             .map_or_else(Vec::new, |(around, _)| parts(around, &['/'])),
     }
+}
+
+fn parts(text: &str, separators: &[char]) -> Vec<String> {
+    let parts = text.split(separators).filter(|part| !part.is_empty());
+    parts.map(str::to_owned).take(DEPTH_MAX).collect()
 }

@@ -181,19 +181,15 @@ impl GroupTree {
         let common = &from_groups[..n_common];
         let group = *common.last()?;
         // The outermost group that contains only one of them, or the operator itself.
-        let child = |groups: &[u32], operator: u32| {
-            groups
-                .get(n_common)
-                .map_or(Child::Operator(operator), |group| Child::Group(*group))
-        };
+        let ends = [(&from_groups, from), (&to_groups, to)];
+        let [from, to] = ends.map(|(groups, operator)| match groups.get(n_common) {
+            Some(group) => Child::Group(*group),
+            None => Child::Operator(operator),
+        });
         common
             .iter()
             .all(|group| self.is_open(*group))
-            .then(|| Meeting {
-                group,
-                from: child(&from_groups, from),
-                to: child(&to_groups, to),
-            })
+            .then_some(Meeting { group, from, to })
     }
 
     /// Returns the scopes of a group, joined by `/`.

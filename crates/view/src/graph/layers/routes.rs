@@ -31,13 +31,11 @@ pub(super) fn draw(
     let lanes = Lanes::new(layering, edges, right + NODE_GAP / 2.0);
     let mut channels = Channels::new(layering, centers, &lanes);
     let tops = channels.place_layers(layering, sizes);
-    let corner = |(node, size): (usize, &NodeSize)| {
-        Point::new(
-            centers[node] - size.width / 2.0,
-            tops[layering.ranks[node] as usize],
-        )
-    };
-    let corners: Vec<Point> = sizes.iter().enumerate().map(corner).collect();
+    let corners = sizes.iter().enumerate().map(|(node, size)| {
+        let x = centers[node] - size.width / 2.0;
+        Point::new(x, tops[layering.ranks[node] as usize])
+    });
+    let corners: Vec<Point> = corners.collect();
     let bottoms = corners
         .iter()
         .zip(sizes)
