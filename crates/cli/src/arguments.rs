@@ -125,19 +125,20 @@ pub(crate) fn rank_ranges(text: &str) -> Result<NumberRanges, String> {
     ranges(text, "rank")
 }
 
+fn number(text: &str, noun: &str) -> Result<u64, String> {
+    // `parse` alone would take `+1` for a number.
+    let number = text.parse().ok().filter(|_| is_digits(text));
+    number.ok_or_else(|| format!("`{text}` is not the number of a {noun}"))
+}
+
 fn ranges(text: &str, noun: &str) -> Result<NumberRanges, String> {
-    let number = |part: &str| {
-        // `parse` alone would take `+1` for a number.
-        let number = part.parse().ok().filter(|_| is_digits(part));
-        number.ok_or_else(|| format!("`{part}` is not the number of a {noun}"))
-    };
     text.split(',')
         .map(|part| match part.split_once('-') {
-            None => number(part).map(|only| only..=only),
+            None => number(part, noun).map(|only| only..=only),
             // `Display` prints an end of `u64::MAX` as an open range, so a saved result keeps the
             // range as written.
-            Some((first, "")) => Ok(number(first)?..=u64::MAX),
-            Some((first, last)) => match (number(first)?, number(last)?) {
+            Some((first, "")) => Ok(number(first, noun)?..=u64::MAX),
+            Some((first, last)) => match (number(first, noun)?, number(last, noun)?) {
                 (first, last) if first <= last => Ok(first..=last),
                 _ => Err(format!("`{part}` ends before it begins")),
             },

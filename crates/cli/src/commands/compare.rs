@@ -553,19 +553,22 @@ fn limits_options(arguments: &ComparisonArguments) -> Vec<(String, String)> {
 fn options(arguments: &ComparisonArguments) -> Vec<(String, String)> {
     let part = &arguments.part;
     let mut options = limits_options(arguments);
-    let mut put = |name: &str, value: String| options.push((name.to_owned(), value));
-    for (name, given) in [("steps", &part.steps), ("ranks", &part.ranks)] {
-        if let Some(ranges) = given {
-            put(name, ranges.to_string());
-        }
+    for (name, ranges) in [("steps", &part.steps), ("ranks", &part.ranks)] {
+        options.extend(
+            ranges
+                .iter()
+                .map(|ranges| (name.to_owned(), ranges.to_string())),
+        );
     }
     if let Some(offset) = part.step_offset {
-        put("step-offset", offset.to_string());
+        options.push(("step-offset".to_owned(), offset.to_string()));
     }
     for (name, patterns) in [("filter", &part.filter), ("op-type", &part.op_type)] {
-        for pattern in patterns {
-            put(name, pattern.clone());
-        }
+        options.extend(
+            patterns
+                .iter()
+                .map(|pattern| (name.to_owned(), pattern.clone())),
+        );
     }
     let files = [
         ("mapping", &arguments.mapping),
@@ -574,7 +577,7 @@ fn options(arguments: &ComparisonArguments) -> Vec<(String, String)> {
     ];
     for (name, path) in files {
         if let Some(path) = path {
-            put(name, path.display().to_string());
+            options.push((name.to_owned(), path.display().to_string()));
         }
     }
     let flags = [
@@ -587,7 +590,7 @@ fn options(arguments: &ComparisonArguments) -> Vec<(String, String)> {
     for (name, is_set) in flags {
         // A result lists only the options that the user set.
         if is_set {
-            put(name, "true".to_owned());
+            options.push((name.to_owned(), "true".to_owned()));
         }
     }
     options

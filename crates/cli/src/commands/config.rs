@@ -231,17 +231,13 @@ impl ConfigVerdict {
     }
 
     fn counts(&self) -> String {
-        let n = |severity| {
+        let mut counts = Vec::new();
+        for severity in [Severity::Error, Severity::Warning, Severity::Note] {
             let issues = self.issues().iter();
-            issues.filter(|issue| issue.severity == severity).count() as u64
-        };
-        let count = |severity: Severity| format::count(n(severity), severity.name());
-        let mut counts = vec![count(Severity::Warning)];
-        if n(Severity::Error) > 0 {
-            counts.insert(0, count(Severity::Error));
-        }
-        if n(Severity::Note) > 0 {
-            counts.push(count(Severity::Note));
+            let n = issues.filter(|issue| issue.severity == severity).count() as u64;
+            if n > 0 || severity == Severity::Warning {
+                counts.push(format::count(n, severity.name()));
+            }
         }
         counts.join(", ")
     }

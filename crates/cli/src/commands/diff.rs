@@ -282,11 +282,13 @@ impl DiffArguments {
         // Loading uses one processor per model and may take longer than the runs.
         let (target, golden) = std::thread::scope(|scope| {
             let golden = scope.spawn(|| {
-                let load = |engine: &Arc<EngineInUse>| self.load_golden(golden_side.path(), engine);
-                LoadedSide::load(golden_side, golden_engine.as_ref(), load)
+                LoadedSide::load(golden_side, golden_engine.as_ref(), |engine| {
+                    self.load_golden(golden_side.path(), engine)
+                })
             });
-            let load = |engine: &Arc<EngineInUse>| ModelSide::load(target.path(), engine, None);
-            let target = LoadedSide::load(target, target_engine.as_ref(), load);
+            let target = LoadedSide::load(target, target_engine.as_ref(), |engine| {
+                ModelSide::load(target.path(), engine, None)
+            });
             (target, golden.join())
         });
         let golden = golden.unwrap_or_else(|panic| std::panic::resume_unwind(panic));

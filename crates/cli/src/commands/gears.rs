@@ -125,13 +125,11 @@ impl GearsArguments {
             }
             _ => return Ok(None),
         };
-        let gear = |text: &str| -> Option<Vec<u64>> {
-            let values = text
-                .split([',', 'x'])
-                .map(|value| value.trim().parse().ok());
-            values.collect()
-        };
-        let gears: Option<Vec<Vec<u64>>> = text.split(';').map(gear).collect();
+        let gears = text.split(';').map(|gear| {
+            let values = gear.split([',', 'x']);
+            values.map(|value| value.trim().parse().ok()).collect()
+        });
+        let gears: Option<Vec<Vec<u64>>> = gears.collect();
         let gears = gears.ok_or_else(|| {
             let message = format!("{option}: expected numbers, with commas between them");
             CommandFailure::message(USAGE, message)
@@ -185,13 +183,13 @@ impl GearsArguments {
             chosen.load(ModelSource::File(&self.model), &options, Purpose::Values)?;
         let signature = model.signature().clone();
         let inputs = self.inputs(kind, &signature)?;
-        let gear = |values| ExtentGear {
+        let gears = values.into_iter().map(|values| ExtentGear {
             values,
             outputs: Vec::new(),
-        };
+        });
         // Checks the gears' inputs before anything runs.
-        let gears = values.into_iter().map(gear).collect();
-        let mut gears = Gears::new(kind, inputs, Vec::new(), gears).map_err(usage)?;
+        let gears = Gears::new(kind, inputs, Vec::new(), gears.collect());
+        let mut gears = gears.map_err(usage)?;
         let mut dtypes: Vec<Option<DType>> = vec![None; signature.outputs.len()];
         let mut outputs = Vec::new();
         for gear in &gears.gears {
@@ -239,20 +237,19 @@ impl GearsArguments {
             }
             shapes.push((name, dims));
         }
-        let input = |value: &ValueInfo| {
+        let mut inputs = Vec::new();
+        for value in &signature.inputs {
             // The last `--shape` of an input wins.
-            let said = shapes.iter().rev().find(|(name, _)| *name == value.name);
-            let dims = match said {
+            let shape = shapes.iter().rev().find(|(name, _)| *name == value.name);
+            let dims = match shape {
                 Some((_, dims)) => dims.clone(),
                 None => own_dims(kind, value)?,
             };
             check(value, &dims)?;
-            Ok(GearInput {
-                name: value.name.clone(),
-                dims,
-            })
-        };
-        signature.inputs.iter().map(input).collect()
+            let name = value.name.clone();
+            inputs.push(GearInput { name, dims });
+        }
+        Ok(inputs)
     }
 }
 
@@ -286,11 +283,12 @@ fn own_dims(kind: GearKind, value: &ValueInfo) -> CommandResult<Vec<i64>> {
 
 fn check(value: &ValueInfo, dims: &[i64]) -> CommandResult {
     let admits = value.dims.as_ref().is_none_or(|declared| {
-        let is_free = |(declared, &n): (&DeclaredDim, &i64)| match declared {
+        let mut pairs = declared.iter().zip(dims);
+        let fits = pairs.all(|(declared, &n)| match declared {
             DeclaredDim::Fixed(fixed) => i64::try_from(*fixed) == Ok(n),
             DeclaredDim::Named(_) | DeclaredDim::Unknown => true,
-        };
-        declared.len() == dims.len() && declared.iter().zip(dims).all(is_free)
+        });
+        declared.len() == dims.len() && fits
     });
     if admits {
         return Ok(());

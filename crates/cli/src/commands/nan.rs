@@ -70,12 +70,9 @@ pub(crate) fn run(arguments: &NanArguments) -> CommandResult {
         print(arguments, &run, &propagation)?;
     }
     // All of them: only the printed list is limited.
-    let findings = || {
-        let origins = propagation.origins.iter();
-        let findings = origins.map(|one| ranked_run::finding(&run, one.run, cause(&run, one)));
-        findings.collect()
-    };
-    (arguments.page).show(&arguments.runs[0], findings, n_threads)?;
+    let origins = propagation.origins.iter();
+    let findings = origins.map(|origin| ranked_run::finding(&run, origin.run, cause(&run, origin)));
+    (arguments.page).show(&arguments.runs[0], || findings.collect(), n_threads)?;
     let is_partial = ranked_run::is_partial(&run) || !propagation.problems.is_empty();
     ranked_run::end(
         propagation.origins.is_empty(),

@@ -289,8 +289,8 @@ fn print_table(
 
 /// Which rank overflowed first, as far as steps and collectives order them.
 fn print_order(out: &mut Out, order: &OverflowOrder) -> CommandResult {
-    let rank = |nth: &usize| order.ranks.get(*nth).copied().flatten();
-    let first: Vec<u32> = order.first.iter().filter_map(rank).collect();
+    let first = order.first.iter().map(|&nth| order.ranks.get(nth));
+    let first: Vec<u32> = first.flatten().copied().flatten().collect();
     writeln!(out)?;
     for (step, name, ranks) in &order.together {
         let step = step.map_or_else(String::new, |step| format!(" of step {step}"));

@@ -78,12 +78,9 @@ pub(crate) fn run(arguments: &RanksArguments) -> CommandResult {
         print(arguments, &run, &found)?;
     }
     // All of them: only the printed list is limited.
-    let findings = || {
-        let findings = found.findings.iter();
-        let findings = findings.map(|one| ranked_run::finding(&run, one.run, sentence(&run, one)));
-        findings.collect()
-    };
-    (arguments.page).show(&arguments.runs[0], findings, n_threads)?;
+    let findings = (found.findings.iter())
+        .map(|finding| ranked_run::finding(&run, finding.run, sentence(&run, finding)));
+    (arguments.page).show(&arguments.runs[0], || findings.collect(), n_threads)?;
     let is_partial = is_partial(&run) || run.marks.n_unread > 0 || n_checked(&found) == 0;
     ranked_run::end(found.findings.is_empty(), is_partial)
 }
@@ -281,12 +278,9 @@ fn against(
     } else {
         print_restart(arguments, run, &found)?;
     }
-    let findings = || {
-        let findings = found.differences.iter();
-        let findings = findings.map(|one| ranked_run::finding(run, one.run, departure(run, one)));
-        findings.collect()
-    };
-    (arguments.page).show(&arguments.runs[0], findings, n_threads)?;
+    let findings = (found.differences.iter())
+        .map(|finding| ranked_run::finding(run, finding.run, departure(run, finding)));
+    (arguments.page).show(&arguments.runs[0], || findings.collect(), n_threads)?;
     let n_unread = run.marks.n_unread + other.marks.n_unread;
     let is_partial = is_partial(run) || is_partial(other) || n_unread > 0;
     let has_compared = found.n_tensors > 0;

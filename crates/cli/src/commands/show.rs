@@ -307,9 +307,10 @@ pub(crate) fn tensor_table(tensors: &[TensorDescription]) -> comfy_table::Table 
 }
 
 fn tensor_row(tensor: &TensorDescription) -> Vec<String> {
-    let stat = |pick: fn(&opscope_tensor::Stats) -> f64| match &tensor.stats {
-        Some(stats) if stats.counts.n_elements > 0 => ElementValue::Float(pick(stats)).to_string(),
-        _ => "-".into(),
+    let [min, max, mean, l2] = match &tensor.stats {
+        Some(stats) if stats.counts.n_elements > 0 => [stats.min, stats.max, stats.mean, stats.l2]
+            .map(|value| ElementValue::Float(value).to_string()),
+        _ => ["-"; 4].map(String::from),
     };
     let first = match &tensor.problem {
         Some(problem) => problem.clone(),
@@ -331,10 +332,10 @@ fn tensor_row(tensor: &TensorDescription) -> Vec<String> {
         tensor.stored.layout.to_string(),
         format::shape(tensor.dims()),
         format::bytes(tensor.stored.n_bytes),
-        stat(|s| s.min),
-        stat(|s| s.max),
-        stat(|s| s.mean),
-        stat(|s| s.l2),
+        min,
+        max,
+        mean,
+        l2,
         tensor.non_finite.n_nan.to_string(),
         (tensor.non_finite.n_pos_inf + tensor.non_finite.n_neg_inf).to_string(),
         first,

@@ -225,25 +225,23 @@ impl DumpExperiments<'_> {
     }
 
     fn sides(&self, comparison: &Comparison) -> CommandResult<[ModelInFile; 2]> {
-        let signature = |at: usize| -> CommandResult<ModelSignature> {
-            let model = self
-                .engine
-                .load_alone(ModelSource::File(&self.models[at]))?;
-            Ok(model.signature().clone())
-        };
-        let signatures = [signature(0)?, signature(1)?];
-        let inputs = self.inputs(comparison, &signatures)?;
-        let side = |path: &PathBuf, signature, inputs| ModelInFile {
+        let [target, golden] = self.models.each_ref().map(|path| {
+            let model = self.engine.load_alone(ModelSource::File(path))?;
+            CommandResult::Ok(model.signature().clone())
+        });
+        let signatures = [target?, golden?];
+        let [target_inputs, golden_inputs] = self.inputs(comparison, &signatures)?;
+        let ([target, golden], [target_path, golden_path]) = (signatures, &self.models);
+        let sides = [
+            (target_path, target, target_inputs),
+            (golden_path, golden, golden_inputs),
+        ];
+        Ok(sides.map(|(path, signature, inputs)| ModelInFile {
             path: path.clone(),
             engine: self.engine.clone(),
             signature,
             inputs,
-        };
-        let ([target, golden], [of_target, of_golden]) = (signatures, inputs);
-        Ok([
-            side(&self.models[0], target, of_target),
-            side(&self.models[1], golden, of_golden),
-        ])
+        }))
     }
 
     /// The inputs of both models: the given ones, or those in a dump for the steps whose outputs

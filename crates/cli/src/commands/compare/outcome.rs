@@ -19,13 +19,10 @@ pub(super) enum FailOn {
 /// The exit code that follows from the conclusion. Damage takes precedence over differences because
 /// the verdict covers only the readable rest.
 pub(super) fn code(comparison: &Comparison, fail_on: FailOn) -> u8 {
-    let open = || {
-        comparison
-            .skips
-            .iter()
-            .filter(|skip| !(skip.is_allowed || skip.reason.is_expected()))
-    };
-    let has_damage = open().any(|skip| skip.reason == SkipReason::Damaged);
+    let skips = comparison.skips.iter();
+    let mut open = skips.filter(|skip| !(skip.is_allowed || skip.reason.is_expected()));
+    let has_skips = open.clone().next().is_some();
+    let has_damage = open.any(|skip| skip.reason == SkipReason::Damaged);
     let conclusion = comparison.contract.conclusion;
     if has_damage {
         let [n_pass, n_warn, n_fail, _] = comparison.summary.slots;
@@ -35,7 +32,7 @@ pub(super) fn code(comparison: &Comparison, fail_on: FailOn) -> u8 {
     let is_found = match fail_on {
         FailOn::Fail => false,
         FailOn::Warn => matches!(conclusion, Conclusion::Warn | Conclusion::QuantisedWithin),
-        FailOn::Skip => conclusion != Conclusion::Pass || open().next().is_some(),
+        FailOn::Skip => conclusion != Conclusion::Pass || has_skips,
     };
     match conclusion {
         _ if is_found => FOUND,

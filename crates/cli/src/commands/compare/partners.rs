@@ -22,21 +22,18 @@ pub(super) fn options(
         }
         None => None,
     };
-    let rules = |path: Option<&Path>| match path {
-        Some(path) => match FusionRules::open(path) {
-            Ok(rules) => Ok(Some(rules)),
-            Err(error) => {
-                // Errors of the content do not name the file.
-                let error = anyhow::Error::new(error).context(format!("`{}`", path.display()));
-                Err(CommandFailure::new(USAGE, error))
-            }
-        },
-        None => Ok(None),
-    };
+    let [target_fusion, golden_fusion] = fusion.map(|path| {
+        let path = path?;
+        // Errors of the content do not name the file.
+        Some(FusionRules::open(path).map_err(|error| {
+            let error = anyhow::Error::new(error).context(format!("`{}`", path.display()));
+            CommandFailure::new(USAGE, error)
+        }))
+    });
     Ok(MatchingOptions {
         mapping,
-        target_fusion: rules(fusion[0])?,
-        golden_fusion: rules(fusion[1])?,
+        target_fusion: target_fusion.transpose()?,
+        golden_fusion: golden_fusion.transpose()?,
         no_guesses,
         step_offset,
         ..MatchingOptions::default()

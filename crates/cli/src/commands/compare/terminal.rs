@@ -155,34 +155,27 @@ impl TerminalReport<'_> {
         for line in steps::lines(self.comparison) {
             self.put(&mut text, &line);
         }
-        let counts = |[pass, warn, fail, skip]: [usize; 4]| {
-            let all = [
-                (pass, "pass"),
-                (warn, "warn"),
-                (fail, "fail"),
-                (skip, "skip"),
-            ];
-            let all = all.into_iter().filter(|(n, _)| *n > 0);
-            let all: Vec<String> = all.map(|(n, level)| format!("{n} {level}")).collect();
-            if all.is_empty() {
+        let [operators, slots] = [summary.operators, summary.slots].map(|counts| {
+            let levels = counts.into_iter().zip(["pass", "warn", "fail", "skip"]);
+            let levels = levels.filter(|(n, _)| *n > 0);
+            let levels: Vec<String> = levels.map(|(n, level)| format!("{n} {level}")).collect();
+            if levels.is_empty() {
                 "none".to_owned()
             } else {
-                all.join(", ")
+                levels.join(", ")
             }
-        };
-        let coverage = |[n, n_compared]: [usize; 2]| match n {
+        });
+        let coverage = [summary.target_coverage, summary.golden_coverage];
+        let [target, golden] = coverage.map(|[n, n_compared]| match n {
             0 => "no slots".to_owned(),
             n => format!("{n_compared} of {n} slots ({:.1}%)", percent(n_compared, n)),
-        };
-        let [operators, slots] = [counts(summary.operators), counts(summary.slots)];
+        });
         self.put(
             &mut text,
             &format!("operators: {operators}; slots: {slots}"),
         );
         let line = format!(
-            "compared: target {}, golden {}, {}",
-            coverage(summary.target_coverage),
-            coverage(summary.golden_coverage),
+            "compared: target {target}, golden {golden}, {}",
             format::bytes(summary.n_bytes)
         );
         self.put(&mut text, &line);
@@ -287,19 +280,17 @@ impl TerminalReport<'_> {
     /// The verdict's operator, then failing operators, or those with a warning if none fails.
     fn differing(&self) -> Vec<usize> {
         let fault = self.fault();
-        let of_level = |level: VerdictLevel| -> Vec<usize> {
-            // The fault may be a differing input of an operator whose outputs agree.
-            words::fault_first(self.comparison)
-                .filter(|operator| operator.level == level || Some(operator.index) == fault)
-                .map(|operator| operator.index)
-                .collect()
-        };
-        if words::fault_first(self.comparison).any(|operator| operator.level == VerdictLevel::Fail)
-        {
-            of_level(VerdictLevel::Fail)
+        let mut operators = words::fault_first(self.comparison);
+        let level = if operators.any(|operator| operator.level == VerdictLevel::Fail) {
+            VerdictLevel::Fail
         } else {
-            of_level(VerdictLevel::Warn)
-        }
+            VerdictLevel::Warn
+        };
+        // The fault may be a differing input of an operator whose outputs agree.
+        words::fault_first(self.comparison)
+            .filter(|operator| operator.level == level || Some(operator.index) == fault)
+            .map(|operator| operator.index)
+            .collect()
     }
 
     /// The operator that the verdict names.
@@ -358,15 +349,22 @@ impl TerminalReport<'_> {
     fn row(&self, operator: &OperatorResult) -> Vec<String> {
         let slot = words::worst_slot(operator);
         let error = operator.error;
-        let number = |value: Option<f64>| value.map_or("-".to_owned(), words::number);
-        let metric = |metric| number(slot.and_then(|slot| slot.metrics.get(metric)));
-        let largest = slot.and_then(words::largest_difference);
         let place = self.places.words(&words::name_of(operator));
         // Sentences set names apart by backticks; cells need the room.
         let mut name = words::of_operator(operator).replace('`', "");
         if !place.is_empty() {
             let _ = write!(name, " ({place})");
         }
+        let inputs = error.filter(|error| error.has_inputs);
+        let numbers = [
+            inputs.map(|error| error.inputs),
+            error.map(|error| error.outputs),
+            error.map(|error| error.added),
+            slot.and_then(|slot| slot.metrics.get(MetricId::Cosine)),
+            slot.and_then(words::largest_difference),
+        ];
+        let [inputs, outputs, added, cosine, largest] =
+            numbers.map(|number| number.map_or_else(|| "-".to_owned(), words::number));
         let worst = slot.and_then(|slot| {
             let element = words::worst_element(slot)?;
             Some(format!("{} {element}", slot.slot))
@@ -375,15 +373,11 @@ impl TerminalReport<'_> {
             words::level(operator.level).to_owned(),
             operator.index.to_string(),
             words::plain(&name),
-            number(
-                error
-                    .filter(|error| error.has_inputs)
-                    .map(|error| error.inputs),
-            ),
-            number(error.map(|error| error.outputs)),
-            number(error.map(|error| error.added)),
-            metric(MetricId::Cosine),
-            largest.map_or_else(|| "-".to_owned(), words::number),
+            inputs,
+            outputs,
+            added,
+            cosine,
+            largest,
             worst
                 .or_else(|| {
                     // Tensors of different shapes have no matching elements, so no worst one.

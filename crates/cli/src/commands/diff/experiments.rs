@@ -48,7 +48,8 @@ impl<'a> ExperimentPlan<'a> {
         }
         repaired.map_or(Ok(()), check_is_new)?;
         // Copies, because the models are lent to their threads and returned too late.
-        let planned = |model: &ModelSide, side: Side| -> CommandResult<ModelInFile> {
+        let sides = [(target, Side::Target), (golden, Side::Golden)];
+        let [target, golden] = sides.map(|(model, side)| -> CommandResult<ModelInFile> {
             let steps = 0..inputs.steps.len();
             Ok(ModelInFile {
                 path: model.path.clone(),
@@ -59,12 +60,9 @@ impl<'a> ExperimentPlan<'a> {
                     .map(|nth| inputs.get(side, nth))
                     .collect::<Result<_, _>>()?,
             })
-        };
+        });
         Ok(Some(ExperimentPlan {
-            sides: [
-                planned(target, Side::Target)?,
-                planned(golden, Side::Golden)?,
-            ],
+            sides: [target?, golden?],
             n_runs_max: arguments.experiments,
             repaired,
         }))

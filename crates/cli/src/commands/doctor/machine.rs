@@ -1,5 +1,6 @@
 //! Devices, disk, and limits of the process.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -39,14 +40,15 @@ pub(super) fn check() -> Vec<Check> {
     ]
 }
 
+fn names_in(dir: &Path) -> Vec<OsString> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
+    names.sort();
+    names
+}
+
 /// GPUs and NPUs that the system shows.
 fn devices(nvidia: &Path, dev: &Path) -> Check {
-    let names_in = |dir: &Path| {
-        let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-        let mut names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
-        names.sort();
-        names
-    };
     let information = names_in(nvidia).into_iter().filter_map(|name| {
         regular_file::read(
             &nvidia.join(name).join("information"),
@@ -60,16 +62,15 @@ fn devices(nvidia: &Path, dev: &Path) -> Check {
         Some(model.trim().to_owned())
     });
     let mut found: Vec<String> = models.collect();
-    let numbered = |name: &str, start: &str| {
-        let number = name.strip_prefix(start)?;
-        is_digits(number).then_some(())
-    };
     // Inside containers, device files may be all there is.
     let has_models = !found.is_empty();
     for name in names_in(dev) {
         let name = name.to_string_lossy();
-        if numbered(&name, "davinci").is_some()
-            || (!has_models && numbered(&name, "nvidia").is_some())
+        let n_gpu = name.strip_prefix("nvidia").filter(|_| !has_models);
+        if name
+            .strip_prefix("davinci")
+            .or(n_gpu)
+            .is_some_and(is_digits)
         {
             found.push(format!("/dev/{name}"));
         }
@@ -150,8 +151,9 @@ fn limit(resource: Resource) -> Option<u64> {
 fn memory() -> Check {
     let total = Some(memory_bytes()).filter(|n| *n != u64::MAX);
     let free = free_memory_bytes();
-    let text = |n: Option<u64>| n.map_or_else(|| "unknown".to_owned(), format::bytes);
-    let detail = format!("{} free of {}", text(free), text(total));
+    let [free_text, total_text] =
+        [free, total].map(|n| n.map_or_else(|| "unknown".to_owned(), format::bytes));
+    let detail = format!("{free_text} free of {total_text}");
     Check::ok(
         "memory",
         detail,

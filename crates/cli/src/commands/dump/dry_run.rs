@@ -103,15 +103,6 @@ fn print_tables(forecast: &DryRunForecast, out: &mut impl Write) -> CommandResul
     if forecast.volume.operators.is_empty() {
         return Ok(());
     }
-    let cells = |amount: &FileAmount| {
-        vec![
-            amount.n_records.to_string(),
-            amount.n_files.to_string(),
-            format::bytes(amount.n_bytes),
-            format::bytes(amount.whole.n_input_bytes),
-            format::bytes(amount.whole.n_output_bytes),
-        ]
-    };
     let columns = [
         "executions",
         "files",
@@ -142,32 +133,41 @@ fn print_tables(forecast: &DryRunForecast, out: &mut impl Write) -> CommandResul
     Ok(())
 }
 
+fn cells(amount: &FileAmount) -> [String; 5] {
+    [
+        amount.n_records.to_string(),
+        amount.n_files.to_string(),
+        format::bytes(amount.n_bytes),
+        format::bytes(amount.whole.n_input_bytes),
+        format::bytes(amount.whole.n_output_bytes),
+    ]
+}
+
+/// An amount as a JSON object, with more members.
+fn amount_json(amount: &FileAmount, members: Value) -> Value {
+    let mut object = json!({
+        "executions": amount.n_records,
+        "files": amount.n_files,
+        "bytes": amount.n_bytes,
+        "input_bytes": amount.whole.n_input_bytes,
+        "output_bytes": amount.whole.n_output_bytes,
+    });
+    if let (Some(object), Value::Object(members)) = (object.as_object_mut(), members) {
+        object.extend(members);
+    }
+    object
+}
+
 /// The forecast as a JSON object.
 pub(super) fn to_json(forecast: &DryRunForecast, report: &DumpReport) -> Value {
-    let amount_json = |amount: &FileAmount| {
-        json!({
-            "executions": amount.n_records,
-            "files": amount.n_files,
-            "bytes": amount.n_bytes,
-            "input_bytes": amount.whole.n_input_bytes,
-            "output_bytes": amount.whole.n_output_bytes,
-        })
-    };
-    let with = |members: Value, amount: &FileAmount| {
-        let mut object = amount_json(amount);
-        if let (Some(object), Value::Object(members)) = (object.as_object_mut(), members) {
-            object.extend(members);
-        }
-        object
-    };
     let steps = forecast.volume.steps.iter();
-    let steps = steps.map(|(step, amount)| with(json!({ "step": step }), amount));
+    let steps = steps.map(|(step, amount)| amount_json(amount, json!({ "step": step })));
     let types = forecast.by_type().into_iter();
-    let types = types.map(|(op_type, amount)| with(json!({ "op_type": op_type }), &amount));
+    let types = types.map(|(op_type, amount)| amount_json(&amount, json!({ "op_type": op_type })));
     let largest = forecast.largest(N_LARGEST).into_iter().map(|volume| {
         let operator = &volume.operator;
         let name = json!({ "op_type": operator.op_type, "op_name": operator.op_name });
-        with(name, &volume.amount)
+        amount_json(&volume.amount, name)
     });
     let (whole, (beside_files, beside_bytes)) = (forecast.whole(), forecast.beside_steps());
     let c = &report.summary.counters;

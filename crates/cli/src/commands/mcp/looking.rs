@@ -166,6 +166,11 @@ fn numbers(array: &NumpyArray) -> Result<Numbers<'_>, ToolFailure> {
         .ok_or_else(|| not_numeric(&format!("elements of `{}`", array.dtype)))
 }
 
+fn json_numbers(numbers: &Numbers<'_>, range: Range<usize>) -> Vec<Value> {
+    let values = range.map(|at| numbers.get(at).map_or(Value::Null, json_number));
+    values.collect()
+}
+
 fn not_numeric(what: &str) -> ToolFailure {
     ToolFailure::new(format!("{what} are not numbers"), "`look` at another slot")
 }
@@ -235,16 +240,12 @@ impl Pair<'_> {
         let first = column.saturating_sub(n / 2).min(n_last - n);
         let start = at - column + first;
         let range = start..(start + n).min(self.target.len());
-        let values = |numbers: &Numbers<'_>, range: Range<usize>| -> Vec<Value> {
-            let values = range.map(|at| numbers.get(at).map_or(Value::Null, json_number));
-            values.collect()
-        };
         let mut slice = json!({
             "from": self.index(start),
-            "target": values(&self.target, range.clone()),
+            "target": json_numbers(&self.target, range.clone()),
         });
         if let Some(golden) = &self.golden {
-            slice["golden"] = json!(values(golden, range));
+            slice["golden"] = json!(json_numbers(golden, range));
         }
         slice
     }

@@ -124,6 +124,10 @@ pub(super) fn read_line(input: &mut impl BufRead) -> io::Result<Option<Result<Ve
     Ok(Some(Err(RpcError::parse(cause))))
 }
 
+fn is_id(id: &Value) -> bool {
+    id.is_string() || id.is_i64() || id.is_u64()
+}
+
 /// Parses a message.
 ///
 /// # Errors
@@ -139,7 +143,6 @@ pub fn parse(line: &[u8]) -> Result<ClientMessage, RpcError> {
         ));
     };
     let id = message.remove("id");
-    let is_id = |id: &Value| id.is_string() || id.is_i64() || id.is_u64();
     let known = id.clone().filter(is_id).unwrap_or_default();
     if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
         return Err(RpcError::invalid(known, "`jsonrpc` is not \"2.0\""));

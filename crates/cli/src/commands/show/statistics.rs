@@ -88,17 +88,13 @@ fn number(number: Option<impl ToString>) -> String {
 }
 
 fn rows_json(table: &StatsTable) -> Vec<Value> {
-    let object = |cells: &Vec<String>| {
-        let members = table
-            .columns
-            .iter()
-            .cloned()
-            // Cells stay text: they may be empty, `NA` or `inf`, and a number would lose its
-            // spelling.
-            .zip(cells.iter().map(|cell| json!(cell)));
+    let objects = table.rows.iter().map(|cells| {
+        // Cells stay text: they may be empty, `NA` or `inf`, and a number would lose its spelling.
+        let cells = cells.iter().map(|cell| json!(cell));
+        let members = table.columns.iter().cloned().zip(cells);
         Value::Object(members.collect::<Map<String, Value>>())
-    };
-    table.rows.iter().map(object).collect()
+    });
+    objects.collect()
 }
 
 /// The columns that hold numbers.

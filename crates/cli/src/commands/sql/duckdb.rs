@@ -320,9 +320,9 @@ fn locked(child: &Mutex<Child>) -> MutexGuard<'_, Child> {
 
 /// Whether a version such as `v1.5.6` is supported.
 fn is_new_enough(version: &str) -> bool {
-    let mut numbers = version.trim_start_matches('v').split('.');
-    let mut next = || numbers.next()?.parse::<u32>().ok();
-    let version = (next(), next());
+    let numbers = version.trim_start_matches('v').split('.');
+    let mut numbers = numbers.map_while(|number| number.parse::<u32>().ok());
+    let version = (numbers.next(), numbers.next());
     matches!(version, (Some(major), Some(minor)) if (major, minor) >= OLDEST)
 }
 
