@@ -252,7 +252,7 @@ impl Steps {
     /// The same executions where the ranges count from `first` on instead of 0.
     #[must_use]
     pub fn counted_from(self, first: u64) -> Steps {
-        let turn = |stride: StepStride| {
+        let strides = self.strides.into_iter().map(|stride| {
             let divisor = stride.divisor.get();
             let back = first % divisor;
             let rest = if stride.rest >= back {
@@ -261,7 +261,7 @@ impl Steps {
                 stride.rest + (divisor - back)
             };
             StepStride { rest, ..stride }
-        };
+        });
         Steps {
             ranges: self.ranges.map(|ranges| {
                 ranges
@@ -272,7 +272,7 @@ impl Steps {
                     })
                     .collect()
             }),
-            strides: self.strides.into_iter().map(turn).collect(),
+            strides: strides.collect(),
         }
     }
 

@@ -16,7 +16,7 @@ use opscope_store::record::{ModelId, Operator, SlotSide};
 use self::exclude::ModelExclusions;
 pub use self::graph_view::GraphView;
 pub use self::selected::{GraphInput, SelectedOperators, SelectedSlots, WatchRole};
-use crate::{FloatView, ModelSelection, NameRange, OperatorSelection, Plan, Purpose, SlotSides};
+use crate::{FloatView, ModelSelection, OperatorSelection, Plan, Purpose, SlotSides};
 
 /// The type of a record that holds a graph input.
 const GRAPH_INPUT_TYPE: &str = "Data";
@@ -220,8 +220,9 @@ fn matching(
     for range in &rule.ranges {
         ranges::mark(range, operators, &mut is_selected);
     }
-    let ends = |range: &NameRange| [range.begin.clone(), range.end.clone()];
-    let ends: Vec<String> = rule.ranges.iter().flat_map(ends).collect();
+    let ranges = rule.ranges.iter();
+    let ends = ranges.flat_map(|range| [range.begin.clone(), range.end.clone()]);
+    let ends: Vec<String> = ends.collect();
     let known: HashSet<&str> = operators.iter().map(|op| op.op_name.as_str()).collect();
     unmatched.extend(
         ends.into_iter()

@@ -228,8 +228,8 @@ impl TensorRules {
         index: usize,
         tensor: &Tensor,
     ) -> bool {
-        let chooses = |rule: &TensorRule| rule.chooses(operator, (side, index), tensor.observed());
-        self.is_empty() || self.0.iter().any(chooses)
+        let (mut rules, tensor) = (self.0.iter(), tensor.observed());
+        self.is_empty() || rules.any(|rule| rule.chooses(operator, (side, index), tensor))
     }
 
     /// Whether any tensor of `record` is chosen.

@@ -10,7 +10,7 @@ use crate::counters::{DropReason, LiveCounters, add};
 use crate::policy::FailureResponse;
 use crate::queue::{BatchSize, Queue, RecordWork, WriteJob};
 use crate::record_order::RecordOrder;
-use crate::ring::{Ring, StepHold, TriggerCause, TriggerKind};
+use crate::ring::{Ring, TriggerCause, TriggerKind};
 use crate::step_end::EndedSteps;
 use crate::{FirstOverflow, Sink, SinkError, WrittenFiles, non_finite};
 
@@ -166,9 +166,9 @@ impl RecordWriter {
     /// write.
     fn look_for_overflow(&self, job: &WriteJob) {
         let is_operator = matches!(job.work, RecordWork::Write);
-        let is_wanted = |hold: &StepHold| hold.wants(TriggerKind::Overflow);
         if is_operator
-            && job.ticket.hold.as_ref().is_some_and(is_wanted)
+            && let Some(hold) = &job.ticket.hold
+            && hold.wants(TriggerKind::Overflow)
             && let Some(overflow) = self.detector.detect(&job.record)
         {
             fire(job, || TriggerCause::Overflow(overflow.status));

@@ -40,18 +40,19 @@ pub(crate) fn plan_in_short(plan: &Plan) -> BTreeMap<String, String> {
             texts.collect::<Vec<_>>().join(", ")
         },
     );
-    let mut words = BTreeMap::new();
-    let mut put = |key: &str, value: String| words.insert(key.to_owned(), value);
-    put("purpose", purpose.to_owned());
-    put("sides", sides.to_owned());
-    put("models", models);
-    put("operators", operators);
-    put("steps", steps);
+    let words = [
+        ("purpose", purpose.to_owned()),
+        ("sides", sides.to_owned()),
+        ("models", models),
+        ("operators", operators),
+        ("steps", steps),
+    ];
+    let mut words = BTreeMap::from(words.map(|(key, value)| (key.to_owned(), value)));
     if !plan.excluded.is_empty() {
-        put("excluded", plan.excluded.len().to_string());
+        words.insert("excluded".to_owned(), plan.excluded.len().to_string());
     }
     if plan.shows_quantising {
-        put("quantising", "shown".to_owned());
+        words.insert("quantising".to_owned(), "shown".to_owned());
     }
     words
 }

@@ -211,25 +211,22 @@ fn model_of(execution: &IndexedExecution, n_models: usize) -> Arc<ModelId> {
 
 fn operator_of(group: &[IndexedTensor]) -> Operator {
     let execution = &group[0].execution;
-    let n_slots = |side| {
+    let [n_inputs, n_outputs] = [SlotSide::Input, SlotSide::Output].map(|side| {
         let slots = group.iter().filter_map(|tensor| tensor.slot);
-        slots
-            .filter(|(known, _)| *known == side)
-            .map(|(_, i)| i as usize + 1)
-            .max()
-            .unwrap_or(0)
-    };
+        let slots = slots.filter(|(known, _)| *known == side);
+        slots.map(|(_, i)| i as usize + 1).max().unwrap_or(0)
+    });
     // Another form may not represent them; the native one keeps them.
-    let placements = |side, n| {
-        let mut placements = vec![None; n];
-        for tensor in group {
-            if let Some((_, index)) = tensor.slot.filter(|(known, _)| *known == side) {
-                placements[index as usize] = tensor.placement.clone();
-            }
-        }
-        placements
-    };
-    let (n_inputs, n_outputs) = (n_slots(SlotSide::Input), n_slots(SlotSide::Output));
+    let mut input_placements = vec![None; n_inputs];
+    let mut output_placements = vec![None; n_outputs];
+    for tensor in group {
+        let (placements, index) = match tensor.slot {
+            Some((SlotSide::Input, index)) => (&mut input_placements, index),
+            Some((SlotSide::Output, index)) => (&mut output_placements, index),
+            None => continue,
+        };
+        placements[index as usize] = tensor.placement.clone();
+    }
     Operator {
         task_id: group[0].task_id.unwrap_or(0),
         op_type: execution.op_type.to_string(),
@@ -237,8 +234,8 @@ fn operator_of(group: &[IndexedTensor]) -> Operator {
         inputs: vec![String::new(); n_inputs],
         outputs: vec![String::new(); n_outputs],
         collective: execution.collective.clone(),
-        input_placements: placements(SlotSide::Input, n_inputs),
-        output_placements: placements(SlotSide::Output, n_outputs),
+        input_placements,
+        output_placements,
         ..Operator::default()
     }
 }

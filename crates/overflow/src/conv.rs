@@ -99,13 +99,17 @@ fn place(
 
 /// The loops over the padded input, the weights and the result.
 fn walk([n, n_groups, n_kernels, depth]: [usize; 4], axes: &[SpatialAxis]) -> OperandWalk {
-    let strides = |extent: fn(&SpatialAxis) -> usize| {
+    let extents: [fn(&SpatialAxis) -> usize; 3] =
+        [|axis| axis.padded, |axis| axis.kernel, |axis| axis.output];
+    let strides = extents.map(|extent| {
         let dims: Vec<usize> = axes.iter().map(extent).collect();
         (dense_strides(&dims), dims.iter().product::<usize>())
-    };
-    let (x_strides, x_area) = strides(|axis| axis.padded);
-    let (w_strides, w_area) = strides(|axis| axis.kernel);
-    let (to_strides, to_area) = strides(|axis| axis.output);
+    });
+    let [
+        (x_strides, x_area),
+        (w_strides, w_area),
+        (to_strides, to_area),
+    ] = strides;
     let kernel = depth * w_area;
     // Outer to inner: samples, groups, kernels, input channels. The input does not depend on the
     // kernel, nor the weights on the sample, which stride 0 expresses.
@@ -166,15 +170,15 @@ fn padded(x: &[i128], n_planes: usize, axes: &[SpatialAxis]) -> Option<Vec<i128>
 /// The spatial axes, from attributes and the shape of the recorded result.
 fn axes(record: &Record, x: &[usize], w: &[usize]) -> Option<Vec<SpatialAxis>> {
     let operator = &record.operator;
-    let list = |name, default: usize, n: usize| {
-        let list = ints(operator, name).unwrap_or_else(|| vec![default as i64; n]);
-        let list: Option<Vec<usize>> = list.into_iter().map(|i| usize::try_from(i).ok()).collect();
-        list.filter(|list| list.len() == n)
-    };
     let n = x.len();
-    let strides = list("strides", 1, n)?;
-    let dilations = list("dilations", 1, n)?;
-    let pads = list("pads", 0, 2 * n)?;
+    let lists = [("strides", 1, n), ("dilations", 1, n), ("pads", 0, 2 * n)];
+    let [strides, dilations, pads] = lists.map(|(name, default, n)| {
+        let list = ints(operator, name).unwrap_or_else(|| vec![default; n]);
+        let list = list.into_iter().map(|i| usize::try_from(i).ok());
+        list.collect::<Option<Vec<usize>>>()
+            .filter(|list| list.len() == n)
+    });
+    let (strides, dilations, pads) = (strides?, dilations?, pads?);
     // Attributes are stored as text, in which a string has quotes.
     let auto_pad = text(operator, "auto_pad").unwrap_or("\"NOTSET\"");
     // The recorded result has the sizes that `auto_pad` would otherwise determine.
@@ -183,7 +187,7 @@ fn axes(record: &Record, x: &[usize], w: &[usize]) -> Option<Vec<SpatialAxis>> {
     if w.len() != n || outputs.len() != n {
         return None;
     }
-    let axis = |i: usize| {
+    let axes = (0..n).map(|i| {
         let reach = w[i]
             .checked_sub(1)?
             .checked_mul(dilations[i])?
@@ -207,6 +211,6 @@ fn axes(record: &Record, x: &[usize], w: &[usize]) -> Option<Vec<SpatialAxis>> {
             },
             padded,
         })
-    };
-    (0..n).map(axis).collect()
+    });
+    axes.collect()
 }

@@ -25,7 +25,7 @@ pub(super) fn places(record: &Record, cause: StatusCause) -> Vec<OutputOverflow>
         .inputs
         .iter()
         .any(|(_, tensor)| holds_non_finite(tensor));
-    let place = |(output, tensor): &(usize, Tensor)| {
+    let places = outputs.into_iter().filter_map(|(output, tensor)| {
         let elements = non_finite_elements(tensor.host_view().ok()?).into_iter();
         let tally: Tally = if is_finite {
             elements.collect()
@@ -36,8 +36,8 @@ pub(super) fn places(record: &Record, cause: StatusCause) -> Vec<OutputOverflow>
                 .collect()
         };
         tally.place(cause, *output)
-    };
-    outputs.into_iter().filter_map(place).collect()
+    });
+    places.collect()
 }
 
 /// Whether all inputs of the operator were recorded, and at least one has elements.

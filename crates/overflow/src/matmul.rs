@@ -79,13 +79,11 @@ fn product(
         return None;
     }
     let batch = broadcast_dims(&[a_batch, b_batch])?;
-    let of_matrices = |dims: &[usize], size: usize| -> Vec<usize> {
+    let matrices = [(a_batch, m * k), (b_batch, k * n), (&batch[..], m * n)];
+    let [strides_a, strides_b, strides_to] = matrices.map(|(dims, size)| {
         let strides = broadcast_strides(dims, batch.len()).into_iter();
-        strides.map(|stride| stride * size).collect()
-    };
-    let strides_a = of_matrices(a_batch, m * k);
-    let strides_b = of_matrices(b_batch, k * n);
-    let strides_to = of_matrices(&batch, m * n);
+        strides.map(|stride| stride * size).collect::<Vec<usize>>()
+    });
     let batches = (0..batch.len()).map(|axis| {
         let strides = vec![strides_a[axis], strides_b[axis], strides_to[axis]];
         (batch[axis], strides)
@@ -122,11 +120,17 @@ pub(super) fn gemm(record: &Record) -> Option<OutputOverflow> {
         (*b_rows, *b_columns, [*b_columns, 1])
     };
     // A fractional scale leads out of integer arithmetic and its accumulator.
-    let scale = |name| match text(operator, name).map_or(Ok(1.0), str::parse::<f32>) {
-        Ok(value) if value.fract() == 0.0 && value.abs() < 1e9 => Some(value as i128),
-        _ => None,
+    let scales = ["alpha", "beta"].map(|name| text(operator, name).map_or(Ok(1.0), str::parse));
+    let [Ok(alpha), Ok(beta)]: [Result<f32, _>; 2] = scales else {
+        return None;
     };
-    let (alpha, beta) = (scale("alpha")?, scale("beta")?);
+    if [alpha, beta]
+        .iter()
+        .any(|scale| scale.fract() != 0.0 || scale.abs() >= 1e9)
+    {
+        return None;
+    }
+    let (alpha, beta) = (alpha as i128, beta as i128);
     if k != b_k {
         return None;
     }

@@ -56,10 +56,11 @@ impl InfiniteResult<'_, '_> {
             }
             _ => self.elementwise(word, dims, &bad)?,
         };
-        let magnitudes = || results.iter().map(|value| value.abs());
-        let needed = magnitudes().filter(|value| value.is_finite() && *value > largest);
+        let mut magnitudes = results.iter().map(|value| value.abs());
+        let needed = magnitudes.clone();
+        let needed = needed.filter(|value| value.is_finite() && *value > largest);
         // Next to these, an infinity is a number beyond the doubles.
-        let is_beyond_all = magnitudes().any(f64::is_infinite);
+        let is_beyond_all = magnitudes.any(f64::is_infinite);
         let needed = needed.reduce(f64::max);
         needed.map(|needed| if is_beyond_all { f64::INFINITY } else { needed })
     }

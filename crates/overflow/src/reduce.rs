@@ -67,16 +67,14 @@ impl Fold {
 pub(super) fn reduce(record: &Record, fold: Fold) -> Option<OutputOverflow> {
     let input = IntegerTensor::input(record, 0)?;
     let is_reduced = reduced_axes(record, input.dims.len())?;
-    let of_kind = |reduced: bool| {
+    let [n_results, n_each] = [false, true].map(|reduced| {
         let axes = input.dims.iter().zip(&is_reduced);
-        axes.filter(move |(_, is)| **is == reduced)
-            .map(|(dim, _)| *dim)
-    };
-    let n_each = of_kind(true).product();
+        let axes = axes.filter(|(_, is_reduced)| **is_reduced == reduced);
+        axes.map(|(dim, _)| *dim).product::<usize>()
+    });
     if fold.always_fits(input.bounds, input.magnitude_max(), n_each) {
         return None;
     }
-    let n_results = of_kind(false).product();
     let mut results = vec![fold.start(); n_results];
     let own = dense_strides(input.dims);
     // The result has the same strides without the reduced axes.

@@ -99,31 +99,32 @@ impl JoinedRanges {
 }
 
 /// One element as text: a number where the type has one that fits whole bytes, else its bytes.
+fn number_text(dtype: DType, bytes: &[u8]) -> Option<String> {
+    if dtype.bytes() != Some(bytes.len()) {
+        return None;
+    }
+    let shape = Shape::new([1]).ok()?;
+    let decoded = decode(dtype, &shape, bytes).ok()?;
+    let b: &[u8] = &decoded.bytes;
+    Some(match decoded.dtype.as_numpy()? {
+        NumpyType::Bool => (*b.first()? != 0).to_string(),
+        NumpyType::I8 => i8::from_le_bytes(b.try_into().ok()?).to_string(),
+        NumpyType::U8 => u8::from_le_bytes(b.try_into().ok()?).to_string(),
+        NumpyType::I16 => i16::from_le_bytes(b.try_into().ok()?).to_string(),
+        NumpyType::U16 => u16::from_le_bytes(b.try_into().ok()?).to_string(),
+        NumpyType::I32 => i32::from_le_bytes(b.try_into().ok()?).to_string(),
+        NumpyType::U32 => u32::from_le_bytes(b.try_into().ok()?).to_string(),
+        NumpyType::I64 => i64::from_le_bytes(b.try_into().ok()?).to_string(),
+        NumpyType::U64 => u64::from_le_bytes(b.try_into().ok()?).to_string(),
+        NumpyType::F16 => half::f16::from_le_bytes(b.try_into().ok()?).to_string(),
+        NumpyType::F32 => f32::from_le_bytes(b.try_into().ok()?).to_string(),
+        NumpyType::F64 => f64::from_le_bytes(b.try_into().ok()?).to_string(),
+        NumpyType::C64 | NumpyType::C128 => return None,
+    })
+}
+
 fn element_text(dtype: DType, bytes: &[u8]) -> String {
-    let number = || -> Option<String> {
-        if dtype.bytes() != Some(bytes.len()) {
-            return None;
-        }
-        let shape = Shape::new([1]).ok()?;
-        let decoded = decode(dtype, &shape, bytes).ok()?;
-        let b: &[u8] = &decoded.bytes;
-        Some(match decoded.dtype.as_numpy()? {
-            NumpyType::Bool => (*b.first()? != 0).to_string(),
-            NumpyType::I8 => i8::from_le_bytes(b.try_into().ok()?).to_string(),
-            NumpyType::U8 => u8::from_le_bytes(b.try_into().ok()?).to_string(),
-            NumpyType::I16 => i16::from_le_bytes(b.try_into().ok()?).to_string(),
-            NumpyType::U16 => u16::from_le_bytes(b.try_into().ok()?).to_string(),
-            NumpyType::I32 => i32::from_le_bytes(b.try_into().ok()?).to_string(),
-            NumpyType::U32 => u32::from_le_bytes(b.try_into().ok()?).to_string(),
-            NumpyType::I64 => i64::from_le_bytes(b.try_into().ok()?).to_string(),
-            NumpyType::U64 => u64::from_le_bytes(b.try_into().ok()?).to_string(),
-            NumpyType::F16 => half::f16::from_le_bytes(b.try_into().ok()?).to_string(),
-            NumpyType::F32 => f32::from_le_bytes(b.try_into().ok()?).to_string(),
-            NumpyType::F64 => f64::from_le_bytes(b.try_into().ok()?).to_string(),
-            NumpyType::C64 | NumpyType::C128 => return None,
-        })
-    };
-    number().unwrap_or_else(|| {
+    number_text(dtype, bytes).unwrap_or_else(|| {
         let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         hex.join(" ")
     })

@@ -100,10 +100,17 @@ impl<'a> ValueNeighbours<'a> {
     fn around(&self, start: usize) -> Vec<usize> {
         let task_id = self.operators[start].task_id;
         let mut found = self.siblings.get(&task_id).cloned().unwrap_or_default();
-        let before = |i: usize| values(&self.producer, &self.operators[i].inputs);
-        let after = |i: usize| values(&self.readers, &self.operators[i].outputs);
-        self.walk(start, before, &mut found);
-        self.walk(start, after, &mut found);
+        let operators = &self.operators;
+        self.walk(
+            start,
+            |i| values(&self.producer, &operators[i].inputs),
+            &mut found,
+        );
+        self.walk(
+            start,
+            |i| values(&self.readers, &operators[i].outputs),
+            &mut found,
+        );
         found
     }
 

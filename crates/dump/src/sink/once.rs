@@ -299,8 +299,10 @@ impl<I: MemoryIdentity> WriteOnce<I> {
 
 impl<I: MemoryIdentity> SourceTable<I> {
     fn sweep(&mut self) {
-        let is_content = |key: &SourceKey<I>| matches!(key, SourceKey::Content(_));
-        let n_contents = self.entries.keys().filter(|key| is_content(key)).count();
+        let keys = self.entries.keys();
+        let n_contents = keys
+            .filter(|key| matches!(key, SourceKey::Content(_)))
+            .count();
         self.entries.retain(|key, entry| match key {
             // Threads wait for it; without an entry they would write the same file again.
             _ if matches!(entry, SourceEntry::Pending) => true,

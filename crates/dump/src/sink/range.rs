@@ -140,7 +140,8 @@ impl RangeSink {
             let Ok(view) = tensor.host_view() else {
                 continue;
             };
-            let of_target = |(target_idx, &target): (usize, &DType)| {
+            let targets = self.targets.iter().enumerate();
+            rows.extend(targets.filter_map(|(target_idx, &target)| {
                 Some(RangeRow {
                     step: record.step,
                     operator: record.operator.clone(),
@@ -152,8 +153,7 @@ impl RangeSink {
                     loss: range_loss(view, target)?,
                     target_idx,
                 })
-            };
-            rows.extend(self.targets.iter().enumerate().filter_map(of_target));
+            }));
         }
         let mut all = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         all.add(rows, self.n_in_memory_max)

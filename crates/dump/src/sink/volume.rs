@@ -173,13 +173,13 @@ impl Sink for VolumeSink {
         graph: GraphView<'_>,
         selected: &SelectedOperators,
     ) -> Result<WrittenFiles, SinkError> {
-        let is_kept = |operator: &&Arc<Operator>| {
+        let kept = graph.operators.iter().filter(|operator| {
             let kept = selected.kept.get(&operator.task_id);
             kept.is_some_and(|kept| kept.n_slots() > 0)
-        };
+        });
         let mut counted = self.lock();
         counted.n_operators += graph.operators.len() as u64;
-        counted.n_operators_selected += graph.operators.iter().filter(is_kept).count() as u64;
+        counted.n_operators_selected += kept.count() as u64;
         drop(counted);
         self.next.open_model(model, graph, selected)
     }

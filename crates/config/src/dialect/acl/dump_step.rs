@@ -59,17 +59,14 @@ fn range(part: &str) -> Result<RangeInclusive<u64>, RefusalReason> {
         [first, last] => (first, last),
         _ => return Err(RefusalReason::StepFormat),
     };
-    let number = |text: &str| match text {
-        "" => None,
-        _ if text.bytes().all(|b| b.is_ascii_digit()) => {
-            // Larger numbers mean "never reached", like the largest one that the vendor compares.
-            Some(text.parse().unwrap_or(STEP_MAX).min(STEP_MAX))
-        }
-        _ => None,
-    };
-    match (number(first), number(last)) {
-        (Some(first), Some(last)) if first <= last => Ok(first..=last),
-        (Some(_), Some(_)) => Err(RefusalReason::StepReversed),
+    let ends = [first, last].map(|text| {
+        let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        // Larger numbers mean "never reached", like the largest one that the vendor compares.
+        is_number.then(|| text.parse().unwrap_or(STEP_MAX).min(STEP_MAX))
+    });
+    match ends {
+        [Some(first), Some(last)] if first <= last => Ok(first..=last),
+        [Some(_), Some(_)] => Err(RefusalReason::StepReversed),
         _ => Err(RefusalReason::StepNotDigits),
     }
 }

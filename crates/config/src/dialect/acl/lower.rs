@@ -257,18 +257,19 @@ fn name_of<'r>(entry: &'r RawModelEntry<'_>) -> Option<&'r str> {
     entry.model_name.as_ref().map(|name| name.value)
 }
 
+fn texts(list: &RawList<'_, RawText<'_>>) -> Vec<String> {
+    list.members.iter().map(|text| text.value.into()).collect()
+}
+
 fn selection(entry: &RawModelEntry<'_>) -> OperatorSelection {
-    let texts = |list: &RawList<'_, RawText<'_>>| -> Vec<String> {
-        list.members.iter().map(|text| text.value.into()).collect()
-    };
-    let end = |text: &Option<RawText<'_>>| text.as_ref().map_or("", |text| text.value).to_owned();
     let ranges = entry.opname_range.iter().flat_map(|list| &list.members);
     OperatorSelection {
         names: entry.layer.as_ref().map(texts),
         ranges: ranges
-            .map(|range| NameRange {
-                begin: end(&range.begin),
-                end: end(&range.end),
+            .map(|range| {
+                let [begin, end] = [&range.begin, &range.end]
+                    .map(|text| text.as_ref().map_or("", |text| text.value).to_owned());
+                NameRange { begin, end }
             })
             .collect(),
         watched: entry.watcher_nodes.as_ref().map(texts).unwrap_or_default(),

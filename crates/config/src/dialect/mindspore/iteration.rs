@@ -56,13 +56,14 @@ pub(super) fn warn_never(item: &SectionItem<'_>, text: &str, findings: &mut Issu
 }
 
 /// The iterations of a piece, or why there are none.
-fn range(piece: &str) -> Result<RangeInclusive<u64>, &'static str> {
-    let number = |text: &str| match text {
+fn number(text: &str) -> Result<u64, &'static str> {
+    match text {
         "" => Err("a number is missing"),
-        _ => text
-            .parse::<u64>()
-            .map_err(|_| "the number has more than 64 bits"),
-    };
+        _ => text.parse().map_err(|_| "the number has more than 64 bits"),
+    }
+}
+
+fn range(piece: &str) -> Result<RangeInclusive<u64>, &'static str> {
     match piece.split_once('-') {
         None => number(piece).map(|step| step..=step),
         // MindSpore accepts such a piece, but it matches no iteration.

@@ -37,7 +37,7 @@ pub(super) fn cells(
     let wide = if is_high { DType::F32 } else { dtype };
     // With low precision the kernels compute nothing of bool.
     let is_bool = dtype == DType::Bool && is_high;
-    let cell = |category: &StatisticCategory| match category {
+    let cells = categories.iter().map(|category| match category {
         StatisticCategory::Max | StatisticCategory::Min if dtype == DType::I64 => {
             let is_max = *category == StatisticCategory::Max;
             let view = tensor.view();
@@ -48,8 +48,8 @@ pub(super) fn cells(
         StatisticCategory::Average if NUMBERS.contains(&dtype) => rounded(stats.mean, wide),
         StatisticCategory::L2Norm if FLOATS.contains(&dtype) => rounded(stats.l2, wide),
         _ => StatisticCell::Null,
-    };
-    categories.iter().map(cell).collect()
+    });
+    cells.collect()
 }
 
 /// An element of the tensor, in its own type.

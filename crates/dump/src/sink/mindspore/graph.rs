@@ -59,10 +59,13 @@ impl GraphValues {
 }
 
 fn type_of(tensor: &Tensor) -> TensorType {
-    let extent = |&n: &usize| i64::try_from(n).unwrap_or(i64::MAX);
+    let shape = tensor.shape();
+    let dims = shape.dims().iter();
     TensorType {
         dtype: tensor.dtype(),
-        shape: tensor.shape().dims().iter().map(extent).collect(),
+        shape: dims
+            .map(|&n| i64::try_from(n).unwrap_or(i64::MAX))
+            .collect(),
     }
 }
 
@@ -176,32 +179,28 @@ impl GraphMaker {
         i: usize,
         operator: &Operator,
     ) -> GraphNode {
-        let present = |names: &[String]| -> Vec<String> {
-            names
+        let [inputs, outputs] = [&operator.inputs, &operator.outputs].map(|names| {
+            let names = names.iter().filter(|name| !name.is_empty());
+            names.cloned().collect::<Vec<String>>()
+        });
+        let [input_types, output_types] = [&inputs, &outputs].map(|names| {
+            let types = names.iter().map(|name| values.get(self.id, name));
+            types.collect::<Vec<Option<&TensorType>>>()
+        });
+        let [input_devices, output_devices] = [&input_types, &output_types].map(|types| {
+            types
                 .iter()
-                .filter(|name| !name.is_empty())
-                .cloned()
-                .collect()
-        };
-        let (inputs, outputs) = (present(&operator.inputs), present(&operator.outputs));
-        let types = |names: &[String]| -> Vec<Option<TensorType>> {
-            let types = names.iter().map(|name| values.get(self.id, name).cloned());
-            types.collect()
-        };
-        let devices = |names: &[String]| -> Option<Vec<DeviceTensor>> {
-            types(names)
-                .iter()
-                .map(|t| t.as_ref().map(device))
-                .collect()
-        };
-        let mut output_types = types(&outputs).into_iter().map(|t| value_type(t.as_ref()));
+                .map(|t| t.map(device))
+                .collect::<Option<Vec<_>>>()
+        });
+        let mut output_types = output_types.into_iter().map(value_type);
         let output = match outputs.len() {
             1 => output_types.next().unwrap_or_default(),
             _ => ValueType::Tuple(output_types.collect()),
         };
         // MindSpore describes a kernel only if all device types are known.
-        let kernel = devices(&inputs)
-            .zip(devices(&outputs))
+        let kernel = input_devices
+            .zip(output_devices)
             .map(|(inputs, outputs)| KernelView { inputs, outputs });
         GraphNode {
             label: format!("CNode_{i}"),

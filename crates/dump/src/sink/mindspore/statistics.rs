@@ -52,7 +52,7 @@ pub(super) fn cells(
     categories: &[StatisticCategory],
 ) -> Vec<StatisticCell> {
     let stats = tensor.sequential_stats().ok();
-    let of = |category: &StatisticCategory| match category {
+    let cells = categories.iter().map(|category| match category {
         StatisticCategory::Md5 => {
             let digest = tensor.keep(|tensor| Md5Memo(tensor.view().ok().map(sequential_md5)));
             digest.0.map_or(StatisticCell::Null, |digest| {
@@ -66,8 +66,8 @@ pub(super) fn cells(
             })
         }
         _ => stats.map_or(StatisticCell::Null, |stats| cell(stats, *category)),
-    };
-    categories.iter().map(of).collect()
+    });
+    cells.collect()
 }
 
 fn cell(stats: &SequentialStats, category: StatisticCategory) -> StatisticCell {

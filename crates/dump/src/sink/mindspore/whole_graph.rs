@@ -104,11 +104,10 @@ impl MindSporeSink {
         graph: GraphView<'_>,
         selected: &SelectedOperators,
     ) -> Result<WrittenFiles, SinkError> {
-        let has_tensors = |task_id: &u32| {
-            let kept = selected.kept.get(task_id);
+        let chosen = graph.operators.iter().filter(|operator| {
+            let kept = selected.kept.get(&operator.task_id);
             kept.is_some_and(|kept| kept.n_slots() > 0)
-        };
-        let chosen = graph.operators.iter().filter(|op| has_tensors(&op.task_id));
+        });
         let chosen: Vec<String> = chosen.map(|op| op.op_name.clone()).collect();
         let names = (!selected.is_every).then_some(chosen);
         lock(&self.runtime_names).insert(model.load.unwrap_or(0), names);

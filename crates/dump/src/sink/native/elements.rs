@@ -42,6 +42,12 @@ enum KnownElements {
     Written(ElementsPlace),
 }
 
+impl KnownElements {
+    fn is_pending(&self) -> bool {
+        matches!(self, KnownElements::Pending)
+    }
+}
+
 /// A digest and a number of bytes.
 type ContentKey = ([u8; 16], u64);
 
@@ -355,16 +361,15 @@ impl ElementsGroup {
 
     /// Bounds the memory: forgotten content may be written once more.
     fn forget_if_many(&mut self) {
-        let is_pending = |known: &KnownElements| matches!(known, KnownElements::Pending);
         // Looking for what is dead takes a pass over the table, so it waits until that may have
         // doubled.
         if self.identities.len() >= self.n_identities_max.max(N_IDENTITIES_MIN) {
             self.identities
-                .retain(|identity, known| is_pending(known) || identity.is_alive());
+                .retain(|identity, known| known.is_pending() || identity.is_alive());
             self.n_identities_max = 2 * self.identities.len();
         }
         if self.contents.len() >= N_KNOWN_MAX {
-            self.contents.retain(|_, known| is_pending(known));
+            self.contents.retain(|_, known| known.is_pending());
         }
     }
 }

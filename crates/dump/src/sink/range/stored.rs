@@ -87,10 +87,10 @@ impl StoredRow for RangeRow {
     }
 
     fn compare(&self, other: &RangeRow) -> Ordering {
-        let place = |row: &RangeRow| {
+        let [own, other] = [self, other].map(|row| {
             let task_id = row.operator.task_id;
             (row.step, task_id, row.side, row.index, row.target_idx)
-        };
-        place(self).cmp(&place(other))
+        });
+        own.cmp(&other)
     }
 }

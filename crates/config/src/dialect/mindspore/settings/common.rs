@@ -295,21 +295,21 @@ fn read_devices(
 
 /// A number as C++ converts it: truncated to an integer, of which the low 32 bits are kept.
 fn device_number(text: &str) -> u32 {
-    let low = |bits: u64| u32::try_from(bits & u64::from(u32::MAX)).unwrap_or(u32::MAX);
-    if let Ok(whole) = text.parse::<u64>() {
-        return low(whole);
-    }
-    // A negative number wraps around, like a conversion to `uint32_t`.
-    if let Ok(whole) = text.parse::<i64>() {
-        return low(whole.cast_unsigned());
-    }
-    let value: f64 = text.parse().unwrap_or(0.0);
-    // Larger numbers convert to one whose low bits are 0.
-    match value.abs() < 9.2e18 {
-        #[expect(clippy::cast_possible_truncation, reason = "the fraction is truncated")]
-        true => low((value as i64).cast_unsigned()),
-        false => 0,
-    }
+    let bits = if let Ok(whole) = text.parse::<u64>() {
+        whole
+    } else if let Ok(whole) = text.parse::<i64>() {
+        // A negative number wraps around, like a conversion to `uint32_t`.
+        whole.cast_unsigned()
+    } else {
+        let value: f64 = text.parse().unwrap_or(0.0);
+        // Larger numbers convert to one whose low bits are 0.
+        match value.abs() < 9.2e18 {
+            #[expect(clippy::cast_possible_truncation, reason = "the fraction is truncated")]
+            true => (value as i64).cast_unsigned(),
+            false => 0,
+        }
+    };
+    u32::try_from(bits & u64::from(u32::MAX)).unwrap_or(u32::MAX)
 }
 
 /// The format with this name.
