@@ -162,20 +162,21 @@ fn list(dir: &Path) -> Result<Vec<PathBuf>, ToolFailure> {
     Ok(paths)
 }
 
+/// The layouts in a name such as `convert_{from}_to_{to}.py`.
+fn layouts(name: &str) -> Option<(Layout, Layout)> {
+    let stem = name
+        .strip_suffix(".py")
+        .or_else(|| name.strip_suffix(".pyc"))?;
+    let is_word = stem.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    let (from, to) = stem.strip_prefix("convert_")?.split_once("_to_")?;
+    (is_word && stem.len() <= NAME_BYTES_MAX)
+        .then_some((formats::from_name(from)?, formats::from_name(to)?))
+}
+
 /// A file called `convert_{from}_to_{to}.py` or `.pyc`.
 fn script(path: &Path) -> Option<ConverterScript> {
     let name = path.file_name()?.to_str()?;
-    let layouts = || {
-        let stem = name
-            .strip_suffix(".py")
-            .or_else(|| name.strip_suffix(".pyc"))?;
-        let is_word = stem.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-        let pair = stem.strip_prefix("convert_")?;
-        let (from, to) = pair.split_once("_to_")?;
-        (is_word && stem.len() <= NAME_BYTES_MAX)
-            .then_some((formats::from_name(from)?, formats::from_name(to)?))
-    };
-    let Some((from, to)) = layouts() else {
+    let Some((from, to)) = layouts(name) else {
         log::warning(&format!(
             "The file '{name}' does not match 'convert_{{src_format}}_to_{{dest_format}}.py', \
              please check the file."

@@ -35,10 +35,9 @@ pub(super) enum LoadFailure {
 
 /// Reads an array file. Trailing bytes are ignored, as in numpy.
 pub(super) fn load(path: &Path) -> Result<LoadedArray, LoadFailure> {
-    let refused = |error: std::io::Error| LoadFailure::Refused(error.to_string());
-    let n_bytes = regular_file::check(path).map_err(refused)?.len();
-    let bytes = regular_file::read(path, n_bytes).map_err(refused)?;
-    from_bytes(bytes)
+    let metadata = regular_file::check(path);
+    let bytes = metadata.and_then(|metadata| regular_file::read(path, metadata.len()));
+    from_bytes(bytes.map_err(|error| LoadFailure::Refused(error.to_string()))?)
 }
 
 fn from_bytes(mut bytes: Vec<u8>) -> Result<LoadedArray, LoadFailure> {

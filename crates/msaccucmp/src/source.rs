@@ -73,22 +73,19 @@ impl DumpSource {
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        let is_nano = || FileParts::open(path).is_ok_and(|file| nano::is_nano(file.start()));
         // The reference checks the nano runtime's magic number before the name.
-        if file_name.ends_with(".npy") && !is_nano() {
+        if file_name.ends_with(".npy")
+            && !FileParts::open(path).is_ok_and(|file| nano::is_nano(file.start()))
+        {
             return open_array(path, file_name);
         }
-        let parse_failure = |detail: String| {
-            log::error(&detail);
-            let message = format!("Failed to parse dump file \"{}\".", path.display());
-            ToolFailure::new(ErrorCode::InvalidDumpData, message)
-        };
-        let bytes = FileBytes::open(path).map_err(|error| parse_failure(error.to_string()))?;
+        let invalid = ErrorCode::InvalidDumpData;
+        let bytes = FileBytes::open(path)
+            .map_err(|error| parse_failure(path, invalid, &error.to_string()))?;
         let n_bytes = bytes.as_ref().len();
         if n_bytes == 0 {
-            return Err(parse_failure(
-                "The file size is zero. Please check the dump file.".into(),
-            ));
+            let detail = "The file size is zero. Please check the dump file.";
+            return Err(parse_failure(path, invalid, detail));
         }
         if n_bytes >= LARGE_FILE_BYTES {
             log::warning(&format!("The size of {} exceeds 1 GB.", log::quoted(path)));
@@ -105,7 +102,8 @@ impl DumpSource {
             let file = DumpFile::from_parts(bytes, DumpHeader::default(), Vec::new(), 0);
             return Ok(DumpSource::new(path, file_name, file));
         }
-        let dump = DumpFile::from_bytes(bytes).map_err(|error| parse_failure(error.to_string()))?;
+        let dump = DumpFile::from_bytes(bytes)
+            .map_err(|error| parse_failure(path, invalid, &error.to_string()))?;
         Ok(DumpSource::new(path, file_name, dump))
     }
 
@@ -206,23 +204,24 @@ fn slice_failure(error: SliceError) -> ToolFailure {
     }
 }
 
+fn parse_failure(path: &Path, code: ErrorCode, detail: &str) -> ToolFailure {
+    log::error(detail);
+    let message = format!("Failed to parse dump file \"{}\".", path.display());
+    ToolFailure::new(code, message)
+}
+
 /// An array file counts as a dump with one output. The reference packs its elements into the bytes
 /// of a dump, with a byte for each complex one.
 fn open_array(path: &Path, file_name: String) -> Result<DumpSource, ToolFailure> {
-    let failure = |code, detail: String| {
-        log::error(&detail);
-        let message = format!("Failed to parse dump file \"{}\".", path.display());
-        ToolFailure::new(code, message)
-    };
     let array = numpy::load(path).map_err(|error| match error {
         LoadFailure::Refused(reason) => {
             let detail = format!(
                 "Failed to parse dump file {}. Only data of the numpy format is supported. {reason}",
                 log::quoted(path)
             );
-            failure(ErrorCode::InvalidDumpData, detail)
+            parse_failure(path, ErrorCode::InvalidDumpData, &detail)
         }
-        LoadFailure::OtherType(reason, _) => failure(ErrorCode::DataType, reason),
+        LoadFailure::OtherType(reason, _) => parse_failure(path, ErrorCode::DataType, &reason),
         LoadFailure::Exception(reason) => ToolFailure::unexpected(reason),
     })?;
     let view = array.tensor.host_view();
@@ -231,7 +230,7 @@ fn open_array(path: &Path, file_name: String) -> Result<DumpSource, ToolFailure>
     // has has no numpy name either.
     if array.is_big_endian || npy::descr(tensor.dtype).is_none() {
         let detail = format!("The dtype({}) does not support.", tensor.dtype);
-        return Err(failure(ErrorCode::DataType, detail));
+        return Err(parse_failure(path, ErrorCode::DataType, &detail));
     }
     let bytes = match tensor.dtype {
         DType::C64 | DType::C128 => packed(tensor),
@@ -289,25 +288,18 @@ pub(super) fn lacks_nano_fields(path: &Path) -> bool {
 }
 
 fn open_nano(path: &Path, file_name: String, bytes: FileBytes) -> Result<DumpSource, ToolFailure> {
-    let failure = |code, detail: String| {
-        log::error(&detail);
-        ToolFailure::new(
-            code,
-            format!("Failed to parse dump file \"{}\".", path.display()),
-        )
-    };
     let fields: Vec<&str> = file_name.split('.').collect();
     let Some(op_name) = fields.get(NANO_OP_NAME_FIELD) else {
         let detail = format!("The name has fewer than {NANO_NAME_FIELDS_MIN} fields.");
-        return Err(failure(ErrorCode::InvalidDumpData, detail));
+        return Err(parse_failure(path, ErrorCode::InvalidDumpData, &detail));
     };
     let op_name = (*op_name).to_owned();
     let file = bytes.as_ref();
-    let (header, n_header) =
-        NanoHeader::decode(file).map_err(|error| failure(ErrorCode::Nano, error.to_string()))?;
+    let (header, n_header) = NanoHeader::decode(file)
+        .map_err(|error| parse_failure(path, ErrorCode::Nano, &error.to_string()))?;
     header
         .check_size(n_header, file.len())
-        .map_err(|error| failure(ErrorCode::SizeMismatch, error.to_string()))?;
+        .map_err(|error| parse_failure(path, ErrorCode::SizeMismatch, &error.to_string()))?;
     let file = header.to_dump_file(n_header, bytes);
     Ok(DumpSource {
         op_name,

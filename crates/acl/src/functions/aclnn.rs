@@ -13,7 +13,7 @@ use crate::aclnn::cache::LoadedGraph;
 use crate::aclnn::call::{ComposedGraph, OperatorCall, Refusal, ResultSource};
 use crate::aclnn::composed::{ComposedOperator, ShownTensor};
 use crate::aclnn::executor::OperatorExecutor;
-use crate::aclnn::object::AclnnObjects;
+use crate::aclnn::object::{AclnnObjects, ScalarNumber, ScalarValue};
 use crate::aclnn::parameter::{Argument, Parameter, ParameterKind, RawArgument, TensorArgument};
 use crate::aclnn::row::OperatorRow;
 use crate::aclnn::table;
@@ -562,18 +562,20 @@ fn described(row: &OperatorRow, arguments: &[Argument]) -> Operator {
     operator
 }
 
-/// The text of an argument other than a tensor.
-fn attribute_text(argument: &Argument) -> Option<String> {
-    use crate::aclnn::object::{ScalarNumber, ScalarValue};
-    let scalar = |scalar: &ScalarValue| match scalar.number {
+fn scalar_text(scalar: &ScalarValue) -> String {
+    match scalar.number {
         ScalarNumber::Int(n) => n.to_string(),
         ScalarNumber::Float(n) => n.to_string(),
-    };
+    }
+}
+
+/// The text of an argument other than a tensor.
+fn attribute_text(argument: &Argument) -> Option<String> {
     Some(match argument {
         Argument::Absent | Argument::Tensor(_) | Argument::Tensors(_) => return None,
-        Argument::Scalar(one) => scalar(one),
+        Argument::Scalar(scalar) => scalar_text(scalar),
         Argument::Scalars(list) => {
-            let texts: Vec<String> = list.iter().map(scalar).collect();
+            let texts: Vec<String> = list.iter().map(scalar_text).collect();
             format!("[{}]", texts.join(", "))
         }
         Argument::Ints(list) => format!("{list:?}"),

@@ -104,13 +104,13 @@ impl AclProcess {
             Ok(DataBuffer { address, size })
         };
         // A float16 uses two of the four bytes; the vendor's library reads four as well.
-        let factor = |address| DataBuffer {
+        let [alpha, beta] = [alpha, beta].map(|address| DataBuffer {
             address,
             size: N_FACTOR_BYTES,
-        };
+        });
         let (a, b, c) = (matrix(0, a)?, matrix(1, b)?, matrix(2, c)?);
         // The addend is read before it is overwritten by the result.
-        let buffers = vec![a, b, c, factor(alpha), factor(beta)];
+        let buffers = vec![a, b, c, alpha, beta];
         self.run_on_buffers(&prepared, buffers, &[(0, c)])
     }
 
@@ -159,19 +159,13 @@ impl AclProcess {
         let [m, n, k] = product.extents.map(i64::from);
         let [trans_a, trans_b, _] = product.trans.map(|trans| trans == TRANSPOSED);
         let [type_a, type_b, type_c] = product.data_types;
-        let matrix = |data_type, rows, columns, is_transposed| {
-            let dims = if is_transposed {
-                [columns, rows]
-            } else {
-                [rows, columns]
-            };
-            TensorDesc::new(data_type, &dims, FORMAT_ND)
-        };
-        let c = matrix(type_c, m, n, false);
+        let dims_a = if trans_a { [k, m] } else { [m, k] };
+        let dims_b = if trans_b { [n, k] } else { [k, n] };
+        let c = TensorDesc::new(type_c, &[m, n], FORMAT_ND);
         let factor = TensorDesc::new(type_c, &[], FORMAT_ND);
         let inputs = vec![
-            matrix(type_a, m, k, trans_a),
-            matrix(type_b, k, n, trans_b),
+            TensorDesc::new(type_a, &dims_a, FORMAT_ND),
+            TensorDesc::new(type_b, &dims_b, FORMAT_ND),
             c.clone(),
             factor.clone(),
             factor,

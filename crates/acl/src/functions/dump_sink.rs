@@ -34,11 +34,11 @@ impl AclProcess {
             None => Ok(AclSink::lazy(dump_path, time, PermissionModes::default())),
             Some(callback) => {
                 let is_text = matches!(content, AclContent::Statistics(_));
-                let function = move |piece: &Piece<'_>| {
+                let function = Arc::new(move |piece: &Piece<'_>| {
                     hand_over(&callback, piece, is_text);
                     Ok::<(), SinkError>(())
-                };
-                AclSink::to_function(dump_path, time, Arc::new(function))
+                });
+                AclSink::to_function(dump_path, time, function)
             }
         };
         match sink {
@@ -76,28 +76,22 @@ impl AclProcess {
 /// Passes a piece of a file on. Text ends with a NUL, as in the vendor's library.
 fn hand_over(callback: &DumpCallback, piece: &Piece<'_>, is_text: bool) {
     let file_name = piece.path.to_string_lossy();
-    let hand_over = |bytes: &[u8], is_last| {
+    let mut text = Vec::new();
+    let parts: Vec<&[u8]> = if is_text && piece.is_last {
+        // The vendor's library passes statistics in one piece, whose length counts the NUL.
+        text.extend(piece.parts.concat());
+        text.push(0);
+        vec![&text]
+    } else {
+        // Programs that receive dumps treat an empty piece as an error.
+        let parts = piece.parts.iter().copied();
+        parts.filter(|part| !part.is_empty()).collect()
+    };
+    for (i, bytes) in parts.iter().enumerate() {
         callback(&FilePiece {
             file_name: &file_name,
             bytes,
-            is_last,
+            is_last: piece.is_last && i + 1 == parts.len(),
         });
-    };
-    if is_text && piece.is_last {
-        // The vendor's library passes statistics in one piece, whose length counts the NUL.
-        let mut text = piece.parts.concat();
-        text.push(0);
-        hand_over(&text, true);
-        return;
-    }
-    let parts: Vec<&[u8]> = piece
-        .parts
-        .iter()
-        .copied()
-        // Programs that receive dumps treat an empty piece as an error.
-        .filter(|part| !part.is_empty())
-        .collect();
-    for (i, part) in parts.iter().enumerate() {
-        hand_over(part, piece.is_last && i + 1 == parts.len());
     }
 }

@@ -206,21 +206,22 @@ impl AclProcess {
         aipp: &InputAipp,
         parameters: Option<Arc<AippParameters>>,
     ) -> Answer<Tensor> {
-        let unfit = |reason: String| self.unfit(&format!("input `{}`: {reason}", value.name));
         let parameters = parameters.ok_or_else(|| {
-            unfit("its AIPP parameters are not set: call aclmdlSetInputAIPP".into())
+            let reason = "its AIPP parameters are not set: call aclmdlSetInputAIPP";
+            self.unfit_input(value, &reason)
         })?;
         if aipp.is_dynamic() {
             // They may have been set for another model, or for another gear.
             let checked = aipp.check(&parameters);
             let checked = checked.and_then(|()| aipp.check_fit(&parameters, &shape));
-            checked.map_err(unfit)?;
+            checked.map_err(|reason| self.unfit_input(value, &reason))?;
         }
         let n = shape.dims().first().copied().unwrap_or(0);
         let n_bytes = parameters.picture_bytes().saturating_mul(n);
         self.check_length("input", index, n_bytes, slot)?;
         let pictures = self.read_padded(slot.buffer, n_bytes)?;
-        prepare(&parameters, &pictures, value.dtype, shape).map_err(unfit)
+        let prepared = prepare(&parameters, &pictures, value.dtype, shape);
+        prepared.map_err(|reason| self.unfit_input(value, &reason))
     }
 
     fn read_input(
@@ -230,11 +231,16 @@ impl AclProcess {
         value: &ValueInfo,
         shape: Shape,
     ) -> Answer<Tensor> {
-        let unfit = |error: &dyn Display| self.unfit(&format!("input `{}`: {error}", value.name));
-        let n_bytes = shape.n_bytes(value.dtype).map_err(|error| unfit(&error))?;
+        let n_bytes = shape.n_bytes(value.dtype);
+        let n_bytes = n_bytes.map_err(|error| self.unfit_input(value, &error))?;
         self.check_length("input", index, n_bytes, slot)?;
         let bytes = self.read_padded(slot.buffer, n_bytes)?;
-        Tensor::from_vec(value.dtype, shape, bytes).map_err(|error| unfit(&error))
+        let tensor = Tensor::from_vec(value.dtype, shape, bytes);
+        tensor.map_err(|error| self.unfit_input(value, &error))
+    }
+
+    fn unfit_input(&self, value: &ValueInfo, reason: &dyn Display) -> Status {
+        self.unfit(&format!("input `{}`: {reason}", value.name))
     }
 
     /// Reads a tensor of `n_bytes`, padded with zeros if its buffer is shorter.

@@ -308,7 +308,7 @@ impl InputAipp {
 
     /// Shape and bytes of an unprocessed picture, for each gear.
     fn source_dims(&self) -> Vec<([i64; 4], i64)> {
-        let source = |shape: &Shape| {
+        let sources = self.shapes.iter().map(|shape| {
             let n = extents(shape).first().copied().unwrap_or(-1);
             // Only the number of pictures is known before the program sets parameters.
             if self.is_dynamic() {
@@ -319,8 +319,8 @@ impl InputAipp {
             let n_bytes = picture_bytes(parameters.format, width, height);
             let dims = [n, count(height), count(width), channels(parameters.format)];
             (dims, count(n_bytes))
-        };
-        self.shapes.iter().map(source).collect()
+        });
+        sources.collect()
     }
 
     /// Bytes of the dynamic parameters.

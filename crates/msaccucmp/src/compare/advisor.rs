@@ -69,15 +69,17 @@ pub(super) fn advise(
     rows: &[&Vec<String>],
     input_nodes: &[String],
 ) -> Result<AdvisorText, CompareStop> {
-    let column = |name: &str| header.iter().position(|title| title == name);
+    let columns = ["OverFlow", "CosineSimilarity", "NPUDump"];
+    let [overflow, cosine, name] =
+        columns.map(|name| header.iter().position(|title| title == name));
     // An overflow explains every later deviation, so it comes first.
-    if let Some(at) = column("OverFlow")
+    if let Some(at) = overflow
         && let Some(row) = rows.iter().find(|row| cell(row, at) == "YES")
     {
         return Ok(AdvisorText::new("FP16 Overflow", &cell(row, 0), OVERFLOWED));
     }
     let none = AdvisorText::new("NA", "NA", "NA");
-    let (Some(cosine), Some(name)) = (column("CosineSimilarity"), column("NPUDump")) else {
+    let (Some(cosine), Some(name)) = (cosine, name) else {
         return Ok(none);
     };
     let mut known = Vec::new();

@@ -100,7 +100,7 @@ impl ComparedFile {
                 .try_for_each(|tensor| dtype::check(&tensor))?;
         }
         let is_nano = source.is_nano();
-        let side = |side| -> Vec<FileTensor> {
+        let [inputs, outputs] = [SlotSide::Input, SlotSide::Output].map(|side| {
             let tensors = source.side(side).map(|tensor| {
                 let content = TensorContent::File(Arc::clone(&source), side, tensor.index);
                 let address = match tensor.entry.address {
@@ -111,12 +111,12 @@ impl ComparedFile {
                 FileTensor::new(tensor.entry, tensor.bytes.len(), address, is_ffts, content)
             });
             tensors.collect()
-        };
+        });
         Ok(ComparedFile {
             op_name: source.op_name.clone(),
             attribute,
-            inputs: side(SlotSide::Input),
-            outputs: side(SlotSide::Output),
+            inputs,
+            outputs,
             is_complete: !is_nano,
         })
     }
@@ -151,15 +151,8 @@ fn attribute(source: &DumpSource) -> Result<Option<Value>, CompareStop> {
 /// An array counts as a dump with one output. Complex elements first become booleans, whose bytes
 /// are then read as complex elements.
 fn array_dump(path: &Path) -> Result<ComparedFile, CompareStop> {
-    let unreadable = |reason: String| {
-        log::error(&format!(
-            "Failed to parse dump file {}. Only data of the numpy format is supported. {reason}",
-            log::quoted(path)
-        ));
-        CompareStop::bare(ErrorCode::InvalidDumpData)
-    };
     let loaded = numpy::load(path).map_err(|error| match error {
-        LoadFailure::Refused(reason) => unreadable(reason),
+        LoadFailure::Refused(reason) => CompareStop::not_numpy(path, &reason),
         LoadFailure::OtherType(reason, _) => CompareStop::coded(
             ErrorCode::DataType,
             format!("The dtype({reason}) does not support."),

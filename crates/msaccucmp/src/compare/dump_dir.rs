@@ -268,10 +268,10 @@ pub(super) fn load_files(
 
 /// Names of the possible dump files of a directory, sorted.
 fn file_names(dir: &Path) -> Result<Vec<String>, CompareStop> {
-    let unreadable = |error: std::io::Error| CompareStop::Fatal(error.to_string());
     let mut names = Vec::new();
-    for entry in fs::read_dir(dir).map_err(unreadable)? {
-        let entry = entry.map_err(unreadable)?;
+    let entries = fs::read_dir(dir).map_err(|error| CompareStop::Fatal(error.to_string()))?;
+    for entry in entries {
+        let entry = entry.map_err(|error| CompareStop::Fatal(error.to_string()))?;
         let name = entry.file_name().to_string_lossy().into_owned();
         let is_ours = name == RUN_DIR || name.starts_with(TEMPORARY_PREFIX);
         let is_other = name == mapping_csv::FILE_NAME || name == FAILED_LIST;

@@ -168,15 +168,17 @@ fn thread_shapes(dump: &ComparedFile, thread: usize) -> Result<Vec<Vec<usize>>, 
     }
     let outputs = threads.get(thread).and_then(Value::as_array);
     let outputs = outputs.ok_or_else(CompareStop::index)?.iter();
-    let extent = |part: &Value| {
-        let bound = |key| part.get(key).and_then(Value::as_u64);
-        let n = bound("higher").zip(bound("lower"));
-        n.and_then(|(higher, lower)| usize::try_from(higher.checked_sub(lower)?).ok())
-            .ok_or_else(|| CompareStop::Exception("a part of an axis has no bounds".to_owned()))
-    };
-    outputs
-        .map(|axes| axes.as_array().into_iter().flatten().map(extent).collect())
-        .collect()
+    let shapes = outputs.map(|axes| {
+        let axes = axes.as_array().into_iter().flatten();
+        axes.map(extent).collect()
+    });
+    let shapes: Option<Vec<Vec<usize>>> = shapes.collect();
+    shapes.ok_or_else(|| CompareStop::Exception("a part of an axis has no bounds".to_owned()))
+}
+
+fn extent(part: &Value) -> Option<usize> {
+    let [higher, lower] = ["higher", "lower"].map(|key| part.get(key).and_then(Value::as_u64));
+    usize::try_from(higher?.checked_sub(lower?)?).ok()
 }
 
 /// The first dump with its outputs replaced.

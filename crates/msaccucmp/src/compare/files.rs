@@ -89,22 +89,17 @@ struct FileArray {
 }
 
 fn read(path: &Path) -> Result<FileArray, CompareStop> {
-    let invalid = |reason: String| {
-        log::error(&format!(
-            "Failed to parse dump file {}. Only data of the numpy format is supported. {reason}",
-            log::quoted(path)
-        ));
-        CompareStop::bare(ErrorCode::InvalidDumpData)
-    };
     if path.to_string_lossy().ends_with(TEXT_SUFFIX) {
         let n_bytes = regular_file::check(path).map_or(0, |metadata| metadata.len());
-        let bytes =
-            regular_file::read(path, n_bytes).map_err(|error| invalid(error.to_string()))?;
+        let bytes = regular_file::read(path, n_bytes)
+            .map_err(|error| CompareStop::not_numpy(path, &error.to_string()))?;
         if bytes.is_empty() {
-            return Err(invalid("It is empty.".to_owned()));
+            return Err(CompareStop::not_numpy(path, "It is empty."));
         }
-        let text = String::from_utf8(bytes).map_err(|error| invalid(error.to_string()))?;
-        let (values, dims) = parse_text(&text).ok_or_else(|| invalid("It is no table.".into()))?;
+        let text = String::from_utf8(bytes)
+            .map_err(|error| CompareStop::not_numpy(path, &error.to_string()))?;
+        let (values, dims) =
+            parse_text(&text).ok_or_else(|| CompareStop::not_numpy(path, "It is no table."))?;
         let values = SideValues::Floats(values.into_iter().map(|value| value as f32).collect());
         return Ok(FileArray {
             values: Ok(values),
@@ -121,7 +116,7 @@ fn read(path: &Path) -> Result<FileArray, CompareStop> {
             });
         }
         Err(LoadFailure::Refused(reason) | LoadFailure::OtherType(reason, None)) => {
-            return Err(invalid(reason));
+            return Err(CompareStop::not_numpy(path, &reason));
         }
         Err(LoadFailure::Exception(reason)) => return Err(CompareStop::Fatal(reason)),
     };
@@ -131,7 +126,7 @@ fn read(path: &Path) -> Result<FileArray, CompareStop> {
             "Elements of type {} are no numbers of numpy.",
             array.dtype()
         );
-        return Err(invalid(message));
+        return Err(CompareStop::not_numpy(path, &message));
     }
     let bytes = array.host_bytes();
     let bytes = bytes.map_err(|error| CompareStop::Fatal(error.to_string()))?;

@@ -143,8 +143,8 @@ impl GroupComparison<'_> {
                 ..GroupOutcome::default()
             });
         };
-        let originals = |op: usize| self.fused.rule.ops[op].originals.join(",");
-        let ops = if originals(oldest) == originals(newest) {
+        let rules = &self.fused.rule.ops;
+        let ops = if rules[oldest].originals.join(",") == rules[newest].originals.join(",") {
             vec![newest]
         } else {
             vec![oldest, newest]

@@ -1,6 +1,9 @@
 //! Why a comparison failed, and the scope of the failure.
 
+use std::path::Path;
+
 use crate::failure::{ErrorCode, ToolFailure};
+use crate::log;
 
 /// A failure, by the reference's reaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +21,15 @@ impl CompareStop {
     /// An error whose reason is empty in the reference.
     pub(super) fn bare(code: ErrorCode) -> CompareStop {
         CompareStop::Coded(code, String::new())
+    }
+
+    /// Reports a file that is no array of NumPy.
+    pub(super) fn not_numpy(path: &Path, reason: &str) -> CompareStop {
+        log::error(&format!(
+            "Failed to parse dump file {}. Only data of the numpy format is supported. {reason}",
+            log::quoted(path)
+        ));
+        CompareStop::bare(ErrorCode::InvalidDumpData)
     }
 
     pub(super) fn coded(code: ErrorCode, reason: impl Into<String>) -> CompareStop {

@@ -271,11 +271,6 @@ fn write(
 ) -> Result<(), ToolFailure> {
     let (side, i) = (tensor.side.name(), tensor.index);
     let (file, format, dims) = (&source.file_name, product.format, product.array.dims());
-    let bin_stem = || {
-        let dtype = dtype::file_name_part(product.dump_dtype)?;
-        let dims = names::join(dims, "_");
-        Ok::<_, ToolFailure>(format!("{file}.{side}.{i}.{dims}.{dtype}.{format}"))
-    };
     let path = match kind {
         ToolOutput::Npy => {
             let stem = format!("{file}.{side}.{i}.{}", names::join(dims, "x"));
@@ -289,9 +284,16 @@ fn write(
                 &product.array,
             )?
         }
-        ToolOutput::Bin => output.bin(&bin_stem()?, &product.array)?,
-        // The reference names array files like plain ones here.
-        ToolOutput::Pt => output.npy(&bin_stem()?, ".bin", &product.array)?,
+        ToolOutput::Bin | ToolOutput::Pt => {
+            let dtype = dtype::file_name_part(product.dump_dtype)?;
+            let dims = names::join(dims, "_");
+            let stem = format!("{file}.{side}.{i}.{dims}.{dtype}.{format}");
+            match kind {
+                // The reference names array files like plain ones here.
+                ToolOutput::Pt => output.npy(&stem, ".bin", &product.array)?,
+                _ => output.bin(&stem, &product.array)?,
+            }
+        }
     };
     let (label, path) = (tensor.label(), log::quoted(&path));
     log::info(&format!("The data of {label} has been saved to {path}."));

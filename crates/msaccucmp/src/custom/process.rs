@@ -105,10 +105,11 @@ impl InterpreterProcess {
         bytes: &[u8],
     ) -> Result<(String, String), String> {
         let answer = self.ask(request, bytes)?;
-        let text = |key| answer.get(key).and_then(Value::as_str).map(str::to_owned);
-        text("value")
-            .zip(text("message"))
-            .ok_or_else(|| "the interpreter gave no answer".to_owned())
+        let texts = ["value", "message"].map(|key| answer.get(key).and_then(Value::as_str));
+        match texts {
+            [Some(value), Some(message)] => Ok((value.to_owned(), message.to_owned())),
+            _ => Err("the interpreter gave no answer".to_owned()),
+        }
     }
 
     /// Runs a script's converter.

@@ -7,7 +7,7 @@ use opscope_tensor::DType;
 
 use super::{Composed, OperatorCall, Refusal, Side};
 use crate::aclnn::object::ScalarValue;
-use crate::aclnn::parameter::{Argument, Parameter, ParameterKind, TensorArgument};
+use crate::aclnn::parameter::{Argument, ParameterKind, TensorArgument};
 
 impl<'a> OperatorCall<'a> {
     /// Whether the operator has a parameter of this name.
@@ -28,8 +28,11 @@ impl<'a> OperatorCall<'a> {
             parameters.position(|parameter| parameter.name() == name)
         });
         let is_out = name == "out";
-        let in_place = |parameter: &Parameter| parameter.kind == ParameterKind::Inplace;
-        found.or_else(|| is_out.then(|| self.parameters.iter().position(in_place))?)
+        let mut parameters = self.parameters.iter();
+        found.or_else(|| {
+            let in_place = parameters.position(|known| known.kind == ParameterKind::Inplace);
+            in_place.filter(|_| is_out)
+        })
     }
 
     fn argument(&self, name: &str) -> Composed<&'a Argument> {

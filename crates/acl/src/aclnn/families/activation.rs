@@ -285,8 +285,12 @@ fn log_sigmoid(x: &Value) -> Value {
 
 fn hard_sigmoid(call: &OperatorCall<'_>) -> Composed {
     let (x, out) = (call.tensor("self")?, call.tensor("out")?);
-    let is_known = |dtype| is_small_float(dtype) || dtype == DType::I32;
-    call.expect_dtype(x, is_known, "float16, bfloat16, float32 or int32")?;
+    let expected = "float16, bfloat16, float32 or int32";
+    call.expect_dtype(
+        x,
+        |dtype| is_small_float(dtype) || dtype == DType::I32,
+        expected,
+    )?;
     call.expect_like(out, x)?;
     // Integers are computed as floats, and truncated when stored.
     let value = call.read(x, DType::F32)?;

@@ -247,9 +247,11 @@ impl<'a> Sparsity<'a> {
         let (&[rows, columns] | &[1, 1, rows, columns]) = mask.dims() else {
             return Err(self.unfit(call, mask));
         };
-        let is_large = |sample: &Sample| sample.queries.1 <= rows && sample.keys.1 <= columns;
+        let mut sizes = samples.iter();
         // The inference documentation does not define such a mask.
-        if self.may_be_longer || !samples.iter().all(is_large) {
+        if self.may_be_longer
+            || sizes.any(|sample| sample.queries.1 > rows || sample.keys.1 > columns)
+        {
             return Err(self.unfit(call, mask));
         }
         call.expect_dtype(mask, is_mask, "bool, uint8 or int8")?;

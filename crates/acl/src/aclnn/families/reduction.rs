@@ -368,18 +368,16 @@ fn places(
     op: &'static str,
     x: &Value,
 ) -> Composed<Value> {
-    let attributes = || {
-        vec![
-            ("axis", OperatorAttribute::Int(axis)),
-            ("keepdims", OperatorAttribute::Int(1)),
-        ]
-    };
+    let attributes = vec![
+        ("axis", OperatorAttribute::Int(axis)),
+        ("keepdims", OperatorAttribute::Int(1)),
+    ];
     if is_float(x.dtype) {
         // The first index of the largest mark is that of the first NaN.
         let marked = x.is_nan().cast(DType::F32);
-        let of_nan = call.node_with("ArgMax", &[&marked], attributes(), DType::I64);
+        let of_nan = call.node_with("ArgMax", &[&marked], attributes.clone(), DType::I64);
         let has_nan = has_nan(call, reduction, x)?;
-        let found = call.node_with(op, &[x], attributes(), DType::I64);
+        let found = call.node_with(op, &[x], attributes, DType::I64);
         return Ok(has_nan.choose(&of_nan, &found));
     }
     // Engines lack it for int64. The mark of an extreme is 1.
@@ -390,7 +388,7 @@ fn places(
     };
     let found = reduction.reduce(call, reduce, x)?;
     let marked = x.equal(&found).cast(DType::F32);
-    Ok(call.node_with("ArgMax", &[&marked], attributes(), DType::I64))
+    Ok(call.node_with("ArgMax", &[&marked], attributes, DType::I64))
 }
 
 fn write_place(call: &OperatorCall<'_>, op: &'static str) -> Composed {

@@ -27,8 +27,8 @@ fn slice_range(n: usize, [start, end, step]: [i64; 3]) -> ([i64; 3], usize) {
     let n = as_int(n);
     // Backwards, the position before the first one is an end too.
     let (low, high) = if step > 0 { (0, n) } else { (-1, n - 1) };
-    let place = |at: i64| (if at < 0 { at.saturating_add(n) } else { at }).clamp(low, high);
-    let (start, end) = (place(start), place(end));
+    let [start, end] =
+        [start, end].map(|at| (if at < 0 { at.saturating_add(n) } else { at }).clamp(low, high));
     let distance = if step > 0 { end - start } else { start - end };
     let step_size = step.unsigned_abs().max(1);
     let count = distance.max(0).unsigned_abs().div_ceil(step_size);

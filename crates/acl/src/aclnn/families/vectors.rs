@@ -227,16 +227,15 @@ fn norm(call: &OperatorCall<'_>) -> Composed {
 fn einsum_terms(equation: &str) -> Option<(Vec<Vec<char>>, Vec<char>)> {
     let equation: String = equation.chars().filter(|c| !c.is_whitespace()).collect();
     let (left, right) = equation.split_once("->")?;
-    let letters = |term: &str| {
-        let term: Vec<char> = term.chars().collect();
-        let is_fine = term
-            .iter()
-            .enumerate()
-            .all(|(i, c)| c.is_ascii_alphabetic() && !term[..i].contains(c));
-        is_fine.then_some(term)
-    };
-    let terms: Option<Vec<Vec<char>>> = left.split(',').map(letters).collect();
-    Some((terms?, letters(right)?))
+    let terms: Option<Vec<Vec<char>>> = left.split(',').map(different_letters).collect();
+    Some((terms?, different_letters(right)?))
+}
+
+fn different_letters(term: &str) -> Option<Vec<char>> {
+    let term: Vec<char> = term.chars().collect();
+    let mut letters = term.iter().enumerate();
+    let is_fine = letters.all(|(i, c)| c.is_ascii_alphabetic() && !term[..i].contains(c));
+    is_fine.then_some(term)
 }
 
 fn einsum(call: &OperatorCall<'_>) -> Composed {
@@ -317,16 +316,15 @@ fn spread_term(
     dims: &[usize],
     order: &[char],
 ) -> Value {
-    let place = |letter: &char| term.iter().position(|known| known == letter);
-    let axes: Vec<usize> = order.iter().filter_map(place).collect();
+    let places = order
+        .iter()
+        .map(|letter| term.iter().position(|known| known == letter));
+    let axes: Vec<usize> = places.clone().flatten().collect();
     let value = if axes.is_empty() {
         value.clone()
     } else {
         transposed(call, value, &axes)
     };
-    let along: Vec<usize> = order
-        .iter()
-        .map(|letter| place(letter).map_or(1, |axis| dims[axis]))
-        .collect();
-    value.reshaped(&along)
+    let along = places.map(|axis| axis.map_or(1, |axis| dims[axis]));
+    value.reshaped(&along.collect::<Vec<usize>>())
 }

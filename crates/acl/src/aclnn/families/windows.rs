@@ -91,8 +91,9 @@ pub(super) struct Members {
 impl Members {
     /// `n` windows that cover an axis and may overlap.
     pub(super) fn shares(extent: usize, n: usize) -> Members {
-        let bounds = |window: usize| (window * extent / n, ((window + 1) * extent).div_ceil(n));
-        let bounds: Vec<(usize, usize)> = (0..n).map(bounds).collect();
+        let bounds =
+            (0..n).map(|window| (window * extent / n, ((window + 1) * extent).div_ceil(n)));
+        let bounds: Vec<(usize, usize)> = bounds.collect();
         let longest = bounds
             .iter()
             .map(|(first, end)| end - first)

@@ -77,17 +77,14 @@ impl ElementErrors {
 
     /// Smallest and largest absolute and relative error; missing ones count as zero.
     pub(super) fn extremes(&self) -> [(f64, f64); 2] {
-        let extremes = |errors: &[f64]| {
-            if self.is_bool {
-                return (f64::NAN, f64::NAN);
-            }
-            let errors = errors.iter().map(|&error| known(error));
+        [&self.absolute, &self.relative].map(|errors| {
+            let errors = errors.iter().filter(|_| !self.is_bool);
+            let errors = errors.map(|&error| known(error));
             // `min` and `max` ignore a NaN, so it remains only without elements.
             errors.fold((f64::NAN, f64::NAN), |(min, max), error| {
                 (min.min(error), max.max(error))
             })
-        };
-        [extremes(&self.absolute), extremes(&self.relative)]
+        })
     }
 
     /// The `n` elements with the largest absolute errors, and those with the largest relative ones,

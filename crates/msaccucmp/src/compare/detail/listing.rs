@@ -146,11 +146,11 @@ fn show_table(text: &str) {
         .map(|line| line.split(',').map(str::trim).collect())
         .collect();
     let n_columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
+    let widths = (0..n_columns).map(|column| {
         let cells = rows.iter().filter_map(|row| row.get(column));
         cells.map(|cell| cell.len()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..n_columns).map(width).collect();
+    });
+    let widths: Vec<usize> = widths.collect();
     let mut shown = String::from("\n\n");
     for row in &rows {
         let cells = row.iter().zip(&widths);

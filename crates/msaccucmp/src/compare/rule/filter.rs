@@ -38,7 +38,7 @@ pub(super) fn mark(rule: &mut ModelRules) {
     let mut places: HashMap<String, Vec<OutputPlace>> = HashMap::new();
     for &op in &rule.sequence {
         let is_inside = reads_inside(&rule.ops[op], &places);
-        let (quantises, restores) = classes(&rule.ops[op]);
+        let [quantises, restores] = classes(&rule.ops[op]);
         let outputs = rule.ops[op].outputs.iter();
         let own: Vec<OutputPlace> = outputs
             .map(|&output| match rule.outputs[output].dtype.as_str() {
@@ -68,12 +68,10 @@ fn reads_inside(op: &DeviceOperator, places: &HashMap<String, Vec<OutputPlace>>)
 }
 
 /// Whether an operator quantises, and whether it dequantises, by its name or its originals'.
-fn classes(op: &DeviceOperator) -> (bool, bool) {
+fn classes(op: &DeviceOperator) -> [bool; 2] {
     let originals = op.originals.concat();
-    let has = |marks: &[&str]| {
-        marks
-            .iter()
-            .any(|mark| op.name.contains(mark) || originals.contains(mark))
-    };
-    (has(&QUANT), has(&DEQUANT))
+    [&QUANT[..], &DEQUANT].map(|marks| {
+        let mut marks = marks.iter();
+        marks.any(|mark| op.name.contains(mark) || originals.contains(mark))
+    })
 }
