@@ -184,8 +184,8 @@ fn packages(metadata: &Value) -> impl Iterator<Item = &Value> {
 }
 
 fn name_of(package: &Value) -> String {
-    let part = |name: &str| package[name].as_str().unwrap_or_default();
-    format!("{} {}", part("name"), part("version"))
+    let [name, version] = ["name", "version"].map(|key| package[key].as_str().unwrap_or_default());
+    format!("{name} {version}")
 }
 
 /// The packages that the products link, without dependencies of their tests and builds.

@@ -2,7 +2,6 @@
 //! names those that failed.
 
 use std::fmt::Write as _;
-use std::path::Path;
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
@@ -89,14 +88,13 @@ impl Stages {
 
 /// The space left for builds and for temporary files, in words: tests fail oddly without.
 fn free_disk() -> String {
-    let free = |folder: &Path| {
-        let space = rustix::fs::statvfs(folder).ok()?;
-        Some((space.f_bavail * space.f_frsize) as f64 / 1e9)
-    };
-    let (build, temporary) = (free(root()), free(&env::temp_dir()));
-    let words = |gigabytes: f64| format!("{gigabytes:.1} GB");
-    match (build.map(words), temporary.map(words)) {
-        (Some(build), Some(temporary)) => {
+    let free = [root().to_owned(), env::temp_dir()].map(|folder| {
+        let space = rustix::fs::statvfs(&folder).ok()?;
+        let gigabytes = (space.f_bavail * space.f_frsize) as f64 / 1e9;
+        Some(format!("{gigabytes:.1} GB"))
+    });
+    match free {
+        [Some(build), Some(temporary)] => {
             format!(", {build} free, {temporary} for temporary files")
         }
         _ => String::new(),

@@ -378,11 +378,8 @@ impl Trials<'_> {
         }
         self.n_runs.set(self.n_runs.get() + 1);
         let inputs = &self.of.target.inputs;
-        let run = || {
-            let healed = self.healed(chosen)?;
-            self.distance(names, &healed, inputs, &self.golden)
-        };
-        Some(run())
+        let healed = self.healed(chosen);
+        Some(healed.and_then(|healed| self.distance(names, &healed, inputs, &self.golden)))
     }
 
     fn distance(

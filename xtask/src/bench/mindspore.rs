@@ -167,13 +167,12 @@ fn output_of(command: &mut Command) -> Result<Vec<u8>> {
 
 /// Checks that both programs run the same network.
 fn check_results(vendor: &[u8], own: &[u8]) -> Result<()> {
-    let numbers = |bytes: &[u8]| -> Vec<f32> {
-        let chunks = bytes.chunks_exact(4);
-        chunks
-            .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
-            .collect()
-    };
-    let (vendor, own) = (numbers(vendor), numbers(own));
+    let [vendor, own] = [vendor, own].map(|bytes| {
+        let numbers = bytes.as_chunks().0.iter();
+        numbers
+            .map(|number| f32::from_le_bytes(*number))
+            .collect::<Vec<f32>>()
+    });
     ensure!(
         vendor.len() == own.len() && !own.is_empty(),
         "MindSpore's network returns {} numbers and Opscope's {}",
