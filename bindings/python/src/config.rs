@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use opscope_config::dialect::acl::{self, AclConfig, DumpMode};
-use opscope_config::{ConfigEnvironment, ConfigIssue, Severity, check_nesting};
+use opscope_config::{ConfigEnvironment, Severity, check_nesting};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
@@ -42,19 +42,15 @@ fn findings(text: &str, env: &ConfigEnvironment) -> Findings {
     // A graph has no operators outside a model.
     let kind = mode.filter(|mode| *mode != DumpMode::SingleOperators);
     let is_idle = mode.is_some() && kind.is_none();
-    let lines = |severities: &[Severity]| -> Vec<String> {
-        let of_them = issues
-            .iter()
-            .filter(|issue| severities.contains(&issue.severity));
-        of_them.map(ConfigIssue::to_string).collect()
-    };
-    let errors = lines(&[Severity::Error]);
-    let mut oddities = if is_idle {
-        // The notes are about other dumps.
-        lines(&[Severity::Warning])
-    } else {
-        lines(&[Severity::Warning, Severity::Note])
-    };
+    let (mut errors, mut oddities) = (Vec::new(), Vec::new());
+    for issue in &issues {
+        match issue.severity {
+            Severity::Error => errors.push(issue.to_string()),
+            // The notes are about other dumps.
+            Severity::Note if is_idle => {}
+            Severity::Warning | Severity::Note => oddities.push(issue.to_string()),
+        }
+    }
     if is_idle {
         oddities.push("1:1: warning: nothing is dumped: no graph is selected".to_owned());
     }

@@ -197,7 +197,7 @@ impl TensorCatalogue {
 fn pairs(passed_over: &[PassedOver]) -> Vec<(OsString, &'static str)> {
     passed_over
         .iter()
-        .map(|one| (one.path.clone().into_os_string(), one.reason.name()))
+        .map(|entry| (entry.path.clone().into_os_string(), entry.reason.name()))
         .collect()
 }
 

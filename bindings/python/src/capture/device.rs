@@ -134,14 +134,15 @@ impl ShownRecord {
     /// Whether device statistics show that no operator has overflowed: every result is
     /// floating-point and finite.
     fn is_clear(&self) -> bool {
-        let is_finite = |tensor: &Tensor| {
+        let mut outputs = self.outputs.iter();
+        let are_finite = outputs.all(|(_, tensor)| {
             let elements = tensor.device_elements();
             let arrival = elements.and_then(|elements| elements.arrival());
             matches!(arrival, Some(DeviceArrival::Numbers))
                 && tensor.dtype().parts().0.is_float()
                 && !tensor.non_finite().any()
-        };
-        !self.outputs.is_empty() && self.outputs.iter().all(|(_, tensor)| is_finite(tensor))
+        });
+        !self.outputs.is_empty() && are_finite
     }
 
     /// Requests the elements of values that only have statistics. Returns whether any will come.

@@ -135,15 +135,15 @@ impl ExecutionLog {
     fn text(&self, dumped: &ExecutionList) -> String {
         let mut sorted: Vec<&GraphExecution> = dumped.list.iter().collect();
         // Threads get their number before they enter the list, so it may be out of order.
-        sorted.sort_by_key(|one| one.index);
+        sorted.sort_by_key(|entry| entry.index);
         let lines: Vec<String> = (sorted.into_iter())
-            .map(|one| {
+            .map(|entry| {
                 let line = json!({
-                    "index": one.index,
-                    "graph": one.graph,
-                    "step": one.step,
-                    "thread": one.thread,
-                    "state": one.state.name(),
+                    "index": entry.index,
+                    "graph": entry.graph,
+                    "step": entry.step,
+                    "thread": entry.thread,
+                    "state": entry.state.name(),
                 });
                 format!("  {line}")
             })

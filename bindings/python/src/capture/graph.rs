@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 
 use super::description::{BodyDescription, OperatorDescription, ValueDescription};
 use super::element_type;
-use super::parts::{GraphParts, OperatorPart, ValuePart};
+use super::parts::{GraphParts, ValuePart};
 use super::run::RunningGraph;
 use super::shared::{TorchSessionState, tidy};
 use super::taps::{Home, TapPool};
@@ -175,20 +175,14 @@ impl SessionGraph {
     #[getter]
     fn tapped(&self) -> Vec<usize> {
         let values = &self.parts.values;
-        let is_tapped = |part: &OperatorPart| {
-            let outputs = part.outputs.iter().flatten();
-            let has_hidden = || {
-                part.hidden
-                    .iter()
-                    .any(|&body| self.parts.is_body_kept(body))
-            };
-            part.is_kept || outputs.clone().any(|&value| values[value].is_wanted) || has_hidden()
-        };
         let operators = self.parts.operators.iter().enumerate();
-        operators
-            .filter(|(_, part)| is_tapped(part))
-            .map(|(i, _)| i)
-            .collect()
+        let tapped = operators.filter(|(_, part)| {
+            let (mut outputs, mut hidden) = (part.outputs.iter().flatten(), part.hidden.iter());
+            part.is_kept
+                || outputs.any(|&value| values[value].is_wanted)
+                || hidden.any(|&body| self.parts.is_body_kept(body))
+        });
+        tapped.map(|(i, _)| i).collect()
     }
 
     /// Numbers of the values in records.

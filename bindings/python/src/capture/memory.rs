@@ -21,7 +21,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyType};
 
 use super::element_type::{self, ElementType};
-use super::reason::UnseenReason;
+use super::reason::{UnseenReason, attribute_text};
 use super::release::ReleaseQueue;
 
 /// Attributes with the table, newest name first.
@@ -504,23 +504,25 @@ fn describe_by_attributes(
     object: &Bound<'_, PyAny>,
     owner: MemoryOwner,
 ) -> Result<TensorMemory, UnseenReason> {
-    let text = |name: &str| -> PyResult<String> { object.getattr(name)?.str()?.extract() };
     let refused = |_| UnseenReason::of_refused(object);
-    if text("layout").map_err(refused)? != "torch.strided" {
+    if attribute_text(object, "layout").map_err(refused)? != "torch.strided" {
         return Err(UnseenReason::of_refused(object));
     }
-    let device = text("device").map_err(refused)?;
+    let device = attribute_text(object, "device").map_err(refused)?;
     if device == "meta" {
         return Err(UnseenReason::NoMemory);
     }
     if (device.split(':').next() == Some("cpu")) != (owner == MemoryOwner::Host) {
         return Err(UnseenReason::Device);
     }
-    let dtype = text("dtype").map_err(refused)?;
+    let dtype = attribute_text(object, "dtype").map_err(refused)?;
     let dtype = element_type::from_torch(&dtype).ok_or_else(|| UnseenReason::of_refused(object))?;
-    let numbers = |value: PyResult<Bound<'_, PyAny>>| -> PyResult<Vec<i64>> { value?.extract() };
-    let dims = numbers(object.getattr("shape")).map_err(refused)?;
-    let strides = numbers(object.call_method0("stride")).map_err(refused)?;
+    let dims = object.getattr("shape").and_then(|dims| dims.extract());
+    let dims: Vec<i64> = dims.map_err(refused)?;
+    let strides = object
+        .call_method0("stride")
+        .and_then(|strides| strides.extract());
+    let strides: Vec<i64> = strides.map_err(refused)?;
     let address = object.call_method0("data_ptr").and_then(|at| at.extract());
     TensorMemory::new(address.map_err(refused)?, dtype, &dims, Some(&strides))
 }

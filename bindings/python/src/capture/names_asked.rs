@@ -63,9 +63,13 @@ impl AskedNames {
 
     pub(super) fn missing(&self) -> Missing {
         let state = self.lock();
-        let listed = |names: &BTreeSet<String>| names.iter().cloned().collect();
-        let operators = state.operators.as_ref().map(listed).unwrap_or_default();
-        (listed(&state.models), operators, listed(&state.there))
+        let [models, operators, there] = [
+            Some(&state.models),
+            state.operators.as_ref(),
+            Some(&state.there),
+        ]
+        .map(|names| names.into_iter().flatten().cloned().collect());
+        (models, operators, there)
     }
 
     fn lock(&self) -> MutexGuard<'_, AskedState> {

@@ -37,6 +37,11 @@ pub(super) enum UnseenReason {
     Refused(String),
 }
 
+/// The text of an attribute of a tensor.
+pub(super) fn attribute_text(tensor: &Bound<'_, PyAny>, name: &str) -> PyResult<String> {
+    tensor.getattr(name)?.str()?.extract()
+}
+
 impl UnseenReason {
     /// For uninitialised memory.
     pub(super) fn uninitialised() -> UnseenReason {
@@ -66,33 +71,29 @@ impl UnseenReason {
 
     /// For a plain tensor with an unsupported dtype.
     pub(super) fn of_dtype(tensor: &Bound<'_, PyAny>) -> UnseenReason {
-        let text = |tensor: &Bound<'_, PyAny>| -> PyResult<String> {
-            tensor.getattr("dtype")?.str()?.extract()
-        };
-        let name = text(tensor).unwrap_or_else(|_| "unknown".to_owned());
+        let name = attribute_text(tensor, "dtype").unwrap_or_else(|_| "unknown".to_owned());
         UnseenReason::ElementType(name.strip_prefix("torch.").unwrap_or(&name).to_owned())
     }
 
     /// For a plain tensor that torch does not describe.
     pub(super) fn of_refused(tensor: &Bound<'_, PyAny>) -> UnseenReason {
-        let text = |name: &str| -> PyResult<String> { tensor.getattr(name)?.str()?.extract() };
-        if let Ok(layout) = text("layout")
+        if let Ok(layout) = attribute_text(tensor, "layout")
             && layout != "torch.strided"
         {
             let layout = layout.strip_prefix("torch.").unwrap_or(&layout);
             return UnseenReason::Form(layout.to_owned());
         }
-        if text("device").is_ok_and(|device| device.starts_with("meta")) {
+        if attribute_text(tensor, "device").is_ok_and(|device| device.starts_with("meta")) {
             return UnseenReason::NoMemory;
         }
-        let is_quantized = |tensor: &Bound<'_, PyAny>| -> PyResult<bool> {
-            tensor.getattr("is_quantized")?.extract()
-        };
-        match is_quantized(tensor) {
-            Ok(true) => UnseenReason::Form("quantized".to_owned()),
+        let is_quantized = tensor.getattr("is_quantized");
+        if is_quantized.is_ok_and(|flag| flag.extract().unwrap_or(false)) {
+            return UnseenReason::Form("quantized".to_owned());
+        }
+        match attribute_text(tensor, "dtype") {
             // Dtypes that torch only stores as bits have no layout problem, but a dtype that DLPack
             // lacks.
-            _ if text("dtype").is_ok_and(|dtype| element_type::from_torch(&dtype).is_none()) => {
+            Ok(dtype) if element_type::from_torch(&dtype).is_none() => {
                 UnseenReason::of_dtype(tensor)
             }
             _ => UnseenReason::Form("opaque".to_owned()),

@@ -20,11 +20,11 @@ pub(super) fn describe<'py>(
     let call_site = execution.call_site.as_ref();
     let collective = execution.collective.as_ref();
     let ranks = collective
-        .map(|one| PyTuple::new(py, &one.ranks))
+        .map(|call| PyTuple::new(py, &call.ranks))
         .transpose()?;
     let placement = record.placement.as_ref().map(ToString::to_string);
     dict.set_item("module", call_site.map(|site| &*site.module))?;
-    dict.set_item("collective", collective.map(|one| one.kind.to_string()))?;
+    dict.set_item("collective", collective.map(|call| call.kind.to_string()))?;
     dict.set_item("group_ranks", ranks)?;
     dict.set_item("placement", placement)?;
     dict.set_item("kind", execution.kind.name())?;
