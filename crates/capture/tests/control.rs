@@ -28,11 +28,7 @@ fn operators() -> Vec<Arc<Operator>> {
 }
 
 fn model() -> Arc<ModelId> {
-    Arc::new(ModelId {
-        file_stem: "m".into(),
-        load: Some(1),
-        ..ModelId::default()
-    })
+    Arc::new(ModelId::first_load("m", ""))
 }
 
 fn tensor() -> Tensor {

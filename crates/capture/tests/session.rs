@@ -24,12 +24,7 @@ fn operator(task_id: u32) -> Arc<Operator> {
 }
 
 fn model() -> Arc<ModelId> {
-    Arc::new(ModelId {
-        file_stem: "m".into(),
-        graph_name: "g".into(),
-        load: Some(1),
-        device: 0,
-    })
+    Arc::new(ModelId::first_load("m", "g"))
 }
 
 fn tensor(value: f32) -> Tensor {

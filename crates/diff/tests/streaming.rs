@@ -54,11 +54,7 @@ fn model(factor: impl Fn() -> f32 + Send + 'static) -> FakeModel {
 }
 
 fn id() -> Arc<ModelId> {
-    Arc::new(ModelId {
-        file_stem: "net".into(),
-        load: Some(1),
-        ..ModelId::default()
-    })
+    Arc::new(ModelId::first_load("net", ""))
 }
 
 fn run(
@@ -105,22 +101,7 @@ fn tensors_that_are_the_same_are_held_once() {
     run(&mut same, sink.clone(), &[0, 1], None);
     assert_eq!(room.n_bytes(), [before, 0]);
     let target = dump(&same, &held);
-    let request =
-        ComparisonRequest::with_defaults("a".as_ref(), "b".as_ref(), 1, "test".to_owned());
-    // Using the measurements of the sink does not change the result.
-    let results = [Some(sink.measured()), None].map(|measured| {
-        let dumps = OpenedDumps {
-            target: &target,
-            golden: &golden,
-            reference: None,
-            measured,
-            experimenter: None,
-        };
-        run_opened(&request, dumps).unwrap()
-    });
-    assert_eq!(results[0].operators, results[1].operators);
-    assert_eq!(results[0].operators.len(), 6);
-    assert!(results[0].summary.first_divergence.is_none());
+    check_equal_sides(&sink, [&target, &golden], 6);
 }
 
 /// Runs `target` together with a golden model, and returns the comparison and both dumps.
@@ -161,12 +142,21 @@ fn runs_at_the_same_time_give_what_runs_one_after_the_other_give() {
     let (sink, [target, golden]) = run_beside(&room, pair, &[0, 1, 2]);
     // Tensors equal on both sides are held once.
     assert_eq!(room.n_bytes(), [3 * 4 * 4 * N as u64, 0]);
+    check_equal_sides(&sink, [&target, &golden], 9);
+}
+
+/// Using the measurements of the sink does not change the result.
+fn check_equal_sides(
+    sink: &ComparingSink,
+    [target, golden]: [&ComparedDump; 2],
+    n_operators: usize,
+) {
     let request =
         ComparisonRequest::with_defaults("a".as_ref(), "b".as_ref(), 1, "test".to_owned());
     let results = [Some(sink.measured()), None].map(|measured| {
         let dumps = OpenedDumps {
-            target: &target,
-            golden: &golden,
+            target,
+            golden,
             reference: None,
             measured,
             experimenter: None,
@@ -174,7 +164,7 @@ fn runs_at_the_same_time_give_what_runs_one_after_the_other_give() {
         run_opened(&request, dumps).unwrap()
     });
     assert_eq!(results[0].operators, results[1].operators);
-    assert_eq!(results[0].operators.len(), 9);
+    assert_eq!(results[0].operators.len(), n_operators);
     assert!(results[0].summary.first_divergence.is_none());
 }
 

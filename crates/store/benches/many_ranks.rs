@@ -88,12 +88,7 @@ impl Run {
         let rank_number = u32::try_from(rank).expect("a rank");
         let [sound, faulty] =
             ["sound", "faulty"].map(|run| NativeTree::new(&self.root.join(run), TIME, rank_number));
-        let model = ModelId {
-            file_stem: "transformer".to_owned(),
-            graph_name: "main".to_owned(),
-            load: Some(1),
-            device: 0,
-        };
+        let model = ModelId::first_load("transformer", "main");
         let mut rows = self.rows(rank);
         for step in 0..self.n_steps {
             let [first, second] = [&sound, &faulty].map(|tree| tree.table(&model, step));

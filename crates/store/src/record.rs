@@ -170,6 +170,18 @@ pub struct ModelId {
     pub device: u32,
 }
 
+impl ModelId {
+    /// The first model that a process loads, on device 0.
+    pub fn first_load(file_stem: impl Into<String>, graph_name: impl Into<String>) -> ModelId {
+        ModelId {
+            file_stem: file_stem.into(),
+            graph_name: graph_name.into(),
+            load: Some(1),
+            device: 0,
+        }
+    }
+}
+
 /// The tensors of one operator execution that a plan selected.
 #[derive(Clone, Debug)]
 pub struct Record {

@@ -21,13 +21,15 @@ use opscope_tensor::difference;
 const N_CASES: u64 = 400;
 
 fn compare(target: &Path, golden: &Path) -> Comparison {
-    let open = |path| ComparedDump::open(path, 1).unwrap();
-    let (target, golden) = (open(target), open(golden));
-    let matching =
-        Matching::align(&target, &golden, &matching::MatchingOptions::default()).unwrap();
+    let [target, golden] = [target, golden].map(|path| ComparedDump::open(path, 1).unwrap());
+    compare_dumps(&target, &golden)
+}
+
+pub(crate) fn compare_dumps(target: &ComparedDump, golden: &ComparedDump) -> Comparison {
+    let matching = Matching::align(target, golden, &matching::MatchingOptions::default()).unwrap();
     let sides = MatchedDumps {
-        target: &target,
-        golden: &golden,
+        target,
+        golden,
         matching: &matching,
         reference: None,
     };

@@ -4,14 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use opscope_analysis::compare::attribution::attribute;
-use opscope_analysis::compare::matching::{self, MatchedDumps, Matching};
-use opscope_analysis::compare::measure::{self, measure};
 use opscope_analysis::compare::result::{
-    Cause, Comparison, ComparisonConfig, NonFiniteRole, SkipReason, SkipSide, VerdictLevel,
+    Cause, Comparison, NonFiniteRole, SkipReason, SkipSide, VerdictLevel,
 };
 use opscope_analysis::compare::side::ComparedDump;
-use opscope_analysis::compare::verdict::{Thresholds, judge};
 use opscope_store::file_format::dump_data::prelude;
 use opscope_store::file_format::statistic_csv::{
     self, StatisticCategory, StatisticCell, StatisticSubject,
@@ -20,7 +16,9 @@ use opscope_store::file_format::stats_csv::{self, StatsColumn, StatsColumns};
 use opscope_store::record::{self, ModelId, Operator, Record};
 use opscope_tensor::digest::hex;
 use opscope_tensor::sequential::{sequential_md5, sequential_sha1, sequential_stats};
-use opscope_tensor::{DType, Layout, Shape, Tensor, difference};
+use opscope_tensor::{DType, Layout, Shape, Tensor};
+
+use crate::compare_attribution::compare_dumps;
 
 /// An operator with one input and one output.
 type Op = (&'static str, Vec<f32>, Vec<f32>);
@@ -135,24 +133,7 @@ fn compare(target: &Path, golden: &Path) -> Comparison {
             .iter_mut()
             .for_each(|run| run.place = Default::default());
     }
-    let matching =
-        Matching::align(&target, &golden, &matching::MatchingOptions::default()).unwrap();
-    let sides = MatchedDumps {
-        target: &target,
-        golden: &golden,
-        matching: &matching,
-        reference: None,
-    };
-    let options = measure::MeasureOptions {
-        n_threads: 1,
-        difference: difference::DifferenceOptions::default(),
-        measured: None,
-        progress: None,
-    };
-    let mut comparison = measure(sides, ComparisonConfig::default(), options);
-    judge(&mut comparison, &Thresholds::default());
-    attribute(&mut comparison, 10);
-    comparison
+    compare_dumps(&target, &golden)
 }
 
 fn chain() -> Vec<Op> {

@@ -13,12 +13,7 @@ fn operator(task_id: u32, op_type: &str, op_name: &str, inputs: &[&str]) -> Arc<
 }
 
 fn model() -> ModelId {
-    ModelId {
-        file_stem: "file".into(),
-        graph_name: "graph".into(),
-        load: Some(1),
-        device: 0,
-    }
+    ModelId::first_load("file", "graph")
 }
 
 fn named(names: &[&str]) -> OperatorSelection {

@@ -19,11 +19,7 @@ pub(crate) fn one_writer() -> SessionOptions {
 }
 
 pub(crate) fn model() -> Arc<ModelId> {
-    Arc::new(ModelId {
-        file_stem: "net".into(),
-        load: Some(1),
-        ..ModelId::default()
-    })
+    Arc::new(ModelId::first_load("net", ""))
 }
 
 /// An addition of `x` and `w`.

@@ -115,12 +115,7 @@ fn inputs(model: &dyn LoadedModel, seed: u64) -> Vec<Tensor> {
 }
 
 pub(crate) fn id() -> Arc<ModelId> {
-    Arc::new(ModelId {
-        file_stem: "m".into(),
-        graph_name: "g".into(),
-        load: Some(1),
-        device: 0,
-    })
+    Arc::new(ModelId::first_load("m", "g"))
 }
 
 fn check(expected: &[Tensor], found: &[Tensor]) {

@@ -206,12 +206,7 @@ fn inputs(model: &dyn LoadedModel, n_batch: usize) -> Vec<Tensor> {
 }
 
 fn id() -> Arc<ModelId> {
-    Arc::new(ModelId {
-        file_stem: "m".into(),
-        graph_name: "g".into(),
-        load: Some(1),
-        device: 0,
-    })
+    Arc::new(ModelId::first_load("m", "g"))
 }
 
 fn check(expected: &[Tensor], found: &[Tensor]) {

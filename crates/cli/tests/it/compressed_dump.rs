@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{digits, json as json_of, opscope, text};
+use crate::support::{digits, dump_of_digits, json as json_of, opscope, text};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -106,9 +106,7 @@ fn where_there_are_no_arrays_compression_is_refused() {
     let dir = directory();
     let out = dir.path().join("dump");
     let check = |arguments: &[&str], part: &str| {
-        let mut command = opscope();
-        command.arg("dump").arg(digits("digits_cnn.onnx"));
-        command.args(["--seed", "0", "--shape", "image:1,1,8,8"]);
+        let mut command = dump_of_digits();
         let (code, _, errors) = text(command.args(["--compress", "zstd"]).args(arguments));
         assert_eq!(code, 2, "{errors}");
         assert!(errors.contains("needs a file for each array"), "{errors}");

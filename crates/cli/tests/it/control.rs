@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 
-use crate::support::{digits, json as run_json, opscope, text};
+use crate::support::{digits, dump_of_digits, json as run_json, opscope, text};
 use serde_json::{Value, json};
 
 /// More steps than any test lets run.
@@ -48,16 +48,8 @@ impl Place {
 
     fn run(&self, layers: &[&str], has_control: bool) -> Running {
         fs::write(self.path("acl.json"), self.config(layers).to_string()).unwrap();
-        let mut command = opscope();
-        command.arg("dump").arg(digits("digits_cnn.onnx"));
-        command.args([
-            "--seed",
-            "0",
-            "--shape",
-            "image:1,1,8,8",
-            "--no-baseline",
-            "--json",
-        ]);
+        let mut command = dump_of_digits();
+        command.args(["--no-baseline", "--json"]);
         command
             .args(["--steps", N_STEPS, "--config"])
             .arg(self.path("acl.json"));

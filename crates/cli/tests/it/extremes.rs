@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::support::{digits, opscope, text, wait_for};
+use crate::support::{digits, dump_of_digits, opscope, text, wait_for};
 
 #[test]
 fn inputs_larger_than_memory() {
@@ -131,17 +131,8 @@ fn signal(child: &Child, name: &str) {
 #[test]
 fn a_limit_on_the_size_of_files() {
     let dir = tempfile::tempdir().unwrap();
-    let mut command = opscope();
-    command.arg("dump").arg(digits("digits_cnn.onnx"));
-    command.args([
-        "--seed",
-        "0",
-        "--shape",
-        "image:1,1,8,8",
-        "--form",
-        "acl",
-        "--out",
-    ]);
+    let mut command = dump_of_digits();
+    command.args(["--form", "acl", "--out"]);
     assert_eq!(text(command.arg(dir.path().join("whole"))).0, 0);
     let model = digits("digits_cnn.onnx").display().to_string();
     for (args, code) in [
@@ -180,16 +171,8 @@ fn a_limit_on_the_size_of_files() {
 fn a_signal_without_steps_to_keep() {
     for more in [&[][..], &["--keep-last", "2", "--trigger", "nan"]] {
         let dir = tempfile::tempdir().unwrap();
-        let mut command = opscope();
-        command.arg("dump").arg(digits("digits_cnn.onnx"));
-        command.args([
-            "--seed",
-            "0",
-            "--shape",
-            "image:1,1,8,8",
-            "--steps",
-            "100000000",
-        ]);
+        let mut command = dump_of_digits();
+        command.args(["--steps", "100000000"]);
         command.args([
             "--max-records",
             "1",

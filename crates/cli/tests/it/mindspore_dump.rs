@@ -7,7 +7,7 @@ mod tree;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{digits, json as json_of, opscope, text};
+use crate::support::{digits, dump_of_digits, json as json_of, opscope, text};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -164,9 +164,8 @@ fn kernels_choose_and_what_chooses_nothing_is_told() {
     let kernels = json!(["relu", "/fc/Gemm", "name-regex(/conv[12]/Conv)", "lstm"]);
     let common = json!({"dump_mode": 1, "kernels": kernels, "input_output": 2});
     let config = configuration(dir.path(), &common, Some(json!({})));
-    let mut command = opscope();
-    command.arg("dump").arg(digits("digits_cnn.onnx"));
-    command.args(["--seed", "0", "--shape", "image:1,1,8,8", "--config"]);
+    let mut command = dump_of_digits();
+    command.args(["--config"]);
     let (code, told, errors) = text(command.arg(&config));
     assert_eq!(code, 0, "{errors}");
     assert!(
@@ -208,16 +207,8 @@ fn told_of_marks(mode: u32, marks: &[&str]) -> String {
     let dir = directory();
     let common = json!({"dump_mode": mode});
     let config = configuration(dir.path(), &common, Some(json!({"enable": true})));
-    let mut command = opscope();
-    command.arg("dump").arg(digits("digits_cnn.onnx"));
-    command.args([
-        "--seed",
-        "0",
-        "--shape",
-        "image:1,1,8,8",
-        "--target",
-        "ascend-o1",
-    ]);
+    let mut command = dump_of_digits();
+    command.args(["--target", "ascend-o1"]);
     for mark in marks {
         command.args(["--set-dump", mark]);
     }

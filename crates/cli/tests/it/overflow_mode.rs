@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use crate::support::{digits, model, opscope, text};
+use crate::support::{digits, dump_of_digits, model, opscope, text};
 use serde_json::Value;
 
 /// Runs the model that overflows in six ways, and returns the only step's directory.
@@ -113,9 +113,8 @@ fn nothing_is_written_without_an_overflow() {
     fs::create_dir(&dump_path).unwrap();
     let json = format!(r#"{{"dump": {{"dump_path": {dump_path:?}, "dump_debug": "on"}}}}"#);
     fs::write(&config, json).unwrap();
-    let mut command = opscope();
-    command.arg("dump").arg(digits("digits_cnn.onnx"));
-    command.args(["--seed", "0", "--shape", "image:1,1,8,8", "--config"]);
+    let mut command = dump_of_digits();
+    command.args(["--config"]);
     let (code, _, errors) = text(command.arg(&config));
     assert_eq!(code, 0, "{errors}");
     let mut dirs = vec![dump_path];

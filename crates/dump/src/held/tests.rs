@@ -14,12 +14,7 @@ fn tensor(values: &[f32]) -> Tensor {
 
 fn record(step: u64, task_id: u32, time: u64, input: &Tensor, output: &Tensor) -> Record {
     Record {
-        model: Arc::new(ModelId {
-            file_stem: "m".into(),
-            graph_name: "g".into(),
-            load: Some(1),
-            device: 0,
-        }),
+        model: Arc::new(ModelId::first_load("m", "g")),
         operator: Arc::new(Operator {
             task_id,
             op_type: "Relu".into(),

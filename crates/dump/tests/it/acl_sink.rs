@@ -14,12 +14,7 @@ use opscope_tensor::{DType, Shape, Tensor, text};
 fn record(op_name: &str, timestamp_us: u64) -> Record {
     let tensor = Tensor::from_vec(DType::U8, Shape::new([3]).unwrap(), vec![1, 2, 3]).unwrap();
     Record {
-        model: Arc::new(ModelId {
-            file_stem: "net".into(),
-            graph_name: "g".into(),
-            load: Some(1),
-            device: 0,
-        }),
+        model: Arc::new(ModelId::first_load("net", "g")),
         operator: Arc::new(Operator {
             task_id: 4,
             op_type: "Relu".into(),

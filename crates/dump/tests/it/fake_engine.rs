@@ -24,11 +24,7 @@ fn run(
     sink: Arc<dyn Sink>,
 ) -> (SessionSummary, Option<EngineError>) {
     let session = CaptureSession::start(plan, sink, SessionOptions::default()).unwrap();
-    let id = ModelId {
-        file_stem: "net".into(),
-        load: Some(1),
-        ..ModelId::default()
-    };
+    let id = ModelId::first_load("net", "");
     let (tap, _) = session.attach(&Arc::new(id), model.operators(), &[]);
     let error = model.run(&[], Some(&tap)).err();
     (session.finish(), error)

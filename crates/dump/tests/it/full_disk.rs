@@ -14,19 +14,24 @@ use opscope_store::atomic_file::PermissionModes;
 use opscope_store::record::{ModelId, Operator};
 use opscope_tensor::{DType, Shape, Tensor};
 
-const DIR_VARIABLE: &str = "OPSCOPE_TEST_LIMITED_DIR";
+/// The directory of a test that runs again with a limit.
+pub(crate) const DIR_VARIABLE: &str = "OPSCOPE_TEST_LIMITED_DIR";
 
 #[test]
 fn files_that_cannot_grow_are_failures_and_leave_nothing_behind() {
     if let Some(dir) = env::var_os(DIR_VARIABLE) {
         return with_limited_files(Path::new(&dir));
     }
+    let test = "full_disk::files_that_cannot_grow_are_failures_and_leave_nothing_behind";
+    run_limited(test, 16);
+}
+
+/// Runs a test again, in a process whose files cannot grow beyond `n_blocks` of 512 or 1024 bytes.
+pub(crate) fn run_limited(test: &str, n_blocks: u32) {
     let dir = tempfile::tempdir().unwrap();
-    // The limit holds for the process, so it is set for another one. Its unit is 512 or 1024 bytes.
-    let script = "ulimit -f 16 && trap '' XFSZ && exec \"$0\" --exact \
-                  full_disk::files_that_cannot_grow_are_failures_and_leave_nothing_behind";
+    let script = format!("ulimit -f {n_blocks} && trap '' XFSZ && exec \"$0\" --exact {test}");
     let output = Command::new("sh")
-        .args(["-c", script])
+        .args(["-c", &script])
         .arg(env::current_exe().unwrap())
         .env(DIR_VARIABLE, dir.path())
         .output()
@@ -54,11 +59,7 @@ fn with_limited_files(dir: &Path) {
             ..SessionOptions::default()
         };
         let session = CaptureSession::start(Plan::everything(), sink, options).unwrap();
-        let model = ModelId {
-            file_stem: "net".into(),
-            load: Some(1),
-            ..ModelId::default()
-        };
+        let model = ModelId::first_load("net", "");
         let (tap, _) = session.attach(&Arc::new(model), &operators, &["x".to_owned()]);
         for operator in &operators {
             let n = if operator.task_id == 3 { 100_000 } else { 10 };

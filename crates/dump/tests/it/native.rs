@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 use std::{env, fs};
 
@@ -18,8 +17,9 @@ use opscope_store::record::parallel::{Collective, CollectiveKind, Placement, Red
 use opscope_store::record::{ModelId, Operator, Record};
 use opscope_tensor::{DType, Shape, Tensor};
 
+use crate::full_disk::{DIR_VARIABLE, run_limited};
+
 const TIME: &str = "20240102030405";
-const DIR_VARIABLE: &str = "OPSCOPE_TEST_LIMITED_NATIVE_DIR";
 /// Bytes of a tensor where files have a limit.
 const N_LARGE: usize = 30_000;
 
@@ -65,19 +65,10 @@ fn rows_that_were_reported_are_there_when_files_cannot_grow() {
     if let Some(dir) = env::var_os(DIR_VARIABLE) {
         return with_limited_files(Path::new(&dir));
     }
-    let dir = tempfile::tempdir().unwrap();
-    // The limit holds for the process, so it is set for another one. Its unit is 512 or 1024 bytes.
-    let script = "ulimit -f 400 && trap '' XFSZ && exec \"$0\" --exact \
-                  native::rows_that_were_reported_are_there_when_files_cannot_grow";
-    let output = Command::new("sh")
-        .args(["-c", script])
-        .arg(env::current_exe().unwrap())
-        .env(DIR_VARIABLE, dir.path())
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{text}");
-    assert!(text.contains("1 passed"), "{text}");
+    run_limited(
+        "native::rows_that_were_reported_are_there_when_files_cannot_grow",
+        400,
+    );
 }
 
 /// From the table of a whole step, and from the journal of one that is not over.
@@ -100,11 +91,7 @@ fn rows_tell_collectives_and_placements() {
         output_placements: vec![Some(placement.clone())],
         ..Operator::default()
     });
-    let model = Arc::new(ModelId {
-        file_stem: "net".into(),
-        load: Some(1),
-        ..ModelId::default()
-    });
+    let model = Arc::new(ModelId::first_load("net", ""));
     for step in 0..2 {
         let record = Record {
             model: model.clone(),
@@ -163,11 +150,7 @@ type SlotName = (u64, String, u32);
 fn run(dir: &Path, options: SessionOptions, n_steps: u64, n_bytes: usize) -> SessionSummary {
     let sink = NativeSink::create(dir, [TIME.to_owned()], PermissionModes::default()).unwrap();
     let session = CaptureSession::start(Plan::everything(), Arc::new(sink), options).unwrap();
-    let model = Arc::new(ModelId {
-        file_stem: "net".into(),
-        load: Some(1),
-        ..ModelId::default()
-    });
+    let model = Arc::new(ModelId::first_load("net", ""));
     let operators: Vec<Arc<Operator>> = (0..2).map(operator).collect();
     let (mut tap, _) = session.attach(&model, &operators, &["x".to_owned()]);
     for step in 0..n_steps {

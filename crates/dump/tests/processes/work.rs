@@ -168,12 +168,7 @@ pub(crate) fn record(thread: u64, i: u64) -> Record {
         _ => format!("op/{thread}"),
     };
     Record {
-        model: Arc::new(ModelId {
-            file_stem: "net".into(),
-            graph_name: "g".into(),
-            load: Some(1),
-            device: 0,
-        }),
+        model: Arc::new(ModelId::first_load("net", "g")),
         operator: Arc::new(Operator {
             task_id: 1,
             op_type: "Relu".into(),

@@ -50,12 +50,7 @@ fn overflows(model: &mut dyn LoadedModel, inputs: &[Tensor]) -> Vec<(String, u64
         ..Plan::everything()
     };
     let session = CaptureSession::start(plan, sink.clone(), SessionOptions::default()).unwrap();
-    let id = ModelId {
-        file_stem: "m".into(),
-        graph_name: "g".into(),
-        load: Some(1),
-        device: 0,
-    };
+    let id = ModelId::first_load("m", "g");
     let (tap, _) = session.attach(&Arc::new(id), model.operators(), &[]);
     model.run(inputs, Some(&tap)).unwrap();
     assert!(session.finish().first_error.is_none());

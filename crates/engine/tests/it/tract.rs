@@ -63,12 +63,7 @@ fn capture(model: &mut dyn LoadedModel, inputs: &[Tensor]) -> (Vec<Tensor>, Vec<
     let sink = Arc::new(MemorySink::default());
     let session =
         CaptureSession::start(Plan::everything(), sink.clone(), SessionOptions::default()).unwrap();
-    let id = ModelId {
-        file_stem: "m".into(),
-        graph_name: "g".into(),
-        load: Some(1),
-        device: 0,
-    };
+    let id = ModelId::first_load("m", "g");
     let (tap, _) = session.attach(&Arc::new(id), model.operators(), &[]);
     let outputs = model.run(inputs, Some(&tap)).unwrap();
     let c = session.finish().counters;
@@ -141,12 +136,7 @@ fn a_stopped_run_says_so() {
         SessionOptions::default(),
     )
     .unwrap();
-    let id = ModelId {
-        file_stem: "m".into(),
-        graph_name: "g".into(),
-        load: Some(1),
-        device: 0,
-    };
+    let id = ModelId::first_load("m", "g");
     let (tap, _) = session.attach(&Arc::new(id), model.operators(), &[]);
     session.stop_flag().store(true, Ordering::Relaxed);
     assert!(matches!(

@@ -76,12 +76,7 @@ fn record_with_gaps(
             .collect(),
         ..Operator::default()
     };
-    let model = ModelId {
-        file_stem: "m".into(),
-        graph_name: "g".into(),
-        load: Some(1),
-        device: 0,
-    };
+    let model = ModelId::first_load("m", "g");
     let present = |(i, tensor): (usize, Option<Tensor>)| Some((i, tensor?));
     Record {
         model: Arc::new(model),

@@ -189,12 +189,7 @@ mod tests {
 
     fn record(model: &str, op_type: &str, op_name: &str) -> Record {
         Record {
-            model: Arc::new(ModelId {
-                file_stem: model.into(),
-                graph_name: "graph".into(),
-                load: Some(1),
-                device: 0,
-            }),
+            model: Arc::new(ModelId::first_load(model, "graph")),
             operator: Arc::new(Operator {
                 task_id: 7,
                 op_type: op_type.into(),

@@ -95,12 +95,7 @@ impl ModelSide {
         how.extend(widened.as_ref().map(|_| "as float32".to_owned()));
         // Not a path, but results and pages print it as they print a dump's path.
         let label = PathBuf::from(format!("{} [{}]", path.display(), how.join(", ")));
-        let id = ModelId {
-            file_stem: file_stem(path),
-            graph_name: model.signature().graph_name.clone(),
-            load: Some(1),
-            device: 0,
-        };
+        let id = ModelId::first_load(file_stem(path), model.signature().graph_name.clone());
         Ok(ModelSide {
             path: path.to_owned(),
             engine,

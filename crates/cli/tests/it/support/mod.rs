@@ -25,6 +25,14 @@ pub(crate) fn digits(name: &str) -> PathBuf {
     root().join("examples/digits").join(name)
 }
 
+/// `dump` of the digits example with one random image.
+pub(crate) fn dump_of_digits() -> Command {
+    let mut command = opscope();
+    command.arg("dump").arg(digits("digits_cnn.onnx"));
+    command.args(["--seed", "0", "--shape", "image:1,1,8,8"]);
+    command
+}
+
 /// A stored model.
 pub(crate) fn model(name: &str) -> PathBuf {
     root().join("tests/models").join(name)

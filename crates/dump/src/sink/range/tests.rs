@@ -10,12 +10,7 @@ fn f32s(values: &[f32]) -> Tensor {
 
 fn record(task_id: u32, input: (&str, &[f32]), output: (&str, &[f32])) -> Record {
     Record {
-        model: Arc::new(ModelId {
-            file_stem: "m".into(),
-            graph_name: "g".into(),
-            load: Some(1),
-            device: 0,
-        }),
+        model: Arc::new(ModelId::first_load("m", "g")),
         operator: Arc::new(Operator {
             task_id,
             op_type: "Mul".into(),

@@ -10,12 +10,7 @@ fn record(step: u64, task_id: u32, value: f32) -> Record {
     let tensor = Tensor::from_vec(DType::F32, Shape::new([3]).unwrap(), bytes).unwrap();
     let text = Tensor::from_vec(DType::String, Shape::new([0]).unwrap(), Vec::new()).unwrap();
     Record {
-        model: Arc::new(ModelId {
-            file_stem: "m".into(),
-            graph_name: "g".into(),
-            load: Some(1),
-            device: 0,
-        }),
+        model: Arc::new(ModelId::first_load("m", "g")),
         operator: Arc::new(Operator {
             task_id,
             op_type: "Add".into(),

@@ -143,12 +143,7 @@ pub(crate) fn run_sink(
         ..SessionOptions::default()
     };
     let session = CaptureSession::start(plan, sink, one_writer).unwrap();
-    let model = Arc::new(ModelId {
-        file_stem: "net".into(),
-        graph_name: "g".into(),
-        load: Some(1),
-        device: 0,
-    });
+    let model = Arc::new(ModelId::first_load("net", "g"));
     let operators = operators();
     let graph = GraphView {
         operators: &operators,

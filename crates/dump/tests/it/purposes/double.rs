@@ -31,12 +31,7 @@ pub(crate) fn operator(
 }
 
 pub(crate) fn model() -> Arc<ModelId> {
-    Arc::new(ModelId {
-        file_stem: "net".into(),
-        graph_name: "graph".into(),
-        load: Some(1),
-        device: 0,
-    })
+    Arc::new(ModelId::first_load("net", "graph"))
 }
 
 pub(crate) fn floats(values: &[f32]) -> Tensor {

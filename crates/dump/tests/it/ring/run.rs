@@ -20,12 +20,7 @@ use opscope_tensor::{DType, Shape, Tensor};
 pub(crate) const MODEL_DIR: &str = "20240102030405/0/net/1";
 
 pub(crate) fn model() -> Arc<ModelId> {
-    Arc::new(ModelId {
-        file_stem: "net".into(),
-        graph_name: "g".into(),
-        load: Some(1),
-        device: 0,
-    })
+    Arc::new(ModelId::first_load("net", "g"))
 }
 
 /// Two operators in a row.

@@ -347,7 +347,6 @@ fn check(bytes: &[u8], n_file: u64) -> Result<CheckedHead, FormatError> {
 
 /// The pieces that the header promises, in the order of the payload.
 fn sizes(header: &DumpHeader) -> impl Iterator<Item = (PayloadKind, usize, u64)> {
-    let number = |(i, (kind, size))| (kind, i, size);
     let inputs = header.inputs.iter().map(|e| (PayloadKind::Input, e.size));
     let outputs = header.outputs.iter().map(|e| (PayloadKind::Output, e.size));
     let buffers = header.buffers.iter().map(|e| (PayloadKind::Buffer, e.size));
@@ -355,10 +354,10 @@ fn sizes(header: &DumpHeader) -> impl Iterator<Item = (PayloadKind, usize, u64)>
     // The payload begins with the inputs, although outputs have the lower field number.
     inputs
         .enumerate()
-        .map(number)
-        .chain(outputs.enumerate().map(number))
-        .chain(buffers.enumerate().map(number))
-        .chain(spaces.enumerate().map(number))
+        .chain(outputs.enumerate())
+        .chain(buffers.enumerate())
+        .chain(spaces.enumerate())
+        .map(|(i, (kind, size))| (kind, i, size))
 }
 
 #[cfg(test)]
@@ -371,12 +370,7 @@ mod tests {
     use crate::record::{ModelId, Operator};
 
     fn record() -> Record {
-        let model = ModelId {
-            file_stem: "m".into(),
-            graph_name: "g".into(),
-            load: Some(1),
-            device: 0,
-        };
+        let model = ModelId::first_load("m", "g");
         let operator = Operator {
             task_id: 3,
             op_type: "Add".into(),

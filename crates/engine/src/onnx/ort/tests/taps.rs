@@ -44,12 +44,7 @@ fn load(engine: &OnnxRuntime, model: &ModelProto) -> Box<dyn LoadedModel> {
 }
 
 fn id() -> ModelId {
-    ModelId {
-        file_stem: "m".into(),
-        graph_name: "g".into(),
-        load: Some(1),
-        device: 0,
-    }
+    ModelId::first_load("m", "g")
 }
 
 /// The results of a run under a plan.
