@@ -216,13 +216,13 @@ fn visit(
 impl DumpListing {
     /// Adds a file to the list for its kind. Texts about failures are not part of a dump.
     fn add(&mut self, path: PathBuf, real_name: String, n_bytes: u64) {
-        let named = |suffix| real_name.strip_suffix(suffix).and_then(DumpFileName::parse);
-        if named(TRACE_SUFFIX).is_some() {
+        let [trace, table] = [TRACE_SUFFIX, stats_csv::FILE_NAME_SUFFIX]
+            .map(|suffix| real_name.strip_suffix(suffix).and_then(DumpFileName::parse));
+        if trace.is_some() {
             let reason = PassReason::FailureText;
             self.passed_over.push(PassedOver { path, reason });
             return;
         }
-        let table = named(stats_csv::FILE_NAME_SUFFIX);
         let is_table = table.is_some();
         let is_step_table = real_name == step_table::FILE_NAME;
         let name = table.or_else(|| {

@@ -41,8 +41,9 @@ pub fn free_memory_bytes() -> Option<u64> {
         .into_iter()
         .zip(USED_FILES)
         .filter_map(|(limit, used)| {
-            let number = |path| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
-            Some(number(limit)?.saturating_sub(number(used)?))
+            let [limit, used] =
+                [limit, used].map(|path| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok());
+            Some(limit?.saturating_sub(used?))
         });
     machine.into_iter().chain(groups).min()
 }

@@ -140,15 +140,14 @@ pub(super) fn has_vendor_name(entry: &DumpEntry) -> bool {
 /// Whether a file is an archive, or an array whose path says a slot or a step. Arrays with other
 /// names may be anything: weights, or inputs.
 fn is_telling(entry: &DumpEntry) -> bool {
-    let has_slot = || {
-        let (stem, _) = npy_zst::split_name(&entry.real_name)?;
-        let place = place_of(entry, stem);
-        let name = ArrayName::parse(stem);
-        // A name such as `output.0`, without an operator, can be that of a whole model's output.
-        Some(place.step.is_some() || (name.slot.is_some() && !name.op_name.is_empty()))
-    };
     // The name costs nothing, but an archive says more.
-    is_archive(entry) || has_slot().unwrap_or(false)
+    is_archive(entry)
+        || npy_zst::split_name(&entry.real_name).is_some_and(|(stem, _)| {
+            let name = ArrayName::parse(stem);
+            // A name such as `output.0`, without an operator, can be that of a whole model's output.
+            place_of(entry, stem).step.is_some()
+                || (name.slot.is_some() && !name.op_name.is_empty())
+        })
 }
 
 fn place_of(entry: &DumpEntry, stem: &str) -> ArraysPlace {

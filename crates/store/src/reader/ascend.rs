@@ -235,7 +235,8 @@ fn operator_in_file(entry: &DumpEntry, head: &FileHead) -> OperatorInFile {
         Some(name) => (name.op_type.as_str(), &name.op_name, Some(name.task_id)),
         None => ("", &entry.real_name, None),
     };
-    let count = |side| head.tensors.iter().filter(|t| t.side == side).count() as u64;
+    let [n_inputs, n_outputs] = [SlotSide::Input, SlotSide::Output]
+        .map(|side| head.tensors.iter().filter(|t| t.side == side).count() as u64);
     let op_name = Some(&head.op_name)
         .filter(|name| !name.is_empty())
         .unwrap_or(op_name);
@@ -243,8 +244,8 @@ fn operator_in_file(entry: &DumpEntry, head: &FileHead) -> OperatorInFile {
         op_type: op_type.into(),
         op_name: op_name.into(),
         task_id,
-        n_inputs: count(SlotSide::Input),
-        n_outputs: count(SlotSide::Output),
+        n_inputs,
+        n_outputs,
         n_bytes: entry.n_bytes,
     }
 }

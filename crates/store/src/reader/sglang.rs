@@ -255,13 +255,13 @@ fn of_value(
 fn placement(dims: &str, shape: &[u64], meta: &[(String, String)]) -> Option<Placement> {
     let dims = TensorDims::parse(dims).ok()?;
     dims.placement(shape, |axis| {
-        let number = |key: &str| {
+        let [rank, size] = ["_rank", "_size"].map(|key| {
             // One framework or the other has filled in its ranks; neither has the keys of both.
             let wanted = format!("{PARALLEL_INFO}{axis}{key}");
-            let found = meta.iter().find(|(key, _)| key.ends_with(&wanted));
-            found.and_then(|(_, text)| text.parse().ok())
-        };
-        Some((number("_rank")?, number("_size")?))
+            let number = meta.iter().find(|(key, _)| key.ends_with(&wanted));
+            number.and_then(|(_, text)| text.parse().ok())
+        });
+        Some((rank?, size?))
     })
 }
 

@@ -112,15 +112,13 @@ impl TensorStatistics {
 impl PartialEq for RowNumbers {
     fn eq(&self, other: &RowNumbers) -> bool {
         // A mean that is NaN equals itself.
-        let bits = |numbers: &RowNumbers| {
-            let stats = numbers.stats.as_ref();
-            stats.map(|stats| {
-                let cells = StatisticsCells::from(stats);
-                let numbers = cells.numbers.map(|number| number.map(f64::to_bits));
-                (stats.counts.to_array(), numbers)
-            })
-        };
-        self.digest == other.digest && bits(self) == bits(other)
+        let [own, other_bits] = [self, other].map(|numbers| {
+            let stats = numbers.stats.as_ref()?;
+            let cells = StatisticsCells::from(stats);
+            let numbers = cells.numbers.map(|number| number.map(f64::to_bits));
+            Some((stats.counts.to_array(), numbers))
+        });
+        self.digest == other.digest && own == other_bits
     }
 }
 

@@ -244,8 +244,9 @@ impl MindSporeTree {
 /// Name of an operator's arguments file, `{type}.{name}.json`, in which only `.` and `/` are
 /// replaced.
 pub fn kernel_args_file_name(op_type: &str, full_name: &str) -> String {
-    let cleaned = |text: &str| text.replace(|c| matches!(c, '.' | '/') || c.is_control(), "_");
-    format!("{}.{}.json", cleaned(op_type), cleaned(full_name))
+    let [op_type, full_name] = [op_type, full_name]
+        .map(|text| text.replace(|c: char| matches!(c, '.' | '/') || c.is_control(), "_"));
+    format!("{op_type}.{full_name}.json")
 }
 
 /// Whether a file's name is that of an operator's arguments.

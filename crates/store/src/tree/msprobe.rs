@@ -134,8 +134,8 @@ impl ProbePlace {
 
 /// Whether a directory's name contains the step or the rank below it.
 pub fn is_step_or_rank(name: &str) -> bool {
-    let numbered = |word| name.strip_prefix(word).and_then(number::<u64>).is_some();
-    numbered("step") || numbered("rank") || name == "rank"
+    let digits = name.strip_prefix("step").or(name.strip_prefix("rank"));
+    digits.and_then(number::<u64>).is_some() || name == "rank"
 }
 
 #[cfg(test)]

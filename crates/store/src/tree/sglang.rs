@@ -194,12 +194,15 @@ impl PassFile {
         let [tensor, pipeline, rank, process] = dir.split('_').collect::<Vec<_>>()[..] else {
             return None;
         };
-        let numbered = |text: &str, prefix| number::<u32>(text.strip_prefix(prefix)?);
-        numbered(tensor, "TP")?;
-        numbered(pipeline, "PP")?;
-        numbered(process, "pid")?;
+        for digits in [
+            tensor.strip_prefix("TP")?,
+            pipeline.strip_prefix("PP")?,
+            process.strip_prefix("pid")?,
+        ] {
+            number::<u32>(digits)?;
+        }
         Some(PassFile {
-            rank: numbered(rank, "Rank")?,
+            rank: number(rank.strip_prefix("Rank")?)?,
             pass: number(pass)?,
         })
     }

@@ -145,14 +145,12 @@ impl GraphNames {
         let all_listed = running
             .iter()
             .all(|name| self.operators.contains_key(*name));
-        let by_order = || {
-            let index = running.iter().position(|name| *name == op_name)?;
-            listed.get(index).filter(|_| running.len() == listed.len())
-        };
         let found = if all_listed {
             self.operators.get(op_name)
         } else {
-            by_order()
+            let index = running.iter().position(|name| *name == op_name);
+            let by_order = index.and_then(|index| listed.get(index));
+            by_order.filter(|_| running.len() == listed.len())
         };
         let full_name = match self.operators.get(op_name) {
             Some((full_name, _)) => full_name.clone(),

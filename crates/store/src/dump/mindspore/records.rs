@@ -224,14 +224,14 @@ fn runs(
     kind: RunKind,
     found: &NameMatch,
 ) -> Vec<OperatorRun> {
-    let new_run = |run: usize| OperatorRun {
+    let first_run = OperatorRun {
         place: key.place.clone(),
         kind,
         op_type: key.op_type.clone(),
         op_name: key.op_name.clone(),
         full_name: found.full_name.clone(),
         listed_name: found.listed_name.clone(),
-        run,
+        run: 0,
         slots: Vec::new(),
         dump_files: Vec::new(),
     };
@@ -242,7 +242,10 @@ fn runs(
     for slot in slots {
         let is_seen = last_run.get(&(slot.side, slot.index)) == runs.len().checked_sub(1).as_ref();
         if runs.is_empty() || is_seen {
-            runs.push(new_run(runs.len()));
+            runs.push(OperatorRun {
+                run: runs.len(),
+                ..first_run.clone()
+            });
         }
         last_run.insert((slot.side, slot.index), runs.len() - 1);
         if let Some(run) = runs.last_mut() {
@@ -254,9 +257,11 @@ fn runs(
     }
     // Each dump file of the runtime is a separate execution.
     for &file in &gathered.dump_files {
-        let mut run = new_run(runs.len());
-        run.dump_files.push(file);
-        runs.push(run);
+        runs.push(OperatorRun {
+            run: runs.len(),
+            dump_files: vec![file],
+            ..first_run.clone()
+        });
     }
     runs
 }

@@ -421,11 +421,13 @@ impl AippOp {
         if !self.padding {
             return (width, height);
         }
-        let sum = |a: i32, b: i32| u64::try_from(i64::from(a) + i64::from(b)).unwrap_or(0);
-        (
-            width + sum(self.left_padding_size, self.right_padding_size),
-            height + sum(self.top_padding_size, self.bottom_padding_size),
-        )
+        let paddings = [
+            (self.left_padding_size, self.right_padding_size),
+            (self.top_padding_size, self.bottom_padding_size),
+        ];
+        let [in_width, in_height] =
+            paddings.map(|(a, b)| u64::try_from(i64::from(a) + i64::from(b)).unwrap_or(0));
+        (width + in_width, height + in_height)
     }
 
     fn check_sizes(&self) -> Result<(), Mistake> {

@@ -272,15 +272,15 @@ pub(super) fn write_type(out: &mut String, value: &ValueType, is_constant: bool)
     out.push('>');
 }
 
+fn dtype_name(dtype: DType) -> &'static str {
+    ms_dtype::camel(dtype).unwrap_or("Undefined")
+}
+
 fn kind_of(value: &ValueType) -> String {
-    let tensor = |t: &TensorType| {
-        let dtype = ms_dtype::camel(t.dtype).unwrap_or("Undefined");
-        format!("Tensor[{dtype}]")
-    };
     match value {
-        ValueType::Tensor(t) => tensor(t),
-        ValueType::Reference { tensor: t, .. } => format!("Ref[{}]", tensor(t)),
-        ValueType::Scalar(dtype) => ms_dtype::camel(*dtype).unwrap_or("Undefined").to_owned(),
+        ValueType::Tensor(tensor) => format!("Tensor[{}]", dtype_name(tensor.dtype)),
+        ValueType::Reference { tensor, .. } => format!("Ref[Tensor[{}]]", dtype_name(tensor.dtype)),
+        ValueType::Scalar(dtype) => dtype_name(*dtype).to_owned(),
         ValueType::Tuple(types) => {
             // MindSpore writes a run of equal types as one with a count, and the text must match
             // its own.

@@ -114,19 +114,18 @@ pub(super) fn reduce_any(tensor: TensorObserver<'_>, order: ElementOrder) -> boo
 /// of several tensors are computed in the time of one. `is_any` says that the table has chosen
 /// columns.
 pub(super) fn reduce_together(tensors: &[TensorObserver<'_>], is_any: bool) {
-    let is_by_rule = |tensor: &TensorObserver<'_>| {
+    let by_rule = tensors.iter().filter(|tensor| {
         let is_float = matches!(tensor.dtype(), DType::F16 | DType::F32 | DType::F64);
-        let is_kept = || {
-            if is_any {
-                tensor.has_kept::<AnyCells>()
-            } else {
-                tensor.has_kept::<Option<StatsCells>>()
-            }
+        let is_kept = if is_any {
+            tensor.has_kept::<AnyCells>()
+        } else {
+            tensor.has_kept::<Option<StatsCells>>()
         };
-        let is_told = |known| !has_squares(known) || is_average_told(known);
-        is_float && !is_kept() && tensor.weighed_stats().is_ok_and(|known| !is_told(known))
-    };
-    let by_rule = tensors.iter().filter(|tensor| is_by_rule(tensor));
+        is_float
+            && !is_kept
+            && (tensor.weighed_stats())
+                .is_ok_and(|known| has_squares(known) && !is_average_told(known))
+    });
     let (tensors, views): (Vec<_>, Vec<TensorView<'_>>) = by_rule
         .filter_map(|&tensor| Some((tensor, tensor.view().ok()?)))
         .unzip();

@@ -57,16 +57,17 @@ impl GraphDescription {
     /// attributes of nodes and their origins, and the values of constant tensors. Returns whether
     /// `text` describes the same graph; nothing is taken over from another one.
     pub fn take_text(&mut self, text: &GraphDescription) -> bool {
-        let names = |graph: &GraphDescription| -> Vec<(String, String)> {
-            let nodes = graph.nodes.iter();
-            nodes
-                .map(|node| (node.op_type.clone(), node.full_name.clone()))
-                .collect()
-        };
-        let parameters = |graph: &GraphDescription| -> Vec<String> {
-            graph.parameters.iter().map(|p| p.name.clone()).collect()
-        };
-        if names(self) != names(text) || parameters(self) != parameters(text) {
+        let nodes = self
+            .nodes
+            .iter()
+            .map(|node| (&node.op_type, &node.full_name));
+        let parameters = self.parameters.iter().map(|parameter| &parameter.name);
+        if !nodes.eq(text
+            .nodes
+            .iter()
+            .map(|node| (&node.op_type, &node.full_name)))
+            || !parameters.eq(text.parameters.iter().map(|parameter| &parameter.name))
+        {
             return false;
         }
         for (parameter, known) in self.parameters.iter_mut().zip(&text.parameters) {
@@ -75,7 +76,7 @@ impl GraphDescription {
         for i in 0..self.nodes.len() {
             let known = &text.nodes[i];
             let others = known.attributes.iter();
-            let others = others.filter(|one| one.group != AttributeGroup::Operator);
+            let others = others.filter(|attribute| attribute.group != AttributeGroup::Operator);
             self.nodes[i].attributes.extend(others.cloned());
             // The message leaves lines out that name a place once more.
             self.nodes[i].source.clone_from(&known.source);
