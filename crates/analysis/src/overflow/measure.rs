@@ -218,6 +218,10 @@ fn complex_sum<const N: usize, T: SummableFloat>(
     [T::ZERO + re, T::ZERO + im]
 }
 
+fn complex_add<T: SummableFloat>(a: [T; 2], b: [T; 2]) -> [T; 2] {
+    [a[0] + b[0], a[1] + b[1]]
+}
+
 /// [`pairs`] for complex numbers. Real and imaginary parts share the lanes.
 fn complex_pairs<const N: usize, T: SummableFloat>(
     elements: &[[u8; N]],
@@ -225,15 +229,14 @@ fn complex_pairs<const N: usize, T: SummableFloat>(
 ) -> [T; 2] {
     const PAIR_LANES: usize = LANES / 2;
     let n = elements.len();
-    let sum = |a: [T; 2], b: [T; 2]| [a[0] + b[0], a[1] + b[1]];
-    let add = |total: [T; 2], &element: &[u8; N]| sum(total, value(element));
+    let add = |total: [T; 2], &element: &[u8; N]| complex_add(total, value(element));
     if n < PAIR_LANES {
         return elements.iter().fold([T::NEGATIVE_ZERO; 2], add);
     }
     if n > PAIRWISE_MAX / 2 {
         let half = n / 2 - n / 2 % PAIR_LANES;
         let (low, high) = elements.split_at(half);
-        return sum(complex_pairs(low, value), complex_pairs(high, value));
+        return complex_add(complex_pairs(low, value), complex_pairs(high, value));
     }
     let (rows, rest) = elements.as_chunks::<PAIR_LANES>();
     let mut lanes = rows[0].map(value);
@@ -243,7 +246,8 @@ fn complex_pairs<const N: usize, T: SummableFloat>(
         }
     }
     let [a, b, c, d] = lanes;
-    rest.iter().fold(sum(sum(a, b), sum(c, d)), add)
+    let sum = complex_add(complex_add(a, b), complex_add(c, d));
+    rest.iter().fold(sum, add)
 }
 
 #[cfg(test)]

@@ -165,13 +165,10 @@ fn look_into(entry: &DumpEntry, is_named: bool) -> Result<Option<Vec<OverflowRec
     };
     // Records of the first layout have no magic number; the operator in the header identifies them.
     let is_record = file.tensors().all(|stored| {
-        let has_magic = || {
-            let part = file.elements(stored);
-            part.is_ok_and(|part| op_debug::has_magic(part.as_ref()))
-        };
         stored.side == SlotSide::Output
             && stored.dtype == DumpTerm::Known(DType::U8)
-            && (is_record_op(&file.facts().op_name) || has_magic())
+            && (is_record_op(&file.facts().op_name)
+                || (file.elements(stored)).is_ok_and(|part| op_debug::has_magic(part.as_ref())))
     });
     if !is_record || file.tensors().next().is_none() {
         return Ok(None);
@@ -355,11 +352,10 @@ impl<'a> OperatorCandidate<'a> {
 
     /// Whether both files hold single tensors of the same operator.
     fn is_beside(&self, other: &OperatorCandidate<'_>) -> bool {
-        let key = |one: &OperatorCandidate<'_>| {
-            let name = &one.name;
-            let names = (name.op_type.clone(), name.op_name.clone());
-            (names, name.stream_id, name.sub_task, one.slot.is_some())
-        };
-        self.entry.path.parent() == other.entry.path.parent() && key(self) == key(other)
+        let (own, others) = (&self.name, &other.name);
+        self.entry.path.parent() == other.entry.path.parent()
+            && (&own.op_type, &own.op_name) == (&others.op_type, &others.op_name)
+            && (own.stream_id, &own.sub_task) == (others.stream_id, &others.sub_task)
+            && self.slot.is_some() == other.slot.is_some()
     }
 }

@@ -70,6 +70,22 @@ pub(super) fn accepted(runs: &ViewedRuns, filter: &OperatorFilter) -> Vec<usize>
         .collect()
 }
 
+/// The number of an operator that a column shows.
+fn number(runs: &ViewedRuns, id: usize, column: &str) -> Option<f64> {
+    let facts = runs.facts(id)?;
+    let [error, added, _] = facts.errors();
+    let [n_nan, n_inf] = facts.non_finite();
+    match column {
+        "error" => error,
+        "added" => added,
+        "max_abs" => facts.max_abs(),
+        "headroom" => facts.surveyed?.headroom.map(f64::from),
+        "n_nan" => n_nan.map(|n| n as f64),
+        "n_inf" => n_inf.map(|n| n as f64),
+        _ => None,
+    }
+}
+
 /// The accepted operators in the requested order.
 fn listed(
     runs: &ViewedRuns,
@@ -80,20 +96,6 @@ fn listed(
     let (key, is_descending) = match sort.strip_prefix('-') {
         Some(key) => (key, true),
         None => (sort, false),
-    };
-    let number = |id: usize| -> Option<f64> {
-        let facts = runs.facts(id)?;
-        let [error, added, _] = facts.errors();
-        let [n_nan, n_inf] = facts.non_finite();
-        match key {
-            "error" => error,
-            "added" => added,
-            "max_abs" => facts.max_abs(),
-            "headroom" => facts.surveyed?.headroom.map(f64::from),
-            "n_nan" => n_nan.map(|n| n as f64),
-            "n_inf" => n_inf.map(|n| n as f64),
-            _ => None,
-        }
     };
     match key {
         "order" => {}
@@ -106,7 +108,7 @@ fn listed(
         }
         "guilt" => ids.sort_by_cached_key(|&id| runs.facts(id).map(|facts| guilt(&facts))),
         "error" | "added" | "max_abs" | "headroom" | "n_nan" | "n_inf" => {
-            let mut keyed: Vec<_> = ids.iter().map(|&id| (number(id), id)).collect();
+            let mut keyed: Vec<_> = ids.iter().map(|&id| (number(runs, id, key), id)).collect();
             // Not reversed afterwards, so that unknown values stay last.
             keyed.sort_by(|a, b| in_order(a.0, b.0, is_descending));
             return Ok(keyed.into_iter().map(|(_, id)| id).collect());

@@ -61,11 +61,11 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
     let target = side(ShownSide::Target);
     let golden = runs.golden.as_ref().map(|_| side(ShownSide::Golden));
     let reference = runs.reference.as_ref().map(|_| side(ShownSide::Reference));
-    let reason = |side: Option<&Result<SideNumbers, AnswerError>>| match side {
-        Some(Err(error)) => Some(error.to_string()),
-        _ => None,
-    };
-    let missing = json!({ "target": reason(Some(&target)), "golden": reason(golden.as_ref()) });
+    let [target_error, golden_error] = [Some(&target), golden.as_ref()].map(|side| {
+        side.and_then(|side| side.as_ref().err())
+            .map(ToString::to_string)
+    });
+    let missing = json!({ "target": target_error, "golden": golden_error });
     // If one side is missing, the other is still shown.
     let (target, golden) = (target.ok(), golden.and_then(Result::ok));
     // Its absence is no fault of the pair.
