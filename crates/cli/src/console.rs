@@ -35,15 +35,18 @@ const VERSION: &str = "version";
 
 /// Prints a document with a version in front, or several of them.
 pub(crate) fn print_json(value: &Value) -> io::Result<()> {
-    let of_document = |value: &Value| match value {
-        Value::Object(members) => Value::Object(versioned(members.clone())),
-        other => other.clone(),
-    };
     let documents = match value {
-        Value::Array(documents) => documents.iter().map(of_document).collect(),
-        document => of_document(document),
+        Value::Array(documents) => documents.iter().map(versioned_document).collect(),
+        document => versioned_document(document),
     };
     writeln!(json_out(), "{documents:#}")
+}
+
+fn versioned_document(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => Value::Object(versioned(members.clone())),
+        other => other.clone(),
+    }
 }
 
 /// A document's members after its version.

@@ -12,7 +12,9 @@ use crate::format;
 
 /// Prints one line with counts; nothing if only files that every dump has were skipped.
 pub(crate) fn print(out: &mut impl Write, passed_over: &[PassedOver]) -> CommandResult {
-    let unusual = passed_over.iter().filter(|one| !one.reason.is_ordinary());
+    let unusual = passed_over
+        .iter()
+        .filter(|entry| !entry.reason.is_ordinary());
     if let Some(text) = text(unusual) {
         writeln!(out, "skipped: {text}")?;
     }
@@ -36,7 +38,7 @@ pub(crate) fn text<'a>(passed_over: impl IntoIterator<Item = &'a PassedOver>) ->
 pub(crate) fn to_json(passed_over: &[PassedOver]) -> Value {
     passed_over
         .iter()
-        .map(|one| json!({ "path": one.path, "reason": one.reason.name() }))
+        .map(|entry| json!({ "path": entry.path, "reason": entry.reason.name() }))
         .collect()
 }
 

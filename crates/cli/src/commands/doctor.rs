@@ -150,9 +150,9 @@ fn print(out: &mut Out, check: &Check) -> CommandResult {
 }
 
 fn summary(checks: &[Check], works: bool) -> String {
-    let count = |state| checks.iter().filter(|check| check.state == state).count() as u64;
-    let problems = format::count(count(CheckState::Problem), "problem");
-    let n_missing = count(CheckState::Missing);
+    let [n_problems, n_missing] = [CheckState::Problem, CheckState::Missing]
+        .map(|state| checks.iter().filter(|check| check.state == state).count() as u64);
+    let problems = format::count(n_problems, "problem");
     let end = if works {
         "opscope works; next: opscope dump MODEL.onnx --seed 0 --out dump"
     } else {

@@ -195,9 +195,10 @@ fn print_origin(
         }
     }
     for nth in meetings {
-        let together = origin.reached.iter().filter(|one| one.meeting == nth);
-        let ranks = distinct(together.clone().map(|one| one.rank).collect());
-        let from = distinct(together.map(|one| one.from).collect());
+        let reached = origin.reached.iter();
+        let together = reached.filter(|arrival| arrival.meeting == nth);
+        let ranks = distinct(together.clone().map(|arrival| arrival.rank).collect());
+        let from = distinct(together.map(|arrival| arrival.from).collect());
         line!(
             out,
             "  reached {} through {}{}, from {}",
@@ -300,8 +301,8 @@ fn through(run: &RankedRun, origin: &NonFiniteOrigin) -> String {
 /// The ranks that had it first: several if a collective distributed it.
 fn ranks_of(run: &RankedRun, origin: &NonFiniteOrigin) -> Vec<u32> {
     let reached = origin.reached.iter();
-    let same = reached.filter(|one| Some(one.meeting) == origin.meeting);
-    let ranks = same.map(|one| one.rank);
+    let same = reached.filter(|arrival| Some(arrival.meeting) == origin.meeting);
+    let ranks = same.map(|arrival| arrival.rank);
     distinct(ranks.chain([run.rank_of(origin.run)]).collect())
 }
 

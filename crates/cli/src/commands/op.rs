@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &OpArguments) -> CommandResult {
         .map(|operator| prepare(operator, &arguments.run, &engine, purpose, &wrong))
         .collect::<Result<Vec<_>, _>>()?;
     let dump = arguments.run.open(&request)?;
-    let runs = prepared.iter().map(|one| &one.run);
+    let runs = prepared.iter().map(|operator| &operator.run);
     let models = runs.map(|run| model_file(&run.title, None, &run.model.signature().graph_name));
     let models = models.collect();
     let mut recorder = record::begin(("op", &engine), &arguments.run, &request, &dump, models);

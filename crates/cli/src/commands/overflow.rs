@@ -123,7 +123,7 @@ impl OverflowArguments {
 
 /// Orders the overflows across ranks; `None` for a single rank.
 fn order_of_ranks(path: &Path, scan: &mut OverflowScan) -> Option<OverflowOrder> {
-    let dirs = scan.overflows.iter().map(|one| one.path.parent());
+    let dirs = scan.overflows.iter().map(|overflow| overflow.path.parent());
     let dirs: HashSet<Option<&Path>> = dirs.collect();
     // Records of several ranks are in several directories; only then is the dump read again.
     if dirs.len() < 2 || !opscope_store::remote::is_dir(path) {

@@ -50,7 +50,7 @@ pub(crate) fn is_partial(run: &RankedRun) -> bool {
     if lost_tensors(&run.dump).is_some() {
         return true;
     }
-    let mut slots = run.dump.runs.iter().flat_map(|one| &one.slots);
+    let mut slots = run.dump.runs.iter().flat_map(|execution| &execution.slots);
     !run.dump.problems.is_empty() || slots.any(|slot| slot.problem.is_some())
 }
 

@@ -250,7 +250,8 @@ pub(crate) fn run(arguments: &ReplayArguments) -> CommandResult {
 
 /// The exit code: differences first, then operators that could not run.
 fn end(replayed: &[ReplayResult], refused: &[RefusedOperator]) -> CommandResult {
-    if replayed.iter().any(|one| one.level == VerdictLevel::Fail) {
+    let mut levels = replayed.iter().map(|result| result.level);
+    if levels.any(|level| level == VerdictLevel::Fail) {
         return Err(CommandFailure::silent(FOUND));
     }
     match (replayed, refused) {
@@ -258,7 +259,7 @@ fn end(replayed: &[ReplayResult], refused: &[RefusedOperator]) -> CommandResult 
         ([], [first, rest @ ..]) => {
             // The same refusal for several operators, as in a PyTorch dump, counts once.
             let code = first.refusal.code;
-            let is_same = rest.iter().all(|one| one.refusal.code == code);
+            let is_same = rest.iter().all(|entry| entry.refusal.code == code);
             Err(CommandFailure::silent(if is_same {
                 code
             } else {

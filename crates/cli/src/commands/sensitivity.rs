@@ -196,7 +196,11 @@ fn measure(
     })?;
     result.repeated = study.repeated().clone();
     result.operators = study.operators();
-    let tasks: Vec<u32> = study.roundable().iter().map(|one| one.task_id).collect();
+    let tasks: Vec<u32> = study
+        .roundable()
+        .iter()
+        .map(|operator| operator.task_id)
+        .collect();
     for &format in formats {
         let n_done = AtomicU64::new(0);
         let n_operators = tasks.len() as u64;

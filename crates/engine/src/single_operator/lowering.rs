@@ -386,7 +386,8 @@ impl OnnxLowering {
     fn narrow_positions(&mut self) {
         let outputs = self.described.outputs.iter().zip(&self.onnx.outputs);
         for (change, (described, onnx)) in self.outputs.iter_mut().zip(outputs) {
-            let dtypes = [described, onnx].map(|operand| operand.as_ref().map(|one| one.dtype));
+            let dtypes =
+                [described, onnx].map(|operand| operand.as_ref().map(|operand| operand.dtype));
             if dtypes == [Some(DType::I32), Some(DType::I64)] {
                 *change = Some(OperandChange::Positions);
             }

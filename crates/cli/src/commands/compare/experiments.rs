@@ -293,7 +293,7 @@ fn differing_steps(comparison: &Comparison, side: usize) -> Vec<Option<u64>> {
     // Outputs that are swapped or missing have no pair, so their step is unknown.
     if steps.is_empty() {
         let names = comparison.operators.iter();
-        let names = names.filter_map(|one| [&one.target, &one.golden][side].last());
+        let names = names.filter_map(|matched| [&matched.target, &matched.golden][side].last());
         steps = names.map(|name| name.step).collect();
     }
     steps.sort_unstable();

@@ -48,13 +48,19 @@ fn row(comparison: &Comparison, parameter: &ListedParameter) -> Vec<String> {
         Some(rank) => format!("{} of rank {rank}", words::plain(&parameter.name)),
         None => words::plain(&parameter.name),
     };
-    let statistic = |statistic| both(slot.map_or([None, None], |slot| numbers(slot, statistic)));
+    let statistics = [
+        TensorStatistic::Min,
+        TensorStatistic::Max,
+        TensorStatistic::Mean,
+    ];
+    let [min, max, mean] = statistics
+        .map(|statistic| both(slot.map_or([None, None], |slot| numbers(slot, statistic))));
     vec![
         name,
         both(dtypes),
-        statistic(TensorStatistic::Min),
-        statistic(TensorStatistic::Max),
-        statistic(TensorStatistic::Mean),
+        min,
+        max,
+        mean,
         slot.and_then(|slot| slot.metrics.get(MetricId::RelL2))
             .map_or(UNKNOWN.to_owned(), words::number),
         difference(parameter, slot),
@@ -95,10 +101,9 @@ fn difference(parameter: &ListedParameter, slot: Option<&SlotResult>) -> String 
         (_, _, None) => "only the target reads it".to_owned(),
         (None, ..) => "its readers have no partners".to_owned(),
         (Some(slot), ..) => {
-            let get = |metric| slot.metrics.get(metric);
-            match (get(MetricId::Count), get(MetricId::EqualCount)) {
-                (Some(n), Some(n_equal)) if n == n_equal => "none".to_owned(),
-                (Some(n), Some(n_equal)) => {
+            match [MetricId::Count, MetricId::EqualCount].map(|metric| slot.metrics.get(metric)) {
+                [Some(n), Some(n_equal)] if n == n_equal => "none".to_owned(),
+                [Some(n), Some(n_equal)] => {
                     format!("{} of {n} elements", words::number(n - n_equal))
                 }
                 _ => UNKNOWN.to_owned(),

@@ -197,15 +197,12 @@ impl<'a> BothSides<'a> {
             part.runs.len(),
             golden.1.runs.len()
         );
-        let kept = |path, dump| KeptSide {
+        let sides = [(target.0, part), (golden.0, golden_part)];
+        let [target, golden] = sides.map(|(path, dump)| KeptSide {
             dump: Arc::new(dump),
             path,
-        };
-        self.judged(
-            kept(target.0, part),
-            kept(golden.0, golden_part),
-            Some(sink),
-        )
+        });
+        self.judged(target, golden, Some(sink))
     }
 
     /// Whether both models may run at the same time: there are enough processors, neither needs
@@ -266,11 +263,10 @@ impl<'a> BothSides<'a> {
         };
         report_warnings(golden);
         report_warnings(target);
-        let finish = |store, name, side: &ModelSide, outcome: &RunOutcome| {
-            SideStore::Held(store).finish(name, side, outcome, self.request)
-        };
-        let kept_golden = finish(golden_held, "golden", golden, &of_golden)?;
-        let kept_target = finish(held, "target", target, &of_target)?;
+        let store = SideStore::Held(golden_held);
+        let kept_golden = store.finish("golden", golden, &of_golden, self.request)?;
+        let store = SideStore::Held(held);
+        let kept_target = store.finish("target", target, &of_target, self.request)?;
         std::thread::scope(|scope| {
             // Sessions of large models take a while to free their memory.
             scope.spawn(|| [golden, target].map(|side| side.model.rest()));

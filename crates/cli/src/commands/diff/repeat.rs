@@ -216,7 +216,7 @@ impl RepeatedRuns {
 
     /// Operators that vary by themselves, in execution order.
     fn own(&self) -> impl Iterator<Item = &VaryingOperator> {
-        self.varying.values().filter(|one| one.n_own > 0)
+        self.varying.values().filter(|slot| slot.n_own > 0)
     }
 
     fn print(&self, path: &Path) -> CommandResult {
@@ -284,14 +284,14 @@ impl RepeatedRuns {
         let operators: Vec<Value> = self
             .varying
             .values()
-            .map(|one| {
+            .map(|slot| {
                 json!({
-                    "op_type": one.first.operator.op_type,
-                    "op_name": one.first.operator.op_name,
-                    "step": one.first.step,
-                    "n_runs_same_inputs": one.n_own,
-                    "n_runs_other_inputs": one.n_inherited,
-                    "rel_l2": format::json_number(one.rel_l2),
+                    "op_type": slot.first.operator.op_type,
+                    "op_name": slot.first.operator.op_name,
+                    "step": slot.first.step,
+                    "n_runs_same_inputs": slot.n_own,
+                    "n_runs_other_inputs": slot.n_inherited,
+                    "rel_l2": format::json_number(slot.rel_l2),
                 })
             })
             .collect();

@@ -181,12 +181,11 @@ impl Tool {
         state: &mut McpState,
         given: Map<String, Value>,
     ) -> Result<ToolResult, String> {
-        let is_known = |name: &String| {
+        for name in given.keys() {
             let mut known = self.all_arguments();
-            known.any(|(argument, ..)| argument.trim_end_matches('?') == name)
-        };
-        if let Some(name) = given.keys().find(|name| !is_known(name)) {
-            return Err(format!("there is no argument `{name}`"));
+            if !known.any(|(argument, ..)| argument.trim_end_matches('?') == name) {
+                return Err(format!("there is no argument `{name}`"));
+            }
         }
         for (argument, expected, _) in self.all_arguments() {
             let name = argument.trim_end_matches('?');

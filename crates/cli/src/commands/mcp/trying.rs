@@ -99,7 +99,7 @@ fn healed(
     let all = pair.differences();
     let is_chosen = |difference: &&DefinitionDifference| {
         given.operators.is_empty()
-            || operators(difference).any(|name| given.operators.iter().any(|one| one == name))
+            || operators(difference).any(|name| given.operators.iter().any(|wanted| wanted == name))
     };
     let chosen: Vec<usize> = all
         .iter()
@@ -110,11 +110,14 @@ fn healed(
     let is_matched = |name: &String| {
         chosen
             .iter()
-            .any(|&at| operators(&all[at]).any(|one| one == name))
+            .any(|&at| operators(&all[at]).any(|operator| operator == name))
     };
     let unknown = given.operators.iter().find(|name| !is_matched(name));
     if chosen.is_empty() || unknown.is_some() {
-        let names: Vec<&str> = all.iter().filter_map(|one| operators(one).next()).collect();
+        let names: Vec<&str> = all
+            .iter()
+            .filter_map(|difference| operators(difference).next())
+            .collect();
         let hint = match names.len() {
             0 => "both models define the same".to_owned(),
             _ => format!("definitions differ at {}", names.join(", ")),
@@ -175,19 +178,19 @@ fn rounded(
     let survey = model.survey_results(inputs).map_err(CommandFailure::from)?;
     let floats = survey
         .operators()
-        .filter(|one| one.float_outputs().next().is_some());
-    let floats: Vec<_> = floats.map(|one| one.operator.clone()).collect();
+        .filter(|roundable| roundable.float_outputs().next().is_some());
+    let floats: Vec<_> = floats.map(|roundable| roundable.operator.clone()).collect();
     let is_chosen = |name: &str| {
         given.operators.is_empty() || given.operators.iter().any(|wanted| wanted == name)
     };
     let chosen: Vec<_> = floats
         .iter()
-        .filter(|one| is_chosen(&one.op_name))
+        .filter(|operator| is_chosen(&operator.op_name))
         .collect();
-    let is_matched = |name: &String| chosen.iter().any(|one| *one.op_name == **name);
+    let is_matched = |name: &String| chosen.iter().any(|operator| *operator.op_name == **name);
     let unknown = given.operators.iter().find(|name| !is_matched(name));
     if chosen.is_empty() || unknown.is_some() {
-        let names: Vec<&str> = floats.iter().map(|one| &*one.op_name).collect();
+        let names: Vec<&str> = floats.iter().map(|operator| &*operator.op_name).collect();
         let hint = format!(
             "operators with floating-point results: {}",
             names.join(", ")
@@ -198,7 +201,7 @@ fn rounded(
         };
         return Err(ToolFailure::new(message, &hint));
     }
-    let rounding = ResultRounding::new(format, chosen.iter().map(|one| one.task_id));
+    let rounding = ResultRounding::new(format, chosen.iter().map(|operator| operator.task_id));
     let mut run = |rounding: &ResultRounding| {
         let outputs = model.run_rounded(inputs, rounding);
         outputs.map_err(CommandFailure::from)
@@ -208,7 +211,10 @@ fn rounded(
         after: run(&rounding)?,
         names: Vec::new(),
         golden: None,
-        changed: chosen.iter().map(|one| one.op_name.to_string()).collect(),
+        changed: chosen
+            .iter()
+            .map(|operator| operator.op_name.to_string())
+            .collect(),
     }
     .named(&*model))
 }

@@ -29,7 +29,7 @@ pub(super) fn print(
     let mut out = console::out();
     match replayed {
         [] => {}
-        [only] => writeln!(out, "{}", of_one(only))?,
+        [only] => writeln!(out, "{}", operator_text(only))?,
         several => writeln!(out, "{}", of_several(several, has_golden))?,
     }
     report_refused(refused);
@@ -40,41 +40,44 @@ pub(super) fn print(
 pub(super) fn findings(replayed: &[ReplayResult]) -> Vec<OperatorFinding> {
     let failing = replayed.iter();
     let mut failing: Vec<_> = failing
-        .filter(|one| one.level == VerdictLevel::Fail)
+        .filter(|result| result.level == VerdictLevel::Fail)
         .collect();
     // As in the printed table.
     failing.sort_by(|a, b| b.errors.own.total_cmp(&a.errors.own));
-    let findings = failing.into_iter().map(|one| {
+    let findings = failing.into_iter().map(|result| {
         let OperatorName {
             op_type, op_name, ..
-        } = &one.operator;
-        let own = number(one.errors.own);
+        } = &result.operator;
+        let own = number(result.errors.own);
         OperatorFinding {
-            operator: one.operator.clone(),
-            text: format!("{op_type} `{op_name}`: {} (own error {own})", sentence(one)),
+            operator: result.operator.clone(),
+            text: format!(
+                "{op_type} `{op_name}`: {} (own error {own})",
+                sentence(result)
+            ),
         }
     });
     findings.collect()
 }
 
 fn report_refused(refused: &[RefusedOperator]) {
-    for one in refused {
-        let (op_type, place) = (&one.operator.op_type, place(&one.operator));
-        let (name, text) = (&one.operator.op_name, &one.refusal.text);
+    for entry in refused {
+        let (op_type, place) = (&entry.operator.op_type, place(&entry.operator));
+        let (name, text) = (&entry.operator.op_name, &entry.refusal.text);
         report!("opscope: `{name}` ({op_type}{place}) cannot be re-run: {text}");
     }
 }
 
-fn of_one(one: &ReplayResult) -> String {
+fn operator_text(result: &ReplayResult) -> String {
     let header = [
         "slot", "what", "level", "rel_l2", "max_abs", "cosine", "equal",
     ];
     let lists = [
-        ("own error", &one.own),
-        ("input, from golden", &one.inputs),
-        ("inherited", &one.inherited),
-        ("output, from golden", &one.total),
-        ("golden's own error", &one.golden_own),
+        ("own error", &result.own),
+        ("input, from golden", &result.inputs),
+        ("inherited", &result.inherited),
+        ("output, from golden", &result.total),
+        ("golden's own error", &result.golden_own),
     ];
     let rows = lists
         .into_iter()
@@ -83,21 +86,22 @@ fn of_one(one: &ReplayResult) -> String {
     let table = format::table(&header, &header[3..], rows);
     let OperatorName {
         op_type, op_name, ..
-    } = &one.operator;
+    } = &result.operator;
     let mut lines = vec![
         console::escaped(format_args!(
             "{}: {}",
-            verdict_word(one.level),
-            sentence(one)
+            verdict_word(result.level),
+            sentence(result)
         )),
         console::escaped(format_args!(
             "`{op_name}` ({op_type}{})",
-            place(&one.operator)
+            place(&result.operator)
         )),
         table.trim_fmt(),
     ];
     lines.extend(
-        one.notes
+        result
+            .notes
             .iter()
             .map(|note| console::escaped(format_args!("note: {note}"))),
     );
@@ -112,23 +116,23 @@ fn of_several(replayed: &[ReplayResult], has_golden: bool) -> String {
         header.extend(["inputs", "inherited", "outputs", "golden's own"]);
     }
     header.push("verdict");
-    let rows = sorted.into_iter().map(|one| {
-        let name = &one.operator;
-        let errors = one.errors;
+    let rows = sorted.into_iter().map(|result| {
+        let name = &result.operator;
+        let errors = result.errors;
         let mut row = vec![
             name.op_name.to_string(),
             name.op_type.to_string(),
             optional(name.rank.map(u64::from)),
             optional(name.step),
-            verdict_word(one.level).to_owned(),
+            verdict_word(result.level).to_owned(),
             number(errors.own),
         ];
         if has_golden {
             let all = [
-                (&one.inputs, errors.inputs),
-                (&one.inherited, errors.inherited),
-                (&one.total, errors.total),
-                (&one.golden_own, errors.golden_own),
+                (&result.inputs, errors.inputs),
+                (&result.inherited, errors.inherited),
+                (&result.total, errors.total),
+                (&result.golden_own, errors.golden_own),
             ];
             row.extend(all.map(|(slots, error)| {
                 if slots.is_empty() {
@@ -138,7 +142,7 @@ fn of_several(replayed: &[ReplayResult], has_golden: bool) -> String {
                 }
             }));
         }
-        row.push(one.blame.words().to_owned());
+        row.push(result.blame.words().to_owned());
         row
     });
     let rows = rows.collect();
@@ -153,10 +157,10 @@ fn of_several(replayed: &[ReplayResult], has_golden: bool) -> String {
 }
 
 fn row(what: &str, slot: &SlotResult) -> Vec<String> {
-    let metric = |metric| {
+    let [rel_l2, max_abs] = [MetricId::RelL2, MetricId::MaxAbs].map(|metric| {
         let value = slot.metrics.get(metric);
         value.map_or_else(|| slot.evidence.name().to_owned(), number)
-    };
+    });
     let equal = match (
         slot.metrics.get(MetricId::EqualCount),
         slot.metrics.get(MetricId::Count),
@@ -168,8 +172,8 @@ fn row(what: &str, slot: &SlotResult) -> Vec<String> {
         slot.slot.to_string(),
         what.to_owned(),
         verdict_word(slot.level).to_owned(),
-        metric(MetricId::RelL2),
-        metric(MetricId::MaxAbs),
+        rel_l2,
+        max_abs,
         slot.metrics
             .get(MetricId::Cosine)
             .map_or_else(|| "-".to_owned(), number),
@@ -269,7 +273,7 @@ pub(super) fn write_json(
         serde_json::to_value(replayed).map_err(|error| CommandFailure::new(PARTIAL, error))?;
     let refused: Vec<Value> = refused
         .iter()
-        .map(|one| json!({"operator": one.operator, "reason": one.refusal.text}))
+        .map(|entry| json!({"operator": entry.operator, "reason": entry.refusal.text}))
         .collect();
     let engine = engine.map(|chosen| {
         json!({

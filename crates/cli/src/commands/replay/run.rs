@@ -158,7 +158,7 @@ impl<'a> ReplayedDump<'a> {
             let text = format!("`{}` draws random numbers", operator.op_type);
             return Err(ReplayRefusal::new(USAGE, text));
         }
-        let positions = dumped.iter().map(|one| one.position);
+        let positions = dumped.iter().map(|output| output.position);
         given.outputs = positions
             .filter(|i| {
                 operator
@@ -293,11 +293,11 @@ impl ReplayContext<'_> {
 
 /// Compares dumped outputs with recomputed ones.
 fn against(dumped: &[DumpedOutput], again: &[(usize, Tensor)]) -> Vec<SlotResult> {
-    let pairs = dumped.iter().filter_map(|one| {
+    let pairs = dumped.iter().filter_map(|output| {
         let (_, tensor) = again
             .iter()
-            .find(|(position, _)| *position == one.position)?;
-        Some(compare(one.slot, &one.tensor, tensor))
+            .find(|(position, _)| *position == output.position)?;
+        Some(compare(output.slot, &output.tensor, tensor))
     });
     pairs.collect()
 }

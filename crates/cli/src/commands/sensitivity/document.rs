@@ -45,7 +45,7 @@ pub(super) fn json(result: &SensitivityResult) -> Value {
         "limit": result.limit,
         "without_float_results": in_state(result, OperatorState::WithoutFloats),
         "not_run": in_state(result, OperatorState::NotRun),
-        "dtypes": result.formats.iter().map(|one| of_format(result, one)).collect::<Vec<_>>(),
+        "dtypes": result.formats.iter().map(|format| of_format(result, format)).collect::<Vec<_>>(),
     });
     if let Value::Object(measured) = measured {
         whole.extend(measured);
@@ -55,20 +55,23 @@ pub(super) fn json(result: &SensitivityResult) -> Value {
 
 /// Operators that are not rounded for this reason.
 fn in_state(result: &SensitivityResult, state: OperatorState) -> Vec<Value> {
-    let all = result.operators.iter().filter(|one| one.state == state);
-    all.map(|one| operator(result, &one.operator)).collect()
+    let all = result.operators.iter().filter(|entry| entry.state == state);
+    all.map(|entry| operator(result, &entry.operator)).collect()
 }
 
-fn of_format(result: &SensitivityResult, one: &FormatResult) -> Value {
-    let ranking = one.ranking.iter().map(|ranked| {
+fn of_format(result: &SensitivityResult, measured: &FormatResult) -> Value {
+    let ranking = measured.ranking.iter().map(|ranked| {
         let mut entry = operator(result, &ranked.operator);
         entry["distance"] = distance(&ranked.distance);
         entry["overflows"] = ranked.overflows.into();
         entry
     });
     let ranking: Vec<Value> = ranking.collect();
-    let choice = one.choice.as_ref().map(|choice| {
-        let kept = choice.kept.iter().map(|position| &one.ranking[*position]);
+    let choice = measured.choice.as_ref().map(|choice| {
+        let kept = choice
+            .kept
+            .iter()
+            .map(|position| &measured.ranking[*position]);
         json!({
             "is_within": choice.is_within,
             "n_tried": choice.n_tried,
@@ -77,8 +80,8 @@ fn of_format(result: &SensitivityResult, one: &FormatResult) -> Value {
         })
     });
     json!({
-        "dtype": one.format.name(),
-        "together": distance(&one.together),
+        "dtype": measured.format.name(),
+        "together": distance(&measured.together),
         "choice": choice,
         "ranking": ranking,
     })
@@ -130,7 +133,7 @@ pub(super) fn csv(result: &SensitivityResult) -> String {
             text += &line(&rounded_row(result, one, position, ranked));
         }
         let others = result.operators.iter();
-        for other in others.filter(|one| one.state != OperatorState::Rounded) {
+        for other in others.filter(|other| other.state != OperatorState::Rounded) {
             let state = match other.state {
                 OperatorState::NotRun => "not run",
                 _ => "no float results",

@@ -37,7 +37,7 @@ pub(super) fn print(result: &SensitivityResult, top: usize) -> io::Result<()> {
 
 fn n_in_state(result: &SensitivityResult, state: OperatorState) -> u64 {
     let all = result.operators.iter();
-    all.filter(|one| one.state == state).count() as u64
+    all.filter(|operator| operator.state == state).count() as u64
 }
 
 fn print_format(

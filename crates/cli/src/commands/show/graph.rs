@@ -100,23 +100,21 @@ fn input_text(graph: &GraphDescription, input: &InputOrigin) -> String {
 }
 
 fn literal_text(value: &Literal) -> String {
-    let list = |values: &[Literal]| {
-        values
-            .iter()
-            .map(literal_text)
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
     match value {
         Literal::Bool(value) => value.to_string(),
         Literal::Int(_, value) => value.to_string(),
         Literal::Float(_, value) => general(*value),
         Literal::Text(text) | Literal::Name(text) | Literal::Monad(text) => text.clone(),
-        Literal::Tuple(values) => format!("({})", list(values)),
-        Literal::List(values) => format!("[{}]", list(values)),
+        Literal::Tuple(values) => format!("({})", literals_text(values)),
+        Literal::List(values) => format!("[{}]", literals_text(values)),
         Literal::Tensor(_, elements) if elements.is_empty() => A_CONSTANT.to_owned(),
         Literal::Tensor(_, elements) => format!("constant {}", elements.trim()),
     }
+}
+
+fn literals_text(values: &[Literal]) -> String {
+    let texts: Vec<String> = values.iter().map(literal_text).collect();
+    texts.join(", ")
 }
 
 /// The message has no place for some of it, which is null without the text.

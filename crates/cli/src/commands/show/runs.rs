@@ -93,38 +93,31 @@ fn ended(run: &FoundRun) -> &str {
 }
 
 fn counts(run: &FoundRun) -> String {
-    let n = |name: &str| match run.record.counters.get(name) {
-        Some(n) => *n,
-        // Earlier versions did not write the sum.
-        None if name == "n_dropped" => n_missing(run),
-        None => 0,
-    };
-    let mut parts = vec![
+    // Earlier versions did not write the sum.
+    let n_dropped = run.record.counters.get("n_dropped").copied();
+    let n_dropped = n_dropped.unwrap_or_else(|| n_missing(run));
+    format!(
+        "{}, {} written, {} left out, {n_dropped} dropped, {} failed, {} in {}",
         format::count(run.record.n_steps, "step"),
-        format!("{} written", format::count(n("n_written"), "tensor")),
-    ];
-    for (name, word) in [
-        ("n_refused", "left out"),
-        ("n_dropped", "dropped"),
-        ("n_failed", "failed"),
-    ] {
-        parts.push(format!("{} {word}", n(name)));
-    }
-    parts.push(format!(
-        "{} in {}",
-        format::bytes(n("n_bytes_written")),
-        format::count(n("n_files"), "file")
-    ));
-    parts.join(", ")
+        format::count(counter(run, "n_written"), "tensor"),
+        counter(run, "n_refused"),
+        counter(run, "n_failed"),
+        format::bytes(counter(run, "n_bytes_written")),
+        format::count(counter(run, "n_files"), "file")
+    )
+}
+
+fn counter(run: &FoundRun, name: &str) -> u64 {
+    run.record.counters.get(name).copied().unwrap_or(0)
 }
 
 /// Selected tensors that are otherwise unaccounted for.
 fn n_missing(run: &FoundRun) -> u64 {
-    let n = |name: &str| run.record.counters.get(name).copied().unwrap_or(0);
-    let known = ["n_written", "n_refused", "n_failed"].map(n);
+    let known = ["n_written", "n_refused", "n_failed"].map(|name| counter(run, name));
+    let n_selected = counter(run, "n_selected");
     known
         .iter()
-        .fold(n("n_selected"), |left, n| left.saturating_sub(*n))
+        .fold(n_selected, |left, n| left.saturating_sub(*n))
 }
 
 pub(super) fn to_json(runs: &[FoundRun]) -> Value {

@@ -26,14 +26,14 @@ pub(super) fn show(path: &Path, table: &StatsTable, is_json: bool) -> CommandRes
 /// Prints all files of a directory, with one table for each set of columns.
 pub(super) fn print(all: &[IndexedTable]) -> CommandResult {
     let mut out = console::out();
-    let ranks: BTreeSet<_> = all.iter().filter_map(|one| one.rank).collect();
+    let ranks: BTreeSet<_> = all.iter().filter_map(|table| table.rank).collect();
     let has_ranks = ranks.len() > 1;
     let mut rest = all;
     while let Some(first) = rest.first() {
         let n = rest
             .iter()
             // Only neighbours share a table, so that all rows stay in step and task order.
-            .take_while(|one| one.table.columns == first.table.columns)
+            .take_while(|indexed| indexed.table.columns == first.table.columns)
             .count();
         let (same, others) = rest.split_at(n);
         let columns = first.table.columns.iter().map(String::as_str);
@@ -43,7 +43,7 @@ pub(super) fn print(all: &[IndexedTable]) -> CommandResult {
             .chain(["step", "task", "type", "operator"])
             .chain(columns)
             .collect();
-        let rows = same.iter().flat_map(|one| rows(one, has_ranks));
+        let rows = same.iter().flat_map(|indexed| rows(indexed, has_ranks));
         let text = format::table(&header, &numeric(&header), rows.collect()).trim_fmt();
         writeln!(out, "{text}\n")?;
         rest = others;
@@ -55,14 +55,14 @@ pub(super) fn print(all: &[IndexedTable]) -> CommandResult {
 
 pub(super) fn to_json(all: &[IndexedTable]) -> Value {
     all.iter()
-        .map(|one| {
+        .map(|indexed| {
             json!({
-                "rank": one.rank,
-                "step": one.step,
-                "task_id": one.task_id,
-                "op_type": one.op_type,
-                "op_name": one.op_name,
-                "rows": rows_json(&one.table),
+                "rank": indexed.rank,
+                "step": indexed.step,
+                "task_id": indexed.task_id,
+                "op_type": indexed.op_type,
+                "op_name": indexed.op_name,
+                "rows": rows_json(&indexed.table),
             })
         })
         .collect()
@@ -99,20 +99,14 @@ fn rows_json(table: &StatsTable) -> Vec<Value> {
 
 /// The columns that hold numbers.
 fn numeric<'a>(header: &[&'a str]) -> Vec<&'a str> {
-    let is_text = |name: &&str| {
-        [
-            "type",
-            "operator",
-            "Input/Output",
-            "Data Type",
-            "Format",
-            "Shape",
-        ]
-        .contains(name)
-    };
-    header
-        .iter()
-        .filter(|name| !is_text(name))
-        .copied()
-        .collect()
+    const TEXTS: [&str; 6] = [
+        "type",
+        "operator",
+        "Input/Output",
+        "Data Type",
+        "Format",
+        "Shape",
+    ];
+    let header = header.iter().copied();
+    header.filter(|name| !TEXTS.contains(name)).collect()
 }
