@@ -37,6 +37,14 @@ def dumped(opscope: Binary, folder: Path, model: str, *operators: str) -> Path:
     return out
 
 
+def test_a_fault_outside_of_the_chosen_types(opscope: Binary, tmp_path: Path) -> None:
+    target, golden = (dumped(opscope, tmp_path, model) for model in (FAULTY, SOUND))
+    found = compare(opscope, target, golden, "--op-type", "Softmax")
+    # What makes its input is in both dumps, and was not compared: neither golden nor the data is accused.
+    assert (found.code, found.accused) == (FAILED, [])
+    assert found.first == ("/probs/Softmax", "input.0", "unknown")
+
+
 @pytest.mark.parametrize("whole", ["neither", "target", "golden"])
 @pytest.mark.parametrize(
     ("shown", "named", "cause"),

@@ -15,7 +15,7 @@ use opscope_store::record::SlotSide;
 pub(super) use self::before_output::note_before_output;
 use super::attribution::absorbed;
 use super::flow::{ResultSlot, ValueFlow};
-use super::matching::{MatchedDumps, RunPair, SlotRef, is_view_type};
+use super::matching::{MatchedDumps, RunPair, SlotRef, UnmatchedReason, is_view_type};
 use super::result::{
     Cause, Comparison, OperatorName, OperatorResult, PartingOperator, RewiredInput, SlotAgreement,
     SlotKey, SlotResult, VerdictLevel, WiringChange,
@@ -36,6 +36,8 @@ struct Edges<'a> {
     dumps: [&'a ComparedDump; 2],
     pairs: &'a [RunPair],
     operators: [HashMap<usize, usize>; 2],
+    /// Executions that the user's selection leaves out.
+    left_out: [HashSet<usize>; 2],
     flow: ValueFlow,
 }
 
@@ -74,8 +76,20 @@ impl<'a> Edges<'a> {
                 of_side.extend(runs.iter().map(|&run| (run, operator)));
             }
         }
+        let dumps = [sides.target, sides.golden];
+        let mut left_out = dumps.map(|dump| (0..dump.runs.len()).collect::<HashSet<usize>>());
+        for (left_out, paired) in left_out.iter_mut().zip(&operators) {
+            left_out.retain(|run| !paired.contains_key(run));
+        }
+        let unmatched = sides.matching.unmatched.iter();
+        for unmatched in unmatched.filter(|unmatched| unmatched.reason != UnmatchedReason::LeftOut)
+        {
+            let [target, golden] = &mut left_out;
+            unmatched.party.pick(target, golden).remove(&unmatched.run);
+        }
         Edges {
-            dumps: [sides.target, sides.golden],
+            left_out,
+            dumps,
             pairs: &sides.matching.pairs,
             operators,
             flow,
@@ -195,6 +209,18 @@ impl<'a> Edges<'a> {
             let is_described = operator.is_certain && self.is_described(pair);
             for (slot, result) in pair.slots.iter().zip(&mut operator.slots) {
                 if result.is_output() || !is_apart(result) {
+                    continue;
+                }
+                let is_left_out = |(side, at): (usize, SlotRef)| {
+                    let made = self.dumps[side].producer_of(at);
+                    made.is_some_and(|made| self.left_out[side].contains(&made.run))
+                };
+                if [(0, slot.target), (1, slot.golden)]
+                    .into_iter()
+                    .any(is_left_out)
+                {
+                    result.is_unseen = true;
+                    result.is_outside = false;
                     continue;
                 }
                 // Where one side shows a parameter itself, the other may compute it.
@@ -516,7 +542,7 @@ impl<'a> Edges<'a> {
     }
 
     /// The operators without a partner between values that agree and an input. `None` if one of
-    /// these values differs or is unknown.
+    /// these values differs, or is unknown because the selection leaves its operator out.
     fn members_before(
         &self,
         side: usize,
@@ -537,6 +563,9 @@ impl<'a> Edges<'a> {
         let mut region = Region::default();
         let mut open: VecDeque<SlotRef> = VecDeque::from([made]);
         while let Some(made) = open.pop_front() {
+            if self.left_out[side].contains(&made.run) {
+                return None;
+            }
             // What a fused operator makes in another form was not compared.
             let compared = self.operators[side].get(&made.run).and_then(|&maker| {
                 let mut slots = self.pairs[maker].slots.iter();
