@@ -269,4 +269,4 @@ def test_a_weight_of_any_name_is_named(opscope: Binary, tmp_path: Path, name: st
         assert done.returncode == 0, done.stderr
     found = run(opscope, "compare", "target", "golden", cwd=tmp_path)
     first = found.stdout.splitlines()[0]
-    assert f"Cause at MatMul `MatMul_1` input.1: the weight `{name}` is another" in first, found.stdout
+    assert f"Cause at MatMul `MatMul_1` input.1: the weight `{name}` differs" in first, found.stdout

@@ -91,7 +91,7 @@ pub fn cause_name(cause: Cause) -> &'static str {
 pub fn cause_words(cause: Cause) -> &'static str {
     match cause {
         Cause::Own => "its inputs agree far better than this",
-        Cause::Outside => "a weight, or an input of the model, is another",
+        Cause::Outside => "a weight or an input of the model differs",
         Cause::Inherited => "its inputs differ already",
         Cause::Gradual => {
             "small differences of its inputs, no larger than the operator may make of them"

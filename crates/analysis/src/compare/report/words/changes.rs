@@ -29,13 +29,12 @@ pub(super) fn weight_difference(slot: Option<&SlotResult>, golden: Option<&str>)
         return format!("is {target} here, {golden} on the golden side");
     }
     if let Some(golden) = golden {
-        return format!("is another than golden's `{}`", plain(golden));
+        return format!("is not golden's `{}`", plain(golden));
     }
-    let change = slot.and_then(|slot| slot.change.as_deref());
-    let change = change.filter(|change| !matches!(change, TensorChange::Part { .. }));
-    match change.map(words) {
-        Some(change) => format!("is another: {change}"),
-        None => "is another".to_owned(),
+    match slot.and_then(|slot| slot.change.as_deref()) {
+        Some(change @ TensorChange::Part { .. }) => words(change),
+        Some(change) => format!("differs: {}", words(change)),
+        None => "differs".to_owned(),
     }
 }
 
@@ -140,8 +139,12 @@ fn words(change: &TensorChange) -> String {
             "golden's with the bytes of each element in the opposite order".to_owned()
         }
         TensorChange::Part { axes, change } => {
-            let change = change.as_deref();
-            let change = change.map(|change| format!("; there it is {}", words(change)));
+            let change = change.as_deref().map(|change| match change {
+                TensorChange::Constant { .. } | TensorChange::CutOff { .. } => {
+                    format!("; there {}", words(change))
+                }
+                _ => format!("; there it is {}", words(change)),
+            });
             format!(
                 "differs only at {}{}",
                 parts(axes),

@@ -45,7 +45,7 @@ fn why(comparison: &Comparison, cause: &HealedCause) -> String {
                     |slot: &&SlotResult| !slot.is_output() && slot.slot.index as usize == *input;
                 let other = (target != golden).then_some(golden.as_str());
                 let difference = changes::weight_difference(slots.iter().find(is_it), other);
-                format!("the weight {} (input.{input}) {difference}", quoted(target))
+                format!("the weight {} {difference}", quoted(target))
             }
             (Some(target), None) => {
                 format!("input.{input} is the weight {} here alone", quoted(target))
@@ -83,7 +83,10 @@ fn why(comparison: &Comparison, cause: &HealedCause) -> String {
     }
     parts.extend(of_model(cause));
     if let Some(output) = &cause.output {
-        parts.push(format!("the output {} is another value", quoted(output)));
+        parts.push(format!(
+            "the output {} is a different value",
+            quoted(output)
+        ));
     }
     parts.join(", ")
 }
@@ -92,10 +95,7 @@ fn why(comparison: &Comparison, cause: &HealedCause) -> String {
 fn of_model(cause: &HealedCause) -> Vec<String> {
     let mut parts = Vec::new();
     for name in &cause.captured {
-        parts.push(format!(
-            "{}, which its body reads, is another",
-            quoted(name)
-        ));
+        parts.push(format!("{}, which its body reads, differs", quoted(name)));
     }
     for name in &cause.functions {
         parts.push(format!("the model defines {} otherwise", quoted(name)));
